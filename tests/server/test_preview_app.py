@@ -17,7 +17,7 @@ from r2med.server.http_server import GuardedServer, bind
 from r2med.server.limits import Limits
 from r2med.server.preview_app import create_preview_app, serve_preview
 from r2med.site import board as make_board
-from r2med.site.live_preview import Preview
+from r2med.site.live_preview import LiveBoard
 from r2med.store import Store
 
 
@@ -31,7 +31,7 @@ def fetch(url: str, method: str = "GET", **headers: str) -> str:
 class Shown:
     """A preview, and where it is served."""
 
-    preview: Preview
+    preview: LiveBoard
     url: str
 
 
@@ -41,7 +41,7 @@ def preview(tmp_path: Path) -> Iterator[Shown]:
     for system in ("bm25", "bm25(k1=2)"):
         evaluate(system, "demo/Biology", tmp_path / "results", store=store)
     make = partial(make_board, [tmp_path / "results"], tmp_path / "board")
-    shown = Preview(make, tmp_path / "board", [tmp_path / "results"])
+    shown = LiveBoard(make, tmp_path / "board", [tmp_path / "results"])
     listener = bind("127.0.0.1", 0, None)
     listener.listen()
     server = GuardedServer(create_preview_app(shown), Limits(), lambda: None)

@@ -8,7 +8,7 @@ from r2med.core.errors import UserError
 from r2med.data import load
 from r2med.evaluation.batch import run
 from r2med.records.collection import collect
-from r2med.site.explorer import DEPTH, GOLD_SHOWN, SHOWN, explorer_files
+from r2med.site.explorer import DEPTH, RELEVANT_SHOWN, SHOWN, explorer_files
 from r2med.text import english
 from support.hostile import COPIED, ENDLESS, GENERATED, QUERIES, hostile_folder
 
@@ -73,10 +73,10 @@ def test_long_texts_are_cut_around_the_best_window_and_the_cut_is_told(explored)
     texts = {document: text.strip() for document, text in dataset.corpus}
     cuts = {(n, d[0]): d for n in range(4) for d in files()[f"explorer/1/q{n}"]["documents"]}
     for (_, document), (_, text, before, after, grade, _) in cuts.items():
-        assert len(text) <= (GOLD_SHOWN if grade else SHOWN)
+        assert len(text) <= (RELEVANT_SHOWN if grade else SHOWN)
         assert texts[document][before : len(texts[document]) - after] == text
     assert "Here are fever, rash and chills." in cuts[1, "long"][1]
-    assert cuts[3, "endless"][1] == ENDLESS[:GOLD_SHOWN]
+    assert cuts[3, "endless"][1] == ENDLESS[:RELEVANT_SHOWN]
 
 
 def test_forms_are_the_analysers(explored):

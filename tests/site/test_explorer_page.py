@@ -96,7 +96,7 @@ def test_a_query_shows_its_text_its_ranking_and_where_the_relevant_documents_are
     record = collection.cell(PLAIN, DEMO).record  # type: ignore[union-attr]
     assert page.inner_text(".question") == query.text
     assert not page.is_visible("text=" + query.answer)
-    page.click("text=Gold answer")
+    page.click("text=Reference answer")
     assert page.is_visible("text=" + query.answer)
     assert page.inner_text(".side-figures b") == f"{100 * record.per_query['3']['nDCG@10']:.2f}"
     labels = shown(page, "summary.gold-row")
@@ -217,7 +217,7 @@ def test_a_hostile_dataset_is_shown_as_text(open_page: Open) -> None:
     for position, query in enumerate(QUERIES):
         page = opened(open_page, data="hostile", q=query["id"], a=PLAIN, b=EXPANDED)
         if query["answer"]:
-            page.click("text=Gold answer")
+            page.click("text=Reference answer")
         for summary in page.query_selector_all("summary.gold-row, .generated > summary"):
             summary.click()
         assert page.evaluate("document.title") == "Explorer · r2med board"
@@ -236,9 +236,9 @@ def test_copies_failures_and_cuts_are_told(open_page: Open) -> None:
     assert "same text as relevant judged" in shown(page, ".chip.copy")[0]
     page = opened(open_page, data="hostile", q="toString", a=EXPANDED)
     told = " ".join(page.inner_text(".failure").split())
-    assert told == "failed hyde(author): no text was generated, searched as it is (missing)"
+    assert told == "failed hyde(author): no text was generated, so the query was searched unchanged (missing)"
     assert page.locator(".entry:has(.chip.bad)").count() == 1
-    assert page.inner_text(".nobody") == "found by nobody"
+    assert page.inner_text(".nobody") == "found by no system"
     page = opened(open_page, data="hostile", q="hasOwnProperty", a=PLAIN)
     page.click("summary.gold-row:has-text('endless')")
     page.click(".gold-details[open] .more")
@@ -260,7 +260,7 @@ def test_a_reranker_that_failed_is_told_query_by_query_and_from_its_systems_page
     assert " ".join(row.inner_text().split()) == "0 demo/Biology judge 2 timeout"
     row.locator("a").click()
     page.wait_for_selector(".failure")
-    assert "judge: calls failed, their documents stay where they were (2 timeout)" in page.inner_text(".failure")
+    assert "judge: calls failed, so their documents kept their ranks (2 timeout)" in page.inner_text(".failure")
     page.keyboard.press("j")
     page.wait_for_selector(".query-steps >> text=2 of")
     assert "timeout" not in page.inner_text(".failure")

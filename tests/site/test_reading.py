@@ -116,7 +116,7 @@ def test_keys_do_nothing_in_an_explorer_without_texts(records: Path, chromium: A
     page.on("pageerror", lambda error: faults.append(str(error)))
     index = make_board([records], tmp_path / "board", texts=False)
     page.goto(f"file://{index}#/explorer")
-    page.wait_for_selector("text=This board holds no texts")
+    page.wait_for_selector("text=This board contains no texts")
     for key in "jk[]{}cxg":
         page.keyboard.press(key)
     page.keyboard.press("t")

@@ -14,14 +14,14 @@ from r2med.server.http_app import Guard, refusal
 from r2med.server.http_server import GuardedServer, Listener
 from r2med.server.refusals import HTTPError
 from r2med.site.board_folder import FILE_NAMES
-from r2med.site.live_preview import Preview
+from r2med.site.live_preview import LiveBoard
 
 _LIVE = b'<script defer src="assets/live.js"></script>\n</head>'
 _HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 """Nothing is kept by a browser: what was read may be made again."""
 
 
-def create_preview_app(preview: Preview) -> FastAPI:
+def create_preview_app(preview: LiveBoard) -> FastAPI:
     """Return the application that serves a board's files, and the version that its pages ask for."""
     app = FastAPI(title="r2med board", version=__version__, docs_url=None, redoc_url=None, openapi_url=None)
     app.add_middleware(Guard, token=None)
@@ -59,7 +59,7 @@ def _inside(folder: Path, path: str) -> Path:
     raise HTTPError(404, "there is no such page")
 
 
-def serve_preview(preview: Preview, listener: Listener, server: GuardedServer) -> None:
+def serve_preview(preview: LiveBoard, listener: Listener, server: GuardedServer) -> None:
     """Serve a board and follow its records until Ctrl-C."""
     stopped = threading.Event()
     follower = threading.Thread(target=preview.follow, args=(stopped,), daemon=True)

@@ -129,7 +129,7 @@ def serve_board(
     This is `r2med board --serve`; the first six arguments are those of `board`. Port 0 picks a free port. `ready` gets
     one line with the address when the server accepts connections.
     """
-    from r2med.site.live_preview import Preview
+    from r2med.site.live_preview import LiveBoard
     from r2med.site.site import board
 
     with needing_server("r2med board --serve"):
@@ -139,7 +139,7 @@ def serve_board(
 
     watched = [*map(Path, sources or ([] if entries else ["results"])), *([entries] if entries else [])]
     listener = bind(LOOPBACK, port, None)
-    preview = Preview(partial(board, sources, out, data, entries, max_failures, texts), Path(out), watched)
+    preview = LiveBoard(partial(board, sources, out, data, entries, max_failures, texts), Path(out), watched)
     line = f"{listener.url}/ · Ctrl-C stops"
     server = GuardedServer(create_preview_app(preview), Limits(), partial(ready, line))
     serve_preview(preview, listener, server)

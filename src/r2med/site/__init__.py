@@ -1,4 +1,4 @@
-"""The board: a site that opens from disk, made of records. Leaderboard, explorer, pages of systems, reproducing."""
+"""Make the board: a website from records that opens from disk, with leaderboard, explorer and pages of systems."""
 
 from r2med.site.site import board
 

@@ -1,4 +1,4 @@
-"""The data of the page of advice: each dataset's ladder, its verdict, and the command that follows from it."""
+"""The data of the advice page: the ladder of each dataset, its verdict, and the recommended command."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from r2med.advice.advice import SUFFIX, Advice
 
 
 def read_advice(sources: Sequence[str | Path]) -> list[Advice]:
-    """Return the advice that lies in folders of results."""
+    """Read the advice files in folders of results."""
     paths = [path for source in sources for path in sorted(Path(source).rglob(f"*{SUFFIX}"))]
     return [Advice.read(path) for path in dict.fromkeys(paths)]
 
 
 def advice_value(advice: Advice) -> dict[str, Any]:
-    """Return advice as the page shows it; figures between 0 and 1."""
+    """Return advice in the form of the page, with scores between 0 and 1."""
     return {
         **asdict(advice),
         "rungs": [

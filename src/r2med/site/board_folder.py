@@ -1,4 +1,4 @@
-"""The folder of a board: a new board replaces the files that an earlier one wrote, and touches no others."""
+"""Replace the files of an earlier board in a folder, and leave all other files unchanged."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from r2med.store.files import sha256, write_atomically
 from r2med.store.owners import process_name, stale
 
 MANIFEST = "board.json"
-"""The file that lists what the board wrote, each with its SHA-256."""
+"""The file that lists the files of the board with their SHA-256."""
 
 _MADE_BY = "r2med board"
 FILE_NAMES = re.compile(r"index\.html|assets/[\w-]+\.\w+|data/(?:[\w-]+/)*[\w-]+\.js", re.ASCII)
@@ -28,12 +28,12 @@ Digests = Mapping[str, str]
 
 @contextlib.contextmanager
 def updated_board(folder: Path) -> Iterator[Path]:
-    """Yield an empty folder. Its files become the board in `folder` when the work is done; if it fails nothing changes.
+    """Yield an empty folder. At the end of the block its files become the board in `folder`, unless the block fails.
 
-    Raises UserError if `folder` holds anything and no board, or if a file of the board was changed by someone else.
+    Raises UserError if `folder` contains files but no board, or if someone changed a file of the board.
     """
     folder = folder.resolve()
-    written_files(folder)  # before hours of work, not after them
+    written_files(folder)  # raises now, and not after hours of work
     folder.parent.mkdir(parents=True, exist_ok=True)
     hidden = f".{folder.name}."
     new = folder.with_name(f"{hidden}{process_name()}.tmp")
@@ -49,12 +49,12 @@ def updated_board(folder: Path) -> Iterator[Path]:
 def written_files(folder: Path) -> dict[str, str]:
     """Return the digests of the files that an earlier board wrote into a folder, by name.
 
-    Raises UserError if the folder holds anything and no board, or if one of these files was changed since.
+    Raises UserError if the folder contains files but no board, or if one of these files was changed.
     """
     if not folder.exists():
         return {}
     if not folder.is_dir() or (any(folder.iterdir()) and not (folder / MANIFEST).is_file()):
-        raise UserError(f"{folder} is not a board of r2med, and is not overwritten: choose another folder with -o")
+        raise UserError(f"{folder} is not a board of r2med, so it is not overwritten: choose another folder with -o")
     if not (folder / MANIFEST).is_file():
         return {}
     allowed = _listed(folder)
@@ -68,9 +68,9 @@ def written_files(folder: Path) -> dict[str, str]:
 
 
 def _listed(folder: Path) -> dict[str, set[str]] | None:
-    """Return the digests that each listed file may have; None for a board of version 0.2, which has no list.
+    """Return the possible digests of each listed file; None for a board of version 0.2, which has no list.
 
-    A board that was stopped while it replaced another lists both.
+    If writing was stopped in the middle, the list has the files of the old and the new board.
     """
     try:
         content = json.loads((folder / MANIFEST).read_bytes())
@@ -86,7 +86,7 @@ def _listed(folder: Path) -> dict[str, set[str]] | None:
 
 
 def _recognised(folder: Path) -> dict[str, str]:
-    """Return the digests of files that look like those that version 0.2 wrote."""
+    """Return the digests of files that look like files of version 0.2."""
     assets = {f"assets/{file.name}" for file in asset_files()}
     found = {}
     for path in sorted(folder.rglob("*")):
@@ -97,7 +97,7 @@ def _recognised(folder: Path) -> dict[str, str]:
 
 
 def asset_files() -> list[Traversable]:
-    """Return the scripts, styles and pages of every board, by name: its own, and those that all pages share."""
+    """Return the scripts, styles and pages of a board, sorted by name, including those that all pages share."""
     rooms = (resources.files(room) / "assets" for room in ("r2med.site", "r2med.web"))
     return sorted((file for room in rooms for file in room.iterdir()), key=lambda file: file.name)
 
@@ -108,7 +108,7 @@ def _is_of_board(path: Path) -> bool:
 
 
 def _put(new: Path, folder: Path) -> None:
-    """Move new files into a folder and remove those of the board that was there. Raises UserError for foreign files."""
+    """Move new files into a folder and remove those of the old board. Raises UserError for files of others."""
     made = {path.relative_to(new).as_posix(): sha256(path) for path in sorted(new.rglob("*")) if path.is_file()}
     if not folder.exists():
         _list(new, made)
@@ -119,7 +119,7 @@ def _put(new: Path, folder: Path) -> None:
         for path in (folder / name, *(folder / parent for parent in _parents(name))):
             if path.exists() and (path == folder / name or not path.is_dir()):
                 raise _foreign(path, "was not written by the board")
-    _list(folder, made, old)  # if this is stopped half-way, the next board knows the files of both
+    _list(folder, made, old)  # if the move is stopped, the next board knows the files of both
     for name, digest in made.items():
         if old.get(name) != digest:
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -143,9 +143,9 @@ def _remove_empty(folder: Path, name: str) -> None:
 
 
 def _parents(name: str) -> list[str]:
-    """Return the folders that a file lies in, the innermost first."""
+    """Return the parent folders of a file, innermost first."""
     return [str(parent) for parent in PurePosixPath(name).parents][:-1]
 
 
 def _foreign(path: Path, what: str) -> UserError:
-    return UserError(f"{path} {what}, and is not overwritten: move it away, or choose another folder with -o")
+    return UserError(f"{path} {what}, so it is not overwritten: move it away, or choose another folder with -o")

@@ -1,7 +1,7 @@
-"""The explorer's data: what each system ranked for each query of a dataset, and the texts that are shown.
+"""The data of the explorer: the rankings of each system for each query of a dataset, and the texts.
 
-Files per dataset, each loaded when it is needed: an index of the queries, a file for each system with the top of its
-rankings, a file for each query with the texts of all documents that any system shows, and an agent's traces.
+Each dataset has several files, which a page loads when it needs them: an index of the queries, a file per system with
+the top of its rankings, a file per query with the texts of all shown documents, and the traces of agents.
 """
 
 from __future__ import annotations
@@ -27,41 +27,41 @@ from r2med.text.highlight import COMMON_TERMS, Words, around
 log = logging.getLogger("r2med")
 
 DEPTH = 20
-"""Documents of a ranking that are shown."""
+"""Number of documents of a ranking that are shown."""
 
 SHOWN = 1_500
-"""Characters of a document that are shown; of a longer one those around its best window."""
+"""Number of characters of a document that are shown. A longer document is cut around its best window."""
 
-GOLD_SHOWN = 6_000
-"""The same for a relevant document, which people want to read."""
+RELEVANT_SHOWN = 6_000
+"""Number of characters of a relevant document that are shown. People want to read more of it."""
 
-_BARE = "no text was generated, searched as it is"
+_BARE = "no text was generated, so the query was searched unchanged"
 _PARTLY = "some of its texts could not be generated"
-_STAYED = "calls failed, their documents stay where they were"
+_STAYED = "calls failed, so their documents kept their ranks"
 
 _BLANK = " \t\n\v\f\r"
 
 
 @dataclass(frozen=True)
 class Rankings:
-    """What one system did on one dataset, by query id."""
+    """The rankings, texts and failures of one system on one dataset, by query id."""
 
     top: Mapping[str, list[tuple[str, float]]]
     with_copies: Mapping[str, list[int]]
-    """The ranks of the relevant documents with copies of their text counted, where that differs."""
+    """The ranks of the relevant documents if copies of their texts count, for queries where this differs."""
     generated: Mapping[str, list[str]]
     traces: Mapping[str, Any]
     failures: Mapping[str, str]
-    """What failed, where something did."""
+    """Query -> what failed, for queries with failures."""
 
 
 def explorer_files(
     collection: RecordCollection, names: Sequence[str], datasets: Mapping[str, Dataset]
 ) -> Iterator[tuple[str, Any]]:
-    """Yield (name, value) of all data files; systems and datasets go by their numbers in `collection` and `names`.
+    """Yield (name, value) of all data files. Numbers of systems and datasets are positions in `collection` and `names`.
 
-    What has no run beside its record, or no texts on this machine, is left out. Raises UserError if a run is not the
-    one that its record was made with.
+    Records without a run file and datasets without texts on this machine are left out. Raises UserError if a run file
+    does not match its record.
     """
     cells = {name: _cells(collection, name) for name in names if name in datasets}
     numbers = [number for number, name in enumerate(names) if cells.get(name)]
@@ -82,7 +82,7 @@ def _cells(collection: RecordCollection, dataset: str) -> dict[int, StoredRecord
 
 
 def dataset_files(dataset: Dataset, cells: Mapping[int, StoredRecord], folder: str) -> Iterator[tuple[str, Any]]:
-    """Yield (name, value) of the data files of a dataset; `cells` are the records with a run, by number of system."""
+    """Yield (name, value) of the data files of a dataset. `cells` are number of a system -> its record with a run."""
     judged = {q.id: {d: g for d, g in dataset.qrels.get(q.id, {}).items() if g > 0} for q in dataset.queries}
     copies = copies_of_relevant(dataset)
     read = partial(_read, queries=list(judged), relevant=judged, copies=copies)
@@ -125,7 +125,7 @@ def _read(
 
 
 def _texts(kept: StoredRecord) -> tuple[Mapping[str, list[str]], Mapping[str, Any]]:
-    """Return generated texts and traces; a ranking is shown without them if their file is missing."""
+    """Return generated texts and traces. If their file is missing, the ranking is shown without them."""
     try:
         return kept.generated(), kept.traces()
     except UserError as error:
@@ -136,22 +136,22 @@ def _texts(kept: StoredRecord) -> tuple[Mapping[str, list[str]], Mapping[str, An
 def _failures(
     record: Record, queries: Iterable[str], generated: Mapping[str, Any], traces: Mapping[str, Any]
 ) -> dict[str, str]:
-    """Return what failed for each query, stage by stage; of a search agent what its trace says."""
+    """Return query -> what failed, stage by stage. For a search agent, the reason comes from its trace."""
     failures: dict[str, list[str]] = {}
     for stage in record.stages:
         expands = stage.stage == "expand"
-        # Records of before queries were told count them only: those without a text are the ones.
+        # Older records have only the number of failed queries. These are the queries without a text.
         bare = [query for query in queries if expands and stage.failures and query not in generated]
         for query, kinds in (stage.failed or dict.fromkeys(bare, ", ".join(stage.failure_kinds))).items():
-            told = (traces.get(query) or {}).get("failure") if expands else None
-            reason = f"{told['kind']}: {told['message']}" if told else kinds
+            traced = (traces.get(query) or {}).get("failure") if expands else None
+            reason = f"{traced['kind']}: {traced['message']}" if traced else kinds
             outcome = _PARTLY if query in generated else _BARE
             failures.setdefault(query, []).append(f"{stage.name}: {outcome if expands else _STAYED} ({reason})")
     return {query: "; ".join(lines) for query, lines in failures.items()}
 
 
 def _shown(relevant: Iterable[str], query: str, systems: Iterable[Rankings]) -> dict[str, int]:
-    """Return the documents that are shown for a query, relevant ones first, with their positions."""
+    """Return document -> position for the documents shown for a query. Relevant documents come first."""
     ranked = (document for rankings in systems for document, _ in rankings.top[query])
     return {document: position for position, document in enumerate(dict.fromkeys([*relevant, *ranked]))}
 
@@ -180,8 +180,8 @@ def _query_files(
         terms, generated_terms = _terms(query, own)
         telling = documents.words.matching(set(terms) - COMMON_TERMS)
         grades = dataset.qrels.get(query.id, {})
-        gold = {document: position for document, position in shown[query.id].items() if grades.get(document, 0) > 0}
-        copy_of = {o: position for document, position in gold.items() for o in copies.get(document, ())}
+        relevant = {document: place for document, place in shown[query.id].items() if grades.get(document, 0) > 0}
+        copy_of = {o: position for document, position in relevant.items() for o in copies.get(document, ())}
         yield (
             f"{folder}/q{number}",
             {
@@ -189,7 +189,7 @@ def _query_files(
                     [document, *cut, grades.get(document), copy_of.get(document, -1)]
                     for document, *cut in documents.cut(query.id, telling)
                 ],
-                "gold": len(gold),
+                "gold": len(relevant),
                 "words": len(Words.of(query.text).query),
                 "common": [number for number, term in enumerate(terms) if term in COMMON_TERMS],
                 "forms": documents.words.forms(documents.rows(query.id), terms),
@@ -201,7 +201,7 @@ def _query_files(
 
 
 def _own_generated(query: str, systems: Mapping[int, Rankings]) -> dict[tuple[str, ...], list[int]]:
-    """Return what was generated for a query, each once, with the systems that searched with it."""
+    """Return each distinct list of generated texts for a query, with the systems that searched with it."""
     own: dict[tuple[str, ...], list[int]] = {}
     for number, rankings in systems.items():
         if query in rankings.generated:
@@ -210,7 +210,7 @@ def _own_generated(query: str, systems: Mapping[int, Rankings]) -> dict[tuple[st
 
 
 def _terms(query: Query, generated: Iterable[Sequence[str]]) -> tuple[list[str], list[list[int]]]:
-    """Return all index terms, the query's first, and the numbers of those of each generated text."""
+    """Return all index terms, those of the query first, and the term numbers of each generated text."""
     words = [Words.of(query.text, texts) for texts in generated]
     terms = dict.fromkeys(sorted(Words.of(query.text).query))
     for each in words:
@@ -220,7 +220,7 @@ def _terms(query: Query, generated: Iterable[Sequence[str]]) -> tuple[list[str],
 
 
 class _Documents:
-    """The texts of a dataset that are shown anywhere, each read and analysed once."""
+    """The texts of a dataset that the explorer shows. Each is read and analysed once."""
 
     def __init__(
         self, dataset: Dataset, shown: Mapping[str, Mapping[str, int]], systems: Mapping[int, Rankings]
@@ -241,11 +241,11 @@ class _Documents:
         self.words = WordForms(self._texts)
 
     def rows(self, query: str) -> list[int]:
-        """Return the texts that are shown for a query: those of documents, its own, and what was generated for it."""
+        """Return the rows of the texts shown for a query: its documents, the query itself, and generated texts."""
         return [*(self._row_of[d] for d in self._shown[query] if d in self._row_of), *self._own[query]]
 
     def cut(self, query: str, telling: Mask) -> Iterator[tuple[str, str | None, int, int]]:
-        """Yield (id, text, characters left out before it, and after it) of each document; None where it has no text."""
+        """Yield (id, text, characters cut before it, characters cut after it) of each document; None without a text."""
         grades = self._dataset.qrels.get(query, {})
         for document in self._shown[query]:
             row = self._row_of.get(document)
@@ -253,7 +253,7 @@ class _Documents:
                 yield document, None, 0, 0
                 continue
             text = self._texts[row]
-            width = GOLD_SHOWN if grades.get(document, 0) > 0 else SHOWN
+            width = RELEVANT_SHOWN if grades.get(document, 0) > 0 else SHOWN
             start, stop = 0, len(text)
             if stop > width:
                 start, stop = around(text, *self.words.densest(row, telling, width), width)

@@ -1,4 +1,4 @@
-"""The leaderboard's data: every system, ours and published, its figures, intervals, class and cost."""
+"""The data of the leaderboard: all systems, run here and published, with scores, intervals, classes and costs."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ OWN = "own data"
 
 
 def site_value(collection: RecordCollection, advice: bool = False, own_texts: Sequence[str] = ()) -> dict[str, Any]:
-    """Return what every page needs at once; all that is larger lies in files of its own.
+    """Return the data that every page needs at once. Larger data are in separate files.
 
-    `own_texts` names the datasets of one's own whose texts are in the board, which every page says.
+    `own_texts` are the user's datasets whose texts are in the board. Every page names them.
     """
     names = dataset_names(collection)
     sets = dataset_sets(names)
@@ -58,12 +58,12 @@ def site_value(collection: RecordCollection, advice: bool = False, own_texts: Se
 
 
 def dataset_names(collection: RecordCollection) -> list[str]:
-    """Return the datasets in their order: a data file is known by a dataset's number in this list."""
+    """Return the datasets in their order. The names of data files contain the position of a dataset in this list."""
     return list(dict.fromkeys([*groups()[BENCHMARK], *collection.datasets]))
 
 
 def dataset_sets(names: Sequence[str]) -> dict[str, list[str]]:
-    """Return the datasets that are averaged together: the benchmark's, the demo's, and all others."""
+    """Return groups of datasets that are averaged together: the benchmark's, the demo's, and all others."""
     sets: dict[str, list[str]] = {}
     for name in names:
         home = BENCHMARK if name in groups()[BENCHMARK] else DEMO if name in groups()[DEMO] else OWN
@@ -118,19 +118,19 @@ def _systems(
 
 
 def _entry(kept: StoredRecord) -> str:
-    """Return the name of the entry that a record came in; nothing for one of our own."""
+    """Return the name of the entry of a record; empty for a record that was run here."""
     return kept.path.stem if kept.is_entry else ""
 
 
 def triple(figure: Estimate | None) -> list[float | None] | None:
-    """Return a figure as data files have it: value, low and high, between 0 and 1."""
+    """Return a score in the form of the data files: value, low and high, between 0 and 1."""
     if figure is None:
         return None
     return [None if each is None else round(each / 100, 6) for each in (figure.value, figure.low, figure.high)]
 
 
 def _cost(records: Sequence[Record]) -> dict[str, float | None]:
-    """Return what a query takes on average; what is not known is None."""
+    """Return the mean cost of a query. Unknown values are None."""
     if not all(record.cost_is_known for record in records):
         return {"dollars": None, "seconds": None, "tokens": None}
     spent = total(stage.cost for record in records for stage in record.stages)
@@ -146,4 +146,4 @@ def _foot(collection: RecordCollection, own_texts: Sequence[str]) -> str:
     newest = max((kept.record.created[:10] for kept in collection), default="")
     records = f"{len(collection.cells)} records, the newest of {newest}" if newest else "no records"
     foot = f"r2med {__version__} · {records} · {len(published())} published rows"
-    return f"{foot} · holds texts of documents and queries of {', '.join(own_texts)}" if own_texts else foot
+    return f"{foot} · contains texts of documents and queries of {', '.join(own_texts)}" if own_texts else foot

@@ -1,4 +1,4 @@
-"""Keep a board up to date while records are made: it is made again when one of them changes."""
+"""Keep a board up to date: make it again when a record changes."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from r2med.store import digest
 log = logging.getLogger("r2med")
 
 SECONDS = 1.0
-"""Between two looks at the records."""
+"""Seconds between two checks of the records."""
 
 
 def state(sources: Iterable[Path]) -> str:
-    """Return what changes whenever a record is written, replaced or removed."""
+    """Return a digest that changes when a record is written, replaced or removed."""
     files = [path for source in sources for path in ([source] if source.is_file() else sorted(source.rglob("*.json")))]
     return digest([[str(path), *_stamp(path)] for path in files])
 
@@ -25,12 +25,12 @@ def state(sources: Iterable[Path]) -> str:
 def _stamp(path: Path) -> list[int]:
     try:
         status = path.stat()
-    except OSError:  # replaced between the two looks
+    except OSError:  # the file was replaced at this moment
         return []
     return [status.st_mtime_ns, status.st_size]
 
 
-class Preview:
+class LiveBoard:
     """A board that is made again when its records change."""
 
     def __init__(self, make: Callable[[], object], folder: Path, sources: Iterable[Path]) -> None:
@@ -41,17 +41,17 @@ class Preview:
         make()
 
     def follow(self, stopped: threading.Event) -> None:
-        """Follow the records until `stopped` is set."""
+        """Check the records every second until `stopped` is set."""
         while not stopped.wait(SECONDS):
             self.refresh()
 
     def refresh(self) -> None:
-        """Make the board again if a record changed; where that cannot be done, say why and leave it as it was."""
+        """Make the board again if a record changed. If this fails, warn and keep the old board."""
         now = state(self._sources)
         if now == self.version:
             return
         try:
             self._make()
         except UserError as error:
-            log.warning("the board stays as it was: %s", error)
+            log.warning("the board was not updated: %s", error)
         self.version = now

@@ -1,4 +1,4 @@
-"""The data of the page of reproductions: what is expected, the command that gives it, and what our records have."""
+"""The data of the reproduction page: expected scores, the commands that compute them, and the scores of our records."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from r2med.records.collection import RecordCollection
 
 
 def reproduce_value(collection: RecordCollection) -> list[dict[str, Any]]:
-    """Return all that is expected of systems, in the order in which it is known, and what was observed."""
+    """Return all expectations in their order, with the scores of the records."""
     return [_row(outcome(expected, collection.records(expected.system))) for expected in expectations()]
 
 

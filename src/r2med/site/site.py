@@ -1,4 +1,4 @@
-"""Write the site: files of assets and of data, in a folder that an earlier board may be in."""
+"""Write the files of the board into a folder, which may contain an earlier board."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ def board(
     max_failures: float = MAX_FAILURES,
     texts: bool = True,
 ) -> Path:
-    """Make a board of records and return the page to open: what `r2med board` does.
+    """Make a board of records, as `r2med board` does, and return the page to open.
 
-    Without any source the records and the advice of `results` are shown, or the entries alone if there is a folder of
-    them. With `texts=False` no text of a document, a query or an LLM is in the board.
+    Without sources, the board shows the records and the advice of `results`. If `entries` is given, it shows only the
+    entries. With `texts=False`, the board contains no text of a document, a query or an LLM.
     """
     folders = sources or ([] if entries else ["results"])
     advice = read_advice(folders)
-    if advice:  # a folder may hold advice alone
+    if advice:  # a folder may contain only advice
         folders = [each for each in folders if not Path(each).is_dir() or record_files(Path(each))]
     kept = list(collect(folders, max_failures=max_failures)) if folders else []
     kept += read_entries(entries, kept, max_failures) if entries else []
@@ -54,18 +54,18 @@ def make_site(
     advice: Sequence[Advice] = (),
     texts: bool = True,
 ) -> None:
-    """Make the board of records in a folder, in the place of the board that was there.
+    """Make the board of records in a folder. It replaces an earlier board.
 
-    `data` says where datasets of one's own lie; those of the benchmark and of the demo are known by their names. A
-    dataset that is not on this machine has its scores shown, but no texts. Raises UserError if the folder holds
-    files and no board.
+    `data` are the folders of the user's datasets. Datasets of the benchmark and of the demo are found by name. If a
+    dataset is not on this machine, the board shows its scores without texts. Raises UserError if the folder contains
+    files but no board.
     """
     datasets = local_datasets(collection, data)
     own = dataset_sets(list(datasets)).get(OWN, []) if texts else []
     write_site(folder, _site_files(collection, datasets, advice, texts, own, typed_places(data)))
     if own:
         log.warning(
-            "the board holds texts of documents and queries of %s: show it only to people who may read them, "
+            "the board contains texts of documents and queries of %s: show it only to people who may read them, "
             "or make it with --without-texts",
             ", ".join(own),
         )
@@ -94,9 +94,9 @@ def _site_files(
 
 
 def write_site(folder: Path, files: Iterable[tuple[str, Any]]) -> None:
-    """Write the assets and the data files (name, value), and put them in the place of the board that was there.
+    """Write the assets and the data files (name, value). They replace an earlier board in the folder.
 
-    Other files in the folder stay as they are. Raises UserError if it holds files and no board.
+    Other files in the folder are not changed. Raises UserError if the folder contains files but no board.
     """
     with updated_board(folder) as new:
         for name, content in _contents(files):
@@ -113,10 +113,10 @@ def _contents(files: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, bytes]]:
 
 
 def data_script(name: str, value: Any) -> bytes:
-    """Return a classic script that hands a value to the page: JSON in a string, so that no key of it means anything.
+    """Return a classic script that passes a value to the page, as JSON in a string, so that JavaScript runs none of it.
 
-    A lone surrogate is written as the escape that JavaScript knows; so are the two line ends that JSON has and older
-    JavaScript had not.
+    A lone surrogate is written as an escape, and so are the two line separators that JSON allows in strings and older
+    JavaScript does not.
     """
     content = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     content = json.dumps(content, ensure_ascii=False).replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")

@@ -1,4 +1,4 @@
-"""What a leaderboard filters systems by: their kind, LLM and size. The same for ours and for published ones."""
+"""Facts that the leaderboard filters systems by: kind, LLM and size. Systems run here and published ones have them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def parts_of_record(record: Record) -> dict[str, Any]:
 
 
 def _stage_names(settings: Mapping[str, Any]) -> list[str]:
-    """Return the names of a stage's models; one that asks an LLM has none of its own."""
+    """Return the names of a stage's models. A stage that asks an LLM has no model of its own."""
     if "parts" in settings:
         return [name for part in settings["parts"] for name in _stage_names(part)]
     return [] if "llm" in settings else [str(settings.get("stage", ""))]
@@ -44,7 +44,7 @@ def _llms(record: Record) -> list[str]:
 
 
 def judged_by_kin(record: Record) -> bool:
-    """Return True if the system asks an LLM of the family that judged the dataset's documents."""
+    """Return True if the system uses an LLM of the family that judged the dataset's documents."""
     asked = [LLMS.get(llm) or LLMCard(name=llm, model=llm) for llm in _llms(record)]
     return any(family in record.dataset.judges for card in asked for family in families(card))
 
@@ -53,7 +53,7 @@ KINDS = ("expand", "retrieve", "rerank")
 
 
 def parts_of_published(row: PublishedRow) -> dict[str, Any]:
-    """Return the parts of a published system, whose names are those that its source uses."""
+    """Return the parts of a published system, with the names that its source uses."""
     llms = [row.llm] if row.llm else []
     kind = _kind(row.expansion, row.reranker, fused="+" in row.retriever)
     sizes = [_size_in_words(name) for name in (row.retriever, row.reranker, *llms) if name]
@@ -83,7 +83,7 @@ def _kind(expansion: str, reranker: str, *, fused: bool) -> str:
 
 
 def _size(name: str) -> float | None:
-    """Return the parameters of a model, in billions, from its card or its name; None where they are not known."""
+    """Return the parameters of a model in billions, from its card or its name; None if they are not known."""
     base = name.partition(":")[0]
     if base in NO_MODEL:
         return 0.0

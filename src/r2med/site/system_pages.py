@@ -18,9 +18,9 @@ from r2med.site.leaderboard import DEMO, dataset_sets, part, triple
 def system_values(
     collection: RecordCollection, names: Sequence[str], places: Mapping[str, str]
 ) -> Iterator[dict[str, Any]]:
-    """Yield the value of each system's data file; `names` are the datasets by number.
+    """Yield the content of each system's data file. `names` are the datasets in the order of their numbers.
 
-    `places` are the folders of datasets of one's own, as they were typed.
+    `places` are the folders of the user's datasets, as they were typed.
     """
     cuts = [list(_slices(part(collection, members))) for members in dataset_sets(names).values()]
     for system in collection.systems:
@@ -40,7 +40,7 @@ def system_values(
 def command(record: Record, datasets: Sequence[str], places: Mapping[str, str]) -> str:
     """Return the command that makes the records of a system again.
 
-    A record has a dataset's name only: of one in a folder that is not in `places` the reader has to say the path.
+    A record contains only the name of its dataset. If its folder is not in `places`, the reader must fill in the path.
     """
     group = next((name for name in (BENCHMARK, DEMO) if set(groups()[name]) == set(datasets)), "")
     known = {*cards(), *groups()[DEMO]}
@@ -86,7 +86,7 @@ def _stage(stage: StageFacts, cost_is_known: bool) -> dict[str, Any]:
 
 
 def _flat(settings: Any, path: str = "") -> Iterator[tuple[str, str]]:
-    """Yield the settings as lines: where each stands, and its value."""
+    """Yield each setting as a path and a value."""
     if isinstance(settings, Mapping) and settings:
         for name, value in settings.items():
             yield from _flat(value, f"{path}.{name}" if path else str(name))
@@ -98,7 +98,7 @@ def _flat(settings: Any, path: str = "") -> Iterator[tuple[str, str]]:
 
 
 def _slices(collection: RecordCollection) -> Iterator[tuple[str, str, int, dict[str, Any]]]:
-    """Yield every slice: its kind, label, number of queries, and a figure for each system that has all of them."""
+    """Yield each slice: kind, label, number of queries, and the scores of systems that have all of its queries."""
     for kind in KINDS if collection.cells else ():
         cut = list(slice_figures(collection, kind))
         for each, figures in cut if len(cut) > 1 else ():

@@ -1,4 +1,4 @@
-"""Documents that have the text of a relevant one under another id: retrieving them counts nothing, and should."""
+"""Find documents with the same text as a relevant document. Measures ignore them, although they would help a reader."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from r2med.retrieve.written_run import WrittenRun
 
 
 def copies_of_relevant(dataset: Dataset) -> dict[str, list[str]]:
-    """Return for each relevant document the other documents that have its text, where there are any."""
+    """Return relevant document -> other documents with the same text, for documents that have such copies."""
     relevant = sorted({d for grades in dataset.qrels.values() for d, grade in grades.items() if grade > 0})
     rows = dataset.corpus.rows(relevant)
     known = [document for document, row in zip(relevant, rows, strict=True) if row >= 0]
@@ -29,9 +29,9 @@ def copies_of_relevant(dataset: Dataset) -> dict[str, list[str]]:
 def ranks_with_copies(
     run: WrittenRun, query: str, relevant: Iterable[str], copies: Mapping[str, list[str]]
 ) -> list[int] | None:
-    """Return the ranks of relevant documents, 0 for none, if each counts where the first of its copies is.
+    """Return the ranks of relevant documents if copies of their texts count too. 0 means not retrieved.
 
-    A copy counts for one document only. Returns None if nothing changes.
+    A copy counts for only one document. Returns None if no rank changes.
     """
     documents = list(relevant)
     if not any(document in copies for document in documents):

@@ -1,4 +1,4 @@
-"""How index terms are written in texts: analysed here, so that a page marks what matches without an analyser."""
+"""Find the written forms of index terms in texts, so that a page can mark matches without an analyser."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ Mask = npt.NDArray[np.bool_]
 
 _BLANK = np.frombuffer(BLANKED, dtype=np.uint8) == ord(" ")
 BLANKS = "".join(map(chr, np.flatnonzero(_BLANK).tolist()))
-"""What stands between chunks."""
+"""The characters that separate chunks."""
 
-_CONTINUES = 0x80  # the two high bits of a byte of UTF-8 that is not the first of its character
+_CONTINUES = 0x80  # the two high bits of a UTF-8 byte that continues a character
 
 
 class WordForms:
-    """Texts as chunks between blanks: each distinct one, bare of case and outer marks, is analysed once."""
+    """Texts split into chunks at blanks. Each distinct chunk, without case and outer marks, is analysed once."""
 
     def __init__(self, texts: Sequence[str]) -> None:
         block = cut_chunks(pa.array(texts, pa.large_string()))
@@ -38,15 +38,17 @@ class WordForms:
         self._chunks_of = chunks_of
 
     def matching(self, terms: Iterable[str]) -> Mask:
-        """Return which distinct chunks have one of the terms."""
+        """Return True for each distinct chunk that contains one of the terms."""
         matching = np.zeros(len(self._written), dtype=bool)
         for term in terms:
             matching[self._chunks_of.get(term, [])] = True
         return matching
 
     def forms(self, rows: Iterable[int], terms: Sequence[str]) -> list[list[Any]]:
-        """Return how `terms` are written in some of the texts: [chunk, number of the term] if the chunk is one word,
-        else [chunk, [start, stop, number], …] in UTF-16 units, as JavaScript counts.
+        """Return the written forms of `terms` in some of the texts.
+
+        If a chunk is one word, its form is [chunk, number of the term]. Otherwise it is [chunk, [start, stop, number],
+        …] with positions in UTF-16 units, as in JavaScript.
         """
         number_of = {term: number for number, term in enumerate(terms)}
         present = np.zeros(len(self._written), dtype=bool)
@@ -56,9 +58,9 @@ class WordForms:
         return [self._form(chunk, number_of) for chunk in chunks.tolist()]
 
     def densest(self, row: int, matching: Mask, width: int) -> tuple[int, int]:
-        """Return the first characters of the first and the last of the matches that lie densest within `width`.
+        """Return the positions of the first and the last match in the window of this width with the most matches.
 
-        As `text.highlight.best_window` counts, but by chunk, for thousands of long texts.
+        It counts as `text.highlight.best_window` does, but by chunk, so that thousands of long texts are fast.
         """
         text = self._texts[row]
         starts = _starts(text)
@@ -85,7 +87,7 @@ class WordForms:
 
 
 def _starts(text: str) -> npt.NDArray[np.int64]:
-    """Return where the chunks of a text start, in characters."""
+    """Return the start positions of the chunks of a text, in characters."""
     units = np.frombuffer(text.encode(), dtype=np.uint8)
     blank = np.concatenate(([True], _BLANK[units]))
     starts = np.flatnonzero(blank[:-1] & ~blank[1:])

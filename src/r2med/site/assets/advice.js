@@ -1,4 +1,4 @@
-/* Advice: the ladder of pipelines that were tried on a dataset, as climbed, and which of them to use. */
+/* The advice page: the ladder of pipelines that were tried on a dataset, and the one to use. */
 "use strict";
 
 (() => {
@@ -35,7 +35,7 @@
         h(
           "p",
           { class: "wide" },
-          "In the order in which it was climbed, the cheap rungs first. Dots are means, bars their 95 % intervals; the dashed line is the best. Settings were chosen on other questions than those they are judged on.",
+          "The pipelines are in the order in which they were tried, cheap ones first. Dots are means, bars are 95 % intervals, and the dashed line marks the best mean. Settings were chosen on other questions than those they are scored on.",
         ),
         ladder(advice),
       ),
@@ -78,7 +78,7 @@
             named(advice.detectable_pair[0]),
             " and ",
             named(advice.detectable_pair[1]),
-            ` cannot be told from noise with ${advice.questions} questions: more judged questions tell more.`,
+            ` cannot be distinguished from noise with ${advice.questions} questions. Judge more questions to see smaller differences.`,
           )
         : null,
     );

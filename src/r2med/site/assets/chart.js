@@ -1,4 +1,4 @@
-/* Drawings: intervals and bars in cells, and quality against cost with its Pareto line. Own SVG, no library. */
+/* Drawings as SVG without a library: intervals and bars in cells, and quality against cost with the Pareto line. */
 "use strict";
 
 board.chart = (() => {
@@ -8,7 +8,7 @@ board.chart = (() => {
   const spoken = ({ value, low, high }) =>
     low === null || low === high ? points(value) : `${points(value)}, 95 % interval ${points(low)} to ${points(high)}`;
 
-  /* A dot on a line from low to high, on a scale shared by its column: `span` is [least, most]. */
+  /* Draw a dot on a line from low to high. All cells of a column share the scale `span`, [least, most]. */
   function interval({ value, low, high }, span, width = 84) {
     const x = (at) => (4 + ((at - span[0]) / (span[1] - span[0] || 1)) * (width - 8)).toFixed(1);
     return svg(
@@ -27,7 +27,7 @@ board.chart = (() => {
     );
   }
 
-  /* Draw a thin bar below the figure of a cell, as its background: `most` is the largest of its column. */
+  /* Draw a thin bar below the number in a cell. `most` is the largest number of its column. */
   function bar(cell, value, most) {
     cell.classList.add("bar");
     cell.style.setProperty("--share", Math.max(0, Math.min(1, value / (most || 1))).toFixed(3));
@@ -39,8 +39,9 @@ board.chart = (() => {
     return [Math.min(...values), Math.max(...values)];
   };
 
-  /* A column of intervals as one picture, as wide as its cells: `cells` share the scale, `best` is a line through all of
-     them. head() is its axis, cell(figures) a row, cell(null) the lines alone. Places are shares, so that only they stretch. */
+  /* Draw a column of intervals as one picture. All `cells` share the scale, and `best` is a line through all of them.
+     head() is the axis, cell(figures) a row, and cell(null) a row with only the lines. Positions are percentages, so
+     that they follow the width of the cells. */
   function scale(cells, best) {
     const [low, high] = span(cells).map((value) => 100 * value);
     const ticks = linearTicks(low, high);
@@ -105,7 +106,7 @@ board.chart = (() => {
     });
 
   /**
-   * Points that no other beats in both: at least as good for less, from cheap to dear.
+   * Return the points that no other point beats at the same or lower cost, cheapest first.
    * @template {{ x: number, y: number }} Item
    * @param {Item[]} items
    */
@@ -118,7 +119,7 @@ board.chart = (() => {
     return front;
   }
 
-  /* Return where values of an axis stand: logarithmic; what costs nothing has a place of its own at the left. */
+  /* Return the positions of values on a logarithmic axis. A cost of 0 has its own position at the left. */
   function logAxis(values, from, to) {
     const positive = values.filter((value) => value > 0);
     const free = positive.length < values.length;
@@ -138,7 +139,8 @@ board.chart = (() => {
     return Array.from({ length: Math.ceil((high - first) / step) + 1 }, (_, i) => first + i * step);
   }
 
-  /* items: {x, y (points), low, high, name, kind, solid, costed, text, href}; what is not costed is not on the line. */
+  /* Draw items: {x, y (points), low, high, name, kind, solid, costed, text, href}.
+     Items that are not `costed` are not on the line. */
   function scatter(items, { width, xLabel, yLabel, tick }) {
     const height = width < 560 ? 380 : 480;
     const frame = { left: 44, right: width - 16, top: 16, bottom: height - 46 };
@@ -184,7 +186,7 @@ board.chart = (() => {
     return drawn;
   }
 
-  /* Write the name of a point above it; none: write nothing. */
+  /* Write the name of a point above it. Without a point, write nothing. */
   function pointAt(marked, tip, frame) {
     tip.textContent = marked?.dataset.name ?? "";
     if (!marked) return;
@@ -211,11 +213,11 @@ board.chart = (() => {
       : svg("g", facts, whiskers, marked);
   }
 
-  const HEIGHT = 14; // of a label
-  const SIGN = 6.8; // width of a letter, rather too much than too little
-  const RADIUS = 8; // of a point with some air
+  const HEIGHT = 14; // height of a label
+  const SIGN = 6.8; // estimated width of a letter, rather too large than too small
+  const RADIUS = 8; // radius of a point with some space around it
 
-  /* Names beside the Pareto points. One that would cover a point or another name is left out: pointing at the point shows it. */
+  /* Draw names beside the Pareto points. A name that would cover a point or another name is left out. */
   function labels(front, items, x, y, frame) {
     /** @typedef {[left: number, top: number, wide: number, high: number]} Box */
     /** @type {Box[]} */

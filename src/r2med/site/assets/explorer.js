@@ -1,12 +1,12 @@
-/* The explorer: a dataset's queries, and what every system did with one of them. All that is chosen is in the address.
-   Its parts are in explorer_*.js. */
+/* The explorer: the queries of a dataset, and the rankings of every system for one of them. The address holds all
+   choices. Parts are in explorer_*.js. */
 "use strict";
 
 (() => {
   const { h } = board;
   const MEASURES = ["nDCG@10", "R@10", "R@100", "MRR", "MAP"];
   const ORDERS = [
-    ["", "in their order"],
+    ["", "in the order of the dataset"],
     ["hard", "hardest first"],
     ["gain", "B gains most over A"],
     ["loss", "B loses most to A"],
@@ -19,13 +19,13 @@
   const NEEDS_PAIR = new Set(["gain", "loss", "apart", "tau", "only-a", "only-b", "neither"]);
 
   const KEYS = ["data", "q", "a", "b", "order", "find", "measure"];
-  const WIDE = window.matchMedia("(min-width: 60rem)"); // below, the list of queries is folded
+  const WIDE = window.matchMedia("(min-width: 60rem)"); // on smaller screens, the list of queries is folded
 
   /** @type {ReturnType<typeof explored> | null} */
   let open = null; // what is on the screen
 
   /**
-   * Return what can be done with a dataset while it is in view.
+   * Return the actions on a dataset while it is shown.
    * @param {ExplorerView} view
    */
   function explored(view) {
@@ -40,9 +40,9 @@
     view.wantedBy = wantedBy;
     const { drawRankings } = board.explorerRankings(view);
 
-    /* --- what is chosen ------------------------------------------------------------------------------------------- */
+    /* --- choices -------------------------------------------------------------------------------------------------- */
 
-    /* Make of what the address says something that this dataset has. */
+    /* Replace choices of the address that this dataset does not have. */
     function check() {
       chosen.data = view.dataset.name;
       if (!ORDERS.some(([name]) => name === chosen.order)) chosen.order = "";
@@ -61,13 +61,13 @@
 
     const rivalName = () => view.names[scores.rival() ?? -1] ?? "";
 
-    /* Some orders need two systems: take the best but A, or no such order where there is only one. */
+    /* Some orders need two systems. Take the best except A, or the default order if there is only one system. */
     function pairUp() {
       if (NEEDS_PAIR.has(chosen.order) && !chosen.b) chosen.b = rivalName();
       if (NEEDS_PAIR.has(chosen.order) && !chosen.b) chosen.order = "";
     }
 
-    /* A and B are never the same system: the other side takes what this one had. */
+    /* A and B are never the same system. If they would be, the other side takes the earlier system of this side. */
     function keepApart(before, changed) {
       if (!chosen.b || chosen.a !== chosen.b) return;
       if (changed === "a") chosen.b = before.a;
@@ -86,7 +86,7 @@
 
     /* --- drawing -------------------------------------------------------------------------------------------------- */
 
-    /* Draw what is chosen. Files are loaded meanwhile: if something else was chosen before they are here, that is drawn. */
+    /* Load the files and draw the choices. If the choices change before the files arrive, this drawing stops. */
     async function draw() {
       const turn = (view.turn = {});
       const isLate = () => open?.view !== view || view.turn !== turn;
@@ -104,7 +104,7 @@
       else drawNothing();
     }
 
-    /* Choose and order the queries of the list, unless that was done for the same choices. */
+    /* Compute the list of queries, unless the choices are the same as before. */
     function updateList() {
       const { q, ...rest } = chosen;
       const choices = JSON.stringify(rest);
@@ -114,11 +114,11 @@
       return { choices, reordered };
     }
 
-    /* Return the position of the query to show: the chosen one, or the first of the list; -1 if the list is empty. */
+    /* Return the position of the query to show: the chosen one, or the first in the list; -1 if the list is empty. */
     function openQuery() {
       const asked = view.index.queries.findIndex(([id]) => id === chosen.q);
       const position = view.shown.includes(asked) ? asked : (view.shown[0] ?? -1);
-      if (position >= 0) chosen.q = view.index.queries[position][0]; // else it opens again when the search is over
+      if (position >= 0) chosen.q = view.index.queries[position][0]; // otherwise it opens again after the search
       remember(false);
       view.order.value = chosen.order;
       return position;
@@ -127,7 +127,7 @@
     function drawNothing() {
       view.drawn = "";
       view.body.replaceChildren(
-        h("p", { class: "empty" }, "No query is left. Choose another order, or search for other words."),
+        h("p", { class: "empty" }, "No query matches. Choose another order, or search for other words."),
       );
     }
 
@@ -143,7 +143,7 @@
       view.body.replaceChildren(heading(position), drawLedger(position), drawRankings(position));
       if (focus) /** @type {HTMLElement | null} */ (view.body.querySelector(`[data-focus="${focus}"]`))?.focus();
       const next = view.shown[at + 1];
-      if (next !== undefined) board.load(`explorer/${view.number}/q${next}`).catch(() => {}); // so that j finds it there
+      if (next !== undefined) board.load(`explorer/${view.number}/q${next}`).catch(() => {}); // load the next query before j is pressed
     }
 
     function frame(main) {
@@ -239,13 +239,13 @@
       h(
         "p",
         { class: "empty" },
-        "This board holds no texts. It was made with --without-texts, or its runs and datasets were not on the machine that made it.",
+        "This board contains no texts. It was made with --without-texts, or the runs and datasets were missing on the machine that made it.",
       ),
     );
   }
 
   /**
-   * Return the dataset to show: the one in the address, else the first that the systems in the address were run on.
+   * Return the dataset to show: the one in the address, or the first dataset of the systems in the address.
    * @param {ExplorerDatasets["datasets"]} datasets
    * @param {URLSearchParams} params
    * @param {Site} site
@@ -307,7 +307,7 @@
       ["}", "B: a weaker system", () => open?.turnSystem("b", 1)],
       ["c", "compare with another system, or stop", () => open?.compare()],
       ["x", "swap A and B", () => open?.swap()],
-      ["g", "gold answer", () => open?.answer()],
+      ["g", "reference answer", () => open?.answer()],
     ],
     show,
   });

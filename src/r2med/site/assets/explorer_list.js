@@ -1,4 +1,4 @@
-/* The list of the explorer: a dataset's queries, each with a line of all systems' values. */
+/* The list of queries in the explorer. Each query has a line with the values of all systems. */
 "use strict";
 
 /** @param {ExplorerView} view */
@@ -6,10 +6,10 @@ board.explorerList = (view) => {
   const { h, ledger } = board;
   const { points } = formats;
   const { valueOf, sides } = view.scores;
-  const AT_ONCE = 10; // queries of the list that are drawn first
-  const ABOVE = 2; // of them above the one that is open
+  const AT_ONCE = 10; // number of queries that are drawn first
+  const ABOVE = 2; // number of queries above the open one
 
-  /* A line of all systems' values for a query, 0 to 1, with A and B told apart. */
+  /* Draw the values of all systems for a query on a line from 0 to 1. A and B have their own marks. */
   function line(query) {
     if (!view.judged.has(query)) return h("small", { class: "muted" }, "not judged");
     const percent = (value) => 3 + 94 * value;
@@ -41,7 +41,7 @@ board.explorerList = (view) => {
     );
   }
 
-  /* Whether a stage of A or B failed for a query. */
+  /* Return true if a stage of A or B failed for a query. */
   const failed = (position) => view.files.some(({ failures }) => failures.some(([at]) => at === position));
 
   function entry(position) {
@@ -76,7 +76,7 @@ board.explorerList = (view) => {
     markCurrent();
   }
 
-  /* Mark the query that is open, and have it in view. */
+  /* Mark the open query and scroll to it. */
   function markCurrent() {
     view.list.querySelector("[aria-current]")?.removeAttribute("aria-current");
     const at = view.shown.findIndex((position) => view.index.queries[position][0] === view.chosen.q);

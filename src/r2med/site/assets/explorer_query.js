@@ -1,4 +1,4 @@
-/* One query in the explorer: its text, and where every system ranks its relevant documents. */
+/* One query in the explorer: its text, and the ranks of its relevant documents in every system. */
 "use strict";
 
 /** @param {ExplorerView} view */
@@ -6,17 +6,17 @@ board.explorerQuery = (view) => {
   const { h, named, ledger, ranking } = board;
   const { counted } = formats;
   const { ranksOf, sides } = view.scores;
-  const LONG = 900; // characters of a query that is folded
+  const LONG = 900; // a query with more characters is folded
 
   const key = (side, text) => h("span", { class: `key key-${side}` }, text);
 
-  /* What is marked in texts for a system: the query's words, and those of the text that was generated for it. */
+  /* Return the words to mark in texts for a system: those of the query and of its generated texts. */
   function wantedBy(system) {
     const own = view.query.generated.find(([, , systems]) => systems.includes(system));
     return marks.words(view.query, view.index, own ? own[1] : []);
   }
 
-  /* Who A and B are, with the marks that they have in all drawings. */
+  /* Draw the legend of A and B, with their marks in all drawings. */
   const who = () =>
     h(
       "p",
@@ -26,7 +26,7 @@ board.explorerQuery = (view) => {
         .map((side) => h("span", null, key(side, `${side.toUpperCase()} `), named(view.chosen[side]))),
     );
 
-  /* The text of a query; a long one is folded. */
+  /* Draw the text of a query. A long text is folded. */
   function questionOf(text) {
     const question = h("p", { class: "question text" }, marks.readable(text));
     if (text.length <= LONG) return [question];
@@ -34,13 +34,13 @@ board.explorerQuery = (view) => {
     const unfold = (event) => {
       const open = !question.classList.toggle("folded");
       event.target.setAttribute("aria-expanded", String(open));
-      event.target.textContent = open ? "Less" : "The whole query";
+      event.target.textContent = open ? "Show less" : "Show the whole query";
     };
     const attributes = { type: "button", class: "plain more", "aria-expanded": "false", onclick: unfold };
-    return [question, h("button", attributes, "The whole query")];
+    return [question, h("button", attributes, "Show the whole query")];
   }
 
-  /* Which query it is of those listed, and buttons to the one before and after it. */
+  /* Draw the number of the query in the list, and buttons to the previous and the next query. */
   function steps(position) {
     const at = view.shown.indexOf(position);
     const turn = (by, label, sign) =>
@@ -83,7 +83,7 @@ board.explorerQuery = (view) => {
         ? h(
             "details",
             { class: "answer" },
-            h("summary", null, "Gold answer"),
+            h("summary", null, "Reference answer"),
             h("p", null, h("bdi", null, marks.readable(answer))),
           )
         : null,
@@ -92,10 +92,10 @@ board.explorerQuery = (view) => {
 
   function drawLedger(position) {
     const [a, b] = sides();
-    const gold = view.query.documents.slice(0, view.query.gold);
-    if (!gold.length) return h("p", { class: "note" }, "No document is judged relevant to this query.");
+    const relevant = view.query.documents.slice(0, view.query.gold);
+    if (!relevant.length) return h("p", { class: "note" }, "No document is judged relevant to this query.");
     const of = (system, i) => (system === undefined ? null : (ranksOf(system, position)[i] ?? 0));
-    const rows = gold.map((document, i) => {
+    const rows = relevant.map((document, i) => {
       const ranks = view.index.systems.map((system) => [view.site.systems[system].name, of(system, i)]);
       const wanted = wantedBy(b ?? a);
       const open = () => [
@@ -106,14 +106,14 @@ board.explorerQuery = (view) => {
       ];
       return { name: document[0], ranks, a: of(a, i), b: of(b, i), open };
     });
-    const nobody = rows.filter((row) => row.ranks.every(([, rank]) => !rank)).length;
+    const unfound = rows.filter((row) => row.ranks.every(([, rank]) => !rank)).length;
     return h(
       "section",
       { class: "section" },
       h(
         "div",
         { class: "row spread" },
-        h("h2", null, "Where the relevant documents are"),
+        h("h2", null, "Ranks of the relevant documents"),
         h(
           "p",
           { class: "legend" },
@@ -123,12 +123,8 @@ board.explorerQuery = (view) => {
           `each of ${counted(view.index.systems.length, "system")}`,
         ),
       ),
-      nobody
-        ? h(
-            "p",
-            { class: "note" },
-            `${nobody} of ${counted(gold.length, "relevant document")} ${nobody === 1 ? "is" : "are"} found by nobody.`,
-          )
+      unfound
+        ? h("p", { class: "note" }, `No system finds ${unfound} of ${counted(relevant.length, "relevant document")}.`)
         : null,
       ledger.ledger(rows),
     );

@@ -1,4 +1,4 @@
-/* The rankings of one query in the explorer: that of A, or those of A and B beside each other. */
+/* The rankings of one query in the explorer: the ranking of A, or those of A and B side by side. */
 "use strict";
 
 /** @param {ExplorerView} view */
@@ -11,7 +11,7 @@ board.explorerRankings = (view) => {
     const own = view.query.generated.find(([, , systems]) => systems.includes(system));
     const wanted = view.wantedBy(-1);
     const folded = (title) => h("details", { class: "generated" }, h("summary", null, title));
-    const text = own && folded(`What ${letter} searched with`);
+    const text = own && folded(`Texts that ${letter} searched with`);
     if (text)
       board.afterFrame(() =>
         text.append(
@@ -20,7 +20,7 @@ board.explorerRankings = (view) => {
           ),
         ),
       );
-    const trace = file.traces.includes(position) && folded(`What ${letter} did, turn by turn`);
+    const trace = file.traces.includes(position) && folded(`Steps of ${letter}, turn by turn`);
     if (trace)
       trace.addEventListener(
         "toggle",
@@ -30,7 +30,7 @@ board.explorerRankings = (view) => {
     return [text, trace];
   }
 
-  /* An agent's trace: every turn with what it wrote, asked, was shown and made of it. */
+  /* Draw the trace of an agent: for every turn its text, its searches, the documents it read, and its analysis. */
   function turns(trace) {
     const part = (label, text) =>
       text ? [h("dt", null, label), h("dd", { class: "text" }, marks.readable(text))] : [];
@@ -54,7 +54,7 @@ board.explorerRankings = (view) => {
               ]
             : [],
           part("Shown", turn.information),
-          part("Made of it", turn.analysis),
+          part("Analysis", turn.analysis),
         ),
       ),
     ];
@@ -72,7 +72,7 @@ board.explorerRankings = (view) => {
     return { field, select };
   }
 
-  /* The head of a side: which system, its figures for this query, what failed. */
+  /* Draw the head of a side: the system, its score for this query, and failures. */
   function sideHead(letter, system, position, file) {
     const value = valueOf(system, position);
     const failure = file.failures.find(([query]) => query === position);
@@ -91,10 +91,7 @@ board.explorerRankings = (view) => {
         copied && value !== null
           ? h(
               "span",
-              {
-                class: "muted",
-                title: "Documents that have the text of a relevant one under another id, counted as that one",
-              },
+              { class: "muted", title: "Documents with the same text as a relevant document count as that document" },
               ` · ${points(board.measure.query(view.chosen.measure, copied[1], grades))} with copies counted`,
             )
           : null,
@@ -112,7 +109,7 @@ board.explorerRankings = (view) => {
     );
   }
 
-  /* On a phone one side is in view at a time. */
+  /* On a phone, only one side is shown at a time. */
   const sideSwitch = () => {
     const group = board.segmented(
       "Side",
@@ -145,7 +142,7 @@ board.explorerRankings = (view) => {
       };
     });
 
-  /* The ranking of one side; `other` is the side that it is compared with. */
+  /* Draw the ranking of one side. `other` is the side to compare with. */
   function column(position, side, other) {
     const rankIn = (document) =>
       document < view.query.gold
@@ -159,16 +156,16 @@ board.explorerRankings = (view) => {
     );
   }
 
-  /* How two rankings differ in words, and both beside each other with lines between them. */
+  /* Draw the difference of two rankings in words, and both side by side with lines between them. */
   function pair(position, a, b, legend) {
     const { gold: relevant, documents } = view.query;
     const ranks = (side, i) => ranksOf(side.system, position)[i] ?? 0;
-    const gold = documents.slice(0, relevant).map(([id], i) => [id, ranks(a, i), ranks(b, i)]);
+    const moves = documents.slice(0, relevant).map(([id], i) => [id, ranks(a, i), ranks(b, i)]);
     const values = [a, b].map((side) => valueOf(side.system, position));
     const between = h("div", { class: "between" });
     board.afterFrame(() => between.append(ledger.slope(a.ranking, b.ranking, (document) => document < relevant)));
     return [
-      ranking.summary(a.ranking, b.ranking, gold, view.chosen.measure, values),
+      ranking.summary(a.ranking, b.ranking, moves, view.chosen.measure, values),
       legend,
       sideSwitch(),
       h("div", { class: "pair", "data-side": view.side }, column(position, a, b), between, column(position, b, a)),
@@ -189,7 +186,7 @@ board.explorerRankings = (view) => {
         h(
           "button",
           { type: "button", "data-focus": "compare", onclick: view.compare },
-          b ? "Close the comparison" : "Compare with another",
+          b ? "Close the comparison" : "Compare with another system",
         ),
       ),
       b ? pair(position, a, b, legend) : [legend, column(position, a)],

@@ -1,29 +1,29 @@
-/* The scores of the explorer: systems by their mean, values and ranks of a query, and which queries are listed. No drawing. */
+/* The scores of the explorer: means of systems, values and ranks of a query, and the listed queries. It draws nothing. */
 "use strict";
 
 /** @param {ExplorerView} view */
 board.explorerScores = (view) => {
-  const FOUND = 10; // "finds it": a relevant document among the first ten
+  const FOUND = 10; // "finds it" means: a relevant document among the first ten
 
   const number = (name) => view.index.systems.find((system) => view.site.systems[system].name === name);
 
-  /* Return what `make` returns, kept under a key while the dataset is in view. */
+  /* Return the result of `make`. It is cached under a key while the dataset is shown. */
   function kept(key, make) {
     if (!view.kept.has(key)) view.kept.set(key, make());
     return view.kept.get(key);
   }
 
-  /* The systems by their mean, best first. */
+  /* Return the systems sorted by mean, best first. */
   const standing = () =>
     kept(`standing ${view.chosen.measure}`, () => {
       const means = view.index.systems.map((system) => ({ system, mean: mean(system) }));
       return means.sort((x, y) => y.mean - x.mean).map(({ system }) => system);
     });
 
-  /* Whom to compare with: the best system but A. */
+  /* Return the system to compare with: the best system except A. */
   const rival = () => standing().find((system) => view.site.systems[system].name !== view.chosen.a);
 
-  /* The values of a system's judged queries, by the measure that is chosen. */
+  /* Return the values of a system's judged queries for the chosen measure. */
   const values = (system) => {
     const all = kept(view.chosen.measure, () => []);
     all[system] ??= board.measure.queries(view.chosen.measure, view.gold, system);
@@ -35,14 +35,14 @@ board.explorerScores = (view) => {
     return all?.length ? all.reduce((sum, value) => sum + value, 0) / all.length : -1;
   };
 
-  /* The value of a query for a system; null where it is not judged. */
+  /* Return the value of a query for a system; null if the query is not judged. */
   const valueOf = (system, query) => values(system)?.[view.judged.get(query) ?? -1] ?? null;
 
   const ranksOf = (system, query) => view.gold.ranks[system]?.[view.judged.get(query) ?? -1] ?? [];
 
   const finds = (system, query) => ranksOf(system, query).some((rank) => rank && rank <= FOUND);
 
-  /* Return the positions of the queries that the search and the order leave, in that order. */
+  /* Return the positions of the queries that match the search, in the chosen order. */
   function listed() {
     const { order, find } = view.chosen;
     const [a, b] = sides();

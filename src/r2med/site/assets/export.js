@@ -1,4 +1,4 @@
-/* The view as it stands, as a file: CSV, JSON, Markdown, LaTeX. */
+/* Save the current view as a file: CSV, JSON, Markdown, LaTeX. */
 "use strict";
 
 board.exports = (() => {
@@ -25,7 +25,7 @@ board.exports = (() => {
 
   /** @param {ExportedView} view */
   function csv(view) {
-    // A cell that begins like a formula would be run by a spreadsheet.
+    // A spreadsheet would run a cell that begins like a formula.
     const cell = (value) => {
       const text = /^[=+\-@\t\r]/.test(String(value)) ? `'${value}` : String(value);
       return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
@@ -116,12 +116,12 @@ board.exports = (() => {
     ["LaTeX", "tex", "application/x-tex", latex],
   ];
 
-  /* Buttons that save the view that `current` returns: {measure, columns, rows, latex}. */
+  /* Return buttons that save the view from `current`: {measure, columns, rows, latex}. */
   const buttons = (current) =>
     board.h(
       "div",
       { class: "row" },
-      board.h("span", { class: "muted" }, "This view as"),
+      board.h("span", { class: "muted" }, "Save this view as"),
       FORMATS.map(([label, ending, type, make]) =>
         board.h(
           "button",

@@ -1,11 +1,11 @@
-/* What failed in a system's runs: by kind, by query, and what was repaired. */
+/* The failures of a system: by kind, by query, and the answers that were repaired. */
 "use strict";
 
 board.failures = (() => {
   const { h, named, visible, facts } = board;
   const { count } = formats;
 
-  /* Failures by kind over some records: [[kind, how many]]. */
+  /* Return the failures of some records by kind: [[kind, number]]. */
   function failureKinds(records) {
     const kinds = new Map();
     for (const stage of records.flatMap((record) => record.stages)) {
@@ -16,13 +16,13 @@ board.failures = (() => {
     return [...kinds];
   }
 
-  /* One line on what failed. */
+  /* Return one line about the failures. */
   const inWords = (system) =>
     failureKinds(system.records)
       .map(([kind, times]) => `${kind} ${times}`)
       .join(", ") || "none";
 
-  /* The queries that something failed for, each a way into the explorer. */
+  /* Return the failed queries with links into the explorer. */
   function failedQueries(records, system, site) {
     const failed = records.flatMap((record) =>
       record.stages.flatMap((stage) =>
@@ -63,7 +63,7 @@ board.failures = (() => {
       : null;
   }
 
-  /* All of it, as nodes. */
+  /* Return the whole section as nodes. */
   function list(records, system, site) {
     const kinds = failureKinds(records);
     const repairs = records.flatMap((record) => record.stages.flatMap((stage) => stage.repairs));
@@ -72,7 +72,7 @@ board.failures = (() => {
     return [
       kinds.length
         ? facts(kinds.map(([kind, times]) => [kind, count(times)]))
-        : h("p", null, "None: every query went through every stage."),
+        : h("p", null, "There were no failures."),
       failedQueries(records, system, site),
       sums.size
         ? [h("h3", null, "Answers that were repaired"), facts([...sums].map(([kind, times]) => [kind, count(times)]))]

@@ -1,4 +1,4 @@
-/* The leaderboard: every system, ours and published, as the address asks for them. Its parts are in leaderboard_*.js. */
+/* The leaderboard: all systems, run here and published. The address holds the choices. Parts are in leaderboard_*.js. */
 "use strict";
 
 (() => {
@@ -6,7 +6,7 @@
   /** @type {LeaderboardView} */
   let view; // what is on the screen
   /** @type {{ table: () => HTMLElement, chart: () => HTMLElement, details: (position: number) => Promise<void> }} */
-  let parts; // what draws it
+  let parts; // the functions that draw it
 
   /** @type {Page["show"]} */
   async function show(main, params, site) {
@@ -41,7 +41,7 @@
     draw();
   }
 
-  /* The set in the address, or the first that has systems of ours. */
+  /* Return the set in the address, or the first set with systems run here. */
   function chosenSet(site, name) {
     const asked = site.sets.findIndex((set) => set.name === name);
     if (asked >= 0) return asked;
@@ -58,12 +58,12 @@
     draw();
   }
 
-  /* For what changes the rows themselves, and not only which are shown: drawn from the address. */
+  /* Draw the page again from the address, because the rows themselves change. */
   const restart = (changes) => board.go("leaderboard", { ...Object.fromEntries(view.params), ...changes });
 
   const order = () => ({ by: view.params.get("sort") || view.columns[0].id, upwards: view.params.get("up") === "1" });
 
-  /* Sort by a column; which way round, if it is not said, depends on what the column is. */
+  /* Sort by a column. The default direction depends on the kind of column. */
   const sort = (id, upwards = board.rows.startsUpwards(view.columns, id)) =>
     change({ sort: id, up: upwards ? "1" : "" });
 
@@ -105,8 +105,8 @@
       "p",
       { class: "note" },
       headline
-        ? "Systems of one class cannot be told from the leader of their class by a paired test (sign flips, max-T over the leader's pairs, 5 %). A system may be in a better class than one that ranks above it: its queries vary more. Classes are computed once over all systems run here with all of these datasets, so no filter changes them; with fewer than 20 queries there are none. Published rows have no scores of single queries: they are placed by value."
-        : `${view.measure} is computed here from the ranks of the gold documents. Published rows are known for ${view.site.measure} only, and classes are told for it.`,
+        ? "A paired test does not distinguish the systems of a class from the leader of the class (sign flips, max-T over the leader's pairs, 5 %). A system can be in a better class than a system that ranks above it, if its scores vary more. Classes are computed over all systems run here on all of these datasets, so filters do not change them. With fewer than 20 queries there are no classes. Published rows have no scores of single queries, so they are ranked by value only."
+        : `${view.measure} is computed here from the ranks of the relevant documents. Published rows and classes exist only for ${view.site.measure}.`,
     );
   }
 
@@ -126,13 +126,13 @@
 
   function compare() {
     if (!chosen()?.ours) {
-      board.toast("Choose a system that was run here, with j and k");
+      board.toast("Choose a system that was run here with j and k");
       return;
     }
     if (view.marked && view.marked !== chosen().name) board.go("explorer", { a: view.marked, b: chosen().name });
     else {
       view.marked = chosen().name;
-      board.toast(`${visible(view.marked)} against …: choose another, press c`);
+      board.toast(`Comparing ${visible(view.marked)}: choose another system and press c`);
     }
   }
 
@@ -151,7 +151,7 @@
       ["Enter", "open the system", open],
       [
         "o",
-        "its details",
+        "show details",
         () => {
           if (chosen()) parts.details(view.selected);
         },

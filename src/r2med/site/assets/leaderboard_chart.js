@@ -1,4 +1,4 @@
-/* The leaderboard as a chart: quality against what it costs. */
+/* The leaderboard as a chart of quality against cost. */
 "use strict";
 
 /** @param {LeaderboardView} view */
@@ -7,7 +7,7 @@ board.leaderboardChart = (view) => {
   const { points } = formats;
   const { COSTS, KINDS } = board.rows;
 
-  /* Return the axis to begin with: seconds if they are known for half of the rows, else what is known for most. */
+  /* Return the first axis: seconds if half of the rows have them, otherwise the cost that most rows have. */
   function fullest(rows) {
     const placed = (axis) => rows.filter((row) => axis.value(row) !== null).length;
     const [seconds] = COSTS.filter((axis) => axis.id === "seconds");
@@ -63,23 +63,23 @@ board.leaderboardChart = (view) => {
             board.chart.scatter(items, { width, xLabel, yLabel: `${view.measure} × 100`, tick }),
             pointList(items),
           ]
-        : h("p", { class: "empty" }, "It is known for none of these systems."),
+        : h("p", { class: "empty" }, "This cost is not known for any of these systems."),
       unplaced
         ? h(
             "p",
             { class: "muted" },
-            `${unplaced} of these systems are not drawn: ${axis.id === "size" ? "the size of a model of theirs is not known" : "published rows do not state it, and recorded texts do not say what writing them took"}.`,
+            `${unplaced} of these systems are not drawn: ${axis.id === "size" ? "the size of one of their models is not known" : "published rows do not state their cost, and the cost of recorded texts is not known"}.`,
           )
         : null,
       h(
         "p",
         { class: "muted" },
-        "The line joins the systems that no other beats at their cost. Systems that search with recorded texts are not on it: what these took is unknown.",
+        "The line joins the systems that no other system beats at the same or lower cost. Systems with recorded texts are not on it, because their cost is not known.",
       ),
     );
   }
 
-  /* All points by name, the best first: the chart itself names those that it has room for, and the one that is pointed at. */
+  /* Return a list of all points by name, best first. The chart itself has room for only a few names. */
   const pointList = (items) =>
     h(
       "details",

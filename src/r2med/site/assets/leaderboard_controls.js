@@ -1,4 +1,4 @@
-/* What is above the leaderboard's table: what it shows in words, the measure, the filters. */
+/* The part above the leaderboard's table: a summary in words, the measure, the filters. */
 "use strict";
 
 /** @param {LeaderboardView} view */
@@ -24,7 +24,7 @@ board.leaderboardControls = (view) => {
         ? h(
             "p",
             { class: "note" },
-            "The demo is small and written to show one thing. Its figures mean nothing beyond it.",
+            "The demo is small and was written to show one thing. Its scores show nothing else.",
           )
         : null,
     );
@@ -37,20 +37,20 @@ board.leaderboardControls = (view) => {
     const parts = [
       `Of ${ranked.length} systems, `,
       h("strong", null, named(ranked[0].name)),
-      ` stands first with ${points(ranked[0].cells[0].value)}. `,
+      ` is first with ${points(ranked[0].cells[0].value)}. `,
     ];
     if (best) {
       const peers = ranked.filter((row) => row.level === 1).length - 1;
       if (best !== ranked[0])
         parts.push(
-          "Of those run here, ",
+          "Of the systems run here, ",
           h("strong", null, named(best.name)),
           ` leads with ${points(best.cells[0].value)}. `,
         );
       parts.push(
         peers
-          ? `${counted(peers, "other")} that ${peers === 1 ? "was" : "were"} run here cannot be told from it with these queries.`
-          : "Each other that was run here can be told from it.",
+          ? `${counted(peers, "other system")} run here cannot be distinguished from it with these queries.`
+          : "It differs significantly from all other systems run here.",
       );
     }
     return parts;

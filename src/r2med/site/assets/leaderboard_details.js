@@ -1,4 +1,4 @@
-/* What is shown below a line of the leaderboard when it is opened: all scores, settings, the command. */
+/* The details below an open row of the leaderboard: all scores, settings, the command. */
 "use strict";
 
 /** @param {LeaderboardView} view */
@@ -10,14 +10,14 @@ board.leaderboardDetails = (view) => {
   async function details(position) {
     const line = view.body.querySelector(`tr[data-position="${position}"]`);
     const toggle = line?.querySelector(".toggle");
-    if (!line || !toggle) return; // it is not drawn yet
+    if (!line || !toggle) return; // the row is not drawn yet
     const open = () => toggle.getAttribute("aria-expanded") === "true";
     toggle.setAttribute("aria-expanded", String(!open()));
     if (line.nextElementSibling?.classList.contains("details")) line.nextElementSibling.remove();
     if (!open()) return;
     const row = view.rows[position];
     const facts = row.ours ? await oursFacts(row) : publishedFacts(row);
-    if (!open()) return; // closed or sorted anew meanwhile
+    if (!open()) return; // the row was closed or sorted meanwhile
     line.after(
       h(
         "tr",

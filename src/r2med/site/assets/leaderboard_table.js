@@ -1,4 +1,4 @@
-/* The leaderboard's table: a line for every system. */
+/* The leaderboard's table, with a row for every system. */
 "use strict";
 
 /** @param {LeaderboardView} view */
@@ -7,7 +7,7 @@ board.leaderboardTable = (view) => {
   const { points, counted } = formats;
   const { KINDS } = board.rows;
 
-  /* Neighbours of one group share a heading: [{name, size}]. */
+  /* Return the shared headings of neighbouring columns of a group: [{name, size}]. */
   function columnGroups() {
     /** @type {{ name: string, size: number }[]} */
     const groups = [];
@@ -19,7 +19,7 @@ board.leaderboardTable = (view) => {
     return groups;
   }
 
-  /* The heading of a column, which sorts by it. */
+  /* Return the heading of a column. A click on it sorts by the column. */
   function heading(id, label, title, classes) {
     const { by, upwards } = view.order();
     return h(
@@ -64,7 +64,7 @@ board.leaderboardTable = (view) => {
   }
 
   function table() {
-    if (!view.rows.length) return h("p", { class: "empty" }, "No system fits these filters.");
+    if (!view.rows.length) return h("p", { class: "empty" }, "No system matches these filters.");
     const tracks = view.columns.map((column, i) => {
       const cells = view.all.map((row) => row.cells[i]).filter((cell) => cell.value !== null);
       return { span: board.chart.span(cells), best: KINDS[column.kind].best?.(...cells.map((cell) => cell.value)) };
@@ -77,7 +77,7 @@ board.leaderboardTable = (view) => {
     }, 0);
     const sorted = view.columns.findIndex((column) => column.id === view.order().by);
     const made = (row, position) => {
-      if (!view.lines.has(row)) view.lines.set(row, line(row, tracks, starts)); // made once, moved ever after
+      if (!view.lines.has(row)) view.lines.set(row, line(row, tracks, starts)); // each row is made once and then only moved
       return placed(view.lines.get(row), position, sorted);
     };
     const table = h(
@@ -168,7 +168,7 @@ board.leaderboardTable = (view) => {
 
   const chip = (text, bad, title) => [" · ", h("span", { class: bad ? "chip bad" : "chip", title }, text)];
 
-  /* What a reader should know of a system before its scores: where it is from, what failed, what was approximate. */
+  /* Return the notes beside a name: where the system comes from, failures, approximate searches. */
   function about(row) {
     const from = row.entry ? `entry ${visible(row.entry)}` : row.from;
     const searches = row.approximate?.map(visible).join(" · ");

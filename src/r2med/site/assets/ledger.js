@@ -1,15 +1,15 @@
-/* Two pictures of ranks: where every system has each relevant document, and how two rankings differ. */
+/* Two drawings of ranks: the rank of each relevant document in every system, and the difference of two rankings. */
 "use strict";
 
 board.ledger = (() => {
   const { h, svg } = board;
   const { count } = formats;
-  const SPAN = 84; // percent of the width that the ranks have; what is beyond the depth lies at the right
+  const SPAN = 84; // percent of the width for the ranks; documents beyond the depth are at the right
   const BEYOND = 93;
 
   const depthOf = (ranks) => Math.max(10, 10 ** Math.ceil(Math.log10(Math.max(1, ...ranks))));
 
-  /* Return a function from a rank to percent of the width; 0 is beyond the depth. */
+  /* Return a function from a rank to percent of the width. Rank 0 is beyond the depth. */
   const scale = (depth) => (rank) => (rank ? 1.5 + (SPAN - 1.5) * (Math.log10(rank) / Math.log10(depth)) : BEYOND);
 
   const decades = (depth) => Array.from({ length: Math.round(Math.log10(depth)) + 1 }, (_, i) => 10 ** i);
@@ -56,7 +56,7 @@ board.ledger = (() => {
     return marks;
   }
 
-  /* Ticks at these percents of the width, as one element: a hundred systems make thousands of them on a page. */
+  /* Draw ticks at these percents of the width as one element, because a page may have thousands of them. */
   const ticks = (percents, height, margin, name = "tick") =>
     svg(
       "svg",
@@ -64,7 +64,7 @@ board.ledger = (() => {
       svg("path", { class: name, d: percents.map((x) => `M${x.toFixed(2)} ${margin}V${height - margin}`).join("") }),
     );
 
-  /* One strip: a tick for every system, a disc for A, a square for B. */
+  /* Draw one strip: a tick for every system, a disc for A, a square for B. */
   function strip(ranks, a, b, depth) {
     const x = scale(depth);
     return svg(
@@ -85,7 +85,7 @@ board.ledger = (() => {
   function note(ranks) {
     const known = ranks.filter(([, rank]) => rank);
     if (!ranks.length) return "";
-    if (!known.length) return h("strong", { class: "nobody" }, "found by nobody");
+    if (!known.length) return h("strong", { class: "nobody" }, "found by no system");
     const missing = ranks.length - known.length;
     return `best ${count(Math.min(...known.map(([, rank]) => rank)))}${missing ? ` · ${missing} of ${ranks.length} beyond` : ""}`;
   }
@@ -95,7 +95,8 @@ board.ledger = (() => {
     return `${a === null ? "" : `A ${of(a)}, `}${b === null ? "" : `B ${of(b)}, `}${ranks.filter(([, rank]) => rank).length} of ${ranks.length} systems find it`;
   }
 
-  /* The ledger: `rows` are {name, ranks: [[system name, rank]], a, b, open() -> nodes}; a or b is null where none is chosen. */
+  /* Draw the ledger. `rows` are {name, ranks: [[system name, rank]], a, b, open() -> nodes}.
+     If no system is chosen, a or b is null. */
   function ledger(rows) {
     const depth = depthOf(rows.flatMap((row) => row.ranks.map(([, rank]) => rank)));
     return h(
@@ -129,7 +130,7 @@ board.ledger = (() => {
     );
   }
 
-  /* The ranks of one document as words, the best first. */
+  /* Draw the ranks of one document as text, best first. */
   const standings = (ranks) =>
     h(
       "p",
@@ -147,7 +148,7 @@ board.ledger = (() => {
         ),
     );
 
-  /* How two rankings differ: lines between the places of a document; what the other side skipped ends in the middle. */
+  /* Draw lines between the ranks of a document in two rankings. The line of a document in only one ranking is short. */
   function slope(a, b, isGold) {
     const step = 15,
       width = 120,

@@ -1,4 +1,4 @@
-/* Only in the preview, whose server adds this script: the page is loaded again when the records changed. */
+/* Load the page again when the records change. Only the server of the preview adds this script. */
 "use strict";
 
 (() => {

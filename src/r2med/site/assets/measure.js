@@ -1,11 +1,11 @@
-/* Measures from the ranks of gold documents, the same as r2med/measure/scores.py computes from whole rankings. */
+/* Compute measures from the ranks of relevant documents. r2med/measure/scores.py computes the same from rankings. */
 "use strict";
 
 board.measure = (() => {
   const FAMILIES = ["nDCG", "R", "P", "MAP", "MRR"];
 
   /**
-   * Return [family, cutoff] of "nDCG@10", "MRR" (cutoff null), or null where it is no measure.
+   * Return [family, cutoff] of a measure such as "nDCG@10". The cutoff of "MRR" is null. Return null for other texts.
    * @param {string} text
    * @returns {[family: string, cutoff: number | null] | null}
    */
@@ -16,7 +16,7 @@ board.measure = (() => {
   }
 
   /**
-   * @param {string} measure one that `parse` knows
+   * @param {string} measure a measure that `parse` accepts
    * @returns {[family: string, cutoff: number]}
    */
   function parts(measure) {
@@ -28,7 +28,7 @@ board.measure = (() => {
   const discount = (rank) => 1 / Math.log2(rank + 1);
   const sum = (values) => values.reduce((total, value) => total + value, 0);
 
-  // Loops that make no lists: of a hundred systems ninety thousand queries are computed between a click and its answer.
+  // Plain loops without lists are fast: one click may compute ninety thousand values for a hundred systems.
   function gained(ranks, grades, cutoff) {
     let gain = 0;
     for (let i = 0; i < ranks.length; i += 1)
@@ -62,7 +62,7 @@ board.measure = (() => {
     MRR: (ranks, grades, cutoff) => (first(ranks) <= cutoff ? 1 / first(ranks) : 0),
   };
 
-  /* The gain of the best ranking of a query's gold documents. */
+  /* Return the gain of the best possible ranking of a query's relevant documents. */
   const ideal = (grades, cutoff) =>
     sum(
       [...grades]
@@ -71,7 +71,7 @@ board.measure = (() => {
         .map((grade, i) => grade * discount(i + 1)),
     );
 
-  const ideals = new WeakMap(); // gold file -> cutoff -> the ideal gain of each query, the same for all systems
+  const ideals = new WeakMap(); // data file -> cutoff -> the ideal gain of each query, the same for all systems
 
   function idealsOf(gold, cutoff) {
     if (!ideals.has(gold)) ideals.set(gold, new Map());
@@ -85,7 +85,7 @@ board.measure = (() => {
   }
 
   /**
-   * Return the value for one query: `ranks` of its gold documents (0: not in the ranking) and their grades, all above 0.
+   * Return the value for one query from the ranks (0: not in the ranking) and grades of its relevant documents.
    * @param {string} measure
    * @param {number[]} ranks
    * @param {number[]} grades
@@ -98,7 +98,7 @@ board.measure = (() => {
   }
 
   /**
-   * Return the values of all queries of a dataset's gold file for one system; null where there is no ranking of it.
+   * Return the values of all queries of a dataset for one system; null if the system has no ranking.
    * @param {string} measure
    * @param {GoldFile} gold
    * @param {number} system
@@ -114,7 +114,7 @@ board.measure = (() => {
   }
 
   /**
-   * Return the mean over a dataset's judged queries; null where there is no ranking.
+   * Return the mean over a dataset's judged queries; null if there is no ranking.
    * @param {string} measure
    * @param {GoldFile} gold
    * @param {number} system

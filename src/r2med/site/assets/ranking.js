@@ -1,4 +1,4 @@
-/* The ranking of one system for one query, alone or beside another's. */
+/* The ranking of one system for one query, alone or beside another ranking. */
 "use strict";
 
 board.ranking = (() => {
@@ -8,7 +8,7 @@ board.ranking = (() => {
   const COMPARED = 10;
   const AT_ONCE = 3;
 
-  /* A text that can be opened: its best window, and on a click all that is shipped, with what was left out told. */
+  /* Draw a text that can be opened. It shows its best window first, and after a click the whole text in the data file. */
   function text(content, before, after, wanted) {
     const all = marks.matches(content, wanted);
     const window = marks.best(content, all, WINDOW);
@@ -58,7 +58,7 @@ board.ranking = (() => {
     return h("span", { class: "muted judgement" }, grade !== null ? "judged not relevant" : "unjudged");
   }
 
-  /* Where the other system has a document: an arrow and its rank. */
+  /* Draw the rank of a document in the other system, with an arrow. */
   function elsewhere(rank, other, letter, isGold) {
     if (!other)
       return h("span", { class: "elsewhere out" }, isGold ? `beyond ${letter}’s depth` : `not in ${letter}’s top`);
@@ -93,7 +93,7 @@ board.ranking = (() => {
   }
 
   /**
-   * The list of a side; `other(position)` is the other side's rank of a document.
+   * Draw the list of a side. `other(position)` is the rank of a document on the other side.
    * @param {Side} side
    * @param {(document: number) => number} [other]
    */
@@ -105,18 +105,18 @@ board.ranking = (() => {
       AT_ONCE,
     );
 
-  /* One sentence on how two rankings differ, as nodes; `gold` are [id, rank in A, rank in B], 0 beyond the depth. */
-  function summary(a, b, gold, measure, values) {
+  /* Return sentences on how two rankings differ. `relevant` are [id, rank in A, rank in B], 0 beyond the depth. */
+  function summary(a, b, relevant, measure, values) {
     const first = b.slice(0, COMPARED);
     const lost = a.slice(0, COMPARED).filter((position) => !first.includes(position)).length;
     const size = Math.min(COMPARED, a.length);
     const of = (rank) => (rank ? count(rank) : "beyond the depth");
-    const moves = gold
+    const moves = relevant
       .filter(([, x, y]) => x !== y)
       .sort(
         (p, q) => Math.abs(Math.log((q[1] || 1e5) / (q[2] || 1e5))) - Math.abs(Math.log((p[1] || 1e5) / (p[2] || 1e5))),
       );
-    const told = moves
+    const namedMoves = moves
       .slice(0, 3)
       .flatMap(([id, x, y], i) => [i ? ", " : "", named(id), ` moves from ${of(x)} to ${of(y)}`]);
     return h(
@@ -126,8 +126,8 @@ board.ranking = (() => {
         ? `${lost} of A’s top ${size} ${lost === 1 ? "is" : "are"} not in B’s. `
         : `A and B have the same top ${size}, in ${a.slice(0, size).every((position, i) => position === first[i]) ? "the same" : "another"} order. `,
       moves.length
-        ? ["Relevant ", ...told, moves.length > 3 ? `, and ${moves.length - 3} more move. ` : ". "]
-        : gold.some(([, x]) => x)
+        ? ["Relevant ", ...namedMoves, moves.length > 3 ? `, and ${moves.length - 3} more move. ` : ". "]
+        : relevant.some(([, x]) => x)
           ? "No relevant document moves. "
           : "Neither finds a relevant document. ",
       values[0] === null ? null : `${measure} goes from ${points(values[0])} to ${points(values[1])}.`,
@@ -135,8 +135,9 @@ board.ranking = (() => {
   }
 
   /**
-   * τ_AP of two top lists, the mean of both directions: 1 the same order, −1 the reverse; mistakes at the top count most.
-   * A document that a list does not show stands below all that it does; of two such documents neither order is known.
+   * Return τ_AP of two top lists, the mean of both directions. It is 1 for the same order and −1 for the reverse order.
+   * Differences at the top count most. A document that a list does not show ranks below all shown ones. The order of
+   * two such documents is unknown.
    * @param {number[]} x
    * @param {number[]} y
    */

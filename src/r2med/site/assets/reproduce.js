@@ -1,4 +1,4 @@
-/* Reproducing: what a run must give, the command that gives it, and what was observed here. */
+/* The reproduction page: expected scores, the commands that compute them, and the scores observed here. */
 "use strict";
 
 (() => {
@@ -26,7 +26,7 @@
     );
   const figure = (value) => (value === null ? "–" : value.toFixed(2));
 
-  /* The figure that stands for all: the average, or the first. */
+  /* Return the score to show in the table: the average, or the first. */
   const main = (row) => row.figures.find(([dataset]) => dataset === "average") || row.figures[0];
 
   async function show(into, params) {
@@ -52,11 +52,11 @@
         h(
           "p",
           null,
-          "Open a line, copy its command. ",
+          "Open a line and copy its command. ",
           made.length
             ? `Of ${made.length} that were run here: ${counts.map(([verdict, times]) => `${times} ${verdict}`).join(", ")}.`
-            : "None was run here yet.",
-          " OK and near are tolerances in points; each line states its own.",
+            : "No system was run here yet.",
+          " The tolerances of OK and near are in points, and each line states its own.",
         ),
       ),
       h(
@@ -121,8 +121,8 @@
       "div",
       null,
       view.shown.length
-        ? board.region("Expected and observed figures", board.fillTable(table, view.shown, lines), "long")
-        : h("p", { class: "empty" }, "Nothing fits."),
+        ? board.region("Expected and observed scores", board.fillTable(table, view.shown, lines), "long")
+        : h("p", { class: "empty" }, "Nothing matches."),
     );
     board.supplant(view.body, body)();
     view.body = body;
@@ -185,7 +185,7 @@
           h(
             "div",
             null,
-            h("h3", null, "Figures"),
+            h("h3", null, "Scores"),
             board.region(
               "Figures",
               h(
@@ -255,7 +255,7 @@
       ["k", "previous line", () => select(-1)],
       [
         "o",
-        "open or close it",
+        "open or close the line",
         () => {
           if (view.selected >= 0) toggle(view.selected);
         },

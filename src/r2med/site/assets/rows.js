@@ -1,11 +1,11 @@
-/* What the leaderboard shows: its columns, rows with their values, and which of them a reader asked for. No drawing.
-   A column is declared in `columns`, how values of its kind are written in `KINDS`. */
+/* The columns and rows of the leaderboard, and the filters. It draws nothing.
+   `columns` declares each column. `KINDS` declares the format of each kind of value. */
 "use strict";
 
 board.rows = (() => {
   const { points, seconds, price, short, parameters } = formats;
 
-  /* How values of a kind are written on the page, in a file and at an axis, and which of them is the best. */
+  /* The format of each kind of value on the page, in a file and at an axis, and the function that finds the best. */
   /** @type {Record<ColumnKind, KindOfColumn>} */
   const KINDS = {
     score: { text: points, file: (value) => points(value), tick: (value) => points(value), best: Math.max },
@@ -20,8 +20,8 @@ board.rows = (() => {
     values.length && values.every((value) => value !== null) ? values.reduce((a, b) => a + b, 0) / values.length : null;
 
   /**
-   * Return the columns of a set of datasets: averages first, then each task's datasets behind the task's mean.
-   * A score is found by its `members`. A column of another kind has a `value` instead, which takes it from a row:
+   * Return the columns of a set of datasets: averages first, then for each task its mean and its datasets.
+   * A column of scores has `members`. A column of another kind has `value`, a function of the row:
    * { id: "llm", title: "LLM", label: "LLM", group: "Parts", kind: "text", value: (row) => row.llm || null }
    * @param {Site} site
    * @param {DatasetSet} set
@@ -71,7 +71,7 @@ board.rows = (() => {
   }
 
   /**
-   * Return the rows: ours first, then the published ones, each with a value for every column, ranked by the first.
+   * Return the rows: systems run here first, then published ones. Each has a value for every column, and its rank.
    * @param {Site} site
    * @param {number} setNumber
    * @param {string} measure
@@ -104,7 +104,7 @@ board.rows = (() => {
     return rows;
   }
 
-  /* Number rows from the best on; those that show the same score share a rank. */
+  /* Rank the rows by their first score. Rows with the same shown score share a rank. */
   function rank(ordered) {
     ordered.forEach((row, position) => {
       const above = ordered[position - 1];
@@ -119,8 +119,8 @@ board.rows = (() => {
    * Return a row's value for each column.
    * @param {Column[]} made
    * @param {Omit<Row, "cells">} row
-   * @param {(Score | null)[]} figures its scores, by dataset
-   * @param {Score | null} average the score of the main column, where it is known with its interval
+   * @param {(Score | null)[]} figures the scores of the row, by dataset
+   * @param {Score | null} average the score of the main column with its interval, if it is known
    * @returns {Cell[]}
    */
   const cells = (made, row, figures, average) =>
@@ -131,7 +131,7 @@ board.rows = (() => {
       return { value, low: figure?.[1] ?? null, high: figure?.[2] ?? null };
     });
 
-  /* The ranks of relevant documents of each dataset; null where no system was run, so that there is no such file. */
+  /* Load the ranks of relevant documents of each dataset; null for a dataset without systems, which has no file. */
   /** @type {(site: Site, set: DatasetSet) => Promise<(GoldFile | null)[]>} */
   const goldFiles = (site, set) =>
     Promise.all(
@@ -140,7 +140,7 @@ board.rows = (() => {
       ),
     );
 
-  /* Return system number -> figures by another measure, from the ranks of gold documents. */
+  /* Return system number -> scores by another measure, from the ranks of relevant documents. */
   async function recompute(site, set, measure) {
     const gold = await goldFiles(site, set);
     return (system) => {
@@ -170,7 +170,7 @@ board.rows = (() => {
   ]);
   const perThousand = (row) => (row.cost && row.cost.dollars !== null ? 1000 * row.cost.dollars : null);
 
-  /* What quality can be drawn against. */
+  /* The costs that quality can be drawn against. */
   /** @type {{ id: string, title: string, kind: ColumnKind, value: (row: Row) => number | null }[]} */
   const COSTS = [
     { id: "dollars", title: "dollars per 1,000 queries", kind: "dollars", value: perThousand },
@@ -219,7 +219,7 @@ board.rows = (() => {
   }
 
   /**
-   * Sort by a column, or by name; what has no value stands last either way.
+   * Sort by a column or by name. Rows without a value come last in both directions.
    * @param {Row[]} rows
    * @param {Column[]} made
    * @param {string} by
@@ -236,7 +236,7 @@ board.rows = (() => {
     });
   }
 
-  /* Return True if a column is sorted upwards first: names, and what is better when it is smaller. */
+  /* Return true if a column is sorted upwards first: names, and values that are better when smaller. */
   function startsUpwards(made, by) {
     const column = made.find((each) => each.id === by);
     return !column || KINDS[column.kind].isText || KINDS[column.kind].best === Math.min;

@@ -1,16 +1,16 @@
-/* One system: its scores, slices, cost by stage, failures by kind, settings, and the command to run it again. */
+/* The page of one system: scores, slices, cost by stage, failures by kind, settings, and the command to run it again. */
 "use strict";
 
 (() => {
   const { h, named, visible, facts } = board;
   const { points, count, seconds, price } = formats;
-  let neighbours = []; // the addresses before and after this system's
+  let neighbours = []; // the addresses of the systems one rank above and below
 
   const dollars = (value, unpriced) =>
     unpriced && !value ? formats.UNKNOWN : `${unpriced ? "≥ " : ""}${formats.dollars(value)}`;
   const total = (items, name) => items.reduce((sum, item) => sum + item[name], 0);
 
-  /* Pixels of a drawing in a cell: fewer on a phone. */
+  /* The width of a drawing in a cell, in pixels. It is smaller on a phone. */
   const room = (wide) => (window.innerWidth > 736 ? wide : 112);
 
   /** @type {Page["show"]} */
@@ -21,7 +21,7 @@
         h(
           "p",
           { class: "empty" },
-          "No system of that name was run here. ",
+          "No system with this name was run here. ",
           h("a", { href: board.link("leaderboard") }, "All systems"),
         ),
       );
@@ -55,7 +55,7 @@
       section(
         "Run it again",
         board.command(data.command),
-        h("p", null, "What was computed before is read back; the same command goes on where it was stopped."),
+        h("p", null, "Earlier results are reused. After an interruption, the same command continues where it stopped."),
       ),
       section(
         "Settings",
