@@ -64,3 +64,33 @@ def test_each_answer_of_a_real_llm_is_an_order_or_a_counted_failure_and_is_asked
     again = reranker.rerank(small, asked, run, store)
     assert (again.run.rows == first.run.rows).all()
     assert (again.failure_kinds, again.repairs, again.cost) == (first.failure_kinds, first.repairs, first.cost)
+
+
+FORMS = {
+    "rankgpt(smollm2, window=2, step=1)": ("rankgpt", "{query}\n{passages}\nOrder, such as [2] > [1]:", 1),
+    "setwise(smollm2)": ("setwise", "{query}\n{passages}\nThe letter of the best passage:", 1),
+    "grouprank(smollm2)": ("grouprank", '{query}\n{passages}\nScores, such as {"[1]": 3}:', 1),
+    "retro-star-8b(smollm2)": ("retro-star", "{query}\n{passages}\nA score, such as <score>50</score>:", 2),
+    "erank-4b(smollm2)": ("erank", "{query}\n{passages}\nA score, such as <answer> 5 </answer>:", 2),
+    "rank1-7b(smollm2)": ("rank1", "<<completion>>\nQuery: {query}\nPassage: {passages}\n<think>", 4),
+    "first-7b(smollm2, window=2, step=1)": ("first", "<<completion>>\n{query}\n{passages}\nBest: [", 1),
+}
+
+
+@pytest.mark.parametrize("spec", FORMS)
+def test_each_form_of_a_trained_reranker_runs_with_a_real_llm(small, smollm2, tmp_path, spec):
+    prompt, text, calls = FORMS[spec]
+    (tmp_path / "prompts").mkdir()
+    (tmp_path / "prompts" / f"{prompt}.txt").write_text(text)
+    store = Store(tmp_path / "store")
+    asked = [SearchQuery(query) for query in small.queries]
+    run = BM25Retriever(BM25()).index(small, store).search(asked, DEPTH).run
+    llm = JournaledChat(CARD, smollm2, store)
+    (call,) = parse_stage(f"{spec}@{DEPTH}")
+    reranker = LLMReranker(stage(call, "rerank"), llm, CARD, tmp_path / "prompts")
+    first = reranker.rerank(small, asked, run, store)
+    assert first.cost.calls == calls and sorted(first.run.rows[0]) == sorted(run.rows[0])
+    if spec.startswith("first"):  # the probabilities of letters are there whatever the model writes
+        assert first.failures == 0
+    again = reranker.rerank(small, asked, run, store)
+    assert again.run.rows.tolist() == first.run.rows.tolist() and again.cost == first.cost
