@@ -320,7 +320,7 @@ def test_personal_data_is_told_before_it_is_sent_to_others(tmp_path, chat_server
     settings = {"store": Store(tmp_path / "store"), "attempts": 1, "deadline": 1}
     with suppress(UserError):  # nobody is at this address
         made.run(made.plan.setup("any", base_url="http://192.0.2.1/v1", **settings))
-    assert "reason sends to any, a machine of others: 1 of 2 texts seem to hold personal data" in caplog.text
+    assert "reason sends to any on another machine: 1 of 2 texts seem to contain personal data" in caplog.text
     assert "Jones" not in caplog.text
     caplog.clear()
     chat_server.otherwise = api.answer('{"reasoning": "x"}')

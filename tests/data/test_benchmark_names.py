@@ -38,7 +38,7 @@ def test_a_folder_called_like_a_dataset_of_the_benchmark_is_the_users_own(tmp_pa
     shutil.copytree(demo_folder("Biology"), tmp_path / "Biology")
     dataset = load(tmp_path / "Biology")
     assert dataset.name == name_of(tmp_path / "Biology") == "own/Biology"
-    assert dataset.notices[-1].startswith(f"{tmp_path / 'Biology'} is called own/Biology: whether it is")
+    assert dataset.notices[-1].startswith(f"{tmp_path / 'Biology'} has the name own/Biology: to compare it")
     assert dataset.instruction.kind == "Biology post"  # the words for models still follow the folder's name
 
 
@@ -61,7 +61,7 @@ def test_a_plugin_card_cannot_put_other_data_in_the_place_of_the_benchmarks(
 def test_a_copy_is_the_users_own_until_the_benchmarks_fingerprint_is_known(tmp_path: Path) -> None:
     dataset = load(copy_of_biology(tmp_path / "Biology"))
     assert dataset.name == name_of(tmp_path / "Biology") == "own/Biology"
-    assert dataset.notices[-1].endswith("is known here once that was loaded by its name (r2med data check Biology)")
+    assert dataset.notices[-1].endswith("load that one first (r2med data check Biology)")
 
 
 def test_where_the_benchmark_was_fetched_its_fingerprint_decides(
@@ -80,6 +80,6 @@ def test_where_the_benchmark_was_fetched_its_fingerprint_decides(
 def test_the_run_says_so_and_shows_the_data_as_the_users_own(tmp_path: Path, r2med: Command) -> None:
     write_jsonl(r2med_folder(tmp_path / "Biology") / "notes.jsonl", [])
     done = r2med("run", "bm25", "--data", tmp_path / "Biology", "--out", tmp_path / "results")
-    assert "is called own/Biology: whether it is the benchmark's Biology is known here once" in done.stderr
+    assert "has the name own/Biology: to compare it with the benchmark's Biology" in done.stderr
     assert "own/Biology" in done.stdout
     assert list((tmp_path / "results/own/Biology").glob("bm25-*.json"))

@@ -40,7 +40,7 @@ def test_clinical_figures_and_eponyms_are_not(text):
 
 def test_the_warning_counts_and_does_not_repeat_what_it_saw():
     line = identifier_warning("judge sends to gpt4", ["Mr. Jones, born 3/7/1961", "a cough", "x@y.org"])
-    assert line.startswith("judge sends to gpt4, a machine of others: 2 of 3 texts seem to hold personal data")
+    assert line.startswith("judge sends to gpt4 on another machine: 2 of 3 texts seem to contain personal data")
     assert "1 × e-mail, 1 × date, 1 × name" in line
     assert "Jones" not in line
     assert identifier_warning("x", ["a cough"]) == ""

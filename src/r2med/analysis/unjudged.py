@@ -107,7 +107,7 @@ def unjudged_table(material: Material) -> Table | None:
     heads = ("system", f"judged % of the first {CUTOFF}", "all irrelevant", "all relevant", "judged only", "bpref")
     note = (
         f"{HEADLINE_MEASURE} × 100 if every unjudged document of the first {CUTOFF} is irrelevant (as it is scored) or "
-        f"relevant: the truth lies between. Judged only: the first {DEPTH} without unjudged documents. "
+        f"relevant. The true value is between the two. Judged only: the first {DEPTH} without unjudged documents. "
         "bpref is computed on the whole run."
     )
     if not negatives:

@@ -121,7 +121,7 @@ def _step(text: str, file: Path) -> Step:
     try:
         calls = parse_stage(text)
         if len(calls) != 1:
-            raise UserError(f"{text!r} is more than one step: write each in quotes of its own")
+            raise UserError(f"{text!r} is more than one step: write each step in its own quotes")
         made = stage(calls[0], "build")
     except UserError as error:
         raise UserError(f"{file}: {error}") from None
@@ -275,8 +275,7 @@ class Build:
         copy, own = self.out / PLAN, self.plan.file.read_bytes()
         if copy.is_file() and not (self.out / "steps").exists() and copy.read_bytes() != own:
             raise UserError(
-                f"{copy} is a different plan, from which nothing was built here: move it away, or choose another "
-                "folder with -o"
+                f"{copy} is a different plan that was not built here: move it away, or choose another folder with -o"
             )
 
     def _run(self, runtime: Runtime, announce: Callable[[str], None]) -> list[Done]:

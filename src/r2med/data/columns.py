@@ -85,8 +85,7 @@ def guess_parts(tables: Sequence[SourceTable], named: Named) -> list[Part]:
     kinds = _kinds(tables, named)
     if "documents" not in kinds:
         raise UserError(
-            f"no documents in {', '.join(map(str, tables))}: give the table that is to be searched as well, "
-            "or name its column with --text"
+            f"no documents in {', '.join(map(str, tables))}: add the table to search, or name its column with --text"
         )
     documents = [_documents(table, named) for table, kind in zip(tables, kinds, strict=True) if kind == "documents"]
     ids = Ids(word for part in documents for word in _ids(part))

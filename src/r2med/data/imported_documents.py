@@ -120,7 +120,7 @@ def _notices(parts: Sequence[Part], found: _DocumentRows) -> Iterator[str]:
     if found.without_text:
         yield f"rows without a text are left out: {rows_named(found.without_text)}"
     if found.without_id:
-        yield f"documents without an id are called after their row: {rows_named(found.without_id)}"
+        yield f"documents without an id are named after their row: {rows_named(found.without_id)}"
     if found.twice:
         yield f"repeated documents are taken once: {rows_named(found.twice)}"
 

@@ -69,11 +69,11 @@ def _honestly_named(dataset: Dataset, store: Store) -> Dataset:
         name = own_name(name)
     if name.startswith(OWN_PREFIX):
         word = name.removeprefix(OWN_PREFIX)
-        notice = f"{dataset.folder} is not the dataset {word} of the benchmark: it is called {name}"
+        notice = f"{dataset.folder} is not the dataset {word} of the benchmark: its name is {name}"
         if word in benchmark_cards() and not known_fingerprint(word, store):
             notice = (
-                f"{dataset.folder} is called {name}: whether it is the benchmark's {word} is known here once that was "
-                f"loaded by its name (r2med data check {word})"
+                f"{dataset.folder} has the name {name}: to compare it with the benchmark's {word}, load that one first "
+                f"(r2med data check {word})"
             )
         dataset = replace(dataset, name=name, notices=(*dataset.notices, notice))
     return dataset

@@ -49,7 +49,7 @@ def _json_array(path: Path, reading: TableOptions) -> list[SourceTable]:
     try:
         content = json.loads(path.read_bytes())
     except (ValueError, RecursionError) as error:
-        raise UserError(f"{path}: not JSON ({error}); one object a line is .jsonl") from None
+        raise UserError(f"{path}: not JSON ({error}); a file with one object per line must be named .jsonl") from None
     if isinstance(content, dict):  # {"data": [...]}, as some tools wrap it
         content = next((value for value in content.values() if isinstance(value, list)), None)
     if not isinstance(content, list) or not all(isinstance(row, dict) for row in content):

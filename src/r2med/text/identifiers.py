@@ -74,4 +74,4 @@ def identifier_warning(what: str, texts: Iterable[str]) -> str:
     if not holding:
         return ""
     listed = ", ".join(f"{counts[kind]} × {kind}" for kind in PATTERNS if counts[kind])
-    return f"{what}, a machine of others: {holding} of {total} texts seem to hold personal data ({listed})"
+    return f"{what} on another machine: {holding} of {total} texts seem to contain personal data ({listed})"

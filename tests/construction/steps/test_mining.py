@@ -117,7 +117,7 @@ def test_a_rehearsal_searches_nothing_and_pools_as_much_as_there_may_be(mined):
     [
         ({"committee": "bm52"}, "no retriever 'bm52'"),
         ({"committee": "bm25+bm25"}, "twice"),
-        ({"views": "query:answers"}, "answers is no view: query, answer, reasoning"),
+        ({"views": "query:answers"}, "answers is not a view: query, answer, reasoning"),
     ],
 )
 def test_what_does_not_exist_is_told_before_anything_is_done(settings, message):

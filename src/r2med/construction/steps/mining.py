@@ -50,7 +50,7 @@ class Mine(Step, kind="build"):
     @classmethod
     def _known(cls, views: tuple[str, ...]) -> tuple[str, ...]:
         if not views or (unknown := [view for view in views if view not in VIEWS]):
-            raise ValueError(f"{':'.join(unknown) or 'nothing'} is no view: {', '.join(VIEWS)}")
+            raise ValueError(f"{':'.join(unknown) or 'nothing'} is not a view: {', '.join(VIEWS)}")
         return views
 
     @field_validator("committee")
