@@ -5,10 +5,16 @@ from __future__ import annotations
 import ast
 import inspect
 import textwrap
+from dataclasses import fields as dataclass_fields
+from dataclasses import is_dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from pydantic import BaseModel
+
 import r2med
+from generators.markdown import annotations, code, field_notes, table, type_text
 
 FILE = Path(__file__).parent.with_name("api.md")
 MARK = "<!-- Below: written by python docs/make_reference.py -->\n"
@@ -43,9 +49,55 @@ BRIDGES = {
 def _entry(name: str, value: Any) -> str:
     if name in BRIDGES:
         return f"\n### `{name}`\n{BRIDGES[name]}\n"
-    text = " ".join((inspect.getdoc(value) or "").partition("\n\n")[0].split())
-    code = "" if inspect.isclass(value) else f"\n```text\n{_signature(name, value)}\n```\n"
-    return f"\n### `{name}`\n{text}\n{code}"
+    text = _first_paragraph(value)
+    more = _members(value) if inspect.isclass(value) else f"\n```text\n{_signature(name, value)}\n```\n"
+    return f"\n### `{name}`\n{text}\n{more}"
+
+
+def _members(kind: type[Any]) -> str:
+    """Return the table of the public attributes and methods that have a meaning; nothing if there are none."""
+    rows = {**_fields(kind), **_methods(kind)}
+    return "\n" + table(("member", "meaning"), rows.items()) if rows else ""
+
+
+def _fields(kind: type[Any]) -> dict[str, str]:
+    if kind.__name__ == "Setup":
+        declared = {each.name: (each.default, each.metadata["flag"].help) for each in dataclass_fields(kind)}
+        return {f"`{name} = {default!r}`": meaning for name, (default, meaning) in declared.items()}
+    notes = field_notes(kind)
+    if not (is_dataclass(kind) or issubclass(kind, BaseModel)):
+        return {code(name): meaning for name, meaning in notes.items() if not name.startswith("_")}
+    public = ((name, kind) for name, kind in annotations(kind) if not name.startswith("_"))
+    return {code(f"{name}: {type_text(annotation)}"): notes.get(name, "") for name, annotation in public}
+
+
+def _methods(kind: type[Any]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for base in reversed([each for each in kind.__mro__ if each.__module__.startswith("r2med.")]):
+        for name, value in vars(base).items():
+            text = _first_paragraph(getattr(value, "__func__", value))
+            if name.startswith("_") or not text or not _is_member(value):
+                continue
+            found[name] = text
+    return {code(_call(kind, name)): text for name, text in found.items()}
+
+
+def _is_member(value: Any) -> bool:
+    return inspect.isfunction(value) or isinstance(value, property | cached_property | classmethod | staticmethod)
+
+
+def _first_paragraph(value: Any) -> str:
+    return " ".join((inspect.getdoc(value) or "").partition("\n\n")[0].split())
+
+
+def _call(kind: type[Any], name: str) -> str:
+    """Return a method with the names of its arguments; an attribute is its name alone."""
+    value = inspect.getattr_static(kind, name)
+    if isinstance(value, property | cached_property):
+        return name
+    parameters = list(inspect.signature(getattr(kind, name)).parameters.values())
+    shown = [str(each.replace(annotation=each.empty)) for each in parameters if each.name != "self"]
+    return f"{name}({', '.join(shown)})"
 
 
 def _signature(name: str, value: Any) -> str:

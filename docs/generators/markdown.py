@@ -36,7 +36,7 @@ def field_tables(kind: type[Any], heading: str, nested: bool = True) -> Iterator
     """
     seen: list[type[Any]] = [kind]
     yield _field_table(kind, heading)
-    for name, annotation in _annotations(kind) if nested else ():
+    for name, annotation in annotations(kind) if nested else ():
         for part in _parts(annotation):
             if part not in seen:
                 seen.append(part)
@@ -46,7 +46,7 @@ def field_tables(kind: type[Any], heading: str, nested: bool = True) -> Iterator
 def _field_table(kind: type[Any], heading: str) -> str:
     notes = field_notes(kind)
     rows = []
-    for name, annotation in _annotations(kind):
+    for name, annotation in annotations(kind):
         default = _default(kind, name)
         if name not in notes:
             raise KeyError(f"{kind.__name__}.{name} has no docstring below it")
@@ -55,7 +55,8 @@ def _field_table(kind: type[Any], heading: str) -> str:
     return f"{head}\n{inspect.getdoc(kind)}\n\n" + table(("field", "type", "default", "meaning"), rows)
 
 
-def _annotations(kind: type[Any]) -> list[tuple[str, Any]]:
+def annotations(kind: type[Any]) -> list[tuple[str, Any]]:
+    """Return the fields of a model or a dataclass, each with its type."""
     if issubclass(kind, BaseModel):
         return [(name, field.annotation) for name, field in kind.model_fields.items()]
     return [(field.name, field.type) for field in dataclass_fields(kind)]
