@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from generators.markdown import NOTICE, code, table
 from r2med.cli.stage_help import FORMS, PURPOSE, stage_pages
-from r2med.core.stages import CARDS, KINDS, PREFIXES, TABLE, Kind, help_of, stage_class
+from r2med.construction.step_table import KIND, STEPS
+from r2med.core.stages import KINDS, PREFIXES, TABLE, Kind, Setting, help_of, stage_class
 from r2med.crossencoders.reranker_cards import RERANKERS
 from r2med.encoders.model_cards import MODELS
 from r2med.expand.method_cards import METHODS
@@ -30,17 +31,22 @@ OF_CARDS = {
 
 def page() -> str:
     """Return the page."""
-    return HEAD + "".join(part for kind in KINDS for part in _kind(kind))
+    systems = (part for kind in KINDS for part in (*_kind(kind, TABLE[kind]), *_without_code(kind)))
+    return HEAD + "".join((*systems, *_kind(KIND, STEPS)))
 
 
-def _kind(kind: Kind) -> Iterator[str]:
+def _kind(kind: str, names: Iterable[str]) -> Iterator[str]:
     purpose = PURPOSE[kind]
     yield f"\n## {TITLES[kind]}\n\nThey {purpose}.\n"
-    for name in TABLE[kind]:
+    for name in names:
         (shown,) = [each for each in stage_pages(name) if each["kind"] == kind]
-        yield f"\n### `{name}`\n\n{shown['summary']}\n\n```text\n{shown['typed']}\n```\n" + _settings([name], kind)
-    if kind in CARDS:
-        yield _of_cards(kind)
+        yield f"\n### `{name}`\n\n{shown['summary']}\n\n```text\n{shown['typed']}\n```\n" + _settings(
+            [[Setting(**each) for each in shown["settings"]]]
+        )
+
+
+def _without_code(kind: Kind) -> Iterator[str]:
+    yield _of_cards(kind)
     if PREFIXES[kind]:
         rows = [(code(FORMS[prefix][0]), FORMS[prefix][1]) for prefix in PREFIXES[kind]]
         yield f"\n### {TITLES[kind]} without a card\n\n" + table(("typed", "what it is"), rows)
@@ -51,12 +57,13 @@ def _of_cards(kind: Kind) -> str:
     names = [name for name in catalogue if ":" not in name]
     listed = ", ".join(map(code, names))
     summary = (stage_class(names[0], kind).__doc__ or "").strip().partition("\n")[0]
-    return f"\n### {title}\n\n{summary} [Their cards]({link}): {listed}.\n" + _settings(names, kind)
+    return f"\n### {title}\n\n{summary} [Their cards]({link}): {listed}.\n" + _settings(
+        [list(help_of(name, kind)) for name in names]
+    )
 
 
-def _settings(names: list[str], kind: Kind) -> str:
+def _settings(declared: list[list[Setting]]) -> str:
     """Return the table of the settings that these stages share; a default that differs is as the card says."""
-    declared = [list(help_of(name, kind)) for name in names]
     if not declared[0]:
         return "\nIt has no settings.\n"
     rows = []

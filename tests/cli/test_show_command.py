@@ -10,6 +10,7 @@ from pydantic import Field
 from r2med.cli.formats import NAMES
 from r2med.cli.list_command import list_stages
 from r2med.cli.show_command import show
+from r2med.cli.stage_help import PURPOSE, stage_names
 from r2med.core import stages
 from r2med.core.errors import UserError
 from r2med.core.stages import Stage, argument, depth_field
@@ -39,7 +40,7 @@ def test_the_list_has_every_stage_with_its_kind_and_what_it_does(
 ) -> None:
     list_stages(as_json=True)
     rows = {(row["kind"], row["name"]): row["summary"] for row in json.loads(capsys.readouterr().out)}
-    assert {(kind, name) for kind in stages.KINDS for name in stages.names(kind)} <= set(rows)
+    assert {(kind, name) for kind in PURPOSE for name in stage_names(kind)} <= set(rows)
     assert rows["rerank", "sorter"] == "Sort what was found."
     assert rows["retrieve", "bge"] == "Embeddings of BAAI/bge-large-en-v1.5."
     assert rows["rerank", "bge-reranker"] == "Scores of the cross-encoder BAAI/bge-reranker-v2-m3."
@@ -52,9 +53,9 @@ def test_the_list_fits_eighty_columns(capsys: pytest.CaptureFixture[str], monkey
     list_stages()
     lines = capsys.readouterr().out.splitlines()
     assert all(len(line) <= 80 for line in lines)
-    for kind in stages.KINDS:
+    for kind in PURPOSE:
         assert any(line.startswith(f"{kind}: ") for line in lines)
-        assert all(any(line.startswith(f"{name} ") for line in lines) for name in stages.names(kind))
+        assert all(any(line.startswith(f"{name} ") for line in lines) for name in stage_names(kind))
 
 
 @pytest.mark.parametrize(

@@ -80,9 +80,9 @@ def rerankers(incomplete: str) -> list[str]:
 
 def stages(incomplete: str) -> list[str]:
     """Return the stages of any kind that continue a word."""
-    from r2med.core.stages import KINDS
+    from r2med.cli.stage_help import PURPOSE, stage_names
 
-    return [name for kind in KINDS for name in _named(kind, incomplete)]
+    return [name for kind in PURPOSE for name in _matching(stage_names(kind), incomplete)]
 
 
 def models(incomplete: str) -> list[str]:

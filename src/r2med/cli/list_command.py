@@ -62,15 +62,16 @@ def list_datasets(form: str = "text", as_json: bool = False) -> None:
 def list_stages(form: str = "text", as_json: bool = False) -> None:
     """Print every stage by its kind: expand, retrieve, rerank."""
     from r2med.cli.stage_help import PURPOSE, stage_rows
-    from r2med.core.stages import KINDS
     from r2med.pages.cells import Column
     from r2med.pages.page import Note, Page, Section, Table
 
-    rows = {kind: list(stage_rows(kind)) for kind in KINDS}
+    rows = {kind: list(stage_rows(kind)) for kind in PURPOSE}
     columns = (Column("name", whole=True), Column("what it does"))
-    sections = [Section(f"{kind}:", [Table(columns, rows[kind])], aside=PURPOSE[kind], aside_tone="") for kind in KINDS]
+    sections = [
+        Section(f"{kind}:", [Table(columns, rows[kind])], aside=aside, aside_tone="") for kind, aside in PURPOSE.items()
+    ]
     sections.append(Section("", [Note("r2med show NAME prints the settings of one.", "quiet")]))
-    value = [{"name": name, "kind": kind, "summary": text} for kind in KINDS for name, text in rows[kind]]
+    value = [{"name": name, "kind": kind, "summary": text} for kind in PURPOSE for name, text in rows[kind]]
     show_page(Page("Stages", sections), form, as_json, value)
 
 

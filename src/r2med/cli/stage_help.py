@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
-    from r2med.core.stages import Kind, Setting
+    from r2med.core.stages import Kind, Setting, Stage
     from r2med.pages.page import Section
 
 FORM = {"expand": "{stage} → RETRIEVER", "retrieve": "{stage}", "rerank": "RETRIEVER → {stage}", "build": "{stage}"}
@@ -34,12 +34,11 @@ FORMS = {
 def stage_pages(name: str) -> list[dict[str, Any]]:
     """Return what a stage does, how it is typed and what its settings mean, for each kind of stage of that name."""
     from r2med.core.errors import UserError, nearest
-    from r2med.core.stages import KINDS, names
 
     word = name.partition("(")[0].partition("@")[0].strip()  # as it stands in a system
-    pages = [_page(word, kind) for kind in KINDS if _is_stage(word, kind)]
+    pages = [_page(word, kind) for kind in PURPOSE if _is_stage(word, kind)]
     if not pages:
-        known = [known for kind in KINDS for known in names(kind)]
+        known = [known for kind in PURPOSE for known in stage_names(kind)]
         raise UserError(f"no stage {word!r}{nearest(word, known)}: r2med list stages shows all")
     return pages
 
@@ -63,35 +62,50 @@ def stage_section(page: Mapping[str, Any]) -> Section:
 _NO_DEFAULT = {True: "(needed)", False: ""}
 
 
-def stage_rows(kind: Kind) -> Iterator[tuple[str, str]]:
-    """Yield the stages of a kind, each with what it does."""
-    from r2med.core.stages import PREFIXES, names, stage_class
+def stage_names(kind: str) -> list[str]:
+    """Return the names of all stages of a kind, or of all steps of builds."""
+    from r2med.construction import step_table
+    from r2med.core import stages
 
-    for name in names(kind):
-        yield name, stage_class(name, kind).summary(name)
-    for prefix in PREFIXES[kind]:
+    return step_table.step_names() if kind == step_table.KIND else stages.names(cast("Kind", kind))
+
+
+def stage_rows(kind: str) -> Iterator[tuple[str, str]]:
+    """Yield the stages of a kind, each with what it does."""
+    from r2med.core import stages
+
+    for name in stage_names(kind):
+        yield name, _declared(name, kind).summary(name)
+    for prefix in stages.PREFIXES[kind] if kind in stages.KINDS else ():
         yield FORMS[prefix]
 
 
-def _is_stage(name: str, kind: Kind) -> bool:
+def _declared(name: str, kind: str) -> type[Stage]:
+    from r2med.construction import step_table
+    from r2med.core import stages
+
+    return step_table.step_class(name) if kind == step_table.KIND else stages.stage_class(name, cast("Kind", kind))
+
+
+def _is_stage(name: str, kind: str) -> bool:
     from r2med.core.errors import UserError
-    from r2med.core.stages import stage_class
 
     try:
-        stage_class(name, kind)
+        _declared(name, kind)
     except UserError:
         return False
     return True
 
 
-def _page(name: str, kind: Kind) -> dict[str, Any]:
-    from r2med.core.stages import help_of, stage_class
+def _page(name: str, kind: str) -> dict[str, Any]:
+    from r2med.core.stages import help_of_class
 
-    settings = list(help_of(name, kind))
+    declared = _declared(name, kind)
+    settings = list(help_of_class(declared, name))
     return {
         "name": name,
         "kind": kind,
-        "summary": stage_class(name, kind).summary(name),
+        "summary": declared.summary(name),
         "typed": FORM[kind].format(stage=_typed(name, settings)),
         "settings": [asdict(setting) for setting in settings],
     }

@@ -20,11 +20,11 @@ from r2med.construction.items import ITEMS, NOT_READ, Item, Rejected, SourceQues
 from r2med.construction.repeated_items import content_mark, earlier_items, id_clash, key_mark, question_mark
 from r2med.construction.review.labels import Labelling
 from r2med.construction.step import Step, StepWork, Streams, beside, damaged
+from r2med.construction.step_table import parse_step
 from r2med.core.cards import read_toml, validated
 from r2med.core.cost import Cost
 from r2med.core.errors import UserError, nearest
 from r2med.core.spec import parse_stage
-from r2med.core.stages import stage
 from r2med.data.dataset_cards import cards
 from r2med.llm.chat import FROM_THE_MODEL
 from r2med.runtime.runtime import Runtime, running
@@ -122,7 +122,7 @@ def _step(text: str, file: Path) -> Step:
         calls = parse_stage(text)
         if len(calls) != 1:
             raise UserError(f"{text!r} is more than one step: write each step in its own quotes")
-        made = stage(calls[0], "build")
+        made = parse_step(calls[0])
     except UserError as error:
         raise UserError(f"{file}: {error}") from None
     assert isinstance(made, Step)

@@ -26,7 +26,7 @@ from r2med.core.stage_plan import PlannedData, StagePlan
 
 log = logging.getLogger("r2med")
 
-Kind = Literal["expand", "retrieve", "rerank", "build"]
+Kind = Literal["expand", "retrieve", "rerank"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 GROUP = "r2med.stages"
 
@@ -42,31 +42,6 @@ TABLE: Mapping[Kind, Mapping[str, str]] = {
         "listwise": "r2med.rerank.judge_methods:Listwise",
         "groupwise": "r2med.rerank.judge_methods:Groupwise",
         "pointwise": "r2med.rerank.judge_methods:Pointwise",
-    },
-    "build": {
-        "read-stackexchange": "r2med.construction.sources.stackexchange:ReadStackExchange",
-        "read-exam": "r2med.construction.sources.exam_questions:ReadExam",
-        "read-cases": "r2med.construction.sources.case_reports:ReadCases",
-        "read-case-pages": "r2med.construction.sources.case_reports:ReadCasePages",
-        "read-table": "r2med.construction.sources.question_table:ReadTable",
-        "label-kind": "r2med.construction.steps.question_labels:LabelKind",
-        "check-rules": "r2med.construction.steps.question_labels:CheckRules",
-        "drop-easy": "r2med.construction.steps.easy_questions:DropEasy",
-        "open-question": "r2med.construction.steps.rewriting:OpenQuestion",
-        "label-body-system": "r2med.construction.steps.question_labels:LabelBodySystem",
-        "hide-diagnosis": "r2med.construction.steps.rewriting:HideDiagnosis",
-        "check-leaks": "r2med.construction.steps.leaks:CheckLeaks",
-        "reason": "r2med.construction.steps.rewriting:Reason",
-        "read-web": "r2med.construction.sources.web_pages:ReadWeb",
-        "read-wikipedia": "r2med.construction.sources.page_readers:ReadRows",
-        "read-textbook": "r2med.construction.sources.page_readers:ReadRows",
-        "read-jats": "r2med.construction.sources.page_readers:ReadJats",
-        "read-text": "r2med.construction.sources.page_readers:ReadText",
-        "chunk": "r2med.construction.steps.chunking:ChunkPages",
-        "drop-duplicates": "r2med.construction.steps.duplicates:DropDuplicates",
-        "mine": "r2med.construction.steps.mining:Mine",
-        "plant-controls": "r2med.construction.steps.controls:PlantControls",
-        "judge": "r2med.construction.steps.judging:Judge",
     },
 }
 """Stages that need code: name -> "module:Class", imported when it is first used."""
@@ -98,7 +73,6 @@ PREFIXES: Mapping[Kind, Mapping[str, str]] = {
         "mteb:": "r2med.bridges.mteb_models:MtebCrossEncoder",
         "pyterrier:": "r2med.bridges.pipelines:PipelineReranker",
     },
-    "build": {},
 }
 """Stages without a card: of the hub, of a folder, a user's Python object, a run file, a model of MTEB, a pipeline."""
 
@@ -108,7 +82,8 @@ class Stage(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, arbitrary_types_allowed=True)
 
-    kind: ClassVar[Kind]
+    kind: ClassVar[str]
+    """One of KINDS, or a word of a room that has a table of its own."""
     needs: ClassVar[str] = ""
     """"llm" where the first argument is the name of an LLM."""
     prompt_fields: ClassVar[tuple[str, ...] | None] = None
@@ -116,7 +91,7 @@ class Stage(BaseModel):
 
     name: str
 
-    def __init_subclass__(cls, kind: Kind | None = None, needs: str = "", **more: Any) -> None:
+    def __init_subclass__(cls, kind: str | None = None, needs: str = "", **more: Any) -> None:
         super().__init_subclass__(**more)
         if kind is not None:
             cls.kind, cls.needs = kind, needs
@@ -306,22 +281,22 @@ def kind_of(name: str) -> Kind | None:
     for kind in KINDS:
         if name in TABLE[kind] or base in _cards(kind):
             return kind
-    return _plugged()[name].kind if name in _plugged() else None
+    return next((kind for kind in KINDS if name in plugged(kind)), None)
 
 
 def stage_class(name: str, kind: Kind) -> type[Stage]:
     """Return the class that declares a name. Raises UserError if there is none of this kind."""
     for prefix, path in PREFIXES[kind].items():
         if name.startswith(prefix):
-            return _loaded(path)
+            return loaded_class(path)
     if name in TABLE[kind]:
-        return _loaded(TABLE[kind][name])
+        return loaded_class(TABLE[kind][name])
     if kind == "rerank" and (form := _form(name)):
-        return _loaded(FORMS[form])
+        return loaded_class(FORMS[form])
     if name.partition(":")[0] in _cards(kind):
-        return _loaded(CARDS[kind][1])
-    if name in _plugged() and _plugged()[name].kind == kind:
-        return _plugged()[name]
+        return loaded_class(CARDS[kind][1])
+    if name in plugged(kind):
+        return plugged(kind)[name]
     raise unknown(NOUNS[kind], name, names(kind), _MORE.get(kind, ""))
 
 
@@ -329,7 +304,6 @@ NOUNS: Mapping[Kind, str] = {
     "expand": "expansion",
     "retrieve": "retriever",
     "rerank": "reranker",
-    "build": "step of a build",
 }
 _MORE: Mapping[Kind, str] = {
     "retrieve": "bm25, one of r2med list models, hf:ORG/NAME or path:DIR",
@@ -338,15 +312,19 @@ _MORE: Mapping[Kind, str] = {
 
 def names(kind: Kind) -> list[str]:
     """Return the names of all stages of a kind."""
-    plugged = [name for name, found in _plugged().items() if found.kind == kind]
-    return [*TABLE[kind], *sorted(_cards(kind)), *plugged]
+    return [*TABLE[kind], *sorted(_cards(kind)), *plugged(kind)]
+
+
+def plugged(kind: str) -> dict[str, type[Stage]]:
+    """Return the stages of one kind that installed plugins add, by name."""
+    return {name: found for name, found in _plugged().items() if found.kind == kind}
 
 
 def _cards(kind: Kind) -> Collection[str]:
-    """Return the names of the cards of a kind; steps of a build have none."""
+    """Return the names of the cards of a kind."""
     if kind == "rerank":
         return {**plugins.files(CARDS[kind][0], ".toml"), **plugins.files(FORM_CARDS, ".toml")}
-    return plugins.files(CARDS[kind][0], ".toml") if kind in CARDS else ()
+    return plugins.files(CARDS[kind][0], ".toml")
 
 
 def _form(name: str) -> str:
@@ -360,7 +338,8 @@ def _form(name: str) -> str:
 
 
 @cache
-def _loaded(path: str) -> type[Stage]:
+def loaded_class(path: str) -> type[Stage]:
+    """Return the class of "module:Class"."""
     module, _, name = path.partition(":")
     loaded: type[Stage] = getattr(import_module(module), name)
     return loaded
@@ -386,7 +365,7 @@ def _fault(entry: metadata.EntryPoint, found: Collection[str]) -> str:
         loaded = entry.load()
     except (Exception, SystemExit) as error:  # whatever a stranger's module does when it is imported
         return f"importing it failed with {type(error).__name__}: {error}"
-    if not (isinstance(loaded, type) and issubclass(loaded, Stage) and getattr(loaded, "kind", None) in KINDS):
+    if not (isinstance(loaded, type) and issubclass(loaded, Stage) and isinstance(getattr(loaded, "kind", None), str)):
         return "a stage is a subclass of r2med.core.stages.Stage with a kind"
     return ""
 
@@ -407,7 +386,11 @@ class Setting:
 
 def help_of(name: str, kind: Kind) -> Iterator[Setting]:
     """Yield the settings of a stage, its argument first, from the declaration alone."""
-    declared = stage_class(name, kind)
+    yield from help_of_class(stage_class(name, kind), name)
+
+
+def help_of_class(declared: type[Stage], name: str) -> Iterator[Setting]:
+    """Yield the settings of a name that a class declares."""
     defaults = declared.defaults(name)
     for key, field in declared.model_fields.items():
         if key != "name" and _at(field) != "derived":

@@ -9,8 +9,8 @@ from r2med.construction.publish.dataset_folder import write_output
 from r2med.construction.review.review_book import add_reviews, read_reviews
 from r2med.construction.review.review_items import review_items
 from r2med.construction.review.reviews import Review
+from r2med.construction.step_table import STEPS
 from r2med.core.errors import UserError
-from r2med.core.stages import TABLE
 from r2med.runtime.runtime import Runtime
 from r2med.store import Store
 from support.building import asked_of
@@ -32,7 +32,7 @@ def reply(request):
 @pytest.fixture
 def built(tmp_path, monkeypatch):
     for stream in ("questions", "chunks", "candidates"):
-        monkeypatch.setitem(TABLE["build"], f"given-{stream}", f"support.building:Given{stream.title()}")
+        monkeypatch.setitem(STEPS, f"given-{stream}", f"support.building:Given{stream.title()}")
     asked_of(reply, monkeypatch)
     (tmp_path / "plan.toml").write_text(PLAN)
     build = Build(BuildPlan.read(tmp_path / "plan.toml"), tmp_path / "out")

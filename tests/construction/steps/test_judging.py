@@ -3,9 +3,9 @@
 import pytest
 
 from r2med.construction.items import Candidate
+from r2med.construction.step_table import parse_step
 from r2med.construction.steps.judging import Judge
 from r2med.core.spec import parse_stage
-from r2med.core.stages import stage
 from r2med.runtime.runtime import Runtime
 from support.building import CANDIDATES, asked_of, run_step, streams
 
@@ -13,7 +13,7 @@ GOOD = '{"rationale": "It names it.", "relevance": 5, "support": 4}'
 
 
 def judge(spec):
-    made = stage(parse_stage(spec)[0], "build")
+    made = parse_step(parse_stage(spec)[0])
     assert isinstance(made, Judge)
     return made
 
