@@ -29,7 +29,7 @@ class SourceQuestion(Item):
     options: tuple[str, ...] = ()
     """The choices of an exam question, including the right one."""
     links: tuple[str, ...] = ()
-    """Addresses of pages that its answer links to. They are the first positives."""
+    """Addresses of pages that its answer links to. Their chunks become candidates."""
     positives: tuple[str, ...] = ()
     """Ids of pages that are relevant by the structure of the source, such as cases with the same diagnosis."""
     kind: str = ""

@@ -1,6 +1,6 @@
 import pytest
 
-from r2med.construction.steps.mining import first_positives
+from r2med.construction.steps.mining import linked_chunks
 from r2med.core.errors import UserError
 from support.builds import built, lines
 
@@ -46,7 +46,7 @@ def test_a_case_may_have_the_article_that_it_comes_from_as_its_positive(tmp_path
         steps = [f"read-cases({source}, group=source)", "read-jats(PMC1.nxml)", "chunk"]
         build = built(tmp_path / source[0], steps, {source: written, "PMC1.nxml": JATS})
         [question], [chunk] = build.items(1), build.items(3)
-        assert [*first_positives([question], [chunk])] == [(question.id, "PMC1-1", "positive")]
+        assert [*linked_chunks([question], [chunk])] == [(question.id, "PMC1-1", "positive")]
 
 
 def test_cases_without_a_diagnosis_cannot_be_grouped_by_it(tmp_path):

@@ -6,7 +6,7 @@ import pytest
 
 from r2med.construction.items import Candidate, PageChunk, Rejected, SourceQuestion
 from r2med.construction.step import StepWork, Streams
-from r2med.construction.steps.mining import Mine, first_positives
+from r2med.construction.steps.mining import Mine, linked_chunks
 from r2med.core.errors import UserError
 from r2med.runtime.runtime import Runtime
 from support import tiny_models
@@ -53,7 +53,7 @@ def proposers(candidate):
 
 
 def test_links_and_positives_find_their_chunks_however_they_are_written():
-    assert set(first_positives(QUESTIONS, CHUNKS)) == {
+    assert set(linked_chunks(QUESTIONS, CHUNKS)) == {
         ("q1", "fever-1", "link"),
         ("q1", "fever-2", "link"),
         ("q1", "drug-1", "link"),
@@ -62,7 +62,7 @@ def test_links_and_positives_find_their_chunks_however_they_are_written():
     }
 
 
-def test_every_view_of_every_member_is_pooled_with_the_first_positives(mined):
+def test_every_view_of_every_member_is_pooled_with_the_linked_chunks(mined):
     pool, rejected, work = mined(committee="bm25+bm25(scorer=lucene)", depth=1)
     assert proposers(pool["q1", "fever-1"]) == {
         ("source", "link", 1),
@@ -77,7 +77,7 @@ def test_every_view_of_every_member_is_pooled_with_the_first_positives(mined):
     assert [(each.key, each.reason) for each in rejected] == [("q3", "no candidates")]
     assert work.facts["pool"]["members"]["source"] == {"proposed": 5, "alone": 3}
     assert work.facts["pool"]["views"]["reasoning"] == {"proposed": 1, "alone": 1}
-    assert work.facts["first positives"] == {
+    assert work.facts["linked chunks"] == {
         "given": 5,
         "retrieved": 2,
         "without": {"bm25": 2, "bm25(scorer=lucene)": 2},

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from r2med.construction.items import Candidate, Found
-from r2med.construction.steps.pool_coverage import Contribution, Coverage, FirstPositives, contributions
+from r2med.construction.steps.pool_coverage import Contribution, Coverage, LinkedChunks, contributions
 
 
 def candidate(number, *found):
@@ -62,5 +62,5 @@ def test_what_the_source_links_tells_what_a_committee_retrieves_and_would_withou
         candidate(3, "source/link"),
         candidate(4, "bge/query"),
     ]
-    assert FirstPositives.of(pool) == FirstPositives(3, 2, {"bm25": 1, "bge": 2})
-    assert FirstPositives.of([]) == FirstPositives(0, 0, {})
+    assert LinkedChunks.of(pool) == LinkedChunks(3, 2, {"bm25": 1, "bge": 2})
+    assert LinkedChunks.of([]) == LinkedChunks(0, 0, {})

@@ -13,7 +13,7 @@ from pydantic import Field, field_validator
 from r2med.construction.items import Candidate, Found, PageChunk, Rejected, SourceQuestion
 from r2med.construction.sources.addresses import normalised
 from r2med.construction.step import Step, StepWork, Streams
-from r2med.construction.steps.pool_coverage import SOURCE, FirstPositives, contributions
+from r2med.construction.steps.pool_coverage import SOURCE, LinkedChunks, contributions
 from r2med.core.errors import UserError
 from r2med.core.spec import split
 from r2med.core.stages import Words
@@ -68,7 +68,7 @@ class Mine(Step, kind="build"):
         """Yield the candidates of each question, first those with the most proposals and the best ranks."""
         questions = list(streams.questions())
         pool: Pool = defaultdict(lambda: defaultdict(list))
-        for question, chunk, how in first_positives(questions, streams.chunks()):
+        for question, chunk, how in linked_chunks(questions, streams.chunks()):
             pool[question][chunk].append((SOURCE, how, 1))
         systems = members(self.committee, work.runtime)
         if work.rehearsal:
@@ -83,7 +83,7 @@ class Mine(Step, kind="build"):
             kind: {name: asdict(each) for name, each in by_name.items()}
             for kind, by_name in contributions(_candidates(questions, pool)).items()
         }
-        work.facts["first positives"] = asdict(FirstPositives.of(_candidates(questions, pool)))
+        work.facts["linked chunks"] = asdict(LinkedChunks.of(_candidates(questions, pool)))
 
     def _search(
         self, system: System, view: str, questions: Sequence[SourceQuestion], corpus: Corpus, pool: Pool, work: StepWork
@@ -117,7 +117,7 @@ def members(committee: str, runtime: Runtime) -> list[System]:
     return systems
 
 
-def first_positives(questions: Iterable[SourceQuestion], chunks: Iterable[PageChunk]) -> Iterator[tuple[str, str, str]]:
+def linked_chunks(questions: Iterable[SourceQuestion], chunks: Iterable[PageChunk]) -> Iterator[tuple[str, str, str]]:
     """Yield (question, chunk, "link" or "positive") for chunks of pages that a question's source points to."""
     linked, named = defaultdict[str, set[str]](set), defaultdict[str, set[str]](set)
     for question in questions:

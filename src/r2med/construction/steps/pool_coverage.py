@@ -89,7 +89,7 @@ class Coverage:
 
 
 @dataclass(frozen=True)
-class FirstPositives:
+class LinkedChunks:
     """How many of the chunks that the source links a committee retrieves. This is known before anything is judged."""
 
     given: int
@@ -98,7 +98,7 @@ class FirstPositives:
     """For each member, the number of linked chunks that the committee would retrieve without it."""
 
     @classmethod
-    def of(cls, candidates: Iterable[Candidate]) -> FirstPositives:
+    def of(cls, candidates: Iterable[Candidate]) -> LinkedChunks:
         """Count the linked chunks of a pool. Candidates that the source does not link are ignored."""
         given, sets = 0, Counter[frozenset[str]]()
         for candidate in candidates:
