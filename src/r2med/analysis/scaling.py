@@ -13,7 +13,7 @@ from r2med.analysis.unjudged import over_datasets
 from r2med.core.cards import parameter_count
 from r2med.core.cost import total
 from r2med.core.errors import UserError
-from r2med.core.spec import ARROW
+from r2med.core.spec import joined_stages
 from r2med.llm.llm_cards import LLMS
 from r2med.measure.scores import Floats
 from r2med.pages.cells import Value
@@ -40,7 +40,7 @@ class Expanded:
         if not llm:
             return None
         names = [stage.name for stage in record.stages if stage.stage != "expand"]
-        return cls(record.system, str(llm), ARROW.join(names), record.settings["expand"]["stage"])
+        return cls(record.system, str(llm), joined_stages(names), record.settings["expand"]["stage"])
 
 
 def expanded_systems(collection: RecordCollection) -> list[Expanded]:

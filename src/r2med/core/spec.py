@@ -102,7 +102,12 @@ def parse_stage(text: str) -> tuple[Call, ...]:
 
 def printed_system(calls: Calls) -> str:
     """Return the calls of a system as typed text."""
-    return ARROW.join("+".join(map(str, stage)) for stage in calls)
+    return joined_stages("+".join(map(str, stage)) for stage in calls)
+
+
+def joined_stages(stages: Iterable[object]) -> str:
+    """Return stages, one after the other, as typed text."""
+    return ARROW.join(map(str, stages))
 
 
 def _stage(text: str, spec: str) -> tuple[Call, ...]:

@@ -12,7 +12,7 @@ from importlib import resources
 from pydantic import BaseModel, ConfigDict
 
 from r2med.core.cards import read_toml, validated
-from r2med.core.spec import ARROW, Call, Calls, parse, parse_stage, printed_system
+from r2med.core.spec import Call, Calls, joined_stages, parse, parse_stage, printed_system
 from r2med.data.dataset_cards import BENCHMARK, cards, groups
 from r2med.encoders.model_cards import MODELS
 from r2med.system.suites import suite
@@ -55,9 +55,9 @@ class PublishedRow:
     @property
     def name(self) -> str:
         """The name of the row in the form of a spec, with the names that its source uses."""
-        expansion = f"{self.expansion}({self.llm})" if self.expansion else ""
-        reranker = f"{self.reranker}@{self.rerank_depth}" if self.reranker else ""
-        return ARROW.join(filter(None, (expansion, self.retriever, reranker)))
+        expansion = Call(self.expansion, (self.llm,)) if self.expansion else None
+        reranker = Call(self.reranker, depth=self.rerank_depth) if self.reranker else None
+        return joined_stages(filter(None, (expansion, self.retriever, reranker)))
 
     @property
     def average_without_biology(self) -> float:

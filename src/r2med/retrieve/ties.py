@@ -12,7 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 TIE_RULE = "document id, descending"
-"""Part of the key of every stored search. Change it together with the functions below."""
+"""Part of the key of every stored search. Change it together with the functions below, and then add it to the key of
+records in `evaluation/evaluation.py`: it is not in that key, so that older records are still found.
+"""
 
 SAMPLE = 4096
 """Scores that the k-th best is guessed from. Partitioning all 60,000 of a corpus costs four times as much."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from r2med.core.cards import parameter_count
-from r2med.core.spec import ARROW
+from r2med.core.spec import joined_stages
 from r2med.crossencoders.reranker_cards import RERANKERS
 from r2med.encoders.model_cards import MODELS
 from r2med.leaderboard.published import PublishedRow
@@ -22,7 +22,7 @@ NO_MODEL = ("bm25", "author")
 
 def parts_of_record(record: Record) -> dict[str, Any]:
     """Return the parts of a system that was run."""
-    names = {kind: ARROW.join(s.name for s in record.stages if s.stage == kind) for kind in KINDS}
+    names = {kind: joined_stages(s.name for s in record.stages if s.stage == kind) for kind in KINDS}
     searching, llms = record.settings.get("retrieve") or {}, _llms(record)
     settings = [searching, *record.settings.get("rerank", ())]
     stages = [name for stage in settings for name in _stage_names(stage)]

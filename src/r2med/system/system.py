@@ -15,7 +15,7 @@ from r2med.core.approximation import Approximation
 from r2med.core.cost import Cost, total
 from r2med.core.errors import UserError, nearest
 from r2med.core.foreign_code import key_of
-from r2med.core.spec import ARROW, Call, Calls, encoded, printed_system
+from r2med.core.spec import ARROW, Call, Calls, encoded, joined_stages, printed_system
 from r2med.core.stages import Stage
 from r2med.data.dataset import Dataset, Query
 from r2med.expand.expansion import AskingStage, Expander, Expansion, check
@@ -86,7 +86,7 @@ class System:
     def expanded(self, call: Call) -> System:
         """Return this system with an expansion before it. Raises UserError if it has one already."""
         if self.expander is not None:
-            spec = f"{call}{ARROW}{self.name}"
+            spec = joined_stages((call, self.name))
             raise UserError(f"{self.expander} in {spec!r} is a second expansion: a system has one")
         return replace(self, expander=stages.stage(_with_prompts(call, self.runtime.setup), "expand"))
 
@@ -98,7 +98,7 @@ class System:
     def name(self) -> str:
         """The spec in its canonical form; settings at their defaults are left out."""
         parts = [self.expander, self.retriever, *self.rerankers]
-        return ARROW.join(str(stage) for stage in parts if stage is not None)
+        return joined_stages(stage for stage in parts if stage is not None)
 
     def __str__(self) -> str:
         return self.name

@@ -13,6 +13,7 @@ from r2med.construction.publish.build_outcome import BuildOutcome
 from r2med.construction.review.labels import LabelName, overrating
 from r2med.construction.review.reviews import VERDICTS, rating_table
 from r2med.construction.steps.pool_coverage import Contribution, Coverage, contributions
+from r2med.core.spec import parse_stage
 from r2med.core.version import __version__
 from r2med.data.check import repeated_queries
 from r2med.data.dataset import Dataset
@@ -100,7 +101,7 @@ def _making(made: BuildOutcome) -> Iterator[Content]:
         rows,
         "Items kept and left out by every step (rejected.jsonl lists what was left out)",
     )
-    after = [(step.partition("(")[0], kept) for step, stream, kept, *_ in rows if stream == "questions"]
+    after = [(parse_stage(step)[0].name, kept) for step, stream, kept, *_ in rows if stream == "questions"]
     yield Bars("Questions after each step", after)
 
 
