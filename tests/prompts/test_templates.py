@@ -12,7 +12,7 @@ from r2med.expand.generate import Generated, LLMExpander
 from r2med.expand.generate import open_prompts as open_prompts_of
 from r2med.expand.method_cards import METHODS, REFINE_FIELDS
 from r2med.llm.llm_cards import LLMCard
-from r2med.prompts.templates import Template, kind_of
+from r2med.prompts.templates import Template, Templates, kind_of
 from r2med.retrieve.bm25 import BM25, BM25Retriever
 from r2med.store import Store
 from support.scripted_chat import ScriptedChat
@@ -37,6 +37,16 @@ def test_every_dataset_s_kind_has_templates_of_every_method():
         prompts = open_prompts(method, kind, refine=True)
         assert all(prompts.ask.names(field) for field in METHODS[method].fields)
         assert all(prompts.refine.names(field) for field in REFINE_FIELDS)
+
+
+def test_a_template_without_declared_fields_is_refused_in_one_line(tmp_path):
+    (tmp_path / "mine.txt").write_text("{query}")
+    templates = Templates({"mine": tmp_path / "mine.txt"})
+    with pytest.raises(UserError) as error:
+        templates.template("mine")
+    expected = "no fields are declared for the template mine.txt: add prompt_fields to the class of mine"
+    assert str(error.value) == expected
+    assert templates.template("mine", fields=("query",)).names("query")
 
 
 def test_a_dataset_without_a_card_counts_as_a_case():

@@ -43,6 +43,15 @@ def declared_fields(method: str) -> tuple[str, ...] | None:
     return stage_class(method, kind).prompt_fields if kind else None
 
 
+def _required_fields(method: str) -> tuple[str, ...]:
+    """Return the declared fields. Raises UserError if the stage of the template does not declare them."""
+    fields = () if method == "system" else declared_fields(method)
+    if fields is None:
+        name = f"{method}{SUFFIX}"
+        raise UserError(f"no fields are declared for the template {name}: add prompt_fields to the class of {method}")
+    return fields
+
+
 @dataclass(frozen=True)
 class Template:
     """A text with fields in braces."""
@@ -90,7 +99,7 @@ class Templates:
     def template(self, method: str, kind: str = "", fields: Sequence[str] | None = None) -> Template:
         """Return the template of a method. Raises UserError if its fields differ from these or the declared ones."""
         template = Template(*self.read(self.name_of(method, kind)))
-        allowed = (declared_fields(method) or ()) if fields is None else fields
+        allowed = _required_fields(method) if fields is None else fields
         _check_fields(template.file, template.text, method, allowed)
         return template
 
