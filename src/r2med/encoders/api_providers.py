@@ -167,7 +167,7 @@ PROVIDERS = {
 
 
 @dataclass(frozen=True)
-class Answer:
+class EmbeddingAnswer:
     """What came back for one request."""
 
     rows: list[Vectors]
@@ -195,7 +195,7 @@ def billed_tokens(body: Any, expected: int) -> int:
     return tokens if type(tokens) is int and 0 <= tokens < MAX_BILLED else expected
 
 
-def read_answer(body: Any, texts: int, provider: str) -> Answer:
+def read_answer(body: Any, texts: int, provider: str) -> EmbeddingAnswer:
     """Return the rows by their index. Raises UserError if there is not one row for each text."""
     data = body.get("data") if isinstance(body, dict) else None
     if not isinstance(data, list) or not all(isinstance(item, dict) for item in data):
@@ -208,7 +208,7 @@ def read_answer(body: Any, texts: int, provider: str) -> Answer:
         raise UserError(f"{provider}: the embeddings that came back are not numbered 0 to {texts - 1}")
     by_index = dict(zip(indices, data, strict=True))
     rows = [_row(by_index[index].get("embedding")) for index in range(texts)]
-    return Answer(rows, tuple(i for i, row in enumerate(rows) if not len(row) or not np.isfinite(row).all()))
+    return EmbeddingAnswer(rows, tuple(i for i, row in enumerate(rows) if not len(row) or not np.isfinite(row).all()))
 
 
 def check_dimension(rows: Sequence[Vectors], expected: int, provider: str, model: str) -> int:
