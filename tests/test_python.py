@@ -59,7 +59,7 @@ def test_a_mean_is_found_by_the_name_of_its_measure():
 def test_a_comparison_prints_as_one_short_line(tmp_path: Path):
     results = r2med.run(["bm25", "hyde(author) → bm25"], "demo/Biology", out=None)
     shown = repr(results.compare())
-    assert shown.startswith("Comparison(nDCG@10 × 100, 2 systems, 1 datasets, 1 pairs; best: hyde(author) → bm25 92.81")
+    assert shown.startswith("Comparison(nDCG@10 × 100, 2 systems, 1 dataset, 1 pair; best: hyde(author) → bm25 92.81")
     assert len(shown) < 200
 
 

@@ -109,7 +109,7 @@ def test_answers_of_an_llm_are_listed_and_forgotten_by_its_name(r2med: Command) 
         for name, key in keys.items():
             journal.put(key, name, RawAnswer("text"))
     assert json.loads(r2med("cache", "list", "--json").stdout)["answers"] == {"gpt4": 1, "o3-mini": 1}
-    assert "1 answers of gpt4 removed" in r2med("cache", "clear", "--llm", "gpt4", "--yes").stdout
+    assert "1 answer of gpt4 removed" in r2med("cache", "clear", "--llm", "gpt4", "--yes").stdout
     assert json.loads(r2med("cache", "list", "--json").stdout)["answers"] == {"o3-mini": 1}
 
 

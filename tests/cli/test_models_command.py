@@ -29,8 +29,8 @@ def test_the_list_has_a_table_of_rerankers(output):
 
 
 def test_a_rerankers_card_is_shown(output):
-    assert json.loads(output("show", "rankllama"))["base"] == "meta-llama/Llama-2-7b-hf"
-    shown = json.loads(output("show", "medcpt:published"))
+    assert json.loads(output("show", "rankllama", "--json"))["base"] == "meta-llama/Llama-2-7b-hf"
+    shown = json.loads(output("show", "medcpt:published", "--json"))
     assert (shown["pooling"], shown["query"]["repository"]) == ("cls", "ncbi/MedCPT-Article-Encoder")
 
 
@@ -82,7 +82,7 @@ def test_markup_and_escapes_in_a_card_are_shown_as_they_are(cards, output):
     )
     printed = output("list")
     assert r"[bold]x[/y]\x1b[31m" in printed
-    assert json.loads(output("show", "mine"))["licence"] == "[bold]x[/y]\x1b[31m"
+    assert json.loads(output("show", "mine", "--json"))["licence"] == "[bold]x[/y]\x1b[31m"
     assert "\x1b" not in printed + output("show", "mine")
 
 

@@ -80,7 +80,7 @@ def test_a_forked_run_writes_what_a_started_one_writes(demo_run, tmp_path, r2med
         (["run", "--measure", "nDGC@10"], "did you mean nDCG@10"),
         (["rnu"], "run"),
         (["run", "--dta", "demo"], "--dta"),
-        (["score", "--qrels", "nowhere", "--run", "x"], "nowhere: no such qrels file"),
+        (["score", "--qrels", "nowhere", "--run", "x"], "nowhere: there is no such qrels file"),
         (["score", "--qrels", FACTS / "qrels.txt", "--run", "nowhere"], "nowhere: no such run file"),
         (["score", "--qrels", FACTS / "run.txt", "--run", FACTS / "run.txt"], "run.txt:1: 6 columns"),
         (["data", "check", "nowhere"], "no dataset or folder 'nowhere'"),

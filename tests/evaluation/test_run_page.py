@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 import r2med
-from r2med.cli.formats import show
+from r2med.cli.formats import show_page
 from r2med.core.cost import Cost
 from r2med.evaluation.results import Cell, Results
 from r2med.evaluation.run_page import BM25_CAPTION, PRICE_CAPTION, RECORDED_CAPTION, run_page
@@ -45,7 +45,7 @@ def report(
         patch.delenv("COLUMNS", raising=False)
         if width:
             patch.setenv("COLUMNS", str(width))
-        show(run_page(Results(tuple(map(tuple, rows))), "nDCG@10", Path("results"), demo), "text")
+        show_page(run_page(Results(tuple(map(tuple, rows))), "nDCG@10", Path("results"), demo), "text")
     lines = capsys.readouterr().out.splitlines()
     assert not width or all(len(line) <= width for line in lines if "record" not in line)
     return lines
@@ -159,7 +159,7 @@ def test_failures_of_a_stage_that_systems_share_are_counted_once(capsys: pytest.
 
 def test_a_real_run_prints_its_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     results = r2med.run(["bm25", "hyde(author) → bm25"], ["demo/Biology", "demo/MedQA-Diag"], out=tmp_path / "out")
-    show(run_page(results, "nDCG@10", tmp_path / "out", demo=True), "text")
+    show_page(run_page(results, "nDCG@10", tmp_path / "out", demo=True), "text")
     printed = capsys.readouterr().out
     means = [f"{100 * each.mean['nDCG@10']:.2f}" for each in results.records]
     assert all(mean in printed for mean in means)

@@ -120,3 +120,10 @@ def test_fewer_than_five_values_and_values_without_spread_or_bounds_have_no_inte
     assert np.isnan(mean_intervals({"": np.full((1, 8), 63.0)}, top=None)).all()
     assert np.isnan(mean_intervals({"x": np.ones((1, 8)), "y": np.ones((1, 1))})).all()
     assert np.isnan(difference_intervals({"": np.ones((2, 4))}, SystemPairs.all(2))).all()
+
+
+def test_a_rounding_error_at_the_bound_has_the_interval_of_the_bound() -> None:
+    below = np.nextafter(100.0, 0)
+    with np.errstate(all="raise"):
+        near = mean_intervals({"": np.array([[100.0] * 9 + [below]])})
+    np.testing.assert_allclose(near, mean_intervals({"": np.full((1, 10), 100.0)}))

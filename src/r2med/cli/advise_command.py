@@ -9,7 +9,7 @@ import typer
 
 from r2med.cli import completion
 from r2med.cli import options as flags
-from r2med.cli.formats import Format, show
+from r2med.cli.formats import Format, show_page
 
 if TYPE_CHECKING:
     from r2med.advice.advice import Advice, Rung
@@ -79,7 +79,7 @@ def advise(
         )
     path = out / f"{slug(loaded.name)}{SUFFIX}"
     made.write(path)
-    show(_page(made, path), form, as_json, asdict(made))
+    show_page(_page(made, path), form, as_json, asdict(made))
 
 
 def _page(advice: Advice, path: Path) -> Page:

@@ -9,7 +9,7 @@ import typer
 
 from r2med.cli import completion
 from r2med.cli import options as flags
-from r2med.cli.formats import Format, show
+from r2med.cli.formats import Format, show_page
 
 if TYPE_CHECKING:
     from r2med.runtime.runtime import Runtime
@@ -86,6 +86,7 @@ def analyse(
     from r2med.cli.plan import show_previews
     from r2med.cli.progress import steps
     from r2med.pages.page import Note, Section
+    from r2med.text.plurals import counted
 
     wanted = checked_names(names or [])
     material: dict[str, Any] = {
@@ -107,6 +108,6 @@ def analyse(
     page = done.page
     if form == "text" and not as_json:  # the tables are on the page that was written
         leads = [Section(each.title, (), each.lead, each.notes) for each in page.sections]
-        files = Note(f"{done.files[0]}, with {len(done.files) - 1} CSV files beside it", whole=True)
+        files = Note(f"{done.files[0]}, with {counted(len(done.files) - 1, 'CSV file')} beside it", whole=True)
         page = replace(page, sections=[*leads, Section("", [files])])
-    show(replace(page, has_files=False), form, as_json)
+    show_page(replace(page, has_files=False), form, as_json)

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from r2med.cli import options as flags
-from r2med.cli.formats import Format
-from r2med.cli.formats import show as show_page
+from r2med.cli.formats import Format, show_page
 
 if TYPE_CHECKING:
     from r2med.construction.pipeline import Build, Done

@@ -8,7 +8,7 @@ import typer
 
 from r2med.cli import completion
 from r2med.cli import options as flags
-from r2med.cli.formats import Format, show
+from r2med.cli.formats import Format, show_page
 
 cache = typer.Typer(help="List, check and clear what is kept for later runs.", no_args_is_help=True)
 
@@ -34,7 +34,7 @@ def list_(form: Format = "text", as_json: flags.AsJSON = False) -> None:
     total = Note(f"{_bytes(sum(h.size for h in held))} in {store.root}", whole=True)
     kept = [{"kind": h.kind, "dataset": h.dataset, "model": h.model, "bytes": h.size} for h in held]
     page = table_page("Kept on this machine", Table(columns, rows), notes=[total])
-    show(page, form, as_json, {"folder": str(store.root), "kept": kept, "answers": answers})
+    show_page(page, form, as_json, {"folder": str(store.root), "kept": kept, "answers": answers})
 
 
 @cache.command()
@@ -63,6 +63,7 @@ def clear(
     from r2med.store import default_store
     from r2med.store.holdings import clear as remove
     from r2med.store.holdings import clear_texts, clear_unfinished, holdings, rows_about, same_corpus, unfinished
+    from r2med.text.plurals import counted
     from r2med.text.terminal_text import printable
 
     if not (dataset or model or llm or everything):
@@ -79,13 +80,13 @@ def clear(
     held = [holding for holding in holdings(store) if any(holding.is_about(name, model) for name in datasets)]
     named = dataset or model
     wanted = [holding for holding in held if named or (everything and holding.kind != "api")]
-    parts = [f"{sum(len(h.paths) for h in wanted):,} artefacts ({_bytes(sum(h.size for h in wanted))})"]
+    parts = [f"{counted(sum(len(h.paths) for h in wanted), 'artefact')} ({_bytes(sum(h.size for h in wanted))})"]
     for file, keys in rows_about(store, datasets).items() if texts else ():
         parts.append(f"{len(keys):,} {_ROWS[file.parent.name]}")
     if llm:
-        parts.append(f"{len(answers[llm]):,} answers of {llm}")
+        parts.append(f"{counted(len(answers[llm]), 'answer')} of {llm}")
     if left := unfinished(store) if texts or everything else []:
-        parts.append(f"{len(left):,} unfinished pieces of work")
+        parts.append(counted(len(left), "unfinished piece of work", "unfinished pieces of work"))
     if named and not wanted and not parts[1:]:  # a name that is misspelt must not look as if its texts were gone
         names = {name for holding in holdings(store) for name in (holding.datasets if dataset else [holding.model])}
         raise unknown("dataset in the cache" if dataset else "model in the cache", named, sorted(names - {""}))
@@ -120,6 +121,7 @@ def verify(
     from r2med.store import default_store
     from r2med.store.artefacts import MANIFEST
     from r2med.store.verify import verify_store
+    from r2med.text.plurals import counted
     from r2med.text.terminal_text import printable
 
     store = default_store()
@@ -138,7 +140,8 @@ def verify(
                 sound += 1
     for verified in damaged:
         print(printable(f"damaged: {verified.path}: {verified.fault} ({_remedy(verified.kind, repair)})"))
-    print(printable(f"{store.root}: {sound:,} artefacts are sound, {len(damaged):,} damaged; {_bytes(size)}"))
+    fine = counted(sound, "artefact is sound", "artefacts are sound")
+    print(printable(f"{store.root}: {fine}, {len(damaged):,} damaged; {_bytes(size)}"))
     if damaged:
         raise typer.Exit(DAMAGED)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from r2med.cli import options as flags
-from r2med.cli.formats import Format, show
+from r2med.cli.formats import Format, show_page
 
 if TYPE_CHECKING:
     from r2med.comparison.comparison import Comparison, Pair
@@ -58,7 +58,7 @@ def compare(
         seed=seed,
     )
     page = _verdicts(compared) if form in ("text", "html") else _pairs(compared)
-    show(page, form, as_json, compared.as_json())
+    show_page(page, form, as_json, compared.as_json())
 
 
 def _pairs(compared: Comparison) -> Page:

@@ -11,7 +11,7 @@ import typer
 from r2med.cli import completion
 from r2med.cli import options as flags
 from r2med.cli.data_import_command import import_
-from r2med.cli.formats import Format, show
+from r2med.cli.formats import Format, show_page
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -69,10 +69,10 @@ def check(datasets: Words, form: Format = "text", as_json: flags.AsJSON = False)
     for name in _names(datasets):
         found[name] = find(name)
         if in_lines:  # at once: the next dataset may take long
-            show(Page(name, [_problem_lines(name, found[name])]), form)
+            show_page(Page(name, [_problem_lines(name, found[name])]), form)
     if not in_lines:
         value = [{"dataset": name, "problems": list(p.lines()), "notes": p.notices} for name, p in found.items()]
-        show(_problem_table(found), form, as_json, value)
+        show_page(_problem_table(found), form, as_json, value)
     if any(map(len, found.values())):
         raise typer.Exit(2)
 
@@ -133,7 +133,7 @@ def stats(datasets: Words, form: Format = "text", as_json: flags.AsJSON = False)
     )
     note = Note("Q-Len and D-Len: mean words. D-Chars, D-Max: mean and most characters.", "quiet")
     page = table_page("Sizes of datasets", Table(columns, rows), notes=[note])
-    show(page, form, as_json, [asdict(size) for size in sizes])
+    show_page(page, form, as_json, [asdict(size) for size in sizes])
 
 
 @data.command()

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from r2med.cli import options as flags
-from r2med.cli.formats import Format, show
+from r2med.cli.formats import Format, show_page
 
 
 def doctor(
@@ -37,6 +37,6 @@ def doctor(
     ]
     note = Note("Keys are never shown; endpoints are asked without one.", "quiet")
     page = table_page("This machine", Table((Column("what", whole=True), Column("here")), rows), notes=[note])
-    show(page, form, as_json, {**vars(diagnosis), "cache": str(diagnosis.cache)})
+    show_page(page, form, as_json, {**vars(diagnosis), "cache": str(diagnosis.cache)})
     if not diagnosis.cache_free or any(diagnosis.endpoints.values()):
         raise typer.Exit(1)

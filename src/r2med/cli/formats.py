@@ -30,7 +30,7 @@ Format = Annotated[
 ]
 
 
-def show(page: Page, form: str, as_json: bool = False, value: Any = None) -> None:
+def show_page(page: Page, form: str, as_json: bool = False, value: Any = None) -> None:
     """Print a page in a format; `value` is what JSON has in its place, where a command has a shape of its own."""
     from r2med.cli.console import console, print_json
     from r2med.text.terminal_text import printable

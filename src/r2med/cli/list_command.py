@@ -9,8 +9,7 @@ import typer
 
 from r2med.cli import completion
 from r2med.cli import options as flags
-from r2med.cli.formats import Format
-from r2med.cli.formats import show as show_page
+from r2med.cli.formats import Format, show_page
 
 
 def list_(

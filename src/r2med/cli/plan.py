@@ -23,10 +23,11 @@ SHOWN = 3
 def show_plan(plan: Plan) -> None:
     """Print the stages of each system, and what a run would ask of LLMs; nothing is asked or fetched."""
     from r2med.evaluation.planning import stage_plans
+    from r2med.text.plurals import counted
     from r2med.text.terminal_text import printable
 
     for system, stages in stage_plans(plan):
-        print(f"{printable(system.name)}  ({len(plan.data)} datasets)")
+        print(f"{printable(system.name)}  ({counted(len(plan.data), 'dataset')})")
         for number, stage in enumerate(stages, 1):
             print(printable(f"{'└' if number == len(stages) else '├'}─ {_told(stage)}"))
     asking = {name: stage for system in plan.systems for name, stage in system.asking.items()}
@@ -79,16 +80,18 @@ def show_previews(previews: Mapping[str, Preview], runtime: Runtime) -> None:
 def _show(name: str, preview: Preview, runtime: Runtime) -> None:
     from r2med.cli.progress import clock_time
     from r2med.evaluation.planning import asking_seconds
+    from r2med.text.plurals import counted
     from r2med.text.terminal_text import printable
 
     card, about = preview.card, preview.estimate
-    print(f"{printable(name)}: {about.calls:,} calls, {len(preview.requests) - about.calls:,} answered already")
+    answered = len(preview.requests) - about.calls
+    print(f"{printable(name)}: {counted(about.calls, 'call')}, {answered:,} answered already")
     dollars = f"about ${about.dollars:.2f}, at most ${about.dollars_at_most:.2f}"
     priced = "price" in card.model_fields_set
     print(f"  {about.prompt_tokens:,} prompt tokens and about {about.completion_tokens:,} completion tokens")
     print(f"  {dollars if priced else 'what it costs is not known: it has no card with a price'}")
     seconds, known = asking_seconds(preview, runtime)
-    source = f"from {known:,} answers of before" if known else "a guess: it has answered nothing yet"
+    source = f"from {counted(known, 'earlier answer')}" if known else "a guess: it has answered nothing yet"
     print(f"  about {clock_time(seconds)} ({source})")
     if preview.note:
         print(f"  {preview.note}")

@@ -32,6 +32,7 @@ def report(
     from r2med.cli.console import console, plain
     from r2med.comparison.report import report as write
     from r2med.core.spec import joined_words
+    from r2med.text.plurals import counted
 
     flags.check_writable(out)
     written = write(
@@ -49,4 +50,4 @@ def report(
     for notice in written.notices:
         output.print(plain(f"Note: {notice}.", "yellow"), soft_wrap=True)
     names = ", ".join(dict.fromkeys(file.stem for file in written.files))
-    output.print(plain(f"{len(written.files)} files in {out}/: {names}."), soft_wrap=True)
+    output.print(plain(f"{counted(len(written.files), 'file')} in {out}/: {names}."), soft_wrap=True)

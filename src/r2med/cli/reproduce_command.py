@@ -10,7 +10,7 @@ import typer
 
 from r2med.cli import completion
 from r2med.cli import options as flags
-from r2med.cli.formats import Format, show
+from r2med.cli.formats import Format, show_page
 
 if TYPE_CHECKING:
     from r2med.leaderboard.expectations import Expectation
@@ -50,13 +50,13 @@ def reproduce(
     if list_:
         expected = expected_of(names or [""])
         value = [{**each.model_dump(mode="json"), "command": each.command()} for each in expected]
-        show(table_page("Expected scores", _expected(expected)), form, as_json, value)
+        show_page(table_page("Expected scores", _expected(expected)), form, as_json, value)
         return
     if not dry_run:
         flags.check_writable(out)
     outcomes = compare(names, flags.dataset_names(data), results=out, setup=runtime, dry_run=dry_run)
     value = [{**outcome.model_dump(mode="json"), "verdict": outcome.verdict} for outcome in outcomes]
-    show(Page("Reproduction of known scores", list(map(_section, outcomes))), form, as_json, value)
+    show_page(Page("Reproduction of known scores", list(map(_section, outcomes))), form, as_json, value)
     if any(outcome.verdict == "off" or outcome.errors for outcome in outcomes):
         raise typer.Exit(1)
 

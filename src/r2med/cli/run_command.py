@@ -10,7 +10,7 @@ import typer
 
 from r2med.cli import completion
 from r2med.cli import options as flags
-from r2med.cli.formats import Format, show
+from r2med.cli.formats import Format, show_page
 
 if TYPE_CHECKING:
     from r2med.evaluation.batch import Plan
@@ -131,7 +131,7 @@ def run(
     if form == "text" and not as_json:
         print()
     page = run_page(results, shown, out, demo=not systems and not data)
-    show(page, form, as_json, [cell.summary() for cell in results])
+    show_page(page, form, as_json, [cell.summary() for cell in results])
     for line in failure_lines(results.records) if has_json or form == "csv" else ():
         print(printable(line), file=sys.stderr)  # where the exit code is 0 and no page shows it
     if not results.complete:

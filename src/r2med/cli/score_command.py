@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from r2med.cli import options as flags
-from r2med.cli.formats import Format, show
+from r2med.cli.formats import Format, show_page
 
 if TYPE_CHECKING:
     from r2med.pages.page import Table
@@ -35,7 +35,7 @@ def score(
     if per_query:
         sections += [Section(f"query {query}", [_table(values)]) for query, values in each.items()]
     value = {"mean": mean, **({"per_query": each} if per_query else {})}
-    show(Page(f"Scores of {run.name}", sections), form, as_json, value)
+    show_page(Page(f"Scores of {run.name}", sections), form, as_json, value)
 
 
 def _table(values: dict[str, float]) -> Table:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from r2med.cli import options as flags
-from r2med.cli.formats import Format, show
+from r2med.cli.formats import Format, show_page
 
 if TYPE_CHECKING:
     from r2med.pages.page import Page
@@ -40,7 +40,7 @@ def search(
 
     answer = ask(System.parse(system, runtime), load(data), question, k)
     page = _marked_page(answer) if form in ("text", "html") else _table_page(answer)
-    show(page, form, as_json, asdict(answer))
+    show_page(page, form, as_json, asdict(answer))
 
 
 def _marked_page(answer: Answer) -> Page:

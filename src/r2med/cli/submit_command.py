@@ -26,13 +26,12 @@ def submit(
     """Write records as one entry: systems, settings, scores and hashes of runs; no texts, no paths, no keys."""
     from r2med.core.spec import joined_words
     from r2med.leaderboard.submission import submit as write
+    from r2med.text.plurals import counted
     from r2med.text.terminal_text import printable
 
     flags.check_writable(out.parent)
     entry = write(joined_words(records or []), out, results, max_failures)
     systems = dict.fromkeys(record.system for record in entry.records)
-    print(
-        printable(f"{out}: {len(entry.records)} record{'s' if len(entry.records) > 1 else ''} of {', '.join(systems)}")
-    )
+    print(printable(f"{out}: {counted(len(entry.records), 'record')} of {', '.join(systems)}"))
     runs = next((each for each in records or () if Path(each).is_dir()), results)
     print(printable(f"check it with: r2med verify {out} --runs {runs}"))

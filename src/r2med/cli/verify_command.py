@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from r2med.cli import options as flags
-from r2med.cli.formats import Format, show
+from r2med.cli.formats import Format, show_page
 
 
 def verify(
@@ -30,6 +30,6 @@ def verify(
     lines = [Note(str(each), whole=True) for each in checked]
     value = [{**vars(each), "entry": str(each.entry)} for each in checked]
     page = Page("Entries checked against their runs", [Section("", lines if form == "text" else [table])])
-    show(page, form, as_json, value)
+    show_page(page, form, as_json, value)
     if any(each.fault for each in checked):
         raise typer.Exit(1)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from r2med.cli import options as flags
-from r2med.cli.formats import Format, show
+from r2med.cli.formats import Format, show_page
 
 if TYPE_CHECKING:
     from r2med.evaluation.story import RelevantDocument, Story
@@ -50,7 +50,7 @@ def why(
     from r2med.evaluation.story import explain
 
     story = explain(_record(words, results), words[-1], data or None, runtime)
-    show(_page(story), form, as_json, _value(story))
+    show_page(_page(story), form, as_json, _value(story))
 
 
 def _record(words: list[str], results: Path) -> Path:

@@ -23,6 +23,7 @@ from r2med.pages.estimate import Estimate
 from r2med.records.approximate_searches import approximate_searches
 from r2med.records.collection import MAX_FAILURES, RecordCollection, collect
 from r2med.records.record import QueryFacts
+from r2med.text.plurals import counted
 
 MEASURE = str(HEADLINE_MEASURE)
 MOVERS = 5
@@ -164,7 +165,8 @@ class Comparison:
     def __repr__(self) -> str:
         best = self.ranked[0] if self.systems else None
         leader = f"; best: {best.system} {best.mean.value:.2f}" if best and best.mean else ""
-        sizes = f"{len(self.systems)} systems, {len(self.datasets)} datasets, {len(self.pairs)} pairs"
+        counts = {"system": self.systems, "dataset": self.datasets, "pair": self.pairs}
+        sizes = ", ".join(counted(len(each), noun) for noun, each in counts.items())
         return f"Comparison({self.measure} × 100, {sizes}{leader})"
 
     @property

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from r2med.store.files import let_go, map_array
+from r2med.text.plurals import counted
 
 SCHEMA = pa.schema([("id", pa.string()), ("text", pa.large_string())])
 DOCUMENTS, REPEATS = "documents.arrow", "repeats.arrow"
@@ -40,7 +41,7 @@ class Corpus:
         not documents, but the BM25 of the original code counts them in its statistics."""
 
     def __repr__(self) -> str:
-        return f"Corpus({len(self):,} documents)"
+        return f"Corpus({counted(len(self), 'document')})"
 
     @classmethod
     def open(cls, folder: Path, fingerprint: str) -> Corpus:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from r2med.core.errors import UserError, refuse_table
 from r2med.data.dataset_cards import ANY_DATASET, DatasetCard, Instruction
 from r2med.store import digest
+from r2med.text.plurals import counted
 
 if TYPE_CHECKING:
     from r2med.data.corpus import Corpus
@@ -44,7 +45,7 @@ class Qrels(Mapping[str, Mapping[str, int]]):
         return len(self._grades)
 
     def __repr__(self) -> str:
-        return f"Qrels({len(self):,} queries, {self.positives:,} positives)"
+        return f"Qrels({counted(len(self), 'query', 'queries')}, {counted(self.positives, 'positive')})"
 
     @cached_property
     def positives(self) -> int:
@@ -120,7 +121,8 @@ class Dataset:
         return Table.of(("query", "text", "judged documents"), rows, repr(self))._repr_html_()
 
     def __repr__(self) -> str:
-        return f"Dataset({self.name}: {len(self.queries):,} queries, {len(self.corpus):,} documents, {self.qrels!r})"
+        sizes = f"{counted(len(self.queries), 'query', 'queries')}, {counted(len(self.corpus), 'document')}"
+        return f"Dataset({self.name}: {sizes}, {self.qrels!r})"
 
     def require_scorable(self) -> None:
         """Raise UserError if there is nothing to score, because a mean over no queries would look like a score of 0."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from r2med.core.errors import UserError
+from r2med.text.plurals import counted
 
 MAX_MESSAGES = 1000
 """Maximum number of messages kept, because a file with a million bad lines must not fill the memory."""
@@ -93,7 +94,7 @@ class Problems:
                 yield f"{problem.path}: {count:,} × {problem.cause or problem.message}{start}"
         uncounted = len(self) - self._counts.total()
         if uncounted > 0:
-            yield f"and {uncounted:,} more problem{'s' if uncounted > 1 else ''}"
+            yield f"and {counted(uncounted, 'more problem')}"
 
     def raise_first(self, name: str) -> None:
         """Raise UserError for the first problem, with the command that shows all."""

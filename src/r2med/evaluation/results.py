@@ -18,6 +18,7 @@ from r2med.pages.page import Table
 from r2med.records.approximate_searches import approximate_searches
 from r2med.records.collection import StoredRecord, checked
 from r2med.records.record import Record
+from r2med.text.plurals import counted
 
 if TYPE_CHECKING:
     import pandas
@@ -162,7 +163,8 @@ class Results:
     def __repr__(self) -> str:
         failed = sum(map(len, self.errors.values()))
         why = f", {failed} failed: .errors says why" if failed else ""
-        return f"Results({len(self.rows)} systems × {len(self.datasets)} datasets, {len(self.records)} records{why})"
+        cells = f"{counted(len(self.rows), 'system')} × {counted(len(self.datasets), 'dataset')}"
+        return f"Results({cells}, {counted(len(self.records), 'record')}{why})"
 
     def _repr_html_(self) -> str:
         return self.table()._repr_html_()

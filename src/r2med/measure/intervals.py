@@ -41,7 +41,9 @@ def mean_intervals(values: Values, top: float | None = 100.0) -> Floats:
     weight = (sizes - 1)[:, None]
     variance, freedom = welch((weight * spreads + PRIOR_WEIGHT * largest) / (weight + PRIOR_WEIGHT), sizes)
     # The variance of a proportion follows from the proportion. It needs no sample correction and no Student's t.
-    binary = np.all([((rows == 0) | (rows == top)).all(axis=1) for rows in values.values()], axis=0)
+    # Sums of shares may miss the bound by a rounding error, hence the margin.
+    near = [(rows <= EQUALITY_MARGIN) | (rows >= top - EQUALITY_MARGIN) for rows in values.values()]
+    binary = np.all([rows.all(axis=1) for rows in near], axis=0)
     plain, _ = welch(spreads * ((sizes - 1) / sizes)[:, None], sizes)
     share = figures / top
     most = share * (1 - share)

@@ -21,6 +21,7 @@ import numpy.typing as npt
 from r2med.core.errors import UserError, refuse_table
 from r2med.measure.measures import DEFAULT_MEASURES, Measure
 from r2med.retrieve.run import NO_DOCUMENT, Run, as_scores
+from r2med.text.plurals import counted
 
 if TYPE_CHECKING:
     from r2med.data.dataset import Qrels
@@ -66,7 +67,8 @@ class Scores:
 
     def __repr__(self) -> str:
         shown = [f"{measure} {value:.4f}" for measure, value in list(self.mean.items())[:3]]
-        return f"Scores({len(self.queries):,} queries: {', '.join(shown)}{', …' if len(self.mean) > 3 else ''})"
+        more = ", …" if len(self.mean) > 3 else ""
+        return f"Scores({counted(len(self.queries), 'query', 'queries')}: {', '.join(shown)}{more})"
 
     def _repr_html_(self) -> str:
         rows = [(str(measure), f"{value:.4f}") for measure, value in self.mean.items()]

@@ -5,20 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from r2med.pages.cells import Marked
-from r2med.pages.page import (
-    Bars,
-    Bullets,
-    Content,
-    Curves,
-    Dots,
-    MarkedText,
-    Note,
-    Page,
-    Section,
-    Table,
-    Verbatim,
-    shown_columns,
-)
+from r2med.pages.page import Bars, Bullets, Content, Curves, Dots, MarkedText, Note, Page, Section, Table, Verbatim
 
 NEEDS = "% \\usepackage{booktabs}, and with pdflatex \\usepackage[T1]{fontenc}"
 
@@ -67,7 +54,7 @@ def table_latex(table: Table) -> str:
 
 
 def _table(table: Table) -> str:
-    columns = shown_columns(table)
+    columns = table.shown_columns
     sides = "".join("r" if column.is_numeric else "l" for column in columns)
     rows = zip(*([_cell(cell) for cell in column.cells] for column in columns), strict=True)
     caption = " ".join(filter(None, (table.title, table.note)))

@@ -5,20 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from r2med.pages.cells import Column, Marked
-from r2med.pages.page import (
-    Bars,
-    Bullets,
-    Content,
-    Curves,
-    Dots,
-    MarkedText,
-    Note,
-    Page,
-    Section,
-    Table,
-    Verbatim,
-    shown_columns,
-)
+from r2med.pages.page import Bars, Bullets, Content, Curves, Dots, MarkedText, Note, Page, Section, Table, Verbatim
 
 _SIGNS = str.maketrans({sign: f"\\{sign}" for sign in "\\`*_{}[]<>#|~!$"})
 
@@ -86,7 +73,7 @@ def _table(table: Table) -> Iterator[str]:
 
 
 def _rows(table: Table) -> str:
-    columns = shown_columns(table)
+    columns = table.shown_columns
     rules = ["--:" if column.is_numeric else ":--" for column in columns]
     rows = zip(*([_cell(cell) for cell in column.cells] for column in columns), strict=True)
     lines: list[Sequence[str]] = [[escaped(column.head) for column in columns], rules, *rows]

@@ -106,21 +106,18 @@ class Table:
         """The head of each column."""
         return tuple(column.head for column in self.columns)
 
+    @property
+    def shown_columns(self) -> list[ShownColumn]:
+        """The columns as texts. A column of estimates is two: the number and its interval."""
+        cells = [[row[number] for row in self.rows] for number in range(len(self.columns))]
+        return [each for column, of in zip(self.columns, cells, strict=True) for each in _shown(column, of)]
+
     def __repr__(self) -> str:
-        texts = (self.title, aligned_text(shown_columns(self)), self.note)
+        texts = (self.title, aligned_text(self.shown_columns), self.note)
         return "\n".join(filter(None, texts))
 
     def _repr_html_(self) -> str:
-        return notebook_table(shown_columns(self), self.title)
-
-
-def shown_columns(table: Table) -> list[ShownColumn]:
-    """Return the columns of a table as texts."""
-    return [each for number, column in enumerate(table.columns) for each in _shown(column, _cells(table, number))]
-
-
-def _cells(table: Table, number: int) -> list[Value | Marked]:
-    return [row[number] for row in table.rows]
+        return notebook_table(self.shown_columns, self.title)
 
 
 def has_intervals(cells: Sequence[Value | Marked]) -> bool:

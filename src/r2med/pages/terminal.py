@@ -8,19 +8,7 @@ from itertools import pairwise
 from rich.console import Console
 
 from r2med.pages.cells import Tone
-from r2med.pages.page import (
-    Bars,
-    Bullets,
-    Content,
-    Curves,
-    Dots,
-    MarkedText,
-    Note,
-    Page,
-    Section,
-    Table,
-    Verbatim,
-)
+from r2med.pages.page import Bars, Bullets, Content, Curves, Dots, MarkedText, Note, Page, Section, Table, Verbatim
 from r2med.pages.terminal_tables import has_names, name_labels, plain, print_table
 
 STYLES: Mapping[Tone, str] = {

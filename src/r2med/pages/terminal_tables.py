@@ -16,7 +16,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from r2med.pages.cells import MISSING, Marked, ShownColumn
-from r2med.pages.page import Table, shown_columns
+from r2med.pages.page import Table
 from r2med.text.terminal_text import printable
 
 NAME_LINES = 3
@@ -42,7 +42,7 @@ def has_names(table: Table) -> bool:
 
 def name_labels(table: Table, width: int) -> dict[str, str]:
     """Return a label for each name that is too long for the table on a terminal of this width."""
-    names, *columns = shown_columns(table)
+    names, *columns = table.shown_columns
     texts = [printable(str(cell.value)) for cell in names.cells]
     widths = _widths(columns, width)
     blocks = _blocks(widths, _longest(texts), width)
@@ -54,14 +54,14 @@ def name_labels(table: Table, width: int) -> dict[str, str]:
 def print_table(table: Table, output: Console, labels: Mapping[str, str]) -> None:
     """Print a table; `labels` stand for long names."""
     if has_names(table):
-        names, *columns = shown_columns(table)
+        names, *columns = table.shown_columns
         for number, block in enumerate(_named_blocks(names, columns, labels, output.width)):
             if number:
                 output.print()
             output.print(block)
         return
     made = _empty_table()
-    columns = shown_columns(table)
+    columns = table.shown_columns
     for column in columns:
         justify: JustifyMethod = "right" if column.is_numeric else "left"
         made.add_column(plain(column.head), justify=justify, no_wrap=column.is_numeric or column.whole, overflow="fold")

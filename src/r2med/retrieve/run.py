@@ -13,6 +13,7 @@ import numpy.typing as npt
 from r2med.core.errors import UserError, nearest, refuse_table
 from r2med.retrieve.run_file import read_rankings
 from r2med.retrieve.ties import best_first
+from r2med.text.plurals import counted
 
 NO_DOCUMENT = -1
 
@@ -57,7 +58,8 @@ class Run:
     documents: Documents
 
     def __repr__(self) -> str:
-        return f"Run({len(self.queries):,} queries, up to {self.rows.shape[1]:,} documents each)"
+        queries, depth = counted(len(self.queries), "query", "queries"), counted(self.rows.shape[1], "document")
+        return f"Run({queries}, up to {depth} each)"
 
     @classmethod
     def of(cls, rankings: Mapping[str, Mapping[str, float]], doubles: bool = False) -> Run:

@@ -19,6 +19,7 @@ from r2med.records.approximate_searches import approximate_searches
 from r2med.records.collection import RecordCollection, StoredRecord
 from r2med.records.record import Record
 from r2med.site.system_facts import judged_by_kin, parts_of_published, parts_of_record
+from r2med.text.plurals import counted
 
 DEMO = "demo"
 OWN = "own data"
@@ -144,6 +145,6 @@ def _cost(records: Sequence[Record]) -> dict[str, float | None]:
 
 def _foot(collection: RecordCollection, own_texts: Sequence[str]) -> str:
     newest = max((kept.record.created[:10] for kept in collection), default="")
-    records = f"{len(collection.cells)} records, the newest of {newest}" if newest else "no records"
+    records = f"{counted(len(collection.cells), 'record')}, the newest of {newest}" if newest else "no records"
     foot = f"r2med {__version__} · {records} · {len(published())} published rows"
     return f"{foot} · contains texts of documents and queries of {', '.join(own_texts)}" if own_texts else foot

@@ -64,3 +64,7 @@ def test_what_the_source_links_tells_what_a_committee_retrieves_and_would_withou
     ]
     assert LinkedChunks.of(pool) == LinkedChunks(3, 2, {"bm25": 1, "bge": 2})
     assert LinkedChunks.of([]) == LinkedChunks(0, 0, {})
+
+
+def test_a_bound_of_nothing_is_zero_without_a_sign() -> None:
+    assert f"{Coverage(2, {'a': (2, 2), 'b': (2, 2)}, 0, 2).at_least:.0f}" == "0"

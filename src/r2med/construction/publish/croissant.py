@@ -8,7 +8,7 @@ from typing import Any
 from r2med.construction.publish.build_outcome import BuildOutcome
 from r2med.construction.publish.datasheet import GENERAL_LIMITS, NOT_STATED
 from r2med.core.version import __version__
-from r2med.pages.page import Page, Table, shown_columns
+from r2med.pages.page import Page, Table
 
 VERSIONS = ("http://mlcommons.org/croissant/1.1", "http://mlcommons.org/croissant/RAI/1.0")
 
@@ -131,7 +131,7 @@ def _responsible(made: BuildOutcome, sheet: Page) -> dict[str, Any]:
     analysis = [part for part in trust.parts if isinstance(part, str)]
     for part in trust.parts:
         if isinstance(part, Table):
-            rows = zip(*(column.texts for column in shown_columns(part)), strict=True)
+            rows = zip(*(column.texts for column in part.shown_columns), strict=True)
             analysis.append(f"{part.title}: {'; '.join(' '.join(row) for row in rows)}")
     people = len({review.annotator for review in made.reviews})
     return {

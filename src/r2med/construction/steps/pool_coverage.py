@@ -85,7 +85,8 @@ class Coverage:
         members = len(self.shared)
         if members < 2:
             return None
-        return (members - 1) / members * self.once * (self.once - 1) / (2 * (self.twice + 1))
+        once = self.once * (self.once - 1)  # an integer: a float would be -0.0 if nothing was found once
+        return (members - 1) / members * once / (2 * (self.twice + 1))
 
 
 @dataclass(frozen=True)

@@ -33,6 +33,7 @@ from r2med.runtime.runtime import Runtime
 from r2med.store import Store, about, digest
 from r2med.store.files import array_file, let_go
 from r2med.text import english
+from r2med.text.plurals import counted
 
 Hits = tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]]
 """Rows and scores."""
@@ -61,7 +62,7 @@ class BM25(Stage, kind="retrieve"):
         todo = [each for each in data if not each.keeps("bm25-postings")]
         documents = sum(each.documents for each in todo)
         kept = f"{len(data) - len(todo)} of {len(data)} datasets are kept"
-        return [StagePlan(str(self), f"indexes {documents:,} documents; {kept}", seconds=documents / INDEXED)]
+        return [StagePlan(str(self), f"indexes {counted(documents, 'document')}; {kept}", seconds=documents / INDEXED)]
 
     def bind(self, runtime: Runtime) -> BM25Retriever:
         """Return the retriever: it depends on nothing but its settings, wherever the index is built."""

@@ -38,6 +38,7 @@ from r2med.retrieve.retriever import MEAN, TEXTS_ALONE, Searched, SearchQuery
 from r2med.retrieve.run import Run
 from r2med.runtime.runtime import Runtime
 from r2med.store import Store, about, digest
+from r2med.text.plurals import counted
 
 
 class VectorSearch(Stage):
@@ -95,7 +96,7 @@ class VectorSearch(Stage):
         fetch, missing = bytes_to_fetch(self.name, MODELS, resolve_card, runtime.setup)
         kept = f"{len(data) - len(todo)} of {len(data)} datasets are kept{own_weights(self.name)}"
         seconds = reading_seconds(MODELS, self.name, documents, runtime.setup)
-        work = f"encodes {documents:,} documents; {kept}"
+        work = f"encodes {counted(documents, 'document')}; {kept}"
         return [StagePlan(str(self), work, fetch if todo else 0.0, seconds, missing)]
 
     def settings(self) -> dict[str, Any]:
