@@ -20,7 +20,7 @@ import numpy as np
 
 from r2med.engine import cores
 from r2med.retrieve.dense.approximate import Hnsw, Ivf, build_segments
-from r2med.retrieve.dense.embeddings import SHARD
+from r2med.retrieve.dense.embeddings import SHARD_DOCUMENTS
 from r2med.retrieve.dense.exact_search import search_exact
 from r2med.retrieve.dense.recall import mean_recall
 from r2med.store import Store
@@ -54,12 +54,12 @@ def unit_length(rows: Any) -> Any:
 def stored_shards(count: int, topics: Any, store: Store) -> list[Any]:
     def made(start: int) -> Any:
         def build(folder: Path) -> dict[str, Any]:
-            write_array(folder / "vectors.npy", vectors_about(topics, min(SHARD, count - start), start + 2))
+            write_array(folder / "vectors.npy", vectors_about(topics, min(SHARD_DOCUMENTS, count - start), start + 2))
             return {"start": start}
 
         return store.make("vectors", f"shard{start}", build)
 
-    return [made(start) for start in range(0, count, SHARD)]
+    return [made(start) for start in range(0, count, SHARD_DOCUMENTS)]
 
 
 def seconds_of(work: Callable[[], Any], repeat: int = 3) -> tuple[float, Any]:

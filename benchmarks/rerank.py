@@ -58,14 +58,16 @@ def ours(folder: Path, args: argparse.Namespace) -> Score:
     from r2med.crossencoders.pair_scorer import open_scorer
     from r2med.crossencoders.reranker_cards import resolve_reranker
     from r2med.data.dataset_cards import ANY_DATASET
-    from r2med.rerank.cross import CHUNK
+    from r2med.rerank.cross import PAIRS_PER_CHUNK
     from r2med.runtime.runtime import Runtime
 
     options = Runtime(device=args.device, dtype=args.dtype, tokens_per_batch=args.tokens)
     scorer = open_scorer(resolve_reranker(f"path:{folder}"), ANY_DATASET, options)
 
     def score(pairs: Pairs) -> np.ndarray:
-        chunks = [pairs[start : start + CHUNK] for start in range(0, len(pairs), CHUNK)]  # as a run does it
+        chunks = [
+            pairs[start : start + PAIRS_PER_CHUNK] for start in range(0, len(pairs), PAIRS_PER_CHUNK)
+        ]  # as a run does it
         return np.asarray([scored.score for chunk in chunks for scored in scorer.score(chunk)])
 
     return score

@@ -153,7 +153,7 @@ def test_an_agent_searches_there_and_is_told_of_foreign_documents(server, store)
 
 
 @pytest.mark.parametrize("step", [api.status(503), api.status(429, Retry_After="0"), api.drop, api.status(500)])
-def test_what_may_pass_is_tried_again(server, store, step):
+def test_temporary_errors_are_retried(server, store, step):
     server.script = [step]
     (found,) = opened(server, store).search(wants("gout"))
     assert found[0].id == "a" and len(server.asked) == 2

@@ -1,4 +1,4 @@
-"""What an answer holds: one declaration, the schema that is sent and the check of what comes."""
+"""Answer models: one declaration gives the schema that is sent and the check of the answer."""
 
 import json
 from typing import Annotated
@@ -48,7 +48,7 @@ SCORE, KIND, LETTER = Annotated[int, score(5)], Annotated[str, one_of("EXM", "no
         (Remark, None, ""),
     ],
 )
-def test_what_is_meant_is_read(kind, value, read):
+def test_different_forms_of_a_value_are_read(kind, value, read):
     assert model(kind)(field=value).field == read
 
 
@@ -72,7 +72,7 @@ def test_nothing_is_guessed(kind, value):
         model(kind)(field=value)
 
 
-def test_a_schema_goes_only_to_llms_that_keep_one():
+def test_a_schema_is_sent_only_to_llms_that_support_it():
     class Reason(LLMAnswer):
         why: Text
 

@@ -56,7 +56,7 @@ def test_predictions_score_as_the_run_they_are(tmp_path: Path, mini: Path) -> No
         ({"task_name": "T", "mteb_version": "1.9.0", "scores": {"test": [{}]}}, "which MTEB 2 writes with prediction_"),
         ({"mteb_model_meta": {"model_name": "m"}, "default": {"test": [1]}}, "does not hold predictions"),
         ({"mteb_model_meta": {"model_name": "m"}, "default": {"dev": {}, "test": {}}}, "of 2 splits"),
-        ({"mteb_model_meta": {"model_name": "m"}, "default": {"test": {"q0": {"nowhere": 1}}}}, "corpus does not have"),
+        ({"mteb_model_meta": {"model_name": "m"}, "default": {"test": {"q0": {"nowhere": 1}}}}, "not in the corpus"),
     ],
 )
 def test_what_is_wrong_with_a_file_is_one_line(tmp_path: Path, mini: Path, content: Any, message: str) -> None:

@@ -52,12 +52,12 @@ def test_a_reranker_gets_all_candidates_of_a_query_and_what_it_leaves_out_comes_
 @pytest.mark.parametrize(
     ("system", "message"),
     [
-        ("pyterrier:frames", "a Python pipeline is written pyterrier:MODULE:NAME"),
+        ("pyterrier:frames", "the form of a Python pipeline is pyterrier:MODULE:NAME"),
         ("pyterrier:frame:shortest", r"no module 'frame' \(did you mean frames\?\)"),
         ("pyterrier:frames:number", "it has no method transform"),
         ("pyterrier:frames:broken", "pyterrier:frames:broken failed at .*no such column"),
         ("bm25 → pyterrier:frames:mute@5", "pyterrier:frames:mute returned no column docno"),
-        ("pyterrier:frames:everywhere", "'nowhere', which the corpus does not have"),
+        ("pyterrier:frames:everywhere", "'nowhere', which is not in the corpus"),
         ("bm25 → pyterrier:frames:everywhere", "'nowhere', which is not a candidate: it can retrieve, but not rerank"),
     ],
 )

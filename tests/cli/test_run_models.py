@@ -73,7 +73,7 @@ def test_a_model_whose_queries_and_documents_differ_in_length_is_one_line(tmp_pa
         (["run", "minilm", "--device", "cuda:7"], "cuda:7"),
         (["run", "minilm", "--dtype", "float12"], "float12"),
         (["run", "minilm", "--backend", "onyx"], "openvino"),
-        (["run", "minilm", "--backend", "onnx"], "r2med no longer runs ONNX: use --backend openvino"),
+        (["run", "minilm", "--backend", "onnx"], "r2med no longer runs ONNX; use --backend openvino"),
         (["run", "minilm", "--memory", "lots"], "--memory"),
         (["run", "openai", "--budget", "-1"], "--budget"),
         (["run", "nv", "--data", "demo/Biology"], "--trust-remote-code"),
@@ -103,4 +103,4 @@ def test_an_api_model_without_its_key_is_one_line_from_the_command_line(r2med, m
 def test_openvino_does_not_pretend_to_a_precision_it_was_asked_for(r2med):
     done = r2med("run", "minilm", "--backend", "openvino", "--dtype", "float32", "--data", "demo/Biology")
     assert done.returncode == 2
-    assert "leave --dtype float32 out" in done.stderr.splitlines()[-1]
+    assert "remove --dtype float32" in done.stderr.splitlines()[-1]

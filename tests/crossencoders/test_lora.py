@@ -1,4 +1,4 @@
-"""Merging a LoRA adapter: W + scale · B·A against sums written out, and every fault one line."""
+"""LoRA adapters: W + scale · B·A equals the written-out sum, and every fault gives a one-line error."""
 
 import json
 import math
@@ -20,7 +20,7 @@ from support.tiny_rerankers import PAIRS
 
 
 class Net(torch.nn.Module):
-    """A layer, a layer with its weight the other way round, an embedding and a head."""
+    """A layer, a layer with a transposed weight, an embedding and a head."""
 
     def __init__(self):
         super().__init__()
@@ -74,7 +74,7 @@ def test_a_layer_gets_the_product_of_its_factors(tmp_path, config, scale):
         assert torch.equal(found, before)
 
 
-def test_the_rank_is_that_of_the_factors_where_layers_differ_in_it(tmp_path):
+def test_each_layer_has_the_rank_of_its_own_factors(tmp_path):
     net, (first, second) = Net(), factors(rank=3)
     wanted = summed(net.layer.weight, first, second, 6 / 3)
     tensors = {"layer.lora_A.weight": first, "layer.lora_B.weight": second}
@@ -82,7 +82,7 @@ def test_the_rank_is_that_of_the_factors_where_layers_differ_in_it(tmp_path):
     np.testing.assert_allclose(net.layer.weight.detach(), wanted, rtol=1e-5, atol=1e-6)
 
 
-def test_weights_that_lie_the_other_way_round(tmp_path):
+def test_transposed_weights(tmp_path):
     net, (first, second) = Net(), factors(rows=2, columns=6)
     wanted = summed(net.turned.weight.T, first, second, 3.0).T
     tensors = {"turned.lora_A.weight": first, "turned.lora_B.weight": second}
@@ -102,7 +102,7 @@ def test_an_embedding(tmp_path):
 @pytest.mark.parametrize(
     "name", ["score.weight", "score.modules_to_save.weight", "score.modules_to_save.default.weight"]
 )
-def test_a_head_that_was_trained_whole_replaces_the_models(tmp_path, name):
+def test_a_head_that_was_trained_whole_replaces_the_head_of_the_model(tmp_path, name):
     net, (first, second), head = Net(), factors(), torch.randn(1, 3)
     tensors = {"layer.lora_A.default.weight": first, "layer.lora_B.default.weight": second, name: head}
     tensors["score.original_module.weight"] = torch.zeros(1, 3)
@@ -110,7 +110,7 @@ def test_a_head_that_was_trained_whole_replaces_the_models(tmp_path, name):
     assert torch.equal(net.score.weight, head)
 
 
-def test_sums_are_made_in_single_precision(tmp_path):
+def test_sums_are_computed_in_single_precision(tmp_path):
     net, (first, second) = Net().to(torch.bfloat16), factors()
     wanted = torch.from_numpy(summed(net.layer.weight.float(), first, second, 3.0)).to(torch.bfloat16)
     merge(net, adapter(tmp_path / "a", {"layer.lora_A.weight": first, "layer.lora_B.weight": second}), "tiny")
@@ -128,12 +128,12 @@ def test_sums_are_made_in_single_precision(tmp_path):
             {},
             "did you mean layer",
         ),
-        ({"layer.lora_A.weight": None, "layer.lora_B.weight": None}, {}, "holds no LoRA weights"),
-        ({}, {"peft_type": "IA3"}, "is IA3, only LoRA can be merged"),
+        ({"layer.lora_A.weight": None, "layer.lora_B.weight": None}, {}, "contains no LoRA weights"),
+        ({}, {"peft_type": "IA3"}, "is IA3; only LoRA can be merged"),
         ({}, {"use_dora": True}, "has use_dora, which cannot be merged here"),
     ],
 )
-def test_an_adapter_that_cannot_be_merged_is_one_line(tmp_path, change, config, message):
+def test_an_adapter_that_cannot_be_merged_gives_a_one_line_error(tmp_path, change, config, message):
     first, second = factors()
     tensors = {"layer.lora_A.weight": first, "layer.lora_B.weight": second, "score.weight": torch.ones(1, 3), **change}
     tensors = {name: value for name, value in tensors.items() if value is not None}
@@ -179,7 +179,7 @@ def test_the_old_format_of_adapters_and_merged_weights_score_alike(tmp_path):
     assert "base" not in described
 
 
-def test_an_adapter_without_its_head_is_one_line(tmp_path):
+def test_an_adapter_without_its_head_gives_a_one_line_error(tmp_path):
     base = tiny_rerankers.llama(tmp_path / "base")
     folder = tiny_rerankers.lora(tmp_path / "lora", base)
     tensors = load_file(folder / "adapter_model.safetensors")
@@ -189,7 +189,7 @@ def test_an_adapter_without_its_head_is_one_line(tmp_path):
         scored(tiny=folder, tiny_base=base)
 
 
-def test_what_is_missing_of_the_two_is_told_by_its_own_name(tmp_path, monkeypatch):
+def test_the_error_names_the_adapter_or_the_base_that_is_missing(tmp_path, monkeypatch):
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     base = tiny_rerankers.llama(tmp_path / "base")
     folder = tiny_rerankers.lora(tmp_path / "lora", base)
@@ -202,7 +202,7 @@ def test_what_is_missing_of_the_two_is_told_by_its_own_name(tmp_path, monkeypatc
         scored(tiny=folder, tiny_base=base)
 
 
-def test_both_lie_side_by_side_among_the_users_models(tmp_path, monkeypatch):
+def test_adapter_and_base_are_found_in_the_users_model_folder(tmp_path, monkeypatch):
     base = tiny_rerankers.llama(tmp_path / "models" / "tiny.base")
     tiny_rerankers.lora(tmp_path / "models" / "tiny", base)
     monkeypatch.setenv("R2MED_MODELS", str(tmp_path / "models"))

@@ -1,4 +1,4 @@
-"""Every kind of cross-encoder against a plain computation: one pair at a time, no padding, no batches."""
+"""Every kind of cross-encoder agrees with a plain computation: one pair at a time, no padding, no batches."""
 
 import json
 import shutil
@@ -26,7 +26,7 @@ LONG_PAIRS = [
     (LONG + "Which bacteria live in the gut?", "Doctors pay taxes too."),
     (LONG, "Hereditary angioedema " * 12),
 ]
-"""Pairs whose queries do not fit either."""
+"""Pairs whose queries are too long too."""
 RANKLLAMA = {"query": "query: {query}", "document": "document: {document}", "join": "bos", "base": "org/base"}
 
 
@@ -48,7 +48,7 @@ def agree(found, wanted):
 
 
 def plain(folder, pairs, column, limit=LIMIT):
-    """Return the logits of pairs, as the library's own documentation computes them; it cuts the longest text first."""
+    """Return the logits of pairs as in the library's documentation, which cuts the longest text first."""
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     model = transformers.AutoModelForSequenceClassification.from_pretrained(folder, attn_implementation="eager").eval()
     found = []
@@ -74,7 +74,7 @@ def test_xlm_roberta_with_one_label(tmp_path):
 
 
 @pytest.mark.parametrize(("kind", "logit", "column"), [("bert", "second", 1), ("xlm_roberta", "only", 0)])
-def test_as_published_both_texts_are_cut_at_their_ends_the_longest_first(tmp_path, kind, logit, column):
+def test_published_variants_cut_both_texts_at_their_ends_the_longest_first(tmp_path, kind, logit, column):
     folder = getattr(tiny_rerankers, kind)(tmp_path / kind)
     pairs = [*PAIRS, *LONG_PAIRS]
     agree(scorer(folder, logit=logit, cut_query="end").score(pairs), plain(folder, pairs, column))
@@ -83,7 +83,7 @@ def test_as_published_both_texts_are_cut_at_their_ends_the_longest_first(tmp_pat
 
 
 def rankllama(base, adapter, pairs, limit):
-    """Return the scores of a Llama whose adapter is applied as a second path beside each layer, not merged."""
+    """Return the scores of a Llama whose adapter is a second path beside each layer and not merged."""
     from safetensors.torch import load_file
 
     tokenizer = transformers.AutoTokenizer.from_pretrained(base)
@@ -125,7 +125,7 @@ def test_llama_with_an_adapter_scores_by_its_last_token(tmp_path, side):
 
 
 @pytest.mark.parametrize("side", ["left", "right"])
-def test_qwen3_scores_by_yes_less_no(tmp_path, side):
+def test_qwen3_scores_by_yes_minus_no(tmp_path, side):
     folder = tiny_rerankers.qwen3(tmp_path / "qwen3", side)
     shipped = RERANKERS["qwen3-reranker-0.6b"]
     tiny = shipped.model_copy(update={"name": "tiny", "max_tokens": 500})
@@ -163,7 +163,7 @@ def test_batches_and_order_do_not_change_a_score(tmp_path, kind):
     np.testing.assert_allclose(two, one_by_one, rtol=2e-4, atol=2e-5)
 
 
-def test_a_tokenizer_that_pads_on_the_left_scores_alike(tmp_path):
+def test_a_tokenizer_that_pads_on_the_left_gives_the_same_scores(tmp_path):
     left = tiny_rerankers.xlm_roberta(tmp_path / "left", "left")
     right = Path(shutil.copytree(left, tmp_path / "right"))
     config = right / "tokenizer_config.json"
@@ -172,7 +172,7 @@ def test_a_tokenizer_that_pads_on_the_left_scores_alike(tmp_path):
     np.testing.assert_array_equal(values(scorer(left).score(PAIRS)), values(scorer(right).score(PAIRS)))
 
 
-def test_what_a_pair_took_is_told(tmp_path):
+def test_the_cost_of_a_pair_is_reported(tmp_path):
     folder = tiny_rerankers.bert(tmp_path / "bert")
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     whole = [len(tokenizer([query], [document])["input_ids"][0]) for query, document in PAIRS]
@@ -197,9 +197,9 @@ def test_a_document_is_cut_and_its_query_kept(tmp_path):
 
 @pytest.mark.parametrize(
     ("labels", "logit", "message"),
-    [(3, "", "gives 3 logits for a pair instead of one or two"), (2, "only", "2 logits .* instead of one")],
+    [(3, "", "returns 3 logits for a pair instead of one or two"), (2, "only", "2 logits .* instead of one")],
 )
-def test_a_model_with_other_labels_is_one_line(tmp_path, labels, logit, message):
+def test_a_model_with_other_labels_gives_a_one_line_error(tmp_path, labels, logit, message):
     folder = tiny_rerankers.bert(tmp_path / "bert", labels)
     with pytest.raises(UserError, match=message):
         scorer(folder, logit=logit).score(PAIRS)
@@ -215,19 +215,19 @@ def test_any_classifier_by_its_folder(tmp_path, labels):
 
 
 @pytest.mark.parametrize(("told", "limit"), [(None, 64), (40, 40), (1_000, 64)])
-def test_its_limit_is_its_tokenizers_or_its_positions(tmp_path, told, limit):
+def test_the_limit_is_that_of_the_tokenizer_or_of_the_positions(tmp_path, told, limit):
     folder = tiny_rerankers.xlm_roberta(tmp_path / "xlm", limit=told)
     found = open_scorer(resolve_reranker(f"path:{folder}"), ANY_DATASET, Runtime(device="cpu"))
     agree(found.score(PAIRS), plain(folder, PAIRS, 0, limit=limit))
     assert max(scored.tokens for scored in found.score(PAIRS)) == limit
 
 
-def test_a_card_that_allows_more_than_there_are_positions_is_one_line(tmp_path):
+def test_a_card_with_more_tokens_than_positions_gives_a_one_line_error(tmp_path):
     with pytest.raises(UserError, match="allows 65 tokens, its weights have 64 positions"):
         scorer(tiny_rerankers.xlm_roberta(tmp_path / "xlm"), max_tokens=65).score(PAIRS)
 
 
-def test_an_old_configuration_without_its_architecture_is_read_by_the_cards(tmp_path):
+def test_the_card_gives_the_architecture_that_an_old_configuration_lacks(tmp_path):
     folder = tiny_rerankers.bert(tmp_path / "no-hint-in-this-name")
     wanted = plain(folder, PAIRS, 1)
     config = json.loads((folder / "config.json").read_text())
@@ -239,14 +239,16 @@ def test_an_old_configuration_without_its_architecture_is_read_by_the_cards(tmp_
     agree(scorer(folder, architecture="bert").score(PAIRS), wanted)
 
 
-def test_an_embedding_model_is_no_cross_encoder(tmp_path):
+def test_an_embedding_model_is_not_accepted_as_a_cross_encoder(tmp_path):
     from support import tiny_models
 
-    with pytest.raises(UserError, match=r"lacks \d weights of BertForSequenceClassification.*is it a cross-encoder"):
+    with pytest.raises(
+        UserError, match=r"lacks \d weights of BertForSequenceClassification.*it may not be a cross-encoder"
+    ):
         scorer(tiny_models.bert(tmp_path / "bert")).score(PAIRS)
 
 
-def test_a_description_holds_all_that_a_score_depends_on(tmp_path):
+def test_the_description_contains_everything_that_a_score_depends_on(tmp_path):
     folder = tiny_rerankers.bert(tmp_path / "bert")
     before = scorer(folder).describe()
     assert before["dtype"] == "float32" and before["max_tokens"] == LIMIT and before["backend"] == "torch"
@@ -294,7 +296,7 @@ def test_running_out_of_memory_halves_the_batch(tmp_path, monkeypatch):
 
 
 def test_another_engine_is_refused_and_not_ignored(tmp_path):
-    with pytest.raises(UserError, match="--backend openvino: reranker tiny runs on torch only"):
+    with pytest.raises(UserError, match="--backend openvino: reranker tiny runs only on torch"):
         TransformerScorer(card(), ANY_DATASET, Runtime(backend="openvino"))
 
 

@@ -1,4 +1,4 @@
-"""A user's own object as a reranker: pairs in, numbers out, checked."""
+"""A user's object as a reranker: pairs in, checked numbers out."""
 
 import hashlib
 
@@ -72,7 +72,7 @@ PAIRS = [("heart attack", "a heart is attacked"), ("tax law", "tax law and more 
 
 @pytest.fixture
 def opened(tmp_path, monkeypatch, request):
-    """Return what opens a thing of a module in the current folder; each test has a module of its own."""
+    """Return a function that opens an object of a module in the current folder. Each test has its own module."""
     name = "reranker_" + hashlib.sha256(request.node.name.encode()).hexdigest()[:12]
     (tmp_path / f"{name}.py").write_text(MODULE)
     monkeypatch.chdir(tmp_path)
@@ -80,7 +80,7 @@ def opened(tmp_path, monkeypatch, request):
 
 
 @pytest.mark.parametrize("thing", ["Overlap", "Array", "Torch", "ready"])
-def test_lists_arrays_and_tensors_are_scores(opened, thing):
+def test_lists_arrays_and_tensors_are_accepted_as_scores(opened, thing):
     found = opened(thing).score(PAIRS)
     assert [scored.score for scored in found] == [1.0, 2.0]
     assert all(scored.seconds > 0 and scored.tokens == 0 and not scored.cut for scored in found)
@@ -91,29 +91,29 @@ def test_lists_arrays_and_tensors_are_scores(opened, thing):
     ("thing", "message"),
     [
         ("Short", r"predict returned 1 numbers for 2 pairs"),
-        ("Square", r"one number per pair: its array has the shape \(2, 2\)"),
-        ("Column", r"one number per pair: its array has the shape \(2, 1\)"),
+        ("Square", r"one number per pair, but its array has the shape \(2, 2\)"),
+        ("Column", r"one number per pair, but its array has the shape \(2, 1\)"),
         ("Words", r"must return an array of numbers, not list"),
-        ("Forgot", r"predict returned nothing: it must return one number per pair"),
+        ("Forgot", r"predict returned nothing; it must return one number per pair"),
         ("Raises", r"predict failed at reranker_\w+.py:\d+: RuntimeError: no such file"),
-        ("Encoder", r"it has no method predict, it needs predict"),
+        ("Encoder", r"it has no method predict; it needs predict"),
         ("Overlay", r"has no 'Overlay' \(did you mean Overlap\?\)"),
     ],
 )
-def test_what_it_gets_wrong_is_one_line(opened, thing, message):
+def test_a_wrong_result_gives_a_one_line_error(opened, thing, message):
     with pytest.raises(UserError, match=message) as caught:
         opened(thing).score(PAIRS)
     assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize("thing", ["NaN", "Huge"])
-def test_a_score_that_is_no_number_in_single_precision_says_which(opened, thing):
+def test_the_error_for_a_score_that_is_not_finite_names_the_pair(opened, thing):
     with pytest.raises(NotFiniteError) as caught:
         opened(thing).score(PAIRS)
     assert caught.value.index == 1 and f"{thing}.predict" in caught.value.hint
 
 
-def test_a_changed_source_file_is_another_model(opened, tmp_path):
+def test_a_changed_source_file_gives_another_model(opened, tmp_path):
     before = opened("Overlap").describe()
     (file,) = tmp_path.glob("reranker_*.py")
     file.write_text(file.read_text() + "# changed\n")
@@ -123,12 +123,12 @@ def test_a_changed_source_file_is_another_model(opened, tmp_path):
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
-        ("py:alone", "a Python reranker is written py:MODULE:NAME"),
-        ("hf:alone", "a model on the hub is written hf:ORG/NAME"),
+        ("py:alone", "the form of a Python reranker is py:MODULE:NAME"),
+        ("hf:alone", "the form of a hub model is hf:ORG/NAME"),
         ("path:no/such/folder", "there is no such folder"),
         ("bge-rerankr", r"no reranker 'bge-rerankr' \(did you mean bge-reranker\?\)"),
     ],
 )
-def test_a_name_that_names_nothing_is_one_line(spec, message):
+def test_an_invalid_name_gives_a_one_line_error(spec, message):
     with pytest.raises(UserError, match=message):
         resolve_reranker(spec)

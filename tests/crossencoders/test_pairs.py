@@ -1,4 +1,4 @@
-"""Pairs as token ids: as the tokenizer itself joins them, and what is left of those that are too long."""
+"""Token ids of pairs: joined as by the tokenizer itself, and cut if they are too long."""
 
 import itertools
 
@@ -30,7 +30,7 @@ def pair_tokens(tokenizer, pairs, limit=LIMIT, types=False, **settings):
 
 @pytest.mark.parametrize("limit", [47, 48])
 @pytest.mark.parametrize("kind", ["bert", "xlm_roberta"])
-def test_as_published_ids_are_those_of_the_library_at_every_length(tmp_path, kind, limit):
+def test_published_variants_give_the_ids_of_the_library_at_every_length(tmp_path, kind, limit):
     tokenizer = tokenizer_of(getattr(tiny_rerankers, kind)(tmp_path / kind))
     words = "tax law heart swelling doctors " * 40
     start = tokenizer(words, add_special_tokens=False, return_offsets_mapping=True)["offset_mapping"]
@@ -42,7 +42,7 @@ def test_as_published_ids_are_those_of_the_library_at_every_length(tmp_path, kin
         assert cut == (len(tokenizer([query], [document])["input_ids"][0]) > limit)
 
 
-def test_as_published_rankllama_is_cut_as_its_tokenizer_cuts(tmp_path):
+def test_published_rankllama_is_cut_like_its_tokenizer(tmp_path):
     tokenizer = tokenizer_of(tiny_rerankers.llama(tmp_path / "base"))
     published = RERANKERS["rankllama:published"]
     pairs = [*PAIRS, (LONG * 2, LONG), (LONG, LONG * 2), (LONG * 4, "x"), ("x", LONG * 4)]
@@ -53,7 +53,7 @@ def test_as_published_rankllama_is_cut_as_its_tokenizer_cuts(tmp_path):
             assert ids.tolist() == tokenizer(*texts, truncation=True, max_length=limit)["input_ids"][0]
 
 
-def test_both_get_half_of_the_room_and_what_the_other_does_not_need():
+def test_each_text_gets_half_of_the_room_plus_what_the_other_does_not_need():
     # A case and a document of the sets with the longest ones, at 512 tokens of BERT's: as the benchmark has it.
     assert shares(449, 149, 509) == (360, 149)
     assert shares(602, 1273, 509) == (254, 255)
@@ -92,7 +92,7 @@ def test_a_short_document_leaves_its_room_to_the_query(tmp_path):
 
 
 @pytest.mark.parametrize("cut_query", ["middle", "end"])
-def test_what_stands_around_a_query_in_its_template_survives_the_cut(tmp_path, cut_query):
+def test_the_template_around_a_query_is_not_cut(tmp_path, cut_query):
     tokenizer = tokenizer_of(tiny_rerankers.qwen3(tmp_path / "qwen3"))
     template = {"query": "<Query>: {query}\n<Document>:", "document": " {document}", "join": "none", "after": "\nEnd"}
     query = f"Heart. {LONG} Which one?"

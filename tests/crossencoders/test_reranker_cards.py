@@ -1,4 +1,4 @@
-"""The cards of rerankers: those of the benchmark as published, and what a card must not say."""
+"""Reranker cards: the published settings of the benchmark, and invalid cards."""
 
 import pytest
 from pydantic import ValidationError
@@ -7,7 +7,7 @@ from r2med.core.errors import UserError
 from r2med.crossencoders.reranker_cards import RERANKERS, RerankerCard
 from r2med.data.dataset_cards import Instruction
 from r2med.encoders.model_cards import MODELS
-from r2med.encoders.weights import COMMIT
+from r2med.encoders.weights import COMMIT_PATTERN
 
 
 @pytest.mark.parametrize(
@@ -18,7 +18,7 @@ from r2med.encoders.weights import COMMIT
         ("rankllama", "castorini/rankllama-v1-7b-lora-passage", "only", 1024),
     ],
 )
-def test_the_three_of_the_benchmark_as_published(name, repository, logit, tokens):
+def test_the_three_rerankers_of_the_benchmark_have_published_settings(name, repository, logit, tokens):
     card = RERANKERS[f"{name}:published"]
     assert (card.repository, card.logit, card.max_tokens, card.loader) == (repository, logit, tokens, "classifier")
     assert card.cut_query == "end"
@@ -34,13 +34,13 @@ def test_rankllama_is_an_adapter_with_words_before_both_texts():
     assert (card.query, card.document, card.join) == ("query: {query}", "document: {document}", "bos")
 
 
-def test_every_card_says_what_a_user_wants_to_know():
+def test_every_card_has_size_licence_and_notes():
     for card in RERANKERS.values():
         assert card.repository and card.architecture and card.parameters and card.licence and card.max_tokens
     assert not set(RERANKERS) & set(MODELS), "a name is a retriever or a reranker"
 
 
-def test_a_query_template_takes_the_datasets_words():
+def test_a_query_template_is_filled_with_the_words_of_the_dataset():
     words = Instruction(kind="post", what="passages", domain="Biology")
     card = RerankerCard(name="x", loader="yes-no", query="Given a {kind}, find {what} ({domain}): {query}?")
     assert card.query_parts(words) == ("Given a post, find passages (Biology): ", "?")
@@ -49,19 +49,19 @@ def test_a_query_template_takes_the_datasets_words():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"query": "no place"}, "must hold {query} once"),
-        ({"query": "{query}{query}"}, "must hold {query} once"),
+        ({"query": "no place"}, "must contain {query} once"),
+        ({"query": "{query}{query}"}, "must contain {query} once"),
         ({"document": "{document} end"}, "once, at its end"),
         ({"before": "system"}, 'need join = "none" or "bos"'),
         ({"max_length": 3}, "Extra inputs"),
     ],
 )
-def test_a_card_that_cannot_be_used_says_why(settings, message):
+def test_the_error_for_an_invalid_card_says_why(settings, message):
     with pytest.raises(ValidationError, match=message):
         RerankerCard(name="x", loader="classifier", **settings)
 
 
-def test_cards_of_a_users_own_folder(tmp_path, monkeypatch):
+def test_cards_are_read_from_a_users_folder(tmp_path, monkeypatch):
     (tmp_path / "rerankers").mkdir()
     (tmp_path / "rerankers" / "mine.toml").write_text('repository = "org/mine"\nloader = "classifier"\n')
     monkeypatch.setenv("R2MED_PLUGINS", str(tmp_path))
@@ -74,7 +74,7 @@ def test_cards_of_a_users_own_folder(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("number", ["-1", "9" * 5000, "1.5", "'many'"])
-def test_a_limit_that_is_no_number_of_tokens_names_the_card(tmp_path, monkeypatch, number):
+def test_the_error_for_an_invalid_limit_names_the_card(tmp_path, monkeypatch, number):
     (tmp_path / "rerankers").mkdir()
     (tmp_path / "rerankers" / "odd.toml").write_text(f'loader = "classifier"\nmax_tokens = {number}\n')
     monkeypatch.setenv("R2MED_PLUGINS", str(tmp_path))
@@ -85,5 +85,5 @@ def test_a_limit_that_is_no_number_of_tokens_names_the_card(tmp_path, monkeypatc
 
 def test_every_reranker_but_one_is_pinned_to_a_commit():
     pins = {name: (card.revision, *([card.base_revision] if card.base else [])) for name, card in RERANKERS.items()}
-    floating = {name for name, commits in pins.items() if not all(map(COMMIT.fullmatch, commits))}
+    floating = {name for name, commits in pins.items() if not all(map(COMMIT_PATTERN.fullmatch, commits))}
     assert {name.partition(":")[0] for name in floating} == {"monobert"}  # no public source names its commit

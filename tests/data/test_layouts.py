@@ -274,7 +274,7 @@ def test_a_path_is_read_although_a_dataset_bears_its_name(tmp_path: Path, monkey
     ],
     ids=lambda value: ascii(value[:30]),
 )
-def test_a_name_that_is_none_is_one_line(
+def test_an_unknown_name_gives_a_one_line_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, message: str
 ) -> None:
     monkeypatch.chdir(tmp_path)

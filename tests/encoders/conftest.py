@@ -1,4 +1,4 @@
-"""What the tests of models behind an API share."""
+"""Fixtures for tests of models behind an API."""
 
 import pytest
 
@@ -18,5 +18,5 @@ def provider(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def small_requests(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One text a request."""
+    """Send one text per request."""
     monkeypatch.setattr(api_encoder, "batches", lambda pending, _: [[text] for text in pending])

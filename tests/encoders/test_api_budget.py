@@ -32,7 +32,7 @@ def test_a_budget_stops_cleanly_and_a_larger_one_continues(server: Server, home:
     assert set(server.served.values()) == {1}
 
 
-def test_a_budget_of_nothing_sends_nothing(server: Server, home: Path) -> None:
+def test_a_budget_of_zero_sends_nothing(server: Server, home: Path) -> None:
     for changes in ({}, {"price_per_million_tokens": 0.0}):
         with pytest.raises(UserError, match=r"budget of \$0 .* 3 texts remain"):
             opened(server, home, budget=0.0, **changes).encode(TEXTS, "document")
@@ -50,7 +50,7 @@ def test_a_budget_is_shared_by_all_encoders_of_a_run(server: Server, home: Path)
     assert len(server.requests) == 1
 
 
-def test_what_fails_costs_nothing_of_the_budget(server: Server, home: Path) -> None:
+def test_failed_requests_do_not_use_the_budget(server: Server, home: Path) -> None:
     server.script = [api.refuse(400)]
     encoder = opened(server, home, budget=30.0)
     with pytest.raises(UserError, match="HTTP 400"):
@@ -59,7 +59,7 @@ def test_what_fails_costs_nothing_of_the_budget(server: Server, home: Path) -> N
 
 
 @pytest.mark.parametrize("limit", [-1.0, float("nan")])
-def test_a_budget_that_is_none(limit: float) -> None:
+def test_an_invalid_budget_is_refused(limit: float) -> None:
     with pytest.raises(UserError, match="number of dollars"):
         Budget(limit)
 

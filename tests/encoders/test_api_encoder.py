@@ -1,4 +1,4 @@
-"""Encoders behind an API: a right row per text, in order, with each role's prefix and input type."""
+"""Encoders behind an API: one correct row per text, in order, with the prefix and input type of each role."""
 
 import asyncio
 import json
@@ -85,7 +85,7 @@ def test_empty_texts_and_no_texts(server: Server, home: Path) -> None:
     np.testing.assert_array_equal(encoder.encode(["", "a \ud800 b"], "document").vectors, expected([" ", "a � b"]))
 
 
-def test_normalised_where_the_card_says_so(server: Server, home: Path) -> None:
+def test_vectors_are_normalised_if_the_card_says_so(server: Server, home: Path) -> None:
     rows = opened(server, home, normalise=True).encode(TEXTS, "document").vectors
     np.testing.assert_allclose(np.linalg.norm(rows, axis=1), 1, rtol=1e-6)
 
@@ -109,7 +109,7 @@ def test_encode_works_inside_a_running_loop(server: Server, home: Path, provider
     np.testing.assert_array_equal(asyncio.run(notebook()), expected(TEXTS))
 
 
-def test_the_real_cards_open(home: Path) -> None:
+def test_the_real_cards_can_be_opened(home: Path) -> None:
     for name in ("openai", "voyage"):
         about = ApiEncoder(MODELS.card(name), WORDS, Runtime(), Store(home)).describe("query")
         assert {"model", "provider", "prefix", "max_tokens", "input_type", "normalise"} <= about.keys()
@@ -117,7 +117,7 @@ def test_the_real_cards_open(home: Path) -> None:
         json.dumps(about)
 
 
-def test_a_query_prefix_does_not_show_in_the_description_of_documents(server: Server, home: Path) -> None:
+def test_the_description_of_documents_does_not_contain_the_query_prefix(server: Server, home: Path) -> None:
     one, two = opened(server, home), opened(server, home, query=Side(prefix="other"))
     assert one.describe("document") == two.describe("document")
     assert one.describe("query") != two.describe("query")

@@ -1,4 +1,4 @@
-"""Encoders behind an API: wrong answers are one line, and what is right beside them is kept."""
+"""Encoders behind an API: a wrong answer gives a one-line error, and correct rows beside it are saved."""
 
 import threading
 import time
@@ -21,11 +21,11 @@ pytestmark = pytest.mark.usefixtures("marked_keys")
 @pytest.mark.parametrize(
     ("step", "said"),
     [
-        (api.answer(lambda rows: rows[:-1]), "2 embeddings came back for 3 texts"),
-        (api.answer(lambda rows: [*rows, rows[0]]), "4 embeddings came back for 3 texts"),
+        (api.answer(lambda rows: rows[:-1]), "2 embeddings were returned for 3 texts"),
+        (api.answer(lambda rows: [*rows, rows[0]]), "4 embeddings were returned for 3 texts"),
         (api.answer(lambda rows: [rows[0], rows[1], rows[1]]), "not numbered 0 to 2"),
-        (api.answer(lambda rows: [r | {"embedding": [0.5] * 5} for r in rows]), r"8 dimensions.* row of 5"),
-        (api.answer(lambda rows: [*rows[:2], rows[2] | {"embedding": [0.5] * 9}]), r"8 dimensions.* row of 9"),
+        (api.answer(lambda rows: [r | {"embedding": [0.5] * 5} for r in rows]), r"8 dimensions, but it returned 5"),
+        (api.answer(lambda rows: [*rows[:2], rows[2] | {"embedding": [0.5] * 9}]), r"8 dimensions, but it returned 9"),
         (api.answer(lambda rows: [rows[0] | {"embedding": [float("nan")] * 8}, *rows[1:]]), "'asthma'.*not finite"),
         (api.answer(lambda rows: [rows[0] | {"embedding": [1e300] * 8}, *rows[1:]]), "'asthma'.*not finite"),
         (api.answer(lambda rows: [rows[0] | {"embedding": [None] * 8}, *rows[1:]]), "'asthma'.*not finite"),
@@ -38,7 +38,7 @@ pytestmark = pytest.mark.usefixtures("marked_keys")
         (api.raw(b'{"data": "x"}'), "no list of embeddings"),
     ],
 )
-def test_a_wrong_answer_is_one_line_and_not_asked_for_again(
+def test_a_wrong_answer_gives_a_one_line_error_and_is_not_requested_again(
     server: Server, home: Path, provider: str, step: Any, said: str
 ) -> None:
     server.otherwise = step
@@ -48,7 +48,7 @@ def test_a_wrong_answer_is_one_line_and_not_asked_for_again(
     assert len(server.requests) == 1
 
 
-def test_good_rows_beside_a_bad_one_are_kept(server: Server, home: Path) -> None:
+def test_good_rows_beside_a_bad_one_are_saved(server: Server, home: Path) -> None:
     server.script = [api.answer(lambda rows: [rows[0] | {"embedding": [None] * 8}, *rows[1:]])]
     encoder = opened(server, home)
     with pytest.raises(UserError):
@@ -57,9 +57,7 @@ def test_good_rows_beside_a_bad_one_are_kept(server: Server, home: Path) -> None
     assert server.requests[1].texts == TEXTS[:1]
 
 
-def test_a_failure_stops_new_requests_and_keeps_those_under_way(
-    server: Server, home: Path, small_requests: None
-) -> None:
+def test_a_failure_stops_new_requests_and_saves_running_ones(server: Server, home: Path, small_requests: None) -> None:
     refused = threading.Event()
 
     def refuse(exchange: api.Exchange) -> None:
@@ -86,5 +84,5 @@ def test_a_failure_stops_new_requests_and_keeps_those_under_way(
 
 
 @pytest.mark.parametrize("tokens", [10**400, -1, True, None, 1.5])
-def test_a_bill_that_cannot_be_is_replaced_by_what_was_expected(tokens: Any) -> None:
+def test_an_impossible_bill_is_replaced_by_the_expected_number(tokens: Any) -> None:
     assert billed_tokens({"usage": {"total_tokens": tokens}}, 7) == 7

@@ -1,4 +1,4 @@
-"""Encoders behind an API: what is tried again, for how long, and how many requests go at once."""
+"""Encoders behind an API: which requests are retried, for how long, and how many run at once."""
 
 import time
 from email.utils import formatdate
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.usefixtures("marked_keys")
 
 
 @pytest.mark.parametrize("status", [408, 409, 429, 500, 502, 503, 529])
-def test_what_may_pass_is_tried_again(server: Server, home: Path, provider: str, status: int) -> None:
+def test_temporary_errors_are_retried(server: Server, home: Path, provider: str, status: int) -> None:
     server.script = [api.refuse(status), api.refuse(status)]
     encoder = opened(server, home, provider)
     np.testing.assert_array_equal(encoder.encode(TEXTS, "document").vectors, expected(TEXTS))
@@ -27,7 +27,7 @@ def test_what_may_pass_is_tried_again(server: Server, home: Path, provider: str,
 
 
 @pytest.mark.parametrize("fault", [api.close, api.close_half_way, api.hang, api.stall_half_way])
-def test_broken_connections_are_tried_again(server: Server, home: Path, provider: str, fault: Any) -> None:
+def test_broken_connections_are_retried(server: Server, home: Path, provider: str, fault: Any) -> None:
     server.script = [fault]
     np.testing.assert_array_equal(
         opened(server, home, provider, HASTY).encode(TEXTS, "document").vectors, expected(TEXTS)
@@ -36,7 +36,7 @@ def test_broken_connections_are_tried_again(server: Server, home: Path, provider
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 413, 422])
-def test_what_will_not_pass_is_not_tried_again(server: Server, home: Path, provider: str, status: int) -> None:
+def test_permanent_errors_are_not_retried(server: Server, home: Path, provider: str, status: int) -> None:
     server.otherwise = api.refuse(status, '{"error": {"message": "so\\nnot"}, "detail": "so not"}')
     with pytest.raises(UserError, match=f"HTTP {status}") as error:
         opened(server, home, provider).encode(TEXTS, "document")
@@ -46,7 +46,7 @@ def test_what_will_not_pass_is_not_tried_again(server: Server, home: Path, provi
     assert ("so not" in str(error.value)) == (status not in (401, 403))
 
 
-def test_an_account_without_money_is_not_tried_again(server: Server, home: Path) -> None:
+def test_an_account_without_money_is_not_retried(server: Server, home: Path) -> None:
     body = '{"error": {"message": "You exceeded your current quota", "code": "insufficient_quota"}}'
     server.otherwise = api.refuse(429, body)
     with pytest.raises(UserError, match="exceeded your current quota"):
@@ -54,21 +54,21 @@ def test_an_account_without_money_is_not_tried_again(server: Server, home: Path)
     assert len(server.requests) == 1
 
 
-def test_attempts_end(server: Server, home: Path, provider: str) -> None:
+def test_the_number_of_attempts_is_limited(server: Server, home: Path, provider: str) -> None:
     server.otherwise = api.refuse(500)
     with pytest.raises(UserError, match=r"HTTP 500.*6 attempts.*run again to continue"):
         opened(server, home, provider).encode(TEXTS, "document")
     assert len(server.requests) == 6
 
 
-def test_the_deadline_ends_a_request_that_trickles_on(server: Server, home: Path, provider: str) -> None:
+def test_the_deadline_ends_a_request_that_never_finishes(server: Server, home: Path, provider: str) -> None:
     server.otherwise = api.trickle
-    with pytest.raises(UserError, match=r"no whole answer within 0\.5 s; what was paid") as error:
+    with pytest.raises(UserError, match=r"no complete answer within 0\.5 s; paid answers") as error:
         opened(server, home, provider, Policy(first_wait=0.001, idle=60, deadline=0.5)).encode(TEXTS, "document")
     assert "attempts" not in str(error.value) and len(server.requests) <= 1
 
 
-def test_a_server_that_is_down_is_one_line(home: Path, provider: str) -> None:
+def test_a_server_that_is_down_gives_a_one_line_error(home: Path, provider: str) -> None:
     said = rf"connection to {provider} at 127.0.0.1:\d+ failed \(\w+\) \(6 attempts\)"
     with nobody_listening() as address, pytest.raises(UserError, match=said):
         opened(Server(address), home, provider).encode(TEXTS, "document")
@@ -88,7 +88,7 @@ def test_retry_after_may_be_a_date(server: Server, home: Path) -> None:
     assert server.requests[1].at - begun_at >= due - begun - 0.05
 
 
-def test_a_wait_beyond_the_deadline_is_not_begun(server: Server, home: Path, provider: str) -> None:
+def test_a_wait_beyond_the_deadline_is_not_started(server: Server, home: Path, provider: str) -> None:
     server.otherwise = api.refuse(429, "{}", retry_after="3600")
     with pytest.raises(UserError, match="asks to wait 3600 s"):
         opened(server, home, provider).encode(TEXTS, "document")

@@ -1,4 +1,4 @@
-"""Encoders behind an API: keys that are shown nowhere, base URLs, missing libraries, wrong cards."""
+"""Encoders behind an API: keys are never shown; base URLs, missing libraries and wrong cards."""
 
 import logging
 import sys
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.usefixtures("marked_keys")
 
 
 @pytest.mark.parametrize("status", [400, 401, 429, 500])
-def test_a_key_is_shown_nowhere_even_when_the_server_echoes_it(
+def test_a_key_is_never_shown_even_if_the_server_echoes_it(
     server: Server, home: Path, provider: str, status: int, caplog: pytest.LogCaptureFixture, capfd: Any
 ) -> None:
     caplog.set_level(logging.DEBUG)
@@ -57,11 +57,11 @@ def test_a_missing_key_names_its_variable(
         opened(server, home, provider).encode(TEXTS, "document")
 
 
-def test_a_key_that_no_header_can_hold_is_not_shown(
+def test_a_key_that_is_invalid_in_a_header_is_not_shown(
     server: Server, home: Path, provider: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(f"{provider.upper()}_API_KEY", "sk-sécret")
-    with pytest.raises(UserError, match="characters that no key has") as error:
+    with pytest.raises(UserError, match="characters that cannot be part of a key") as error:
         opened(server, home, provider).encode(TEXTS, "document")
     assert "cret" not in str(error.value)
 
@@ -79,7 +79,7 @@ def test_the_base_url_may_come_from_the_environment(
 @pytest.mark.parametrize(
     "url", ["api.openai.com", "ftp://x/v1", "https://", "http://[", "http://u:pw-9@h/v1", "http://h/?k=pw-9"]
 )
-def test_a_base_url_that_is_none_or_has_secrets_in_it(home: Path, url: str) -> None:
+def test_an_invalid_base_url_or_one_with_secrets_is_refused(home: Path, url: str) -> None:
     with pytest.raises(UserError, match="base URL given for openai") as error:
         ApiEncoder(card(), WORDS, Runtime(endpoints=(("openai", url),)), Store(home))
     assert "pw-9" not in str(error.value)
@@ -93,17 +93,17 @@ def test_a_missing_http_library_names_the_extra(
         opened(server, home, provider).encode(TEXTS, "document")
 
 
-def test_the_providers_own_address_is_that_of_the_key() -> None:
+def test_the_key_determines_the_address_of_the_provider() -> None:
     voyage = PROVIDERS["voyage"]
     assert voyage.url("pa-1") == "https://api.voyageai.com/v1"
     assert voyage.url("al-1") == "https://ai.mongodb.com/v1"
 
 
 def test_a_card_of_another_kind_is_refused(home: Path) -> None:
-    with pytest.raises(UserError, match="no API model"):
+    with pytest.raises(UserError, match="not an API model"):
         ApiEncoder(ModelCard(name="x", loader="transformers"), WORDS, Runtime(), Store(home))
 
 
-def test_the_help_of_base_url_names_the_variables_that_move_embedding_apis() -> None:
+def test_the_help_of_base_url_names_the_environment_variables_of_embedding_apis() -> None:
     told = next(field.metadata["flag"].help for field in fields(Setup) if field.name == "base_url")
     assert "for any LLM" in told and all(provider.url_variable in told for provider in PROVIDERS.values())

@@ -34,7 +34,7 @@ def test_a_short_text_needs_no_tokenizer() -> None:
     assert limiter.bound("ä" * 3) == 6
 
 
-def test_a_long_text_without_a_tokenizer_is_one_line(
+def test_a_long_text_without_a_tokenizer_gives_a_one_line_error(
     server: Server, home: Path, provider: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path / "empty"))
@@ -77,7 +77,7 @@ def test_voyage_texts_are_cut_by_its_hub_tokenizer() -> None:
         assert limiter.cut("one two  three", 4) == "one two  three"
 
 
-def test_requests_keep_to_the_limits_of_a_provider() -> None:
+def test_requests_stay_within_the_limits_of_a_provider() -> None:
     openai = PROVIDERS["openai"]
     assert [len(b) for b in batches([PendingText(b"", "", 1)] * 600, openai)] == [256, 256, 88]
     assert [len(b) for b in batches([PendingText(b"", "", 40_000)] * 5, openai)] == [2, 2, 1]

@@ -1,4 +1,4 @@
-"""Encoders behind an API: nothing is paid for twice, whatever is killed, damaged or run together."""
+"""Encoders behind an API: no text is paid for twice, even after kills, damage and parallel runs."""
 
 import signal
 import sqlite3
@@ -20,7 +20,7 @@ from support.processes import PATIENCE, started, wait_for
 pytestmark = pytest.mark.usefixtures("marked_keys")
 
 
-def test_a_second_encoder_asks_for_nothing_and_needs_no_key(
+def test_a_second_encoder_sends_nothing_and_needs_no_key(
     server: Server, home: Path, provider: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = opened(server, home, provider).encode(TEXTS, "document")
@@ -35,14 +35,14 @@ def test_a_second_encoder_asks_for_nothing_and_needs_no_key(
     assert encoder._budget.spent == 0
 
 
-def test_only_what_is_missing_is_sent(server: Server, home: Path) -> None:
+def test_only_missing_texts_are_sent(server: Server, home: Path) -> None:
     opened(server, home).encode(TEXTS[:2], "document")
     encoder = opened(server, home)
     np.testing.assert_array_equal(encoder.encode(TEXTS, "document").vectors, expected(TEXTS))
     assert server.requests[-1].texts == TEXTS[2:]
 
 
-def test_answers_of_another_model_role_or_server_are_not_taken(server: Server, home: Path) -> None:
+def test_answers_of_another_model_role_or_server_are_not_used(server: Server, home: Path) -> None:
     opened(server, home, "voyage").encode(["gout"], "document")
     opened(server, home, "voyage", repository="other").encode(["gout"], "document")
     opened(server, home, "voyage", document=Side(input_type="query")).encode(["gout"], "document")
@@ -72,7 +72,7 @@ def test_a_damaged_row_is_fetched_again(server: Server, home: Path, damage: str)
     assert len(server.requests) == 2
 
 
-def test_a_cache_that_is_no_cache_is_moved_aside(server: Server, home: Path) -> None:
+def test_an_invalid_cache_file_is_moved_aside(server: Server, home: Path) -> None:
     file = home / "api" / "openai.sqlite"
     file.parent.mkdir(parents=True)
     file.write_bytes(b"not a database, but somebody's work" * 99)
@@ -108,9 +108,7 @@ def child(server: Server, home: Path, provider: str = "openai") -> AbstractConte
 
 
 @pytest.mark.parametrize(("provider", "number"), [("openai", signal.SIGKILL), ("voyage", signal.SIGINT)])
-def test_a_run_that_is_killed_is_not_paid_for_twice(
-    server: Server, home: Path, provider: str, number: signal.Signals
-) -> None:
+def test_a_killed_run_is_not_paid_for_twice(server: Server, home: Path, provider: str, number: signal.Signals) -> None:
     server.otherwise = api.answer(delay=0.05)
     with child(server, home, provider) as first:
         wait_for(lambda: len(server.served) >= 16)

@@ -1,4 +1,4 @@
-"""Batches by token budget: bounded, longest first, in order again, and smaller when memory runs out."""
+"""Batches by token budget: bounded size, longest texts first, rows in input order, smaller when memory runs out."""
 
 import threading
 
@@ -15,7 +15,7 @@ LENGTHS = st.lists(st.integers(0, 50), min_size=1, max_size=60)
 
 
 def rows_of(lengths, seen=None, limit=None):
-    """An encoder whose row says which text it is for, and which runs out of memory over a limit."""
+    """An encoder whose rows identify their texts. It runs out of memory above a limit."""
 
     def rows(batch):
         padded = max(1, max(lengths[i] for i in batch)) * len(batch)
@@ -33,7 +33,7 @@ def expected(lengths):
 
 
 @given(LENGTHS, st.integers(1, 200))
-def test_no_batch_is_over_the_budget_unless_one_text_is(lengths, budget):
+def test_no_batch_exceeds_the_budget_unless_a_single_text_does(lengths, budget):
     batches = list(split(longest_first(lengths), lengths, budget))
     assert sorted(i for batch in batches for i in batch) == list(range(len(lengths)))
     for batch in batches:
@@ -48,7 +48,7 @@ def test_rows_come_back_in_input_order(lengths, budget):
 
 
 @given(LENGTHS, st.integers(50, 200), st.integers(1, 3))
-def test_out_of_memory_halves_the_budget_and_goes_on(lengths, limit, devices):
+def test_out_of_memory_halves_the_budget_and_continues(lengths, limit, devices):
     workers = [Worker(rows_of(lengths, limit=limit), 100_000) for _ in range(devices)]
     assert np.array_equal(encode_in_batches(lengths, workers), expected(lengths))
 
@@ -67,12 +67,12 @@ def test_a_lowered_budget_is_kept():
     assert worker.budget == 250
 
 
-def test_a_single_text_that_does_not_fit_is_one_line():
+def test_a_single_text_that_does_not_fit_gives_a_one_line_error():
     with pytest.raises(DoesNotFitError, match="one text of 90 tokens does not fit"):
         encode_in_batches([5, 90], [Worker(rows_of([5, 90], limit=50), 1000)])
 
 
-def test_other_errors_are_not_swallowed():
+def test_other_errors_are_raised():
     def rows(batch):
         raise ValueError("a bug")
 
@@ -112,7 +112,7 @@ def test_an_error_on_one_device_stops_the_others():
     assert len(done) < 100_000
 
 
-def test_a_vector_that_is_not_finite_names_its_text():
+def test_the_error_for_a_vector_that_is_not_finite_names_its_text():
     def rows(batch):
         return np.asarray([[np.inf if i == 3 else 1.0, 0.0] for i in batch], dtype=np.float32)
 
@@ -121,7 +121,7 @@ def test_a_vector_that_is_not_finite_names_its_text():
     assert caught.value.index == 3
 
 
-def test_large_finite_entries_are_no_error():
+def test_large_finite_entries_are_accepted():
     def rows(batch):
         return np.full((len(batch), 2), 3e38, dtype=np.float32)
 

@@ -1,4 +1,4 @@
-"""A user's own object as a model: strings or dicts in, an array out, checked."""
+"""A user's object as a model: strings or dicts in, a checked array out."""
 
 import subprocess
 import sys
@@ -81,7 +81,7 @@ ready = Strings()
 
 @pytest.fixture
 def opened(tmp_path, monkeypatch, request):
-    """Return what opens a class of a module in the current folder; each test has a module of its own."""
+    """Return a function that opens a class of a module in the current folder. Each test has its own module."""
     import hashlib
 
     name = "custom_" + hashlib.sha256(request.node.name.encode()).hexdigest()[:12]
@@ -98,7 +98,7 @@ def opened(tmp_path, monkeypatch, request):
 
 
 @pytest.mark.parametrize("thing", ["Strings", "Dicts", "ready"])
-def test_a_class_or_an_object_that_takes_strings_or_dicts(opened, thing):
+def test_a_class_or_an_object_may_take_strings_or_dicts(opened, thing):
     found = opened(thing)
     assert found.encode(["abc", ""], "query").vectors.tolist() == [[3, 1], [0, 1]]
     assert found.encode(["ab"], "document").vectors.tolist() == [[2, 2]]
@@ -107,7 +107,7 @@ def test_a_class_or_an_object_that_takes_strings_or_dicts(opened, thing):
     assert found.encode(["ab", "c"], "document").cost.texts == 2
 
 
-def test_once_it_is_known_that_dicts_are_wanted_strings_are_not_tried_again(opened):
+def test_strings_are_not_tried_again_once_dicts_are_needed(opened):
     import sys
 
     found = opened("Dicts")
@@ -116,16 +116,16 @@ def test_once_it_is_known_that_dicts_are_wanted_strings_are_not_tried_again(open
     assert sys.modules[opened.module].Dicts.calls == 4
 
 
-def test_a_tensor_is_an_array_too(opened):
+def test_a_tensor_is_accepted_as_an_array(opened):
     assert opened("Torch").encode(["a", "b"], "query").vectors.tolist() == [[1, 1, 1], [1, 1, 1]]
 
 
-def test_it_can_be_named_without_py(opened):
+def test_the_prefix_py_is_optional(opened):
     assert resolve_card(f"{opened.module}:Strings").loader == "custom"
     assert opened("Strings").describe("query")["model"] == f"{opened.module}:Strings"
 
 
-def test_a_changed_source_file_is_another_model_and_imported_again(opened, tmp_path):
+def test_a_changed_source_file_gives_another_model_that_is_imported_again(opened, tmp_path):
     before = opened("Known").describe("document")
     assert opened("Known").encode(["ab"], "document").vectors.tolist() == [[2, 2]]
     file = tmp_path / f"{opened.module}.py"
@@ -134,7 +134,7 @@ def test_a_changed_source_file_is_another_model_and_imported_again(opened, tmp_p
     assert opened("Known").encode(["ab"], "document").vectors.tolist() == [[2, 7]]
 
 
-def test_an_object_is_made_once_for_all_datasets(opened):
+def test_an_object_is_created_once_for_all_datasets(opened):
     import sys
 
     for _ in range(5):
@@ -143,14 +143,14 @@ def test_an_object_is_made_once_for_all_datasets(opened):
     assert sys.modules[opened.module].Counted.made == 1
 
 
-def test_an_object_that_says_its_revision_is_known_by_it(opened):
+def test_an_object_is_identified_by_its_revision(opened):
     about = opened("Known").describe("document")
     assert about["revision"] == "v1" and "process" not in about
     sys.modules[opened.module].Known.revision = lambda self: "v2"
     assert opened("Known").describe("document")["revision"] == "v2"
 
 
-def test_an_object_that_names_its_folders_is_known_by_the_files_in_them(opened, tmp_path):
+def test_an_object_is_identified_by_the_files_in_its_folders(opened, tmp_path):
     (tmp_path / "weights").mkdir()
     seen = []
     for content in (b"one", b"two", b"two"):
@@ -159,11 +159,11 @@ def test_an_object_that_names_its_folders_is_known_by_the_files_in_them(opened, 
     assert seen[0] != seen[1] == seen[2]
     (tmp_path / "weights" / "model.onnx").unlink()
     (tmp_path / "weights").rmdir()
-    with pytest.raises(UserError, match=r"Trained.folders names weights, which is not there"):
+    with pytest.raises(UserError, match=r"Trained.folders names weights, which does not exist"):
         opened("Trained").describe("document")
 
 
-def test_an_object_that_says_nothing_is_not_used_again_by_a_later_process(opened, caplog):
+def test_an_object_without_a_revision_is_not_reused_by_a_later_process(opened, caplog):
     first, second = opened("Strings").describe("document"), opened("Strings").describe("document")
     assert first == second, "within one runtime it is the same object"
     [line] = [record.message for record in caplog.records]
@@ -179,13 +179,13 @@ def test_an_object_that_says_nothing_is_not_used_again_by_a_later_process(opened
     [
         ("Bad", "document", r"encode_corpus returned 3 rows for 2 texts"),
         ("Bad", "query", r"text 2 has NaN"),
-        ("Flat", "query", r"one row per text: its array has the shape \(2,\)"),
+        ("Flat", "query", r"one row per text, but its array has the shape \(2,\)"),
         ("Flat", "document", r"array of numbers, not list"),
         ("Raises", "query", r"encode_queries failed at custom_\w+.py:\d+: RuntimeError: no such file"),
         ("Raises", "document", r"encode_corpus failed at .*: TypeError"),
     ],
 )
-def test_what_a_model_gets_wrong_is_one_line(opened, thing, role, message):
+def test_a_wrong_result_of_a_model_gives_a_one_line_error(opened, thing, role, message):
     with pytest.raises(UserError, match=message) as caught:
         opened(thing).encode(["even", "odd"], role)
     assert "\n" not in str(caught.value)
@@ -199,17 +199,17 @@ def test_what_a_model_gets_wrong_is_one_line(opened, thing, role, message):
         ("NeedsArguments", r"creating it without arguments failed"),
     ],
 )
-def test_a_thing_that_is_no_model_is_one_line(opened, thing, message):
+def test_an_object_that_is_not_a_model_gives_a_one_line_error(opened, thing, message):
     with pytest.raises(UserError, match=message):
         opened(thing)
 
 
-def test_a_module_that_is_not_there_is_one_line_with_the_nearest(opened):
+def test_a_missing_module_gives_a_one_line_error_with_the_nearest_name(opened):
     with pytest.raises(UserError, match=rf"no module '{opened.module}s' \(did you mean {opened.module}\?\)"):
         opened("Strings", opened.module + "s")
 
 
-def test_a_module_that_needs_another_is_one_line(opened, tmp_path):
+def test_a_module_that_needs_another_package_gives_a_one_line_error(opened, tmp_path):
     (tmp_path / "needs_more_than_there_is.py").write_text("import a_package_that_is_not_there")
     with pytest.raises(UserError, match="a_package_that_is_not_there"):
         opened("Strings", "needs_more_than_there_is")

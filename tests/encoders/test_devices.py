@@ -1,4 +1,4 @@
-"""Devices and precisions: chosen by what is there; what is not there is one line."""
+"""Devices and precisions: chosen automatically, and a missing device gives a one-line error."""
 
 import subprocess
 import sys
@@ -12,7 +12,7 @@ from r2med.encoders import devices
 
 @pytest.fixture
 def gpus(monkeypatch):
-    """Return what makes torch see some GPUs of a generation."""
+    """Return a function that makes torch see some GPUs of a generation."""
 
     def pretend(count, generation=9):
         monkeypatch.setattr(torch.cuda, "is_available", lambda: count > 0)
@@ -23,7 +23,7 @@ def gpus(monkeypatch):
     return pretend
 
 
-def test_auto_takes_every_gpu_else_the_cpu(gpus, monkeypatch):
+def test_auto_uses_all_gpus_or_else_the_cpu(gpus, monkeypatch):
     gpus(3)
     assert devices.devices("auto") == ("cuda:0", "cuda:1", "cuda:2")
     gpus(0)
@@ -42,7 +42,7 @@ def test_named_devices(gpus):
 @pytest.mark.parametrize(
     ("there", "choice", "message"),
     [
-        (0, "cuda", "no GPU here, try --device auto"),
+        (0, "cuda", "no GPU on this machine; try --device auto"),
         (1, "cuda:1", "one GPU, cuda:0"),
         (4, "cuda:7", "4 GPUs, cuda:0 to cuda:3"),
         (0, "mps", "no Apple GPU"),
@@ -51,13 +51,13 @@ def test_named_devices(gpus):
         (0, "cdua", r"did you mean cuda\?"),
     ],
 )
-def test_a_device_that_is_not_there_is_one_line(gpus, there, choice, message):
+def test_a_missing_device_gives_a_one_line_error(gpus, there, choice, message):
     gpus(there)
     with pytest.raises(UserError, match=message):
         devices.devices(choice)
 
 
-def test_precision_follows_the_device_unless_the_user_says_otherwise(gpus):
+def test_precision_depends_on_the_device_unless_the_user_chooses_one(gpus):
     gpus(1, generation=9)
     assert devices.dtype_name("auto", "cuda:0") == "bfloat16"
     gpus(1, generation=7)
@@ -68,7 +68,7 @@ def test_precision_follows_the_device_unless_the_user_says_otherwise(gpus):
         devices.dtype_name("float23", "cpu")
 
 
-def test_out_of_memory_is_told_from_other_errors():
+def test_out_of_memory_errors_are_recognised():
     assert devices.is_out_of_memory(torch.cuda.OutOfMemoryError("CUDA out of memory."))
     assert devices.is_out_of_memory(RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory"))
     assert devices.is_out_of_memory(RuntimeError("MPS backend out of memory"))
@@ -85,11 +85,11 @@ def test_out_of_memory_is_told_from_other_errors():
         ValueError("out of memory"),
     ],
 )
-def test_an_error_that_only_speaks_of_allocation_is_not_out_of_memory(error):
+def test_an_error_that_only_mentions_allocation_is_not_out_of_memory(error):
     assert not devices.is_out_of_memory(error)
 
 
-def test_a_torch_for_cpus_alone_is_not_imported_to_see_whether_there_are_gpus():
+def test_a_torch_built_for_cpus_is_not_imported_to_look_for_gpus():
     code = "import sys; from r2med.encoders import devices; print(devices.devices('auto'), 'torch' in sys.modules)"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     if torch.version.cuda is None and torch.version.hip is None and sys.platform != "darwin":

@@ -1,4 +1,4 @@
-"""Loaders are imported when they are used, and say what to install."""
+"""Loaders are imported when they are used, and their errors say what to install."""
 
 import subprocess
 import sys
@@ -41,11 +41,11 @@ def test_every_loader_of_a_card_is_known():
         ("py:module_only", "py:MODULE:NAME"),
     ],
 )
-def test_a_name_that_is_none_is_one_line(spec, message):
+def test_an_unknown_name_gives_a_one_line_error(spec, message):
     with pytest.raises(UserError, match=message):
         resolve_card(spec)
 
 
-def test_another_engine_is_not_ignored_by_models_that_cannot_use_it():
-    with pytest.raises(UserError, match=r"nv \(remote-code\) runs on torch only"):
+def test_models_that_cannot_use_another_engine_refuse_it():
+    with pytest.raises(UserError, match=r"nv \(remote-code\) runs only on torch"):
         open_encoder(MODELS["nv"], ANY_DATASET, Runtime(backend="openvino", trust_remote_code=True))

@@ -1,4 +1,4 @@
-"""Model cards hold the benchmark's facts; a card that is wrong is one line."""
+"""Model cards contain the facts of the benchmark, and an invalid card gives a one-line error."""
 
 import pytest
 
@@ -30,7 +30,7 @@ FACTS = {
 
 
 @pytest.mark.parametrize("name", FACTS)
-def test_every_retriever_of_the_benchmark_has_its_facts(name):
+def test_every_retriever_of_the_benchmark_has_the_published_facts(name):
     card = MODELS.card(name)
     facts = (card.repository, card.pooling, card.normalise, card.document.max_tokens, card.similarity)
     assert facts == FACTS[name]
@@ -56,7 +56,7 @@ def test_medcpt_has_two_towers_and_pairs():
         ("contriever", ""),
     ],
 )
-def test_prefixes_hold_the_dataset_s_words(name, prefix):
+def test_prefixes_contain_the_words_of_the_dataset(name, prefix):
     assert MODELS.card(name).query.prefix_for(EXAM) == prefix
 
 
@@ -107,7 +107,7 @@ INSTRUCTOR = {
 
 @pytest.mark.parametrize("dataset", INSTRUCTOR)
 @pytest.mark.parametrize("model", ["inst-l", "inst-xl", "inst-l:published"])
-def test_instructor_is_told_what_the_benchmark_told_it(model, dataset):
+def test_instructor_gets_the_instructions_of_the_benchmark(model, dataset):
     instruction, (query, document) = cards()[dataset].instruction, INSTRUCTOR[dataset]
     card = MODELS.card(model)
     assert card.query.prefix_for(instruction) == f"Represent the {query}: "
@@ -126,7 +126,7 @@ GENERATED = {
 
 
 @pytest.mark.parametrize("name", GENERATED)
-def test_as_published_generated_text_gets_the_query_s_whole_treatment(name):
+def test_published_variants_encode_generated_text_like_a_query(name):
     for card, (limit, prefix) in zip((MODELS[name], MODELS[f"{name}:published"]), GENERATED[name], strict=True):
         side = card.side("generated")
         assert side.max_tokens == limit
@@ -135,13 +135,13 @@ def test_as_published_generated_text_gets_the_query_s_whole_treatment(name):
     assert published.side("generated") == published.side("query") != MODELS[name].side("generated")
 
 
-def test_medcpt_as_published_reads_generated_text_alone_and_not_as_a_pair():
+def test_published_medcpt_encodes_generated_text_alone_and_not_as_a_pair():
     assert MODELS["medcpt"].side("generated").pair_with_empty
     side = MODELS["medcpt:published"].side("generated")
     assert (side.repository, side.pair_with_empty) == ("ncbi/MedCPT-Article-Encoder", False)
 
 
-def test_published_variants_stand_beside_the_right_defaults():
+def test_published_variants_exist_beside_the_correct_defaults():
     assert MODELS.card("medcpt:published").query.repository == "ncbi/MedCPT-Article-Encoder"
     assert MODELS.card("medcpt:published").similarity == "cosine"
     assert (MODELS.card("grit").query.max_tokens, MODELS.card("grit:published").query.max_tokens) == (2048, 512)
@@ -154,7 +154,7 @@ def test_generated_text_gets_no_prefix_unless_the_card_says_so():
     assert MODELS.card("grit").side("generated").prefix == "<|embed|>\n"
 
 
-def test_models_that_hold_records_have_cards():
+def test_models_with_published_records_have_cards():
     for name in (
         "qwen3-0.6b",
         "qwen3-4b",
@@ -179,7 +179,7 @@ def test_models_that_hold_records_have_cards():
         ('loader = "transformers"\n[variants.x]\nsimilarity = "close"\n', "similarity"),
     ],
 )
-def test_a_card_that_is_wrong_is_one_line_with_file_and_field(tmp_path, content, says):
+def test_an_invalid_card_gives_a_one_line_error_with_file_and_field(tmp_path, content, says):
     (tmp_path / "mine.toml").write_text(content)
     with pytest.raises(UserError) as error:
         read_cards(ModelCard, tmp_path / "mine.toml", "mine")
@@ -204,6 +204,6 @@ def test_unknown_names_offer_the_nearest():
     assert "medcpt:published" in MODELS
 
 
-def test_a_model_without_a_card_is_told_the_other_ways_to_run_it():
+def test_the_error_for_a_model_without_a_card_shows_other_ways_to_run_it():
     with pytest.raises(UserError, match=r"hf:ORG/NAME and mteb:ORG/NAME run others"):
         resolve_card("jina-v3")

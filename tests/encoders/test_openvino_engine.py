@@ -1,4 +1,4 @@
-"""A real model, all-MiniLM-L6-v2, through the whole path, on torch and on OpenVINO."""
+"""A real model, all-MiniLM-L6-v2, from text to vectors, on torch and on OpenVINO."""
 
 import importlib.util
 import subprocess
@@ -100,16 +100,16 @@ def test_another_engine_reads_pairs(tmp_path):
     ("options", "message"),
     [
         ({"backend": "openvni"}, r"no backend 'openvni' \(did you mean openvino\?\)"),
-        ({"backend": "openvino", "dtype": "float16"}, "leave --dtype float16 out"),
+        ({"backend": "openvino", "dtype": "float16"}, "remove --dtype float16"),
         ({"device": "cuda:99"}, "--device cuda:99: torch sees"),
     ],
 )
-def test_what_cannot_run_is_one_line(options, message):
+def test_impossible_options_give_a_one_line_error(options, message):
     with pytest.raises(UserError, match=message):
         minilm(**options)
 
 
-def test_a_decoder_on_another_engine_is_one_line(tmp_path):
+def test_a_decoder_on_another_engine_gives_a_one_line_error(tmp_path):
     from support import tiny_models
 
     pytest.importorskip("openvino")

@@ -1,4 +1,4 @@
-"""Models that bring their own code: only with the user's word, and then as their authors meant."""
+"""Models with their own code run only if the user allows it, and then as their authors intended."""
 
 import json
 
@@ -67,7 +67,7 @@ def test_batches_and_order_do_not_matter(tmp_path):
     np.testing.assert_allclose(alone[::-1], together, rtol=2e-4, atol=2e-5)
 
 
-def test_without_the_users_word_nothing_runs(tmp_path):
+def test_nothing_runs_without_the_users_permission(tmp_path):
     folder = tiny_models.remote_code(tmp_path / "odd")
     (folder / "odd.py").write_text("raise SystemExit('this ran')")
     with pytest.raises(UserError, match="--trust-remote-code"):
@@ -77,7 +77,7 @@ def test_without_the_users_word_nothing_runs(tmp_path):
         found.encode(["a"], "query")
 
 
-def test_an_unknown_architecture_without_the_users_word_is_one_line(tmp_path):
+def test_an_unknown_architecture_without_permission_gives_a_one_line_error(tmp_path):
     folder = tiny_models.remote_code(tmp_path / "odd")
     card = ModelCard(name="odd", loader="transformers", pooling="cls", query=Side(max_tokens=20))
     found = open_encoder(card, ANY_DATASET, Runtime(device="cpu", model_paths=(("odd", folder),)))
@@ -94,7 +94,7 @@ def test_code_in_another_repository_is_refused(tmp_path):
         odd(folder).encode(["a"], "query")
 
 
-def test_code_that_cannot_run_is_one_line(tmp_path):
+def test_code_that_cannot_run_gives_a_one_line_error(tmp_path):
     folder = tiny_models.remote_code(tmp_path / "odd")
     code = (folder / "odd.py").read_text()
     (folder / "odd.py").write_text("import a_package_that_is_not_there\n" + code)
@@ -105,7 +105,7 @@ def test_code_that_cannot_run_is_one_line(tmp_path):
 BROKEN = "def encode(self, *_, **__):\n        self.gone\n\n    def old("
 
 
-def test_code_that_fails_is_one_line(tmp_path):
+def test_code_that_fails_gives_a_one_line_error(tmp_path):
     folder = tiny_models.remote_code(tmp_path / "odd")
     (folder / "odd.py").write_text((folder / "odd.py").read_text().replace("def encode(", BROKEN))
     with pytest.raises(UserError, match="model odd: its own code failed: AttributeError") as caught:
@@ -113,7 +113,7 @@ def test_code_that_fails_is_one_line(tmp_path):
     assert "pip install" not in str(caught.value)
 
 
-def test_a_changed_line_of_code_is_another_revision(tmp_path):
+def test_a_changed_line_of_code_gives_another_revision(tmp_path):
     folder = tiny_models.remote_code(tmp_path / "odd")
     before = odd(folder).describe("query")["revision"]
     with (folder / "odd.py").open("a") as file:

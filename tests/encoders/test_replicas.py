@@ -1,4 +1,4 @@
-"""Models in memory: the least used goes first, and all go when a new one does not fit beside them."""
+"""Models in memory: the least used is dropped first, and all are dropped if a new one does not fit beside them."""
 
 import pytest
 
@@ -7,14 +7,14 @@ from r2med.encoders.replicas import cached_model
 from r2med.runtime.runtime import Runtime
 
 
-def test_the_least_used_is_given_up():
+def test_the_least_used_model_is_dropped():
     runtime, loads = Runtime(models_kept=3), []
     for name in ["a", "b", "c", "a", "d", "a", "b"]:
         cached_model(name, runtime, lambda name=name: loads.append(name) or name)
     assert loads == ["a", "b", "c", "d", "b"]
 
 
-def test_others_make_room():
+def test_other_models_are_dropped_to_make_room():
     runtime = Runtime()
     cached_model("a", runtime, lambda: "a")
 
@@ -27,9 +27,9 @@ def test_others_make_room():
     assert len(runtime.models) == 1
 
 
-def test_what_never_fits_is_one_line():
+def test_a_model_that_never_fits_gives_a_one_line_error():
     def load():
         raise MemoryError
 
-    with pytest.raises(UserError, match="does not fit into the device's memory"):
+    with pytest.raises(UserError, match="does not fit into the memory of the device"):
         cached_model("huge", Runtime(), load)

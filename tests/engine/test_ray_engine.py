@@ -1,4 +1,4 @@
-"""A Ray cluster of three nodes on this machine, each with a store of its own: the same results, whatever dies."""
+"""A Ray cluster of three nodes on this machine, each with its own store: the same results, even if workers die."""
 
 import contextlib
 import importlib.util
@@ -41,7 +41,7 @@ MODEL = "py:support.cluster_work:Letters"
 
 
 class Nodes:
-    """The cluster, and how nodes join it."""
+    """The cluster, and a way to add nodes."""
 
     def __init__(self, folder: Path) -> None:
         from ray.cluster_utils import Cluster
@@ -92,12 +92,12 @@ def nodes():
 
 @pytest.fixture
 def small(monkeypatch):
-    """Shards of few documents, so that a small corpus has many."""
-    monkeypatch.setattr(embeddings, "SHARD", 8)
-    monkeypatch.setattr(index, "SEGMENT", 16)
+    """Use shards of few documents, so that a small corpus has many."""
+    monkeypatch.setattr(embeddings, "SHARD_DOCUMENTS", 8)
+    monkeypatch.setattr(index, "SEGMENT_DOCUMENTS", 16)
     monkeypatch.setattr(cross, "PAIRS_PER_CHUNK", 100)
-    monkeypatch.setattr(proposals, "GROUP", 2)
-    monkeypatch.setattr(proposals, "WORTHWHILE", 0)
+    monkeypatch.setattr(proposals, "GROUP_SHARDS", 2)
+    monkeypatch.setattr(proposals, "MIN_DOCUMENTS_PER_PROPOSAL", 0)
 
 
 def evaluate(workspace, engine):
@@ -108,7 +108,7 @@ def evaluate(workspace, engine):
     return workspace.outcome()
 
 
-def test_records_are_those_of_this_machine_with_node_stores_and_with_a_shared_one(nodes, small, tmp_path):
+def test_records_are_the_same_as_on_one_machine_with_node_stores_and_a_shared_store(nodes, small, tmp_path):
     expected = evaluate(Workspace(tmp_path / "threads"), "threads")
     assert len(expected) == 9  # for each system a record, a run and the metadata of the run
     assert evaluate(Workspace(tmp_path / "ray"), "ray") == expected
@@ -124,7 +124,7 @@ def test_records_are_those_of_this_machine_with_node_stores_and_with_a_shared_on
     assert evaluate(shared, "ray") == expected
 
 
-def test_nothing_listens_on_other_interfaces_and_nobody_enters_without_the_token(nodes):
+def test_nothing_listens_on_other_interfaces_and_the_token_is_required(nodes):
     import psutil
 
     family = [psutil.Process(), *psutil.Process().children(recursive=True)]
@@ -150,7 +150,7 @@ def command(*words, **variables):
 
 @cache
 def engine():
-    """Return one engine for all tests, as one Runtime has one: its workers go on between calls."""
+    """Return one engine for all tests, like one Runtime. Its workers stay alive between calls."""
     return open_engine("ray")
 
 
@@ -158,14 +158,14 @@ def squares(work, count, store, **needs):
     return dict(engine().map(work, range(count), store, Needs(**needs)))
 
 
-def test_a_worker_that_dies_is_replaced_but_what_kills_three_is_given_up_in_one_line(nodes, store, tmp_path):
+def test_a_dead_worker_is_replaced_but_work_that_kills_three_gives_a_one_line_error(nodes, store, tmp_path):
     once = Squares(dies_at=3, mark=str(tmp_path / "mark"))
     assert squares(once, 8, store) == {number: number**2 for number in range(8)}
     with pytest.raises(UserError, match="3 workers died at the same work, the last on node"):
         squares(Squares(dies_at=3), 8, store)
 
 
-def test_a_node_that_is_killed_in_the_middle_loses_nothing(nodes, store):
+def test_a_node_that_is_killed_during_work_loses_nothing(nodes, store):
     node = nodes.join("four")
     results = engine().map(Squares(seconds=0.2), range(24), store, Needs())
     seen = dict([next(results)])
@@ -173,7 +173,7 @@ def test_a_node_that_is_killed_in_the_middle_loses_nothing(nodes, store):
     assert {**seen, **dict(results)} == {number: number**2 for number in range(24)}
 
 
-def test_a_node_with_another_version_is_refused_in_one_line(nodes, store, tmp_path):
+def test_a_node_with_another_version_gives_a_one_line_error(nodes, store, tmp_path):
     shutil.copytree(SOURCE / "r2med", tmp_path / "r2med", ignore=shutil.ignore_patterns("__pycache__"))
     version = tmp_path / "r2med" / "core" / "version.py"
     version.write_text(version.read_text().replace(f'"{r2med.__version__}"', '"0.0.1"'))
@@ -185,7 +185,7 @@ def test_a_node_with_another_version_is_refused_in_one_line(nodes, store, tmp_pa
         nodes.cluster.remove_node(node)
 
 
-def test_a_cluster_of_another_python_is_refused_in_one_line(nodes):
+def test_a_cluster_with_another_python_gives_a_one_line_error(nodes):
     key, where = b"CLUSTER_METADATA", {"namespace": b"cluster"}
     state = nodes.cluster.head_node.get_gcs_client()
     kept = state.internal_kv_get(key, **where)
@@ -202,7 +202,8 @@ def test_a_cluster_of_another_python_is_refused_in_one_line(nodes):
 def driver(engine, home):
     """Start a program that encodes a corpus in 17 shards."""
     program = (
-        "import sys\nfrom r2med.cli import main\nfrom r2med.retrieve.dense import embeddings\nembeddings.SHARD = 4\n"
+        "import sys\nfrom r2med.cli import main\nfrom r2med.retrieve.dense import embeddings\n"
+        "embeddings.SHARD_DOCUMENTS = 4\n"
         f"sys.argv = ['r2med', 'run', '{MODEL}', '--data', 'demo/MedQA-Diag', '--engine', '{engine}']\nmain()"
     )
     variables = {"PYTHONPATH": PATHS, "R2MED_HOME": str(home)}
@@ -228,7 +229,7 @@ def wait_until(is_so, seconds=300):
 
 
 def goes_on(nodes, engine, home):
-    """Check that a second run encodes only what the first did not."""
+    """Check that a second run encodes only the texts that the first did not."""
     there, before = landed(home), len(nodes.log.read_text().splitlines())
     assert 4 <= there < 17
     with driver(engine, home) as again:
@@ -237,7 +238,7 @@ def goes_on(nodes, engine, home):
     return len(nodes.log.read_text().splitlines()) - before - 1 <= 17 - there  # one for the queries
 
 
-def test_a_killed_driver_goes_on_with_what_is_missing_beside_another_run(nodes, tmp_path, store):
+def test_a_restarted_driver_does_only_missing_work_beside_another_run(nodes, tmp_path, store):
     squares(Squares(), 2, store)  # the workers of this process stay on all nodes
     home = tmp_path / "home"
     nodes.log.unlink(missing_ok=True)
@@ -251,7 +252,7 @@ LOST_CONNECTION = "the connection to the Ray cluster was lost ("
 
 
 @pytest.mark.parametrize("error", [ConnectionError("gone"), TimeoutError("Ray client\ntimed out"), TimeoutError()])
-def test_whatever_ray_s_client_says_of_a_lost_connection_is_told_alike(error, store, monkeypatch):
+def test_all_errors_of_a_lost_connection_give_the_same_message(error, store, monkeypatch):
     def fail(self):
         raise error
 
@@ -260,7 +261,7 @@ def test_whatever_ray_s_client_says_of_a_lost_connection_is_told_alike(error, st
         list(ray_engine.RayEngine("ray").map(Squares(), range(2), store, Needs()))
 
 
-def test_offline_a_cluster_with_a_node_elsewhere_is_refused_before_anything_is_sent(nodes, store, monkeypatch):
+def test_offline_a_cluster_with_a_node_on_another_machine_is_refused_before_sending(nodes, store, monkeypatch):
     import ray
 
     local = ray_engine.RayEngine("ray", local_only=True)
@@ -271,7 +272,7 @@ def test_offline_a_cluster_with_a_node_elsewhere_is_refused_before_anything_is_s
         list(local.map(Squares(), range(2), store, Needs()))
 
 
-def test_offline_setups_take_only_clusters_of_this_machine(monkeypatch):
+def test_offline_setups_accept_only_clusters_of_this_machine(monkeypatch):
     assert Runtime(offline=True, engine="ray").engine._local_only
     monkeypatch.setenv("R2MED_OFFLINE", "1")
     assert Runtime(engine="ray").engine._local_only
@@ -279,7 +280,7 @@ def test_offline_setups_take_only_clusters_of_this_machine(monkeypatch):
     assert not Runtime(engine="ray").engine._local_only
 
 
-def test_a_run_that_is_terminated_says_so_in_one_line(nodes, tmp_path):
+def test_a_terminated_run_gives_a_one_line_message(nodes, tmp_path):
     home = tmp_path / "home"
     with driver("ray", home) as stopped:
         wait_until(lambda: landed(home) >= 2)
@@ -289,7 +290,7 @@ def test_a_run_that_is_terminated_says_so_in_one_line(nodes, tmp_path):
     assert written == ["r2med: stopped by SIGTERM; the same command goes on from here"]
 
 
-def test_a_connection_that_is_lost_is_told_in_one_line_and_the_next_goes_on(nodes, tmp_path):
+def test_a_lost_connection_gives_a_one_line_error_and_the_next_run_continues(nodes, tmp_path):
     import psutil
 
     with socket.socket() as free:
@@ -337,7 +338,7 @@ def test_a_connection_that_is_lost_is_told_in_one_line_and_the_next_goes_on(node
         assert goes_on(nodes, engine, home)
 
 
-def test_a_gpu_that_others_have_is_waited_for_once_and_then_done_without(nodes, store, caplog, monkeypatch):
+def test_a_busy_gpu_is_waited_for_once_and_then_not_used(nodes, store, caplog, monkeypatch):
     import ray
 
     squares(Squares(), 2, store)  # workers on the other nodes
@@ -351,7 +352,7 @@ def test_a_gpu_that_others_have_is_waited_for_once_and_then_done_without(nodes, 
     finally:
         ray.kill(other)
         nodes.cluster.remove_node(node)
-    assert caplog.messages.count("GPUs of the Ray cluster are taken by others: waiting 3 s for them to be free") == 1
+    assert caplog.messages.count("GPUs of the Ray cluster are used by others; waiting up to 3 s for them") == 1
     assert sum("no worker started within 3 s" in message for message in caplog.messages) == 1
 
 
@@ -362,7 +363,7 @@ def test_a_node_whose_disk_is_full_is_left_out(nodes, store, caplog):
 
 
 @pytest.mark.parametrize("engine", ["ray", "ray://"])
-def test_a_cluster_that_is_not_there_is_told_in_one_line(engine, r2med):
+def test_a_missing_cluster_gives_a_one_line_error(engine, r2med):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{free.getsockname()[1]}"

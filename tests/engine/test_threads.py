@@ -1,4 +1,4 @@
-"""Work on all cores: results in order, few in flight, and the number of cores as the user says."""
+"""Work on all cores: results in order, few items at a time, and the number of cores that the user sets."""
 
 import threading
 
@@ -8,15 +8,13 @@ from r2med.engine import cores, map_threads
 
 
 @pytest.mark.parametrize(("said", "cores_used"), [("1", 1), ("3", 3), ("0", 1), ("9" * 5000, 999_999)])
-def test_the_number_of_cores_is_what_the_environment_says(
-    monkeypatch: pytest.MonkeyPatch, said: str, cores_used: int
-) -> None:
+def test_the_environment_sets_the_number_of_cores(monkeypatch: pytest.MonkeyPatch, said: str, cores_used: int) -> None:
     monkeypatch.setenv("R2MED_THREADS", said)
     assert cores() == cores_used
 
 
 @pytest.mark.parametrize("said", ["", "-1", "many", "1.5"])
-def test_what_is_no_number_of_cores_is_ignored(monkeypatch: pytest.MonkeyPatch, said: str) -> None:
+def test_an_invalid_number_of_cores_is_ignored(monkeypatch: pytest.MonkeyPatch, said: str) -> None:
     monkeypatch.delenv("R2MED_THREADS", raising=False)
     default = cores()
     monkeypatch.setenv("R2MED_THREADS", said)

@@ -13,7 +13,7 @@ from r2med.crossencoders.pair_scorer import ScoredPair
 from r2med.evaluation.batch import plan_run
 from r2med.evaluation.planning import asking_seconds, stage_plans
 from r2med.llm.chat import ChatRequest, Message, RawAnswer, Sampling
-from r2med.llm.costs import Preview
+from r2med.llm.costs import CostPreview
 from r2med.llm.journal import Journal, journal_file
 from r2med.llm.llm_cards import LLMCard
 from r2med.rerank.cross import packed
@@ -37,8 +37,11 @@ def setup(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Setup:
 
 def test_every_stage_is_told_with_what_it_would_need(setup: Setup) -> None:
     stages = planned(["hyde(o3-mini) → bm25+bge → bge-reranker@10", "minilm"], ["Biology"], setup)
-    assert stages["hyde(o3-mini)"].missing == "OPENAI_API_KEY is not set: export it before the run"
-    assert stages["bm25"].work.endswith("documents; 0 of 1 datasets are kept") and (stages["bm25"].seconds or 0) > 1
+    assert stages["hyde(o3-mini)"].missing == "OPENAI_API_KEY is not set; export it before the run"
+    assert (
+        stages["bm25"].work.endswith("documents; 0 of 1 datasets are in the store")
+        and (stages["bm25"].seconds or 0) > 1
+    )
     assert stages["bge"].fetch == 335e6 * 4 and (stages["bge"].seconds or 0) > 60
     reranker = stages["bge-reranker@10"]
     assert (reranker.fetch or 0) > 1e9 and (reranker.seconds or 0) > 60
@@ -57,20 +60,20 @@ def test_what_datasets_with_the_same_documents_share_is_not_planned_again(setup:
     r2med.run("bm25", both, out=None, setup=setup)
     plan = plan_run(["bm25"], both[:1], setup=setup)
     [(_, [stage])] = stage_plans(plan)
-    assert stage.work == "indexes 0 documents; 1 of 1 datasets are kept"
+    assert stage.work == "indexes 0 documents; 1 of 1 datasets are in the store"
 
 
 def test_what_is_kept_is_not_planned_again(setup: Setup) -> None:
     r2med.run("bm25", "demo/Biology", out=None, setup=setup)
     stages = planned(["bm25", "hyde(author) → bm25"], ["demo/Biology"], setup)
-    assert stages["bm25"].work == "indexes 0 documents; 1 of 1 datasets are kept"
+    assert stages["bm25"].work == "indexes 0 documents; 1 of 1 datasets are in the store"
     assert stages["hyde(author)"].work == "reads recorded texts"
 
 
 def test_the_time_of_an_llm_is_that_of_its_answers_of_before_or_a_guess(setup: Setup) -> None:
     card = LLMCard(name="judge", model="judge-1")
     asked = tuple(ChatRequest((Message("user", f"question {number}"),), Sampling()) for number in range(32))
-    preview = Preview(card, asked, asked)
+    preview = CostPreview(card, asked, asked)
     seconds, answers = asking_seconds(preview, setup)
     assert (seconds > 0, answers) == (True, 0)
     with Journal(journal_file(setup.store)) as journal:
@@ -96,10 +99,10 @@ def test_what_has_its_own_index_or_weights_is_not_said_to_be_encoded_or_download
     systems = [f"run:{run} → py:mine:Model@5", "pyterrier:mine:pipeline", "py:mine:Model"]
     stages = planned(systems, ["demo/Biology"], setup)
     assert all(stage.fetch == 0 for stage in stages.values())
-    assert stages[f"run:{run}"].work == "reads a run that is there; nothing is indexed or encoded"
+    assert stages[f"run:{run}"].work == "reads an existing run; nothing is indexed or encoded"
     assert stages["pyterrier:mine:pipeline"].work.startswith("runs a pipeline of PyTerrier")
-    assert stages["py:mine:Model"].work.endswith("weights are the model's own matter")
-    assert stages["py:mine:Model@5"].work.endswith("weights are the model's own matter")
+    assert stages["py:mine:Model"].work.endswith("the model loads its weights itself")
+    assert stages["py:mine:Model@5"].work.endswith("the model loads its weights itself")
 
 
 @pytest.mark.parametrize("system", ["bge:nonsense", "bm25 → bge-reranker:nonsense@5", "path:nowhere"])

@@ -129,7 +129,7 @@ def test_an_object_may_have_been_trained_further_since(setup: Setup, tmp_path: P
 
 
 def test_what_is_no_model_is_told_in_one_line(setup: Setup) -> None:
-    with pytest.raises(UserError, match="an object of int, given as a system: it has no method encode_queries"):
+    with pytest.raises(UserError, match="an object of int, used as a system: it has no method encode_queries"):
         r2med.run(3, WARD, setup=setup)
 
 

@@ -177,7 +177,7 @@ def test_names_tell_what_differs_from_the_defaults():
         (Rocchio, {"alpha": 0.0, "beta": 0.0}, "cannot both be 0"),
     ],
 )
-def test_settings_that_make_no_sense_are_one_line(stage, settings, says):
+def test_invalid_settings_give_a_one_line_error(stage, settings, says):
     with pytest.raises(UserError, match=says):
         stage(**settings)
 

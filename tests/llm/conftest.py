@@ -1,4 +1,4 @@
-"""What the tests of LLMs behind an endpoint share."""
+"""Fixtures for tests of LLMs behind an endpoint."""
 
 import pytest
 

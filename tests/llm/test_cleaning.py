@@ -1,4 +1,4 @@
-"""Cleaning: what a model answered, apart from what it thought; and never a thought as an answer."""
+"""Cleaning separates the answer from the reasoning, and never returns reasoning as an answer."""
 
 import pytest
 
@@ -37,9 +37,7 @@ def card(answer: str, thinking: bool | None = None) -> LLMCard:
         ("answer-tag", "<answer>half <answer>gout</answer>", "gout", None),
     ],
 )
-def test_the_answer_is_taken_and_the_reasoning_kept_apart(
-    kind: str, content: str, text: str, reasoning: str | None
-) -> None:
+def test_the_answer_and_the_reasoning_are_separated(kind: str, content: str, text: str, reasoning: str | None) -> None:
     got = clean(RawAnswer(content, "", "stop", 5, 7, 1.5), card(kind))
     assert isinstance(got, Generation), got
     assert got.text == text
@@ -69,14 +67,14 @@ def test_the_answer_is_taken_and_the_reasoning_kept_apart(
         ("think", "", "content_filter", "refused"),
     ],
 )
-def test_what_is_no_answer_is_a_failure_of_its_kind(kind: str, content: str, finish: str, failure: str) -> None:
+def test_a_text_without_an_answer_is_a_failure_of_its_kind(kind: str, content: str, finish: str, failure: str) -> None:
     got = clean(RawAnswer(content, "", finish, 5, 7, 1.5, attempts=2), card(kind))
     assert isinstance(got, Failure), got
     assert got.kind == failure
     assert (got.attempts, got.prompt_tokens, got.completion_tokens) == (2, 5, 7), "it was paid for all the same"
 
 
-def test_a_server_that_keeps_the_reasoning_apart_leaves_no_marker() -> None:
+def test_a_server_that_separates_the_reasoning_leaves_no_marker() -> None:
     got = clean(RawAnswer("It is gout.", "hm"), card("think"))
     assert isinstance(got, Generation)
     assert (got.text, got.reasoning) == ("It is gout.", "hm")
@@ -158,13 +156,13 @@ def test_a_text_whose_answer_never_began_is_a_failure(kind: str, content: str, r
         *((finish, "unfinished") for finish in ("function_call", "tool_calls", "cancelled", "pause_turn", "other", "")),
     ],
 )
-def test_only_what_is_known_to_mean_done_is_an_answer(finish: str, kind: str) -> None:
+def test_only_known_words_for_finished_give_an_answer(finish: str, kind: str) -> None:
     got = clean(RawAnswer("It is gout.", "", finish), card("plain"))
     assert isinstance(got, Failure) and got.kind == kind, got
 
 
 @pytest.mark.parametrize("finish", ["stop", "STOP", "end_turn", "stop_sequence", "eos", "COMPLETE"])
-def test_the_words_of_other_servers_for_done_are_known(finish: str) -> None:
+def test_the_words_of_other_servers_for_finished_are_known(finish: str) -> None:
     got = clean(RawAnswer("It is gout.", "", finish), card("plain"))
     assert isinstance(got, Generation) and got.finish_reason == "stop"
 
@@ -172,7 +170,7 @@ def test_the_words_of_other_servers_for_done_are_known(finish: str) -> None:
 STYLES = ("think", "answer-tag", "final-response")
 
 
-def test_the_published_way_takes_the_first_marker_and_without_one_the_whole_text() -> None:
+def test_published_cleaning_uses_the_first_marker_or_the_whole_text() -> None:
     published = {style: card(style).model_copy(update={"cleaning": "published"}) for style in STYLES}
     for style, content, text in (
         ("think", "a</think>b</think>c", "b</think>c"),
@@ -217,7 +215,7 @@ def test_recorded_texts_are_cleaned_by_the_marks_of_their_file(
     assert recorded_answers(texts, style) == (texts if answers is None else answers)  # type: ignore[arg-type]
 
 
-def test_recorded_texts_may_be_cleaned_the_published_way() -> None:
+def test_recorded_texts_can_be_cleaned_as_published() -> None:
     texts = ["a</think>b</think>c", "d</think>e", "thoughts without end"]
     assert recorded_answers(texts, "think", "published") == ["b</think>c", "e", "thoughts without end"]
     huatuo = ["hm. My Final Response: gout", "## FINAL RESPONSE\nflu"]

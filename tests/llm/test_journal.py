@@ -1,4 +1,4 @@
-"""LLMs behind an endpoint: nothing is asked twice, whatever is killed, damaged or run together."""
+"""LLMs behind an endpoint: no question is asked twice, even after kills, damage and parallel runs."""
 
 import asyncio
 import signal
@@ -46,7 +46,7 @@ def test_cleaning_may_change_without_a_call(server: Server, home: Path) -> None:
     assert len(server.requests) == 1
 
 
-def test_answers_of_another_model_setting_or_server_are_not_taken(server: Server, home: Path) -> None:
+def test_answers_of_another_model_setting_or_server_are_not_used(server: Server, home: Path) -> None:
     for changes in ({}, {"model": "other"}, {"thinking": True}):
         opened(server, home, **changes).complete(ask("gout"))
     opened(server, home).complete(ask("gout", max_tokens=5))
@@ -75,7 +75,7 @@ def test_a_damaged_row_is_asked_for_again(server: Server, home: Path, damage: st
     assert len(server.requests) == 6
 
 
-def test_a_journal_that_is_none_is_moved_aside_and_told(
+def test_an_invalid_journal_file_is_moved_aside_with_a_warning(
     server: Server, home: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     file = journal_file(Store(home))
@@ -111,7 +111,7 @@ def child(server: Server, home: Path) -> AbstractContextManager[Popen[str]]:
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
-def test_a_run_that_is_killed_repeats_nothing(server: Server, home: Path, number: signal.Signals) -> None:
+def test_a_killed_run_repeats_nothing(server: Server, home: Path, number: signal.Signals) -> None:
     server.otherwise = api.answer(delay=0.02)
     with child(server, home) as first:
         wait_for(lambda: sum(server.served.values()) >= 30)
@@ -140,7 +140,7 @@ def test_two_processes_share_a_journal(server: Server, home: Path) -> None:
     assert len(server.requests) == 100
 
 
-def test_what_another_gave_up_on_is_asked_by_who_waited(server: Server, home: Path) -> None:
+def test_a_waiting_process_asks_what_another_gave_up(server: Server, home: Path) -> None:
     steps = [api.answer(delay=0.5), api.refuse(400)]
     server.plan = {"question 0": steps[:1], "question 1": steps[1:]}
     first = threading.Thread(target=lambda: opened(server, home).complete(numbered(2)))
@@ -153,7 +153,7 @@ def test_what_another_gave_up_on_is_asked_by_who_waited(server: Server, home: Pa
     assert server.served == {"question 0": 1, "question 1": 1}
 
 
-def test_a_backend_that_forgets_answers_is_noticed(home: Path) -> None:
+def test_a_backend_that_omits_answers_raises_an_error(home: Path) -> None:
     class Forgetful:
         is_local = False
 
@@ -174,7 +174,7 @@ def brief_leases(monkeypatch: pytest.MonkeyPatch) -> float:
     return 0.4
 
 
-def test_a_lease_is_its_owners_while_it_lives_whatever_the_clocks_say(
+def test_a_lease_belongs_to_its_living_owner_whatever_the_clocks_say(
     home: Path, brief_leases: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with Journal(home / "a.sqlite") as one, Journal(home / "a.sqlite") as other:
@@ -190,17 +190,19 @@ def test_a_lease_is_its_owners_while_it_lives_whatever_the_clocks_say(
 
 
 @pytest.mark.usefixtures("brief_leases")
-def test_who_is_waited_for_and_how_long_is_said(server: Server, home: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_the_log_says_which_process_is_waited_for_and_how_long(
+    server: Server, home: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     chat, [request] = opened(server, home), numbered(1)
     lease = (journal.key_of(chat._identity(), request), "old-laptop-00000000~4711~0123abcd")
     with Journal(journal_file(Store(home))) as another:
         another._rows.database.write(lambda sql: sql.execute("INSERT INTO heartbeats VALUES (?, ?, 0)", lease))
     with caplog.at_level("INFO", "r2med"):
         texts(chat.complete([request]))
-    assert "waiting for 1 answers that process 4711 on old-laptop asked for; if it is gone" in caplog.text
+    assert "waiting for 1 answers that process 4711 on old-laptop is asking for; if it does not respond" in caplog.text
 
 
-def test_a_lease_without_a_sign_of_life_becomes_anybodys(
+def test_a_lease_without_a_sign_of_life_can_be_taken(
     home: Path, brief_leases: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Leases, "_count_up", lambda self: None)  # stopped, or on a machine that is gone
@@ -213,10 +215,10 @@ def test_a_lease_without_a_sign_of_life_becomes_anybodys(
         assert mine.lapsed
 
 
-def test_who_was_stopped_for_a_while_looks_again_before_asking(
+def test_a_process_that_was_stopped_checks_the_journal_before_asking(
     server: Server, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Another process took the leases over and asked: of the stopped one only what was under way is asked twice."""
+    """Another process took over the leases and asked. Only the running requests of the stopped one are asked twice."""
     chat, other = opened(server, home, concurrency=1), opened(server, home)
 
     async def stop_the_asker(exchange: api.Exchange) -> None:

@@ -1,4 +1,4 @@
-"""What a model wrote before cleaning, for those who parse its reasoning; journaled and counted like cleaned answers."""
+"""Raw answers before cleaning, which are saved and counted like cleaned answers."""
 
 import contextlib
 import hashlib
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.usefixtures("marked_keys")
 SEARCHES = "<think>I need more. <search>podagra at night</search>"
 
 
-def test_reasoning_that_cleaning_would_take_away_is_there(server: Server, home: Path) -> None:
+def test_a_raw_answer_contains_the_reasoning(server: Server, home: Path) -> None:
     server.otherwise = api.answer(SEARCHES, reasoning="in a field of its own")
     (got,) = opened(server, home, answer="think").answers(ask("gout"))
     assert isinstance(got, RawAnswer)
@@ -38,7 +38,7 @@ def test_reasoning_that_cleaning_would_take_away_is_there(server: Server, home: 
         (api.answer(""), "no_marker", "stop"),
     ],
 )
-def test_what_is_no_answer_once_cleaned_is_one_here(
+def test_a_text_that_cleaning_refuses_is_a_raw_answer(
     server: Server, home: Path, step: api.Step, kind: str, finish: str
 ) -> None:
     server.otherwise = step
@@ -49,7 +49,7 @@ def test_what_is_no_answer_once_cleaned_is_one_here(
     assert len(server.requests) == 1, "both read the same journal"
 
 
-def test_it_is_counted_and_kept_like_a_cleaned_answer(server: Server, home: Path) -> None:
+def test_a_raw_answer_is_counted_and_saved_like_a_cleaned_one(server: Server, home: Path) -> None:
     one_by_one = ask("gout", "gout", "asthma")
     raw, cleaned = opened(server, home / "raw"), opened(server, home / "cleaned")
     contents = [answer.content for answer in raw.answers(one_by_one) if isinstance(answer, RawAnswer)]
@@ -68,7 +68,7 @@ def test_a_failure_that_is_not_the_models_is_a_failure_here_too(server: Server, 
 
 
 def of_an_earlier_run(home: Path) -> None:
-    """Make the journal's rows those of another process."""
+    """Change the journal's rows to look like those of another process."""
     with contextlib.closing(sqlite3.connect(journal_file(Store(home)))) as sql, sql:
         rows = sql.execute("SELECT key, value FROM journal").fetchall()
         for key, value in rows:
@@ -79,7 +79,7 @@ def of_an_earlier_run(home: Path) -> None:
             sql.execute("UPDATE journal SET value = ?, checksum = ? WHERE key = ?", (content, checksum, key))
 
 
-def test_a_local_server_that_was_mended_is_asked_again_for_what_could_not_be_used(server: Server, home: Path) -> None:
+def test_a_repaired_local_server_is_asked_again_for_unusable_answers(server: Server, home: Path) -> None:
     server.plan = {"gout": [api.answer("")]}
     one(opened(server, home).complete(ask("gout", "asthma"))[:1], "empty")
     one(opened(server, home).complete(ask("gout", "asthma"))[:1], "empty")
@@ -94,7 +94,7 @@ def test_a_local_server_that_was_mended_is_asked_again_for_what_could_not_be_use
 
 
 @pytest.mark.parametrize("ask_again", [False, True])
-def test_a_provider_is_asked_again_only_when_told_to(server: Server, home: Path, ask_again: bool) -> None:
+def test_a_provider_is_asked_again_only_on_request(server: Server, home: Path, ask_again: bool) -> None:
     class Provider:
         is_local = False
         asked = 0
@@ -115,7 +115,7 @@ def test_a_provider_is_asked_again_only_when_told_to(server: Server, home: Path,
     assert Provider.asked == 1 + ask_again
 
 
-def test_a_cut_passage_is_kept_where_it_is_of_use_and_not_asked_again(server: Server, home: Path) -> None:
+def test_a_cut_passage_is_kept_if_useful_and_not_asked_again(server: Server, home: Path) -> None:
     server.otherwise = api.answer("Gout hurts. It is a dis", finish="max_tokens")
     chat = opened(server, home)
     (got,) = chat.complete(ask("gout"), keep_cut=True)

@@ -47,7 +47,7 @@ def by_hand(path):
 
 
 def ask(text, **sampling):
-    """A chat; the template around it takes the model longer to read than most questions."""
+    """A chat request. The template around it takes the model longer to read than most questions."""
     return ChatRequest((Message("user", text),), Sampling(**{"seed": 42, "max_tokens": 6, **sampling}))
 
 
@@ -68,7 +68,7 @@ def smollm2():
     return LlamaBackend(CARD, ONE_THREAD)
 
 
-def test_the_same_request_has_the_same_answer_whatever_was_asked_before(smollm2):
+def test_earlier_requests_do_not_change_an_answer(smollm2):
     chat, raw = ask("What is fever?"), ask_raw("Anaemia is", temperature=1.0)
     (first, other), (other_again, again) = answers(smollm2, chat, raw), answers(smollm2, raw, chat)
     assert isinstance(first, RawAnswer) and first.content
@@ -76,14 +76,14 @@ def test_the_same_request_has_the_same_answer_whatever_was_asked_before(smollm2)
     assert first.content != other.content
 
 
-def test_an_answer_does_not_depend_on_how_many_threads_wrote_it(smollm2):
+def test_an_answer_does_not_depend_on_the_number_of_threads(smollm2):
     request = ask_raw("A patient is pale and tired. " * 5, temperature=1.0)
     [alone], [together] = answers(smollm2, request), answers(LlamaBackend(CARD, Runtime(threads=2)), request)
     assert together.content == alone.content
 
 
 @pytest.mark.parametrize(("load", "threads"), [(0.0, 4), (2.6, 1), (9.0, 1)])
-def test_cores_that_others_keep_busy_are_left_to_them(monkeypatch, load, threads):
+def test_busy_cores_are_not_used(monkeypatch, load, threads):
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(4)), raising=False)
     monkeypatch.setattr(os, "cpu_count", lambda: 4)
     monkeypatch.setattr(os, "getloadavg", lambda: (load, 0.0, 0.0), raising=False)
@@ -154,13 +154,13 @@ def test_a_prompt_over_the_context_fails_alone(smollm2):
     assert isinstance(fine, RawAnswer)
 
 
-def test_it_is_described_by_its_weights_never_by_their_place(smollm2):
+def test_the_description_contains_the_weights_but_not_their_path(smollm2):
     told = smollm2.describe()
     assert (told["file"], told["bytes"]) == ("SmolLM2-135M-Instruct.Q4_1.gguf", 98362432)
     assert told["fingerprint"] and str(smollm2.file.parent) not in str(told)
 
 
-def test_weights_are_taken_from_where_they_were_put_by_hand(tmp_path, monkeypatch):
+def test_weights_are_read_from_the_folder_that_the_user_gave(tmp_path, monkeypatch):
     there = tmp_path / "smollm2.gguf"
     there.write_bytes(b"GGUF")
     monkeypatch.setenv("R2MED_MODELS", str(tmp_path))
@@ -172,7 +172,7 @@ def test_weights_are_taken_from_where_they_were_put_by_hand(tmp_path, monkeypatc
         gguf_file(CARD, by_hand(tmp_path).setup)
 
 
-def test_broken_and_missing_weights_are_one_line(tmp_path, smollm2):
+def test_broken_and_missing_weights_give_a_one_line_error(tmp_path, smollm2):
     with smollm2.file.open("rb") as whole:
         (tmp_path / "half.gguf").write_bytes(whole.read(3 << 20))
     (tmp_path / "text.gguf").write_text("not weights")
@@ -192,7 +192,7 @@ def test_without_llama_cpp_the_extra_is_named(monkeypatch):
         answers(LlamaBackend(CARD, Runtime()), ask("Say hi."))
 
 
-def test_nothing_but_our_own_words_is_printed():
+def test_llama_cpp_prints_nothing():
     ended = python(RUN + "backend.answer([asked], done)")
     assert (ended.stdout, ended.stderr, ended.returncode) == ("0 RawAnswer\n", "", 0)
 
@@ -206,7 +206,7 @@ def test_ctrl_c_stops_before_the_next_request():
     assert run.returncode != 0 and errors.rstrip().endswith("KeyboardInterrupt")
 
 
-def test_the_same_model_answers_the_same_behind_its_own_server(smollm2, tmp_path, monkeypatch):
+def test_the_same_model_gives_the_same_answer_behind_a_server(smollm2, tmp_path, monkeypatch):
     for name in [name for name in os.environ if "proxy" in name.lower()]:
         monkeypatch.delenv(name)
     requests = [ask("What is fever?"), ask_raw(chatml("Fever?"), max_tokens=6), ask_raw("1, 2, 3, 4,", stop=("7",))]

@@ -1,4 +1,4 @@
-"""Which card a name means: its own, a GGUF file's, an endpoint's."""
+"""The card of a name: its own card, or one for a GGUF file or an endpoint."""
 
 from pathlib import Path
 
@@ -12,11 +12,11 @@ from r2med.runtime.runtime import Runtime
 from r2med.runtime.setup import Setup
 
 
-def test_a_name_with_a_card_is_that_card_wherever_it_is_asked() -> None:
+def test_a_name_with_a_card_gives_that_card_for_any_setup() -> None:
     assert resolve_llm("gpt4", Setup()) == resolve_llm("gpt4", Setup(base_url="http://h/v1")) == LLMS["gpt4"]
 
 
-def test_a_name_without_a_card_is_an_endpoints(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_name_without_a_card_belongs_to_the_endpoint(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
     with pytest.raises(UserError, match=r"no LLM 'gtp4' \(did you mean gpt4\?\): r2med list llms .* --base-url URL"):
         resolve_llm("gtp4", Setup())
@@ -30,9 +30,7 @@ def test_a_name_without_a_card_is_an_endpoints(monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.parametrize("by_variable", [False, True])
-def test_a_gguf_file_of_ones_own_needs_no_card(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by_variable: bool
-) -> None:
+def test_a_users_gguf_file_needs_no_card(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by_variable: bool) -> None:
     file = tmp_path / "mine.gguf"
     file.write_bytes(b"GGUF")
     runtime = Runtime() if by_variable else Runtime(model_paths=[f"mine={file}"])
@@ -58,12 +56,12 @@ def test_a_card_may_have_variants(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 @pytest.mark.parametrize(
     ("field", "value"), [("max_tokens", 0), ("context_length", 10**12), ("price", {"prompt": float("inf")})]
 )
-def test_limits_of_a_card(field: str, value: object) -> None:
+def test_invalid_limits_of_a_card_are_refused(field: str, value: object) -> None:
     with pytest.raises(ValueError, match=field):
         LLMCard(name="m", model="m", **{field: value})  # type: ignore[arg-type]
 
 
-def test_the_family_of_an_llm_is_told_by_its_name_or_its_card():
+def test_the_family_of_an_llm_follows_from_its_name_or_its_card():
     told = {name: families(LLMS[name]) for name in ("gpt4", "o3-mini", "huatuo-o1-70b", "r1-qwen-32b", "medgemma-27b")}
     assert told == {
         "gpt4": ("gpt",),
@@ -80,6 +78,6 @@ def test_a_card_of_an_alias_says_that_it_serves_other_models_over_time() -> None
     assert "alias" in " ".join(LLMS["deepseek-r1"].notes)
 
 
-def test_a_card_of_the_backend_that_was_removed_names_what_to_do_instead() -> None:
+def test_the_error_for_a_removed_backend_says_what_to_do_instead() -> None:
     with pytest.raises(ValueError, match=r"start `vllm serve MODEL` and give its address, --base-url"):
         LLMCard.model_validate({"name": "mine", "model": "org/mine", "backend": "vllm"})

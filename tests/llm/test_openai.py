@@ -1,4 +1,4 @@
-"""LLMs behind an endpoint: what is sent, and an answer per request in their order."""
+"""LLMs behind an endpoint: requests, and one answer per request in order."""
 
 import asyncio
 import json
@@ -42,7 +42,7 @@ def test_connections_are_used_again(server: Server, home: Path) -> None:
     assert server.connections == 2
 
 
-def test_a_server_that_keeps_the_line_open_after_the_end_is_not_waited_for(server: Server, home: Path) -> None:
+def test_an_open_connection_after_the_end_is_not_waited_for(server: Server, home: Path) -> None:
     server.otherwise = api.streamed(api.chunk({"content": "Gout."}, "stop"), api.DONE, close=False)
     started = time.monotonic()
     assert texts(opened(server, home).complete(ask("gout"))) == ["Gout."]
@@ -50,7 +50,7 @@ def test_a_server_that_keeps_the_line_open_after_the_end_is_not_waited_for(serve
 
 
 @pytest.mark.parametrize("stream", [True, False])
-def test_reasoning_in_its_own_field_is_kept_apart(server: Server, home: Path, stream: bool) -> None:
+def test_reasoning_in_a_separate_field_is_separated(server: Server, home: Path, stream: bool) -> None:
     for name in ("reasoning_content", "reasoning"):
         server.script = [api.answer("Gout.", reasoning="hm, a toe", reasoning_field=name, stream=stream)]
         (got,) = opened(server, home, answer="think").complete(ask(name))
@@ -58,14 +58,14 @@ def test_reasoning_in_its_own_field_is_kept_apart(server: Server, home: Path, st
         assert (got.text, got.reasoning, got.finish_reason) == ("Gout.", "hm, a toe", "stop")
 
 
-def test_tokens_that_a_server_does_not_tell_are_counted_roughly_and_marked(server: Server, home: Path) -> None:
+def test_tokens_that_a_server_does_not_report_are_estimated_and_marked(server: Server, home: Path) -> None:
     server.otherwise = api.answer("x" * 400, usage=False)
     (answer,) = opened(server, home).answers(ask("gout"))
     assert isinstance(answer, RawAnswer) and answer.estimated
     assert answer.completion_tokens == 100
 
 
-def test_a_server_that_knows_no_stream_options_is_asked_without(server: Server, home: Path) -> None:
+def test_a_server_without_stream_options_is_asked_without_them(server: Server, home: Path) -> None:
     server.script = [api.refuse(400, '{"error": {"message": "Unknown parameter: stream_options"}}')]
     chat = opened(server, home, concurrency=1)
     assert len(texts(chat.complete(numbered(3)))) == 3
@@ -88,7 +88,7 @@ def test_the_schema_of_an_answer_is_sent_and_is_part_of_its_key(server: Server, 
 
 
 @pytest.mark.parametrize("reason", ["This response_format type is unavailable now", "Failed to parse grammar"])
-def test_a_server_that_takes_no_schema_is_asked_without_and_that_is_told_once(
+def test_a_server_without_schemas_is_asked_without_one_and_one_warning_is_logged(
     server: Server, home: Path, caplog: pytest.LogCaptureFixture, reason: str
 ) -> None:
     async def step(exchange: api.Exchange) -> None:
@@ -100,7 +100,7 @@ def test_a_server_that_takes_no_schema_is_asked_without_and_that_is_told_once(
     for _ in range(2):  # two steps of a build, each with an LLM that it opens
         chat = open_chat(card(), runtime)
         assert len(texts(chat.complete([replace(request, schema=SCHEMA) for request in numbered(8)]))) == 8
-    assert sum("takes no JSON schema for org/m" in message for message in caplog.messages) == 1
+    assert sum("does not accept a JSON schema for org/m" in message for message in caplog.messages) == 1
     texts(open_chat(card(), runtime).complete([replace(request, schema=SCHEMA) for request in ask("later")]))
     assert "response_format" not in server.requests[-1].body
     texts(opened(server, home).complete([replace(request, schema=SCHEMA) for request in ask("elsewhere")]))
@@ -114,7 +114,7 @@ def test_identical_requests_are_asked_once_and_samples_apart(server: Server, hom
     assert sorted(r.body.get("seed", 0) for r in server.requests) == [0, 42, 43], "each sample has its own seed"
 
 
-def test_characters_that_are_halves_or_line_ends_elsewhere_survive(server: Server, home: Path) -> None:
+def test_surrogates_and_unusual_line_ends_survive(server: Server, home: Path) -> None:
     content = "a\u2028b\x85c 😀"
     line = json.dumps(api.chunk({"content": content}, "stop"), ensure_ascii=False).encode()
     server.script = [api.streamed(b"data: " + line[:40], line[40:] + b"\r\n\r\n: comment\n\n")]
@@ -139,7 +139,7 @@ def test_complete_works_inside_a_running_loop_and_from_threads(server: Server, h
     assert len(got) == 3 and len(server.requests) == 4
 
 
-def test_progress_is_told_where_it_is_listened_for(server: Server, home: Path) -> None:
+def test_progress_is_reported_to_a_listener(server: Server, home: Path) -> None:
     opened(server, home).complete(numbered(2))
     seen: list[Progress] = []
     with listening(seen.append):
@@ -147,7 +147,7 @@ def test_progress_is_told_where_it_is_listened_for(server: Server, home: Path) -
     assert (seen[-1].what, seen[-1].done, seen[-1].total, seen[-1].before) == ("answers", 5, 5, 2)
 
 
-def test_settings_go_out_as_a_chat_api_takes_them(server: Server, home: Path) -> None:
+def test_settings_are_sent_in_the_form_of_a_chat_api(server: Server, home: Path) -> None:
     sampling = {"temperature": 0.7, "top_p": 0.8, "seed": 42, "max_tokens": 99, "stop": ("</search>",)}
     opened(server, home).complete(ask("gout", **sampling))
     body = server.requests[0].body
@@ -163,7 +163,7 @@ def test_a_reasoning_api_gets_no_temperature(server: Server, home: Path) -> None
     assert not body.keys() & {"temperature", "top_p", "max_tokens"}
 
 
-def test_what_only_some_servers_take_is_sent_only_when_set(server: Server, home: Path) -> None:
+def test_settings_that_only_some_servers_accept_are_sent_only_if_set(server: Server, home: Path) -> None:
     opened(server, home, thinking=True).complete(ask("gout", top_k=20, repetition_penalty=1.05))
     body = server.requests[0].body
     assert (body["top_k"], body["repetition_penalty"]) == (20, 1.05)
@@ -171,8 +171,8 @@ def test_what_only_some_servers_take_is_sent_only_when_set(server: Server, home:
     assert not body.keys() & {"temperature", "top_p", "seed", "stop", "max_tokens"}
 
 
-def test_an_answer_is_kept_before_the_stream_is_closed(server: Server, home: Path) -> None:
-    """Stopped between the end mark and the end of the stream, nothing is lost."""
+def test_an_answer_is_saved_before_the_stream_is_closed(server: Server, home: Path) -> None:
+    """A stop between the end mark and the end of the stream loses nothing."""
     server.otherwise = api.streamed(api.chunk({"content": "Gout."}, "stop"), api.DONE, close=False)
     chat = opened(server, home)
     kept: list[bool] = []
@@ -186,7 +186,7 @@ def test_an_answer_is_kept_before_the_stream_is_closed(server: Server, home: Pat
     assert kept == [True]
 
 
-def test_an_answer_is_kept_before_its_bill_comes_and_the_bill_is_added(server: Server, home: Path) -> None:
+def test_an_answer_is_saved_before_its_bill_arrives_and_the_bill_is_added(server: Server, home: Path) -> None:
     bill = b'data: {"choices": [], "usage": {"prompt_tokens": 7, "completion_tokens": 3}}\n\n'
     server.otherwise = api.streamed(api.chunk({"content": "Gout."}, "stop"), bill, api.DONE)
     chat, real = opened(server, home), openai._take_events
@@ -213,13 +213,13 @@ def test_an_answer_is_kept_before_its_bill_comes_and_the_bill_is_added(server: S
         {"content": "Let me look.", "function_call": {"name": "search", "arguments": "{}"}},
     ],
 )
-def test_text_beside_a_call_of_a_tool_is_no_answer(server: Server, home: Path, delta: dict[str, Any]) -> None:
+def test_text_beside_a_tool_call_is_not_an_answer(server: Server, home: Path, delta: dict[str, Any]) -> None:
     server.otherwise = api.streamed(api.chunk(delta), api.chunk({}, "stop"), api.DONE)
     one(opened(server, home).complete(ask("gout")), "unfinished")
 
 
 @pytest.mark.parametrize("tokens", ["1" + "0" * 4000, "1" + "0" * 5000, "-1", "1.5", "null"])
-def test_a_bill_that_is_none_is_counted_here(server: Server, home: Path, tokens: str) -> None:
+def test_an_invalid_bill_is_replaced_by_an_estimate(server: Server, home: Path, tokens: str) -> None:
     piece = json.dumps(api.chunk({"content": "Gout."}, "stop"))[:-1]
     usage = f'"usage": {{"prompt_tokens": {tokens}, "completion_tokens": {tokens}}}'
     server.otherwise = api.streamed(
@@ -241,11 +241,11 @@ def test_an_answer_that_never_ends_is_stopped(server: Server, home: Path) -> Non
     assert "is larger than 16 MB" in one([second], "invalid").message
 
 
-def test_content_as_a_list_of_parts_is_their_text_and_other_parts_are_named() -> None:
+def test_a_list_of_text_parts_is_joined_and_other_parts_are_refused() -> None:
     reply = Reply()
     parts = [{"type": "text", "text": "It is "}, {"type": "text", "text": "gout."}]
     reply.take(json.dumps({"choices": [{"message": {"content": parts}, "finish_reason": "stop"}]}).encode(), whole=True)
     assert reply.answer(ask("q")[0], 0.1).content == "It is gout."
     picture = {"choices": [{"message": {"content": [{"type": "image_url", "image_url": {}}]}}]}
-    with pytest.raises(MalformedReply, match="content has a part of type image_url, and only text is understood"):
+    with pytest.raises(MalformedReply, match="content has a part of type image_url, but only text is supported"):
         Reply().take(json.dumps(picture).encode(), whole=True)

@@ -30,7 +30,7 @@ def test_a_budget_stops_cleanly_and_a_larger_one_continues(server: Server, home:
     assert set(server.served.values()) == {1}
 
 
-def test_a_budget_of_nothing_sends_nothing(server: Server, home: Path) -> None:
+def test_a_budget_of_zero_sends_nothing(server: Server, home: Path) -> None:
     one(opened(server, home, budget=0.0, price=Price()).complete(ask("gout")), "budget")
     assert not server.requests
 
@@ -56,7 +56,7 @@ def test_an_estimate_counts_distinct_requests() -> None:
     assert approximate_tokens("") == 0 and approximate_tokens("word" * 10) == 10 and approximate_tokens("痛风痛风") == 3
 
 
-def test_an_answer_that_broke_off_is_paid_for_as_far_as_it_went(server: Server, home: Path) -> None:
+def test_an_interrupted_answer_is_paid_for_up_to_its_end(server: Server, home: Path) -> None:
     server.plan = {"gout": [api.close_half_way]}
     paid = setup(server, home, 1000.0)
     texts(open_chat(card(), paid).complete(ask("gout")))
@@ -66,7 +66,7 @@ def test_an_answer_that_broke_off_is_paid_for_as_far_as_it_went(server: Server, 
     assert paid.budget.spent == whole.budget.spent + prompt + written
 
 
-def test_what_was_lost_counts_in_a_failure(server: Server, home: Path) -> None:
+def test_lost_tokens_count_in_a_failure(server: Server, home: Path) -> None:
     server.plan = {"gout": [api.close_half_way] * 2}
     first, failed = opened(server, home, concurrency=1, attempts=2).complete(ask("asthma", "gout"))
     assert isinstance(first, Generation)

@@ -1,4 +1,4 @@
-"""Log-probabilities of tokens: asked for, read from both endpoints, kept; a server without them is refused."""
+"""Log-probabilities of tokens: requested, read from both endpoints, saved; a server without them is refused."""
 
 import json
 from pathlib import Path
@@ -27,7 +27,7 @@ def request(raw: bool) -> ChatRequest:
 
 @pytest.mark.parametrize("stream", [True, False])
 @pytest.mark.parametrize("raw", [True, False])
-def test_both_endpoints_report_them_and_the_journal_keeps_them(
+def test_both_endpoints_report_log_probabilities_and_the_journal_saves_them(
     server: Server, home: Path, raw: bool, stream: bool
 ) -> None:
     server.otherwise = api.answer("[7", logprobs=TOKENS, stream=stream)
@@ -40,7 +40,7 @@ def test_both_endpoints_report_them_and_the_journal_keeps_them(
     assert {name: value for name, value in sent.body.items() if "logprobs" in name} == asked
 
 
-def test_only_the_last_tokens_are_kept(server: Server, home: Path) -> None:
+def test_only_the_last_tokens_are_saved(server: Server, home: Path) -> None:
     tokens = [(f"t{number}", {f"t{number}": -float(number)}) for number in range(50)]
     server.otherwise = api.answer("long", logprobs=tokens)
     (got,) = opened(server, home).answers([request(raw=False)])
@@ -49,7 +49,7 @@ def test_only_the_last_tokens_are_kept(server: Server, home: Path) -> None:
     assert [token for token, _ in got.last_tokens] == [f"t{number}" for number in range(50)][-LAST_TOKENS:]
 
 
-def test_a_server_that_reports_none_is_refused_in_one_line_and_its_answer_is_not_kept(
+def test_a_server_without_log_probabilities_gives_a_one_line_error_and_its_answer_is_not_saved(
     server: Server, home: Path
 ) -> None:
     server.otherwise = api.answer("[7")
@@ -68,7 +68,7 @@ def test_log_probabilities_that_cannot_be_read_are_a_failure_of_the_answer(serve
         opened(server, home).answers([request(raw=False)])
 
 
-def test_requests_without_them_have_the_keys_that_they_had() -> None:
+def test_requests_without_log_probabilities_keep_their_old_keys() -> None:
     plain = ChatRequest((Message("user", "Score?"),), Sampling(max_tokens=5))
     wanted = ChatRequest((Message("user", "Score?"),), Sampling(max_tokens=5), top_logprobs=20)
     assert key_of({"model": "m"}, plain) != key_of({"model": "m"}, wanted)

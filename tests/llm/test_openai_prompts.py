@@ -1,4 +1,4 @@
-"""Raw prompts, which a model continues without a chat template: sent, read, kept, billed like any other request."""
+"""Raw prompts, which a model continues without a chat template, are treated like other requests."""
 
 from pathlib import Path
 from typing import Any
@@ -28,14 +28,14 @@ def test_a_request_has_messages_or_a_prompt() -> None:
             ChatRequest(**wrong)  # type: ignore[arg-type]
 
 
-def test_the_keys_of_conversations_are_what_they_were_before_there_were_prompts() -> None:
+def test_conversations_keep_the_keys_from_before_there_were_prompts() -> None:
     messages = (Message("system", "You are a helpful assistant."), Message("user", "What is gout?"))
     sampling = Sampling(temperature=0.6, seed=42, max_tokens=99, stop=("</search>",))
     key = key_of({"model": "org/m", "backend": "openai"}, ChatRequest(messages, sampling, 1))
     assert key.hex() == "551ee10b470b23623bc79b105ba82f59"
 
 
-def test_a_prompt_goes_out_as_it_is(server: Server, home: Path) -> None:
+def test_a_prompt_is_sent_unchanged(server: Server, home: Path) -> None:
     sampling = {"temperature": 0.7, "top_p": 0.8, "seed": 42, "max_tokens": 99, "stop": ("</search>", "</answer>")}
     chat = opened(server, home, thinking=True, api_style="reasoning", answer="plain")
     assert texts(chat.complete(continued(PROMPT, sample=1, top_k=20, **sampling))) == [reply_to(PROMPT)]
@@ -48,7 +48,7 @@ def test_a_prompt_goes_out_as_it_is(server: Server, home: Path) -> None:
     }
 
 
-def test_where_no_limit_is_set_the_cards_holds_since_the_protocols_own_is_16_tokens(server: Server, home: Path) -> None:
+def test_the_limit_of_the_card_is_sent_because_the_default_is_16_tokens(server: Server, home: Path) -> None:
     opened(server, home, max_tokens=777).complete(continued("Gout is"))
     assert server.requests[0].body["max_tokens"] == 777
 
@@ -61,7 +61,7 @@ def test_answers_streamed_or_whole(server: Server, home: Path, stream: bool) -> 
     assert (got.prompt_tokens, got.completion_tokens) == (2, 4)
 
 
-def test_prompts_and_conversations_are_kept_apart_and_asked_once(server: Server, home: Path) -> None:
+def test_prompts_and_conversations_have_different_keys_and_are_asked_once(server: Server, home: Path) -> None:
     requests = continued("gout", "gout", "asthma") + ask("gout")
     chat = opened(server, home)
     assert len(texts(chat.complete(requests))) == 4
@@ -78,7 +78,7 @@ def test_prompts_and_conversations_are_kept_apart_and_asked_once(server: Server,
         api.invalid_json,
     ],
 )
-def test_what_may_pass_is_tried_again(server: Server, home: Path, fault: api.Step) -> None:
+def test_temporary_errors_are_retried(server: Server, home: Path, fault: api.Step) -> None:
     server.plan = {"gout": [fault]}
     chat = opened(server, home, **HASTY)
     assert texts(chat.complete(continued("gout"))) == [reply_to("gout")]
@@ -95,7 +95,7 @@ def test_what_may_pass_is_tried_again(server: Server, home: Path, fault: api.Ste
         (api.answer(""), "empty"),
     ],
 )
-def test_what_does_not_pass_is_a_typed_failure(server: Server, home: Path, step: api.Step, kind: str) -> None:
+def test_a_permanent_error_is_a_typed_failure(server: Server, home: Path, step: api.Step, kind: str) -> None:
     server.plan = {"gout": [step] * 9}
     outcomes = opened(server, home, concurrency=1).complete(continued("asthma", "gout"))
     assert isinstance(outcomes[0], Generation)

@@ -1,4 +1,4 @@
-"""LLMs behind an endpoint: what is tried again, for how long, and the typed failures that remain."""
+"""LLMs behind an endpoint: which requests are retried, for how long, and the typed failures that remain."""
 
 import asyncio
 from pathlib import Path
@@ -47,7 +47,7 @@ def test_five_hundred_requests_with_a_fifth_of_them_failing(server: Server, home
 
 
 @pytest.mark.parametrize("status", [408, 409, 429, 500, 502, 529])
-def test_what_may_pass_is_tried_again(server: Server, home: Path, status: int) -> None:
+def test_temporary_errors_are_retried(server: Server, home: Path, status: int) -> None:
     server.script = [api.refuse(status), api.refuse(status)]
     chat = opened(server, home)
     texts(chat.complete(ask("gout")))
@@ -75,7 +75,7 @@ def test_what_may_pass_is_tried_again(server: Server, home: Path, status: int) -
         (api.refuse(500, '{"error": {"type": "exceed_context_size_error"}}'), "context_length", 1),
     ],
 )
-def test_what_does_not_pass_is_a_typed_failure(server: Server, home: Path, step: Any, kind: str, attempts: int) -> None:
+def test_a_permanent_error_is_a_typed_failure(server: Server, home: Path, step: Any, kind: str, attempts: int) -> None:
     server.plan = {"gout": [step] * 30}
     chat = opened(server, home, concurrency=1)
     outcomes = chat.complete(ask("asthma", "gout", "fever"))
@@ -94,14 +94,14 @@ def test_what_does_not_pass_is_a_typed_failure(server: Server, home: Path, step:
         (api.answer("hm, a toe"), "no_marker"),
     ],
 )
-def test_what_the_model_failed_at_is_kept_and_paid_for(server: Server, home: Path, step: Any, kind: str) -> None:
+def test_failures_of_the_model_are_saved_and_paid_for(server: Server, home: Path, step: Any, kind: str) -> None:
     server.otherwise = step
     for _ in range(2):
         failure = one(opened(server, home, answer="think").complete(ask("gout")), kind)
         assert failure.prompt_tokens == 6 and len(server.requests) == 1
 
 
-def test_an_answer_that_came_whole_needs_no_bill(server: Server, home: Path) -> None:
+def test_a_complete_answer_needs_no_bill(server: Server, home: Path) -> None:
     server.otherwise = api.streamed(api.chunk({"content": "Gout."}, "stop"), close=False)
     chat = opened(server, home, **HASTY)
     assert texts(chat.complete(ask("gout"))) == ["Gout."]
@@ -111,7 +111,7 @@ def test_an_answer_that_came_whole_needs_no_bill(server: Server, home: Path) -> 
 def test_the_deadline_ends_an_answer_that_never_ends(server: Server, home: Path) -> None:
     server.otherwise = api.trickle
     failure = one(opened(server, home, deadline=0.5).complete(ask("gout")), "timeout")
-    assert failure.message.endswith("gave no whole answer within 0.5 s") and failure.attempts == 1
+    assert failure.message.endswith("gave no complete answer within 0.5 s") and failure.attempts == 1
 
 
 def test_retry_after_is_waited_for(server: Server, home: Path) -> None:
@@ -120,17 +120,17 @@ def test_retry_after_is_waited_for(server: Server, home: Path) -> None:
     assert server.requests[1].at - server.requests[0].at >= 0.5
 
 
-def test_a_wait_beyond_the_deadline_is_not_begun(server: Server, home: Path) -> None:
+def test_a_wait_beyond_the_deadline_is_not_started(server: Server, home: Path) -> None:
     server.otherwise = api.refuse(429, retry_after="3600")
     assert one(opened(server, home).complete(ask("gout")), "rate_limit").attempts == 1
 
 
-def test_fewer_go_at_once_after_a_429_and_more_again_while_all_goes_well(server: Server, home: Path) -> None:
+def test_a_429_reduces_the_requests_at_once_and_successes_increase_them_again(server: Server, home: Path) -> None:
     levels: list[int] = []
     reached: set[int] = set()
 
     async def busy(exchange: api.Exchange) -> None:
-        """Wait until as many have been under way as are to be, so that nothing depends on anyone's speed."""
+        """Wait until the expected number of requests runs, so that the test does not depend on speed."""
         levels.append(exchange.server.at_once)
         number = len(levels)
         wanted = 16 if number <= 16 else 8 if number <= 76 else 11

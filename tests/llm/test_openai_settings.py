@@ -1,4 +1,4 @@
-"""LLMs behind an endpoint: keys that are shown nowhere, wrong settings, and how cards are sampled."""
+"""LLMs behind an endpoint: keys are never shown; wrong settings; sampling settings of cards."""
 
 import json
 import logging
@@ -31,13 +31,13 @@ def test_openai_itself_needs_a_key(home: Path, monkeypatch: pytest.MonkeyPatch) 
             open_chat(llm, Runtime(store=Store(home))).complete(ask("gout"))
 
 
-def test_an_open_model_is_not_asked_for_at_openai(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_open_model_is_not_sent_to_openai(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
-    with pytest.raises(UserError, match=r"qwen-7b is not one of OpenAI's models: .* --base-url URL"):
+    with pytest.raises(UserError, match=r"qwen-7b is not one of OpenAI's models; .* --base-url URL"):
         open_chat(LLMS["qwen-7b"], Runtime(store=Store(home))).complete(ask("gout"))
 
 
-def test_an_endpoint_of_ones_own_needs_no_key(server: Server, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_users_own_endpoint_needs_no_key(server: Server, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY")
     texts(opened(server, home).complete(ask("gout")))
     other = setup(server, home)
@@ -46,13 +46,13 @@ def test_an_endpoint_of_ones_own_needs_no_key(server: Server, home: Path, monkey
     assert server.requests[1].body["model"] == "a/b:c"
 
 
-def test_bad_settings_are_one_line(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bad_settings_give_a_one_line_error(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for url in ("localhost:80", "http://u:p@h/v1", " "):
         with pytest.raises(UserError, match=r"base URL given for m (is|must)"):
             open_chat(card(), Runtime(base_url=url))
     with pytest.raises(UserError, match=r"no LLM backend 'openia' \(did you mean openai\?\)"):
         open_chat(card(), Runtime(llm_backend="openia"))
-    with pytest.raises(UserError, match="--base-url is for the backend openai"):
+    with pytest.raises(UserError, match="--base-url is only for the backend openai"):
         open_chat(card(), Runtime(llm_backend="local", base_url="http://h/v1"))
     for wrong in ({"concurrency": 0}, {"deadline": 0.0}, {"idle": float("nan")}):
         with pytest.raises(UserError):
@@ -65,7 +65,7 @@ def test_bad_settings_are_one_line(home: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.parametrize("status", [400, 401, 429, 500])
-def test_a_key_is_shown_nowhere_even_when_the_server_echoes_it(
+def test_a_key_is_never_shown_even_if_the_server_echoes_it(
     server: Server, home: Path, status: int, caplog: pytest.LogCaptureFixture, capfd: Any
 ) -> None:
     caplog.set_level(logging.DEBUG)

@@ -26,11 +26,11 @@ def test_the_first_rule_whose_texts_all_occur_answers(tmp_path):
     assert "answers.jsonl has no answer for a prompt that ends" in none.message
 
 
-def test_a_rule_that_was_changed_counts_at_once(tmp_path):
+def test_a_changed_rule_is_used_immediately(tmp_path):
     assert ask(chat(tmp_path, '{"when": [], "answer": "one"}\n'), "x")[0].text == "one"
     assert ask(chat(tmp_path, '{"when": [], "answer": "two"}\n'), "x")[0].text == "two"
 
 
-def test_a_script_that_cannot_be_read_is_one_line(tmp_path):
+def test_a_script_that_cannot_be_read_gives_a_one_line_error(tmp_path):
     with pytest.raises(UserError, match=r"answers\.jsonl:1: missing field 'when'"):
         ask(chat(tmp_path, '{"answer": "x"}\n'), "x")

@@ -1,4 +1,4 @@
-"""One budget covers everything that costs money, whichever kind of model asks first."""
+"""One budget covers all costs, in any order of models."""
 
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from support.embedding_server import Server as EmbeddingServer
 pytestmark = pytest.mark.usefixtures("marked_keys")
 
 
-def test_what_an_llm_costs_is_not_there_for_embeddings(
+def test_the_cost_of_an_llm_reduces_the_budget_for_embeddings(
     chat_server: ChatServer, embedding_server: EmbeddingServer, home: Path
 ) -> None:
     shared = setup(chat_server, home, 65.0).with_settings(endpoints=(("openai", embedding_server.address),))
@@ -29,7 +29,7 @@ def test_what_an_llm_costs_is_not_there_for_embeddings(
     assert not embedding_server.requests
 
 
-def test_what_embeddings_cost_is_not_there_for_an_llm(
+def test_the_cost_of_embeddings_reduces_the_budget_for_an_llm(
     chat_server: ChatServer, embedding_server: EmbeddingServer, home: Path
 ) -> None:
     shared = setup(chat_server, home, 65.0).with_settings(endpoints=(("openai", embedding_server.address),))

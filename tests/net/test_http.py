@@ -1,4 +1,4 @@
-"""Asking over HTTP: answers that never end, unpack to gigabytes or lead elsewhere; and no secret in an error."""
+"""HTTP requests: answers that never end, unpack to gigabytes or redirect; and no secret in an error."""
 
 import asyncio
 import gzip
@@ -53,7 +53,7 @@ async def events(answer: HTTPAnswer) -> list[bytes]:
     return [data async for data in answer.events()]
 
 
-def test_an_answer_is_read_whole(chat_server: Server) -> None:
+def test_an_answer_is_read_completely(chat_server: Server) -> None:
     chat_server.otherwise = api.raw(b'{"a": 1}')
     assert asked(chat_server.address) == b'{"a": 1}'
     assert chat_server.requests[0].key == f"Bearer {KEY}" and chat_server.requests[0].body == QUESTION
@@ -80,7 +80,7 @@ def test_a_stream_that_never_ends_is_not_read_for_ever(chat_server: Server) -> N
     chat_server.otherwise = endless
     failure = failed(chat_server.address, read=events)
     assert (failure.kind, failure.again) == ("invalid", False)
-    assert str(failure).endswith("is larger than 1 MB: the rest was not read")
+    assert str(failure).endswith("is larger than 1 MB; the rest was not read")
 
 
 @pytest.mark.parametrize("packing", ["gzip", "gzip, gzip", "zstd", "br"])
@@ -100,7 +100,7 @@ def test_no_redirect_is_followed(chat_server: Server, location: str) -> None:
     chat_server.otherwise = api.refuse(307, "", Location=location)
     failure = failed(chat_server.address)
     assert len(chat_server.requests) == 1 and failure.for_all and not failure.again
-    assert "answered HTTP 307 and sends us to http://" in str(failure) and "is not followed" in str(failure)
+    assert "answered HTTP 307 and redirects to http://" in str(failure) and "is not followed" in str(failure)
     assert "token" not in str(failure) and "u:p" not in str(failure)
 
 
@@ -110,7 +110,7 @@ def test_an_error_of_any_size_becomes_one_line(chat_server: Server) -> None:
     assert (failure.kind, failure.again, failure.retry_after) == ("server", True, 3.0) and len(str(failure)) < 300
 
 
-def test_silence_and_broken_connections_are_told_apart(chat_server: Server) -> None:
+def test_silence_and_broken_connections_give_different_failures(chat_server: Server) -> None:
     chat_server.script = [api.hang, api.stall_half_way, api.drop, api.close_half_way]
     kinds = [failed(chat_server.address, read=events, idle=1.0).kind for _ in range(4)]
     assert kinds == ["timeout", "timeout", "connection", "connection"]
@@ -122,7 +122,7 @@ def test_a_server_that_is_down_is_unreachable() -> None:
     assert failure.unreachable and failure.again and "failed (ConnectError)" in str(failure)
 
 
-def test_no_proxy_leads_to_this_machine(chat_server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_proxy_is_used_for_this_machine(chat_server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ALL_PROXY", "socks5://nowhere.example:1")
     monkeypatch.setenv("HTTP_PROXY", "http://nowhere.example:1")
     asked(chat_server.address, events)
@@ -130,7 +130,7 @@ def test_no_proxy_leads_to_this_machine(chat_server: Server, monkeypatch: pytest
         asked("http://m.example/v1")
 
 
-def test_what_is_not_installed_is_said_before_anything_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_package_is_reported_before_anything_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "httpx", None)
     with pytest.raises(MissingExtraError, match=r"\.\[llm\]"):
         asked("http://127.0.0.1:1")

@@ -1,4 +1,4 @@
-"""Offline, nothing is sent to another machine: seen by an audit of every socket, whoever opens it."""
+"""Offline, nothing is sent to another machine. An audit of every socket checks this."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def test_a_server_on_this_machine_is_asked_and_the_record_says_that_no_text_left
         (["generate", "hyde", "--llm", "x", "--base-url", "http://192.0.2.1/v1"], "offline: x at 192.0.2.1"),
     ],
 )
-def test_what_lies_elsewhere_is_refused_in_one_line(r2med: Command, words: list[str], message: str) -> None:
+def test_an_address_of_another_machine_gives_a_one_line_error(r2med: Command, words: list[str], message: str) -> None:
     ended = r2med(*words, "--offline", OPENAI_API_KEY="k", VOYAGE_API_KEY="k")
     assert ended.returncode == 2
     assert message in ended.stderr
@@ -149,7 +149,7 @@ def test_a_variable_that_is_0_leaves_the_hub_on() -> None:
     assert ended.stdout == "on\n", ended.stderr
 
 
-def test_a_setup_that_is_offline_leaves_the_process_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_offline_setup_restores_the_state_of_the_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("R2MED_OFFLINE", "HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("OPENAI_API_KEY", "k")

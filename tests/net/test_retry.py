@@ -1,4 +1,4 @@
-"""Trying again: what an error means, how long to wait, and what is said of it in one line."""
+"""Retries: the meaning of errors, waiting times, and one-line messages."""
 
 import asyncio
 import time
@@ -33,7 +33,7 @@ WHERE = endpoint_at("https://host.example/token-in-path/v1", "m", "OPENAI_API_KE
         ("[" * 100_000, f": {'[' * 200}…"),
     ],
 )
-def test_what_is_kept_of_a_body(body: str, said: str) -> None:
+def test_the_message_is_extracted_from_a_body(body: str, said: str) -> None:
     failure = status_failure(WHERE, 502, {}, body)
     assert str(failure) == f"m at host.example answered HTTP 502{said}"
     assert (failure.kind, failure.again) == ("server", True)
@@ -46,11 +46,11 @@ def test_what_is_kept_of_a_body(body: str, said: str) -> None:
         (
             403,
             "forbids the request to the key in OPENAI_API_KEY",
-            "forbids the request, which had no key: OPENAI_API_KEY is not set",
+            "forbids the request, which had no key; OPENAI_API_KEY is not set",
         ),
     ],
 )
-def test_a_key_is_blamed_only_where_one_was_sent(
+def test_a_key_is_mentioned_as_wrong_only_if_one_was_sent(
     monkeypatch: pytest.MonkeyPatch, status: int, with_key: str, without: str
 ) -> None:
     body = '{"error": {"message": "Incorrect API key provided: sk-ab***yz"}}'
@@ -59,11 +59,11 @@ def test_a_key_is_blamed_only_where_one_was_sent(
     assert str(status_failure(WHERE, status, {}, body)) == f"m at host.example {without} (HTTP {status})"
 
 
-def test_who_failed_is_named_once() -> None:
+def test_the_failed_server_is_named_once() -> None:
     failure = status_failure(WHERE, 503, {"retry-after": "7"}, "")
     assert str(given_up(failure, 6)) == (
         "m at host.example answered HTTP 503 (6 attempts); it asks to wait 7 s; "
-        "what was paid for is kept: run again to continue"
+        "paid answers are saved; run again to continue"
     )
 
 
@@ -88,7 +88,7 @@ def test_waits_grow_and_are_jittered() -> None:
 
 
 class Provider:
-    """Fails as it is told to, then answers."""
+    """A provider that fails in a given way and then answers."""
 
     def __init__(self, *failures: RequestFailed) -> None:
         self.failures = list(failures)
@@ -108,7 +108,7 @@ def sent(provider: Any, **policy: Any) -> Any:
     return asyncio.run(run())
 
 
-def test_what_may_pass_is_tried_again_and_what_will_not_is_not() -> None:
+def test_temporary_errors_are_retried_and_permanent_ones_are_not() -> None:
     assert sent(Provider(RequestFailed("busy", again=True))) == ("answer", 2)
     hopeless = RequestFailed("no", again=False)
     assert sent(Provider(hopeless)) == (hopeless, 1)
@@ -116,18 +116,16 @@ def test_what_may_pass_is_tried_again_and_what_will_not_is_not() -> None:
     assert sent(Provider(*[RequestFailed("odd", again=True, max_attempts=2)] * 9))[1] == 2
 
 
-def test_who_gives_up_says_why() -> None:
+def test_the_final_error_says_why() -> None:
     async def run() -> None:
         provider = Provider(*[RequestFailed("m is busy", again=True)] * 9)
         await send(provider, "m", Policy(first_wait=0.001, attempts=2), AdaptiveLimiter(4))
 
-    with pytest.raises(
-        UserError, match=r"^m is busy \(2 attempts\); what was paid for is kept: run again to continue$"
-    ):
+    with pytest.raises(UserError, match=r"^m is busy \(2 attempts\); paid answers are saved; run again to continue$"):
         asyncio.run(run())
 
 
-def test_a_wait_beyond_the_deadline_holds_up_nobody_else() -> None:
+def test_a_wait_beyond_the_deadline_does_not_delay_other_requests() -> None:
     async def run() -> tuple[Any, Any]:
         limiter = AdaptiveLimiter(4)
         policy = Policy(deadline=60)
@@ -141,7 +139,7 @@ def test_a_wait_beyond_the_deadline_holds_up_nobody_else() -> None:
     assert str(given_up(failure, 1)).startswith("slow down; it asks to wait 3600 s")
 
 
-def test_a_wait_within_the_deadline_is_waited_for_by_all() -> None:
+def test_all_requests_wait_if_the_wait_is_within_the_deadline() -> None:
     async def run() -> float:
         limiter = AdaptiveLimiter(4)
         limited = RequestFailed("slow down", again=True, limited=True, retry_after=0.3)
@@ -161,10 +159,10 @@ def test_the_deadline_ends_an_attempt_that_never_ends() -> None:
         return ""
 
     failure, attempts = sent(never, deadline=0.2)
-    assert (str(failure), failure.kind, attempts) == ("m gave no whole answer within 0.2 s", "timeout", 1)
+    assert (str(failure), failure.kind, attempts) == ("m gave no complete answer within 0.2 s", "timeout", 1)
 
 
-def test_nobody_tries_again_once_all_is_stopped() -> None:
+def test_nothing_is_retried_after_a_stop() -> None:
     async def run() -> tuple[Any, int]:
         limiter = AdaptiveLimiter(4)
         waiting = asyncio.create_task(
@@ -174,5 +172,5 @@ def test_nobody_tries_again_once_all_is_stopped() -> None:
         limiter.stop()
         return await waiting
 
-    with pytest.raises(UserError, match="stopped, since another request failed"):
+    with pytest.raises(UserError, match="stopped, because another request failed"):
         asyncio.run(run())

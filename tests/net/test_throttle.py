@@ -1,4 +1,4 @@
-"""How many requests go at once, and the line that tells of those that wait."""
+"""The number of requests at once, and the log line about waiting requests."""
 
 import asyncio
 import logging
@@ -42,7 +42,7 @@ async def told(caplog: pytest.LogCaptureFixture, lines: int) -> None:
         (40, "m at here answered HTTP 503: 40 requests wait to try again, the first in SECONDS s"),
     ],
 )
-def test_however_many_wait_one_line_tells(caplog: pytest.LogCaptureFixture, count: int, line: str) -> None:
+def test_one_line_reports_all_waiting_requests(caplog: pytest.LogCaptureFixture, count: int, line: str) -> None:
     async def run() -> None:
         many, end = Notices(), asyncio.Event()
         waiting = asyncio.create_task(wait_together(many, count, end))
@@ -56,7 +56,7 @@ def test_however_many_wait_one_line_tells(caplog: pytest.LogCaptureFixture, coun
     assert re.sub(r"\d+\.\d", "SECONDS", said) == line
 
 
-def test_the_next_line_comes_only_after_a_while(
+def test_the_next_line_is_written_only_after_some_seconds(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def run() -> None:
@@ -79,9 +79,7 @@ def test_the_next_line_comes_only_after_a_while(
     asyncio.run(run())
 
 
-def test_what_passes_at_once_is_not_worth_a_line(
-    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_short_wait_is_not_reported(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(throttle, "GATHER_SECONDS", 60.0)
 
     async def run() -> None:
@@ -105,7 +103,7 @@ def test_a_busy_provider_is_named_once_in_one_line(
     assert "requests wait to try again" in said or "(1 of 30)" in said
 
 
-def test_a_429_halves_what_goes_at_once_and_success_brings_it_back() -> None:
+def test_a_429_halves_the_limit_and_successes_restore_it() -> None:
     limiter = AdaptiveLimiter(8)
     sent = time.monotonic()
     limiter.limited(sent, 0)

@@ -1,4 +1,4 @@
-"""Approximate indexes: what they propose is scored exactly, built once, and the record tells what they miss."""
+"""Approximate indexes: scores are exact, an index is built once, and the record shows its recall."""
 
 import sys
 from pathlib import Path
@@ -60,7 +60,7 @@ def index_files(store):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("cosine", [False, True])
-def test_scores_are_the_exact_ones_and_recall_is_what_a_plain_count_gives(store, monkeypatch, kind, cosine):
+def test_scores_are_exact_and_recall_equals_a_plain_count(store, monkeypatch, kind, cosine):
     monkeypatch.setattr(approximate, "SEGMENT_SHARDS", 3)
     vectors, queries = clustered(1500), clustered(70, seed=2)
     hits, exact, ranks = searched(kind, vectors, queries, 100, store, cosine)
@@ -80,14 +80,14 @@ def test_scores_are_the_exact_ones_and_recall_is_what_a_plain_count_gives(store,
     assert len(index_files(store)) == 3  # eight shards, three to a segment
 
 
-def test_the_sample_is_seeded_and_all_queries_where_they_are_few():
+def test_the_sample_is_seeded_and_has_all_queries_if_there_are_few():
     assert sampled(7).tolist() == list(range(7))
     assert len(sampled(900)) == len(set(sampled(900))) == 50
     assert (sampled(900) == sampled(900)).all()
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_same_vectors_make_the_same_bytes_however_many_threads_build_them(tmp_path, monkeypatch, kind):
+def test_the_number_of_threads_does_not_change_the_bytes_of_an_index(tmp_path, monkeypatch, kind):
     monkeypatch.setattr(approximate, "SEGMENT_SHARDS", 2)
     made = []
     for threads in ("1", "4"):
@@ -147,7 +147,7 @@ build_segments(stored(clustered(1200), store), Hnsw(8, 20), store)
 """
 
 
-def test_a_build_that_was_killed_goes_on_where_it_was(tmp_path):
+def test_a_killed_build_continues_where_it_stopped(tmp_path):
     tests = Path(__file__).parents[1]
     assert python(BUILT, tmp_path / "killed", tests, "kill").returncode == -9
     assert len(index_files(Store(tmp_path / "killed"))) == 2
@@ -156,7 +156,7 @@ def test_a_build_that_was_killed_goes_on_where_it_was(tmp_path):
     assert index_files(Store(tmp_path / "killed")) == index_files(Store(tmp_path / "calm"))
 
 
-def test_exact_search_is_the_default_and_names_nothing():
+def test_exact_search_is_the_default_and_adds_no_setting():
     assert str(retriever(parse_stage("minilm(index=exact)"))) == "minilm"
     assert retriever(parse_stage("minilm")).settings() == {
         "stage": "minilm"
@@ -180,12 +180,12 @@ def test_an_index_and_its_parameters_are_in_the_name_and_the_settings():
         ("minilm(index=hnsw, links=1000)", "links must be 64 or less"),
     ],
 )
-def test_what_does_not_fit_is_one_line(spec, line):
+def test_a_parameter_of_another_index_gives_a_one_line_error(spec, line):
     with pytest.raises(UserError, match=line):
         retriever(parse_stage(spec))
 
 
-def test_a_missing_library_is_one_line_before_anything_is_encoded(store, monkeypatch):
+def test_a_missing_library_is_reported_before_encoding(store, monkeypatch):
     monkeypatch.setitem(sys.modules, "faiss", None)
     monkeypatch.setattr("r2med.retrieve.dense.dense_retriever.embed_corpus", None)
     with pytest.raises(MissingExtraError, match=r"an approximate index .*pip install -e '\.\[ann\]'"):
@@ -199,7 +199,7 @@ def topics():
     return Dataset("tiny", queries, corpus, Qrels({"q": {texts[0]: 1}, "r": {texts[2]: 1}}))
 
 
-def test_the_record_tells_the_recall_and_is_another_than_that_of_exact_search(store, tmp_path):
+def test_the_record_shows_the_recall_and_differs_from_that_of_exact_search(store, tmp_path):
     exact = evaluate("minilm", topics(), tmp_path, store=store)
     record = evaluate("bm25+minilm(index=hnsw)", topics(), tmp_path, store=store, k=3)
     [told] = record.stages[-1].approximate
@@ -219,7 +219,7 @@ def test_the_record_tells_the_recall_and_is_another_than_that_of_exact_search(st
     ("expand", "kind"),
     [("search-r1(script, by=minilm(index=hnsw))", "hnsw"), ("hyde(script, rounds=1, by=minilm(index=ivf))", "ivf")],
 )
-def test_searches_on_the_way_to_the_last_one_are_measured_too(store, tmp_path, expand, kind):
+def test_the_recall_of_intermediate_searches_is_measured_too(store, tmp_path, expand, kind):
     setup = scripted(
         tmp_path,
         store,

@@ -33,7 +33,7 @@ def search(corpus, text, store, k=10, **settings):
 
 
 def published(texts, query, k1=0.9, b=0.4):
-    """The facts' formula, word for word: both sides weighted by w = idf·tf / (tf + k1·(1−b + b·len/avglen))."""
+    """The formula of the benchmark: both sides are weighted by w = idf·tf / (tf + k1·(1−b + b·len/avglen))."""
     documents = [Counter(english(text)) for text in texts]
     df = Counter(term for document in documents for term in document)
     average = sum(document.total() for document in documents) / len(documents)
@@ -48,7 +48,7 @@ def published(texts, query, k1=0.9, b=0.4):
 
 
 def lucene(texts, query, k1=0.9, b=0.4):
-    """BM25Similarity: lengths through one byte, documents without a term do not count, query tf linear."""
+    """BM25Similarity: one-byte lengths, documents without a term do not count, and query tf is linear."""
     documents = [Counter(english(text)) for text in texts]
     df = Counter(term for document in documents for term in document)
     n = sum(bool(document) for document in documents)
@@ -82,7 +82,7 @@ TEXTS = st.lists(st.lists(st.sampled_from(WORDS), max_size=60).map(" ".join), mi
     b=st.sampled_from([0.0, 0.4, 1.0]),
 )
 @settings(max_examples=60, deadline=None)
-def test_every_score_is_the_formula_s(tmp_path_factory, scorer, reference, texts, query, k1, b):
+def test_every_score_equals_the_formula(tmp_path_factory, scorer, reference, texts, query, k1, b):
     if not any(map(english, texts)):
         return  # nothing to normalise by
     store = Store(tmp_path_factory.mktemp("store"))
@@ -91,7 +91,7 @@ def test_every_score_is_the_formula_s(tmp_path_factory, scorer, reference, texts
     assert found == pytest.approx(expected, rel=1e-6)
 
 
-def test_the_two_scorers_disagree_so_the_record_must_name_its_own():
+def test_the_two_scorers_give_different_scores():
     data = dataset_of(corpus_of("a"))
     assert BM25Retriever(BM25()).key(data) != BM25Retriever(BM25(scorer="lucene")).key(data)
 
@@ -100,7 +100,7 @@ def test_the_two_scorers_disagree_so_the_record_must_name_its_own():
     ("length", "back"),
     [(0, 0), (23, 23), (39, 39), (40, 40), (41, 40), (57, 56), (100, 96), (1273, 1176), (49566, 49176)],
 )
-def test_lengths_are_rounded_as_lucene_s_norms_are(length, back):
+def test_lengths_are_rounded_like_lucene_norms(length, back):
     assert byte_length(np.array([length]))[0] == back
 
 
@@ -129,8 +129,8 @@ def test_a_corpus_of_many_blocks_and_segments_scores_as_one(store, tmp_path, mon
     rng = np.random.default_rng(1)
     corpus = corpus_of(*(" ".join(rng.choice(WORDS, rng.integers(0, 30))) for _ in range(300)))
     whole = search(corpus, "fever oedema naïve 38.5", store, k=200)
-    monkeypatch.setattr(postings, "BLOCK", 16)
-    monkeypatch.setattr(index, "SEGMENT", 64)
+    monkeypatch.setattr(postings, "BLOCK_DOCUMENTS", 16)
+    monkeypatch.setattr(index, "SEGMENT_DOCUMENTS", 64)
     assert search(corpus, "fever oedema naïve 38.5", Store(tmp_path / "other"), k=200) == whole
     searcher = BM25Retriever(BM25(), memory=1).index(
         dataset_of(corpus), Store(tmp_path / "other")
@@ -141,7 +141,7 @@ def test_a_corpus_of_many_blocks_and_segments_scores_as_one(store, tmp_path, mon
 
 
 def test_a_segment_built_in_parts_is_the_same_byte_by_byte(tmp_path, monkeypatch):
-    monkeypatch.setattr(postings, "LIBRARIES", 0)
+    monkeypatch.setattr(postings, "LIBRARY_BYTES", 0)
     rng = np.random.default_rng(2)
     texts = [" ".join(rng.choice(WORDS, rng.integers(0, 30))) for _ in range(300)] + [
         "cough " * 300,
@@ -157,7 +157,7 @@ def test_a_segment_built_in_parts_is_the_same_byte_by_byte(tmp_path, monkeypatch
     assert files[1 << 30] == files[16_000] == files[64]
 
 
-def test_parts_and_blocks_are_as_small_as_the_memory_and_its_floor_is_told(store, monkeypatch, caplog):
+def test_parts_and_blocks_fit_the_memory_and_the_minimum_is_reported(store, monkeypatch, caplog):
     sizes = {"part": [], "block": []}
     build, cut = postings.build_segment, postings.cut_chunks
 
@@ -173,17 +173,17 @@ def test_parts_and_blocks_are_as_small_as_the_memory_and_its_floor_is_told(store
 
     monkeypatch.setattr(postings, "build_segment", build_part)
     monkeypatch.setattr(postings, "cut_chunks", cut_block)
-    monkeypatch.setattr(postings, "LIBRARIES", 0)
-    monkeypatch.setattr(index, "LEAST_MEMORY", 64_000)
+    monkeypatch.setattr(postings, "LIBRARY_BYTES", 0)
+    monkeypatch.setattr(index, "MIN_MEMORY", 64_000)
     monkeypatch.setenv("R2MED_THREADS", "2")
     corpus = corpus_of(*("fever and cough" for _ in range(2000)))  # 30,000 bytes
     BM25Retriever(BM25(), memory=64_000).index(dataset_of(corpus), store)
     assert not caplog.messages
     assert sum(sizes["part"]) == sum(sizes["block"]) == 30_000
-    assert 0.9 < max(sizes["part"]) / (64_000 / postings.PART_SHARE) <= 1
-    assert 0.9 < max(sizes["block"]) / (64_000 / postings.BLOCK_SHARE / 2) <= 1
+    assert 0.9 < max(sizes["part"]) / (64_000 / postings.PART_BYTES_PER_BYTE) <= 1
+    assert 0.9 < max(sizes["block"]) / (64_000 / postings.BLOCK_BYTES_PER_BYTE / 2) <= 1
     BM25Retriever(BM25(), memory=1000).index(dataset_of(corpus), store.with_policy("fresh"))
-    assert caplog.messages == ["building a BM25 index takes 0 MiB, also with less --memory"]
+    assert caplog.messages == ["building a BM25 index needs 0 MiB; the smaller memory limit is not used"]
 
 
 MARKED = st.text(alphabet="aB0xyz .,:;\"'_-()#*\t\x00é\u05d4\u0301\u200d\ufe0f\u20e3\U0001f600\U0001f3fd", max_size=40)
@@ -191,7 +191,7 @@ MARKED = st.text(alphabet="aB0xyz .,:;\"'_-()#*\t\x00é\u05d4\u0301\u200d\ufe0f\
 
 @given(st.lists(st.text(max_size=40) | MARKED, min_size=1, max_size=8))
 @settings(max_examples=150, deadline=None)
-def test_the_indexer_s_shortcuts_give_the_analyser_s_terms(texts):
+def test_the_fast_indexer_gives_the_same_terms_as_the_analyser(texts):
     texts = [text.encode("utf-8", "ignore").decode() for text in texts]
     segment = postings.build_segment(corpus_of(*texts), 0, len(texts))
     bags = [Counter() for _ in texts]
@@ -202,7 +202,7 @@ def test_the_indexer_s_shortcuts_give_the_analyser_s_terms(texts):
     assert bags == [Counter(english(text)) for text in texts]
 
 
-def test_the_index_is_built_once_and_mapped_after(store, monkeypatch):
+def test_the_index_is_built_once_and_then_memory_mapped(store, monkeypatch):
     corpus = corpus_of("fever", "cough and fever")
     first = search(corpus, "fever", store)
     monkeypatch.setattr(postings, "build_segment", None)  # would fail if it were called
@@ -210,7 +210,7 @@ def test_the_index_is_built_once_and_mapped_after(store, monkeypatch):
     assert search(corpus, "fever", store, k1=2.0) != first
 
 
-def test_a_term_more_frequent_than_a_byte_holds_counts_in_full(store):
+def test_a_term_frequency_above_255_counts_in_full(store):
     segment = postings.build_segment(corpus_of("fever " * 70_000, "cough"), 0, 2)
     assert sorted(segment.frequencies.tolist()) == [1, 70_000]
 
@@ -220,7 +220,7 @@ def test_documents_of_50000_characters_and_control_characters_are_searched(store
     assert [d for d, _ in search(corpus_of(long, "a\x00b\x07 cough"), "fever cough", store)] == ["d1", "d0"]
 
 
-def test_an_empty_corpus_a_wrong_scorer_and_wrong_numbers_are_one_line(store):
+def test_an_empty_corpus_and_wrong_settings_give_one_line_errors(store):
     with pytest.raises(UserError, match="corpus is empty"):
         BM25Retriever(BM25()).index(dataset_of(Corpus.of([])), store)
     with pytest.raises(UserError, match="did you mean lucene"):
@@ -235,7 +235,7 @@ def test_an_empty_corpus_a_wrong_scorer_and_wrong_numbers_are_one_line(store):
         search(corpus_of("fever"), "fever", store, k=0)
 
 
-def test_a_corpus_of_nothing_but_stop_words_finds_nothing(store):
+def test_a_corpus_of_only_stop_words_finds_nothing(store):
     assert search(corpus_of("the", "of"), "the fever", store) == []
     assert search(corpus_of("the", "of"), "the fever", store, scorer="lucene") == []
 
@@ -255,7 +255,7 @@ ROWS = [
     ("scorer", "reference", "rows"), [("published", published, ROWS), ("lucene", lucene, dict(ROWS).items())]
 )
 @pytest.mark.parametrize("query", ["fever cough", "jaundice", "rash pain cough cough"])
-def test_rows_whose_id_came_again_count_in_the_published_statistics_and_not_in_lucenes(
+def test_rows_with_repeated_ids_count_in_the_published_statistics_but_not_in_lucenes(
     scorer, reference, rows, query, tmp_path
 ):
     folder = r2med_folder(tmp_path / "set", [{"id": i, "text": t} for i, t in ROWS])

@@ -1,4 +1,4 @@
-"""Candidates from a run file: taken as they are, and everything they name has to be there."""
+"""Candidates from a run file: they are used unchanged, and all their queries and documents must exist."""
 
 import os
 from pathlib import Path
@@ -34,7 +34,7 @@ def test_a_run_is_read_as_trec_eval_reads_it(tmp_path: Path) -> None:
     assert [len(ranking) for ranking in searched(path, tmp_path, k=1).values()] == [1, 1, 0]
 
 
-def test_what_was_written_by_us_comes_back_with_its_ids(tmp_path: Path) -> None:
+def test_a_run_written_by_r2med_is_read_with_its_original_ids(tmp_path: Path) -> None:
     store = Store(tmp_path / "store")
     run = System.parse("bm25").run(DATASET, store, 10).run
     write_run(run, tmp_path / "ours.trec.gz")
@@ -45,9 +45,9 @@ def test_what_was_written_by_us_comes_back_with_its_ids(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("lines", "says"),
     [
-        ("1 Q0 z 1 2.0 x\n", "names the document 'z', which the corpus does not have"),
-        ("9 Q0 a 1 2.0 x\n", r"names queries that the dataset does not have \(1 of 1\), such as '9'"),
-        ("1 Q0 a 1 2.0 x\n9 Q0 a 1 2.0 x\n", r"does not have \(1 of 2\), such as '9'"),
+        ("1 Q0 z 1 2.0 x\n", "has the document 'z', which is not in the corpus"),
+        ("9 Q0 a 1 2.0 x\n", r"has queries that are not in the dataset \(1 of 1\), such as '9'"),
+        ("1 Q0 a 1 2.0 x\n9 Q0 a 1 2.0 x\n", r"are not in the dataset \(1 of 2\), such as '9'"),
         ("1 Q0 a 1 inf x\n1 Q0 b 2 1 x\n", "query '1' and document 'a' is infinite or too large"),
         ("1 Q0 a 1 2 x\n1 Q0 b 2 -1e39 x\n", "query '1' and document 'b' is infinite or too large"),
         ("", "is empty: there is nothing to rerank"),
@@ -55,7 +55,7 @@ def test_what_was_written_by_us_comes_back_with_its_ids(tmp_path: Path) -> None:
         (None, "no such run file"),
     ],
 )
-def test_a_run_over_other_data_is_one_line(tmp_path: Path, lines: str | None, says: str) -> None:
+def test_a_run_of_another_dataset_gives_a_one_line_error(tmp_path: Path, lines: str | None, says: str) -> None:
     path = tmp_path / "run.trec"
     if lines is not None:
         path.write_text(lines)
@@ -67,7 +67,7 @@ def test_a_folder_has_one_run_for_each_dataset(tmp_path: Path) -> None:
     runs = tmp_path / "runs"
     (runs / "demo").mkdir(parents=True)
     system, dataset = System.parse(f"run:{runs}"), load("demo/Biology")
-    with pytest.raises(UserError, match=r"has no run for demo/Biology: one is needed, as demo/Biology\.trec"):
+    with pytest.raises(UserError, match=r"has no run for demo/Biology; add demo/Biology\.trec"):
         system.run(dataset, Store(tmp_path / "store"), 5)
     (runs / "demo" / "Biology.trec").write_text(f"{dataset.queries[0].id} Q0 {dataset.corpus.id(3)} 1 1 x\n")
     found = dict(system.run(dataset, Store(tmp_path / "store"), 5).run)
@@ -90,15 +90,15 @@ def test_a_folder_of_runs_may_be_part_of_a_fusion(tmp_path: Path) -> None:
     assert system.name.startswith(f"run:{runs}+fuse(bm25+run:{runs}")
 
 
-def test_a_document_that_is_not_there_is_told_of_however_few_are_wanted(tmp_path: Path) -> None:
+def test_an_unknown_document_is_reported_at_any_depth(tmp_path: Path) -> None:
     path = tmp_path / "run.trec"
     path.write_text("1 Q0 a 1 2.0 x\n1 Q0 z 2 1.0 x\n")
-    with pytest.raises(UserError, match="names the document 'z'"):
+    with pytest.raises(UserError, match="has the document 'z'"):
         searched(path, tmp_path, k=1)
 
 
 @pytest.mark.parametrize("name", ["my run (1), b=0.4+x.trec", "run@10", "a -> b → c.trec", "100%25.trec", "plain.trec"])
-def test_whatever_a_file_is_called_the_name_of_its_system_parses_back(tmp_path: Path, name: str) -> None:
+def test_any_file_name_gives_a_system_name_that_parses_back(tmp_path: Path, name: str) -> None:
     path = tmp_path / name
     path.write_text("1 Q0 a 1 2.0 x\n")
     system = System(Candidates.at(path))
@@ -107,7 +107,7 @@ def test_whatever_a_file_is_called_the_name_of_its_system_parses_back(tmp_path: 
     assert dict(again.run(DATASET, Store(tmp_path / "store"), 5).run)["1"] == [("a", 2.0)]
 
 
-def test_a_changed_file_is_another_system(tmp_path: Path) -> None:
+def test_a_changed_file_gets_another_key(tmp_path: Path) -> None:
     path = tmp_path / "run.trec"
     path.write_text("1 Q0 a 1 2.0 x\n")
     first = searched(path, tmp_path)
@@ -115,17 +115,17 @@ def test_a_changed_file_is_another_system(tmp_path: Path) -> None:
     assert searched(path, tmp_path) != first
 
 
-def test_a_path_with_a_null_character_is_refused_in_one_line(tmp_path: Path) -> None:
+def test_a_path_with_a_null_character_gives_a_one_line_error(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="a path cannot have a null character"):
         System.parse("run:a%00b").run(DATASET, Store(tmp_path / "store"), 10)
 
 
 def test_a_device_or_a_pipe_is_refused_before_it_is_read(tmp_path: Path) -> None:
-    """Neither ends: /dev/zero has no last byte, and a pipe waits for somebody who writes."""
+    """Reading never ends: /dev/zero has no last byte, and a pipe waits for a writer."""
     pipe = tmp_path / "run.trec"
     os.mkfifo(pipe)
     for path in (Path("/dev/zero"), pipe):
-        with pytest.raises(UserError, match=f"{path} is a device or a pipe, not a run file: write the run to a file"):
+        with pytest.raises(UserError, match=f"{path} is a device or a pipe, not a run file; write the run to a file"):
             searched(path, tmp_path)
         with pytest.raises(UserError, match="is a device or a pipe"):
             Candidates.at(path).bind(Runtime()).key(DATASET)

@@ -44,7 +44,7 @@ def test_excluded_documents_are_left_out_of_dense_rankings(store):
     assert "myocardial infarction" not in ranking("bm25+minilm", dataset, store)
 
 
-def test_a_warm_run_needs_no_weights(store, monkeypatch):
+def test_a_run_with_stored_vectors_needs_no_weights(store, monkeypatch):
     dataset = tiny("heart attack")
     first = ranking("minilm", dataset, store)
     monkeypatch.setattr("r2med.encoders.transformer.Tower", None)  # would fail if a model were loaded
@@ -52,7 +52,7 @@ def test_a_warm_run_needs_no_weights(store, monkeypatch):
     assert ranking("minilm", dataset, store) == first
 
 
-def test_a_corpus_that_is_empty_is_one_line(store):
+def test_an_empty_corpus_gives_a_one_line_error(store):
     empty = Dataset("empty", (Query("q", "x"),), Corpus.of([]), Qrels({"q": {"d": 1}}))
     for spec in ("minilm", "bm25+minilm"):
         with pytest.raises(UserError, match="corpus is empty"):
@@ -60,7 +60,7 @@ def test_a_corpus_that_is_empty_is_one_line(store):
 
 
 class Answering:
-    """A model that says when it is asked a query, and then waits for an event."""
+    """A model that signals when it gets a query and then waits for an event."""
 
     revision = "1"
 
@@ -76,7 +76,7 @@ class Answering:
         return np.ones((len(texts), 2))
 
 
-def test_a_model_that_is_slow_to_answer_keeps_no_other_model_waiting(store):
+def test_a_slow_model_does_not_block_other_models(store):
     slow_is_asked, fast_is_asked, dataset = Event(), Event(), tiny("heart attack")
     slow, fast = Answering("slow", slow_is_asked, wait=fast_is_asked), Answering("fast", fast_is_asked)
     runtime = Runtime()

@@ -1,4 +1,4 @@
-"""Only new texts are encoded: a text keeps the vector that it got in an earlier version of a corpus."""
+"""Only new texts are encoded. A text keeps the vector from an earlier version of the corpus."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from support.api_encoders import opened
 
 
 class Counting:
-    """Counts letters, and remembers what it was asked for."""
+    """Encoder that counts letters and records its texts."""
 
     def __init__(self, model: str = "letters", dies: bool = False) -> None:
         self.model, self.dies, self.encoded = model, dies, list[str]()
@@ -51,7 +51,7 @@ def all_vectors(found: Embeddings) -> Any:
 
 @pytest.fixture
 def small_shards(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(embeddings, "SHARD", 4)
+    monkeypatch.setattr(embeddings, "SHARD_DOCUMENTS", 4)
 
 
 @pytest.mark.usefixtures("small_shards")
@@ -86,7 +86,7 @@ def test_a_removed_document_costs_nothing(store: Store) -> None:
 
 
 @pytest.mark.usefixtures("small_shards")
-def test_a_run_that_dies_at_the_new_document_goes_on_there(store: Store) -> None:
+def test_a_run_that_fails_at_the_new_document_continues_there(store: Store) -> None:
     embed_corpus(Corpus.of(notes(12)), Counting(), store, reuse=True)
     later = Corpus.of([("new", "a new note"), *notes(12)])
     with pytest.raises(KeyboardInterrupt):
@@ -97,7 +97,7 @@ def test_a_run_that_dies_at_the_new_document_goes_on_there(store: Store) -> None
 
 
 @pytest.mark.usefixtures("small_shards")
-def test_vectors_of_another_encoder_or_of_a_run_that_starts_over_are_not_taken(store: Store) -> None:
+def test_vectors_of_another_encoder_are_not_reused_and_a_run_that_starts_over_reuses_none(store: Store) -> None:
     embed_corpus(Corpus.of(notes(6)), Counting(), store, reuse=True)
     for encoder, where, reuse, count in (
         (Counting("other"), store, True, 7),
@@ -109,14 +109,14 @@ def test_vectors_of_another_encoder_or_of_a_run_that_starts_over_are_not_taken(s
 
 
 @pytest.mark.usefixtures("small_shards")
-def test_a_corpus_is_never_served_by_its_own_shards(store: Store) -> None:
+def test_a_corpus_does_not_reuse_its_own_shards(store: Store) -> None:
     repeated = Corpus.of([*notes(4), ("again", "abc 1")])
     encoder = Counting()
     embed_corpus(repeated, encoder, store, reuse=True)
     assert len(encoder.encoded) == 5
 
 
-def test_the_newest_are_looked_up_where_there_are_too_many(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_newest_vectors_are_used_if_there_are_too_many(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     for count in (5, 3):
         embed_corpus(Corpus.of(notes(count)), Counting(), store, reuse=True)
     monkeypatch.setattr(earlier_vectors, "MAX_DOCUMENTS", 4)
@@ -140,7 +140,7 @@ def test_a_real_models_vectors_stay_within_its_rounding(store: Store) -> None:
 
 
 class Letters:
-    """A model object of a user's own."""
+    """A model object of the user."""
 
     revision = "1"
 

@@ -1,4 +1,4 @@
-"""Embeddings in the store: nothing is encoded twice, a fault names its document."""
+"""Embeddings in the store: no text is encoded twice, and an error names its document."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ from support.processes import python
 
 
 class LettersEncoder:
-    """Counts letters: a vector one can check by hand, with a memory of what it was asked."""
+    """Encoder that counts letters, so that vectors can be checked by hand. It records its texts."""
 
     def __init__(self, query_prefix="", fail_after=None):
         self.query_prefix, self.fail_after, self.encoded = query_prefix, fail_after, []
@@ -39,7 +39,7 @@ class LettersEncoder:
 
 @pytest.fixture
 def corpus(monkeypatch):
-    monkeypatch.setattr(embeddings, "SHARD", 3)
+    monkeypatch.setattr(embeddings, "SHARD_DOCUMENTS", 3)
     return Corpus.of((f"d{i}", "ab" * i + "c") for i in range(10))
 
 
@@ -61,7 +61,7 @@ def test_a_second_run_encodes_nothing(corpus, store):
     assert again.encoded == []
 
 
-def test_a_run_that_dies_goes_on_at_the_shard_where_it_was(corpus, store):
+def test_a_failed_run_continues_at_the_missing_shard(corpus, store):
     with pytest.raises(KeyboardInterrupt):
         embed_corpus(corpus, LettersEncoder(fail_after=6), store)
     second = LettersEncoder()
@@ -92,7 +92,7 @@ def test_another_corpus_shares_no_shard(corpus, store):
     assert other.encoded == ["other"]
 
 
-def test_a_damaged_shard_is_encoded_again_and_only_that(corpus, store):
+def test_only_a_damaged_shard_is_encoded_again(corpus, store):
     found = embed_corpus(corpus, LettersEncoder(), store)
     path = found.shards[1].file("vectors.npy")
     content = bytearray(path.read_bytes())
@@ -104,7 +104,7 @@ def test_a_damaged_shard_is_encoded_again_and_only_that(corpus, store):
 
 
 @pytest.mark.parametrize("raises", [True, False])
-def test_a_vector_that_is_not_finite_names_its_document_and_leaves_no_shard(corpus, store, raises):
+def test_the_error_for_a_vector_that_is_not_finite_names_its_document_and_no_shard_is_saved(corpus, store, raises):
     class Broken(LettersEncoder):
         def encode(self, texts, role):
             vectors = super().encode(texts, role).vectors
@@ -122,7 +122,7 @@ def test_a_vector_that_is_not_finite_names_its_document_and_leaves_no_shard(corp
     assert len(second.encoded) == 7
 
 
-def test_a_wrong_number_of_rows_is_one_line(corpus, store):
+def test_a_wrong_number_of_rows_gives_a_one_line_error(corpus, store):
     class Short(LettersEncoder):
         def encode(self, texts, role):
             return Encoded(super().encode(texts, role).vectors[:-1])
@@ -131,7 +131,7 @@ def test_a_wrong_number_of_rows_is_one_line(corpus, store):
         embed_corpus(corpus, Short(), store)
 
 
-def test_progress_tells_documents_speed_and_what_was_there_before(corpus, store):
+def test_progress_shows_documents_speed_and_earlier_work(corpus, store):
     with pytest.raises(KeyboardInterrupt):
         embed_corpus(corpus, LettersEncoder(fail_after=6), store)
     seen = []
@@ -146,7 +146,7 @@ JOINED = "{query}[SEP]{text}"
 
 
 class BatchedEncoder(LettersEncoder):
-    """Encodes two texts at a time, the longest first, tells of each batch, and dies after some."""
+    """Encoder that encodes two texts at a time, the longest first, reports each batch, and fails after some."""
 
     def __init__(self, dies_after=99, stops=KeyboardInterrupt):
         super().__init__()
@@ -170,8 +170,8 @@ def one_shard():
 
 
 @pytest.mark.parametrize("every", [0.0, 60.0])
-def test_a_shard_that_is_not_finished_goes_on_where_it_was(one_shard, store, monkeypatch, every):
-    monkeypatch.setattr(embeddings, "EVERY", every)
+def test_an_unfinished_shard_continues_where_it_stopped(one_shard, store, monkeypatch, every):
+    monkeypatch.setattr(embeddings, "PART_SECONDS", every)
     undisturbed = embed_corpus(one_shard, BatchedEncoder(), Store(store.root / "other"))
     for count in (4, 2):
         with pytest.raises(KeyboardInterrupt):
@@ -184,7 +184,7 @@ def test_a_shard_that_is_not_finished_goes_on_where_it_was(one_shard, store, mon
     assert not list((store.root / "vector-parts").iterdir()), "what is in the shard is kept once"
 
 
-def test_a_real_model_that_was_stopped_gives_the_same_bits(store):
+def test_a_real_model_gives_the_same_bits_after_an_interruption(store):
     documents = [("heart attack " * (i % 7) + f"case {i}", i) for i in range(60)]
     corpus = Corpus.of((f"d{i}", text) for text, i in documents)
     setup = Runtime(device="cpu", tokens_per_batch=60)
@@ -207,7 +207,7 @@ def test_a_real_model_that_was_stopped_gives_the_same_bits(store):
     assert resumed.cost.tokens == undisturbed.cost.tokens
 
 
-def test_queries_that_are_not_finished_go_on_where_they_were(store):
+def test_unfinished_queries_continue_where_they_stopped(store):
     texts = ["a", "bb", "ccc", "abc"]
     with pytest.raises(KeyboardInterrupt):
         embed_texts(texts, "query", BatchedEncoder(2), store)
@@ -216,7 +216,7 @@ def test_queries_that_are_not_finished_go_on_where_they_were(store):
     assert last.encoded == ["bb", "a"]
 
 
-def test_a_shard_whose_texts_are_all_kept_needs_no_model(one_shard, store, monkeypatch):
+def test_a_shard_with_only_saved_texts_needs_no_model(one_shard, store, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         embed_corpus(one_shard, DiesAtTheEnd(), store)
     found = embed_corpus(one_shard, LettersEncoder(fail_after=0), store)
@@ -229,7 +229,7 @@ class DiesAtTheEnd(BatchedEncoder):
         raise KeyboardInterrupt
 
 
-def test_a_run_that_starts_over_takes_no_part_of_an_earlier_one(one_shard, store):
+def test_a_run_that_starts_over_uses_no_part_of_an_earlier_one(one_shard, store):
     with pytest.raises(KeyboardInterrupt):
         embed_corpus(one_shard, BatchedEncoder(4), store)
     again = BatchedEncoder()
@@ -237,7 +237,7 @@ def test_a_run_that_starts_over_takes_no_part_of_an_earlier_one(one_shard, store
     assert len(again.encoded) == 9
 
 
-def test_a_bad_vector_after_a_kill_names_its_document(one_shard, store):
+def test_the_error_for_a_bad_vector_after_a_kill_names_its_document(one_shard, store):
     with pytest.raises(KeyboardInterrupt):
         embed_corpus(one_shard, BatchedEncoder(6), store)
     with pytest.raises(UserError, match="document 'd1'"):
@@ -281,7 +281,7 @@ def test_expanded_and_plain_queries_mix(store):
     assert query_vectors(searches, LettersEncoder(), store).vectors.tolist() == expected
 
 
-def test_what_vectors_took_is_told_again_when_they_are_read_back(corpus, store):
+def test_the_cost_of_vectors_is_reported_again_when_they_are_read(corpus, store):
     queries = [SearchQuery(Query("q", "ab"), ("b",))]
     first = embed_corpus(corpus, LettersEncoder(), store), query_vectors(queries, LettersEncoder(), store)
     again = embed_corpus(corpus, LettersEncoder(), store), query_vectors(queries, LettersEncoder(), store)
@@ -307,7 +307,7 @@ class Model:
             os.kill(os.getpid(), signal.SIGKILL)
         return Encoded(np.ones((len(texts), 2), dtype=np.float32))
 
-embeddings.SHARD = 10
+embeddings.SHARD_DOCUMENTS = 10
 embeddings.embed_corpus(Corpus.of((str(i), str(i)) for i in range(100)), Model(), Store(sys.argv[1]))
 print(Model.calls)
 """
@@ -329,7 +329,7 @@ def test_vectors_of_different_lengths_are_refused(store, monkeypatch):
             self.width += 1
             return Encoded(np.ones((len(texts), self.width), dtype=np.float32))
 
-    monkeypatch.setattr(embeddings, "SHARD", 2)
+    monkeypatch.setattr(embeddings, "SHARD_DOCUMENTS", 2)
     with pytest.raises(UserError, match="different lengths"):
         embeddings.embed_corpus(Corpus.of((str(i), "x") for i in range(4)), Growing(), store)
 
@@ -341,6 +341,6 @@ def test_vectors_of_zeros_are_reported_also_when_they_are_read_again(store, capl
         embed_corpus(corpus, LettersEncoder(), store)
         embed_texts(["abc", "xyz"], "query", LettersEncoder(), store)
         assert caplog.messages == [
-            "2 of 3 documents have a vector of zeros: they match nothing",
-            "1 of 2 queries have a vector of zeros: they match nothing",
+            "2 of 3 documents have a vector of zeros and match nothing",
+            "1 of 2 queries have a vector of zeros and match nothing",
         ]

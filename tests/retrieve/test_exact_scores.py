@@ -1,4 +1,4 @@
-"""The scores that decide: of the blocks that are held, and of no others."""
+"""Exact scores are available only for the blocks that are held."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ from r2med.retrieve.dense.exact_scores import ExactScorer
 
 
 @pytest.mark.parametrize("row", [1, 9])
-def test_a_row_of_a_block_that_was_released_is_not_scored(row):
+def test_a_row_of_a_released_block_is_not_scored(row):
     scorer = ExactScorer(np.eye(4, dtype=np.float32), cosine=False)
     scorer.hold(5, np.eye(4, dtype=np.float32))
     with pytest.raises(LookupError, match="was released"):

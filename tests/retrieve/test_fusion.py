@@ -1,4 +1,4 @@
-"""Fusion: ranks or scores of several retrievers added up, each part's run reused."""
+"""Fusion adds up ranks or scores of several retrievers and reuses the run of each part."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ from support.datasets import dataset_of
 
 
 class Fixed:
-    """Finds what it is told to, and counts how often it is asked."""
+    """Retriever with fixed results that counts its searches."""
 
     def __init__(self, name, scores):
         self.name, self.scores, self.asked = name, scores, []
@@ -82,7 +82,7 @@ def test_scores_that_are_all_equal_do_not_break_a_method(store, method):
     assert np.isfinite(list(found.values())).all()
 
 
-def test_weights_weigh(store):
+def test_weights_multiply_the_worth_of_a_part(store):
     parts = Fixed("one", {"a": 1.0}), Fixed("two", {"b": 1.0})
     assert list(fused(parts, store, weights=(0.4, 0.6))) == ["b", "a"]
     assert list(fused(parts, store, weights=(0.6, 0.4))) == ["a", "b"]
@@ -102,7 +102,7 @@ def test_each_part_s_run_is_reused(store):
     assert [len(part.asked) for part in (one, two, three)] == [1, 1, 1]
 
 
-def test_excluded_documents_are_left_out_of_every_part_before_it_counts(store):
+def test_excluded_documents_are_left_out_of_every_part(store):
     query = SearchQuery(Query("q", "text", excluded=("a",)))
     parts = Fixed("one", {"a": 9, "b": 5, "c": 1}), Fixed("two", {"a": 1, "c": 0.5})
     assert fused(parts, store, [query], method="minmax") == pytest.approx({"b": 1, "c": 1})
@@ -139,7 +139,7 @@ def test_searching_both_counts_as_one_part(store):
     assert found["a"] == found["b"]
 
 
-def test_what_the_parts_used_and_took_is_added_up(store):
+def test_the_costs_of_the_parts_are_added_up(store):
     both = fusion((Fixed("one", {"a": 1}), Fixed("two", {"a": 1})))
     searched = cached_search(both, SMALL, [QUERY], 5, store)
     assert searched.cost.tokens == 4
@@ -158,7 +158,7 @@ def test_a_part_that_searches_twice_prepares_its_corpus_once(store, names, queri
     assert searched.cost.tokens == 4, "it searches twice all the same"
 
 
-def test_the_same_search_named_twice_is_done_once_and_counts_once(store):
+def test_the_same_search_given_twice_runs_and_costs_once(store):
     parts = Fixed("one", {"a": 1}), Fixed("one", {"a": 1}), Fixed("two", {"a": 1})
     searched = cached_search(fusion(parts), SMALL, [QUERY], 5, store)
     assert (searched.prepared.seconds, searched.cost.tokens) == (2.0, 4)
@@ -174,7 +174,7 @@ def test_the_same_search_named_twice_is_done_once_and_counts_once(store):
         ({"depth": -1}, "0 or more"),
     ],
 )
-def test_settings_that_make_no_sense_are_one_line(settings, says):
+def test_invalid_settings_give_a_one_line_error(settings, says):
     with pytest.raises(UserError, match=says):
         Fusion(parts=(BM25(), BM25(scorer="lucene")), **settings)
 
@@ -191,7 +191,7 @@ def test_a_fusion_prints_as_it_is_typed():
     assert retriever(parse_stage(expected)) == Fusion(parts=(BM25(), BM25(k1=2.0)), **settings)
 
 
-def test_the_depth_is_how_many_documents_of_each_part_count(store):
+def test_the_depth_limits_the_documents_of_each_part(store):
     parts = Fixed("one", {"a": 9, "b": 8, "c": 7}), Fixed("two", {"c": 0.2, "d": 0.1})
     assert set(fused(parts, store, depth=1)) == {"a", "c"}
     assert set(fused(parts, store, depth=2)) == {"a", "b", "c", "d"}

@@ -1,10 +1,10 @@
-"""A searcher for a server: it finds the same, opens everything at once, and keeps nothing that it is asked."""
+"""Live searchers find the same documents, open everything at the start, and save nothing about a query."""
 
 from r2med.core.spec import parse_stage
 from r2med.core.stages import retriever
 from r2med.data import Corpus, Query
 from r2med.retrieve.bm25 import BM25, BM25Retriever
-from r2med.retrieve.bm25.index import FEW
+from r2med.retrieve.bm25.index import VOCABULARY_RATIO
 from r2med.retrieve.retriever import SearchQuery
 from r2med.runtime.runtime import Runtime
 from r2med.store import Store
@@ -20,7 +20,7 @@ def found(searched):
 
 def test_bm25_finds_the_same_alone_and_among_many_queries(tmp_path):
     words = ["über", "zebra", "a1", "漢", "😀", "fever", "\uffff", "é", "e"]
-    others = " ".join(f"w{i}" for i in range(12 * FEW))  # enough that a dozen terms are few
+    others = " ".join(f"w{i}" for i in range(12 * VOCABULARY_RATIO))  # enough that a dozen terms are few
     corpus = Corpus.of([("all", others), *((str(i), " ".join(words[: i % len(words) + 1])) for i in range(50))])
     searcher = BM25Retriever(BM25()).index(dataset_of(corpus), Store(tmp_path))
     many = " ".join(f"w{i}" for i in range(20))
@@ -32,7 +32,7 @@ def test_bm25_finds_the_same_alone_and_among_many_queries(tmp_path):
     assert [len(hits) > 0 for _, hits in searcher.search([SearchQuery(Query("1", "zebra"))], 7).run] == [True]
 
 
-def test_a_fusion_finds_the_same_live_without_a_word_to_the_store(tmp_path):
+def test_a_live_fusion_finds_the_same_and_saves_nothing(tmp_path):
     spec = "fuse(bm25+fuse(bm25(scorer=lucene)+bm25(k1=2)), weights=1:2, depth=3)"
     searcher = retriever(parse_stage(spec)).bind(Runtime()).index(dataset_of(CORPUS), Store(tmp_path / "kept"))
     store = Store(tmp_path / "live")

@@ -1,4 +1,4 @@
-"""Nodes propose, this machine decides: the hits are those of one search over everything."""
+"""Nodes propose documents and this machine decides. The hits equal those of one search over all documents."""
 
 import numpy as np
 import pytest
@@ -30,7 +30,7 @@ def shards(store):
 
 
 class Node(Threads):
-    """An engine whose store is another; it tells how many rows were proposed."""
+    """An engine with another store. It records how many rows were proposed."""
 
     def __init__(self, store):
         self._store, self.proposed = store, 0
@@ -42,8 +42,8 @@ class Node(Threads):
 
 
 @pytest.mark.parametrize("cosine", [False, True])
-def test_what_nodes_propose_has_every_hit_bit_for_bit(shards, store, monkeypatch, cosine):
-    monkeypatch.setattr(proposals, "GROUP", 6)
+def test_the_proposals_of_nodes_give_the_same_hits_bit_for_bit(shards, store, monkeypatch, cosine):
+    monkeypatch.setattr(proposals, "GROUP_SHARDS", 6)
     ranks = np.random.default_rng(6).permutation(SIZE * COUNT).astype(np.int32)
     queries = np.random.default_rng(7).standard_normal((5, 24)).astype(np.float32)
     blocks = [(shard.meta["start"], shard.array("vectors")) for shard in shards]
@@ -56,5 +56,5 @@ def test_what_nodes_propose_has_every_hit_bit_for_bit(shards, store, monkeypatch
         ]
         assert 0 < node.proposed <= proposed
     assert search_by_nodes(shards, work, ranks, THREADS, store) is None
-    monkeypatch.setattr(proposals, "WORTHWHILE", 1000)
+    monkeypatch.setattr(proposals, "MIN_DOCUMENTS_PER_PROPOSAL", 1000)
     assert search_by_nodes(shards, work, ranks, Node(store), store) is None

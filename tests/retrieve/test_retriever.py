@@ -1,4 +1,4 @@
-"""How generated text joins a query where words are matched."""
+"""How generated text is joined to a query for word matching."""
 
 import pytest
 
@@ -16,11 +16,11 @@ QUERY = Query("1", "swollen face")
         (2, "swollen face swollen face angioedema"),
     ],
 )
-def test_the_query_stands_before_the_text_as_often_as_it_is_told(copies: int, text: str) -> None:
+def test_the_given_number_of_query_copies_comes_before_the_text(copies: int, text: str) -> None:
     assert SearchQuery(QUERY, ("angioedema",), copies).lexical_text == text
 
 
-def test_a_query_without_generated_text_is_searched_as_it_is() -> None:
+def test_a_query_without_generated_text_is_searched_unchanged() -> None:
     assert SearchQuery(QUERY, copies=2).lexical_text == "swollen face"
 
 
@@ -28,7 +28,7 @@ def test_several_generated_texts_are_joined() -> None:
     assert SearchQuery(QUERY, ("a", "b")).lexical_text == "a b"
 
 
-def test_all_that_a_ranking_depends_on_is_in_the_key() -> None:
+def test_the_key_contains_everything_that_a_ranking_depends_on() -> None:
     plain = SearchQuery(QUERY, ("text",))
     others = [
         SearchQuery(QUERY, ("text",), copies=1),

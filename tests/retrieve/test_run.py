@@ -23,7 +23,7 @@ def test_a_run_of_a_dict_is_ranked_and_reads_back(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "rankings", [{"q": {"d": "high"}}, {"q": {"d": float("nan")}}, {"q": ["d"]}, {"q": {"d": [1]}}]
 )
-def test_what_is_no_run_is_told_in_one_line(rankings: Any) -> None:
+def test_an_invalid_run_gives_a_one_line_error(rankings: Any) -> None:
     with pytest.raises(UserError, match="a run is query id -> document id -> score"):
         Run.of(rankings)
     with pytest.raises(UserError, match="the run has no query 'q3'"):

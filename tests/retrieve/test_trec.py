@@ -1,4 +1,4 @@
-"""TREC run files: what is written reads back, and a fault is named by its line."""
+"""TREC run files: a written run reads back unchanged, and an error names its line."""
 
 import gzip
 from pathlib import Path
@@ -60,7 +60,7 @@ def test_a_written_line_is_what_trec_eval_reads(tmp_path):
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        ("q Q0 d 1 0.5 t\nq Q0 d 2 0.4 t\n", ":2: document 'd' comes twice"),
+        ("q Q0 d 1 0.5 t\nq Q0 d 2 0.4 t\n", ":2: document 'd' is listed twice"),
         ("q Q0 d 1 0.5\n", ":1: 5 columns instead of 6"),
         ("q Q0 d 1 high t\n", ":1: score 'high' is not a number"),
         ("q Q0 d 1 1_000 t\n", ":1: score '1_000' is not a number"),
@@ -69,7 +69,7 @@ def test_a_written_line_is_what_trec_eval_reads(tmp_path):
         (gzip.compress(b"q Q0 d 1 0.5 t\n" * 50, mtime=0)[:-9], "not a TREC run"),
     ],
 )
-def test_a_fault_is_one_line_with_its_place(tmp_path, content, says):
+def test_an_error_is_one_line_with_the_line_number(tmp_path, content, says):
     path = tmp_path / "run"
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     with pytest.raises(UserError) as error:
@@ -77,7 +77,7 @@ def test_a_fault_is_one_line_with_its_place(tmp_path, content, says):
     assert says in str(error.value)
 
 
-def test_a_missing_file_and_a_folder_are_one_line(tmp_path):
+def test_a_missing_file_and_a_folder_give_one_line_errors(tmp_path):
     with pytest.raises(UserError, match="no such run file"):
         Run.read(Path(tmp_path / "none"))
     with pytest.raises(UserError, match="is a folder"):
@@ -90,25 +90,27 @@ def test_leaving_documents_out_keeps_order_and_fills_up_to_k():
     assert [[d for d, _ in ranking] for _, ranking in left] == [["b"], ["a"]]
 
 
-def test_a_file_that_unpacks_to_more_than_any_run_is_one_line(tmp_path, monkeypatch):
-    monkeypatch.setattr(run_file, "SMALL", 1 << 20)
+def test_a_file_that_unpacks_to_far_too_much_gives_a_one_line_error(tmp_path, monkeypatch):
+    monkeypatch.setattr(run_file, "MIN_UNPACKED_LIMIT", 1 << 20)
     path = tmp_path / "run.gz"
     with gzip.open(path, "wb") as file:
         for number in range(300_000):
             file.write(b"q Q0 %d 1 1.0 %b\n" % (number, b"t" * 500))
-    with pytest.raises(UserError, match=r"run.gz: unpacks to more than 100 times its size, which no run file does"):
+    with pytest.raises(
+        UserError, match=r"run.gz: unpacks to more than 100 times its size, which is too much for a run file"
+    ):
         Run.read(path)
 
 
-def test_a_packed_file_of_one_endless_line_is_one_line(tmp_path, monkeypatch):
-    monkeypatch.setattr(run_file, "SMALL", 1 << 20)
+def test_a_packed_file_of_one_endless_line_gives_a_one_line_error(tmp_path, monkeypatch):
+    monkeypatch.setattr(run_file, "MIN_UNPACKED_LIMIT", 1 << 20)
     path = tmp_path / "run.gz"
     path.write_bytes(gzip.compress(b"x" * (64 << 20)))
     with pytest.raises(UserError, match="unpacks to more than 100 times its size"):
         Run.read(path)
 
 
-def test_a_run_to_be_scored_is_decoded_where_that_is_how_it_is_judged(tmp_path):
+def test_a_run_is_decoded_if_the_decoded_ids_are_judged(tmp_path):
     path = tmp_path / "run.txt"
     write_run(run_of({"q 1": {"doc a": 0.1, "100%25": 0.2}}), path)
     ours = {"q 1": {"doc a": 1, "100%25": 1}}
@@ -117,12 +119,12 @@ def test_a_run_to_be_scored_is_decoded_where_that_is_how_it_is_judged(tmp_path):
     assert score(theirs, read_judged_run(path, theirs)).mean[Measure("R", 10)] == 1
 
 
-def test_ids_of_others_that_decoding_would_make_one_stay_as_they_are(tmp_path):
+def test_foreign_ids_that_decoding_would_merge_stay_unchanged(tmp_path):
     path = tmp_path / "run.txt"
     path.write_text("q Q0 a%41 1 0.9 t\nq Q0 aA 2 0.8 t\n")
     qrels = {"q": {"a%41": 1, "aA": 1}}
     assert score(qrels, read_judged_run(path, qrels)).mean[Measure("R", 10)] == 1
 
 
-def test_what_is_printed_of_a_run_is_short():
+def test_the_printed_form_of_a_run_is_short():
     assert repr(run_of({"q": {"a": 1.0, "b": 0.1}, "r": {}})) == "Run(2 queries, up to 2 documents each)"

@@ -1,4 +1,4 @@
-"""Parts of a run file without reading all of it."""
+"""Read parts of a run file without reading the whole file."""
 
 import numpy as np
 import pytest
@@ -32,7 +32,7 @@ def test_tops_and_ranks_are_those_of_the_whole_file(written, order):
     assert part.rank("none", "d") == 0
 
 
-def test_a_missing_or_damaged_file_is_one_line(written, tmp_path):
+def test_a_missing_or_damaged_file_gives_a_one_line_error(written, tmp_path):
     _, path = written
     path.write_bytes(path.read_bytes()[:-9])
     for bad in (path, tmp_path / "none.trec.gz"):

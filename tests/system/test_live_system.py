@@ -120,5 +120,5 @@ def test_recorded_texts_answer_the_questions_of_their_dataset_and_no_others(stor
 
 def test_a_run_file_cannot_answer_new_questions(dataset, store, tmp_path):
     (tmp_path / "some.trec").write_text("0 Q0 iron 1 1.0 tag\n")
-    with pytest.raises(UserError, match="cannot search for any other question"):
+    with pytest.raises(UserError, match="cannot search for another question"):
         System.parse(f"run:{tmp_path / 'some.trec'}").live(dataset, store)

@@ -19,7 +19,14 @@ from r2med.data import Dataset
 from r2med.expand.expansion import Expander, Expansion, Joining, QueryChoice, cut_notice
 from r2med.expand.recorded import RECORDED, open_recorded, plan_texts
 from r2med.llm.chat import Failure, Sampling
-from r2med.llm.costs import Preview, answers_cost, approximate_tokens, failed_queries, failure_kinds, told_failures
+from r2med.llm.costs import (
+    CostPreview,
+    answers_cost,
+    approximate_tokens,
+    failed_queries,
+    failure_kinds,
+    failure_notices,
+)
 from r2med.llm.journaled import open_chat
 from r2med.llm.llm_cards import AnswerStyle, Cleaning, LLMCard, resolve_llm, sampling_of
 from r2med.prompts.prompt_sets import PROMPTS_MEANING, find_set
@@ -133,14 +140,14 @@ class AgentExpander(Prompted[AgentStage]):
             "search": self.source.key(dataset),
         }
 
-    def preview(self, dataset: Dataset, store: Store) -> Preview:
+    def preview(self, dataset: Dataset, store: Store) -> CostPreview:
         """Return the first request of every conversation. The later ones are not known in advance."""
         agent, dialogue, _ = self._open(dataset)
         openings = [dialogue.request(agent.start(query.text)) for query in dataset.queries]
         requests = [request for request in openings if request is not None]
         most = self.stage.max_calls
         note = f"for the first calls only: each starts a conversation of up to {most} calls, and the prompts grow"
-        return Preview.of(self.llm, self.card, requests, unfit=len(openings) - len(requests), note=note)
+        return CostPreview.of(self.llm, self.card, requests, unfit=len(openings) - len(requests), note=note)
 
     def expand(self, dataset: Dataset, store: Store) -> Expansion:
         """Run a conversation for every query. A query without an answer is searched unchanged and counted."""
@@ -197,7 +204,7 @@ class AgentExpander(Prompted[AgentStage]):
 
     def _notices(self, dataset: Dataset, finished: Finished, failures: Sequence[Failure]) -> tuple[str, ...]:
         count = f"{len(failures)} of {len(dataset.queries)} queries"
-        lines = told_failures(f"{count} got no answer and are searched as they are", failures)
+        lines = failure_notices(f"{count} got no answer and are searched as they are", failures)
         if cut := _cut_texts(finished.conversations):
             lines.append(cut_notice(cut, len(dataset.queries)))
         notices = [f"{self.name} on {dataset.name}: {line}" for line in lines]

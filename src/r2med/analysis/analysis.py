@@ -11,7 +11,7 @@ from typing import Any
 
 from r2med.analysis.material import Material
 from r2med.core.errors import UserError, unknown
-from r2med.llm.costs import Preview
+from r2med.llm.costs import CostPreview
 from r2med.pages.csv_text import table_csv
 from r2med.pages.html import page_html
 from r2med.pages.page import Page, Section
@@ -124,7 +124,7 @@ def _labels(material: Material) -> ExitStack:
     return labels
 
 
-def rehearse(*names: str, setup: Setup | Runtime | None = None, **material: Any) -> dict[str, Preview]:
+def rehearse(*names: str, setup: Setup | Runtime | None = None, **material: Any) -> dict[str, CostPreview]:
     """Return what the analyses would ask, by prompt template. Nothing is asked or written."""
     with running(setup) as runtime:
         given = Material(runtime, rehearsal=True, **material)

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from r2med.ask.answers import LLMAnswer
 from r2med.ask.json_answers import JsonQuestion, ask_json, json_question
 from r2med.core.cost import NOTHING, Cost
-from r2med.llm.costs import Preview, listed_kinds
+from r2med.llm.costs import CostPreview, listed_kinds
 from r2med.llm.journaled import JournaledChat, open_chat
 from r2med.llm.llm_cards import LLMCard, resolve_llm
 from r2med.prompts.fitting import Fitter
@@ -40,7 +40,7 @@ class Questions:
     asked: Counter[str] = field(default_factory=Counter)
     failures: dict[str, Counter[str]] = field(default_factory=dict)
     """Template -> kind of failure -> count."""
-    previews: dict[str, Preview] = field(default_factory=dict)
+    previews: dict[str, CostPreview] = field(default_factory=dict)
 
     @cached_property
     def card(self) -> LLMCard:
@@ -89,7 +89,7 @@ class Questions:
         """Count the requests that would be sent, and return the outcomes that the journal already has."""
         requests = {number: each.request(self.card) for number, each in questions.items() if each.fits}
         unfit = len(questions) - len(requests)
-        preview = Preview.of(self.chat, self.card, list(requests.values()), unfit=unfit)
+        preview = CostPreview.of(self.chat, self.card, list(requests.values()), unfit=unfit)
         self.previews[template] = reduce(add, [*filter(None, [self.previews.get(template)]), preview])
         open_requests = set(self.chat.unanswered(list(requests.values())))
         answered = {number: questions[number] for number, each in requests.items() if each not in open_requests}

@@ -19,7 +19,7 @@ from r2med.core.stage_plan import PlannedData, StagePlan
 from r2med.core.stages import Bound, Stage, depth_field
 from r2med.data.dataset import Dataset
 from r2med.encoders.model_cards import checked_python_path
-from r2med.encoders.user_objects import PIPELINE, PythonObject, UserObjects, guarded
+from r2med.encoders.user_objects import PIPELINE_PREFIX, PythonObject, UserObjects, guarded
 from r2med.rerank.reranking import Reranked, Scores, candidates, reranked
 from r2med.retrieve.candidates import on_corpus
 from r2med.retrieve.retriever import Searched, SearchQuery
@@ -42,7 +42,7 @@ class UserPipeline:
     @classmethod
     def of(cls, name: str, runtime: Runtime) -> UserPipeline:
         """Return the pipeline of pyterrier:MODULE:NAME. Raises UserError if it does not exist."""
-        path = checked_python_path(name.removeprefix(f"{PIPELINE}:"), "pipeline", PIPELINE)
+        path = checked_python_path(name.removeprefix(f"{PIPELINE_PREFIX}:"), "pipeline", PIPELINE_PREFIX)
         python = UserObjects.of(runtime).get(path)
         python.check_methods(["transform"])
         return cls(python, runtime)
@@ -50,7 +50,7 @@ class UserPipeline:
     @property
     def name(self) -> str:
         """The name of the pipeline, as typed."""
-        return f"{PIPELINE}:{self.python.path}"
+        return f"{PIPELINE_PREFIX}:{self.python.path}"
 
     def rankings(self, rows: Sequence[tuple[Any, ...]], columns: tuple[str, ...]) -> Rankings:
         """Return the output: query id -> document id -> score. Raises UserError if a column is missing."""

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from r2med.evaluation.batch import Plan
     from r2med.expand.expansion import AskingStage
     from r2med.llm.chat import ChatRequest
-    from r2med.llm.costs import Preview
+    from r2med.llm.costs import CostPreview
     from r2med.runtime.runtime import Runtime
 
 SHOWN = 3
@@ -67,7 +67,7 @@ def show_stages(stages: Mapping[str, AskingStage], datasets: Sequence[Dataset], 
     show_previews(previews, runtime)
 
 
-def show_previews(previews: Mapping[str, Preview], runtime: Runtime) -> None:
+def show_previews(previews: Mapping[str, CostPreview], runtime: Runtime) -> None:
     """Print calls, tokens, time and cost of what would be asked, by name, and the first prompts."""
     for name, preview in previews.items():
         _show(name, preview, runtime)
@@ -77,7 +77,7 @@ def show_previews(previews: Mapping[str, Preview], runtime: Runtime) -> None:
     _show_prompts(shown[:SHOWN])
 
 
-def _show(name: str, preview: Preview, runtime: Runtime) -> None:
+def _show(name: str, preview: CostPreview, runtime: Runtime) -> None:
     from r2med.cli.progress import clock_time
     from r2med.evaluation.planning import asking_seconds
     from r2med.text.plurals import counted

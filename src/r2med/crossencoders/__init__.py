@@ -1,1 +1,1 @@
-"""Cross-encoders: a query and a document read together, one score out."""
+"""Cross-encoders: models that read a query and a document together and return one score."""

@@ -1,7 +1,7 @@
-"""Merge a LoRA adapter into its base model: W + scale · B·A for every pair of factors, other weights replaced.
+"""Merge a LoRA adapter into its base model: W + scale · B·A for every pair of factors; other weights are replaced.
 
-Done here and not by peft: for one model it would bring itself and accelerate, which follow their own releases of torch
-and transformers, and it only warns of weights that an adapter lacks. The two agree bit for bit (docs/rerank.md).
+This is done without peft. For one model, peft would also install accelerate, both follow their own releases of torch
+and transformers, and peft only warns about weights that an adapter lacks. Both give the same bits (docs/rerank.md).
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ import torch
 
 from r2med.core.errors import UserError, nearest
 
-FACTOR = re.compile(r"(?P<module>.+)\.lora_(?P<embedding>embedding_)?(?P<letter>[AB])(\.default)?(\.weight)?")
-WRAPPED = re.compile(r"\.(modules_to_save|default|base_layer)(?=\.)")
-"""What peft puts into the names of weights that it wraps and saves whole."""
-OTHER_KINDS = ("use_dora", "lora_bias", "use_qalora", "layer_replication", "trainable_token_indices")
-"""Settings that change the arithmetic in ways that are not done here."""
+FACTOR_NAME = re.compile(r"(?P<module>.+)\.lora_(?P<embedding>embedding_)?(?P<letter>[AB])(\.default)?(\.weight)?")
+WRAPPER_PARTS = re.compile(r"\.(modules_to_save|default|base_layer)(?=\.)")
+"""Words that peft inserts into the names of weights that it wraps and saves whole."""
+UNSUPPORTED_SETTINGS = ("use_dora", "lora_bias", "use_qalora", "layer_replication", "trainable_token_indices")
+"""Settings that change the arithmetic in ways that are not supported here."""
 
 
 def merge(model: Any, folder: Path, name: str) -> set[str]:
-    """Change a model's weights in place to those with the adapter of a folder; return which it brought whole.
+    """Merge the adapter of a folder into a model in place. Return the names of the weights that it replaced.
 
-    Raises UserError if the adapter is of another kind, or belongs to another base.
+    Raises UserError if the adapter has another kind or belongs to another base.
     """
     config, tensors = _read(folder, name)
     _check(config, folder, name)
@@ -37,20 +37,21 @@ def merge(model: Any, folder: Path, name: str) -> set[str]:
     with torch.no_grad():
         for saved, tensor in tensors.items():
             plain = saved.removeprefix("base_model.model.")
-            if factor := FACTOR.fullmatch(plain):
+            if factor := FACTOR_NAME.fullmatch(plain):
                 part = ("embedding_" if factor["embedding"] else "") + factor["letter"]
                 factors.setdefault(factor["module"], {})[part] = tensor
             elif "original_module" not in plain:
-                # Trained whole: the head of a classifier, whether modules_to_save names it or not, and biases.
-                key = WRAPPED.sub("", plain)
+                # These weights were trained whole: the head of a classifier, even if modules_to_save does not name it,
+                # and biases.
+                key = WRAPPER_PARTS.sub("", plain)
                 _target(weights, key, tensor.shape, name).copy_(tensor)
                 whole.add(key)
         if not factors:
-            raise UserError(f"model {name}: the adapter in {folder} holds no LoRA weights")
+            raise UserError(f"model {name}: the adapter in {folder} contains no LoRA weights")
         for module, parts in factors.items():
             change = _change(parts, module, config, name)
             weight = _target(weights, f"{module}.weight", change.shape, name)
-            # In single precision: in half, the sum would lose what training taught.
+            # The sum is in single precision. In half precision it would lose the result of the training.
             weight.copy_(weight.float() + change.to(weight.device))
     return whole
 
@@ -80,11 +81,11 @@ def _scale(module: str, rank: int, config: Mapping[str, Any]) -> float:
 def _target(weights: Mapping[str, Any], key: str, shape: torch.Size, name: str) -> Any:
     if key not in weights:
         raise UserError(
-            f"model {name}: the base model has no weight {key}{nearest(key, weights)}: is it the right base?"
+            f"model {name}: the base model has no weight {key}{nearest(key, weights)}; it may be the wrong base"
         )
     if weights[key].shape != shape:
         sizes = f"{tuple(weights[key].shape)} in the base, {tuple(shape)} in the adapter"
-        raise UserError(f"model {name}: {key} has different sizes, {sizes}: is it the right base?")
+        raise UserError(f"model {name}: {key} has different sizes, {sizes}; it may be the wrong base")
     return weights[key]
 
 
@@ -97,13 +98,13 @@ def _read(folder: Path, name: str) -> tuple[dict[str, Any], dict[str, torch.Tens
         from safetensors.torch import load_file
 
         return config, load_file(file)
-    # An old format that can hold code; torch reads tensors from it and refuses anything else.
+    # This is an old format that can contain code. torch reads only tensors from it and refuses anything else.
     return config, torch.load(folder / "adapter_model.bin", map_location="cpu", weights_only=True)
 
 
 def _check(config: Mapping[str, Any], folder: Path, name: str) -> None:
     if str(config.get("peft_type", "LORA")).upper() != "LORA":
-        raise UserError(f"model {name}: the adapter in {folder} is {config['peft_type']}, only LoRA can be merged")
-    for setting in OTHER_KINDS:
+        raise UserError(f"model {name}: the adapter in {folder} is {config['peft_type']}; only LoRA can be merged")
+    for setting in UNSUPPORTED_SETTINGS:
         if config.get(setting):
             raise UserError(f"model {name}: the adapter in {folder} has {setting}, which cannot be merged here")

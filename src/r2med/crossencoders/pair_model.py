@@ -1,4 +1,4 @@
-"""One copy of a cross-encoder: loaded and checked, token ids in, one score per pair out."""
+"""One copy of a cross-encoder: load and check it, and score pairs of token ids."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from r2med.encoders.encoder import Vectors
 from r2med.encoders.forward import Forward, Matrix
 from r2med.runtime.setup import Setup
 
-CLASSES = {"classifier": "AutoModelForSequenceClassification", "yes-no": "AutoModelForCausalLM"}
+MODEL_CLASSES = {"classifier": "AutoModelForSequenceClassification", "yes-no": "AutoModelForCausalLM"}
 
 
 class Classifier:
-    """A model whose head reads the whole pair, as BERT's."""
+    """A model such as BERT whose head reads the whole pair."""
 
     def __init__(self, model: Any, device: str, column: int) -> None:
         self.model = model
@@ -42,10 +42,10 @@ class Classifier:
 
 
 class LastToken:
-    """A decoder whose score is a product with the last token's state.
+    """A decoder whose score is a product with the state of the last token.
 
-    Taken here from the state and not from the library's logits: it looks for the last token by the padding's id, which
-    may also be a token of the text, and a language model would compute its whole vocabulary.
+    The score is computed from the state and not from the library's logits. The library finds the last token by the id
+    of the padding, which may also occur in the text, and a language model would compute its whole vocabulary.
     """
 
     def __init__(self, model: Any, device: str, head: Any, bias: float) -> None:
@@ -68,7 +68,7 @@ PairModel = Classifier | LastToken
 
 
 def with_head(model: Any, tokenizer: Any, card: RerankerCard, device: str) -> PairModel:
-    """Return what scores with a model on a device, by its kind of head."""
+    """Return the scoring model on a device, with the right kind of head."""
     model = model.to(device)
     if card.loader == "yes-no":
         yes, no = (_only_token(tokenizer, word, card) for word in ("yes", "no"))
@@ -76,16 +76,16 @@ def with_head(model: Any, tokenizer: Any, card: RerankerCard, device: str) -> Pa
         return LastToken(model, device, rows[yes].detach().float() - rows[no].detach().float(), 0.0)
     column = _column(card, int(model.config.num_labels))
     head = getattr(model, "score", None)
-    if isinstance(head, torch.nn.Linear):  # what all of the library's decoders call theirs
+    if isinstance(head, torch.nn.Linear):  # All decoders of the library use this name for their head.
         return LastToken(model, device, head.weight[column], 0.0 if head.bias is None else float(head.bias[column]))
     return Classifier(model, device, column)
 
 
 def positions(model: Any) -> int:
-    """Return how many tokens a model has positions for; 0 if it does not say."""
+    """Return the number of positions of a model, or 0 if it does not say."""
     for name, module in model.named_modules():
         if name.endswith("position_embeddings") and isinstance(module, torch.nn.Embedding):
-            # RoBERTa and its kin count from behind the padding's own position.
+            # RoBERTa and related models count from after the padding's own position.
             return int(module.num_embeddings) - (0 if module.padding_idx is None else module.padding_idx + 1)
     return int(getattr(model.config, "max_position_embeddings", 0) or 0)
 
@@ -100,10 +100,13 @@ def load_tokenizer(folder: Path, card: RerankerCard, setup: Setup) -> Any:
 
 
 def load_model(folder: Path, adapter: Path | None, card: RerankerCard, setup: Setup, dtype: str) -> Any:
-    """Return the model of a folder with its head, the adapter merged. Raises UserError if it lacks a weight."""
+    """Return the model of a folder with its head and with the adapter merged.
+
+    Raises UserError if a weight is missing.
+    """
     import transformers
 
-    kind = CLASSES[card.loader]
+    kind = MODEL_CLASSES[card.loader]
     weights.check_trust(folder, card.name, setup, kind)
     settings = _settings(folder, card, setup) | dtype_setting(dtype)
     if adapter is not None:
@@ -116,10 +119,10 @@ def load_model(folder: Path, adapter: Path | None, card: RerankerCard, setup: Se
         with weights.loading(card.name, adapter):
             brought = merge(model, adapter, card.name)
     missing = sorted(set(info["missing_keys"]) - brought)
-    if missing:  # the library would fill them with random numbers
+    if missing:  # The library would fill them with random numbers.
         raise UserError(
             f"reranker {card.name}: {adapter or folder} lacks {len(missing)} weights of {type(model).__name__}, "
-            f"e.g. {missing[0]}: is it a cross-encoder?"
+            f"e.g. {missing[0]}; it may not be a cross-encoder"
         )
     return model.eval()
 
@@ -130,9 +133,9 @@ def _settings(folder: Path, card: RerankerCard, setup: Setup) -> dict[str, Any]:
 
 
 def _configuration(folder: Path, card: RerankerCard) -> dict[str, Any]:
-    """Return the configuration where its file does not name the architecture, as those of old models.
+    """Return the configuration if its file does not name the architecture, as in old models.
 
-    The library would guess it from the folder's path.
+    Otherwise the library would guess the architecture from the folder's path.
     """
     from transformers import AutoConfig
 
@@ -144,7 +147,7 @@ def _configuration(folder: Path, card: RerankerCard) -> dict[str, Any]:
 
 
 def _head_setting(settings: dict[str, Any], card: RerankerCard) -> dict[str, Any]:
-    """Return how many logits the head that an adapter brings has: a base model's own configuration says two."""
+    """Return the number of logits of an adapter's head. The base model's own configuration says two."""
     labels = 2 if card.logit == "second" else 1
     if config := settings.get("config"):
         config.num_labels = labels
@@ -153,16 +156,18 @@ def _head_setting(settings: dict[str, Any], card: RerankerCard) -> dict[str, Any
 
 
 def _column(card: RerankerCard, labels: int) -> int:
-    """Return which of a classifier's logits is the score."""
+    """Return the column of a classifier's logits that is the score."""
     wanted = {"only": 1, "second": 2}.get(card.logit, labels)
     if labels != wanted or labels not in (1, 2):
         expected = {"only": "one", "second": "two"}.get(card.logit, "one or two")
-        raise UserError(f"reranker {card.name}: its model gives {labels} logits for a pair instead of {expected}")
+        raise UserError(f"reranker {card.name}: its model returns {labels} logits for a pair instead of {expected}")
     return labels - 1
 
 
 def _only_token(tokenizer: Any, word: str, card: RerankerCard) -> int:
     ids = tokenizer(word, add_special_tokens=False)["input_ids"]
     if len(ids) != 1:
-        raise UserError(f"reranker {card.name}: {word!r} is {len(ids)} tokens of its model, so it has no one logit")
+        raise UserError(
+            f"reranker {card.name}: {word!r} has {len(ids)} tokens in its tokenizer; it must have exactly one"
+        )
     return int(ids[0])

@@ -1,6 +1,6 @@
-"""What scores pairs: a query and a document in, a score out with what it took, and every setting it depends on.
+"""Pair scorers: score a query and a document, with the cost and every setting that the score depends on.
 
-torch is imported with the weights: describing scores that are in the cache must not take seconds.
+torch is imported with the weights, because describing cached scores must not take seconds.
 """
 
 from __future__ import annotations
@@ -30,24 +30,24 @@ from r2med.runtime.setup import Setup
 if TYPE_CHECKING:
     from r2med.crossencoders.pair_model import PairModel
 
-UNLIMITED = 1 << 20
-"""What tokenizers without a limit say is far above this."""
-USUAL = 512
+UNLIMITED_TOKENS = 1 << 20
+"""Limit in tokens. Tokenizers without a limit report a far larger number."""
+DEFAULT_MAX_TOKENS = 512
 
 
 class ScoredPair(NamedTuple):
-    """A pair's score, and what it took."""
+    """The score of a pair, and its cost."""
 
     score: float
     tokens: int = 0
     cut: bool = False
-    """Whether the document or the query was cut at the model's limit."""
+    """True if the document or the query was cut at the model's limit."""
     seconds: float = 0.0
-    """This pair's share of the time that was spent on those scored with it."""
+    """This pair's share of the time for the pairs that were scored together."""
 
 
 def cost_of(scored: Sequence[ScoredPair]) -> Cost:
-    """Return what scoring some pairs took, whether that was now or in an earlier run."""
+    """Return the cost of scoring some pairs, now or in an earlier run."""
     seconds = sum(pair.seconds for pair in scored)
     return Cost(
         seconds=seconds,
@@ -59,29 +59,32 @@ def cost_of(scored: Sequence[ScoredPair]) -> Cost:
 
 
 class PairScorer(Protocol):
-    """A model that knows the dataset's instruction words; its weights are loaded with the first pair."""
+    """A model that knows the instruction of a dataset. Its weights are loaded with the first pair."""
 
     def describe(self) -> dict[str, Any]:
-        """Return all that a score depends on besides the two texts; it is part of a key."""
+        """Return everything that a score depends on, except the two texts. It is part of a key."""
 
     def score(self, pairs: Sequence[Pair]) -> list[ScoredPair]:
-        """Return one finite score per pair, in their order, with what each took.
+        """Return one finite score per pair, in their order, with the cost of each.
 
         Raises NotFiniteError with the index of a pair whose score is not finite.
         """
 
 
 def open_scorer(card: RerankerCard, instruction: Instruction, runtime: Runtime) -> PairScorer:
-    """Return what scores by a card, for a dataset's instruction words; no weights are loaded yet.
+    """Return the scorer of a card for a dataset's instruction. No weights are loaded yet.
 
-    Raises MissingExtraError if what the card's loader needs is not installed.
+    Raises MissingExtraError if a package that the card's loader needs is not installed.
     """
     with extras_installed(f"reranker {card.name}"):
         return (CustomScorer if card.loader == "custom" else TransformerScorer)(card, instruction, runtime)
 
 
 class CustomScorer:
-    """Scores with a user's object, `predict(pairs) -> scores`; its lengths and batches are its own affair."""
+    """Scorer that uses a user's object with `predict(pairs) -> scores`.
+
+    The object itself handles lengths and batches.
+    """
 
     METHOD = "predict"
 
@@ -112,7 +115,7 @@ class CustomScorer:
         returned = guarded(getattr(self._object.model, self.METHOD), list(pairs), where)
         scores = self._object.numbers(returned, len(pairs), self.METHOD, "number per pair")
         seconds = (time.perf_counter() - started) / len(pairs)
-        with np.errstate(over="ignore"):  # a run's scores are in single precision
+        with np.errstate(over="ignore"):  # The scores of a run are in single precision.
             odd = np.flatnonzero(~np.isfinite(scores.astype(np.float32)))
         if len(odd):
             raise NotFiniteError(int(odd[0]), f"from {where}")
@@ -120,9 +123,10 @@ class CustomScorer:
 
 
 def find_weights(card: RerankerCard, setup: Setup) -> Weights:
-    """Return the weights that a card means here, without downloading them.
+    """Return the weights that a card means on this machine, without downloading them.
 
-    A base by hand is named NAME.base. A folder of NAME that holds a whole model, merged before, needs no base.
+    The user can give a folder for the base as NAME.base. If the folder of NAME contains a whole merged model, no base
+    is needed.
     """
     by_hand = setup.path_of(card.name)
     merged = by_hand and (by_hand / "config.json").is_file() and not (by_hand / "adapter_config.json").is_file()
@@ -158,13 +162,13 @@ class LoadedScorer:
                 f"reranker {card.name}: its card allows {card.max_tokens} tokens, "
                 f"its weights have {positions} positions"
             )
-        own = int(min(self.tokenizer.model_max_length or UNLIMITED, UNLIMITED))
-        limits = [limit for limit in (own, positions) if 0 < limit < UNLIMITED]
-        return card.max_tokens or min(limits, default=USUAL)
+        own = int(min(self.tokenizer.model_max_length or UNLIMITED_TOKENS, UNLIMITED_TOKENS))
+        limits = [limit for limit in (own, positions) if 0 < limit < UNLIMITED_TOKENS]
+        return card.max_tokens or min(limits, default=DEFAULT_MAX_TOKENS)
 
 
 class TransformerScorer:
-    """Scores by a card; weights are loaded with the first pair, so that stored scores need none."""
+    """Scorer that uses the weights of a card. They are loaded with the first pair, so stored scores need no weights."""
 
     needs = Needs(gpu=True)
 
@@ -180,11 +184,11 @@ class TransformerScorer:
 
     @property
     def pinned(self) -> bool:
-        """False if a push by the model's authors would change its weights under the same name."""
+        """False if a push by the model's authors would change the weights of this name."""
         return self._weights.pinned
 
     def describe(self) -> dict[str, Any]:
-        """Return what a score depends on; the card's name is no part of it."""
+        """Return everything that a score depends on. The card's name is not part of it."""
         card, own = self._card, self._weights
         base = {"base": own.base.repository, "base_revision": own.base.revision} if own.base else {}
         return {

@@ -1,5 +1,7 @@
-"""Pairs to token ids. Of a pair that is too long both texts get half of the room, and what one does not need is the
-other's: to drop either would be to compare with something else than what was asked or what was found.
+"""Convert pairs to token ids.
+
+If a pair is too long, each text gets half of the room, and tokens that one text does not need go to the other. Dropping
+a whole text would compare with something else than the query or the document.
 """
 
 from __future__ import annotations
@@ -14,20 +16,20 @@ import numpy as np
 from r2med.core.errors import UserError
 from r2med.crossencoders.reranker_cards import RerankerCard
 from r2med.data.dataset_cards import Instruction
-from r2med.encoders.tokenize import AT_ONCE, Ids, Tokens, pad_token
+from r2med.encoders.tokenize import TEXTS_AT_ONCE, Ids, Tokens, pad_token
 
 Pair = tuple[str, str]
 """A query and a document."""
 
-GAP = "..."
-"""Stands where the middle of a query was left out: half a word and half another must not become a third."""
+GAP_TEXT = "..."
+"""Mark in place of the removed middle of a query. Without it, two halves of words could become a third word."""
 
-PROBE = ("heart", "lung")
+PROBE_PAIR = ("heart", "lung")
 
 
 @dataclass(frozen=True)
 class Join:
-    """The tokens before, between and after the two parts of a pair, with the part that each belongs to."""
+    """The tokens before, between and after the two parts of a pair, with the part that each token belongs to."""
 
     before: Ids
     between: Ids
@@ -39,7 +41,7 @@ class Join:
 
 
 class PairTokenizer:
-    """A model's tokenizer for the pairs of a card. A query is tokenized once, however many documents it meets."""
+    """A model's tokenizer for the pairs of a card. A query is tokenized once for all its documents."""
 
     def __init__(self, tokenizer: Any, card: RerankerCard, instruction: Instruction, limit: int, types: bool) -> None:
         self._tokenizer = tokenizer
@@ -48,7 +50,7 @@ class PairTokenizer:
         self._special = special_tokens(tokenizer) if card.join == "none" else None
         self._around = card.query_parts(instruction)
         self._head_size = len(self._encode([self._around[0]])[0])
-        self._gap = self._encode([GAP])[0]
+        self._gap = self._encode([GAP_TEXT])[0]
         self._tail = self._encode([self._around[1]])[0]
         self._join = self._joined_by(card, types)
         self.pad = pad_token(tokenizer)
@@ -63,7 +65,8 @@ class PairTokenizer:
         before, after = self._around
         queries = self._distinct([query for query, _ in pairs], before, after)
         documents = self._distinct([document for _, document in pairs], self._card.document.removesuffix("{document}"))
-        # What follows a query in its template stays when it is cut: only the query's own words go.
+        # The text after a query in its template stays when the query is cut. Only words of the query itself are
+        # removed.
         long = [query for query, ids in queries.items() if len(ids) > self._room // 2]
         bare = self._distinct(long, before)
         tokens = Tokens()
@@ -79,14 +82,17 @@ class PairTokenizer:
         document = document[:kept_document]
         join = self._join
         ids = np.concatenate([join.before, query, join.between, document, join.after])
-        # A tokenizer that adds nothing gives nothing for two empty texts, which no model can read.
+        # For two empty texts, a tokenizer without special tokens gives no ids, which no model can read.
         tokens.ids.append(ids if len(ids) else np.asarray([self.pad], dtype=np.int32))
         if join.types:
             first, second = np.zeros(len(query), dtype=np.int32), np.ones(len(document), dtype=np.int32)
             tokens.types.append(np.concatenate([join.types[0], first, join.types[1], second, join.types[2]]))
 
     def _shortened(self, bare: Ids, size: int) -> Ids:
-        """Return a query of so many tokens with what its template puts around it; `bare` has only what goes before."""
+        """Return a query of `size` tokens with its template around it.
+
+        `bare` contains only the text before the query.
+        """
         size = min(size - len(self._tail), len(bare))
         end = (size - self._head_size - len(self._gap)) // 2 if self._card.cut_query == "middle" else 0
         if end <= 0:
@@ -99,14 +105,14 @@ class PairTokenizer:
         return dict(zip(distinct, encoded, strict=True))
 
     def _inert(self, text: str) -> str:
-        """Return a text that cannot end its turn in a prompt: `<|im_end|>` in it becomes `< |im_end|>`."""
+        """Return a text that cannot end its turn in a prompt. For example, `<|im_end|>` in it becomes `< |im_end|>`."""
         return self._special.sub(lambda token: f"{token[0][0]} {token[0][1:]}", text) if self._special else text
 
     def _encode(self, texts: Sequence[str]) -> list[Ids]:
-        """Return the ids of each text alone, without special tokens and uncut."""
+        """Return the ids of each text alone, without special tokens and without cutting."""
         encoded: list[Ids] = []
-        for start in range(0, len(texts), AT_ONCE):
-            chunk = list(texts[start : start + AT_ONCE])
+        for start in range(0, len(texts), TEXTS_AT_ONCE):
+            chunk = list(texts[start : start + TEXTS_AT_ONCE])
             if self._backend is None:
                 rows = [self._tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"] for text in chunk]
             else:
@@ -129,11 +135,14 @@ class PairTokenizer:
         return Join(np.concatenate([before, start]), start, after)
 
     def _own_join(self, types: bool) -> Join:
-        """Return what the tokenizer puts around a pair, seen by giving it one: releases differ in how they say it."""
-        whole = self._tokenizer(*PROBE, return_token_type_ids=True)
+        """Return the tokens that the tokenizer puts around a pair.
+
+        This is tested, because releases declare it differently.
+        """
+        whole = self._tokenizer(*PROBE_PAIR, return_token_type_ids=True)
         ids = [int(i) for i in whole["input_ids"]]
         kinds = np.asarray(whole["token_type_ids"], dtype=np.int32)
-        first, second = ([int(i) for i in row] for row in self._encode(PROBE))
+        first, second = ([int(i) for i in row] for row in self._encode(PROBE_PAIR))
         start = _position(first, ids, 0)
         middle = -1 if start < 0 else _position(second, ids, start + len(first))
         if middle < 0:
@@ -146,9 +155,9 @@ class PairTokenizer:
 
 
 def shares(query: int, document: int, room: int) -> tuple[int, int]:
-    """Return how many tokens of a query and of a document are kept, as the libraries' "longest first" has it.
+    """Return how many tokens of a query and of a document are kept, like "longest first" of the libraries.
 
-    Each gets half of the room and what the other does not need; an odd token is the longer one's.
+    Each text gets half of the room, plus tokens that the other does not need. An odd token goes to the longer text.
     """
     if query + document <= room:
         return query, document
@@ -161,7 +170,7 @@ def shares(query: int, document: int, room: int) -> tuple[int, int]:
 
 
 def special_tokens(tokenizer: Any) -> re.Pattern[str] | None:
-    """Return what finds tokens such as <|im_end|> and </think> in a text; None if the tokenizer has none."""
+    """Return a pattern that finds tokens such as <|im_end|> and </think>, or None if the tokenizer has none."""
     tokens = sorted(map(str, tokenizer.added_tokens_decoder.values()), key=len, reverse=True)
     return re.compile("|".join(map(re.escape, tokens))) if tokens else None
 

@@ -1,4 +1,4 @@
-"""Reranker cards: one TOML file each; and the card that follows from `hf:ORG/NAME`, `path:DIR` and `py:MODULE:NAME`."""
+"""Reranker cards: one TOML file each, or made from `hf:ORG/NAME`, `path:DIR` and `py:MODULE:NAME`."""
 
 from __future__ import annotations
 
@@ -15,77 +15,80 @@ Loader = Literal["classifier", "yes-no", "custom"]
 
 
 class RerankerCard(WeightsCard):
-    """All that is needed to score pairs with a cross-encoder as its authors meant."""
+    """Everything needed to score pairs with a cross-encoder as its authors intended."""
 
     base: str = ""
-    """Where the repository holds a LoRA adapter: the model it is merged into."""
+    """For a repository with a LoRA adapter, the model that it is merged into."""
     base_revision: str = ""
-    """The commit of that model."""
+    """Commit of that model."""
     loader: Loader
-    """classifier: a classification head; yes-no: a language model's logit of "yes" less that of "no"."""
+    """classifier: a classification head. yes-no: a language model's logit of "yes" minus that of "no"."""
     architecture: str = ""
-    """The class of transformers that loads it; empty: as its configuration says."""
+    """Class of transformers that loads the model. Empty: as its configuration says."""
     logit: Literal["", "only", "second"] = ""
-    """Which of a classifier's logits is the score; empty: the only one, or the second of two."""
+    """The logit of a classifier that is the score. Empty: the only one, or the second of two."""
     query: str = "{query}"
-    """What is around a query; may name {kind}, {what} and {domain} of the dataset's instruction."""
+    """Template around a query. It may contain {kind}, {what} and {domain} of the dataset's instruction."""
     document: str = "{document}"
-    """What stands before a document. What comes after it belongs into `after`: a cut must not lose it."""
+    """Text before a document. Text after it belongs in `after`, because a cut must not remove it."""
     join: Literal["tokenizer", "bos", "none"] = "tokenizer"
-    """How the two are joined: as the tokenizer joins a pair, with a beginning-of-sequence token before each, bare."""
+    """How the two are joined: as the tokenizer joins a pair, with a beginning-of-sequence token before each, or bare.
+    """
     before: str = ""
-    """What a prompt begins with; not where the tokenizer joins pairs."""
+    """Beginning of a prompt. Not allowed if the tokenizer joins pairs."""
     after: str = ""
-    """What a prompt ends with, whatever is cut; not where the tokenizer joins pairs."""
+    """End of a prompt, which is never cut. Not allowed if the tokenizer joins pairs."""
     max_tokens: int = Field(512, ge=0, le=1 << 20)
-    """Of a whole pair, special tokens counted; 0: the model's own limit."""
+    """Maximum number of tokens of a whole pair, including special tokens. 0: the model's own limit."""
     cut_query: Literal["middle", "end"] = "middle"
-    """Where a query is cut that is too long beside its document. A case begins with the complaint and ends with the
-    last findings and the question, so the default keeps both; `end` is what tokenizers do, and what was published.
+    """Where a query is cut that is too long.
+
+    A case begins with the complaint and ends with the last findings and the question, so the default keeps both ends.
+    `end` is what tokenizers do and what was published.
     """
     parameters: str = ""
-    """Its size, such as 568M."""
+    """Size of the model, such as 568M."""
     licence: str = ""
-    """Under which the weights may be used."""
+    """Licence of the weights."""
     notes: tuple[str, ...] = ()
-    """What else one should know, a sentence each."""
+    """Further notes for users, one sentence each."""
 
     @field_validator("query")
     @classmethod
     def _has_one_query(cls, text: str) -> str:
         if text.count("{query}") != 1:
-            raise ValueError("it must hold {query} once")
+            raise ValueError("it must contain {query} once")
         return text
 
     @field_validator("document")
     @classmethod
     def _ends_in_document(cls, text: str) -> str:
         if text.count("{document}") != 1 or not text.endswith("{document}"):
-            raise ValueError("it must hold {document} once, at its end")
+            raise ValueError("it must contain {document} once, at its end")
         return text
 
     @model_validator(mode="after")
     def _joined_once(self) -> RerankerCard:
         if self.join == "tokenizer" and (self.before or self.after):
             raise ValueError(
-                'before and after need join = "none" or "bos": the tokenizer begins and ends a pair itself'
+                'before and after need join = "none" or "bos"; with "tokenizer", the tokenizer begins and ends a pair'
             )
         return self
 
     def query_parts(self, instruction: Instruction) -> tuple[str, str]:
-        """Return what stands before and after a query, with the dataset's words in it."""
+        """Return the text before and after a query, filled with the words of the dataset's instruction."""
         before, _, after = instruction.fill(self.query).partition("{query}")
         return before, after
 
 
 RERANKERS = Catalogue("rerankers", RerankerCard, "reranker", MORE_MODELS)
-"""Every reranker card by name; those with variants also as NAME:VARIANT."""
+"""Every reranker card by name. Variants are NAME:VARIANT."""
 
 
 def resolve_reranker(spec: str) -> RerankerCard:
-    """Return the card of anything that a user may name as a reranker. Raises UserError if it names none.
+    """Return the card of anything that a user may give as a reranker. Raises UserError if there is no such model.
 
-    Models without a card are classifiers with a limit of their own.
+    Models without a card are classifiers with their own limit.
     """
     kind, _, rest = spec.partition(":")
     if kind == "hf":

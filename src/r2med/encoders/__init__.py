@@ -1,1 +1,1 @@
-"""Models: one card each, and how each kind is loaded."""
+"""Encoders: model cards, and the code that loads and runs each kind of embedding model."""

@@ -1,4 +1,4 @@
-"""An encoder whose model is behind an API: texts are cut, looked up, sent in batches, and kept as they come back."""
+"""Encode texts with a model behind an API. Texts are cut, looked up in a cache, sent in batches, and saved."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from r2med.core.cost import Cost
 from r2med.core.errors import UserError
 from r2med.data.dataset_cards import Instruction
 from r2med.encoders.api_providers import (
-    PATH,
+    EMBEDDINGS_PATH,
     PROVIDERS,
     EmbeddingProvider,
     TokenLimiter,
@@ -42,34 +42,34 @@ from r2med.store.files import exclusive
 from r2med.store.rows import Rows
 from r2med.text.unicode import to_unicode
 
-_TOKENS = struct.Struct("<q")
+_TOKENS_FORMAT = struct.Struct("<q")
 
 
 class PaidVector(NamedTuple):
-    """A vector, and the tokens it was billed as."""
+    """A vector, and the number of tokens that were billed for it."""
 
     vector: Vectors
     tokens: int
 
 
 class ApiEncoder:
-    """Encodes with a provider's model.
+    """Encoder that uses a provider's model.
 
-    Nothing is sent and no key is needed until a text is not in the cache. Answers that were paid for are used even
-    by a run that starts over: they depend on nothing that is made here.
+    Nothing is sent and no key is needed until a text is not in the cache. Paid answers are used even by a run that
+    starts over, because they depend on nothing that is made here.
     """
 
     keeps_vectors: ClassVar[bool] = True
-    """One text costs one request, however often the corpus around it changes."""
+    """True because one text costs one request, however often the corpus around it changes."""
 
     def __init__(self, card: ModelCard, instruction: Instruction, runtime: Runtime, store: Store | None = None) -> None:
         if card.loader not in PROVIDERS:
-            raise UserError(f"{card.spec} is no API model: its loader is {card.loader!r}")
+            raise UserError(f"{card.spec} is not an API model; its loader is {card.loader!r}")
         has_price = "price_per_million_tokens" in card.model_fields_set
         if runtime.budget.limit is not None and not has_price:
             raise UserError(
-                f"{card.spec} has no price_per_million_tokens in its card, so no budget can be kept: "
-                "add it (0 where it is free), or run without a budget"
+                f"{card.spec} has no price_per_million_tokens in its card, so a budget cannot be checked; "
+                "add the price (0 if the model is free), or run without a budget"
             )
         self._card = card
         self._instruction = instruction
@@ -78,13 +78,16 @@ class ApiEncoder:
         self._endpoint = endpoint_at(url, provider.name, provider.key_variable)
         self._policy = _policy(runtime)
         self._limiter = TokenLimiter(lambda: provider.load_tokenizer(self._model("document")), provider.overhead)
-        self._store = store  # None where only a description is wanted
+        self._store = store  # None if only a description is needed.
         self._budget = runtime.budget
         self._has_price = has_price
-        self._lock = threading.Lock()  # one call at a time: the budget belongs to all
+        self._lock = threading.Lock()  # One call at a time, because all calls share the budget.
 
     def describe(self, role: Role) -> dict[str, Any]:
-        """Return all that the vectors of a role depend on; the server only as a hash, since a URL may hold secrets."""
+        """Return everything that the vectors of a role depend on.
+
+        The server is included only as a hash, because a URL may contain secrets.
+        """
         side = self._card.side(role)
         return {
             **self._identity(role),
@@ -97,9 +100,9 @@ class ApiEncoder:
 
     @timed
     def encode(self, texts: Sequence[str], role: Role) -> Encoded:
-        """Return one finite row per text, in order; what is not in the cache is sent, each distinct text once.
+        """Return one finite row per text, in order. Texts that are not in the cache are sent, each distinct text once.
 
-        The cost is that of all distinct texts, also of those that were paid for by an earlier run.
+        The cost covers all distinct texts, including those that an earlier run paid for.
         """
         side = self._card.side(role)
         whole = [self._written(side.prefix_for(self._instruction) + text) for text in texts]
@@ -112,8 +115,8 @@ class ApiEncoder:
             vectors = self._paid(cache, list(text_of))
             report(vectors)
             if len(vectors) < len(text_of):
-                # One process at a time: what two would ask for at once, both would pay, and their account's rate
-                # limit is one. A process that is killed lets go of the lock.
+                # Only one process at a time. Otherwise two processes could pay for the same texts, and they share the
+                # rate limit of one account. A killed process releases the lock.
                 with exclusive(self._folder() / f"{digest(self._identity(role))}.lock"):
                     vectors |= self._paid(cache, [key for key in text_of if key not in vectors])
                     missing = {key: text for key, text in text_of.items() if key not in vectors}
@@ -142,7 +145,7 @@ class ApiEncoder:
 
                 async def ask(batch: Sequence[str]) -> Any:
                     body = self._provider.body(self._model(role), side.input_type, batch)
-                    return read_json(await client.post(PATH, body), endpoint.server)
+                    return read_json(await client.post(EMBEDDINGS_PATH, body), endpoint.server)
 
                 run = _Fetch(ask, self._provider, self._policy, self._budget, self._card, cache, report)
                 return await run.all(pending)
@@ -150,12 +153,15 @@ class ApiEncoder:
         return run_sync(fetch())
 
     def _written(self, text: str) -> str:
-        """Return a text as it is sent: lone surrogates have no UTF-8, and an empty input is refused."""
+        """Return a text in the form that is sent.
+
+        Lone surrogates cannot be encoded in UTF-8, and an empty input is refused.
+        """
         text = to_unicode(text)
         return json.dumps(text.replace("\n", " ")) if self._card.as_json else text or " "
 
     def _identity(self, role: Role) -> dict[str, str]:
-        """Return what a provider's answer depends on besides the text."""
+        """Return everything that a provider's answer depends on, except the text."""
         return {
             "provider": self._provider.name,
             "model": self._model(role),
@@ -171,13 +177,16 @@ class ApiEncoder:
         return self._card.side(role).repository or self._card.repository or self._card.name
 
     def _paid(self, cache: Rows, keys: Sequence[bytes]) -> dict[bytes, PaidVector]:
-        """Return the vectors that are kept; those of another dimension are from when the card said something else."""
+        """Return the cached vectors.
+
+        Vectors of another dimension are ignored, because the card had another value then.
+        """
         vectors = {}
         for key, value in cache.get(keys).items():
-            size, odd_bytes = divmod(len(value) - _TOKENS.size, 4)
+            size, odd_bytes = divmod(len(value) - _TOKENS_FORMAT.size, 4)
             if size > 0 and not odd_bytes and size == (self._card.dimension or size):
-                vector = np.frombuffer(value, dtype="<f4", offset=_TOKENS.size).astype(np.float32)
-                vectors[key] = PaidVector(vector, *_TOKENS.unpack_from(value))
+                vector = np.frombuffer(value, dtype="<f4", offset=_TOKENS_FORMAT.size).astype(np.float32)
+                vectors[key] = PaidVector(vector, *_TOKENS_FORMAT.unpack_from(value))
         return vectors
 
     def _matrix(self, rows: list[Vectors]) -> Vectors:
@@ -190,7 +199,7 @@ class ApiEncoder:
 
 
 def _reporting(keys: Sequence[bytes]) -> Callable[[Iterable[bytes]], None]:
-    """Return what tells the receiver of batches which texts have a vector, given their keys."""
+    """Return a function that gets keys and reports the positions of their texts to the batch receiver."""
     receiver = batch_receiver()
     positions: dict[bytes, list[int]] = {}
     for position, key in enumerate(keys):
@@ -204,7 +213,7 @@ def _reporting(keys: Sequence[bytes]) -> Callable[[Iterable[bytes]], None]:
 
 
 def _policy(runtime: Runtime) -> Policy:
-    """Return how patient we are: embeddings come back sooner than what an LLM writes."""
+    """Return the retry policy. Its limits are shorter than for LLMs, because embeddings come back sooner."""
     usual = Policy()
     return Policy(
         concurrency=min(usual.concurrency, runtime.setup.concurrency),
@@ -215,7 +224,7 @@ def _policy(runtime: Runtime) -> Policy:
 
 @dataclass(frozen=True)
 class PendingText:
-    """A text to send, the key its vector is kept under, and how many tokens it has at most."""
+    """A text to send, the cache key of its vector, and its maximum number of tokens."""
 
     key: bytes
     text: str
@@ -224,7 +233,7 @@ class PendingText:
 
 @dataclass
 class _Fetch:
-    """The requests of one call of `encode`: several at once, each kept the moment its answer arrives."""
+    """The requests of one call of `encode`. Several run at once, and each answer is saved as soon as it arrives."""
 
     ask: Callable[[Sequence[str]], Any]
     provider: EmbeddingProvider
@@ -241,8 +250,8 @@ class _Fetch:
     async def all(self, pending: Sequence[PendingText]) -> dict[bytes, PaidVector]:
         """Return the vectors of all texts.
 
-        On an error or an empty budget nothing new is sent, what is under way comes in and is kept, and then the error
-        is raised.
+        After an error or when the budget is used up, nothing new is sent. Running requests finish and are saved, and
+        then the error is raised.
         """
         waiting = deque(batches(pending, self.provider))
         limiter = AdaptiveLimiter(self.policy.concurrency)
@@ -252,7 +261,7 @@ class _Fetch:
             while True:
                 while waiting and failure is None and len(running) < limiter.limit:
                     if not self.budget.reserve(self._price(waiting[0])):
-                        break  # for now: what is under way may cost less than was set aside for it
+                        break  # Only for now, because running requests may cost less than was reserved for them.
                     running.add(asyncio.create_task(self._request(waiting.popleft(), limiter)))
                 if not running:
                     break
@@ -261,7 +270,7 @@ class _Fetch:
                     failure = failure or error
                     limiter.stop()
         finally:
-            for task in running:  # only after Ctrl-C
+            for task in running:  # Only after Ctrl-C.
                 task.cancel()
             await asyncio.gather(*running, return_exceptions=True)
         if failure is not None:
@@ -276,7 +285,7 @@ class _Fetch:
         try:
             texts = [pending.text for pending in batch]
             body = await send(lambda: self.ask(texts), self.provider.name, self.policy, limiter)
-            # From here to the last line nothing waits, so that Ctrl-C finds an answer kept or not yet come.
+            # Nothing waits from here to the last line. So at Ctrl-C, an answer is either saved or has not arrived yet.
             tokens = billed_tokens(body, sum(pending.tokens for pending in batch))
             cost = tokens * self.card.price_per_million_tokens / 1e6
         finally:
@@ -288,14 +297,17 @@ class _Fetch:
         shares = _shares(tokens, [pending.tokens for pending in batch])
         vectors = {batch[index].key: PaidVector(answer.rows[index], shares[index]) for index in good}
         self.cache.put(
-            {key: _TOKENS.pack(paid.tokens) + paid.vector.astype("<f4").tobytes() for key, paid in vectors.items()}
+            {
+                key: _TOKENS_FORMAT.pack(paid.tokens) + paid.vector.astype("<f4").tobytes()
+                for key, paid in vectors.items()
+            }
         )
         self._vectors |= vectors
         self.report(vectors)
         if answer.bad:
             text = batch[answer.bad[0]].text
             raise UserError(
-                f"{self.provider.name}: the embedding of {text[:60]!r} that came back is not finite numbers"
+                f"{self.provider.name}: the returned embedding of {text[:60]!r} has values that are not finite numbers"
             )
 
     def _price(self, batch: Sequence[PendingText]) -> float:
@@ -316,7 +328,7 @@ def batches(pending: Sequence[PendingText], provider: EmbeddingProvider) -> list
 
 
 def _shares(total: int, weights: Sequence[int]) -> list[int]:
-    """Return whole shares of a bill, by weight, that add up to it."""
+    """Return whole shares of a bill by weight. They add up to the bill."""
     whole = max(1, sum(weights))
     before = 0
     shares = []

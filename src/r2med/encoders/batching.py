@@ -1,4 +1,7 @@
-"""Batches by token budget over length-sorted texts: little padding, bounded memory, rows back in input order."""
+"""Batch length-sorted texts by a token budget.
+
+This gives little padding and bounded memory; rows keep the input order.
+"""
 
 from __future__ import annotations
 
@@ -13,32 +16,32 @@ from r2med.core.errors import UserError
 from r2med.encoders.encoder import Vectors, check_finite
 
 Rows = Callable[[Sequence[int]], Vectors]
-"""Encodes the texts at these positions, one row each."""
+"""Function that encodes the texts at these positions, one row each."""
 
 
 class DoesNotFitError(UserError):
-    """A single text does not fit into memory: there is nothing left to halve."""
+    """Error for a single text that does not fit into memory, so that the batch cannot be halved."""
 
 
 @dataclass
 class Worker:
-    """One device: what encodes there, and how many padded tokens it was seen to bear."""
+    """One device, with its encoding function and the number of padded tokens that fit into its memory."""
 
     rows: Rows
     budget: int
     is_out_of_memory: Callable[[Exception], bool] = lambda error: isinstance(error, MemoryError)
     release: Callable[[], None] = lambda: None
-    """Gives cached memory back after a failure."""
+    """Function that releases cached memory after a failure."""
 
 
 Finished = Callable[[Sequence[int], Vectors], None]
-"""Is given the positions of each batch and its rows as soon as they are there, one batch at a time."""
+"""Function that gets the positions and rows of each batch as soon as it is finished, one batch at a time."""
 
 
 def split(positions: Sequence[int], lengths: Sequence[int], budget: int, start: int = 0) -> Iterator[Sequence[int]]:
-    """Yield runs of positions (longest first) whose padded size, longest times count, stays within the budget.
+    """Yield batches of positions, longest first, whose padded size (longest text times count) stays within the budget.
 
-    A text that is longer than the budget makes a batch of its own.
+    A text that is longer than the budget becomes a batch of its own.
     """
     while start < len(positions):
         count = max(1, budget // max(1, lengths[positions[start]]))
@@ -47,12 +50,12 @@ def split(positions: Sequence[int], lengths: Sequence[int], budget: int, start: 
 
 
 def longest_first(lengths: Sequence[int]) -> list[int]:
-    """Return the positions by falling length, so that running out of memory shows in the first batch, not the last."""
+    """Return the positions by decreasing length. An out-of-memory error then occurs in the first batch."""
     return [int(i) for i in np.argsort(-np.asarray(lengths, dtype=np.int64), kind="stable")]
 
 
 def encode_in_batches(lengths: Sequence[int], workers: Sequence[Worker], finished: Finished | None = None) -> Vectors:
-    """Return one row per length, in the order of the lengths, from workers that take batches as they get free."""
+    """Return one row per length, in the order of the lengths. Each worker takes the next batch when it is free."""
     if not lengths:
         return np.empty((0, 0), dtype=np.float32)
     work = _Work(lengths, finished)
@@ -67,7 +70,7 @@ def encode_in_batches(lengths: Sequence[int], workers: Sequence[Worker], finishe
 
 
 class _Work:
-    """Deals batches to workers, each within its own budget, and puts their rows into one matrix."""
+    """Gives batches to workers, each within its own budget, and collects their rows in one matrix."""
 
     def __init__(self, lengths: Sequence[int], finished: Finished | None) -> None:
         self._lengths = lengths
@@ -88,14 +91,15 @@ class _Work:
                     if rows is not None:
                         self._put(pieces.pop(0), rows)
                         continue
-                    # The traceback is gone by now, and with it what the failed attempt still held.
+                    # The traceback is gone here, and with it the memory that the failed attempt still held.
                     worker.release()
                     worker.budget = max(1, self._lengths[pieces[0][0]] * len(pieces[0]) // 2)
                     left = [position for piece in pieces for position in piece]
                     pieces = list(split(left, self._lengths, worker.budget))
         except BaseException:
             with self._lock:
-                self._next = len(self._order)  # or the other devices would go on for hours before anyone hears of it
+                # Otherwise the other devices would continue for hours before the error is shown.
+                self._next = len(self._order)
             raise
 
     def _take(self, budget: int) -> Sequence[int]:
@@ -122,7 +126,7 @@ def _attempt(worker: Worker, batch: Sequence[int], lengths: Sequence[int]) -> Ve
             raise
         if len(batch) == 1:
             raise DoesNotFitError(
-                f"out of memory: one text of {lengths[batch[0]]:,} tokens does not fit on the device, "
+                f"out of memory: one text of {lengths[batch[0]]:,} tokens does not fit on the device; "
                 "use another --device, a smaller --dtype or a smaller model"
             ) from None
         return None

@@ -1,4 +1,4 @@
-"""The loader `custom`: any Python object that encodes, by `encode_queries` and `encode_corpus` or by `encode` alone."""
+"""Loader `custom`: any Python object with `encode_queries` and `encode_corpus`, or with `encode`."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from r2med.encoders.user_objects import UserObjects, encoding_methods, guarded, 
 from r2med.engine.work import Needs
 from r2med.runtime.runtime import Runtime
 
-EXPECTED = (TypeError, KeyError, AttributeError, IndexError)
-"""What code that reads `document["text"]` or `document.get("text")` raises when it is given a string."""
+DICT_ERRORS = (TypeError, KeyError, AttributeError, IndexError)
+"""Errors that code with `document["text"]` or `document.get("text")` raises when it gets a string."""
 
 
 class CustomEncoder:
-    """Encodes with a user's object; its prefix, lengths and batches are its own affair."""
+    """Encoder that uses a user's object. The object itself handles prefix, lengths and batches."""
 
     def __init__(self, card: ModelCard, instruction: Instruction, runtime: Runtime, store: object = None) -> None:
         self._opened_with = (card, instruction, runtime)
@@ -35,7 +35,7 @@ class CustomEncoder:
 
     @property
     def needs(self) -> Needs:
-        """Where it can be opened: what is known in this process only stays in it."""
+        """Where it can be opened. An object that exists only in this process stays here."""
         return self._object.needs
 
     def describe(self, role: Role) -> dict[str, Any]:
@@ -58,10 +58,10 @@ class CustomEncoder:
         return self._methods["document" if side == "document" else "query"]
 
     def _call(self, method: Callable[[list[Any]], Any], texts: list[str], name: str) -> Any:
-        """Give strings; a corpus method that cannot read strings gets `{"text": …}`, and from then on only that.
+        """Call the method with strings. If a corpus method cannot read strings, it gets `{"text": …}` from then on.
 
-        Tried with strings first, since both shapes are in use and a method's signature does not tell. An error of
-        the method itself comes back when dicts fail as well: then the first one is shown.
+        Both forms are in use and the signature does not show which is needed, so strings are tried first. If both fail,
+        the first error is shown, because it may be an error of the method itself.
         """
         if name == self._methods["query"] or self._wants_dicts is False:
             return guarded(method, texts, f"{self._path}.{name}")
@@ -72,7 +72,7 @@ class CustomEncoder:
             try:
                 returned = method(list(texts))
                 self._wants_dicts = False
-            except EXPECTED as error:
+            except DICT_ERRORS as error:
                 try:
                     returned = method(list(dicts))
                 except Exception:

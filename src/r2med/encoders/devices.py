@@ -1,6 +1,6 @@
-"""Which devices and engines encode, in which precision, and what running out of memory looks like on them.
+"""Choose devices, engines and precision, and recognise out-of-memory errors.
 
-torch is imported only where a GPU may be involved: describing vectors that are in the store must not take seconds.
+torch is imported only if a GPU may be used, because describing vectors in the store must not take seconds.
 """
 
 from __future__ import annotations
@@ -22,7 +22,10 @@ BACKENDS = ("torch", "openvino")
 
 
 def devices(choice: str) -> tuple[str, ...]:
-    """Return the devices of a choice: `auto` means all GPUs, else Apple's, else the CPU; a comma separates several."""
+    """Return the devices of a choice. Several are separated by commas.
+
+    `auto` means all GPUs, otherwise Apple's GPU, otherwise the CPU.
+    """
     if choice == "auto":
         if not _may_use_gpus():
             return ("cpu",)
@@ -35,7 +38,7 @@ def devices(choice: str) -> tuple[str, ...]:
 
 
 def _may_use_gpus() -> bool:
-    """Return False only if the installed torch was built for CPUs alone, which a small file of its package says."""
+    """Return False only if the installed torch was built for CPUs alone. A small file of its package says so."""
     spec = importlib.util.find_spec("torch")
     if sys.platform == "darwin" or "torch" in sys.modules or spec is None or spec.origin is None:
         return True
@@ -57,23 +60,23 @@ def _device(name: str) -> str:
 
     if kind == "mps":
         if not torch.backends.mps.is_available():
-            raise UserError("--device mps: this machine has no Apple GPU that torch can use, try --device auto")
+            raise UserError("--device mps: this machine has no Apple GPU that torch can use; try --device auto")
         return kind
     count = torch.cuda.device_count() if torch.cuda.is_available() else 0
     if int(number or 0) >= count:
         seen = {0: "no GPU", 1: "one GPU, cuda:0"}.get(count, f"{count} GPUs, cuda:0 to cuda:{count - 1}")
-        raise UserError(f"--device {name}: torch sees {seen} here, try --device auto")
+        raise UserError(f"--device {name}: torch sees {seen} on this machine; try --device auto")
     return f"cuda:{number or 0}"
 
 
 def dtype_name(choice: str, device: str) -> str:
-    """Return the precision for a device: float32 where half precision is slow, else what the GPU has in hardware."""
+    """Return the precision for a device: float32 if half precision is slow, otherwise what the GPU supports."""
     if choice == "auto":
         if not device.startswith("cuda"):
             return "float32"
         import torch
 
-        # Not is_bf16_supported(): it says yes to GPUs that only emulate it.
+        # Not is_bf16_supported(), because it returns True for GPUs that only emulate bfloat16.
         return "bfloat16" if torch.cuda.get_device_capability(device)[0] >= 8 else "float16"
     if choice not in DTYPES:
         raise unknown("dtype", choice, DTYPES, f"auto, {', '.join(DTYPES)}")
@@ -81,7 +84,7 @@ def dtype_name(choice: str, device: str) -> str:
 
 
 def dtype_setting(dtype: str) -> dict[str, Any]:
-    """Return the precision as the installed transformers wants to be told it."""
+    """Return the precision as an argument for the installed version of transformers."""
     import torch
     import transformers
 
@@ -90,7 +93,7 @@ def dtype_setting(dtype: str) -> dict[str, Any]:
 
 
 def check_installed(*modules: str) -> None:
-    """Raise ModuleNotFoundError for the first of the modules that is not installed, without importing any."""
+    """Raise ModuleNotFoundError for the first module that is not installed, without importing any."""
     for module in modules:
         if importlib.util.find_spec(module) is None:
             raise ModuleNotFoundError(f"No module named {module!r}", name=module)
@@ -104,7 +107,7 @@ def placement(setup: Setup) -> tuple[tuple[str, ...], str]:
 
 
 def describe_backend(runtime: Runtime) -> dict[str, str]:
-    """Return the backend and its precision, for the description of vectors: those of the machines that will encode.
+    """Return the backend and its precision on the machines that will encode, for the description of vectors.
 
     Raises UserError if it cannot run there.
     """
@@ -115,68 +118,68 @@ def _backend_here(setup: Setup) -> dict[str, str]:
     names, dtype = placement(setup)
     backend = setup.backend
     if backend == "onnx":
-        raise UserError("r2med no longer runs ONNX: use --backend openvino or --backend torch")
+        raise UserError("r2med no longer runs ONNX; use --backend openvino or --backend torch")
     if backend not in BACKENDS:
         raise unknown("backend", backend, BACKENDS)
     if backend == "torch":
         return {"backend": backend, "dtype": dtype}
     if set(names) != {"cpu"}:
-        raise UserError(f"--backend {backend} runs on the CPU: add --device cpu")
+        raise UserError(f"--backend {backend} runs only on the CPU; add --device cpu")
     if setup.dtype != "auto":
-        raise UserError(f"--backend {backend} chooses its own precision: leave --dtype {setup.dtype} out")
+        raise UserError(f"--backend {backend} chooses its own precision; remove --dtype {setup.dtype}")
     if importlib.util.find_spec("openvino") is None:
-        raise UserError("--backend openvino needs a package: pip install openvino")
+        raise UserError("--backend openvino needs a package; run pip install openvino")
     return {"backend": backend, "dtype": _openvino_dtype()}
 
 
 def check_torch(setup: Setup, model: str) -> None:
-    """Raise UserError if another backend than torch was asked for, for a model that no other can run."""
+    """Raise UserError if the setup asks for another backend but the model can run only on torch."""
     if setup.backend != "torch":
-        raise UserError(f"--backend {setup.backend}: {model} runs on torch only")
+        raise UserError(f"--backend {setup.backend}: {model} runs only on torch")
 
 
 def load_openvino() -> Any:
-    """Return OpenVINO without its telemetry: unasked, it reports every conversion of a model to its makers."""
-    sys.modules.setdefault("openvino_telemetry", None)  # type: ignore[arg-type]  # as if it were not installed
+    """Return OpenVINO without its telemetry. By default it reports every conversion of a model to its makers."""
+    sys.modules.setdefault("openvino_telemetry", None)  # type: ignore[arg-type]  # As if it were not installed.
     import openvino
 
     return openvino
 
 
 def _openvino_dtype() -> str:
-    """Return the precision that OpenVINO takes by default: a half one on CPUs that have it in hardware."""
+    """Return the default precision of OpenVINO: half precision on CPUs that support it in hardware."""
     hint = load_openvino().Core().get_property("CPU", "INFERENCE_PRECISION_HINT").get_type_name()
     return {"f32": "float32", "bf16": "bfloat16", "f16": "float16"}.get(hint, str(hint))
 
 
 def tokens_per_batch(choice: int, device: str) -> int:
-    """Return how many padded tokens a batch may have: enough to fill the device, few enough to fit its caches."""
+    """Return the maximum number of padded tokens in a batch. It fills the device but fits its caches."""
     if choice:
         return choice
     return 8192 if device.startswith("cuda") else 4096
 
 
-OUT_OF_MEMORY = re.compile(
-    r"out of memory"  # CUDA, MPS and XPU
+OUT_OF_MEMORY_MESSAGE = re.compile(
+    r"out of memory"  # CUDA, MPS and XPU.
     r"|DefaultCPUAllocator: (can't allocate memory|not enough memory)"
     r"|(CUBLAS|CUDNN)_STATUS_ALLOC_FAILED"
-    r"|std::bad_alloc"  # OpenVINO
+    r"|std::bad_alloc"  # OpenVINO.
 )
-"""What the messages of RuntimeErrors that mean too little memory say."""
+"""Pattern for messages of RuntimeErrors that mean too little memory."""
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Return whether an error means that the batch, or the model, was too large for the device."""
+    """Return True if an error means that the batch or the model was too large for the device."""
     if isinstance(error, MemoryError):
         return True
-    torch = sys.modules.get("torch")  # where it is not imported, nothing of it was raised
+    torch = sys.modules.get("torch")  # If torch is not imported, the error cannot come from it.
     if torch is not None and isinstance(error, torch.cuda.OutOfMemoryError):
         return True
-    return isinstance(error, RuntimeError) and OUT_OF_MEMORY.search(str(error)) is not None
+    return isinstance(error, RuntimeError) and OUT_OF_MEMORY_MESSAGE.search(str(error)) is not None
 
 
 def release() -> None:
-    """Give the GPU's cached blocks back: after a failure they are too fragmented for the next attempt."""
+    """Release the GPU's cached blocks. After a failure they are too fragmented for the next attempt."""
     torch = sys.modules.get("torch")
     if torch is not None and torch.cuda.is_available():
         torch.cuda.empty_cache()

@@ -1,4 +1,4 @@
-"""What an encoder is: texts in, vectors out, with what that took, and every setting the vectors depend on."""
+"""Encoder protocol: texts in, vectors and their cost out, with every setting that the vectors depend on."""
 
 from __future__ import annotations
 
@@ -24,30 +24,30 @@ if TYPE_CHECKING:
     from r2med.store import Store
 
 Role = Literal["query", "document", "generated"]
-"""What a text is to the model: prefix, length limit and tower may differ. `generated` is what an LLM wrote."""
+"""The role of a text. Prefix, length limit and encoder may depend on it. `generated` is text written by an LLM."""
 
 Vectors = npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True)
 class Encoded:
-    """One finite float32 row per text, in their order, and what they took."""
+    """One finite float32 row per text, in their order, and the cost."""
 
     vectors: Vectors
     cost: Cost = field(default_factory=Cost)
 
 
 class Encoder(Protocol):
-    """A model that knows the dataset's instruction words; its weights are loaded with the first text."""
+    """A model that knows the instruction of a dataset. Its weights are loaded with the first text."""
 
     def describe(self, role: Role) -> dict[str, Any]:
-        """Return all that the vectors of a role depend on: model, revision, prefix, lengths, pooling, dtype, …
+        """Return everything that the vectors of a role depend on: model, revision, prefix, lengths, pooling, dtype, …
 
-        It is part of a key: a change of the query's prefix must not show in the description of documents.
+        It is part of a key, so a change of the query prefix must not change the description of documents.
         """
 
     def encode(self, texts: Sequence[str], role: Role) -> Encoded:
-        """Return one finite float32 row per text, in their order, and what they took."""
+        """Return one finite float32 row per text, in their order, and the cost."""
 
 
 LOADERS = {
@@ -58,16 +58,16 @@ LOADERS = {
     "openai": "r2med.encoders.api_encoder:ApiEncoder",
     "voyage": "r2med.encoders.api_encoder:ApiEncoder",
 }
-"""What a card's `loader` means: "module:Class", imported when it is used."""
+"""Class for each value of a card's `loader`, as "module:Class". It is imported when it is used."""
 
 EXTRAS = {"torch": "dense", "transformers": "dense", "sentence_transformers": "dense"}
-"""The optional part of r2med that brings a module."""
+"""Optional extra of r2med that installs a module."""
 
 
 def open_encoder(card: ModelCard, instruction: Instruction, runtime: Runtime, store: Store | None = None) -> Encoder:
-    """Return the encoder of a card, for a dataset's instruction words; nothing is loaded yet.
+    """Return the encoder of a card for a dataset's instruction. Nothing is loaded yet.
 
-    Raises MissingExtraError if what the card's loader needs is not installed.
+    Raises MissingExtraError if a package that the card's loader needs is not installed.
     """
     module, _, name = LOADERS[card.loader].partition(":")
     with extras_installed(f"model {card.name}"):
@@ -77,7 +77,7 @@ def open_encoder(card: ModelCard, instruction: Instruction, runtime: Runtime, st
 
 @contextmanager
 def extras_installed(model: str) -> Iterator[None]:
-    """Raise MissingExtraError for a module that is missing because an optional part is not installed."""
+    """Raise MissingExtraError for a module that is missing because an optional extra is not installed."""
     try:
         yield
     except ModuleNotFoundError as error:
@@ -91,7 +91,7 @@ Self = TypeVar("Self")
 
 
 def timed(encode: Callable[[Self, Sequence[str], Role], Encoded]) -> Callable[[Self, Sequence[str], Role], Encoded]:
-    """Decorate `encode` so that its cost tells the seconds it took."""
+    """Decorate `encode` so that its cost contains the time in seconds."""
 
     @wraps(encode)
     def measured(self: Self, texts: Sequence[str], role: Role) -> Encoded:
@@ -104,21 +104,21 @@ def timed(encode: Callable[[Self, Sequence[str], Role], Encoded]) -> Callable[[S
 
 
 class NotFiniteError(UserError):
-    """A text whose embedding has NaN or infinite entries; the caller knows which document that is."""
+    """Error for a text whose embedding has NaN or infinite entries. The caller adds the name of the document."""
 
     def __init__(self, index: int, hint: str = "") -> None:
         self.index = index
-        """The position of the text among those that were to be encoded."""
-        self.hint = hint or "a half-precision overflow, if --dtype float32 mends it"
+        """Position of the text among the encoded texts."""
+        self.hint = hint or "possibly a half-precision overflow; try --dtype float32"
         super().__init__(f"the embedding of text {index + 1} has NaN or infinite entries ({self.hint})")
 
 
 def check_finite(rows: Vectors, positions: Sequence[int] | None = None, hint: str = "") -> None:
     """Raise NotFiniteError for the first row with an entry that is not finite.
 
-    `positions` say which text each row belongs to.
+    `positions` gives the text that each row belongs to.
     """
-    # The sum of a row is NaN or infinite if an entry is; only then are the entries themselves looked at.
+    # The sum of a row is NaN or infinite if one of its entries is. Only then are the entries checked.
     with np.errstate(over="ignore", invalid="ignore"):
         suspects = np.flatnonzero(~np.isfinite(rows.sum(axis=1)))
     for row in map(int, suspects):
@@ -127,34 +127,37 @@ def check_finite(rows: Vectors, positions: Sequence[int] | None = None, hint: st
 
 
 def check_described(here: dict[str, Any], there: dict[str, Any]) -> None:
-    """Raise UserError for the first setting of a model that is another on this machine than on the one that asks."""
+    """Raise UserError for the first setting of a model that differs between this machine and the one that asks."""
     for name in sorted({*here, *there}):
         if here.get(name) != there.get(name):
             raise UserError(
-                f"the model is another on this node: {name} is {there.get(name)!r} instead of {here.get(name)!r}; "
+                f"the model differs on this node: {name} is {there.get(name)!r} instead of {here.get(name)!r}; "
                 "give all nodes the same weights, devices and packages"
             )
 
 
 def normalised(rows: Vectors) -> Vectors:
-    """Return rows of length 1; a row of zeros stays as it is."""
+    """Return rows of length 1. A row of zeros stays zero."""
     norms = np.linalg.norm(rows, axis=1, keepdims=True)
     unit_rows: Vectors = rows / np.maximum(norms, np.float32(1e-12))
     return unit_rows
 
 
 Receiver = Callable[[Sequence[int], Encoded | None], None]
-"""Takes the positions of some texts that are encoded, and their vectors; None if the encoder keeps them itself."""
+"""Function that gets the positions and vectors of encoded texts.
+
+The vectors are None if the encoder saves them itself.
+"""
 
 _receiver: ContextVar[Receiver | None] = ContextVar("r2med_batches", default=None)
 
 
 @contextmanager
 def receiving(receiver: Receiver) -> Iterator[None]:
-    """Give every batch that an encoder finishes inside to `receiver`, long before `encode` returns.
+    """Pass every batch that an encoder finishes to `receiver`, long before `encode` returns.
 
-    For progress, and so that a kill loses a minute and not the hours that a shard may take. An encoder may give
-    nothing before it returns, as a user's own object does. The costs of batches have no seconds.
+    This shows progress, and a kill then loses only a minute instead of the hours that a shard may take. An encoder may
+    report nothing before it returns, for example a user's object. The costs of batches contain no seconds.
     """
     token = _receiver.set(receiver)
     try:
@@ -164,5 +167,5 @@ def receiving(receiver: Receiver) -> Iterator[None]:
 
 
 def batch_receiver() -> Receiver | None:
-    """Return who receives finished batches, to be asked in the thread that called `encode`."""
+    """Return the receiver of finished batches. Call this in the thread that called `encode`."""
     return _receiver.get()

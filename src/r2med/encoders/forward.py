@@ -1,4 +1,4 @@
-"""One copy of a transformer on one device: token ids in, a hidden state per token out, pooled to one per text."""
+"""Run one copy of a transformer on one device and pool its hidden states to one vector per text."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Matrix = npt.NDArray[np.int64]
 
 
 class Forward:
-    """Runs the torch model; knows which mask, if any, it needs."""
+    """Forward pass of a torch model, with the attention mask that it needs."""
 
     def __init__(self, model: Any, device: str, bidirectional: bool) -> None:
         self.model = model
@@ -26,8 +26,8 @@ class Forward:
         looks_ahead = self._looks_ahead()
         if bidirectional and not looks_ahead:
             raise UserError(f"{type(model).__name__} does not attend in both directions with this transformers release")
-        # Tokens on the right of a text cannot be seen by it in a causal model: without a mask, torch takes its
-        # fused causal kernel, which is twice as fast and needs no memory for the mask.
+        # In a causal model, a text does not see the tokens on its right. Without a mask, torch uses its fused causal
+        # kernel, which is twice as fast and needs no memory for the mask.
         self.needs_mask = looks_ahead
 
     def __call__(self, ids: Matrix, lengths: Matrix, types: Matrix | None = None) -> tuple[Any, Any]:
@@ -54,15 +54,18 @@ class Forward:
             return self.model(**inputs).last_hidden_state
 
     def _both_ways(self, sizes: Any, width: int) -> Any:
-        # A mask of four dimensions replaces the model's own causal one. It is added to the scores; broadcast, so
-        # that it takes the memory of one row per text.
+        # A mask with four dimensions replaces the model's own causal mask. It is added to the scores. It is broadcast,
+        # so it needs the memory of only one row per text.
         dtype = next(self.model.parameters()).dtype
         hidden = torch.arange(width, device=self.device) >= sizes[:, None]
         row = torch.zeros(hidden.shape, dtype=dtype, device=self.device).masked_fill_(hidden, torch.finfo(dtype).min)
         return row[:, None, None, :].expand(-1, 1, width, width)
 
     def _looks_ahead(self) -> bool:
-        """Return whether a later token changes an earlier one's state, by trying: flags differ between releases."""
+        """Return True if a later token changes the state of an earlier one.
+
+        This is tested, because flags differ between releases.
+        """
         ids = np.asarray([[5, 6, 7, 8], [5, 6, 7, 9]], dtype=np.int64)
         with torch.inference_mode():
             if self.bidirectional:
@@ -90,10 +93,10 @@ def load_model(folder: Path, dtype: str, device: str, name: str) -> Any:
     except ValueError as error:
         if "scaled_dot_product" not in str(error):
             raise
-        del settings["attn_implementation"]  # an architecture without torch's fused kernels
+        del settings["attn_implementation"]  # The architecture does not support torch's fused kernels.
         model, info = transformers.AutoModel.from_pretrained(str(folder), **settings)
     missing = [key for key in info["missing_keys"] if "pooler." not in key]
-    if missing:  # the library would fill them with random numbers
+    if missing:  # The library would fill them with random numbers.
         raise UserError(f"model {name}: {folder} lacks {len(missing)} weights of its architecture, e.g. {missing[0]}")
     if hasattr(model, "pooler"):
         model.pooler = None
@@ -109,7 +112,7 @@ def embed(
     skip: int,
     normalise: bool,
 ) -> Vectors:
-    """Return one row per text of right-padded ids; `skip` tokens at the beginning take no part in a mean."""
+    """Return one row per text of right-padded ids. The first `skip` tokens are not part of a mean."""
     with torch.inference_mode():
         hidden, sizes = forward(ids, lengths, types)
         rows = pool(hidden, sizes, pooling, skip)
@@ -122,8 +125,8 @@ def embed(
 def pool(hidden: Any, lengths: Any, how: str, skip: int = 0) -> Any:
     """Return float32 rows from right-padded hidden states (texts × tokens × width).
 
-    `lengths` are the tokens of each text; `skip` the prefix's, which mean pooling leaves out. A text that has
-    nothing besides its prefix is pooled over the prefix: a vector that means little, but a finite one.
+    `lengths` are the numbers of tokens of the texts. `skip` is the number of prefix tokens, which mean pooling leaves
+    out. If a text has no other tokens, the prefix itself is pooled. Such a vector means little, but it is finite.
     """
     if how == "cls":
         return hidden[:, 0].float()
@@ -135,6 +138,6 @@ def pool(hidden: Any, lengths: Any, how: str, skip: int = 0) -> Any:
     index = torch.arange(hidden.shape[1], device=hidden.device)[None, :]
     first = torch.where(lengths > skip, torch.full_like(lengths, skip), torch.zeros_like(lengths))
     mask = (index >= first[:, None]) & (index < lengths[:, None])
-    # Summed in float32: in half precision, long texts would lose the last bits of every entry.
+    # The sum is in float32, because in half precision long texts would lose the last bits of every entry.
     total = torch.einsum("ntw,nt->nw", hidden.float(), mask.float())
     return total / mask.sum(dim=1, keepdim=True)

@@ -1,4 +1,4 @@
-"""Model cards: one TOML file each; and the card that follows from `hf:ORG/NAME`, `path:DIR` and `py:MODULE:NAME`."""
+"""Model cards: one TOML file each, or made from `hf:ORG/NAME`, `path:DIR` and `py:MODULE:NAME`."""
 
 from __future__ import annotations
 
@@ -29,52 +29,55 @@ class Side(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     prefix: str = ""
-    """May name {kind}, {what}, {domain}, {inst_query} and {inst_document} of the dataset's instruction."""
+    """Text before each input.
+
+    It may contain {kind}, {what}, {domain}, {inst_query} and {inst_document} of the dataset's instruction.
+    """
     max_tokens: int = 512
-    """Where texts are cut, special tokens counted."""
+    """Maximum number of tokens of a text, including special tokens."""
     repository: str = ""
-    """The tower of this role, where it is not the model's one."""
+    """Repository of this role's encoder, if it differs from the model's."""
     revision: str = ""
-    """The commit of that tower."""
+    """Commit of that repository."""
     pair_with_empty: bool = False
-    """Encode the pair ("", text), as MedCPT's articles with an empty title."""
+    """Encode the pair ("", text), as MedCPT does for articles with an empty title."""
     input_type: str = ""
-    """What an API is told the text is."""
+    """Value of the API field that states the kind of text."""
 
     def prefix_for(self, instruction: Instruction) -> str:
-        """Return the prefix with the dataset's words in it."""
+        """Return the prefix filled with the words of the dataset's instruction."""
         return instruction.fill(self.prefix)
 
 
 class ModelCard(weights.WeightsCard):
-    """All that is needed to encode with a model as its authors meant."""
+    """Everything needed to encode with a model as its authors intended."""
 
     loader: Literal["transformers", "sentence-transformers", "remote-code", "openai", "voyage", "custom"]
-    """Who runs it: transformers with the pooling below, sentence-transformers, code of its own repository, an API,
-    or a user's object.
+    """What runs the model: transformers with the pooling below, sentence-transformers, code of its own repository, an
+    API, or a user's object.
     """
     architecture: str = ""
-    """The class of transformers that loads it; empty: as its configuration says."""
+    """Class of transformers that loads the model. Empty: as its configuration says."""
     pooling: Literal["", "cls", "mean", "last"] = ""
-    """How token vectors become one: of the first token, their mean, of the last token; empty: as the loader does."""
+    """How token vectors become one vector: the first token, the mean, or the last token. Empty: as the loader does."""
     pool_prompt: bool = True
-    """Whether the prefix's tokens take part in mean pooling."""
+    """True if the tokens of the prefix are part of mean pooling."""
     bidirectional: bool = False
-    """Whether a decoder is to attend in both directions."""
+    """True if a decoder attends in both directions."""
     append_eos: bool = False
     """Make sure that a text ends in the end-of-sequence token, within the limit."""
     normalise: bool = False
-    """Whether vectors are scaled to length 1."""
+    """True if vectors are scaled to length 1."""
     similarity: Literal["dot", "cosine"] = "cosine"
     """How two vectors are compared."""
     dimension: int = 0
-    """Numbers of a vector; 0: not known before it runs."""
+    """Number of dimensions of a vector. 0: unknown before the model runs."""
     parameters: str = ""
-    """Its size, such as 335M, 7B, or 2 × 110M if queries and documents have an encoder each."""
+    """Size of the model, such as 335M, 7B, or 2 × 110M if queries and documents have separate encoders."""
     licence: str = ""
-    """Under which the weights may be used."""
+    """Licence of the weights."""
     price_per_million_tokens: float = 0.0
-    """Dollars, of an API."""
+    """Price of an API in dollars."""
     transformers: str = ""
     """Versions of transformers that the model works with, such as <5, if its vectors are wrong with others."""
     sentence_transformers: str = ""
@@ -84,15 +87,15 @@ class ModelCard(weights.WeightsCard):
     of the other pairs. This is tested when the model is first loaded with some versions of its libraries.
     """
     as_json: bool = False
-    """Send an API each text as a JSON string, quotes and escapes included, line ends replaced by spaces."""
+    """Send each text to an API as a JSON string, with quotes and escapes, and with line ends replaced by spaces."""
     notes: tuple[str, ...] = ()
-    """What else one should know, a sentence each."""
+    """Further notes for users, one sentence each."""
     query: Side = Side()
     """How queries are encoded."""
     document: Side = Side()
     """How documents are encoded."""
     generated: Literal["query", "document", "bare"] = "bare"
-    """Which side's treatment generated text gets; bare: the query's limit and tower without a prefix."""
+    """How generated text is encoded: like a query, like a document, or bare: as a query without its prefix."""
 
     @field_validator("known_pairs")
     @classmethod
@@ -110,7 +113,7 @@ class ModelCard(weights.WeightsCard):
 
     @property
     def spec(self) -> str:
-        """The name as one types it."""
+        """Name of the model as a user types it."""
         return f"{self.name}:{self.variant}" if self.variant else self.name
 
     def side(self, role: str) -> Side:
@@ -125,27 +128,27 @@ class ModelCard(weights.WeightsCard):
 MORE_MODELS = "r2med list models shows all; hf:ORG/NAME and mteb:ORG/NAME run others"
 
 MODELS: Catalogue[ModelCard] = Catalogue("models", ModelCard, "model", more=MORE_MODELS)
-"""Every model that has a card, by name; variants are CARD:VARIANT."""
+"""Every model that has a card, by name. Variants are CARD:VARIANT."""
 
 SENTENCE_CONFIG = "config_sentence_transformers.json"
 DOCUMENT_PROMPTS = ("document", "passage", "corpus")
-"""What models call their prompt for documents, in the order in which sentence-transformers looks for it."""
+"""Names that models use for their document prompt, in the order in which sentence-transformers looks for them."""
 
-LONGEST_NAME = 120
+MAX_NAME_LENGTH = 120
 
-PROMPTED = (
+PROMPTED_FAMILIES = (
     (re.compile(r"\be5\b"), "E5", ("e5-small", "e5-base", "e5-large", "e5")),
     (re.compile(r"\bbge-(small|base|large)\b"), "BGE", ("bge-small", "bge-base", "bge")),
-    (re.compile(r"\bgte-qwen"), "GTE", ("gte-qwen2",)),  # the smaller ones of GTE have no prompts
+    (re.compile(r"\bgte-qwen"), "GTE", ("gte-qwen2",)),  # The smaller GTE models have no prompts.
     (re.compile(r"\binstructor\b"), "Instructor", ("inst-l", "inst-xl")),
 )
-"""Families whose models need words before their texts: how they are called, and the cards that have the words."""
+"""Families of models that need prompts: a pattern for their names, a title, and the cards that have the prompts."""
 
-_PYTHON = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
+_PYTHON_PATH = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
 
 
 def resolve_card(spec: str) -> ModelCard:
-    """Return the card of anything that a user may name as a model. Raises UserError if it names none."""
+    """Return the card of anything that a user may give as a model. Raises UserError if there is no such model."""
     kind, _, rest = spec.partition(":")
     if spec in MODELS:
         return MODELS[spec]
@@ -155,7 +158,7 @@ def resolve_card(spec: str) -> ModelCard:
         return _folder_card(rest)
     if kind == "py":
         return _python_card(rest)
-    if _PYTHON.fullmatch(spec) and kind not in MODELS:
+    if _PYTHON_PATH.fullmatch(spec) and kind not in MODELS:
         return _python_card(spec)
     return MODELS.card(spec)
 
@@ -185,9 +188,9 @@ def _folder_card(typed: str) -> ModelCard:
 
 @cache
 def _notice_missing_prompts(spec: str, names: str, width: int) -> None:
-    """Write one line if a model's names tell that it needs words before its texts, which its files do not have."""
+    """Log a warning if a model's name shows that it needs prompts but its files have none."""
     names = names.lower().replace("_", "-")
-    family = next((family for family in PROMPTED if family[0].search(names)), None)
+    family = next((family for family in PROMPTED_FAMILIES if family[0].search(names)), None)
     if family is None:
         return
     _, title, cards = family
@@ -195,8 +198,8 @@ def _notice_missing_prompts(spec: str, names: str, width: int) -> None:
     same = of_hub or [name for name in cards if MODELS[name].dimension == width] or list(cards)
     folder = spec.removeprefix("path:") if spec.startswith("path:") else "DIR"
     log.warning(
-        "%s looks like a model of the family %s, which needs words before its texts, but its files have none: "
-        "texts are encoded bare. The card %s has the words: r2med run %s",
+        "%s looks like a model of the family %s, which needs a prompt before its texts, but its files have none; "
+        "texts are encoded without a prompt. The card %s has the prompts: r2med run %s",
         spec,
         title,
         " or ".join(same),
@@ -236,10 +239,10 @@ def _sentence_card(name: str, repository: str, revision: str, config: dict[str, 
 
 
 def hub_repository(spec: str) -> tuple[str, str]:
-    """Return repository and revision of ORG/NAME@REVISION. Raises UserError if it is not written so."""
+    """Return the repository and revision of ORG/NAME@REVISION. Raises UserError if the form is wrong."""
     repository, _, revision = spec.partition("@")
     if not re.fullmatch(r"[\w.-]+/[\w.-]+", repository):
-        raise UserError(f"hf:{spec}: a model on the hub is written hf:ORG/NAME or hf:ORG/NAME@REVISION")
+        raise UserError(f"hf:{spec}: the form of a hub model is hf:ORG/NAME or hf:ORG/NAME@REVISION")
     return repository, revision
 
 
@@ -252,14 +255,14 @@ def model_folder(typed: str) -> Path:
 
 
 def checked_python_path(path: str, noun: str, prefix: str = "py") -> str:
-    """Return MODULE:NAME. Raises UserError if it is not written so."""
+    """Return MODULE:NAME. Raises UserError if the form is wrong."""
     module, _, name = path.partition(":")
     if not module or not name:
-        raise UserError(f"{prefix}:{path}: a Python {noun} is written {prefix}:MODULE:NAME")
+        raise UserError(f"{prefix}:{path}: the form of a Python {noun} is {prefix}:MODULE:NAME")
     return path
 
 
 def safe_name(text: str) -> str:
-    """Return a name that may become part of a file name; file systems take 255 bytes, endings included."""
+    """Return a name that can be part of a file name. File systems allow 255 bytes, including endings."""
     name = re.sub(r"[^A-Za-z0-9._+-]+", "-", text).strip("-.") or "model"
-    return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 13]}-{digest(text)[:12]}"
+    return name if len(name) <= MAX_NAME_LENGTH else f"{name[: MAX_NAME_LENGTH - 13]}-{digest(text)[:12]}"

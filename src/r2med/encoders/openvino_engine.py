@@ -15,35 +15,35 @@ from r2med.encoders.weights import quiet
 
 
 def compiled(forward: Forward, backend: str) -> Forward:
-    """Return the same computation on another engine. Raises UserError if that engine has no such model."""
+    """Return the same computation on another engine. Raises UserError if that engine cannot run the model."""
     if backend == "torch":
         return forward
     if not forward.needs_mask or forward.bidirectional:
-        raise UserError(f"--backend {backend} is for encoders such as BERT: use --backend torch for this model")
+        raise UserError(f"--backend {backend} works only for encoders such as BERT; use --backend torch for this model")
     with warnings.catch_warnings(), quiet():
-        warnings.simplefilter("ignore")  # tracing warns of each branch in the library's code
+        warnings.simplefilter("ignore")  # Tracing warns about each branch in the library's code.
         name = type(forward.model).__name__
         try:
             engine = OpenVino(forward)
-        except Exception as error:  # OpenVINO has errors of its own for what it cannot take in
+        except Exception as error:  # OpenVINO has its own errors for models that it cannot convert.
             if is_out_of_memory(error):
                 raise
             raise UserError(
-                f"--backend {backend} cannot take in {name} ({type(error).__name__}): use --backend torch"
+                f"--backend {backend} cannot convert {name} ({type(error).__name__}); use --backend torch"
             ) from error
     if _difference(forward, engine) > TOLERANCE:
-        raise UserError(f"--backend {backend} computes something else than {name}: use --backend torch")
+        raise UserError(f"--backend {backend} gives other results than torch for {name}; use --backend torch")
     return engine
 
 
 TOLERANCE = 1e-3
-"""How far the cosine of two states of a token may be below 1, on average; bfloat16 takes a tenth of it."""
+"""Maximum mean distance from 1 of the cosine of two states of a token. bfloat16 uses a tenth of it."""
 
 
 def _difference(forward: Forward, engine: Forward) -> float:
-    """Return how far an engine is from torch, seen by trying on texts of other lengths than the tracer was shown.
+    """Return the difference between an engine and torch, measured on texts of other lengths than the traced example.
 
-    A tracer may take the length of its example for a constant, as it does with T5's positions.
+    A tracer may read the length of its example as a constant, as it does with the positions of T5.
     """
     ids = np.random.default_rng(0).integers(5, 30, (3, 40))
     lengths = np.asarray([40, 23, 2], dtype=np.int64)
@@ -55,7 +55,7 @@ def _difference(forward: Forward, engine: Forward) -> float:
 
 
 class _Graph(torch.nn.Module):
-    """The model as a function of tensors alone."""
+    """The model as a function of tensors only."""
 
     def __init__(self, model: Any) -> None:
         super().__init__()
@@ -70,14 +70,14 @@ class _Graph(torch.nn.Module):
 
 
 def _example() -> dict[str, Any]:
-    # Padded, and of two texts: a tracer takes what is 1, or all ones, for a constant.
+    # Two padded texts, because a tracer reads a size of 1, or a mask of ones, as a constant.
     ids = torch.tensor([[5, 6, 7, 8, 9, 5, 6], [5, 6, 7, 8, 0, 0, 0]])
     mask = torch.tensor([[1, 1, 1, 1, 1, 1, 1], [1, 1, 1, 1, 0, 0, 0]])
     return {"input_ids": ids, "attention_mask": mask, "token_type_ids": torch.zeros_like(ids)}
 
 
 class OpenVino(Forward):
-    """A forward pass in Intel's engine, in its default precision; masks are always given."""
+    """Forward pass in Intel's engine, in its default precision. Masks are always given."""
 
     def __init__(self, forward: Forward) -> None:
         self.model = forward.model
@@ -99,6 +99,6 @@ class OpenVino(Forward):
         mask = (np.arange(ids.shape[1]) < lengths[:, None]).astype(np.int64)
         types = np.zeros_like(ids) if types is None else types
         inputs = {"input_ids": ids, "attention_mask": mask, "token_type_ids": types}
-        # The output lies in the request's own memory until the next call, by when it is pooled.
+        # The output stays in the memory of the request until the next call. It is pooled before that.
         self._request.infer({name: inputs[name] for name in self._names}, share_inputs=True, share_outputs=True)
         return torch.from_numpy(self._request.get_output_tensor(0).data), torch.from_numpy(lengths)

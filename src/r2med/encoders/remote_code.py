@@ -1,4 +1,4 @@
-"""The loader `remote-code`: models whose repository brings an `encode` of its own, run only if the user allows it."""
+"""Loader `remote-code`: models with their own `encode` in their repository. It runs only if the user allows it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from r2med.runtime.setup import Setup
 
 
 class RemoteModel:
-    """The replicas of a model, and the tokenizer that says how long a text is."""
+    """The replicas of a model, and its tokenizer, which measures the length of a text."""
 
     def __init__(self, folder: Path, card: ModelCard, setup: Setup) -> None:
         from transformers import AutoModel, AutoTokenizer
@@ -39,7 +39,9 @@ class RemoteModel:
             self.tokenizer = TextTokenizer(AutoTokenizer.from_pretrained(str(folder), **settings))
             self.replicas = Replicas(setup, load)
         if not hasattr(self.replicas.first, "encode"):
-            raise UserError(f"model {card.name}: the code in {folder} has no encode method, is it an embedding model?")
+            raise UserError(
+                f"model {card.name}: the code in {folder} has no encode method; it may not be an embedding model"
+            )
         self._accepted = _parameters(self.replicas.first.encode)
 
     def encode(self, texts: Sequence[str], card: ModelCard, role: Role, prefix: str) -> Encoded:
@@ -73,7 +75,9 @@ class RemoteModel:
             answer = answer.float().cpu().numpy()
         vectors = np.asarray(answer, dtype=np.float32)
         if vectors.ndim != 2 or len(vectors) != len(texts):
-            raise UserError(f"the model's own code gave {vectors.shape} for {len(texts)} texts, not a row for each")
+            raise UserError(
+                f"the model's own code returned shape {vectors.shape} for {len(texts)} texts, not one row for each"
+            )
         return vectors
 
 
@@ -83,7 +87,7 @@ def _parameters(method: Any) -> set[str]:
 
 
 class RemoteCodeEncoder(LocalEncoder):
-    """Encodes with a model's own method, in batches by token budget."""
+    """Encoder that uses a model's own method, in batches by token budget."""
 
     loads = RemoteModel
 
@@ -92,4 +96,4 @@ class RemoteCodeEncoder(LocalEncoder):
             raise weights.not_trusted(card.name)
         devices.check_torch(runtime.setup, f"model {card.name} ({card.loader})")
         super().__init__(card, instruction, runtime)
-        del self._engine["backend"]  # there is but one
+        del self._engine["backend"]  # There is only one backend.

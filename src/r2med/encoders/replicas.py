@@ -1,7 +1,7 @@
 """Replicas: copies of one model, one per device, that share batches of texts; and the models that stay in memory.
 
-Everything that runs weights here is built on it, encoders and cross-encoders alike: the devices and the precision, the
-batches, what happens when memory runs out, what the work took.
+Encoders and cross-encoders with local weights are built on this module. It handles devices and precision, batches,
+out-of-memory errors and the cost.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ class Replicas(Generic[Model]):
     """One copy of a model on each device of the setup."""
 
     def __init__(self, setup: Setup, load: Callable[[str, str], Model]) -> None:
-        """Load the copies: `load(device, dtype)` returns one of them."""
+        """Load the copies. `load(device, dtype)` returns one of them."""
         self.devices, self.dtype = devices.placement(setup)
         self.models = [load(device, self.dtype) for device in self.devices]
         self._budgets = [devices.tokens_per_batch(setup.tokens_per_batch, device) for device in self.devices]
 
     @property
     def first(self) -> Model:
-        """One of the copies, to ask what all of them have in common."""
+        """One of the copies, for properties that all copies share."""
         return self.models[0]
 
     def run(
@@ -51,12 +51,12 @@ class Replicas(Generic[Model]):
         cut: Sequence[bool] = (),
         estimated: bool = False,
     ) -> Encoded:
-        """Return one row per text, in their order, and what they took.
+        """Return one row per text, in their order, and the cost.
 
-        `lengths` are the tokens of each text, `cut` says which of them were cut; lengths that are `estimated` are no
-        part of the cost. `rows(model, positions)` encodes the texts at some positions with one of the copies. Raises
-        DoesNotFitError if one text alone is too long for the device, NotFiniteError for a row with NaN or infinity in
-        it.
+        `lengths` are the numbers of tokens of the texts. `cut` says which texts were cut. Lengths that are `estimated`
+        are not part of the cost. `rows(model, positions)` encodes the texts at some positions with one of the copies.
+        Raises DoesNotFitError if one text alone is too long for the device, and NotFiniteError for a row with NaN or
+        infinity.
         """
         receiver = batch_receiver()
 
@@ -73,15 +73,15 @@ class Replicas(Generic[Model]):
             for model, budget in zip(self.models, self._budgets, strict=True)
         ]
         vectors = encode_in_batches(lengths, workers, finished)
-        self._budgets = [worker.budget for worker in workers]  # what did not fit once is not tried again
+        self._budgets = [worker.budget for worker in workers]  # A batch size that did not fit once is not tried again.
         return Encoded(vectors, cost(range(len(lengths))))
 
 
 def cached_model(key: Hashable, runtime: Runtime, load: Callable[[], Loaded]) -> Loaded:
-    """Return what `load` returned for this key: loaded once for all datasets, the least recently used given up first.
+    """Return the model of this key, loaded once for all datasets. The least recently used models are dropped first.
 
-    If it does not fit beside the others, they go; encoders must not hold on to it, or it could not be given up.
-    Raises UserError if it does not fit at all.
+    If the model does not fit beside the others, they are dropped. So encoders must not keep a reference to it. Raises
+    UserError if it does not fit at all.
     """
 
     def loaded() -> Loaded:
@@ -92,7 +92,7 @@ def cached_model(key: Hashable, runtime: Runtime, load: Callable[[], Loaded]) ->
             devices.release()
             model = _attempt(load)
         if model is None:
-            raise UserError("the model does not fit into the device's memory: use another --device or --dtype")
+            raise UserError("the model does not fit into the memory of the device; use another --device or --dtype")
         return model
 
     return runtime.models.get(key, loaded).value
@@ -111,21 +111,24 @@ class LoadedModel(Protocol):
     """A tokenizer and the replicas of its model."""
 
     width: int
-    """The length of a vector; 0 if the model does not say."""
+    """Number of dimensions of a vector, or 0 if the model does not say."""
 
     def __init__(self, folder: Path, card: ModelCard, setup: Setup) -> None: ...
 
     def encode(self, texts: Sequence[str], card: ModelCard, role: Role, prefix: str) -> Encoded:
-        """Return one row per text, in their order, and what they took; cards may share one model in memory."""
+        """Return one row per text, in their order, and the cost. Several cards may share one model in memory."""
 
 
 class LocalEncoder:
-    """Encodes by a card with weights on this machine; they are loaded with the first text: stored vectors need none."""
+    """Encoder for a card with weights on this machine.
+
+    The weights are loaded with the first text. Stored vectors need no weights.
+    """
 
     loads: ClassVar[type[LoadedModel]]
-    """What is made of a folder of weights."""
+    """Class that loads a folder of weights."""
     loaded_by: ClassVar[tuple[str, ...]] = ()
-    """Fields of the card that make it another model in memory."""
+    """Fields of the card that require a separate model in memory."""
     described: ClassVar[tuple[str, ...]] = ()
     """Further fields of the card that vectors depend on."""
     needs: ClassVar[Needs] = Needs(gpu=True)
@@ -139,20 +142,24 @@ class LocalEncoder:
         self._checked = False
 
     def __reduce__(self) -> tuple[type[LocalEncoder], tuple[ModelCard, Instruction, Runtime]]:
-        return type(self), (self._card, self._instruction, self._runtime)  # weights are found anew where it arrives
+        # The other machine looks for the weights itself.
+        return type(self), (self._card, self._instruction, self._runtime)
 
     @property
     def pinned(self) -> bool:
-        """False if a push by the model's authors would change its weights under the same name."""
+        """False if a push by the model's authors would change the weights of this name."""
         return all(self._find(side).pinned for side in (self._card.query, self._card.document))
 
     @property
     def in_folder(self) -> bool:
-        """True if the documents' weights lie in a folder: their revision is a fingerprint, and no commit of the hub."""
+        """True if the documents' weights are in a folder.
+
+        Their revision is then a fingerprint instead of a hub commit.
+        """
         return self._find(self._card.document).folder is not None
 
     def describe(self, role: Role) -> dict[str, Any]:
-        """Return what the vectors of a role depend on; the card's name and similarity are no part of it."""
+        """Return everything that the vectors of a role depend on. The card's name and similarity are not part of it."""
         card, side = self._card, self._card.side(role)
         chosen = self._find(side)
         return {
@@ -191,7 +198,7 @@ class LocalEncoder:
 
     def _find(self, side: Side) -> weights.Weights:
         if side.repository not in self._weights:
-            # By repository, not by role: a variant may send queries through the documents' encoder.
+            # By repository, not by role, because a variant may encode queries with the documents' encoder.
             role = "document" if side.repository == self._card.document.repository else "query"
             self._weights[side.repository] = weights.find(
                 self._card, self._runtime.setup, side.repository, role=role, revision=side.revision

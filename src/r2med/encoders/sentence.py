@@ -1,4 +1,4 @@
-"""The loader `sentence-transformers`: the library's own modules, fed with batches by token budget."""
+"""Loader `sentence-transformers`: the library's own modules, with batches by token budget."""
 
 from __future__ import annotations
 
@@ -23,46 +23,49 @@ from r2med.runtime.setup import Setup
 if TYPE_CHECKING:
     from r2med.encoders.forward import Forward
 
-PLAIN = {"Transformer", "Pooling", "Dense", "Normalize", "LayerNorm", "Dropout"}
-"""Modules that take token ids and a mask, and treat every text alike."""
+PLAIN_MODULES = {"Transformer", "Pooling", "Dense", "Normalize", "LayerNorm", "Dropout"}
+"""Modules that take token ids and a mask and treat every text alike."""
 
 KNOWN_INPUTS = {"input_ids", "attention_mask", "token_type_ids", "modality"}
 
-PIECE = 512
-"""Texts that the library's own loop is given at once."""
+TEXTS_PER_PIECE = 512
+"""Number of texts given to the library's own loop at once."""
 
-SAMPLE = "A text, as any other: naïve 12-lead ECG."
+SAMPLE_TEXT = "A text, as any other: naïve 12-lead ECG."
 
 
 @dataclass(frozen=True)
 class SentenceReplica:
-    """A model on one device, and its transformer on another engine if that was asked for."""
+    """A model on one device, and its transformer on another engine if the user chose one."""
 
     model: Any
     engine: Forward | None
 
 
 def _engine(model: Any, backend: str, name: str) -> Forward | None:
-    """Return a model's transformer on another engine than torch. Raises UserError if it has none to put there."""
+    """Return a model's transformer on an engine other than torch.
+
+    Raises UserError if the model has no plain transformer.
+    """
     if backend == "torch":
         return None
     from r2med.encoders.forward import Forward
     from r2med.encoders.openvino_engine import compiled
 
     if not _is_plain(model) or type(model[0]).__name__ != "Transformer":
-        raise UserError(f"--backend {backend}: model {name} has modules of its own, which run on torch only")
+        raise UserError(f"--backend {backend}: model {name} has its own modules, which run only on torch")
     return compiled(Forward(model[0].auto_model, "cpu", bidirectional=False), backend)
 
 
 def _is_plain(model: Any) -> bool:
     return all(
-        type(module).__name__ in PLAIN and type(module).__module__.startswith("sentence_transformers.")
+        type(module).__name__ in PLAIN_MODULES and type(module).__module__.startswith("sentence_transformers.")
         for module in model
     )
 
 
 class SentenceModel:
-    """The replicas of a model, and its tokenizer where its input is no more than that makes it."""
+    """The replicas of a model. It has a tokenizer only if the modules need nothing but token ids."""
 
     def __init__(self, folder: Path, card: ModelCard, setup: Setup) -> None:
         from sentence_transformers import SentenceTransformer
@@ -105,15 +108,15 @@ class SentenceModel:
         return self.replicas.run(tokens.lengths(), rows, tokens.cut)
 
     def _encode_by_the_library(self, texts: list[str], card: ModelCard, role: Role, prefix: str) -> Encoded:
-        """Return one row per text from the library's own loop: for modules that read more than token ids."""
+        """Return one row per text from the library's own loop, for modules that need more than token ids."""
         model = self.replicas.first.model
         if limit := card.side(role).max_tokens:
             model.max_seq_length = limit
         method = getattr(model, "encode_document" if role == "document" else "encode_query", model.encode)
         receiver = batch_receiver()
         pieces: list[Vectors] = []
-        for start in range(0, len(texts), PIECE):
-            piece = texts[start : start + PIECE]
+        for start in range(0, len(texts), TEXTS_PER_PIECE):
+            piece = texts[start : start + TEXTS_PER_PIECE]
             rows = method(piece, prompt=prefix, batch_size=32, convert_to_numpy=True, show_progress_bar=False)
             vectors = np.asarray(rows, dtype=np.float32)
             positions = range(start, start + len(piece))
@@ -121,19 +124,19 @@ class SentenceModel:
             pieces.append(normalised(vectors) if card.normalise else vectors)
             if receiver is not None:
                 receiver(positions, Encoded(pieces[-1], Cost(texts=len(piece))))
-        # A model with modules of its own tells no tokens.
+        # A model with its own modules does not report tokens.
         return Encoded(np.concatenate(pieces), Cost(texts=len(texts)))
 
     def _plain_tokenizer(self) -> TextTokenizer | None:
-        """Return the tokenizer, if the ids it gives are all that the modules would be given by the library."""
+        """Return the tokenizer if its ids are all that the library would give to the modules."""
         model = self.replicas.first.model
         if not _is_plain(model) or getattr(model.tokenizer, "backend_tokenizer", None) is None:
             return None
-        # Lower-casing, chat templates and what later releases may add: seen by trying.
+        # Test for lower-casing, chat templates and additions of later releases.
         tokenizer = TextTokenizer(model.tokenizer)
-        ids = tokenizer([SAMPLE], Side(max_tokens=self._limit), "").ids[0]
-        # The method's name has changed over the library's releases.
-        theirs = (model.preprocess if hasattr(model, "preprocess") else model.tokenize)([SAMPLE])
+        ids = tokenizer([SAMPLE_TEXT], Side(max_tokens=self._limit), "").ids[0]
+        # The method has different names in different releases of the library.
+        theirs = (model.preprocess if hasattr(model, "preprocess") else model.tokenize)([SAMPLE_TEXT])
         same = theirs["input_ids"][0].tolist() == ids.tolist() and set(theirs) <= KNOWN_INPUTS
         return tokenizer if same else None
 
@@ -148,7 +151,7 @@ def _forward(replica: SentenceReplica, ids: list[Any], pad: int, skip: int) -> V
     lengths = torch.tensor([len(row) for row in ids], device=device)
     mask = (torch.arange(matrix.shape[1], device=device) < lengths[:, None]).long()
     features: dict[str, Any] = {"input_ids": matrix, "attention_mask": mask}
-    if skip:  # read by pooling that leaves the prompt out; where nothing is left, it gives a vector of zeros
+    if skip:  # For pooling without the prompt. If nothing else is left, the result is a vector of zeros.
         features["prompt_length"] = skip
     modules = list(model)
     with torch.inference_mode():
@@ -162,7 +165,7 @@ def _forward(replica: SentenceReplica, ids: list[Any], pad: int, skip: int) -> V
 
 
 class SentenceEncoder(LocalEncoder):
-    """Encodes with a sentence-transformers model."""
+    """Encoder that uses a sentence-transformers model."""
 
     loads = SentenceModel
     loaded_by = ("pool_prompt",)

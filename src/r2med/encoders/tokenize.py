@@ -1,4 +1,4 @@
-"""Texts to token ids: prefix, limit, pairs and the end-of-sequence token as a model's card asks."""
+"""Convert texts to token ids, with the prefix, limit, pairs and end-of-sequence token of a model's card."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from r2med.encoders.model_cards import Side
 
 Ids = npt.NDArray[np.int32]
 
-AT_ONCE = 1024
-"""Texts given to the tokenizer's threads in one call; its own records of a text are far larger than the ids."""
+TEXTS_AT_ONCE = 1024
+"""Number of texts given to the tokenizer's threads in one call. Its own data of a text is far larger than the ids."""
 
 
 @dataclass
@@ -24,9 +24,9 @@ class Tokens:
 
     ids: list[Ids] = field(default_factory=list)
     types: list[Ids] = field(default_factory=list)
-    """Which part of a pair each token belongs to; empty where texts are not pairs, or the model does not ask."""
+    """Part of a pair that each token belongs to. Empty if texts are not pairs or if the model does not use it."""
     cut: list[bool] = field(default_factory=list)
-    """Whether a text was cut at the limit."""
+    """True for each text that was cut at the limit."""
 
     def lengths(self) -> list[int]:
         """Return the number of tokens of each text."""
@@ -41,18 +41,18 @@ class TextTokenizer:
         self._backend = getattr(tokenizer, "backend_tokenizer", None)
         self.pad = pad_token(tokenizer)
         self._eos: int | None = None
-        # Some tokenizers of last-token models add the end of sequence themselves; asking one is safer than its flags.
+        # Some tokenizers of last-token models add the end of sequence themselves. A test is safer than their flags.
         if append_eos and self._single("a")[-1:] != [tokenizer.eos_token_id]:
             if tokenizer.eos_token_id is None:
                 raise UserError("the card says append_eos, but the tokenizer has no end-of-sequence token")
             self._eos = int(tokenizer.eos_token_id)
 
     def __call__(self, texts: Sequence[str], side: Side, prefix: str) -> Tokens:
-        """Return the ids of prefix + text within the side's limit, special tokens counted."""
+        """Return the ids of prefix + text within the side's limit, including special tokens."""
         limit = side.max_tokens - (self._eos is not None)
         tokens = Tokens()
-        for start in range(0, len(texts), AT_ONCE):
-            chunk = [prefix + text for text in texts[start : start + AT_ONCE]]
+        for start in range(0, len(texts), TEXTS_AT_ONCE):
+            chunk = [prefix + text for text in texts[start : start + TEXTS_AT_ONCE]]
             inputs: list[Any] = [("", text) for text in chunk] if side.pair_with_empty else list(chunk)
             for ids, types, cut in self._encode(inputs, limit):
                 tokens.ids.append(np.asarray(self._ended(ids), dtype=np.int32))
@@ -62,10 +62,10 @@ class TextTokenizer:
         return tokens
 
     def prefix_length(self, prefix: str) -> int:
-        """Return how many tokens a prefix takes, beginning-of-sequence included, what ends a text left out.
+        """Return the number of tokens of a prefix, including the beginning of sequence but not the end of a text.
 
-        Counted on the prefix alone, as GritLM and Instructor do. A space at its end is not counted: all these
-        tokenizers join it to the text's first word, which would otherwise be left out with the prefix.
+        The prefix is tokenized alone, as in GritLM and Instructor. A space at its end is not counted. These tokenizers
+        join it to the first word of the text, and that word would otherwise be left out with the prefix.
         """
         if not prefix:
             return 0
@@ -78,7 +78,7 @@ class TextTokenizer:
     def _ended(self, ids: list[int]) -> list[int]:
         if self._eos is not None and ids[-1:] != [self._eos]:
             return [*ids, self._eos]
-        return ids or [self.pad]  # a decoder without special tokens gives nothing for "", which no model can read
+        return ids or [self.pad]  # Without special tokens, a decoder gives no ids for "", which no model can read.
 
     def _single(self, text: str) -> list[int]:
         return [int(i) for i in self._tokenizer(text)["input_ids"]]
@@ -104,13 +104,16 @@ class TextTokenizer:
 
 
 def pad_token(tokenizer: Any) -> int:
-    """Return what fills up short texts; where a tokenizer names nothing, any token will do, since it is masked."""
+    """Return the id that pads short texts. If a tokenizer has none, any token works because it is masked."""
     known = [tokenizer.pad_token_id, tokenizer.eos_token_id, tokenizer.bos_token_id, 0]
     return int(next(i for i in known if i is not None))
 
 
 def padded(ids: Sequence[Ids], pad: int) -> npt.NDArray[np.int64]:
-    """Return the ids as one matrix, filled up on the right; no further: multiples of 8 cost more than they gain."""
+    """Return the ids as one matrix, padded on the right to the longest row.
+
+    Multiples of 8 would cost more than they gain.
+    """
     longest = max(len(row) for row in ids)
     matrix = np.full((len(ids), longest), pad, dtype=np.int64)
     for row, values in zip(matrix, ids, strict=True):

@@ -1,4 +1,4 @@
-"""The loader `transformers`: any encoder or decoder of the library, pooled as its card says."""
+"""Loader `transformers`: any encoder or decoder of the library, with the pooling of its card."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Tower:
         self.width = int(getattr(config, "hidden_size", 0) or 0)
 
     def encode(self, texts: Sequence[str], card: ModelCard, role: Role, prefix: str) -> Encoded:
-        """Return one row per text. Raises UserError if the card allows more tokens than there are positions."""
+        """Return one row per text. Raises UserError if the card allows more tokens than the weights have positions."""
         from r2med.encoders.forward import embed
 
         side = card.side(role)
@@ -67,7 +67,7 @@ class Tower:
 
 
 class TransformerEncoder(LocalEncoder):
-    """Encodes with any transformer, pooled as its card says."""
+    """Encoder that uses any transformer, with the pooling of its card."""
 
     loads = Tower
     loaded_by = ("append_eos", "bidirectional")
@@ -75,9 +75,9 @@ class TransformerEncoder(LocalEncoder):
 
     def __init__(self, card: ModelCard, instruction: Instruction, runtime: Runtime, store: object = None) -> None:
         if card.pooling not in ("cls", "mean", "last"):
-            raise UserError(f"model {card.name}: its card has no pooling: cls, mean or last")
+            raise UserError(f"model {card.name}: its card has no pooling; use cls, mean or last")
         super().__init__(card, instruction, runtime)
 
     def describe(self, role: Role) -> dict[str, Any]:
-        """Return what the vectors of a role depend on."""
+        """Return everything that the vectors of a role depend on."""
         return {**super().describe(role), "pair_with_empty": self._card.side(role).pair_with_empty}

@@ -1,8 +1,8 @@
-"""A user's own Python objects as models: imported by MODULE:NAME, or given to `r2med.run`. Each runtime has its own.
+"""Python objects of the user as models: imported by MODULE:NAME, or passed to `r2med.run`. Each runtime has its own.
 
-An object is known by the source of its module and by what it says of itself: `revision`, a string that changes with its
-vectors, and `folders`, where the files are that it reads. Without either, r2med cannot know if it was trained further
-since, so nothing of it is used again by a later run.
+An object is identified by the source of its module and by two optional attributes. `revision` is a string that changes
+with its vectors. `folders` are the folders with the files that it reads. Without either, it is unknown whether the
+object was trained further, so a later run uses none of its results.
 """
 
 from __future__ import annotations
@@ -36,57 +36,60 @@ METHODS = (
     {"query": "encode_query", "document": "encode_document"},
     {"query": "encode", "document": "encode"},
 )
-"""The methods that encode either side, by the first pair that an object has."""
-PIPELINE = "pyterrier"
-"""The prefix of names of objects that neither encode nor score pairs, but transform whole frames."""
+"""Names of the methods that encode queries and documents. The first pair that an object has is used."""
+PIPELINE_PREFIX = "pyterrier"
+"""Prefix of the names of objects that transform whole data frames instead of encoding or scoring."""
 
 _OWN_NAME = re.compile(r"[A-Za-z0-9_][\w.-]*")
 _SOURCE = "__r2med_source__"
-"""The attribute of a user's module with the digest of its source when it was imported. All runtimes share modules."""
+"""Attribute of a user's module with the digest of its source when it was imported. All runtimes share modules."""
 
 
 @dataclass(frozen=True)
 class PythonObject:
-    """An object of a user's, as MODULE:NAME names it."""
+    """A Python object of the user, identified by MODULE:NAME."""
 
     path: str
     model: Any
     source: str
-    """A digest of its module's source. What that module imports in turn is not in it."""
+    """Digest of its module's source. Modules that it imports are not included."""
     made: str
-    """An identifier of the moment at which it was made or given."""
+    """Identifies the time at which it was created or passed in."""
     is_given: bool = False
-    """True if it was given by hand, and not imported."""
+    """True if it was passed in, and not imported."""
 
     def describe(self) -> dict[str, Any]:
-        """Return all that is known of what its answers depend on; `process` if it does not say enough."""
+        """Return everything known that its results depend on. Without a revision, this includes the current process."""
         return {"loader": "custom", "model": self.path, "source": self.source, **self._revision()}
 
     @property
     def needs(self) -> Needs:
-        """Where it can be made: what was given by hand, or does not say which weights it has, is here alone."""
+        """Where it can be created.
+
+        An object that was passed in, or that does not state its weights, exists only here.
+        """
         return HERE if self.is_given or not self.is_known else Needs(gpu=True)
 
     @property
     def is_known(self) -> bool:
-        """True if it says which weights it has."""
+        """True if it states its weights."""
         return self._stated("revision") is not None or self._stated("folders") is not None
 
     def check_methods(self, names: Sequence[str]) -> None:
         """Raise UserError if it lacks one of the methods."""
         for name in names:
             if not callable(getattr(self.model, name, None)):
-                raise UserError(f"model {self.path}: it has no method {name}, it needs {' and '.join(names)}")
+                raise UserError(f"model {self.path}: it has no method {name}; it needs {' and '.join(names)}")
 
     def numbers(self, returned: Any, count: int, method: str, each: str) -> npt.NDArray[np.float64]:
-        """Return what a method returned as an array of a "row per text" or a "number per pair".
+        """Return the result of a method as an array with one "row per text" or one "number per pair".
 
         Raises UserError if it is something else.
         """
         where = f"{self.path}.{method}"
         entry, _, given = each.partition(" per ")
         if returned is None:
-            raise UserError(f"{where} returned nothing: it must return one {each}")
+            raise UserError(f"{where} returned nothing; it must return one {each}")
         if hasattr(returned, "detach"):
             returned = returned.detach().float().cpu().numpy()
         try:
@@ -94,7 +97,7 @@ class PythonObject:
         except (TypeError, ValueError):
             raise UserError(f"{where} must return an array of numbers, not {type(returned).__name__}") from None
         if array.ndim != (2 if entry == "row" else 1):
-            raise UserError(f"{where} must return one {each}: its array has the shape {array.shape}")
+            raise UserError(f"{where} must return one {each}, but its array has the shape {array.shape}")
         if len(array) != count:
             raise UserError(f"{where} returned {len(array):,} {entry}s for {count:,} {given}s")
         return array
@@ -119,17 +122,17 @@ class PythonObject:
             return folder_revision(path, ignored=())
         if path.is_file():
             return hashlib.sha256(path.read_bytes()).hexdigest()[:40]
-        raise UserError(f"{self.path}.folders names {path}, which is not there")
+        raise UserError(f"{self.path}.folders names {path}, which does not exist")
 
 
 class UserObjects:
-    """The objects of one runtime, by name. Any thread may ask."""
+    """The objects of one runtime, by name. It is thread-safe."""
 
     def __init__(self) -> None:
         self._given: dict[str, PythonObject] = {}
         self._imported: dict[tuple[str, str], PythonObject] = {}
         self._noticed: set[str] = set()
-        self._lock = threading.RLock()  # a user's class may use r2med itself
+        self._lock = threading.RLock()  # A user's class may use r2med itself.
 
     @classmethod
     def of(cls, runtime: Runtime) -> UserObjects:
@@ -137,10 +140,10 @@ class UserObjects:
         return runtime.opened("user objects", cls).value
 
     def get(self, path: str) -> PythonObject:
-        """Return the object of MODULE:NAME, made once; a class is called without arguments.
+        """Return the object of MODULE:NAME. It is created once, and a class is called without arguments.
 
-        The current folder is importable. A module whose source has changed since is imported again. Raises UserError
-        if there is no such object.
+        Modules in the current folder can be imported. A module whose source has changed is imported again. Raises
+        UserError if there is no such object.
         """
         with self._lock, _current_folder():
             found = self._given.get(path) or self._import(path)
@@ -148,31 +151,34 @@ class UserObjects:
             return found
 
     def name(self, model: object) -> str:
-        """Return the name of a user's object in systems of this runtime: py:MODULE:CLASS, numbered if that is taken.
+        """Return the name of a user's object in systems of this runtime.
 
-        An object with an attribute `name`, a string, is called by it: py:MODULE:NAME. The name of a pipeline of
-        PyTerrier, which has `transform` and neither encodes nor predicts, begins with pyterrier.
+        The name is py:MODULE:CLASS, with a number if that is taken. If an object has a string attribute `name`, the
+        name is py:MODULE:NAME. The name of a PyTerrier pipeline, which has `transform` but neither encodes nor
+        predicts, begins with `pyterrier`.
 
-        It may have been trained further since it was last named, so its earlier results count only if it says that it
-        is the same (`revision`). Raises UserError if it neither encodes nor, as a reranker, has `predict`.
+        The object may have been trained further since it was last named. So its earlier results are used only if its
+        `revision` is the same. Raises UserError if it neither encodes nor, as a reranker, has `predict`.
         """
         module, name = type(model).__module__, type(model).__name__
         chosen = getattr(model, "name", None)
         if isinstance(chosen, str) and chosen:
             if not _OWN_NAME.fullmatch(chosen):
-                raise UserError(f"a model's attribute name is {chosen!r}: letters, digits, '.', '_' and '-' only")
+                raise UserError(
+                    f"a model's attribute name is {chosen!r}; it may contain only letters, digits, '.', '_' and '-'"
+                )
             name = chosen
         methods = [name for name in ("encode", "predict", "transform") if callable(getattr(model, name, None))]
         is_pipeline = methods == ["transform"]
         if not is_pipeline and "predict" not in methods:
-            encoding_methods(model, f"an object of {name}, given as a system")
+            encoding_methods(model, f"an object of {name}, used as a system")
         with self._lock:
             alike = [path for path in self._given if re.fullmatch(rf"{re.escape(f'{module}:{name}')}(-\d+)?", path)]
             path = next((path for path in alike if self._given[path].model is model), "")
             path = path or (f"{module}:{name}-{len(alike) + 1}" if alike else f"{module}:{name}")
             source = _source_digest(sys.modules.get(module))
             self._given[path] = PythonObject(path, model, source, uuid.uuid4().hex, is_given=True)
-        return f"{PIPELINE if is_pipeline else 'py'}:{path}"
+        return f"{PIPELINE_PREFIX if is_pipeline else 'py'}:{path}"
 
     def _import(self, path: str) -> PythonObject:
         module = _imported(path.partition(":")[0], path)
@@ -182,28 +188,28 @@ class UserObjects:
         return self._imported[path, source]
 
     def _notice(self, found: PythonObject) -> None:
-        """Write the line for an object that does not say which weights it has, once."""
+        """Log a warning, once, for an object that does not state its weights."""
         if found.path not in self._noticed and not found.is_known:
             self._noticed.add(found.path)
             log.warning(
-                "py:%s does not say which weights it has, so later runs start over: give it an attribute `revision`, a "
-                "string that changes with them, or `folders`, the folders that contain them",
+                "py:%s does not state its weights, so later runs start over; give it an attribute `revision`, a "
+                "string that changes with the weights, or `folders`, the folders that contain them",
                 found.path,
             )
 
 
 def encoding_methods(model: Any, what: str) -> Mapping[str, str]:
-    """Return the names of the methods that encode either side. Raises UserError if the object lacks one."""
+    """Return the names of the methods that encode queries and documents. Raises UserError if the object lacks one."""
     for methods in METHODS:
         if all(callable(getattr(model, name, None)) for name in methods.values()):
             return methods
     first = METHODS[0]
     lacking = next(name for name in first.values() if not callable(getattr(model, name, None)))
-    raise UserError(f"{what}: it has no method {lacking}, it needs {' and '.join(first.values())}, or encode")
+    raise UserError(f"{what}: it has no method {lacking}; it needs {' and '.join(first.values())}, or encode")
 
 
 def guarded(method: Callable[[list[Any]], Any], inputs: list[Any], where: str) -> Any:
-    """Return what a user's method returns. Raises UserError that says where it failed."""
+    """Return the result of a user's method. Raises UserError that says where it failed."""
     with in_one_line(where):
         return method(inputs)
 
@@ -220,13 +226,13 @@ def in_one_line(where: str) -> Iterator[None]:
 
 
 def _imported(name: str, path: str) -> Any:
-    """Return a user's module, imported again if its source has changed since."""
+    """Return a user's module, imported again if its source has changed."""
     module = _import_module(name, path)
     source = _source_digest(module)
     if getattr(module, _SOURCE, source) != source:
         with in_one_line(f"model {path}: importing {name}"):
             module = importlib.reload(module)
-    if source:  # a module without a file, such as one in C, may refuse attributes
+    if source:  # A module without a file, such as one in C, may refuse attributes.
         setattr(module, _SOURCE, source)
     return module
 
@@ -240,7 +246,7 @@ def _import_module(name: str, path: str) -> Any:
             raise UserError(f"model {path}: its module needs {missing!r}, which is not installed") from None
         modules = [file.stem for file in Path.cwd().glob("*.py")]
         raise UserError(
-            f"model {path}: no module {name!r}{nearest(name, modules)} in {Path.cwd()} or installed"
+            f"model {path}: no module {name!r}{nearest(name, modules)} in {Path.cwd()} or in the installed packages"
         ) from None
     except Exception as error:
         raise _failed(f"model {path}: importing {name}", error) from error

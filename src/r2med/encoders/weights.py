@@ -1,6 +1,7 @@
-"""Where a model's weights come from, and which weights exactly they are.
+"""Find the weights of a model and identify their exact version.
 
-In this order: a folder named by hand (--model-path, R2MED_MODELS), an installed package, the hub at one commit.
+Sources in this order: a folder given by the user (--model-path, R2MED_MODELS), an installed package, the hub at one
+commit.
 """
 
 from __future__ import annotations
@@ -28,58 +29,65 @@ T = TypeVar("T")
 
 log = logging.getLogger("r2med")
 
-PATIENCE = 20
+HUB_TIMEOUT = 20
 """Seconds within which the hub must answer."""
 
-SAMPLE = 1 << 16
-"""Bytes read at either end of a weight file for a folder's fingerprint."""
+FINGERPRINT_BYTES = 1 << 16
+"""Number of bytes read at each end of a weight file for a folder's fingerprint."""
 
-WEIGHTS = (".safetensors", ".bin")
-TOKENIZERS = ("tokenizer.json", "vocab.txt", "vocab.json", "tokenizer.model", "spiece.model", "sentencepiece.bpe.model")
-OFFLINE = "HF_HUB_OFFLINE is set"
-COMMIT = re.compile(r"[0-9a-f]{40}")
+WEIGHT_SUFFIXES = (".safetensors", ".bin")
+TOKENIZER_FILES = (
+    "tokenizer.json",
+    "vocab.txt",
+    "vocab.json",
+    "tokenizer.model",
+    "spiece.model",
+    "sentencepiece.bpe.model",
+)
+OFFLINE_REASON = "HF_HUB_OFFLINE is set"
+COMMIT_PATTERN = re.compile(r"[0-9a-f]{40}")
 
 
 IN_FOLDER = "folder"
-"""What a record says of weights that were not fetched from the hub."""
+"""Value in a record for weights that were not fetched from the hub."""
 
 
 class WeightsCard(BaseModel):
-    """What names weights: the beginning of the card of an encoder or of a reranker."""
+    """The fields that identify weights. Cards of encoders and rerankers begin with them."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str
-    """What one types; by default the name of the file."""
+    """Name of the model as a user types it. Default: the name of the file."""
     variant: str = ""
-    """What stands after the colon: NAME:VARIANT."""
+    """The part after the colon in NAME:VARIANT."""
     repository: str = ""
-    """On the hub, or an absolute folder."""
+    """Repository on the hub, or an absolute folder."""
     revision: str = ""
-    """A commit of it, so that a push by its authors changes no score; a branch or tag is not pinned."""
+    """Commit of the repository, so that a push by its authors changes no score. A branch or tag is not pinned."""
     floating: bool = False
-    """True if the revision was looked up from a branch just now, as for hf:ORG/NAME. Not for card files."""
+    """True if the revision was just looked up from a branch, as for hf:ORG/NAME. Not for card files."""
     package: str = ""
-    """An installed Python package that carries the weights in its folder `model`."""
+    """Installed Python package that contains the weights in its folder `model`."""
 
 
 @dataclass(frozen=True)
 class Weights:
-    """Weights that are known by name and revision, and fetched when they are first needed."""
+    """Weights identified by name and revision. They are fetched when they are first needed."""
 
     name: str
-    """The model's name, for messages."""
+    """Name of the model, for messages."""
     repository: str
     revision: str
-    """The hub's commit, or a fingerprint of a folder's contents."""
+    """Commit on the hub, or a fingerprint of a folder's contents."""
     folder: Path | None = None
     base: Weights | None = None
-    """Of a LoRA adapter: the model that it is merged into, whose tokenizer is its own as well."""
+    """For a LoRA adapter, the model that it is merged into. Its tokenizer is used too."""
     pinned: bool = True
-    """False if a push by the model's authors would change which weights the same name means tomorrow."""
+    """False if a push by the model's authors would change the weights of this name."""
 
     def fetch(self) -> Path:
-        """Return the local folder, downloaded if it is not there yet."""
+        """Return the local folder. The weights are downloaded if they are not there yet."""
         return self.folder or _download(self)
 
 
@@ -91,9 +99,9 @@ def find(
     revision: str = "",
     base: Weights | None = None,
 ) -> Weights:
-    """Return which weights a card means here, without downloading them. Raises UserError if there are none.
+    """Return the weights that a card means on this machine, without downloading them.
 
-    With a `base`, they are an adapter of it.
+    With a `base`, they are an adapter of it. Raises UserError if there are none.
     """
     name, wanted = card.name, repository or card.repository
     folder = options.path_of(name)
@@ -101,16 +109,16 @@ def find(
         folder = _tower(folder, wanted, role)
     elif folder is None and card.package and (spec := importlib.util.find_spec(card.package)) and spec.origin:
         folder = Path(spec.origin).parent / "model"
-    elif folder is None and Path(wanted).is_absolute():  # a folder named by path:DIR
+    elif folder is None and Path(wanted).is_absolute():  # The folder of path:DIR.
         folder, wanted = Path(wanted), ""
     if folder is not None:
         checked = checked_adapter if base else checked_folder
         return Weights(name, wanted, folder_revision(checked(folder, name)), folder, base)
     if not wanted:
-        raise UserError(f"model {name}: its card names no repository, say where it lies with --model-path {name}=DIR")
+        raise UserError(f"model {name}: its card names no repository; give its folder with --model-path {name}=DIR")
     revision = revision or card.revision
     commit = commit_of(name, wanted, revision)
-    pinned = bool(COMMIT.fullmatch(revision)) and not card.floating and (base is None or base.pinned)
+    pinned = bool(COMMIT_PATTERN.fullmatch(revision)) and not card.floating and (base is None or base.pinned)
     if not pinned:
         _notice_unpinned(name, wanted, commit)
     return Weights(name, wanted, commit, base=base, pinned=pinned)
@@ -119,16 +127,18 @@ def find(
 @cache
 def _notice_unpinned(name: str, repository: str, commit: str) -> None:
     pin = f"hf:{repository}@{commit}" if name.startswith("hf-") else f'revision = "{commit}" in its card'
-    log.warning("model %s: its revision is not pinned, and a push by its authors changes scores; to pin: %s", name, pin)
+    log.warning(
+        "model %s: its revision is not pinned, so a push by its authors changes scores; to pin it, use %s", name, pin
+    )
 
 
 def is_here(card: WeightsCard, options: Setup) -> bool:
-    """Tell whether a card's weights lie on this machine; nothing is fetched."""
+    """Return True if a card's weights are on this machine. Nothing is fetched."""
     if options.path_of(card.name) is not None or (card.package and importlib.util.find_spec(card.package)):
         return True
     if not card.repository or importlib.util.find_spec("huggingface_hub") is None:
         return False
-    # The index of a repository's files comes first and the weights last: a download that was cut off has only the one.
+    # The index of a repository's files comes first and the weights last. An interrupted download has only the index.
     revision = card.revision or None
     names = ("model.safetensors", "model.safetensors.index.json", "pytorch_model.bin", "pytorch_model.bin.index.json")
     cached = (_hub().try_to_load_from_cache(card.repository, name, revision=revision) for name in names)
@@ -144,40 +154,43 @@ def _tower(folder: Path, repository: str, role: str) -> Path:
 
 
 def checked_folder(folder: Path, name: str) -> Path:
-    """Return a folder that has all that a model needs."""
+    """Return the folder if it has everything that a model needs. Raises UserError otherwise."""
     if not (folder / "config.json").is_file() and not (folder / "modules.json").is_file():
-        raise UserError(f"model {name}: {folder} has no config.json, is it a model saved by transformers?")
+        raise UserError(f"model {name}: {folder} has no config.json; it must be a model saved by transformers")
     files = [path for path in folder.rglob("*") if path.is_file()]
-    if not any(path.suffix in WEIGHTS for path in files):
+    if not any(path.suffix in WEIGHT_SUFFIXES for path in files):
         other = [path.suffix for path in files if path.suffix in (".onnx", ".gguf", ".h5", ".xml")]
-        only = f", only {other[0]} files, which no loader here reads" if other else ""
+        only = f", only {other[0]} files, which r2med cannot read" if other else ""
         raise UserError(
-            f"model {name}: {folder} has no weights (*.safetensors or *.bin){only}: save the model there with "
+            f"model {name}: {folder} has no weights (*.safetensors or *.bin){only}; save the model there with "
             "save_pretrained of transformers or sentence-transformers"
         )
-    if not any(path.name in TOKENIZERS for path in files):
-        raise UserError(f"model {name}: {folder} has no tokenizer ({TOKENIZERS[0]} or {TOKENIZERS[1]}), copy it there")
+    if not any(path.name in TOKENIZER_FILES for path in files):
+        raise UserError(
+            f"model {name}: {folder} has no tokenizer ({TOKENIZER_FILES[0]} or {TOKENIZER_FILES[1]}); copy it there"
+        )
     return folder
 
 
 def checked_adapter(folder: Path, name: str) -> Path:
-    """Return a folder that has all that a LoRA adapter consists of; its tokenizer is the base model's."""
+    """Return the folder if it has everything that a LoRA adapter needs. The tokenizer is the base model's."""
     if not (folder / "adapter_config.json").is_file():
-        raise UserError(f"model {name}: {folder} has no adapter_config.json, is it an adapter saved by peft?")
-    if not any((folder / f"adapter_model{suffix}").is_file() for suffix in WEIGHTS):
+        raise UserError(f"model {name}: {folder} has no adapter_config.json; it must be an adapter saved by peft")
+    if not any((folder / f"adapter_model{suffix}").is_file() for suffix in WEIGHT_SUFFIXES):
         raise UserError(f"model {name}: {folder} has no adapter_model.safetensors or adapter_model.bin")
     return folder
 
 
-FOREIGN = (".md", ".onnx", ".h5", ".msgpack", ".ot", ".gguf", ".xml")
-"""Files in a model's folder that our loaders do not read."""
+FOREIGN_SUFFIXES = (".md", ".onnx", ".h5", ".msgpack", ".ot", ".gguf", ".xml")
+"""Endings of files in a model's folder that our loaders do not read."""
 
 
-def folder_revision(folder: Path, ignored: tuple[str, ...] = FOREIGN) -> str:
-    """Return a fingerprint of a model's folder; hidden files, and those that end in what is `ignored`, do not count.
+def folder_revision(folder: Path, ignored: tuple[str, ...] = FOREIGN_SUFFIXES) -> str:
+    """Return a fingerprint of a model's folder, without hidden files and files with an `ignored` ending.
 
-    Small files count whole; of weights the size and both ends do. Reading 15 GB before every run would cost minutes,
-    and weights that were trained further differ everywhere; a change of bytes in the middle alone goes unnoticed.
+    Small files count in full. For weights, only the size and both ends count, because reading 15 GB before every run
+    would take minutes. Weights that were trained further differ everywhere. A change of bytes only in the middle is not
+    noticed.
     """
     files = (path for path in folder.rglob("*") if path.is_file() and path.suffix.lower() not in ignored)
     listed = []
@@ -187,17 +200,21 @@ def folder_revision(folder: Path, ignored: tuple[str, ...] = FOREIGN) -> str:
     return _fingerprint(folder, tuple(listed))
 
 
-@lru_cache(maxsize=64)  # asked for by each dataset of a run
+@lru_cache(maxsize=64)  # Called by each dataset of a run.
 def _fingerprint(folder: Path, files: tuple[tuple[str, int, int], ...]) -> str:
     fingerprint = hashlib.sha256()
     for name, size, _ in files:
         fingerprint.update(f"{name}\0{size}\0".encode())
         path = folder / name
         with path.open("rb") as file:
-            fingerprint.update(file.read(SAMPLE))
-            if size > SAMPLE:
-                # Tokenizers are read whole: they are small, and one changed merge in the middle changes the ids.
-                file.seek(SAMPLE if path.suffix not in WEIGHTS else max(SAMPLE, size - SAMPLE))
+            fingerprint.update(file.read(FINGERPRINT_BYTES))
+            if size > FINGERPRINT_BYTES:
+                # Tokenizers are read in full. They are small, and one changed merge in the middle changes the ids.
+                file.seek(
+                    FINGERPRINT_BYTES
+                    if path.suffix not in WEIGHT_SUFFIXES
+                    else max(FINGERPRINT_BYTES, size - FINGERPRINT_BYTES)
+                )
                 fingerprint.update(file.read())
     return fingerprint.hexdigest()[:40]
 
@@ -207,7 +224,7 @@ def _is_hidden(path: Path) -> bool:
 
 
 def is_offline() -> bool:
-    """Return whether the user asked to stay off the network."""
+    """Return True if the user asked to stay offline."""
     on = {"1", "true", "yes", "on"}
     return any(os.environ.get(name, "").lower() in on for name in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"))
 
@@ -222,16 +239,16 @@ def _hub() -> Any:
 
 @cache
 def commit_of(name: str, repository: str, revision: str) -> str:
-    """Return the commit that a branch or tag points to; a full commit is taken at its word.
+    """Return the commit that a branch or tag points to. A full commit is returned unchanged.
 
-    Asked once in a process: all parts of a run must mean the same weights.
+    The hub is asked once per process, because all parts of a run must use the same weights.
     """
-    if COMMIT.fullmatch(revision):
+    if COMMIT_PATTERN.fullmatch(revision):
         return revision
     branch = revision or None
     return _from_hub(
         (name, repository, revision),
-        lambda hub: str(hub.HfApi().model_info(repository, revision=branch, timeout=PATIENCE).sha),
+        lambda hub: str(hub.HfApi().model_info(repository, revision=branch, timeout=HUB_TIMEOUT).sha),
         lambda hub: Path(hub.snapshot_download(repository, revision=branch, local_files_only=True)).name,
     )
 
@@ -240,8 +257,8 @@ def _download(wanted: Weights) -> Path:
     repository, commit = wanted.repository, wanted.revision
 
     def download(hub: Any) -> Path:
-        # Asked first: without a network this fails at once, where a download would try for half a minute.
-        listed = hub.HfApi().model_info(repository, revision=commit, timeout=PATIENCE).siblings or ()
+        # Asked first, because without a network this fails immediately. A download would try for half a minute.
+        listed = hub.HfApi().model_info(repository, revision=commit, timeout=HUB_TIMEOUT).siblings or ()
         files = _needed([file.rfilename for file in listed])
         return Path(hub.snapshot_download(repository, revision=commit, allow_patterns=files))
 
@@ -253,16 +270,16 @@ def _download(wanted: Weights) -> Path:
 
 
 def _from_hub(wanted: tuple[str, str, str], ask: Callable[[Any], T], look: Callable[[Any], T]) -> T:
-    """Return what the hub says, or where it does not answer, what its cache has. Raises UserError if neither does.
+    """Return the answer of the hub, or the content of its cache if the hub does not answer.
 
-    `wanted` are the model's name, its repository and the revision, for messages.
+    `wanted` is (name of the model, repository, revision), for messages. Raises UserError if neither works.
     """
     hub = _hub()
-    reason = OFFLINE
+    reason = OFFLINE_REASON
     if not is_offline():
         try:
             return ask(hub)
-        except Exception as error:  # whatever the client raises, the cache may still have it
+        except Exception as error:  # The client may raise anything, and the cache may still have the files.
             if refusal := _refusal(error):
                 raise _unavailable(*wanted, refusal) from None
             reason = first_line(error)
@@ -275,17 +292,18 @@ def _from_hub(wanted: tuple[str, str, str], ask: Callable[[Any], T], look: Calla
 
 
 def small_file(name: str, repository: str, commit: str, file: str) -> Path | None:
-    """Return one small file of a repository; None if the repository is known to have no such file.
+    """Return one small file of a repository, or None if the repository has no such file.
 
-    Raises UserError if that cannot be found out: a model must not run without its prompts because a connection dropped.
+    Raises UserError if this is unknown. A model must not run without its prompts because of a lost connection.
     """
     hub = _hub()
-    reason = OFFLINE
+    reason = OFFLINE_REASON
     if not is_offline():
         try:
             return Path(hub.hf_hub_download(repository, file, revision=commit))
         except Exception as error:
-            # What says that the file is neither here nor to be had is a kind of what says that there is none.
+            # LocalEntryNotFoundError means that the hub did not answer. It is a subclass of EntryNotFoundError, which
+            # means that the file does not exist.
             if isinstance(error, hub.utils.EntryNotFoundError) and not isinstance(
                 error, hub.utils.LocalEntryNotFoundError
             ):
@@ -294,13 +312,13 @@ def small_file(name: str, repository: str, commit: str, file: str) -> Path | Non
     cached = hub.try_to_load_from_cache(repository, file, revision=commit)
     if isinstance(cached, str):
         return Path(cached)
-    if cached is not None:  # the mark for: asked for once, and there was none
+    if cached is not None:  # The cache's mark for a file that does not exist on the hub.
         return None
     raise _unavailable(name, f"{file} of {repository}", commit, reason)
 
 
 def _needed(files: list[str]) -> list[str]:
-    """Return a repository's files without the copies of the weights that are for other programs."""
+    """Return the files of a repository, without copies of the weights for other programs."""
     safe = any(name.endswith(".safetensors") for name in files)
     others = (".h5", ".msgpack", ".onnx", ".ot", ".gguf", ".pth", ".pt", ".png", ".jpg", ".pdf")
     folders = ("onnx/", "openvino/", "coreml/", ".git")
@@ -314,34 +332,37 @@ def _needed(files: list[str]) -> list[str]:
 
 
 def _refusal(error: Exception) -> str:
-    """Return why the hub said no, or nothing if it did not answer: then the cache may have what was asked for."""
+    """Return why the hub refused, or an empty string if it did not answer.
+
+    In that case the cache may have the files.
+    """
     utils = _hub().utils
     refusals = (
-        (utils.GatedRepoError, "its licence must be accepted on the hub first, then: hf auth login"),
-        (utils.RepositoryNotFoundError, "no such repository, or a private one"),
-        (utils.RevisionNotFoundError, "it has no such revision"),
+        (utils.GatedRepoError, "accept its licence on the hub first, then run hf auth login"),
+        (utils.RepositoryNotFoundError, "there is no such repository, or it is private"),
+        (utils.RevisionNotFoundError, "it does not have this revision"),
     )
     return next((reason for kind, reason in refusals if isinstance(error, kind)), "")
 
 
 def first_line(error: Exception) -> str:
-    """Return the first line of what an error says, or its kind if it says nothing."""
+    """Return the first line of an error message, or the type of the error if the message is empty."""
     lines = (line.strip() for line in str(error).split("\n"))
     return next(filter(None, lines), type(error).__name__)[:160]
 
 
 def _unavailable(name: str, repository: str, revision: str, reason: str) -> UserError:
     at = f" at revision {revision[:12]}" if revision else ""
-    # hf:ORG/NAME has no name of its own to give a folder by; path: runs the same weights.
+    # hf:ORG/NAME has no short name for --model-path. path:DIR runs the same weights.
     instead = "run it as path:DIR" if name.startswith("hf-") else f"use --model-path {name}=DIR or R2MED_MODELS"
     return UserError(
-        f"model {name}: cannot get {repository}{at} from the hub ({reason}): try again online, "
-        f"or if you have its folder, {instead}"
+        f"model {name}: cannot get {repository}{at} from the hub ({reason}); try again online, "
+        f"or, if you have its folder, {instead}"
     )
 
 
 def own_code(folder: Path, kind: str = "AutoModel") -> list[str]:
-    """Return the Python classes of its own that a model's files put in the place of the library's."""
+    """Return the Python classes that a model's files use instead of those of the library."""
     classes: list[str] = []
     for path in (folder / "config.json", folder / "0_Transformer" / "config.json"):
         if path.is_file():
@@ -354,7 +375,7 @@ def own_code(folder: Path, kind: str = "AutoModel") -> list[str]:
 
 
 def json_object(path: Path) -> dict[str, Any]:
-    """Return the object in a JSON file, an empty one for anything else. Raises UserError if it is not JSON."""
+    """Return the object in a JSON file, or an empty one for any other value. Raises UserError if it is not JSON."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
@@ -364,24 +385,26 @@ def json_object(path: Path) -> dict[str, Any]:
 
 def not_trusted(name: str) -> UserError:
     """Return the error for a model whose code the user has not allowed."""
-    return UserError(f"model {name} runs code from its repository: read it, then allow it with --trust-remote-code")
+    return UserError(
+        f"model {name} runs code from its repository; read the code, then allow it with --trust-remote-code"
+    )
 
 
 def check_trust(folder: Path, name: str, options: Setup, kind: str = "AutoModel") -> None:
-    """Raise UserError before code runs that the user has not allowed, or that no revision pins."""
+    """Raise UserError before code runs that the user has not allowed or that no revision pins."""
     code = own_code(folder, kind)
     if code and not options.trust_remote_code:
         raise not_trusted(name)
     if elsewhere := [name for name in code if "--" in name]:
         raise UserError(
             f"model {name} takes its code from another repository, {elsewhere[0].split('--')[0]}, which no revision "
-            f"pins: put that code into the model's folder, name it in config.json, and use --model-path {name}=DIR"
+            f"pins; put that code into the model's folder, name it in config.json, and use --model-path {name}=DIR"
         )
 
 
 @contextmanager
 def loading(name: str, folder: Path) -> Iterator[None]:
-    """Load quietly, and raise UserError for whatever the libraries raise for unusable files."""
+    """Load without output, and raise UserError for any error of the libraries about unusable files."""
     try:
         with quiet():
             yield
@@ -390,7 +413,7 @@ def loading(name: str, folder: Path) -> Iterator[None]:
     except ImportError as error:
         raise UserError(f"model {name}: its code needs a package that is not installed: {error}") from None
     except Exception as error:
-        if devices.is_out_of_memory(error):  # for the caller: room can be made
+        if devices.is_out_of_memory(error):  # The caller handles it, because it can free memory.
             raise
         if "trust_remote_code" in str(error):
             raise not_trusted(name) from None
@@ -399,7 +422,7 @@ def loading(name: str, folder: Path) -> Iterator[None]:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Keep transformers' progress bars and load reports off the terminal: what matters in them is checked here."""
+    """Suppress progress bars and load reports of transformers. Important problems are checked here."""
     from transformers.utils import logging
 
     library: Any = logging

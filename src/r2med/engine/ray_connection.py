@@ -68,7 +68,7 @@ def check_local(addresses: Iterable[str]) -> None:
         if not _is_here(address):
             raise UserError(
                 f"offline: a node of the Ray cluster, {address}, is not this machine, so nothing was sent to it "
-                "(leave --offline out to allow it, or use --engine threads)"
+                "(remove --offline to allow this, or use --engine threads)"
             )
 
 
@@ -94,7 +94,7 @@ def _check_port(address: str) -> None:
     if (error := _answers(address)) is not None:
         reason = os.strerror(error.errno) if isinstance(error.errno, int) and error.errno > 0 else str(error)
         raise UserError(
-            f"no Ray cluster answers at {address} ({reason}): start one with `ray start --head`, "
+            f"no Ray cluster answers at {address} ({reason}); start one with `ray start --head`, "
             "or unset RAY_ADDRESS to use this machine alone"
         )
 
@@ -103,7 +103,7 @@ def _answers(address: str) -> OSError | None:
     """Return None if an address answers, otherwise the error."""
     host, _, port = address.removeprefix("ray://").rpartition(":")
     if not host or not port.isdecimal():
-        raise UserError(f"{address!r} is not an address of a Ray cluster: use HOST:PORT or ray://HOST:PORT")
+        raise UserError(f"{address!r} is not an address of a Ray cluster; use HOST:PORT or ray://HOST:PORT")
     try:
         socket.create_connection((host.strip("[]"), int(port)), ANSWER_SECONDS).close()
     except OSError as error:

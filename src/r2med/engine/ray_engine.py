@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Generic
 
 from r2med.core.errors import UserError
 from r2med.engine.ray_connection import check_local, connect
-from r2med.engine.work import THREADS, Answer, Item, Needs, Result, Work
+from r2med.engine.work import THREADS, Agreed, Item, Needs, Result, Work
 from r2med.store.dataset_labels import current_datasets
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ LOST_ERRORS = (ConnectionError, TimeoutError)
 
 def _lost(error: Exception) -> UserError:
     reason = " ".join(str(error).split()) or type(error).__name__
-    return UserError(f"the connection to the Ray cluster was lost ({reason}): run again, and only missing work is done")
+    return UserError(f"the connection to the Ray cluster was lost ({reason}); run again to do only the missing work")
 
 
 @dataclass(eq=False)
@@ -103,7 +103,7 @@ class RayEngine:
                 flight.stop()
             store.forget(note)
 
-    def agreed(self, question: Callable[[], Answer], needs: Needs) -> Answer:
+    def agreed(self, question: Callable[[], Agreed], needs: Needs) -> Agreed:
         """Return the common answer of all workers that could do such work. The question is asked once."""
 
         key = repr(question)
@@ -114,16 +114,16 @@ class RayEngine:
             for member, answer in zip(members, answers, strict=True):
                 if answer != answers[0]:
                     raise UserError(
-                        f"nodes differ: {answers[0]} on {members[0].host}, {answer} on {member.host}: choose --dtype"
+                        f"nodes differ: {answers[0]} on {members[0].host}, {answer} on {member.host}; choose --dtype"
                     )
             self._answers[key] = answers[0]
-        agreed: Answer = self._answers[key]
+        agreed: Agreed = self._answers[key]
         return agreed
 
     def members(self, needs: Needs) -> list[Member]:
         """Return the workers that can do such work. Raises UserError if none is left."""
         if not self._members:
-            raise UserError("no node of the Ray cluster can work: r2med needs one with a free CPU and room on its disk")
+            raise UserError("no node of the Ray cluster can be used; one needs a free CPU and room on its disk")
         with_gpu = [member for member in self._members if member.gpu]
         return with_gpu if needs.gpu and with_gpu else list(self._members)
 
@@ -140,7 +140,7 @@ class RayEngine:
 
     def lose(self, member: Member, error: Exception) -> None:
         """Record that a worker died, and start other workers on the remaining nodes."""
-        log.warning("node %s: a worker died (%s): others go on with its work", member.host, _reason(error))
+        log.warning("node %s: a worker died (%s); others continue its work", member.host, _reason(error))
         self.dismiss(member)
         self._count_death(member)
         self._staff()
@@ -152,7 +152,7 @@ class RayEngine:
 
     def leave_out(self, member: Member, reason: str) -> None:
         """Give no more work to a node."""
-        log.warning("node %s: %s: others go on with its work", member.host, reason)
+        log.warning("node %s: %s; others continue its work", member.host, reason)
         self._left_out.add(member.node)
         for each in [each for each in self._members if each.node == member.node]:
             self.dismiss(each)
@@ -193,7 +193,7 @@ class RayEngine:
                 )
                 started.append(Member(actor.remote(share), name, gpus > 0, node["NodeManagerHostname"]))
         if sum(member.gpu for member in started) > ray.available_resources().get("GPU", 0):
-            log.warning("GPUs of the Ray cluster are taken by others: waiting %d s for them to be free", START_SECONDS)
+            log.warning("GPUs of the Ray cluster are used by others; waiting up to %d s for them", START_SECONDS)
         self._members += self._greeted(started)
 
     def _greeted(self, started: list[Member]) -> list[Member]:
@@ -209,7 +209,7 @@ class RayEngine:
         for member, greeting in zip(started, greetings, strict=True):
             if greeting not in ready:
                 log.warning(
-                    "node %s: no worker started within %d s: others do its work; are its CPUs and GPUs free?",
+                    "node %s: no worker started within %d s; others do its work; check that its CPUs and GPUs are free",
                     member.host,
                     START_SECONDS,
                 )
@@ -296,7 +296,7 @@ class Flight(Generic[Item, Result]):
         if tasks[0].deaths >= MAX_DEATHS:
             raise UserError(
                 f"{MAX_DEATHS} workers died at the same work, the last on node {member.host} ({_reason(error)}): "
-                "give nodes more memory, or workers less to hold: see memory and tokens_per_batch of Setup"
+                "give the nodes more memory, or use less: see memory and tokens_per_batch of Setup"
             )
         self._engine.lose(member, error)
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
-Answer = TypeVar("Answer")
+Agreed = TypeVar("Agreed")
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Engine(Protocol):
     ) -> Iterator[tuple[Item, Result]]:
         """Yield each item with its result as soon as it is ready. Items are read when a worker has room for them."""
 
-    def agreed(self, question: Callable[[], Answer], needs: Needs) -> Answer:
+    def agreed(self, question: Callable[[], Agreed], needs: Needs) -> Agreed:
         """Return the common answer of all machines that could do such work. Raises UserError if they differ."""
 
 
@@ -63,7 +63,7 @@ class Threads:
         for item in items:
             yield item, work(item, store)
 
-    def agreed(self, question: Callable[[], Answer], needs: Needs) -> Answer:
+    def agreed(self, question: Callable[[], Agreed], needs: Needs) -> Agreed:
         """Return the answer of this machine."""
         return question()
 

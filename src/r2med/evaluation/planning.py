@@ -10,7 +10,7 @@ from r2med.core.stage_plan import StagePlan
 from r2med.data import Dataset, load
 from r2med.data.dataset_cards import cards
 from r2med.evaluation.batch import Plan
-from r2med.llm.costs import Preview
+from r2med.llm.costs import CostPreview
 from r2med.llm.journal import answer_seconds
 from r2med.runtime.runtime import Runtime
 from r2med.store.holdings import holdings
@@ -65,7 +65,7 @@ class DatasetOfPlan:
         return len(dataset.queries), len(dataset.corpus)
 
 
-def asking_seconds(preview: Preview, runtime: Runtime) -> tuple[float, int]:
+def asking_seconds(preview: CostPreview, runtime: Runtime) -> tuple[float, int]:
     """Return the estimated seconds of the LLM calls, and the number of earlier answers that the estimate uses.
 
     With no earlier answers, it assumes `WRITTEN` tokens a second.

@@ -8,7 +8,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 
 from r2med.core.cost import NOTHING, Cost
 from r2med.data import Dataset, Query
-from r2med.llm.costs import Preview
+from r2med.llm.costs import CostPreview
 from r2med.retrieve.retriever import MEAN, Search, SearchQuery
 from r2med.store import Store, digest
 
@@ -112,7 +112,7 @@ class CheckedStage(Protocol):
 class AskingStage(Protocol):
     """A stage that calls an LLM."""
 
-    def preview(self, dataset: Dataset, store: Store) -> Preview:
+    def preview(self, dataset: Dataset, store: Store) -> CostPreview:
         """Return the calls for one dataset without making them."""
 
 

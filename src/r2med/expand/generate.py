@@ -18,7 +18,7 @@ from r2med.expand.expansion import Expander, Expansion, JoiningChoice, QueryChoi
 from r2med.expand.method_cards import MAX_ROUNDS, MAX_SAMPLES, METHODS, REFINE_FIELDS, MethodCard
 from r2med.expand.recorded import RECORDED, open_recorded, plan_texts
 from r2med.llm.chat import ChatRequest, Failure, Generation
-from r2med.llm.costs import Preview, answers_cost, failed_queries, failure_kinds, told_failures
+from r2med.llm.costs import CostPreview, answers_cost, failed_queries, failure_kinds, failure_notices
 from r2med.llm.journaled import open_chat
 from r2med.llm.llm_cards import Cleaning, resolve_llm, sampling_of
 from r2med.prompts.fitting import Fitted, Fitter, first_words
@@ -181,11 +181,11 @@ class LLMExpander(Prompted[Generated]):
         refine = [self.method.refine] if self.stage.rounds else []
         return ["system", self.method.prompt, *examples, *refine]
 
-    def preview(self, dataset: Dataset, store: Store) -> Preview:
+    def preview(self, dataset: Dataset, store: Store) -> CostPreview:
         """Return the calls before any round of refinement. Passages are searched for, but no LLM is called."""
         prepared = self._drafts(dataset, store)
         rounds = self.stage.rounds
-        return Preview.of(
+        return CostPreview.of(
             self.llm,
             self.card,
             prepared.requests,
@@ -302,7 +302,7 @@ class LLMExpander(Prompted[Generated]):
         bare = sum(not query.generated for query in queries)
         failed = sum(isinstance(answer, Failure) for answer in answers)
         what = f"{bare} of {len(queries)} queries got no text and are searched as they are"
-        lines = told_failures(what if bare else f"{failed} answers failed", answers)
+        lines = failure_notices(what if bare else f"{failed} answers failed", answers)
         if cut_texts:
             lines.append(cut_notice(cut_texts, self.stage.samples * len(queries)))
         if cut_prompts:

@@ -1,1 +1,1 @@
-"""Chat models: asking LLMs so that nothing is lost, repeated, or mistaken for an answer."""
+"""Chat models: ask LLMs without losing or repeating an answer, and without mistaking an error for an answer."""

@@ -1,6 +1,6 @@
-"""From what a model wrote to what it answered: the reasoning apart, and no reasoning ever taken for an answer.
+"""Extract the answer from a model's text and separate its reasoning. Reasoning is never returned as an answer.
 
-The same for answers that are asked for and for texts that were recorded.
+The same code is used for new answers and for recorded texts.
 """
 
 from __future__ import annotations
@@ -14,39 +14,43 @@ from r2med.llm.llm_cards import AnswerStyle, Cleaning, LLMCard
 from r2med.text.unicode import to_unicode
 
 VERSION = 4
-"""Goes into the record: raw answers are what is journaled, so a change here changes texts without a call."""
+"""Version of the cleaning, for the record.
 
-_OPEN = re.compile(r"<think(?:ing)?>", re.IGNORECASE)
-_CLOSE = re.compile(r"</think(?:ing)?>", re.IGNORECASE)
-_CHANNEL = "<|channel|>"  # gpt-oss, where a server does not parse it
+The journal has raw answers, so a change here changes texts without a call.
+"""
+
+_THINK_START = re.compile(r"<think(?:ing)?>", re.IGNORECASE)
+_THINK_END = re.compile(r"</think(?:ing)?>", re.IGNORECASE)
+_CHANNEL = "<|channel|>"  # gpt-oss, if the server does not parse it.
 _FINAL_CHANNEL = "<|channel|>final<|message|>"
-# A heading or bold line, or a line of the words, a colon or nothing; not the words inside a sentence of reasoning.
-_FINAL = re.compile(
+# A heading, a bold line, or a line of only these words with an optional colon. Not the words inside a sentence of
+# reasoning.
+_FINAL_RESPONSE = re.compile(
     r"^[ \t>]*(?:\#+[ \t]*|\*\*|__)+final[ \t]response(?:\*\*|__)?[ \t]*:?[ \t]*(?:\*\*|__)?(?:[ \t]*\#+[ \t]*$)?"
     r"|^[ \t]*final[ \t]response(?:\*\*|__)?[ \t]*(?::(?:\*\*|__)?|$)",
     re.IGNORECASE | re.MULTILINE,
 )
-_PUBLISHED_FINAL = re.compile(r"Final Response")  # the benchmark's: anywhere, in this spelling
-_OPEN_ANSWER = re.compile(r"<answer>", re.IGNORECASE)
-_CLOSE_ANSWER = re.compile(r"</answer>", re.IGNORECASE)
+_PUBLISHED_FINAL = re.compile(r"Final Response")  # As in the benchmark: anywhere, in exactly this spelling.
+_ANSWER_START = re.compile(r"<answer>", re.IGNORECASE)
+_ANSWER_END = re.compile(r"</answer>", re.IGNORECASE)
 _ANSWER = re.compile(r"<answer>((?:(?!<answer>).)*?)</answer>", re.IGNORECASE | re.DOTALL)
 _TAG = re.compile(r"<(?:answer|search)>", re.IGNORECASE)
 _THINKING_HEADING = re.compile(r"^\s*\#+[ \t]*thinking[ \t]*:?\s*", re.IGNORECASE)
-# A stop after a letter, a digit or a bracket, perhaps a quote, before white space: also "kg." and "e.g.", which is a
-# sentence's end too seldom to matter for where a cut text ends.
+# A full stop after a letter, digit or bracket, with an optional quote, before white space. This also matches "kg." and
+# "e.g.", which rarely matters for the end of a cut text.
 _SENTENCE_END = re.compile(r"[\w)\]%][.!?]+[\"'”’)\]]*(?=\s|$)|[。！？][”’」）]*")
 
 
 @dataclass(frozen=True)
 class Parts:
-    """A text taken apart."""
+    """The reasoning and the answer of a text."""
 
     reasoning: str
     answer: str
 
 
 def clean(raw: RawAnswer, card: LLMCard, *, keep_cut: bool = False) -> Generation | Failure:
-    """Return the answer in a model's output, or why there is none.
+    """Return the answer in a model's output, or a failure if there is no answer.
 
     With `keep_cut`, an answer that was cut at its token limit is kept up to its last whole sentence.
     """
@@ -54,24 +58,22 @@ def clean(raw: RawAnswer, card: LLMCard, *, keep_cut: bool = False) -> Generatio
     ended = finish_reason(raw.finish_reason)
     if ended == "refusal":
         words = " ".join(content.split())[:200]
-        return Failure.of(raw, "refused", f"{card.name} declined to answer{f': {words}' if words else ''}")
+        return Failure.of(raw, "refused", f"{card.name} refused to answer{f': {words}' if words else ''}")
     cut = ended == "length"
     if cut and not keep_cut:
-        return Failure.of(raw, "truncated", f"{card.name} reached its limit of tokens before it was done")
+        return Failure.of(raw, "truncated", f"{card.name} reached its token limit before it was finished")
     if ended not in ("stop", "length"):
-        return Failure.of(
-            raw, "unfinished", f"{card.name} ended its answer for another reason than being done ({ended})"
-        )
+        return Failure.of(raw, "unfinished", f"{card.name} stopped before its answer was finished ({ended})")
     style = _style(card, content, reasoning)
     parts = _split(content, style, card.cleaning, cut)
     if parts is None:
         if cut:
-            return Failure.of(raw, "truncated", f"{card.name} reached its limit of tokens before its answer began")
+            return Failure.of(raw, "truncated", f"{card.name} reached its token limit before its answer began")
         return Failure.of(raw, "no_marker", f"{card.name} ended without {_MARKERS[style]}")
     answer = whole_sentences(parts.answer) if cut else parts.answer.strip()
     if not answer:
-        thought = " but reasoning" if reasoning.strip() or parts.reasoning.strip() else ""
-        return Failure.of(raw, "truncated" if cut else "empty", f"{card.name} wrote nothing{thought}")
+        thought = ", only reasoning" if reasoning.strip() or parts.reasoning.strip() else ""
+        return Failure.of(raw, "truncated" if cut else "empty", f"{card.name} wrote no answer{thought}")
     whole = "\n\n".join(filter(None, (reasoning.strip(), parts.reasoning.strip())))
     return Generation(
         answer,
@@ -88,11 +90,11 @@ def clean(raw: RawAnswer, card: LLMCard, *, keep_cut: bool = False) -> Generatio
 def recorded_answers(
     texts: Sequence[str], style: AnswerStyle = "plain", cleaning: Cleaning = "strict"
 ) -> list[str | None]:
-    """Return the answers in the recorded texts of one file, which may have been cleaned before; None: there is none.
+    """Return the answers in the recorded texts of one file, or None for each text without one.
 
-    `style` is how the LLM's card says that it marks its answers, if it has a card. A file is taken as the model wrote
-    it where most texts have the marker (where any has it, the published way); one without it is then reasoning that was
-    cut off. In a file that has none, the texts are answers already.
+    The texts may have been cleaned before. `style` is the answer style of the LLM's card, if it has one. If most texts
+    of a file have the marker, the file is raw output, and a text without the marker is unfinished reasoning. With the
+    published cleaning, one text with the marker is enough. In a file without markers, the texts are already answers.
     """
     written = [text for text in texts if text.strip()]
     enough = 0 if cleaning == "published" else len(written) / 2
@@ -105,12 +107,12 @@ def recorded_answers(
 
 
 def _recorded_style(text: str, style: AnswerStyle, of_file: AnswerStyle) -> AnswerStyle:
-    # A search agent's text with a tag in it was never cleaned, whatever the others are.
+    # A search agent's text with such a tag was never cleaned, even if the other texts were.
     return "answer-tag" if style == "answer-tag" and _TAG.search(text) else of_file
 
 
 def whole_sentences(text: str) -> str:
-    """Return a text up to the end of its last whole sentence; up to its last whole word if there is none."""
+    """Return a text up to the end of its last whole sentence, or up to its last whole word if there is no sentence."""
     text = text.strip()
     ends = [match.end() for match in _SENTENCE_END.finditer(text)]
     if ends:
@@ -119,18 +121,21 @@ def whole_sentences(text: str) -> str:
 
 
 def _style(card: LLMCard, content: str, reasoning: str) -> AnswerStyle:
-    """Return how to split: a server that keeps the reasoning apart, or a switch that is off, leaves no marker."""
-    if card.answer != "think" or _CLOSE.search(content):
+    """Return the style for splitting.
+
+    There is no marker if the server returns reasoning separately or if thinking is switched off.
+    """
+    if card.answer != "think" or _THINK_END.search(content):
         return card.answer
-    # With reasoning in a field of its own and nothing else, it is empty: there was nothing but reasoning.
+    # If there is reasoning in a separate field and nothing else, the answer is empty.
     return "plain" if reasoning.strip() or card.thinking is False else "think"
 
 
 def _split(text: str, style: AnswerStyle, cleaning: Cleaning, cut: bool) -> Parts | None:
-    """Return the reasoning and the answer; None where the answer never began. `cut`: it need not have ended."""
+    """Return the reasoning and the answer, or None if the answer never began. With `cut`, it may be incomplete."""
     if cleaning == "published":
         return _first_marker(text, style)
-    return _SPLIT[style](text, cut)
+    return _SPLITTERS[style](text, cut)
 
 
 def _first_marker(text: str, style: AnswerStyle) -> Parts:
@@ -141,15 +146,15 @@ def _first_marker(text: str, style: AnswerStyle) -> Parts:
 
 
 def _think(text: str, cut: bool) -> Parts | None:
-    marks = list(_CLOSE.finditer(text))
-    if not marks or _OPEN.search(text, marks[-1].end()):  # never closed, or opened again after the answer
+    marks = list(_THINK_END.finditer(text))
+    if not marks or _THINK_START.search(text, marks[-1].end()):  # Never closed, or opened again after the answer.
         return None
-    return Parts(_OPEN.sub("", text[: marks[-1].start()], count=1).strip(), text[marks[-1].end() :])
+    return Parts(_THINK_START.sub("", text[: marks[-1].start()], count=1).strip(), text[marks[-1].end() :])
 
 
 def _plain(text: str, cut: bool) -> Parts | None:
-    """Split off the reasoning that a model wrote although its card expects none, however it marks it."""
-    if _OPEN.search(text) or _CLOSE.search(text):
+    """Separate reasoning that a model wrote although its card expects none, with any known marker."""
+    if _THINK_START.search(text) or _THINK_END.search(text):
         return _think(text, cut)
     if _CHANNEL in text:
         thought, marker, answer = text.rpartition(_FINAL_CHANNEL)
@@ -158,30 +163,30 @@ def _plain(text: str, cut: bool) -> Parts | None:
 
 
 def _final_response(text: str, cut: bool) -> Parts | None:
-    marks = list(_FINAL.finditer(text))
+    marks = list(_FINAL_RESPONSE.finditer(text))
     if not marks:
         return None
     return Parts(_THINKING_HEADING.sub("", text[: marks[-1].start()]), text[marks[-1].end() :])
 
 
 def _answer_tag(text: str, cut: bool) -> Parts | None:
-    opened = list(_OPEN_ANSWER.finditer(text)) if cut else []
-    if opened and not _CLOSE_ANSWER.search(text, opened[-1].end()):
+    opened = list(_ANSWER_START.finditer(text)) if cut else []
+    if opened and not _ANSWER_END.search(text, opened[-1].end()):
         return Parts(text[: opened[-1].start()], text[opened[-1].end() :])
     tags = list(_ANSWER.finditer(text))
     return Parts(text[: tags[-1].start()], tags[-1].group(1)) if tags else None
 
 
-_SPLIT: Mapping[AnswerStyle, Callable[[str, bool], Parts | None]] = {
+_SPLITTERS: Mapping[AnswerStyle, Callable[[str, bool], Parts | None]] = {
     "plain": _plain,
     "think": _think,
     "final-response": _final_response,
     "answer-tag": _answer_tag,
 }
 _MARKS: Mapping[AnswerStyle, re.Pattern[str]] = {
-    "think": _CLOSE,
-    "final-response": _FINAL,
-    "answer-tag": _CLOSE_ANSWER,
+    "think": _THINK_END,
+    "final-response": _FINAL_RESPONSE,
+    "answer-tag": _ANSWER_END,
 }
 _PUBLISHED_MARKS: Mapping[AnswerStyle, re.Pattern[str]] = {**_MARKS, "final-response": _PUBLISHED_FINAL}
 _MARKERS: Mapping[AnswerStyle, str] = {

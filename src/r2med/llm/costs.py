@@ -1,4 +1,4 @@
-"""Tokens and dollars of LLM calls: of a bill, about, and at most; how many failed; and what a stage would ask."""
+"""Tokens, prices and failures of LLM calls, and previews of the calls of a stage."""
 
 from __future__ import annotations
 
@@ -10,38 +10,41 @@ from r2med.core.cost import Cost
 from r2med.llm.chat import ChatModel, ChatRequest, Failure, Generation, Message, RawAnswer
 from r2med.llm.llm_cards import LLMCard
 
-Answer = Generation | RawAnswer | Failure
+LLMResult = Generation | RawAnswer | Failure
 
-_PER_MESSAGE = 4
-"""Tokens that a chat template adds to a message, about."""
-_OPENING = 1
-"""Tokens that are put before a raw prompt, at most: a BOS."""
-_TYPICAL = {False: 400, True: 2500}
-"""Tokens of an answer by whether the model reasons first: the order of magnitude, for want of anything better."""
-_SHORT = 200
-"""Letters of a reason that are shown; servers have been seen to answer with whole pages."""
+_MESSAGE_TOKENS = 4
+"""Approximate number of tokens that a chat template adds to a message."""
+_BOS_TOKENS = 1
+"""Maximum number of tokens before a raw prompt: a BOS."""
+_TYPICAL_ANSWER_TOKENS = {False: 400, True: 2500}
+"""Rough number of tokens of an answer, for models without and with reasoning."""
+_MAX_REASON_CHARACTERS = 200
+"""Maximum number of characters of a reason that are shown. Some servers answer with whole pages."""
 
 
 def approximate_tokens(text: str) -> int:
-    """Return a text's tokens, about: a quarter of its characters in English, three quarters in Chinese."""
+    """Return the approximate number of tokens of a text.
+
+    It is a quarter of the characters in English and three quarters in Chinese.
+    """
     return (_bytes(text) + 3) // 4
 
 
 def prompt_tokens(messages: Iterable[Message]) -> int:
-    """Return the tokens of a conversation, about."""
-    return sum(approximate_tokens(message.content) + _PER_MESSAGE for message in messages)
+    """Return the approximate number of tokens of a conversation."""
+    return sum(approximate_tokens(message.content) + _MESSAGE_TOKENS for message in messages)
 
 
 def request_tokens(request: ChatRequest) -> int:
-    """Return the tokens that a request sends, about."""
+    """Return the approximate number of tokens that a request sends."""
     return prompt_tokens(request.messages) if request.prompt is None else approximate_tokens(request.prompt)
 
 
 def _most_request_tokens(request: ChatRequest) -> int:
-    """Return a bound for the tokens of a request: no tokenizer in use makes more of a text than it has bytes."""
+    """Return an upper bound for the tokens of a request. Tokenizers never make more tokens than a text has bytes."""
     if request.prompt is not None:
-        return _bytes(request.prompt) + _OPENING
-    return sum(_bytes(message.content) + _PER_MESSAGE for message in request.messages)
+        return _bytes(request.prompt) + _BOS_TOKENS
+    return sum(_bytes(message.content) + _MESSAGE_TOKENS for message in request.messages)
 
 
 def _most_answer_tokens(card: LLMCard, request: ChatRequest) -> int:
@@ -53,24 +56,24 @@ def _bytes(text: str) -> int:
 
 
 def dollars(card: LLMCard, prompt: int, completion: int) -> float:
-    """Return the price of so many tokens; 0 where it is not known (see `is_priced`)."""
+    """Return the price of tokens in dollars, or 0 if the price is unknown (see `is_priced`)."""
     return (prompt * card.price.prompt + completion * card.price.completion) / 1e6
 
 
 def dollars_at_most(card: LLMCard, request: ChatRequest) -> float:
-    """Return the price that one request cannot exceed."""
+    """Return the maximum price of one request in dollars."""
     return dollars(card, _most_request_tokens(request), _most_answer_tokens(card, request))
 
 
 def is_priced(card: LLMCard) -> bool:
-    """Return whether the price of an answer is known: a model that runs in this process costs nothing."""
+    """Return True if the price of an answer is known. A model in this process costs nothing."""
     return card.backend != "openai" or "price" in card.model_fields_set
 
 
-def answers_cost(answers: Iterable[Answer], card: LLMCard, cut: int = 0) -> Cost:
-    """Return what answers took: the same on every run, asked now or read from the journal.
+def answers_cost(answers: Iterable[LLMResult], card: LLMCard, cut: int = 0) -> Cost:
+    """Return the cost of answers. It is the same for new answers and for answers from the journal.
 
-    `cut` is how many prompts had to be cut to fit.
+    `cut` is the number of prompts that had to be cut to fit.
     """
     asked = [answer for answer in answers if not (isinstance(answer, Failure) and answer.attempts == 0)]
     prompt = sum(answer.prompt_tokens for answer in asked)
@@ -87,13 +90,13 @@ def answers_cost(answers: Iterable[Answer], card: LLMCard, cut: int = 0) -> Cost
     )
 
 
-def failure_kinds(answers: Iterable[Answer]) -> dict[str, int]:
-    """Return how many answers failed, by kind."""
+def failure_kinds(answers: Iterable[LLMResult]) -> dict[str, int]:
+    """Return the number of failed answers by kind."""
     return dict(sorted(Counter(answer.kind for answer in answers if isinstance(answer, Failure)).items()))
 
 
-def failed_queries(answers: Iterable[tuple[str, Answer]]) -> dict[str, str]:
-    """Return the queries of which answers failed, with how many of each kind; `answers` are (query, answer)."""
+def failed_queries(answers: Iterable[tuple[str, LLMResult]]) -> dict[str, str]:
+    """Return the queries with failed answers and the number of failures by kind. `answers` are (query, answer)."""
     failed: dict[str, list[Failure]] = {}
     for query, answer in answers:
         if isinstance(answer, Failure):
@@ -101,27 +104,27 @@ def failed_queries(answers: Iterable[tuple[str, Answer]]) -> dict[str, str]:
     return {query: listed_kinds(failure_kinds(failures)) for query, failures in failed.items()}
 
 
-def failure_reasons(answers: Iterable[Answer]) -> dict[str, str]:
-    """Return why answers failed: for each kind what the first of them said, on one line."""
+def failure_reasons(answers: Iterable[LLMResult]) -> dict[str, str]:
+    """Return the reason of the first failure of each kind, on one line."""
     reasons: dict[str, str] = {}
     for answer in answers:
         if isinstance(answer, Failure):
             reasons.setdefault(answer.kind, " ".join(answer.message.split()))
     return {
-        kind: reason if len(reason) <= _SHORT else f"{reason[: _SHORT - 1].rstrip()}…"
+        kind: reason if len(reason) <= _MAX_REASON_CHARACTERS else f"{reason[: _MAX_REASON_CHARACTERS - 1].rstrip()}…"
         for kind, reason in sorted(reasons.items())
     }
 
 
 def listed_kinds(kinds: Mapping[str, int]) -> str:
-    """Return how many failures there are of each kind, in words: "2 empty, 1 server"."""
+    """Return the number of failures by kind as text, for example "2 empty, 1 server"."""
     return ", ".join(f"{count} {kind}" for kind, count in kinds.items())
 
 
-def told_failures(what: str, answers: Sequence[Answer]) -> list[str]:
-    """Return what to tell of answers that failed: one line with their kinds, and the first reason of each kind.
+def failure_notices(what: str, answers: Sequence[LLMResult]) -> list[str]:
+    """Return messages about failed answers: one line with their kinds, and the first reason of each kind.
 
-    `what` says what became of them, as in "3 of 9 queries got no text and are searched as they are".
+    `what` says what happened to them, for example "3 of 9 queries got no text and are searched unchanged".
     """
     kinds = failure_kinds(answers)
     if not kinds:
@@ -132,15 +135,15 @@ def told_failures(what: str, answers: Sequence[Answer]) -> list[str]:
 
 @dataclass(frozen=True)
 class CallEstimate:
-    """What calls would take, about."""
+    """Approximate cost of calls."""
 
     calls: int
     prompt_tokens: int
     completion_tokens: int
-    """A usual answer's, times the calls."""
+    """Tokens of typical answers to all calls."""
     dollars: float
     dollars_at_most: float
-    """When every answer uses up its token limit."""
+    """Price if every answer uses its whole token limit."""
 
     def __add__(self, other: CallEstimate) -> CallEstimate:
         return CallEstimate(*(mine + others for mine, others in zip(astuple(self), astuple(other), strict=True)))
@@ -150,30 +153,33 @@ NO_CALLS = CallEstimate(0, 0, 0, 0.0, 0.0)
 
 
 def estimate(requests: Iterable[ChatRequest], card: LLMCard) -> CallEstimate:
-    """Return what these requests would take; identical ones are asked once."""
+    """Return the approximate cost of these requests. Identical requests count once."""
     distinct = list(dict.fromkeys(requests))
     prompt = sum(request_tokens(request) for request in distinct)
     reasons = card.api_style == "reasoning" or card.answer in ("think", "final-response")
     limits = [_most_answer_tokens(card, request) for request in distinct]
-    completion = sum(min(_TYPICAL[reasons], limit) for limit in limits)
+    completion = sum(min(_TYPICAL_ANSWER_TOKENS[reasons], limit) for limit in limits)
     about, most = dollars(card, prompt, completion), dollars(card, prompt, sum(limits))
     return CallEstimate(len(distinct), prompt, completion, about, most)
 
 
 @dataclass(frozen=True)
-class Preview:
-    """The questions of a stage about one dataset, known before any is asked; previews of several datasets add up."""
+class CostPreview:
+    """The questions of a stage about one dataset, known before any is asked.
+
+    Previews of several datasets can be added.
+    """
 
     card: LLMCard
     requests: tuple[ChatRequest, ...]
     unanswered: tuple[ChatRequest, ...]
-    """Those that would be asked: nobody has answered them yet."""
+    """Requests that would be sent, because they have no answer yet."""
     cut: int = 0
-    """Prompts that something would be left out of."""
+    """Number of prompts that would be shortened."""
     unfit: int = 0
-    """Prompts that would not fit at all, and not be asked."""
+    """Number of prompts that would not fit at all and would not be asked."""
     note: str = ""
-    """What the number of requests does not tell, such as the turns of a conversation that begins with each."""
+    """Further information, for example about the turns of a conversation that begins with each request."""
 
     @classmethod
     def of(
@@ -186,13 +192,16 @@ class Preview:
         cut: int = 0,
         unfit: int = 0,
         note: str = "",
-    ) -> Preview:
-        """Return the preview of requests, each of which is asked once; `keep_cut` as `complete` will have it."""
+    ) -> CostPreview:
+        """Return the preview of requests.
+
+        Each distinct request counts once. `keep_cut` is the argument of `complete`.
+        """
         distinct = tuple(dict.fromkeys(requests))
         return cls(card, distinct, tuple(llm.unanswered(distinct, keep_cut=keep_cut)), cut, unfit, note)
 
-    def __add__(self, other: Preview) -> Preview:
-        return Preview(
+    def __add__(self, other: CostPreview) -> CostPreview:
+        return CostPreview(
             self.card,
             tuple(dict.fromkeys(self.requests + other.requests)),
             tuple(dict.fromkeys(self.unanswered + other.unanswered)),
@@ -203,5 +212,5 @@ class Preview:
 
     @property
     def estimate(self) -> CallEstimate:
-        """What asking would take, about."""
+        """Approximate cost of the unanswered requests."""
         return estimate(self.unanswered, self.card)

@@ -1,8 +1,8 @@
-"""The journal: every answer that came, kept by its question the moment it arrives; several processes share the file.
+"""Journal: every answer is saved as soon as it arrives. Several processes share the file.
 
-A row is found by the hash of all an answer depends on, and holds the answer as the model gave it (cleaning may change
-later). The questions are not kept. Leases say who is asking which question just now, so that two processes never pay
-for the same answer.
+The key of a row is the hash of everything that an answer depends on. A row contains the raw answer, because the
+cleaning may change later. The questions are not saved. Leases record which process is asking which question, so that
+two processes never pay for the same answer.
 """
 
 from __future__ import annotations
@@ -26,47 +26,50 @@ from r2med.store.database import Database, chunks
 from r2med.store.owners import is_dead, process_name
 from r2med.store.rows import Rows
 
-_BURST = 0.5
-"""Seconds. Answers that come faster than this are not each flushed to the disk, only handed to the system: a flush
-takes milliseconds, and all other answers wait for it.
+_BURST_SECONDS = 0.5
+"""Seconds. Answers that arrive faster than this are passed to the system but not each flushed to the disk.
+
+A flush takes milliseconds, and all other answers wait for it.
 """
-_LEASES = "CREATE TABLE IF NOT EXISTS heartbeats (key BLOB PRIMARY KEY, owner TEXT NOT NULL, beat INTEGER NOT NULL)"
+_LEASE_TABLE = (
+    "CREATE TABLE IF NOT EXISTS heartbeats (key BLOB PRIMARY KEY, owner TEXT NOT NULL, beat INTEGER NOT NULL)"
+)
 LEASE_SECONDS = 60.0
-"""A lease whose owner showed no sign of life for so long is anybody's."""
+"""Seconds without a sign of life after which a lease of another process can be taken."""
 
 
-_LOGPROBS = ("first_choices", "last_tokens")
-"""Fields of an answer that JSON returns as lists, and that most answers do not have."""
+_LOGPROB_FIELDS = ("first_choices", "last_tokens")
+"""Fields of an answer that JSON returns as lists and that most answers do not have."""
 
 
 def journal_file(store: Store) -> Path:
-    """Return where a store keeps answers."""
+    """Return the path of the journal in a store."""
     return store.answers / "chat.sqlite"
 
 
 def key_of(identity: dict[str, Any], request: ChatRequest) -> bytes:
-    """Return what an answer is kept under: model, messages or prompt, sampling and sample number."""
+    """Return the key of an answer: model, messages or prompt, sampling and sample number."""
     asked = dataclasses.asdict(request)
     if request.prompt is None:
-        del asked["prompt"]  # answers from before there were prompts are kept under keys without one
+        del asked["prompt"]  # Older answers, from before there were prompts, have keys without this field.
     if not request.schema:
-        del asked["schema"]  # likewise
+        del asked["schema"]  # As above.
     if not request.top_logprobs:
-        del asked["top_logprobs"]  # likewise
+        del asked["top_logprobs"]  # As above.
     return bytes.fromhex(digest([identity, asked]))
 
 
 @dataclasses.dataclass(frozen=True)
-class Entry:
+class JournalEntry:
     """An answer in the journal."""
 
     answer: RawAnswer | Failure
     is_new: bool
-    """Whether this process put it there."""
+    """True if this process saved it."""
 
 
 def answers_by_model(store: Store) -> dict[str, list[bytes]]:
-    """Return the keys of all answers in a store's journal, by the name of the model that gave them."""
+    """Return the keys of all answers in a store's journal, by the name of the model."""
     models: dict[str, list[bytes]] = {}
     if (path := journal_file(store)).is_file():
         with _rows(path) as rows:
@@ -76,7 +79,7 @@ def answers_by_model(store: Store) -> dict[str, list[bytes]]:
 
 
 def answer_seconds(store: Store, model: str) -> list[float]:
-    """Return how long each answer of a model took that a store's journal has."""
+    """Return the seconds that each answer of a model in a store's journal took."""
     if not (path := journal_file(store)).is_file():
         return []
     with _rows(path) as rows:
@@ -85,17 +88,17 @@ def answer_seconds(store: Store, model: str) -> list[float]:
 
 
 def forget_answers(store: Store, keys: Sequence[bytes]) -> None:
-    """Remove answers from a store's journal: they are asked for again, and paid for again."""
+    """Remove answers from a store's journal. They are then asked and paid for again."""
     with _rows(journal_file(store)) as rows:
         rows.remove(keys)
 
 
 def _rows(path: Path) -> Rows:
-    return Rows(path, "journal of LLM answers", "journal", [_LEASES])
+    return Rows(path, "journal of LLM answers", "journal", [_LEASE_TABLE])
 
 
 class Journal:
-    """An open journal; use it in a `with`. Any thread may use it."""
+    """An open journal, used as a context manager. It is thread-safe."""
 
     def __init__(self, path: Path) -> None:
         self._rows = _rows(path)
@@ -108,25 +111,26 @@ class Journal:
     def __exit__(self, *error: Any) -> None:
         self._rows.__exit__(*error)
 
-    def get(self, keys: Sequence[bytes]) -> dict[bytes, Entry]:
-        """Return the entries that are there and sound."""
+    def get(self, keys: Sequence[bytes]) -> dict[bytes, JournalEntry]:
+        """Return the entries that exist and are valid."""
         return {key: _decoded(content) for key, content in self._rows.get(keys).items()}
 
     def put(self, key: bytes, model: str, answer: RawAnswer | Failure) -> None:
-        """Keep one answer: when this returns, no kill can take it.
+        """Save one answer. After this returns, a kill cannot lose it.
 
-        In a burst the disk is not waited for each time, so that a power failure, and only it, may take the last few.
+        In a burst of answers, not every one waits for the disk. Then a power failure, but nothing else, may lose the
+        last few.
         """
         if isinstance(answer, Failure) and answer.kind not in FROM_THE_MODEL:
-            raise ValueError(f"a failure of kind {answer.kind} is to be tried again, not kept")
-        burst = time.monotonic() - self._flushed < _BURST
+            raise ValueError(f"a failure of kind {answer.kind} must be retried, not saved")
+        burst = time.monotonic() - self._flushed < _BURST_SECONDS
         self._rows.put({key: _encoded(model, answer)}, durable=not burst)
         if not burst:
             self._flushed = time.monotonic()
 
     @contextlib.contextmanager
     def leases(self) -> Iterator[Leases]:
-        """Yield the leases of one piece of work; they are given back however it ends."""
+        """Yield the leases of one piece of work. They are released however the work ends."""
         leases = Leases(self._rows.database, self._seen)
         try:
             yield leases
@@ -135,19 +139,19 @@ class Journal:
 
 
 class Leases:
-    """The questions that one piece of work may ask; others wait for their answers meanwhile.
+    """The questions that one piece of work may ask. Other processes wait for these answers.
 
-    An owner counts a number up while it lives. Who waits looks whether that number moves, by its own clock: two clocks
-    are never compared. A lease also ends at once when its owner is known to be dead.
+    While an owner lives, it increments a counter. A waiting process watches with its own clock whether the counter
+    changes, so two clocks are never compared. A lease also ends immediately when its owner is known to be dead.
     """
 
     def __init__(self, database: Database, seen: dict[tuple[str, int], float]) -> None:
-        """Prepare to take leases; `seen` are the numbers of other owners, and when each was first seen."""
+        """Prepare to take leases. `seen` has the counters of other owners and the time when each was first seen."""
         self._database = database
         self._owner = process_name()
         self._seen = seen
         self.others: tuple[str, ...] = ()
-        """Who is asking what could not be taken the last time."""
+        """Owners of the questions that could not be taken the last time."""
         self._beat = 0
         self._beaten = _since_boot()
         self._lapsed = False
@@ -156,11 +160,11 @@ class Leases:
 
     @property
     def lapsed(self) -> bool:
-        """Whether this process was stopped so long that others may have taken its leases."""
+        """True if this process was stopped so long that others may have taken its leases."""
         return self._lapsed or _since_boot() - self._beaten > LEASE_SECONDS / 2
 
     def take(self, keys: Sequence[bytes]) -> list[bytes]:
-        """Return the keys that are ours to ask from now on; the others somebody else is asking."""
+        """Return the keys that this process may ask now. Other processes are asking the rest."""
         mine = self._database.write(lambda sql: self._take(sql, keys))
         if mine and self._thread.ident is None:
             self._beaten = _since_boot()
@@ -194,7 +198,7 @@ class Leases:
         while not self._ended.wait(LEASE_SECONDS / 4):
             if _since_boot() - self._beaten > LEASE_SECONDS / 2:
                 self._lapsed = True
-            with contextlib.suppress(Exception):  # the next round may succeed; at worst a question is asked twice
+            with contextlib.suppress(Exception):  # The next round may succeed. At worst, a question is asked twice.
                 self._count_up()
 
     def _count_up(self) -> None:
@@ -206,29 +210,29 @@ class Leases:
 
 
 def _since_boot() -> float:
-    """Return seconds by a clock that also runs while the machine sleeps, where there is one."""
+    """Return seconds from a clock that also runs while the machine sleeps, if there is one."""
     return time.clock_gettime(time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.monotonic()
 
 
 def _encoded(model: str, answer: RawAnswer | Failure) -> bytes:
     kind = "failure" if isinstance(answer, Failure) else "answer"
-    content = {name: value for name, value in vars(answer).items() if name not in _LOGPROBS or value}
+    content = {name: value for name, value in vars(answer).items() if name not in _LOGPROB_FIELDS or value}
     row = {"model": model, "process": _process(os.getpid()), kind: content}
-    return json.dumps(row).encode("ascii")  # ASCII: lone surrogates have no UTF-8
+    return json.dumps(row).encode("ascii")  # ASCII, because UTF-8 cannot encode lone surrogates.
 
 
-def _decoded(content: bytes) -> Entry:
+def _decoded(content: bytes) -> JournalEntry:
     row = json.loads(content)
     answer = Failure(**row["failure"]) if "failure" in row else _raw_answer(row["answer"])
-    return Entry(answer, row.get("process") == _process(os.getpid()))
+    return JournalEntry(answer, row.get("process") == _process(os.getpid()))
 
 
 def _raw_answer(content: dict[str, Any]) -> RawAnswer:
-    lists = {name: tuple((token, logprob) for token, logprob in content.get(name, ())) for name in _LOGPROBS}
+    lists = {name: tuple((token, logprob) for token, logprob in content.get(name, ())) for name in _LOGPROB_FIELDS}
     return RawAnswer(**{**content, **lists})
 
 
 @cache
 def _process(process_id: int) -> str:
-    # By its id: a child that was forked is another process.
+    # By process id, because a forked child is another process.
     return process_name()

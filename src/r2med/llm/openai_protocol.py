@@ -1,4 +1,4 @@
-"""OpenAI's protocol without the network: what is sent for a question, what comes back, and what its errors mean."""
+"""OpenAI's protocol without the network: request bodies, parsing of replies, and the meaning of errors."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from r2med.net.retry import RequestFailed, error_message, status_failure
 
 
 def request_body(card: LLMCard, request: ChatRequest) -> dict[str, Any]:
-    """Return what is sent: settings where they are taken, and no others."""
-    # top_k and repetition_penalty are no part of OpenAI's protocol, but vLLM, llama.cpp and others take them; OpenAI
-    # refuses them, so only when set.
+    """Return the request body, with only those settings that the API accepts."""
+    # top_k and repetition_penalty are not part of OpenAI's protocol, but vLLM, llama.cpp and others accept them. OpenAI
+    # refuses them, so they are sent only if they are set.
     settings = request.settings
     if request.prompt is not None:
-        # For a raw prompt OpenAI's and vLLM's own limit is 16 tokens, which nobody means.
+        # For a raw prompt, the default limit of OpenAI and vLLM is 16 tokens, which is never intended.
         settings.setdefault("max_tokens", card.max_tokens)
-    elif card.api_style == "reasoning":  # completions are older than that style
+    elif card.api_style == "reasoning":  # Completions are older than that style.
         settings = {name: value for name, value in settings.items() if name not in ("temperature", "top_p")}
         if "max_tokens" in settings:
             settings["max_completion_tokens"] = settings.pop("max_tokens")
@@ -34,7 +34,7 @@ def request_body(card: LLMCard, request: ChatRequest) -> dict[str, Any]:
 
 
 def logprob_settings(request: ChatRequest) -> dict[str, Any]:
-    """Return the settings that ask for log-probabilities; the two endpoints have different names for them."""
+    """Return the settings that ask for log-probabilities. The two endpoints have different names for them."""
     if not request.top_logprobs:
         return {}
     if request.prompt is not None:
@@ -45,7 +45,7 @@ def logprob_settings(request: ChatRequest) -> dict[str, Any]:
 def read_logprobs(logprobs: Any) -> tuple[list[tuple[str, float]], list[Logprobs]]:
     """Return the tokens of a choice with their log-probabilities, and the alternatives to each token.
 
-    Chat endpoints and llama.cpp send a list `content`; OpenAI's and vLLM's completions send three parallel lists.
+    Chat endpoints and llama.cpp send a list `content`. Completions of OpenAI and vLLM send three parallel lists.
     """
     if not isinstance(logprobs, dict):
         return [], []
@@ -66,11 +66,11 @@ def read_logprobs(logprobs: Any) -> tuple[list[tuple[str, float]], list[Logprobs
 
 
 class MalformedReply(Exception):  # noqa: N818 - reads as what came
-    """What came is not what the protocol says."""
+    """Error for a reply that does not follow the protocol."""
 
 
 class ErrorReply(Exception):  # noqa: N818 - reads as what came
-    """An error sent where an answer was due: status and body as if it had been the HTTP answer."""
+    """An error instead of an answer, with status and body as if it had been the HTTP answer."""
 
     def __init__(self, status: int, body: str) -> None:
         super().__init__(status)
@@ -79,14 +79,20 @@ class ErrorReply(Exception):  # noqa: N818 - reads as what came
 
 
 class Reply:
-    """An answer so far, put together from the pieces of a stream, or from one body."""
+    """A partial answer, built from the pieces of a stream or from one body."""
 
     _GAVE_UP = frozenset({"error", "abort", "insufficient_system_resource", "cancelled", "canceled"})
-    """Finish reasons of servers that gave up (OpenRouter, vLLM, DeepSeek): not the model's doing, so worth a retry."""
-    _MOST_TOKENS = 1 << 40
+    """Finish reasons of servers that gave up (OpenRouter, vLLM, DeepSeek).
+
+    The model did not cause them, so a retry helps.
+    """
+    _MAX_TOKENS = 1 << 40
 
     def __init__(self, text_only: bool = False) -> None:
-        """Begin an answer; `text_only`: a raw prompt is continued, and choices hold a text instead of a message."""
+        """Begin an answer.
+
+        With `text_only`, a raw prompt is continued, and choices have a text instead of a message.
+        """
         self._text_only = text_only
         self._content: list[str] = []
         self._reasoning: list[str] = []
@@ -97,11 +103,11 @@ class Reply:
         self._first_choices: Logprobs = ()
         self._usage: tuple[int, int] | None = None
         self.began = False
-        """Whether anything of it came."""
+        """True if any piece has arrived."""
 
     @property
     def complete(self) -> bool:
-        """Return whether the server said why the answer ended."""
+        """Return True if the server said why the answer ended."""
         return bool(self._finish_reason)
 
     @property
@@ -111,40 +117,40 @@ class Reply:
 
     @property
     def is_billed(self) -> bool:
-        """Return True if the server has said how many tokens it counted."""
+        """Return True if the server has reported the number of tokens."""
         return self._usage is not None
 
     @property
     def written_tokens(self) -> int:
-        """Return the tokens that were written so far, about."""
+        """Return the approximate number of tokens written so far."""
         return approximate_tokens("".join(self._content)) + approximate_tokens("".join(self._reasoning))
 
     def take(self, data: bytes, whole: bool = False) -> None:
-        """Add one JSON object: a piece, or with `whole` all of it."""
+        """Add one JSON object: a piece, or the whole answer with `whole`."""
         try:
             piece: Any = json.loads(data)
         except (ValueError, RecursionError):
             raise MalformedReply("not JSON") from None
         if not isinstance(piece, dict):
-            raise MalformedReply("no JSON object")
+            raise MalformedReply("not a JSON object")
         if error := piece.get("error"):
             raise ErrorReply(_error_status(error), json.dumps({"error": error}))
         choices = piece.get("choices") or []
         if not isinstance(choices, list) or not all(isinstance(choice, dict) for choice in choices):
-            raise MalformedReply("no list of choices")
+            raise MalformedReply("without a list of choices")
         part = "text" if self._text_only else "message" if whole else "delta"
         for choice in choices:
-            if not choice.get("index"):  # we ask for one
+            if not choice.get("index"):  # Only one choice is requested.
                 value = choice.get(part)
                 self._add(choice, {"content": value} if self._text_only else value or {})
         self._usage = self._tokens(piece.get("usage")) or self._usage
         self.began = True
 
     def answer(self, request: ChatRequest, seconds: float) -> RawAnswer:
-        """Return the finished answer; tokens that the server did not tell are counted roughly."""
+        """Return the finished answer. If the server did not report tokens, they are estimated."""
         content, reasoning, refusal = "".join(self._content), "".join(self._reasoning), "".join(self._refusal)
         reason = finish_reason(self._finish_reason)
-        if self._calls_tools:  # text beside a call of a tool is no answer: the model waits for the tool
+        if self._calls_tools:  # Text beside a tool call is not an answer, because the model waits for the tool.
             reason = "tool_calls"
         if refusal:
             content, reason = refusal, "refusal"
@@ -162,17 +168,18 @@ class Reply:
 
     def _add(self, choice: dict[str, Any], message: Any) -> None:
         if not isinstance(message, dict):
-            raise MalformedReply("no message")
+            raise MalformedReply("without a message")
         for pieces, names in (
             (self._content, ("content",)),
-            (self._reasoning, ("reasoning_content", "reasoning")),  # DeepSeek's and vLLM's name; OpenRouter's
+            # Names used by DeepSeek and vLLM, and by OpenRouter.
+            (self._reasoning, ("reasoning_content", "reasoning")),
             (self._refusal, ("refusal",)),
         ):
             text = next((message[name] for name in names if message.get(name)), "")
             if isinstance(text, list):
                 text = _joined_parts(text)
             if not isinstance(text, str):
-                raise MalformedReply(f"{names[0]} is no text")
+                raise MalformedReply(f"{names[0]} is not text")
             pieces.append(text)
         tokens, tops = read_logprobs(choice.get("logprobs"))
         if tokens and not self._tokens_seen:
@@ -181,7 +188,7 @@ class Reply:
         self._calls_tools = self._calls_tools or bool(message.get("tool_calls") or message.get("function_call"))
         reason = choice.get("finish_reason") or ""
         if not isinstance(reason, str):
-            raise MalformedReply("finish_reason is no text")
+            raise MalformedReply("finish_reason is not text")
         if reason.lower() in self._GAVE_UP:
             raise ErrorReply(500, json.dumps({"error": f"it gave up ({reason})"}))
         self._finish_reason = reason[:40] or self._finish_reason
@@ -190,19 +197,19 @@ class Reply:
         if not isinstance(usage, dict):
             return None
         counts = [usage.get(name) for name in ("prompt_tokens", "completion_tokens")]
-        # A bill of thousands of digits, which JSON allows, is none.
-        if all(type(count) is int and 0 <= count < self._MOST_TOKENS for count in counts):
+        # A bill with thousands of digits, which JSON allows, is ignored.
+        if all(type(count) is int and 0 <= count < self._MAX_TOKENS for count in counts):
             return counts[0], counts[1]  # type: ignore[return-value]
         return None
 
 
 def _joined_parts(parts: list[Any]) -> str:
-    """Return the text of a list of parts, as some servers send it. Raises MalformedReply if a part is no text."""
+    """Return the text of a list of parts, which some servers send. Raises MalformedReply if a part is not text."""
     for part in parts:
         if not isinstance(part, dict) or not isinstance(part.get("text"), str):
             kind = part.get("type") if isinstance(part, dict) else None
             raise MalformedReply(
-                f"content has a part of type {str(kind or 'unknown')[:40]}, and only text is understood"
+                f"content has a part of type {str(kind or 'unknown')[:40]}, but only text is supported"
             )
     return "".join(part["text"] for part in parts)
 
@@ -215,42 +222,45 @@ def _error_status(error: Any) -> int:
     return 500
 
 
-# As OpenAI, vLLM, llama.cpp, Ollama, DeepSeek, SGLang and Anthropic's gateway word it.
-_TOO_LONG = re.compile(
+# Messages of OpenAI, vLLM, llama.cpp, Ollama, DeepSeek, SGLang and Anthropic's gateway.
+_TOO_LONG_MESSAGE = re.compile(
     r"context_length_exceeded|exceed_context_size|(maximum|max|available|model'?s) context|context (length|window|size)"
     r"|max_model_len|(prompt|input)( \w+){0,3} too long|too many (input )?tokens|input length .* exceeds",
     re.IGNORECASE,
 )
-_NO_MODEL = re.compile(
+_NO_MODEL_MESSAGE = re.compile(
     r"model_not_found|\bmodel\b.{0,120}\b(not found|does not exist|not exist)|(unknown|no such) model", re.IGNORECASE
 )
-NO_SCHEMA = re.compile(r"response.?format|schema|structured.?output|grammar", re.IGNORECASE)
-"""As OpenAI, DeepSeek, Groq, Gemini and llama.cpp word it where a model has no structured answers."""
-_REFUSED_SETTING = re.compile(
+NO_SCHEMA_MESSAGE = re.compile(r"response.?format|schema|structured.?output|grammar", re.IGNORECASE)
+"""Messages of OpenAI, DeepSeek, Groq, Gemini and llama.cpp for a model without structured answers."""
+_REFUSED_SETTING_MESSAGE = re.compile(
     r"unsupported (parameter|value)|unrecognized request argument|unknown (parameter|field|argument)"
     r"|extra (inputs|fields) (are )?not permitted",
     re.IGNORECASE,
 )
-"""A setting that the API does not take: OpenAI's reasoning models and Mistral say it so."""
-_PATIENCE = 30
-"""Attempts at a 429: to come back later is what the server asks for, so the deadline is to end it, not a count."""
+"""Messages about a setting that the API does not accept, from OpenAI's reasoning models and Mistral."""
+_RATE_LIMIT_ATTEMPTS = 30
+"""Number of attempts after a 429.
+
+The server asks to come back later, so the deadline ends the attempts, not a count.
+"""
 
 
 def answer_failure(endpoint: Endpoint, model: str, status: int, headers: Mapping[str, str], body: str) -> RequestFailed:
-    """Return what an HTTP error in place of an answer means: for this question, or for all of them."""
+    """Return what an HTTP error instead of an answer means, for this question or for all of them."""
     failure = status_failure(endpoint, status, headers, body)
     if failure.for_all:
         return failure
-    # 405 and 501: something that takes no questions at all.
-    if status in (404, 405, 501) or (status in (400, 422) and _NO_MODEL.search(error_message(body))):
-        reason = f"{failure} (asked for model {model!r}; is it one of this endpoint's, and the base URL right?)"
+    # 405 and 501 come from something that answers no questions at all.
+    if status in (404, 405, 501) or (status in (400, 422) and _NO_MODEL_MESSAGE.search(error_message(body))):
+        reason = f"{failure} (asked for model {model!r}; check that the endpoint has it and the base URL is right)"
         return RequestFailed(reason, again=False, kind="bad_request", for_all=True)
-    if status in (400, 413, 422, 500) and _TOO_LONG.search(body):  # llama.cpp has answered 500
+    if status in (400, 413, 422, 500) and _TOO_LONG_MESSAGE.search(body):  # llama.cpp sometimes answers 500.
         return RequestFailed(str(failure), again=False, kind="context_length")
-    if status in (400, 422) and _REFUSED_SETTING.search(error_message(body)):
+    if status in (400, 422) and _REFUSED_SETTING_MESSAGE.search(error_message(body)):
         # Every request has the same settings.
-        reason = f"{failure} (settings are the LLM card's: one with api_style = reasoning sends no temperature)"
+        reason = f"{failure} (settings come from the LLM's card; api_style = 'reasoning' sends no temperature)"
         return RequestFailed(reason, again=False, kind="bad_request", for_all=True)
     if failure.limited:
-        failure.max_attempts = _PATIENCE
+        failure.max_attempts = _RATE_LIMIT_ATTEMPTS
     return failure

@@ -1,4 +1,4 @@
-"""Answers that a person wrote beforehand, by rules: for examples that run offline, and for tests. No model is asked."""
+"""Scripted answers, written in advance as rules, for offline examples and for tests. No model is asked."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from r2med.store.files import sha256
 
 
 class ScriptedBackend:
-    """Gives the answer of the first rule whose texts all occur in the prompt.
+    """Backend that returns the answer of the first rule whose texts all occur in the prompt.
 
-    A rule is a JSON line {"when": [TEXT, …], "answer": TEXT}; one with nothing in `when` fits every prompt.
+    A rule is a JSON line {"when": [TEXT, …], "answer": TEXT}. A rule with an empty `when` matches every prompt.
     """
 
     is_local = True
@@ -28,13 +28,13 @@ class ScriptedBackend:
         path = runtime.setup.path_of(card.name)
         if path is None or not path.is_file():
             raise UserError(
-                f"{card.name} has no scripted answers: name their file with --model-path {card.name}=FILE.jsonl"
+                f"{card.name} has no scripted answers; give their file with --model-path {card.name}=FILE.jsonl"
             )
         self._path: Path = path
         self._rules: list[tuple[list[str], str]] = []
 
     def describe(self) -> dict[str, Any]:
-        """Return the answers by their hash."""
+        """Return the hash of the answers."""
         return {"backend": "scripted", "fingerprint": sha256(self._path)}
 
     def answer(self, requests: Iterable[ChatRequest], done: Callable[[int, RawAnswer | Failure], None]) -> None:
@@ -42,7 +42,7 @@ class ScriptedBackend:
         self._rules = self._rules or self._read()
         for number, request in enumerate(requests):
             if request.top_logprobs:
-                raise UserError(f"{self._path.name} holds texts only: log-probabilities of tokens need a model")
+                raise UserError(f"{self._path.name} contains only texts; log-probabilities of tokens need a model")
             prompt = request.prompt or "\n".join(message.content for message in request.messages)
             text = next((answer for when, answer in self._rules if all(part in prompt for part in when)), None)
             if text is None:

@@ -13,7 +13,7 @@ class Budget:
 
     def __init__(self, limit: float | None = None) -> None:
         if limit is not None and (not math.isfinite(limit) or limit < 0):
-            raise UserError(f"a budget is a number of dollars from 0 up, not {limit}")
+            raise UserError(f"a budget must be a number of dollars, 0 or more, not {limit}")
         self.limit = limit
         self.spent = 0.0
         self.ran_out = False
@@ -44,7 +44,7 @@ class Budget:
         self.ran_out = True
         return (
             f"the budget of ${self.limit:.6g} allows no further request: ${self.spent:.6f} spent, "
-            f"and this one may cost up to ${cost:.6f}; answers are kept: run again with a larger budget to continue"
+            f"and this one may cost up to ${cost:.6f}; answers are saved; run again with a larger budget to continue"
         )
 
     def exceeded(self, remaining: int) -> UserError:
@@ -52,5 +52,5 @@ class Budget:
         self.ran_out = True
         return UserError(
             f"the budget of ${self.limit:.6g} allows no further request: ${self.spent:.6f} spent, {remaining:,} texts "
-            "remain; what was paid for is kept: run again with a larger budget to continue"
+            "remain; paid answers are saved; run again with a larger budget to continue"
         )

@@ -62,14 +62,14 @@ class Endpoint:
         """
         key = os.environ.get(self.key_variable, "").strip()
         if not key:
-            raise UserError(f"{self.provider} needs a key: set the environment variable {self.key_variable}")
+            raise UserError(f"{self.provider} needs a key; set the environment variable {self.key_variable}")
         if self.is_open and not in_clear:
             raise UserError(
-                f"{self.server} is reached by http://, over which {self.key_variable} would be sent in clear: "
+                f"{self.server} uses http://, over which {self.key_variable} would be sent without encryption; "
                 f"give an https:// address, or unset {self.key_variable} if the server needs no key"
             )
         if not (key.isascii() and key.isprintable()):  # the HTTP library's error would show it
-            raise UserError(f"{self.key_variable} has characters that no key has: copy it again")
+            raise UserError(f"{self.key_variable} has characters that cannot be part of a key; copy it again")
         return key
 
     def hide(self, text: str) -> str:
@@ -90,7 +90,9 @@ def endpoint_at(url: str, provider: str, key_variable: str) -> Endpoint:
     except ValueError:
         valid = False
     if not valid:
-        raise UserError(f"the base URL given for {provider} is not a URL: it should look like https://HOST/v1")
+        raise UserError(f"the base URL given for {provider} is not a URL; it should look like https://HOST/v1")
     if parts.username is not None or parts.query or parts.fragment:  # HTTP libraries log the URL they ask for
-        raise UserError(f"the base URL given for {provider} must have no password or query: keys go in {key_variable}")
+        raise UserError(
+            f"the base URL given for {provider} must have no password or query; the key goes in {key_variable}"
+        )
     return Endpoint(provider, key_variable, url.strip().rstrip("/"))

@@ -112,8 +112,8 @@ class Client:
             # A redirect could send the prompt to any server, and a loop of redirects would waste time.
             target = urlsplit(urljoin(f"{endpoint.url}/", location))
             address = endpoint.hide(f"{target.scheme}://{target.netloc.rpartition('@')[2]}")
-            reason = f"{endpoint.server} answered HTTP {answer.status} and sends us to {address}, which is not followed"
-            reason += ": give the address that answers itself"
+            reason = f"{endpoint.server} answered HTTP {answer.status} and redirects to {address}; this is not followed"
+            reason += "; give the final address"
             return RequestFailed(reason, again=False, kind="bad_request", for_all=True)
         body = await answer.read_start(_ERROR_BYTES)
         return self._refusal(endpoint, answer.status, answer.headers, body.decode(errors="replace"))
@@ -138,7 +138,7 @@ class Client:
                 follow_redirects=False,
             )
         except (ImportError, ValueError, httpx.InvalidURL) as error:
-            reason = f"{type(error).__name__}: is one of HTTP_PROXY, HTTPS_PROXY and ALL_PROXY wrong, or a SOCKS proxy?"
+            reason = f"{type(error).__name__}; check HTTP_PROXY, HTTPS_PROXY and ALL_PROXY (SOCKS is not supported)"
             raise UserError(f"{self.endpoint.provider}: a proxy in the environment cannot be used ({reason})") from None
         self._connections.append(connection)
         return connection
@@ -212,14 +212,14 @@ class HTTPAnswer:
     async def _counted(self) -> AsyncIterator[bytes]:
         packing = self.headers.get("content-encoding", "identity").strip().lower()
         if packing not in ("identity", *_PACKED):
-            reason = f"{self.endpoint.server} packed its answer in a way that was not asked for"
+            reason = f"{self.endpoint.server} used a compression that was not requested"
             raise RequestFailed(f"{reason} ({self.endpoint.hide(packing)})", again=False, kind="invalid")
         size = 0
         async for chunk in self._response.aiter_bytes() if packing in _PACKED else self._response.aiter_raw():
             size += len(chunk)
             if size > self._max_bytes:
                 most = f"{self._max_bytes / (1 << 20):.3g} MB"
-                reason = f"the answer of {self.endpoint.server} is larger than {most}: the rest was not read"
+                reason = f"the answer of {self.endpoint.server} is larger than {most}; the rest was not read"
                 raise RequestFailed(reason, again=False, kind="invalid")
             yield chunk
 

@@ -93,7 +93,7 @@ async def try_send(
         attempts += 1
         async with limiter.slot():
             if limiter.stopped.is_set():
-                raise UserError(f"{server}: stopped, since another request failed")
+                raise UserError(f"{server}: stopped, because another request failed")
             started = time.monotonic()
             outcome = await _attempt(attempt, server, policy.deadline - spent)
         if not isinstance(outcome, RequestFailed):
@@ -123,7 +123,7 @@ async def _attempt(attempt: Callable[[], Awaitable[T]], server: str, seconds: fl
     except RequestFailed as failure:
         return failure
     except TimeoutError:
-        return RequestFailed(f"{server} gave no whole answer within {seconds:.3g} s", again=True, kind="timeout")
+        return RequestFailed(f"{server} gave no complete answer within {seconds:.3g} s", again=True, kind="timeout")
 
 
 def _wait(failure: RequestFailed, attempts: int, policy: Policy) -> float:
@@ -144,16 +144,16 @@ def given_up(failure: RequestFailed, attempts: int, hint: str = "") -> UserError
     asked = explained(failure).removeprefix(str(failure))
     # An invalid answer comes from a wrong address, so the same command would fail again.
     passing = failure.again and failure.kind != "invalid"
-    later = "; what was paid for is kept: run again to continue" if passing else ""
+    later = "; paid answers are saved; run again to continue" if passing else ""
     return UserError(f"{failure}{hint}{tried}{asked}{later}")
 
 
 # Keys are (status, True if a key was sent).
 _AUTH = {
     (401, True): "refuses the key in {variable}",
-    (401, False): "needs a key: set the environment variable {variable}",
+    (401, False): "needs a key; set the environment variable {variable}",
     (403, True): "forbids the request to the key in {variable}",
-    (403, False): "forbids the request, which had no key: {variable} is not set",
+    (403, False): "forbids the request, which had no key; {variable} is not set",
 }
 _MARKUP = re.compile(r"\s*<(!doctype|html|head|body|\?xml)\b", re.IGNORECASE)
 _TITLE = re.compile(r"<title[^>]*>([^<]*)", re.IGNORECASE)

@@ -14,7 +14,7 @@ from r2med.core.stage_plan import PlannedData, StagePlan
 from r2med.core.stages import Stage, argument, depth_field
 from r2med.data.dataset import Dataset
 from r2med.llm.chat import ChatRequest, Failure, Generation
-from r2med.llm.costs import Preview
+from r2med.llm.costs import CostPreview
 from r2med.llm.journaled import open_chat
 from r2med.llm.llm_cards import LLMCard, missing_key, resolve_llm
 from r2med.prompts.fitting import Fitter
@@ -184,7 +184,7 @@ class LLMReranker(Prompted[JudgeStage]):
         blocks = {asked.query.id: pool.block for asked, pool in zip(queries, pools, strict=True)}
         return asker.result(new, blocks, f"{self.name} on {dataset.name}")
 
-    def preview(self, dataset: Dataset, store: Store) -> Preview:
+    def preview(self, dataset: Dataset, store: Store) -> CostPreview:
         """Return the requests that a run would send, estimated with documents sampled evenly from the corpus."""
         size = min(self.depth, len(dataset.corpus))
         rows = np.linspace(0, len(dataset.corpus) - 1, size).astype(np.int32)
@@ -199,7 +199,7 @@ class LLMReranker(Prompted[JudgeStage]):
 
         self._rerank(dataset, queries, run, listen, listen)
         note = "estimate: uses a sample of the corpus instead of the documents that a search would find"
-        return Preview(self.card, tuple(asked), tuple(asked), note=note)
+        return CostPreview(self.card, tuple(asked), tuple(asked), note=note)
 
     @property
     def template_names(self) -> list[str]:

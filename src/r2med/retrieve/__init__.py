@@ -1,4 +1,4 @@
-"""Retrievers: from a corpus and queries to a Run."""
+"""Retrievers: search a corpus with queries and return a Run."""
 
 from r2med.retrieve.run import Run
 from r2med.retrieve.trec import write_run

@@ -1,4 +1,7 @@
-"""Fusion: several retrievers as one. Each part's run is an artefact of its own, so adding a part searches only that."""
+"""Fusion: several retrievers as one.
+
+The run of each part is saved separately, so adding a part searches only that part.
+"""
 
 from __future__ import annotations
 
@@ -38,10 +41,10 @@ from r2med.store import Store, digest
 Floats = npt.NDArray[np.float64]
 
 RRF_K = 60
-"""Cormack, Clarke and Büttcher (2009) found 60; larger values flatten the first ranks."""
+"""Cormack, Clarke and Büttcher (2009) found 60. Larger values flatten the first ranks."""
 
-DEPTH = 1000
-"""Documents of each part that count, where nothing is said; more where more are wanted in the end."""
+DEFAULT_DEPTH = 1000
+"""Default number of documents used from each part. It is larger if the final ranking needs more."""
 
 
 def _reciprocal_rank(scores: Floats) -> Floats:
@@ -54,15 +57,15 @@ def _min_max(scores: Floats) -> Floats:
 
 
 def _z_score(scores: Floats) -> Floats:
-    # Shifted so that the last document found is worth 0, the same as one not found. With plain z-scores a document
-    # that a part ranks low would be worth less than one that it does not find at all.
+    # Shifted so that the last found document is worth 0, the same as a document that is not found. With plain z-scores,
+    # a document that a part ranks low would be worth less than one that it does not find at all.
     deviation = scores.std()
     z = (scores - scores.mean()) / deviation if deviation > 0 else np.ones_like(scores)
     return np.asarray(z - min(z.min(), 0.0))
 
 
 METHODS: dict[str, Callable[[Floats], Floats]] = {"rrf": _reciprocal_rank, "minmax": _min_max, "zscore": _z_score}
-"""Ranked scores of one query -> what each document is worth; one that a part did not find is worth 0."""
+"""Ranked scores of one query -> worth of each document. A document that a part did not find is worth 0."""
 
 Searching = Literal["expanded", "original", "generated", "both"]
 
@@ -74,17 +77,20 @@ class Fusion(Stage, kind="retrieve"):
     parts: Fused = argument("the retrievers, joined by +")
     method: Literal["rrf", "minmax", "zscore"] = Field(
         "rrf",
-        description="what a rank is worth: reciprocal rank; scores from 0 to 1; z-scores, shifted so that the last "
-        "document found is worth as much as one not found",
+        description="rrf: reciprocal rank. minmax: scores scaled to 0 to 1. zscore: z-scores, shifted so that the last "
+        "found document counts 0, like one that is not found",
     )
-    weights: Numbers = Field((), description="what each part counts, as in 3:1")
+    weights: Numbers = Field((), description="weight of each part, for example 3:1")
     queries: Words = Field(
         (),
-        description="what each part searches where a query was expanded: expanded (as the method joins the two), "
-        "original, generated (the text alone), or both (the first two as two runs)",
+        description="form of an expanded query that each part searches: expanded (joined as the method says), "
+        "original, generated (only the generated text), or both (the first two as two runs)",
     )
     depth: int = Field(
-        0, ge=0, le=1_000_000, description=f"documents of each part that count; 0: {DEPTH}, or as many as are wanted"
+        0,
+        ge=0,
+        le=1_000_000,
+        description=f"number of documents used from each part; 0: {DEFAULT_DEPTH}, or the final depth if it is larger",
     )
 
     @model_validator(mode="after")
@@ -92,7 +98,7 @@ class Fusion(Stage, kind="retrieve"):
         count = len(self.parts)
         for noun, values in (("weights", self.weights), ("queries", self.queries)):
             if len(values) not in (0, 1, count) or (noun == "weights" and len(values) == 1):
-                raise ValueError(f"fusion of {count} parts has {len(values)} {noun}: give one for each")
+                raise ValueError(f"fusion of {count} parts has {len(values)} {noun}; give one for each part")
         choices = get_args(Searching)
         for word in self.queries:
             if word not in choices:
@@ -105,13 +111,13 @@ class Fusion(Stage, kind="retrieve"):
 
     @property
     def searched(self) -> tuple[str, ...]:
-        """What each part searches."""
+        """The form of the query that each part searches."""
         if len(self.queries) == len(self.parts):
             return self.queries
         return (self.queries or ("expanded",)) * len(self.parts)
 
     def plan(self, data: Sequence[PlannedData], runtime: Runtime) -> list[StagePlan]:
-        """Return what each part would do."""
+        """Return the plans of all parts."""
         return [each for part in self.parts for each in part.plan(data, runtime)]
 
     def bind(self, runtime: Runtime) -> FusedRetriever:
@@ -120,7 +126,7 @@ class Fusion(Stage, kind="retrieve"):
 
 
 def _is_bare(stage: Stage) -> bool:
-    """Tell whether a fusion prints without its parentheses; inside another one it needs them."""
+    """Return True if a fusion prints without parentheses. Inside another fusion it needs them."""
     return isinstance(stage, Fusion) and len(stage.parts) > 1 and not stage.changed
 
 
@@ -131,7 +137,7 @@ class FusedRetriever(Bound[Fusion]):
     parts: tuple[Retriever, ...]
 
     def key(self, dataset: Dataset) -> dict[str, Any]:
-        """Return every setting a score depends on."""
+        """Return every setting that a score depends on."""
         return {
             **self.stage.settings(),
             "weights": list(self.stage.weights or [1.0] * len(self.parts)),
@@ -140,7 +146,7 @@ class FusedRetriever(Bound[Fusion]):
         }
 
     def index(self, dataset: Dataset, store: Store) -> FusionSearcher:
-        """Return a searcher; the parts are indexed when they search, and not at all if their runs are in the store."""
+        """Return a searcher. A part is indexed when it is first searched, and not at all if its run is in the store."""
         return self.index_keyed(dataset, store, key_of(self, dataset))
 
     def index_keyed(self, dataset: Dataset, store: Store, key: Mapping[str, Any]) -> FusionSearcher:
@@ -150,8 +156,8 @@ class FusedRetriever(Bound[Fusion]):
     def approximations(
         self, dataset: Dataset, queries: Sequence[SearchQuery], k: int, store: Store
     ) -> tuple[Approximation, ...]:
-        """Return how near the searches of approximate parts come to exact ones."""
-        depth = self.stage.depth or max(DEPTH, k)
+        """Return the recall of the parts with an approximate index."""
+        depth = self.stage.depth or max(DEFAULT_DEPTH, k)
         return tuple(
             each
             for part, _, asked in self.runs(queries)
@@ -160,7 +166,7 @@ class FusedRetriever(Bound[Fusion]):
         )
 
     def runs(self, queries: Sequence[SearchQuery]) -> list[tuple[int, float, list[SearchQuery]]]:
-        """Return (number of the part, weight, what it searches)."""
+        """Return (number of the part, weight, queries) for each run."""
         weights = self.stage.weights or (1.0,) * len(self.parts)
         runs = []
         for part, (weight, word) in enumerate(zip(weights, self.stage.searched, strict=True)):
@@ -170,7 +176,7 @@ class FusedRetriever(Bound[Fusion]):
 
 
 class FusionSearcher:
-    """Searches one corpus with every part. Each part is indexed once, when it is first searched."""
+    """Fusion search over one corpus. Each part is indexed once, when it is first searched."""
 
     def __init__(
         self, retriever: FusedRetriever, dataset: Dataset, store: Store, keys: Sequence[Mapping[str, Any]]
@@ -184,15 +190,15 @@ class FusionSearcher:
         self._live: tuple[Searcher, ...] = ()
 
     def search(self, queries: Sequence[SearchQuery], k: int) -> Searched:
-        """Return the k documents of each query that are worth most over all parts."""
+        """Return the k documents of each query with the highest total worth over all parts."""
         worth: list[dict[int, float]] = [{} for _ in queries]
         value = METHODS[self._retriever.stage.method]
-        depth = self._retriever.stage.depth or max(DEPTH, k)
+        depth = self._retriever.stage.depth or max(DEFAULT_DEPTH, k)
         costs, prepared = {}, {}
         own = 0.0
         for part, weight, asked in self._retriever.runs(queries):
             searched = self._search(part, asked, depth)
-            # One part prepares its corpus once, and the same search is done once.
+            # One part prepares its corpus once, and the same search runs once.
             identity = self._digests[part]
             costs[identity, tuple(asked)] = searched.cost
             prepared[identity] = searched.prepared
@@ -210,13 +216,13 @@ class FusionSearcher:
         return Searched(run, total(costs.values()) + Cost(seconds=own), total(prepared.values()))
 
     def live(self) -> FusionSearcher:
-        """Return one that keeps no run; its parts are those that have searched already, or are opened now."""
+        """Return a searcher that saves no run. It uses the parts that are already open, and opens the others now."""
         searcher = copy.copy(self)
         searcher._live = tuple(self._index(part).live() for part in range(len(self._retriever.parts)))
         return searcher
 
     def _index(self, part: int) -> Searcher:
-        """Return the searcher of a part; two parts with the same settings share one."""
+        """Return the searcher of a part. Parts with the same settings share one."""
         key = self._digests[part]
         if key not in self._indexed:
             self._indexed[key] = self._retriever.parts[part].index(self._dataset, self._store)

@@ -1,4 +1,4 @@
-"""What a retriever is, what it is asked, and what it returns."""
+"""Retriever protocol, its queries and its results."""
 
 from __future__ import annotations
 
@@ -21,33 +21,36 @@ from r2med.store.files import write_array
 
 MEAN = ""
 TEXTS_ALONE = "{text}"
-"""Two ways in which generated texts join a query for a dense model: the mean of the query's vector and theirs, and
-theirs alone. Any other form is one string that is encoded as the query, such as {query}[SEP]{text}."""
+"""How generated texts join a query for a dense model.
+
+MEAN is the mean of the query's vector and theirs. TEXTS_ALONE uses only theirs. Any other form is one string that is
+encoded as the query, such as {query}[SEP]{text}.
+"""
 
 
 @dataclass(frozen=True)
 class SearchQuery:
-    """A query with what an expansion added, and how the two are joined."""
+    """A query with the text that an expansion added, and how the two are joined."""
 
     query: Query
     generated: tuple[str, ...] = ()
     copies: int = 0
-    """How often the query stands before the generated texts where words are matched."""
+    """Number of copies of the query before the generated texts, for retrievers that match words."""
     dense_form: str = MEAN
     """How the two are joined for dense models."""
     terms: tuple[tuple[str, float], ...] = ()
-    """Index terms with weights, instead of a text, for retrievers that match words; all others search the query."""
+    """Index terms with weights, used instead of a text by retrievers that match words. Others search the query."""
     glued: bool = False
     """True if the copies follow each other without a space."""
 
     @property
     def expanded(self) -> bool:
-        """Tell whether an expansion added anything."""
+        """Return True if an expansion added anything."""
         return bool(self.generated or self.terms)
 
     @property
     def lexical_text(self) -> str:
-        """The text that a word-matching retriever searches: without generated text always the query itself."""
+        """The text for retrievers that match words. Without generated text it is the query itself."""
         if not self.generated:
             return self.query.text
         copies = [self.query.text] * self.copies
@@ -55,21 +58,21 @@ class SearchQuery:
 
     @property
     def key(self) -> list[Any]:
-        """All that a ranking depends on."""
+        """Everything that a ranking depends on."""
         query = self.query
-        glued = ["glued"] if self.glued else []  # older keys stay as they were
+        glued = ["glued"] if self.glued else []  # Only if True, so that older keys stay the same.
         return [query.id, query.text, query.excluded, self.generated, self.copies, self.dense_form, self.terms, *glued]
 
 
 @dataclass(frozen=True)
 class Searched:
-    """A run, and what it took when it was made."""
+    """A run, and its cost when it was made."""
 
     run: Run
     cost: Cost = NOTHING
-    """What searching these queries took."""
+    """Cost of searching these queries."""
     prepared: Cost = NOTHING
-    """What preparing the corpus took: done once, however often it is searched."""
+    """Cost of preparing the corpus. This is done once for all searches."""
 
 
 @runtime_checkable
@@ -79,27 +82,27 @@ class Approximate(Protocol):
     def approximations(
         self, dataset: Dataset, queries: Sequence[SearchQuery], k: int, store: Store
     ) -> tuple[Approximation, ...]:
-        """Return how near its searches come to exact ones, measured once; nothing where they are exact."""
+        """Return the recall of its searches, measured once, or nothing if they are exact."""
 
 
 class Searcher(Protocol):
-    """A retriever that has seen a corpus."""
+    """A retriever that is ready to search one corpus."""
 
     def search(self, queries: Sequence[SearchQuery], k: int) -> Searched:
-        """Return the k best documents of each query, ties by the rule of ties.py; see `Approximate`."""
+        """Return the k best documents of each query. Ties follow the rule of ties.py. See also `Approximate`."""
 
     def live(self) -> Searcher:
-        """Return a searcher for queries that come one by one: opened in full, and it keeps nothing of them."""
+        """Return a fully opened searcher for single queries. It saves nothing about them."""
 
 
 class Retriever(Protocol):
     """Anything that can search the corpus of a dataset."""
 
     def key(self, dataset: Dataset) -> dict[str, Any]:
-        """Return every setting a score depends on; it goes into keys and records. Nothing is loaded."""
+        """Return every setting that a score depends on, for keys and records. Nothing is loaded."""
 
     def index(self, dataset: Dataset, store: Store) -> Searcher:
-        """Prepare the corpus, through the store."""
+        """Prepare the corpus, using the store."""
 
 
 @runtime_checkable
@@ -115,7 +118,7 @@ VERSION = 5
 
 @dataclass(frozen=True)
 class Search:
-    """What a retriever was asked for."""
+    """The arguments of one search."""
 
     retriever: Retriever
     dataset: Dataset
@@ -123,7 +126,7 @@ class Search:
     k: int
 
     def approximations(self, store: Store) -> tuple[Approximation, ...]:
-        """Return how near it came to an exact search; nothing where it is one."""
+        """Return the recall of this search, or nothing if it is exact."""
         if not isinstance(self.retriever, Approximate) or not self.queries:
             return ()
         return self.retriever.approximations(self.dataset, self.queries, self.k, store)
@@ -158,8 +161,8 @@ def cached_search(
         write_array(folder / "rows.npy", searched.run.rows)
         write_array(folder / "scores.npy", searched.run.scores)
         cost = searched.cost
-        if timed and not (cost.dollars or cost.unpriced):  # a search that costs money is not repeated
-            with contextlib.suppress(UserError):  # a run file knows all its queries together, or none
+        if timed and not (cost.dollars or cost.unpriced):  # A search that costs money is not repeated.
+            with contextlib.suppress(UserError):  # A run file needs all its queries together.
                 cost = replace(cost, latencies=_latencies(searcher, queries, k))
         return {"cost": cost.as_dict(), "prepared": searched.prepared.as_dict()}
 
@@ -176,7 +179,7 @@ def _indexed(retriever: Retriever, dataset: Dataset, store: Store, key: Mapping[
 
 
 def live_searcher(retriever: Retriever, dataset: Dataset, store: Store) -> Searcher:
-    """Return the searcher for questions that come one by one; the store opens each retriever once."""
+    """Return the searcher for single questions. The store opens each retriever once."""
     key = digest(["searcher", key_of(retriever, dataset), dataset.corpus.fingerprint])
 
     def open() -> Searcher:
@@ -187,7 +190,7 @@ def live_searcher(retriever: Retriever, dataset: Dataset, store: Store) -> Searc
 
 
 def _search(searcher: Searcher, dataset: Dataset, queries: Sequence[SearchQuery], k: int) -> Searched:
-    """Return the k best documents of each query that are not excluded for it."""
+    """Return the k best documents of each query, without its excluded documents."""
     rows = dataset.corpus.rows
     excluded = {query.query.id: rows(query.query.excluded) for query in queries if query.query.excluded}
     spare = max(map(len, excluded.values()), default=0)
@@ -195,20 +198,20 @@ def _search(searcher: Searcher, dataset: Dataset, queries: Sequence[SearchQuery]
     return replace(searched, run=searched.run.without(excluded, k)) if excluded else searched
 
 
-TIMED = 32
-PATIENCE = 2.0
-"""How many queries are searched one by one to know the latency of a search, and the seconds that this may take."""
+TIMED_QUERIES = 32
+TIMING_SECONDS = 2.0
+"""Number of queries that are searched one by one to measure the latency, and the time limit in seconds."""
 
 
 def _latencies(searcher: Searcher, queries: Sequence[SearchQuery], k: int) -> tuple[float, ...]:
     """Return the seconds that some queries take when each is searched alone."""
     live = searcher.live()
-    live.search(queries[:1], k)  # what is opened or compiled by the first search is not part of the others
+    live.search(queries[:1], k)  # The first search opens or compiles things, so it is not measured.
     seconds: list[float] = []
-    for query in queries[:: max(1, len(queries) // TIMED)][:TIMED]:
+    for query in queries[:: max(1, len(queries) // TIMED_QUERIES)][:TIMED_QUERIES]:
         started = time.perf_counter()
         live.search([query], k)
         seconds.append(time.perf_counter() - started)
-        if sum(seconds) > PATIENCE:
+        if sum(seconds) > TIMING_SECONDS:
             break
     return tuple(seconds)

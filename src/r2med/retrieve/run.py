@@ -1,4 +1,4 @@
-"""Run: what a search found, as arrays. Ranked by score, ties by the rule of ties.py."""
+"""Run: the rankings of a search as arrays. Rankings are by score, and ties follow the rule of ties.py."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NO_DOCUMENT = -1
 
 
 class Documents(Protocol):
-    """Whatever can name the documents of a run: a corpus, or the ids of a run file."""
+    """Anything that can name the documents of a run: a corpus, or the ids of a run file."""
 
     def ids(self, rows: Sequence[int] | npt.NDArray[np.int32]) -> list[str]:
         """Return the ids of rows."""
@@ -30,7 +30,7 @@ class Documents(Protocol):
 
 @dataclass(frozen=True)
 class IdTable:
-    """Document ids without a corpus, ascending, so that a row is its own rank."""
+    """Document ids without a corpus, in ascending order, so that each row is its own rank."""
 
     table: tuple[str, ...]
 
@@ -39,17 +39,17 @@ class IdTable:
         return [self.table[row] for row in rows]
 
     def id_ranks(self) -> npt.NDArray[np.int32]:
-        """Return every row's rank: itself."""
+        """Return the rank of every row, which is the row itself."""
         return np.arange(len(self.table), dtype=np.int32)
 
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """Query ids × ranked document rows and scores; rows of -1 pad queries that found fewer.
+    """Query ids with ranked document rows and scores. Queries with fewer documents are padded with rows of -1.
 
-    Scores are float32 because that is what pytrec_eval, with which the benchmark was scored, and older builds of
-    trec_eval compare: two scores that differ less are a tie there, so they have to be one here. Only a foreign run that
-    was read as doubles has float64.
+    Scores are float32 because pytrec_eval, which scored the benchmark, and older versions of trec_eval compare float32.
+    Scores that are equal in float32 are a tie there, so they must be a tie here. Only a foreign run that was read as
+    doubles has float64.
     """
 
     queries: tuple[str, ...]
@@ -63,10 +63,11 @@ class Run:
 
     @classmethod
     def of(cls, rankings: Mapping[str, Mapping[str, float]], doubles: bool = False) -> Run:
-        """Return the run of query id -> document id -> score, as other tools have it.
+        """Return the run of query id -> document id -> score, the form that other tools use.
 
-        Scores are compared as floats, as in pytrec_eval and in trec_eval up to 9.0.8, or as `doubles`, as in trec_eval
-        10, where scores that differ only as doubles are no tie. Raises UserError if a score is no number.
+        Scores are compared as floats, as in pytrec_eval and in trec_eval up to 9.0.8. With `doubles` they are compared
+        as doubles, as in trec_eval 10, where scores that differ only as doubles are not a tie. Raises UserError if a
+        score is not a number.
         """
         refuse_table(rankings, "a run", "query id -> document id -> score")
         table = IdTable(tuple(sorted({document for scores in rankings.values() for document in scores})))
@@ -79,7 +80,7 @@ class Run:
 
     @classmethod
     def read(cls, path: Path | str, encoded: bool = False, doubles: bool = False) -> Run:
-        """Read any TREC run file, gzipped or not; `encoded` undoes what our writer does to awkward ids."""
+        """Read any TREC run file, gzipped or not. `encoded` decodes ids that our writer percent-encoded."""
         return cls.of(read_rankings(Path(path), encoded), doubles)
 
     @classmethod
@@ -89,7 +90,7 @@ class Run:
         hits: Sequence[tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]]],
         documents: Documents,
     ) -> Run:
-        """Put each query's (rows, scores) into order and pad them to one width."""
+        """Sort each query's (rows, scores) and pad them to one width."""
         ranks = documents.id_ranks()
         width = max((len(rows) for rows, _ in hits), default=0)
         all_rows = np.full((len(queries), width), NO_DOCUMENT, dtype=np.int32)
@@ -102,7 +103,7 @@ class Run:
 
     @property
     def found(self) -> npt.NDArray[np.int64]:
-        """How many documents each query found."""
+        """Number of documents found for each query."""
         return np.asarray(np.count_nonzero(self.rows != NO_DOCUMENT, axis=1))
 
     def __iter__(self) -> Iterator[tuple[str, list[tuple[str, float]]]]:
@@ -111,7 +112,7 @@ class Run:
             yield query, list(zip(ids, scores[: len(ids)].tolist(), strict=True))
 
     def top(self, query: str, k: int = 10) -> list[tuple[str, float]]:
-        """Return (document id, score) of a query's k best. Raises UserError if the run has no such query."""
+        """Return (document id, score) of a query's k best documents. Raises UserError if the run has no such query."""
         if query not in self.queries:
             raise UserError(f"the run has no query {query!r}{nearest(query, self.queries)}")
         line = self.queries.index(query)
@@ -126,16 +127,16 @@ class Run:
         return Table.of(("query", "first", "second", "third"), rows, repr(self))._repr_html_()
 
     def id_lists(self) -> Iterator[list[str]]:
-        """Yield the document ids of each query, best first; each document is looked up once for the whole run."""
+        """Yield the document ids of each query, best first. Each document is looked up only once for the whole run."""
         documents, positions = self.distinct()
         ids = np.array(self.documents.ids(documents), dtype=object)
         for rows, count in zip(self.rows, self.found, strict=True):
             yield ids[positions[rows[:count]]].tolist()
 
     def distinct(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
-        """Return the rows that any query found, ascending, and for each row up to the last its position among them."""
+        """Return all found rows in ascending order, and the position of each row among them."""
         seen = np.zeros(int(self.rows.max(initial=NO_DOCUMENT)) + 2, dtype=bool)
-        seen[self.rows] = True  # what pads a line is written to the last position
+        seen[self.rows] = True  # The padding is written to the last position.
         seen[-1] = False
         return np.flatnonzero(seen).astype(np.int32), np.cumsum(seen) - 1
 
@@ -152,12 +153,13 @@ class Run:
 
 
 def as_scores(query: str, ranking: Mapping[str, float], precision: type[Any] = np.float32) -> npt.NDArray[Any]:
-    """Return the scores of a query's documents, in their order. Raises UserError if one is no number."""
+    """Return the scores of a query's documents, in their order. Raises UserError if one is not a number."""
     try:
-        with np.errstate(over="ignore"):  # what is too large for single precision is infinite, as trec_eval has it
+        # A score that is too large for single precision becomes infinite, as in trec_eval.
+        with np.errstate(over="ignore"):
             scores = np.array(list(ranking.values()), dtype=precision)
     except (AttributeError, TypeError, ValueError):
         scores = np.array([np.nan])
     if scores.ndim != 1 or np.isnan(scores).any():
-        raise UserError(f"query {query!r}: a run is query id -> document id -> score, and scores are numbers")
+        raise UserError(f"query {query!r}: a run is query id -> document id -> score, and each score must be a number")
     return scores

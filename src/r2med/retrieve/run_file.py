@@ -1,4 +1,4 @@
-"""Reading TREC run files: any, gzipped or not, every fault named by its line. Lines that begin with # are comments."""
+"""Read any TREC run file, gzipped or not. Errors name the line. Lines that begin with # are comments."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from r2med.core.errors import UserError
 Rankings = dict[str, dict[str, float]]
 """Query id -> document id -> score."""
 
-PACKED = 100
-"""How many times its size a gzipped run file may unpack to: real ones come to 3 to 20."""
+MAX_PACKING_RATIO = 100
+"""Maximum ratio of unpacked to packed size of a run file. Real files have 3 to 20."""
 
-SMALL = 64 << 20
-"""Bytes that any file may unpack to."""
+MIN_UNPACKED_LIMIT = 64 << 20
+"""Number of bytes that any file may unpack to."""
 
 
 def decode_id(written: str) -> str:
@@ -29,7 +29,7 @@ def decode_id(written: str) -> str:
 
 
 def read_rankings(path: Path, encoded: bool = False) -> Rankings:
-    """Return the scores of a run file; `encoded` undoes what our writer does to awkward ids."""
+    """Return the scores of a run file. `encoded` decodes ids that our writer percent-encoded."""
     rankings: Rankings = {}
     for number, line in _lines(path):
         query, document, score = _parse(path, number, line)
@@ -37,19 +37,19 @@ def read_rankings(path: Path, encoded: bool = False) -> Rankings:
             query, document = decode_id(query), decode_id(document)
         scores = rankings.setdefault(query, {})
         if document in scores:
-            raise UserError(f"{path}:{number}: document {document!r} comes twice for query {query!r}")
+            raise UserError(f"{path}:{number}: document {document!r} is listed twice for query {query!r}")
         scores[document] = score
     return rankings
 
 
 def require_run_file(path: Path) -> None:
-    """Raise UserError if a path is no run file: reading a device or a pipe may never end."""
+    """Raise UserError if a path is not a regular file. Reading a device or a pipe might never end."""
     if path.is_dir():
         raise UserError(f"{path} is a folder, not a run file")
     if not path.exists():
         raise UserError(f"{path}: no such run file")
     if not path.is_file():
-        raise UserError(f"{path} is a device or a pipe, not a run file: write the run to a file and name that")
+        raise UserError(f"{path} is a device or a pipe, not a run file; write the run to a file and use its path")
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
@@ -67,12 +67,12 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
 
 
 class _Limited(gzip.GzipFile):
-    """A gzipped file that is not read on when it unpacks to more than any run file does."""
+    """A gzipped file that stops with an error if it unpacks to more than any real run file."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
         self._path = path
-        self._left = max(SMALL, path.stat().st_size * PACKED)
+        self._left = max(MIN_UNPACKED_LIMIT, path.stat().st_size * MAX_PACKING_RATIO)
 
     def readinto(self, buffer: Any) -> int:
         """Read some bytes."""
@@ -80,8 +80,8 @@ class _Limited(gzip.GzipFile):
         self._left -= count
         if self._left < 0:
             raise UserError(
-                f"{self._path}: unpacks to more than {PACKED} times its size, which no run file does: "
-                "unpack it yourself if it is one"
+                f"{self._path}: unpacks to more than {MAX_PACKING_RATIO} times its size, "
+                "which is too much for a run file; if it is one, unpack it first"
             )
         return count
 
@@ -91,7 +91,7 @@ def _parse(path: Path, number: int, line: str) -> tuple[str, str, float]:
     if len(columns) != 6:
         raise UserError(f"{path}:{number}: {len(columns)} columns instead of 6 (query Q0 document rank score tag)")
     try:
-        score = float("nan" if "_" in columns[4] else columns[4])  # Python would read 1_000 as 1000
+        score = float("nan" if "_" in columns[4] else columns[4])  # Python would read 1_000 as 1000.
     except ValueError:
         score = math.nan
     if math.isnan(score):

@@ -1,7 +1,7 @@
-"""The tie rule: of documents with equal scores the one with the higher id comes first, as trec_eval ranks them.
+"""Tie rule: among documents with equal scores, the higher document id comes first, as in trec_eval.
 
-Every ranking is cut and ordered by the functions here. `ranks` are the ranks of the documents in ascending order of
-their ids, as `Corpus.id_ranks` returns them.
+All rankings are cut and sorted by the functions of this module. `ranks` are the ranks of the documents in ascending
+order of their ids, as `Corpus.id_ranks` returns them.
 """
 
 from __future__ import annotations
@@ -16,8 +16,11 @@ TIE_RULE = "document id, descending"
 records in `evaluation/evaluation.py`: it is not in that key, so that older records are still found.
 """
 
-SAMPLE = 4096
-"""Scores that the k-th best is guessed from. Partitioning all 60,000 of a corpus costs four times as much."""
+SAMPLE_SCORES = 4096
+"""Number of scores in the sample that estimates the k-th best.
+
+Partitioning all 60,000 scores takes four times as long.
+"""
 
 
 def best_first(scores: npt.NDArray[Any], ranks: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
@@ -31,7 +34,7 @@ def best(scores: npt.NDArray[np.float32], k: int, ranks: npt.NDArray[np.int32]) 
     if cut <= 0:
         return np.arange(len(scores))
     positions = np.flatnonzero(scores >= _guess(scores, k))
-    if len(positions) < k:  # the sample promised too much
+    if len(positions) < k:  # The estimate from the sample was too high.
         positions = np.arange(len(scores))
     shortlist = scores[positions]
     threshold = kth_best(shortlist, k)
@@ -48,19 +51,19 @@ def kth_best(scores: npt.NDArray[np.float32], k: int) -> float:
 
 
 def _guess(scores: npt.NDArray[np.float32], k: int) -> float:
-    """Return a score that k and very likely some more reach, from an evenly spaced sample."""
-    step = len(scores) // SAMPLE
+    """Return a score that at least k scores very likely reach, estimated from an evenly spaced sample."""
+    step = len(scores) // SAMPLE_SCORES
     if step < 2:
         return -np.inf
     expected = k / step
-    # Three standard deviations above what the sample would hold of the k best, were they spread at random.
+    # Three standard deviations above the expected number of the k best in the sample, if they are spread at random.
     return kth_best(scores[::step], int(expected + 3 * np.sqrt(expected) + 3))
 
 
 def best_positive(
     scores: npt.NDArray[np.float32], k: int, ranks: npt.NDArray[np.int32]
 ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]]:
-    """Return (rows, scores) of the k best scores above 0: the documents that share a word with the query."""
+    """Return (rows, scores) of the k best scores above 0, which are the documents that share a word with the query."""
     rows: npt.NDArray[Any] = best(scores, k, ranks)
     rows = rows[scores[rows] > 0]
     return rows.astype(np.int32), scores[rows]

@@ -1,7 +1,7 @@
-"""TREC run files of ours: what is written reads back.
+"""Write TREC run files that can be read back unchanged.
 
-The format separates columns by white space, so an id that holds some (or a percent sign that would look like
-an escape, or a number sign at its start that would make the line a comment) is written percent-encoded.
+The format separates columns by white space. So an id is percent-encoded if it contains white space, a percent sign that
+looks like an escape, or a leading number sign, which would make the line a comment.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def encode_id(identifier: str) -> str:
 
 
 def format_run(run: Run, tag: str) -> Iterator[bytes]:
-    """Yield the text of a TREC run file, query by query; scores keep every digit that float32 has."""
+    """Yield the text of a TREC run file, query by query. Scores keep all digits of float32."""
     tag = encode_id(tag) or "r2med"
     rows, positions = run.distinct()
     documents = np.array([encode_id(document) for document in run.documents.ids(rows)], dtype=object)
@@ -44,9 +44,9 @@ def format_run(run: Run, tag: str) -> Iterator[bytes]:
 
 
 def write_run(run: Run, path: Path, tag: str = "r2med", header: Iterable[str] = ()) -> None:
-    """Write a TREC run, gzipped if the name ends in .gz; the same run gives the same bytes.
+    """Write a TREC run, gzipped if the name ends in .gz. The same run always gives the same bytes.
 
-    The lines of `header` come first, and begin with a number sign each.
+    The lines of `header` come first. Each must begin with a number sign.
     """
     from r2med.store.files import write_atomically
 
@@ -55,7 +55,7 @@ def write_run(run: Run, path: Path, tag: str = "r2med", header: Iterable[str] = 
 
 
 def _zipped(content: Iterable[bytes]) -> Iterator[bytes]:
-    # Level 1: a seventh larger than the usual level, in a quarter of the time. No date goes in.
+    # Level 1 gives files that are a seventh larger, in a quarter of the time. No date is written.
     compressor = zlib.compressobj(1, zlib.DEFLATED, _GZIP)
     for part in content:
         yield compressor.compress(part)
@@ -63,14 +63,17 @@ def _zipped(content: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def read_judged_run(path: Path, qrels: Mapping[str, Mapping[str, int]]) -> Run:
-    """Read a run in order to score it; ids that our writer percent-encoded are decoded if more are judged that way."""
+    """Read a run to score it.
+
+    Percent-encoded ids are decoded if the qrels then judge more documents of the run.
+    """
     as_written = Run.read(path)
     ids = as_written.documents.ids(as_written.distinct()[0])
     if not any("%" in identifier for identifier in (*as_written.queries, *ids)):
         return as_written
     try:
         decoded = Run.read(path, encoded=True)
-    except UserError:  # two ids of another's would become one
+    except UserError:  # Two ids of a foreign run would become equal.
         return as_written
     return decoded if _judged(decoded, qrels) > _judged(as_written, qrels) else as_written
 

@@ -1,6 +1,6 @@
-"""A run file that `trec.write_run` made, read only where something is asked: the top of a ranking, or one rank.
+"""Read parts of a run file that `trec.write_run` made: the top of a ranking, or one rank.
 
-Reading all of it costs a hundred times more, and a board asks for twenty documents out of a thousand.
+Reading the whole file takes a hundred times longer, and a board needs only twenty documents out of a thousand.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ class WrittenRun:
     """The rankings of a run file by query. Raises UserError if the file is missing or damaged."""
 
     def __init__(self, path: Path, queries: Iterable[str]) -> None:
-        """Find where the lines of each query start; `queries` are all that the file may have, best in its order."""
+        """Find the first line of each query. `queries` are all queries of the file, preferably in its order."""
         try:
             content = path.read_bytes()
             content = zlib.decompress(content, _GZIP) if path.suffix == ".gz" else content
         except (OSError, zlib.error) as error:
-            raise UserError(f"{path}: the run cannot be read ({error}): run the system again") from None
+            raise UserError(f"{path}: the run cannot be read ({error}); run the system again") from None
         self._lines = b"\n" + content
         self._starts: dict[str, int] = {}
         after = 0
@@ -40,14 +40,14 @@ class WrittenRun:
         self._ends = dict(pairwise(bounds))
 
     def top(self, query: str, depth: int) -> list[tuple[str, float]]:
-        """Return the first documents of a query with their scores; none where the query found nothing."""
+        """Return the first documents of a query with their scores, or an empty list if the query found nothing."""
         start, stop = self._span(query)
         lines = self._lines[start + 1 : stop].split(b"\n", depth)[:depth]
         columns = [line.decode().split(" ") for line in lines if line]
         return [(decode_id(document), float(score)) for _, _, document, _, score, _ in columns]
 
     def rank(self, query: str, document: str) -> int:
-        """Return the rank of a document, 0 if the ranking does not hold it."""
+        """Return the rank of a document, or 0 if it is not in the ranking."""
         column = f" Q0 {encode_id(document)} ".encode()
         start = self._lines.find(column, *self._span(query))
         if start < 0:

@@ -17,7 +17,7 @@ from r2med.data import Dataset, Query
 from r2med.engine.threads import map_threads
 from r2med.records.collection import RecordCollection, StoredRecord
 from r2med.records.record import Record
-from r2med.retrieve.bm25.chunks import NEVER_AT_EDGE
+from r2med.retrieve.bm25.chunks import EDGE_MARKS
 from r2med.retrieve.written_run import WrittenRun
 from r2med.site.text_copies import copies_of_relevant, ranks_with_copies
 from r2med.site.word_forms import BLANKS, Mask, WordForms
@@ -93,7 +93,7 @@ def dataset_files(dataset: Dataset, cells: Mapping[int, StoredRecord], folder: s
         {
             "queries": [[q.id, q.text, q.answer, q.body_system] for q in dataset.queries],
             "systems": list(systems),
-            "edges": NEVER_AT_EDGE,
+            "edges": EDGE_MARKS,
             "blanks": BLANKS,
         },
     )

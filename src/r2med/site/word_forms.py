@@ -9,12 +9,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from r2med.retrieve.bm25.chunks import BLANKED, cut_chunks
+from r2med.retrieve.bm25.chunks import BLANKED_BYTES, cut_chunks
 from r2med.text.english import located_terms
 
 Mask = npt.NDArray[np.bool_]
 
-_BLANK = np.frombuffer(BLANKED, dtype=np.uint8) == ord(" ")
+_BLANK = np.frombuffer(BLANKED_BYTES, dtype=np.uint8) == ord(" ")
 BLANKS = "".join(map(chr, np.flatnonzero(_BLANK).tolist()))
 """The characters that separate chunks."""
 

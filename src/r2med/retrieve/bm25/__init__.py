@@ -1,4 +1,4 @@
-"""BM25 over Lucene's English analysis, without Java: exact, memory-mapped, on all cores."""
+"""BM25 with Lucene's English analysis, without Java. The search is exact and uses memory-mapped files and all cores."""
 
 from r2med.retrieve.bm25.searcher import BM25, BM25Retriever
 

@@ -1,4 +1,4 @@
-"""The index of a corpus: segments of postings in the store, and what they add up to."""
+"""BM25 index of a corpus: segments of postings in the store, and their statistics."""
 
 from __future__ import annotations
 
@@ -15,44 +15,47 @@ import pyarrow.compute as pc
 
 from r2med.data.corpus import Corpus
 from r2med.engine.work import THREADS, Engine, Needs, Work
-from r2med.retrieve.bm25.postings import LEAST_MEMORY, MEMORY, Segment, write_segment
+from r2med.retrieve.bm25.postings import MEMORY, MIN_MEMORY, Segment, write_segment
 from r2med.retrieve.bm25.scorers import Collection
 from r2med.store import Artefact, Store, digest
 
 log = logging.getLogger("r2med")
 
 VERSION = 1
-"""Raised whenever analysis changes: scores do."""
+"""Version of the text analysis. Increase it when the analysis changes, because scores change too."""
 
-LAYOUT = 2
-"""Raised whenever the files change, so that an older index is not taken for a new one."""
+LAYOUT_VERSION = 2
+"""Version of the index files. Increase it when the files change, so that an old index is not read as a new one."""
 
-FEW = 200
-"""One term in so many of a vocabulary is found by halving it as soon as by hashing all of it (measured: 127 to 205)."""
+VOCABULARY_RATIO = 200
+"""If a query has fewer than one term per this many terms of the vocabulary, binary search is faster than hashing.
 
-SEGMENT = 1 << 18
-"""Documents of one index segment: bounds the memory of building, and keeps offsets within 32 bits."""
+Measured values are 127 to 205.
+"""
+
+SEGMENT_DOCUMENTS = 1 << 18
+"""Number of documents of one index segment. It limits the memory of building and keeps offsets within 32 bits."""
 
 Positions = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class Index:
-    """Segments, and the numbers a scorer needs of all of them together."""
+    """Segments of postings, and the statistics that a scorer needs."""
 
     key: str
     segments: tuple[Segment, ...]
     collection: Collection
     seconds: float
     repeats: tuple[Segment, ...] = ()
-    """Rows that are no documents but count in the statistics."""
+    """Rows with a repeated id. They are not documents, but they count in the statistics."""
 
     def positions(self, terms: pa.Array) -> list[Positions]:
-        """Return for each segment where each term stands in it, -1 for those it does not have."""
+        """Return the position of each term in each segment, or -1 if the segment does not contain the term."""
         return [_positions(terms, segment.terms) for segment in self.segments]
 
     def df(self, terms: pa.Array, positions: list[Positions] | None = None) -> npt.NDArray[np.int64]:
-        """Return in how many documents each term stands; 0 for those the corpus does not have."""
+        """Return the document frequency of each term, or 0 if the corpus does not contain the term."""
         total = np.zeros(len(terms), dtype=np.int64)
         positions = [
             *(positions or self.positions(terms)),
@@ -65,13 +68,13 @@ class Index:
 
 
 def _positions(terms: pa.Array, vocabulary: pa.Array) -> Positions:
-    if len(terms) * FEW > len(vocabulary):
+    if len(terms) * VOCABULARY_RATIO > len(vocabulary):
         return np.asarray(pc.fill_null(pc.index_in(terms, value_set=vocabulary), -1), dtype=np.int64)
     return np.array([_sought(term, vocabulary) for term in terms.to_pylist()], dtype=np.int64)
 
 
 def _sought(term: str, vocabulary: pa.Array) -> int:
-    # Arrow sorts bytes of UTF-8, Python compares code points: the same order.
+    # Arrow sorts by UTF-8 bytes and Python by code points. Both give the same order.
     position = bisect_left(range(len(vocabulary)), True, key=lambda number: vocabulary[number].as_py() <= term)
     return position if position < len(vocabulary) and vocabulary[position].as_py() == term else -1
 
@@ -79,8 +82,8 @@ def _sought(term: str, vocabulary: pa.Array) -> int:
 def open_index(
     corpus: Corpus, store: Store, counts_repeats: bool = False, engine: Engine = THREADS, memory: int = MEMORY
 ) -> Index:
-    """Return the index of a corpus; segments that are in the store are mapped, the others built within `memory`."""
-    key = digest(["bm25 index", VERSION, LAYOUT, corpus.fingerprint])
+    """Return the index of a corpus. Segments in the store are memory-mapped; others are built within `memory` bytes."""
+    key = digest(["bm25 index", VERSION, LAYOUT_VERSION, corpus.fingerprint])
     work = BuildSegment(memory)
     segments, seconds = _segments(corpus, key, store, engine, work)
     repeats: tuple[Segment, ...] = ()
@@ -96,12 +99,12 @@ def open_index(
     return Index(key, segments, collection, seconds, repeats=repeats)
 
 
-POSTINGS = "bm25-postings"
+POSTINGS_KIND = "bm25-postings"
 
 
 @dataclass(frozen=True)
 class DocumentShard:
-    """Consecutive documents of a corpus, and the key of their postings."""
+    """Consecutive documents of a corpus, with the key of their postings."""
 
     key: str
     start: int
@@ -110,33 +113,33 @@ class DocumentShard:
 
 @dataclass(frozen=True)
 class BuildSegment(Work[DocumentShard, Artefact]):
-    """Builds segments on any machine."""
+    """Work that builds segments on any machine."""
 
     memory: int
 
     def __call__(self, shard: DocumentShard, store: Store) -> Artefact:
-        """Return the segment in the store, built if it is not there."""
+        """Return the segment from the store, and build it first if it is missing."""
 
         def build(folder: Path) -> dict[str, Any]:
             return write_segment(shard.documents, shard.start, folder, self.memory)
 
-        return store.make(POSTINGS, shard.key, build)
+        return store.make(POSTINGS_KIND, shard.key, build)
 
 
 def _segments(
     corpus: Corpus, key: str, store: Store, engine: Engine, work: BuildSegment
 ) -> tuple[tuple[Segment, ...], float]:
-    """Return the segments of a corpus and the seconds that building them took."""
-    keys = {start: digest([key, start]) for start in range(0, len(corpus), SEGMENT)}
-    made = {start: store.get(POSTINGS, key) for start, key in keys.items()}
+    """Return the segments of a corpus and the time in seconds that it took to build them."""
+    keys = {start: digest([key, start]) for start in range(0, len(corpus), SEGMENT_DOCUMENTS)}
+    made = {start: store.get(POSTINGS_KIND, key) for start, key in keys.items()}
     missing = (
-        DocumentShard(keys[start], start, corpus.part(start, start + SEGMENT))
+        DocumentShard(keys[start], start, corpus.part(start, start + SEGMENT_DOCUMENTS))
         for start, artefact in made.items()
         if artefact is None
     )
-    if work.memory < LEAST_MEMORY and None in made.values():
-        log.warning("building a BM25 index takes %d MiB, also with less --memory", LEAST_MEMORY >> 20)
-        work = BuildSegment(LEAST_MEMORY)
+    if work.memory < MIN_MEMORY and None in made.values():
+        log.warning("building a BM25 index needs %d MiB; the smaller memory limit is not used", MIN_MEMORY >> 20)
+        work = BuildSegment(MIN_MEMORY)
     for shard, artefact in engine.map(work, missing, store, Needs(ahead=0)):
         made[shard.start] = artefact
     artefacts = [artefact for artefact in made.values() if artefact is not None]

@@ -1,4 +1,4 @@
-"""Postings of a stretch of the corpus: which documents hold each term how often. No scorer is in here yet."""
+"""Postings of a range of the corpus: how often each term occurs in each document. They do not depend on the scorer."""
 
 from __future__ import annotations
 
@@ -22,26 +22,29 @@ from r2med.store import Artefact
 from r2med.store.files import array_file, let_go, write_array
 from r2med.text.english import analyse_chunks
 
-BLOCK = 8192
-"""Documents analysed at a time by one thread, at most."""
+BLOCK_DOCUMENTS = 8192
+"""Maximum number of documents that one thread analyses at a time."""
 
 MEMORY = 2 << 30
-"""Bytes that building may take, unless it is told otherwise."""
+"""Default limit of the memory for building, in bytes."""
 
-LEAST_MEMORY = 768 << 20
-"""Bytes that it takes in any case."""
+MIN_MEMORY = 768 << 20
+"""Minimum memory for building, in bytes."""
 
-LIBRARIES = 256 << 20
-"""Bytes of them that are taken by libraries and by the stems of common words."""
+LIBRARY_BYTES = 256 << 20
+"""Part of the memory that libraries and the stems of common words use, in bytes."""
 
-BLOCK_SHARE, PART_SHARE, MERGED_SHARE = 64, 8, 64
-"""Bytes that a byte of text takes while its block is cut (by all threads together) and while its part is inverted, and
-a posting while parts are merged (measured)."""
+BLOCK_BYTES_PER_BYTE, PART_BYTES_PER_BYTE, MERGE_BYTES_PER_POSTING = 64, 8, 64
+"""Measured memory use in bytes.
+
+The first is per byte of text while all threads cut blocks. The second is per byte of text while a part is inverted. The
+third is per posting while parts are merged.
+"""
 
 
 @dataclass(frozen=True)
 class Terms:
-    """The analysis of all distinct chunks: how many terms each has, and their numbers in a row."""
+    """The analysis of all distinct chunks: the number of terms of each chunk, and the numbers of these terms."""
 
     terms: pa.Array
     counts: Ints
@@ -50,9 +53,9 @@ class Terms:
 
 @dataclass(frozen=True)
 class Segment:
-    """The postings of one stretch of rows: terms descending, documents ascending within each.
+    """The postings of a range of rows, with terms in descending and documents in ascending order.
 
-    Descending, so that the search can name any columns of this matrix without copying one (`searcher.add_columns`).
+    Terms are descending so that a search can select columns of this matrix without copying (`searcher.add_columns`).
     """
 
     start: int
@@ -64,14 +67,14 @@ class Segment:
 
     @classmethod
     def open(cls, artefact: Artefact) -> Segment:
-        """Map a segment from the store."""
+        """Open a segment from the store, memory-mapped."""
         with pa.memory_map(str(artefact.file("terms.arrow"))) as source:
             terms = pa.ipc.open_file(source).get_batch(0).column(0)
         arrays = {name: artefact.array(name) for name in ("offsets", "documents", "frequencies", "lengths")}
         return cls(artefact.meta["start"], terms, **arrays)
 
     def save(self, folder: Path) -> dict[str, Any]:
-        """Write the segment's files; returns its metadata."""
+        """Write the files of the segment and return its metadata."""
         for name in ("documents", "frequencies"):
             write_array(folder / f"{name}.npy", getattr(self, name))
         return _save_terms(folder, self.start, self.terms, self.offsets, self.lengths)
@@ -87,11 +90,11 @@ def _save_terms(folder: Path, start: int, terms: pa.Array, offsets: Ints, length
 
 
 def write_segment(corpus: Corpus, start: int, folder: Path, memory: int = MEMORY) -> dict[str, Any]:
-    """Write the segment of a corpus that is a stretch of another and starts there; returns its metadata.
+    """Write the segment of a part of a corpus that begins at row `start`, and return its metadata.
 
-    What does not fit into memory is built in parts; the files are the same, byte by byte.
+    If it does not fit into memory, it is built in parts. The files are the same, byte for byte.
     """
-    stretches = [*corpus.stretches((memory - LIBRARIES) // PART_SHARE)]
+    stretches = [*corpus.stretches((memory - LIBRARY_BYTES) // PART_BYTES_PER_BYTE)]
     if len(stretches) == 1:
         return replace(build_segment(corpus, *stretches[0], memory), start=start).save(folder)
     with TemporaryDirectory(dir=folder) as scratch:
@@ -100,16 +103,18 @@ def write_segment(corpus: Corpus, start: int, folder: Path, memory: int = MEMORY
             path = Path(scratch) / str(first)
             path.mkdir()
             parts.append(Segment.open(Artefact(path, build_segment(corpus, first, stop, memory).save(path))))
-        return _merge(parts, start, folder, memory // MERGED_SHARE)
+        return _merge(parts, start, folder, memory // MERGE_BYTES_PER_POSTING)
 
 
 def build_segment(corpus: Corpus, start: int, stop: int, memory: int = MEMORY) -> Segment:
-    """Analyse and invert a stretch of the corpus, on all cores."""
+    """Analyse and invert a range of the corpus on all cores."""
 
     def cut(stretch: tuple[int, int]) -> Block:
         return cut_chunks(pa.concat_arrays([texts for _, _, texts in corpus.batches(*stretch)]))
 
-    blocks = [*map_threads(cut, corpus.stretches(memory // BLOCK_SHARE // cores(), BLOCK, start, stop))]
+    blocks = [
+        *map_threads(cut, corpus.stretches(memory // BLOCK_BYTES_PER_BYTE // cores(), BLOCK_DOCUMENTS, start, stop))
+    ]
     pa.default_memory_pool().release_unused()
     distinct = pa.concat_arrays([block.distinct for block in blocks]).dictionary_encode()
     terms = _analyse(distinct.dictionary.to_pylist())
@@ -137,27 +142,27 @@ def _descending(terms: pa.Array) -> pa.Array:
 
 
 def _count(block: Block, numbering: Ints, terms: Terms) -> tuple[sparse.csr_array, Ints]:
-    """Return how often each term stands in each document of a block, and how many terms each document has."""
+    """Return how often each term occurs in each document of a block, and the number of terms of each document."""
     chunks = numbering.take(block.chunks)
     counts = terms.counts.take(chunks)
     starts = np.cumsum(terms.counts, dtype=np.int32) - terms.counts
     tokens = terms.numbers.take(_spread(starts.take(chunks), counts))
     size = len(block.chunks_per_document)
     owners = np.repeat(np.repeat(np.arange(size, dtype=np.int32), block.chunks_per_document), counts)
-    # A counting sort by term that keeps the documents of each in order, in compiled code; then equal pairs are one.
+    # This is a counting sort by term in compiled code. It keeps documents in order and then merges equal pairs.
     ones = np.ones(len(tokens), dtype=np.int32)
     matrix = sparse.coo_array((ones, (tokens, owners)), shape=(len(terms.terms), size)).tocsr()
     return matrix, np.bincount(owners, minlength=size).astype(np.int32)
 
 
 def _spread(starts: Ints, counts: Ints) -> Ints:
-    """Return start, start+1, … (count of them) for each pair, all in one array."""
+    """Return start, start+1, … (`count` numbers) for each pair, all in one array."""
     ends = np.cumsum(counts, dtype=np.int32)
     return np.asarray(np.arange(counts.sum(), dtype=np.int32) + np.repeat(starts - (ends - counts), counts))
 
 
 def _merge(parts: Sequence[Segment], start: int, folder: Path, at_once: int) -> dict[str, Any]:
-    """Write consecutive parts as one segment, so many postings at a time; returns its metadata."""
+    """Write consecutive parts as one segment, `at_once` postings at a time, and return its metadata."""
     terms = pa.chunked_array([part.terms for part in parts]).unique()
     terms = terms.take(_descending(terms))
     rows = [np.asarray(pc.index_in(part.terms, value_set=terms)) for part in parts]
@@ -171,7 +176,7 @@ def _merge(parts: Sequence[Segment], start: int, folder: Path, at_once: int) -> 
         array_file(folder / "documents.npy", offsets.dtype, shape) as add_documents,
         array_file(folder / "frequencies.npy", kind, shape) as add_frequencies,
     ):
-        # A term's postings are at most as many as documents, so a range of terms holds little more than was asked for.
+        # A term has at most one posting per document. So a range of terms contains little more than `at_once` postings.
         bounds = np.unique(offsets.searchsorted([*range(0, shape[0], at_once), shape[0]]))
         for first, stop in pairwise(bounds):
             pieces = [_rows(part, numbers, first, stop) for part, numbers in zip(parts, rows, strict=True)]
@@ -185,7 +190,7 @@ def _merge(parts: Sequence[Segment], start: int, folder: Path, at_once: int) -> 
 
 
 def _rows(part: Segment, numbers: Ints, first: int, stop: int) -> sparse.csr_array:
-    """Return the postings of a range of terms, given the number of each of the part's terms among all."""
+    """Return the postings of a range of terms. `numbers` maps the terms of the part to all terms."""
     low, high = numbers.searchsorted((first, stop))
     offsets = np.zeros(stop - first + 1, np.int32)
     offsets[numbers[low:high] - first + 1] = np.diff(part.offsets[low : high + 1])

@@ -1,7 +1,7 @@
-"""BM25's scorers: the one behind the benchmark's published figures, and Lucene's own.
+"""BM25 scorers: the one used for the published results of the benchmark, and Lucene's.
 
-A score is Σ_t impact(t, d) · weight(t, q). The impact tf / (tf + k1·(1 − b + b·len/avglen)) depends on the
-document alone; idf and all else that a scorer decides is on the query's side.
+A score is Σ_t impact(t, d) · weight(t, q). The impact tf / (tf + k1·(1 − b + b·len/avglen)) depends only on the
+document. The query weight contains idf and everything else that differs between scorers.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Ints = npt.NDArray[np.integer[Any]]
 
 @dataclass(frozen=True)
 class Collection:
-    """What a scorer knows of a corpus: its documents, those with at least one term, and all tokens."""
+    """Statistics of a corpus: the number of documents, of documents with at least one term, and of tokens."""
 
     documents: int
     filled: int
@@ -28,37 +28,41 @@ class Collection:
 
 @dataclass(frozen=True)
 class Scorer:
-    """One way to score; k1 is how fast repetition saturates, b how much length counts."""
+    """A variant of BM25.
+
+    k1 controls how fast repeated terms saturate. b controls the effect of the document length.
+    """
 
     idf: Callable[[int, Ints], Floats]
     counts_empty_documents: bool
-    """Whether documents without a term count in N and in the mean length."""
+    """True if documents without a term count in N and in the mean length."""
     byte_lengths: bool
-    """Whether lengths are rounded as Lucene's one-byte norms are."""
+    """True if lengths are rounded as in Lucene's one-byte norms."""
     counts_repeats: bool
-    """Whether rows whose id came again count in N, in df and in the mean length, as if they were documents."""
+    """True if rows with a repeated id count as documents in N, in df and in the mean length."""
     weighs_query: bool
-    """Whether a query's terms are weighted as a document's are: idf then counts twice and query tf saturates."""
+    """True if query terms are weighted like document terms. Then idf counts twice and query tf saturates."""
 
     def impacts(self, tf: Ints, norms: Floats) -> Floats:
-        """Return the impact of postings, given the tf of each and the norm of its document."""
+        """Return the impacts of postings, given the tf of each and the norm of its document."""
         return np.asarray(tf / (tf + norms))
 
     def norms(self, lengths: Ints, collection: Collection, k1: float, b: float) -> Floats:
-        """Return what the lengths of documents add to a tf."""
+        """Return the length norms of documents, which are added to tf in the denominator."""
         return self._norm(byte_length(lengths) if self.byte_lengths else lengths, collection, k1, b)
 
     def weights(self, tf: Ints, df: Ints, collection: Collection, k1: float, b: float) -> Floats:
-        """Return the weight of the query terms that the corpus has, given their tf in the query and their df."""
+        """Return the weights of query terms that occur in the corpus, given their tf in the query and their df."""
         idf = self.idf(self._count(collection), df)
         if not self.weighs_query:
             return idf * tf
         return idf * idf * tf / (tf + self._norm(tf.sum(), collection, k1, b))
 
     def given_weights(self, given: Floats, df: Ints, collection: Collection) -> Floats:
-        """Return the weight of query terms that came with one: linear in it, as Lucene's boosts are, never saturated.
+        """Return the weights of query terms that have a given weight.
 
-        idf counts as often as for any other query of this scorer, so that equal weights rank as the words would.
+        The result is linear in the given weight, as for Lucene's boosts, and never saturates. idf counts as often as
+        for other queries of this scorer, so equal weights rank as the plain words would.
         """
         idf = self.idf(self._count(collection), df)
         return (idf * idf if self.weighs_query else idf) * given
@@ -72,14 +76,14 @@ class Scorer:
 
 
 def byte_length(lengths: Ints) -> Ints:
-    """Return lengths as they come back from Lucene's norms: exact below 40, else 24 plus four significant bits."""
+    """Return lengths after rounding by Lucene's norms: exact below 40, otherwise 24 plus four significant bits."""
     above = np.maximum(np.asarray(lengths, dtype=np.int64) - 24, 0)
-    shift = np.maximum(np.frexp(above)[1] - 4, 0)  # frexp's exponent is the number of bits
+    shift = np.maximum(np.frexp(above)[1] - 4, 0)  # The exponent of frexp is the number of bits.
     return np.where(lengths < 24, lengths, 24 + ((above >> shift) << shift))
 
 
 SCORERS = {
-    # gensim's LuceneBM25Model on both sides, as BRIGHT and after it R2MED use it.
+    # gensim's LuceneBM25Model for queries and documents, as used by BRIGHT and then by R2MED.
     "published": Scorer(
         idf=lambda n, df: np.log((n + 1) / (df + 0.5)),
         counts_empty_documents=True,

@@ -1,4 +1,4 @@
-"""BM25 as a retriever: the index with the impacts of one scorer, and the search over it."""
+"""BM25 retriever: the index with the impacts of one scorer, and the search."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 from pydantic import Field
-from scipy.sparse._sparsetools import csc_matvec  # the loop of `csc_array @ vector`, which would copy columns
+from scipy.sparse._sparsetools import csc_matvec  # The loop of `csc_array @ vector`, which itself would copy columns.
 
 from r2med.core.cost import Cost
 from r2med.core.errors import UserError
@@ -38,34 +38,37 @@ from r2med.text.plurals import counted
 Hits = tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]]
 """Rows and scores."""
 
-IMPACTS = 1 << 18
-"""Impacts computed at a time: what a core's cache holds."""
+IMPACTS_AT_ONCE = 1 << 18
+"""Number of impacts computed at a time. They fit into the cache of a core."""
 
 
-INDEXED = 10_000
-"""Documents that are indexed in a second, about: for plans."""
+DOCUMENTS_PER_SECOND = 10_000
+"""Approximate number of documents indexed per second, for plans."""
 
 
 class BM25(Stage, kind="retrieve"):
-    """Match words: BM25 over Lucene's English analysis. The defaults reproduce the benchmark's published figures."""
+    """Match words: BM25 over Lucene's English analysis. The defaults reproduce the benchmark's published results."""
 
     name: str = "bm25"
     scorer: Literal["published", "lucene"] = Field(
         "published",
-        description="published: the benchmark's own, which weighs a query like a document; lucene: Lucene's",
+        description="published: the benchmark's scorer, which weights queries like documents. lucene: Lucene's scorer",
     )
-    k1: float = Field(0.9, ge=0, le=1e6, description="how late repeated words stop to count")
-    b: float = Field(0.4, ge=0, le=1, description="how much a document's length counts")
+    k1: float = Field(
+        0.9, ge=0, le=1e6, description="saturation of repeated words: with a larger k1, repetitions count more"
+    )
+    b: float = Field(0.4, ge=0, le=1, description="effect of a document's length; 0: none")
 
     def plan(self, data: Sequence[PlannedData], runtime: Runtime) -> list[StagePlan]:
-        """Return what would be indexed."""
+        """Return how many documents would be indexed."""
         todo = [each for each in data if not each.keeps("bm25-postings")]
         documents = sum(each.documents for each in todo)
-        kept = f"{len(data) - len(todo)} of {len(data)} datasets are kept"
-        return [StagePlan(str(self), f"indexes {counted(documents, 'document')}; {kept}", seconds=documents / INDEXED)]
+        kept = f"{len(data) - len(todo)} of {len(data)} datasets are in the store"
+        work = f"indexes {counted(documents, 'document')}; {kept}"
+        return [StagePlan(str(self), work, seconds=documents / DOCUMENTS_PER_SECOND)]
 
     def bind(self, runtime: Runtime) -> BM25Retriever:
-        """Return the retriever: it depends on nothing but its settings, wherever the index is built."""
+        """Return the retriever. Its key depends only on its settings, not on the engine that builds the index."""
         return BM25Retriever(self, runtime.engine, runtime.setup.memory)
 
 
@@ -77,7 +80,7 @@ class BM25Retriever(Bound[BM25]):
     memory: int = MEMORY
 
     def key(self, dataset: Dataset) -> dict[str, Any]:
-        """Return every setting a score depends on, the same for every dataset."""
+        """Return every setting that a score depends on. They are the same for every dataset."""
         return self._scored_by
 
     @property
@@ -85,7 +88,7 @@ class BM25Retriever(Bound[BM25]):
         return {**self.stage.settings(), "version": VERSION, "analysis": "lucene-english"}
 
     def index(self, dataset: Dataset, store: Store) -> BM25Searcher:
-        """Return a searcher; index and impacts come from the store if they are there."""
+        """Return a searcher. The index and the impacts are read from the store if they are there."""
         corpus = dataset.corpus
         if not len(corpus):
             raise UserError("the corpus is empty: there is nothing to search")
@@ -104,11 +107,11 @@ class BM25Retriever(Bound[BM25]):
             norms = scorer.norms(segment.lengths, index.collection, self.stage.k1, self.stage.b)
 
             def impacts(first: int) -> Floats:
-                here = slice(first, first + IMPACTS)
+                here = slice(first, first + IMPACTS_AT_ONCE)
                 return scorer.impacts(frequencies[here], norms.take(documents[here]))
 
             with array_file(folder / "impacts.npy", norms.dtype, documents.shape) as add:
-                for part in map_threads(impacts, range(0, len(documents), IMPACTS)):
+                for part in map_threads(impacts, range(0, len(documents), IMPACTS_AT_ONCE)):
                     add(part)
                     let_go(frequencies)
                     let_go(documents)
@@ -119,14 +122,14 @@ class BM25Retriever(Bound[BM25]):
 
 
 class BM25Searcher:
-    """Searches one corpus."""
+    """BM25 search over one corpus."""
 
     def __init__(self, settings: BM25, corpus: Corpus, index: Index, impacts: Sequence[Floats], memory: int) -> None:
         self._settings = settings
         self._corpus = corpus
         self._index = index
         self._impacts = impacts
-        # A document's number is half as long as its impact.
+        # The number of a document takes half as many bytes as its impact.
         self._stays = sum(each.nbytes * 3 // 2 for each in impacts) <= memory
 
     def search(self, queries: Sequence[SearchQuery], k: int) -> Searched:
@@ -148,7 +151,7 @@ class BM25Searcher:
             known = df[numbers] > 0
             asked.append((numbers[known], self._weights(amounts[known], df[numbers[known]], query)))
         hits = [(np.empty(0, np.int32), np.empty(0, np.float32))] * len(queries)
-        for number, where in enumerate(positions):  # one by one, so that only one has to be in memory
+        for number, where in enumerate(positions):  # One segment at a time, so that only one must be in memory.
             columns = [(where[numbers], weights) for numbers, weights in asked]
             hits = self._search_segment(number, columns, hits, k, ranks)
             if not self._stays:
@@ -158,7 +161,7 @@ class BM25Searcher:
         return Searched(run, Cost(seconds=time.perf_counter() - started), Cost(seconds=self._index.seconds))
 
     def live(self) -> BM25Searcher:
-        """Return itself: it is quick with queries that come one by one."""
+        """Return itself, because it is also fast for single queries."""
         return self
 
     def _weights(self, amounts: npt.NDArray[Any], df: npt.NDArray[np.int64], query: SearchQuery) -> Floats:
@@ -175,7 +178,7 @@ class BM25Searcher:
         k: int,
         ranks: npt.NDArray[np.int32],
     ) -> list[Hits]:
-        """Return the k best of each query's hits so far and of one segment's documents."""
+        """Return the k best of each query's hits so far and of the documents of one segment."""
         segment = self._index.segments[number]
         size = len(segment.lengths)
 
@@ -194,7 +197,7 @@ class BM25Searcher:
                 merged.append((rows[chosen], kept[chosen]))
             return merged
 
-        # In groups, so that queries share arrays. For one, a pool of threads would take longer to start than to search.
+        # Queries of a group share arrays. For a single query, starting a thread pool would take longer than the search.
         several = max(1, len(asked) // (4 * cores()))
         groups = [slice(first, first + several) for first in range(0, len(asked), several)]
         parts = map_threads(search, groups) if len(groups) > 1 else map(search, groups)
@@ -202,10 +205,10 @@ class BM25Searcher:
 
 
 def add_columns(segment: Segment, impacts: Floats, positions: Positions, weights: Floats, sums: Floats) -> None:
-    """Add to the sums of all documents the impacts of some terms times their weights, straight from the postings.
+    """Add impact times weight of some terms to the sums of all documents, directly from the postings.
 
-    The positions descend, so what lies between one term's end and the start of the next is empty: a matrix with these
-    bounds has the terms' columns and empty ones by turns, and nothing has to be copied.
+    The positions are descending, so the range between the end of one term and the start of the next is empty. A matrix
+    with these bounds alternates between columns of terms and empty columns, and nothing is copied.
     """
     if not len(positions):
         return
@@ -218,5 +221,5 @@ def add_columns(segment: Segment, impacts: Floats, positions: Positions, weights
 
 
 def _bag(search: SearchQuery) -> Mapping[str, float]:
-    """Return how much of each index term is searched: its weight where terms were given, else its count in the text."""
+    """Return the weight of each query term: the given weight, or else its count in the text."""
     return dict(search.terms) if search.terms else Counter(english(search.lexical_text))

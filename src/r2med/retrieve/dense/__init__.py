@@ -1,4 +1,4 @@
-"""Dense retrieval: embeddings in the store, exact search over them."""
+"""Dense retrieval: embeddings in the store and search over them."""
 
 from r2med.retrieve.dense.dense_retriever import Dense
 

@@ -1,11 +1,11 @@
-"""Approximate search: a graph of neighbours (HNSW) or clusters (IVF) over each segment of the vectors, by faiss.
+"""Approximate dense search with faiss: a graph of neighbours (HNSW) or clusters (IVF) for each segment of vectors.
 
-The index only proposes. What it proposes is scored exactly, so scores are those of exact search, and the price is that
-documents may be missing. How many are is measured: see `recall.py`.
+The index only proposes documents. They are then scored exactly, so scores are the same as in exact search, but some
+documents may be missing. `recall.py` measures how many.
 
-A segment is built by one thread, from shards in their order, so that the same vectors make the same bytes however many
-segments are built side by side (on one kind of processor: others round otherwise). A run that is killed loses the
-segments it was at. Vectors lie in an index in half precision, as a mapped file.
+One thread builds a segment from shards in their order. So the same vectors give the same bytes, however many segments
+are built in parallel. This holds for one type of processor; others round differently. A killed run loses only the
+segments in progress. An index contains vectors in half precision and is a memory-mapped file.
 """
 
 from __future__ import annotations
@@ -27,96 +27,105 @@ from r2med.core.errors import MissingExtraError
 from r2med.encoders.encoder import Vectors
 from r2med.engine import cores, map_threads
 from r2med.engine.reporting import Reporter
-from r2med.retrieve.dense.embeddings import SHARD
+from r2med.retrieve.dense.embeddings import SHARD_DOCUMENTS
 from r2med.retrieve.dense.exact_scores import Rows
 from r2med.retrieve.dense.rescoring import score_proposed
 from r2med.retrieve.run import NO_DOCUMENT
 from r2med.store import Artefact, Store, digest
 
 VERSION = 1
-"""Of the way in which indexes are built."""
+"""Version of the way in which indexes are built."""
 
 SEGMENT_BYTES = 1 << 30
-"""Memory that building a segment takes at most; the more segments, the longer a search."""
+"""Maximum memory for building a segment, in bytes. More segments make a search slower."""
 SEGMENT_SHARDS = 64
-"""Shards of a segment at most, 262,144 documents: what a kill loses, and what one core builds in some minutes."""
+"""Maximum number of shards in a segment: 262,144 documents.
+
+A kill loses one segment, which one core builds in minutes.
+"""
 
 BUILD_EF = 128
-"""Candidates for the neighbours of a document while a graph is built."""
+"""Number of candidate neighbours per document while a graph is built."""
 ITERATIONS = 10
-POINTS = 39
-"""Of k-means: rounds, and documents for each cluster, which is what faiss asks for at least."""
-TOGETHER = 64
-"""Queries that a thread searches at a time."""
+POINTS_PER_CLUSTER = 39
+"""Settings of k-means: the number of iterations, and the number of documents per cluster that faiss needs at least."""
+QUERIES_AT_ONCE = 64
+"""Number of queries that a thread searches at a time."""
 
-FILE = "index.faiss"
+INDEX_FILE = "index.faiss"
 
 
 class AnnIndex(Protocol):
-    """A kind of index with its parameters."""
+    """A kind of approximate index with its parameters."""
 
     name: ClassVar[str]
 
     def built_from(self) -> list[Any]:
-        """Return what its bytes depend on besides the vectors."""
+        """Return the settings that determine the bytes of the index, besides the vectors."""
 
     def empty(self, faiss: Any, dimension: int, rows: int) -> Any:
-        """Return an index for so many rows."""
+        """Return an empty index for this number of rows."""
 
     def effort(self, faiss: Any, index: Any, k: int) -> Any:
-        """Return what a search for k documents is told."""
+        """Return the search parameters for a search for k documents."""
 
 
 @dataclass(frozen=True)
 class Hnsw:
-    """A graph in which each document has so many links; a search keeps the best `ef` documents that it passes."""
+    """A graph in which each document has up to `links` neighbours.
+
+    A search keeps the best `ef` documents that it visits.
+    """
 
     links: int
     ef: int
     name: ClassVar[str] = "hnsw"
 
     def built_from(self) -> list[Any]:
-        """Return what its bytes depend on besides the vectors."""
+        """Return the settings that determine the bytes of the index, besides the vectors."""
         return [self.name, self.links, BUILD_EF]
 
     def empty(self, faiss: Any, dimension: int, rows: int) -> Any:
-        """Return an index for so many rows."""
+        """Return an empty index for this number of rows."""
         index = faiss.IndexHNSWSQ(dimension, faiss.ScalarQuantizer.QT_fp16, self.links, faiss.METRIC_INNER_PRODUCT)
         index.hnsw.efConstruction = BUILD_EF
         return index
 
     def effort(self, faiss: Any, index: Any, k: int) -> Any:
-        """Return what a search for k documents is told."""
+        """Return the search parameters for a search for k documents."""
         return faiss.SearchParametersHNSW(efSearch=max(self.ef, k))
 
 
 @dataclass(frozen=True)
 class Ivf:
-    """Clusters of documents; a search looks into the nearest `probes`, or as many as hold four times what it is for."""
+    """Clusters of documents.
+
+    A search visits the nearest `probes` clusters, or more if these have fewer than 4·k documents.
+    """
 
     probes: int
     name: ClassVar[str] = "ivf"
 
     def built_from(self) -> list[Any]:
-        """Return what its bytes depend on besides the vectors."""
-        return [self.name, ITERATIONS, POINTS]
+        """Return the settings that determine the bytes of the index, besides the vectors."""
+        return [self.name, ITERATIONS, POINTS_PER_CLUSTER]
 
     def empty(self, faiss: Any, dimension: int, rows: int) -> Any:
-        """Return an index for so many rows."""
-        clusters = max(1, min(int(4 * rows**0.5), rows // POINTS))
+        """Return an empty index for this number of rows."""
+        clusters = max(1, min(int(4 * rows**0.5), rows // POINTS_PER_CLUSTER))
         index = faiss.index_factory(dimension, f"IVF{clusters},SQfp16", faiss.METRIC_INNER_PRODUCT)
         index.cp.niter = ITERATIONS
-        index.cp.min_points_per_centroid = 1  # a corpus of three documents is nothing to warn of
+        index.cp.min_points_per_centroid = 1  # This avoids a warning for a corpus of three documents.
         return index
 
     def effort(self, faiss: Any, index: Any, k: int) -> Any:
-        """Return what a search for k documents is told."""
+        """Return the search parameters for a search for k documents."""
         enough = math.ceil(4 * k * index.nlist / index.ntotal)
         return faiss.SearchParametersIVF(nprobe=min(index.nlist, max(self.probes, enough)))
 
 
 def load_faiss() -> Any:
-    """Return the library. Raises UserError if it is not installed."""
+    """Return the faiss library. Raises UserError if it is not installed."""
     try:
         import faiss
     except ImportError:
@@ -126,13 +135,13 @@ def load_faiss() -> Any:
 
 @dataclass(frozen=True)
 class Segments:
-    """The index of a corpus, segment by segment, mapped."""
+    """The approximate index of a corpus as memory-mapped segments."""
 
     kind: AnnIndex
     opened: tuple[tuple[int, Any], ...]
     """Pairs of (first row, index)."""
     cost: Cost
-    """What they took when they were built."""
+    """Cost of building the segments."""
 
     def search(
         self,
@@ -143,10 +152,11 @@ class Segments:
         *,
         cosine: bool = False,
     ) -> list[tuple[Rows, Vectors]]:
-        """Return (rows, exact scores) of each query's k best among the proposed, in no particular order."""
+        """Return (rows, exact scores) of the k best proposed documents of each query, in no particular order."""
         queries = np.ascontiguousarray(queries, dtype=np.float32)
         with _pool(cores()) as pool:
-            proposed = self._propose(queries, k + k // 8 + 16, pool)  # half precision may misplace some at the cut
+            # Half precision may misplace some documents at the cutoff.
+            proposed = self._propose(queries, k + k // 8 + 16, pool)
         return score_proposed(
             queries, blocks, [rows[rows != NO_DOCUMENT] for rows in proposed], k, ranks, cosine=cosine
         )
@@ -163,7 +173,7 @@ class Segments:
             of_lines, positions = index.search(queries[lines], wanted, params=self.kind.effort(faiss, index, wanted))
             return lines, np.where(positions < 0, NO_DOCUMENT, positions + first).astype(np.int32), of_lines
 
-        parts = [slice(at, at + TOGETHER) for at in range(0, len(queries), TOGETHER)]
+        parts = [slice(at, at + QUERIES_AT_ONCE) for at in range(0, len(queries), QUERIES_AT_ONCE)]
         jobs = ((lines, first, index) for lines in parts for first, index in self.opened)
         for lines, more, of_more in map_threads(search, jobs, pool):
             all_rows = np.concatenate((rows[lines], more), axis=1)
@@ -177,7 +187,7 @@ class Segments:
 def build_segments(
     shards: Sequence[Artefact], kind: AnnIndex, store: Store, *, cosine: bool = False, memory: int = 2 << 30
 ) -> Segments:
-    """Return the index of vectors, building the segments that the store does not have."""
+    """Return the index of the vectors. Segments that are not in the store are built."""
     faiss = load_faiss()
     groups = list(_groups(shards))
     stop = threading.Event()
@@ -193,12 +203,14 @@ def build_segments(
     workers = max(1, min(cores(), memory // SEGMENT_BYTES))
     with _pool(workers) as pool:
         try:
-            labels = copy_context()  # a thread would not know what the segment is of
+            labels = copy_context()  # Copies the labels of the artefact, because a thread does not inherit them.
             made = list(map_threads(lambda group: labels.copy().run(build, group), groups, pool))
         except BaseException:
-            stop.set()  # the pool waits for its threads, and a segment takes minutes
+            stop.set()  # The pool waits for its threads, and a segment takes minutes.
             raise
-    opened = ((part.meta["start"], faiss.read_index(str(part.file(FILE)), faiss.IO_FLAG_MMAP_IFC)) for part in made)
+    opened = (
+        (part.meta["start"], faiss.read_index(str(part.file(INDEX_FILE)), faiss.IO_FLAG_MMAP_IFC)) for part in made
+    )
     return Segments(kind, tuple(opened), Cost(seconds=sum(part.meta["seconds"] for part in made)))
 
 
@@ -214,20 +226,22 @@ def _build(
     rows = _length(shards)
     index = kind.empty(faiss, _vectors(shards[0]).shape[1], rows)
     if not index.is_trained:
-        index.train(_sample(shards, max(1, rows // (POINTS * index.nlist)), cosine))
+        index.train(_sample(shards, max(1, rows // (POINTS_PER_CLUSTER * index.nlist)), cosine))
     for shard in shards:
         if stop.is_set():
             raise InterruptedError("another segment could not be built")
         vectors = _vectors(shard)
         index.add(_unit_length(vectors, cosine))
         reporter.advance(len(vectors))
-    with (folder / FILE).open("wb") as file:  # by our file: a full disk raises an OSError that names its cause
+    with (folder / INDEX_FILE).open(
+        "wb"
+    ) as file:  # With our own file, a full disk raises an OSError that names the cause.
         faiss.write_index(index, faiss.PyCallbackIOWriter(file.write))
     return {"start": shards[0].meta["start"], "faiss": faiss.__version__}
 
 
 def _sample(shards: Sequence[Artefact], step: int, cosine: bool) -> Vectors:
-    """Return every n-th vector; never two copies of them, of which each may be a third of the segment."""
+    """Return every n-th vector. Two copies would need too much memory: each may be a third of the segment."""
     sizes = [-(-len(_vectors(shard)) // step) for shard in shards]
     sample = np.empty((sum(sizes), _vectors(shards[0]).shape[1]), np.float32)
     for shard, end, size in zip(shards, np.cumsum(sizes), sizes, strict=True):
@@ -236,14 +250,14 @@ def _sample(shards: Sequence[Artefact], step: int, cosine: bool) -> Vectors:
 
 
 def _pool(workers: int) -> ThreadPoolExecutor:
-    """Return our threads, in which faiss starts none of its own: another number of them would build another graph."""
+    """Return a pool of threads in which faiss starts no threads of its own, because they would change the graph."""
     return ThreadPoolExecutor(workers, initializer=load_faiss().omp_set_num_threads, initargs=(1,))
 
 
 def _groups(shards: Sequence[Artefact]) -> Iterator[Sequence[Artefact]]:
-    """Yield the shards of each segment: vectors as floats and the links of a graph are within its memory."""
+    """Yield the shards of each segment. Their vectors as floats and the links of a graph fit into SEGMENT_BYTES."""
     row = 4 * int(_vectors(shards[0]).shape[1]) + 640
-    size = max(1, min(SEGMENT_SHARDS, SEGMENT_BYTES // (SHARD * row)))
+    size = max(1, min(SEGMENT_SHARDS, SEGMENT_BYTES // (SHARD_DOCUMENTS * row)))
     for at in range(0, len(shards), size):
         yield shards[at : at + size]
 
@@ -257,7 +271,7 @@ def _length(shards: Sequence[Artefact]) -> int:
 
 
 def _unit_length(vectors: npt.NDArray[Any], cosine: bool) -> Vectors:
-    """Return vectors as faiss takes them; with cosine each of length 1, or 0 as it was."""
+    """Return vectors in the form that faiss needs. For cosine, each gets length 1; vectors of zeros stay zero."""
     rows: Vectors = np.ascontiguousarray(vectors, dtype=np.float32)
     if cosine:
         norms = np.linalg.norm(rows.astype(np.float64), axis=1, keepdims=True)

@@ -1,4 +1,4 @@
-"""Products of exact dense search by NumPy, in float32: they choose candidates with a proven error."""
+"""Matrix products of exact dense search with NumPy, in float32. They select candidates with a proven error bound."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ import numpy.typing as npt
 
 from r2med.encoders.encoder import Vectors
 from r2med.retrieve.dense.exact_scores import Block, Exact, ExactScorer
-from r2med.retrieve.dense.shortlist import UNIT, Shortlists
+from r2med.retrieve.dense.shortlist import FLOAT32_ERROR, Shortlists
 
 TILE_SCORES = 1 << 23
-"""Scores of a tile, unless it has few documents."""
+"""Number of scores in a tile, unless it has few documents."""
 TILE_DOCUMENTS = 1 << 15
-"""Documents of a tile at least: of fewer, too many are candidates."""
+"""Minimum number of documents in a tile. With fewer, too many documents become candidates."""
 SAFE_SQUARES = (2.0**-80, 2.0**100)
-"""Squares of lengths that float32 computes without overflow and underflow."""
-SMALLEST = 2.0**-125
-"""The largest absolute error of one float32 operation on numbers that may be flushed to zero."""
+"""Range of squared lengths that float32 computes without overflow and underflow."""
+FLUSH_ERROR = 2.0**-125
+"""Largest absolute error of one float32 operation on numbers that may be flushed to zero."""
 LONG_DOCUMENTS = 16
-"""Documents of a tile, at most, that do not count for the error of the others, and are scored exactly instead."""
-MUCH_LONGER = 8
-"""How many times as long as all others those are."""
+"""Maximum number of long documents in a tile. They are scored exactly and do not count for the error of the others."""
+LONG_DOCUMENT_RATIO = 8
+"""A long document is this many times as long as all others."""
 
 
 class CpuProducts:
-    """The queries of one search, multiplied by NumPy."""
+    """Matrix products of the queries of one search, computed with NumPy."""
 
     def __init__(
         self,
@@ -71,17 +71,17 @@ class CpuProducts:
         self._shortlists.choose(scores, rows, self._errors(longest))
 
     def flush(self) -> None:
-        """Do nothing: candidates are added at once."""
+        """Do nothing, because candidates are added immediately."""
 
     def _tile_lengths(self, pieces: list[Block]) -> Exact:
-        """Return the lengths of documents. Raises ValueError if a vector is not finite."""
+        """Return the lengths of the document vectors. Raises ValueError if a vector is not finite."""
         known = [self._lengths[first : first + len(piece)] for first, piece in pieces]
         new = [numbered for numbered, lengths in zip(pieces, known, strict=True) if np.isnan(lengths).any()]
         list(self._pool.map(self._take_lengths, new))
         return np.concatenate(known)
 
     def _take_lengths(self, numbered: Block) -> None:
-        """Write down the lengths of some documents."""
+        """Compute and save the lengths of some document vectors."""
         first, piece = numbered
         vectors = piece.astype(np.float32, copy=False)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -100,7 +100,7 @@ class CpuProducts:
             return
         factors = np.divide(1, lengths, out=np.zeros(len(lengths)), where=lengths > 0)
         odd = np.flatnonzero((factors > 2.0**40) | (factors < 2.0**-50) & (factors > 0))
-        if len(odd):  # in float32 such a factor, or the product before it, is no number
+        if len(odd):  # Such a factor, or the product with it, would overflow or underflow in float32.
             vectors = vectors.copy()
             vectors[odd] = piece[odd] * factors[odd, None]
             factors[odd] = 1
@@ -108,21 +108,23 @@ class CpuProducts:
         out *= factors.astype(np.float32)
 
     def _errors(self, longest: float) -> Exact:
-        """Return for each query how far a score may be from the exact one, for documents up to a length.
+        """Return for each query the largest error of a score, for documents up to a given length.
 
-        A sum of d products in any order is off by at most d units of |q||d|. Eight more are for lengths in float32 and
-        for scores that are equal only after they are rounded to float32; cosines add the rounding of both lengths.
+        A sum of d products in any order has an error of at most d units of |q
+
+        d|. Eight more units cover lengths in float32 and scores that are equal only after rounding to float32. Cosines
+        add the rounding of both lengths.
         """
         dimension = self._queries.shape[1]
         roundings = 2 * dimension + 20 if self._scorer.cosine else dimension + 8
         flushed = dimension + dimension**0.5 * (self._sizes + longest)
-        return np.asarray(1.02 * roundings * UNIT * self._sizes * longest + flushed * SMALLEST)
+        return np.asarray(1.02 * roundings * FLOAT32_ERROR * self._sizes * longest + flushed * FLUSH_ERROR)
 
 
 def _long(lengths: Exact) -> tuple[npt.NDArray[np.intp], float]:
     """Return the positions of a few documents that are much longer than all others, and the largest other length."""
-    if len(lengths) <= LONG_DOCUMENTS or lengths.max() <= MUCH_LONGER * lengths.mean():
+    if len(lengths) <= LONG_DOCUMENTS or lengths.max() <= LONG_DOCUMENT_RATIO * lengths.mean():
         return np.empty(0, np.intp), float(lengths.max())
     usual = np.partition(lengths, -LONG_DOCUMENTS - 1)[-LONG_DOCUMENTS - 1]
-    long = lengths > MUCH_LONGER * usual
+    long = lengths > LONG_DOCUMENT_RATIO * usual
     return np.flatnonzero(long), float(lengths.max(where=~long, initial=0))

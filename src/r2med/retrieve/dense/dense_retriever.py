@@ -1,4 +1,4 @@
-"""A dense model as a retriever: encode the corpus once, then search it exactly, or by an approximate index."""
+"""Dense retriever: encode the corpus once, then search it exactly or with an approximate index."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from r2med.retrieve.dense.exact_scores import Block, Rows
 from r2med.retrieve.dense.exact_search import SearchCache, gpu_of, search_exact
 from r2med.retrieve.dense.proposals import ProposeNearest, search_by_nodes
 from r2med.retrieve.dense.quantised import Binary, CodedBlocks, Int8, search_quantised
-from r2med.retrieve.dense.recall import SAMPLE, SEED, mean_recall, sampled
+from r2med.retrieve.dense.recall import SAMPLE_QUERIES, SAMPLE_SEED, mean_recall, sampled
 from r2med.retrieve.retriever import MEAN, TEXTS_ALONE, Searched, SearchQuery
 from r2med.retrieve.run import Run
 from r2med.runtime.runtime import Runtime
@@ -42,16 +42,18 @@ from r2med.text.plurals import counted
 
 
 class VectorSearch(Stage):
-    """What stages declare that search vectors: exactly, unless an approximate index is asked for."""
+    """Settings of stages that search vectors. The search is exact unless an approximate index is chosen."""
 
     index: Literal["exact", "hnsw", "ivf"] = Field(
         "exact",
-        description="how vectors are searched: all of them; by a graph; by clusters. The last two are approximate, and "
-        "the record tells their recall (extra: ann)",
+        description="exact: compare all vectors. hnsw: use a graph. ivf: use clusters. The last two are approximate; "
+        "the record shows their recall (extra: ann)",
     )
-    links: int = Field(32, ge=4, le=64, description="hnsw: neighbours that a document has in the graph")
-    ef: int = Field(200, ge=1, le=100_000, description="hnsw: candidates of a search, or its depth if that is more")
-    probes: int = Field(64, ge=1, le=100_000, description="ivf: clusters of a segment that are searched")
+    links: int = Field(32, ge=4, le=64, description="hnsw: number of neighbours of a document in the graph")
+    ef: int = Field(
+        200, ge=1, le=100_000, description="hnsw: number of candidates of a search; the depth is used if it is larger"
+    )
+    probes: int = Field(64, ge=1, le=100_000, description="ivf: number of clusters that are searched in each segment")
     dims: int = Field(
         0,
         ge=0,
@@ -71,8 +73,8 @@ class VectorSearch(Stage):
     @model_validator(mode="after")
     def _parameters_fit(self) -> Self:
         for name, _ in self.changed:
-            if name in _OF_INDEX and _OF_INDEX[name] != self.index:
-                raise ValueError(f"{name} is a parameter of index={_OF_INDEX[name]}")
+            if name in _INDEX_BY_PARAMETER and _INDEX_BY_PARAMETER[name] != self.index:
+                raise ValueError(f"{name} is a parameter of index={_INDEX_BY_PARAMETER[name]}")
             if name == "rescore" and self.quantise == "no":
                 raise ValueError("rescore is a parameter of quantise=int8 and quantise=binary")
             if name in ("dims", "quantise") and self.index != "exact":
@@ -81,7 +83,7 @@ class VectorSearch(Stage):
 
     @property
     def approximate(self) -> Hnsw | Ivf | None:
-        """The index; None where all vectors are compared."""
+        """The approximate index, or None for exact search."""
         return {"exact": None, "hnsw": Hnsw(self.links, self.ef), "ivf": Ivf(self.probes)}[self.index]
 
     @property
@@ -90,11 +92,11 @@ class VectorSearch(Stage):
         return {"no": None, "int8": Int8(self.rescore), "binary": Binary(self.rescore)}[self.quantise]
 
     def plan(self, data: Sequence[PlannedData], runtime: Runtime) -> list[StagePlan]:
-        """Return what would be encoded, and whether weights would be downloaded."""
+        """Return how many documents would be encoded and how much would be downloaded."""
         todo = [each for each in data if not each.keeps("vectors", self.name)]
         documents = sum(each.documents for each in todo)
         fetch, missing = bytes_to_fetch(self.name, MODELS, resolve_card, runtime.setup)
-        kept = f"{len(data) - len(todo)} of {len(data)} datasets are kept{own_weights(self.name)}"
+        kept = f"{len(data) - len(todo)} of {len(data)} datasets are in the store{own_weights(self.name)}"
         seconds = reading_seconds(MODELS, self.name, documents, runtime.setup)
         work = f"encodes {counted(documents, 'document')}; {kept}"
         return [StagePlan(str(self), work, fetch if todo else 0.0, seconds, missing)]
@@ -110,8 +112,8 @@ class VectorSearch(Stage):
         }
 
 
-_OF_INDEX = {each.name: kind.name for kind in (Hnsw, Ivf) for each in fields(kind)}
-"""Parameter -> the index whose it is."""
+_INDEX_BY_PARAMETER = {each.name: kind.name for kind in (Hnsw, Ivf) for each in fields(kind)}
+"""Parameter -> name of its index."""
 
 
 class Dense(VectorSearch, kind="retrieve"):
@@ -119,14 +121,14 @@ class Dense(VectorSearch, kind="retrieve"):
 
     @classmethod
     def summary(cls, name: str) -> str:
-        """Return what the model of a card is."""
+        """Return a one-sentence description of the card's model."""
         card = MODELS.get(name)
         if card is None:
             return super().summary(name)
         return f"Embeddings of {card.repository or card.query.repository or card.package or card.name}."
 
     def bind(self, runtime: Runtime) -> DenseRetriever:
-        """Return the retriever; the model is loaded when it encodes."""
+        """Return the retriever. The model is loaded when it encodes the first text."""
         return DenseRetriever(self, runtime)
 
 
@@ -139,7 +141,7 @@ class DenseRetriever(Bound[VectorSearch]):
 
     @cached_property
     def card(self) -> ModelCard:
-        """The model's card; one without is given what its repository or folder says."""
+        """The model's card. For a model without one, the card is made from its repository or folder."""
         return resolve_card(self.stage.name)
 
     @property
@@ -148,7 +150,7 @@ class DenseRetriever(Bound[VectorSearch]):
         return self.card.similarity == "cosine" and (not self.card.normalise or bool(self.stage.dims))
 
     def encoder(self, dataset: Dataset, store: Store | None = None) -> Encoder:
-        """Return what encodes for a dataset; datasets with the same instruction share it."""
+        """Return the encoder for a dataset. Datasets with the same instruction share an encoder."""
         kept = store or self.runtime.store
         key = dataset.instruction, kept.root
         if key not in self._encoders:
@@ -156,21 +158,22 @@ class DenseRetriever(Bound[VectorSearch]):
         return self._encoders[key]
 
     def key(self, dataset: Dataset) -> dict[str, Any]:
-        """Return every setting a score depends on."""
+        """Return every setting that a score depends on."""
         encoder = self.encoder(dataset)
         roles = {role: encoder.describe(role) for role in ("query", "document", "generated")}
-        # Not in a role's description: vectors depend on the revision alone, and are kept when it is pinned later.
+        # The pin is not part of the description of a role. Vectors depend on the revision alone, so they stay valid
+        # when it is pinned later.
         pinned = {} if getattr(encoder, "pinned", True) else {"pinned": False}
         weights = {"weights": IN_FOLDER} if getattr(encoder, "in_folder", False) else {}
         return {**self.stage.settings(), "similarity": self.card.similarity, **roles, **pinned, **weights}
 
     def index(self, dataset: Dataset, store: Store) -> DenseSearcher:
-        """Return a searcher; vectors that are in the store are not encoded again."""
+        """Return a searcher. Vectors in the store are not encoded again."""
         if not len(dataset.corpus):
             raise UserError("the corpus is empty: there is nothing to search")
         kind = self.stage.approximate
         if kind:
-            load_faiss()  # if it is missing, that is told before hours of encoding
+            load_faiss()  # A missing library is reported before hours of encoding.
         encoder = self.encoder(dataset, store)
         with about(dataset=dataset.name, model=self.stage.name):
             embeddings = embed_corpus(dataset.corpus, encoder, store, self.runtime.engine, reuse=_may_change(dataset))
@@ -186,16 +189,16 @@ class DenseRetriever(Bound[VectorSearch]):
     def approximations(
         self, dataset: Dataset, queries: Sequence[SearchQuery], k: int, store: Store
     ) -> tuple[Approximation, ...]:
-        """Return how near an approximate search of these queries comes to the exact one; nothing if it is exact."""
+        """Return the recall of an approximate search of these queries, or nothing if the search is exact."""
         kind = self.stage.approximate or self.stage.quantiser
         if kind is None or not queries:
             return ()
         asked = [query.key for query in queries]
-        key = digest(["recall", SAMPLE, SEED, self.key(dataset), dataset.corpus.fingerprint, asked, k])
+        key = digest(["recall", SAMPLE_QUERIES, SAMPLE_SEED, self.key(dataset), dataset.corpus.fingerprint, asked, k])
 
         def build(folder: Path) -> dict[str, Any]:
             recall, seconds = self.index(dataset, store).recall(queries, k)
-            return {"recall": recall, "sample": min(SAMPLE, len(queries)), "measured": seconds}
+            return {"recall": recall, "sample": min(SAMPLE_QUERIES, len(queries)), "measured": seconds}
 
         with about(dataset=dataset.name, model=self.stage.name):
             meta = store.make("recall", key, build).meta
@@ -204,20 +207,23 @@ class DenseRetriever(Bound[VectorSearch]):
 
 
 def _may_change(dataset: Dataset) -> bool:
-    """Return True for a dataset of the user's own; one of the hub is what it is, and is encoded whole."""
+    """Return True for a dataset of the user, which may change.
+
+    A dataset of the hub never changes and is encoded in full.
+    """
     return dataset.card is None or dataset.card.hub is None
 
 
 def _turn(encoder: Encoder, name: str, runtime: Runtime) -> AbstractContextManager[object]:
-    """Return the lock of an encoder's model, since not every tokenizer is safe in threads.
+    """Return the lock of an encoder's model, because not every tokenizer is thread-safe.
 
-    Variants of a model have one lock. No model waits for another.
+    Variants of a model share one lock. Different models do not wait for each other.
     """
     return runtime.turn(("model", str(encoder.describe("document").get("model", name))))
 
 
 class DenseSearcher:
-    """Searches one corpus."""
+    """Dense search over one corpus."""
 
     def __init__(
         self,
@@ -239,7 +245,7 @@ class DenseSearcher:
         self._turn = _turn(encoder, retriever.stage.name, retriever.runtime)
 
     def search(self, queries: Sequence[SearchQuery], k: int) -> Searched:
-        """Return the k nearest documents of each query: exactly, or those that the index proposes."""
+        """Return the k nearest documents of each query: exactly, or among those that the index proposes."""
         if k < 1:
             raise UserError(f"k must be at least 1, not {k}")
         asked, prepared = self._vectors(queries), self._embeddings.cost
@@ -249,7 +255,7 @@ class DenseSearcher:
         fast = self._segments or self._retriever.stage.quantiser
         hits = self._approximately(asked.vectors, k) if fast else self._exactly(asked.vectors, k)
         run = Run.ranked([query.query.id for query in queries], hits, self._corpus)
-        # As if the queries had been encoded just now: what is in the store took its time when it was made.
+        # The cost of vectors from the store is the cost of making them, as if the queries had been encoded now.
         return Searched(run, asked.cost + Cost(seconds=time.perf_counter() - started), prepared)
 
     def recall(self, queries: Sequence[SearchQuery], k: int) -> tuple[dict[str, float], float]:
@@ -265,7 +271,7 @@ class DenseSearcher:
             asked = query_vectors(queries, self._encoder, self._store, runtime.engine)
         if asked.vectors.shape[1] != self._embeddings.dimension:
             sizes = f"{asked.vectors.shape[1]} for queries and {self._embeddings.dimension} for documents"
-            raise UserError(f"{stage.name} gives vectors of different lengths: {sizes}")
+            raise UserError(f"{stage.name} returned vectors of different lengths: {sizes}")
         if stage.dims > self._embeddings.dimension:
             raise UserError(f"{stage}: its vectors have {self._embeddings.dimension} numbers, fewer than dims")
         return replace(asked, vectors=asked.vectors[:, : stage.dims]) if stage.dims else asked
@@ -304,7 +310,7 @@ class DenseSearcher:
         )
 
     def live(self) -> DenseSearcher:
-        """Return one that keeps no vector of a query."""
+        """Return a searcher that does not save the vectors of queries."""
         searcher = copy.copy(self)
         searcher._store = None
         return searcher
@@ -313,10 +319,10 @@ class DenseSearcher:
 def query_vectors(
     queries: Sequence[SearchQuery], encoder: Encoder, store: Store | None, engine: Engine = THREADS
 ) -> Encoded:
-    """Return one vector per query, with what was generated for it.
+    """Return one vector per query, including its generated text.
 
-    As the benchmark does it: the mean of the query's vector and the generated text's (of several texts, of
-    their mean), unless the query says that they are joined to one string.
+    As in the benchmark, this is the mean of the vectors of the query and of the generated text. Several generated texts
+    are averaged first. Some queries instead join both to one string.
     """
     stored = embed_texts([_query_text(query) for query in queries], "query", encoder, store, engine)
     vectors, cost = np.array(stored.vectors), stored.cost
@@ -334,6 +340,6 @@ def query_vectors(
 
 def _query_text(search: SearchQuery) -> str:
     if search.generated and search.dense_form not in (MEAN, TEXTS_ALONE):
-        # Filled at once: a query may have the words {text} in it.
+        # Both fields are filled at once, because a query may contain the words {text}.
         return search.dense_form.format(query=search.query.text, text=" ".join(search.generated))
     return search.query.text

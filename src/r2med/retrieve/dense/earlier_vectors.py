@@ -1,7 +1,7 @@
-"""Vectors of texts that another corpus had, such as an earlier version of this one: found by digests of the texts.
+"""Find vectors of texts that were encoded for another corpus, such as an earlier version of this one.
 
-Each shard of vectors has the digests of its texts beside it. Looking them up takes 16 bytes of memory for each earlier
-document, and at most `MAX_DOCUMENTS` are looked at, the newest first.
+Texts are compared by their digests, which are saved beside each shard of vectors. This needs 16 bytes of memory for
+each earlier document. At most `MAX_DOCUMENTS` documents are used, the newest first.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ from r2med.store import Artefact, Store, about
 from r2med.store.artefacts import MANIFEST
 
 MAX_DOCUMENTS = 10_000_000
-"""Earlier documents that are looked up in memory."""
+"""Maximum number of earlier documents that are kept in memory."""
 
 Digests = npt.NDArray[np.uint64]
 """Two numbers for each text: the first 16 bytes of its SHA-256."""
 
 
 def text_digests(texts: Iterable[str]) -> Digests:
-    """Return the digests of texts; lone surrogates, which have no UTF-8, count as they are."""
+    """Return the digests of texts. Lone surrogates, which UTF-8 cannot encode, are kept as they are."""
     hashes = (hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:16] for text in texts)
     return np.frombuffer(b"".join(hashes), dtype="<u8").reshape(-1, 2)
 
 
 @dataclass(frozen=True)
 class KnownVectors:
-    """Vectors that need not be computed: positions of texts, their vectors, and what these took when they were made."""
+    """Vectors that need not be computed: positions of the texts, their vectors, and the cost of making these."""
 
     positions: npt.NDArray[np.int64]
     vectors: Vectors
@@ -56,16 +56,17 @@ class EarlierVectors:
 
     @classmethod
     def find(cls, store: Store, encoder: str, corpus: str) -> EarlierVectors | None:
-        """Return the vectors of an encoder, by the digest of its description, for all corpora but one.
+        """Return the vectors of an encoder for all corpora except this one.
 
-        A corpus is left out by its fingerprint: what a run that died encoded of it is found by its key.
+        `encoder` is the digest of its description. `corpus` is the fingerprint of the current corpus. It is left out
+        because its own shards are found by their keys.
         """
         shards, documents = [], 0
         for path in _newest_first((store.root / "vectors").glob(f"*/{MANIFEST}")):
             meta = _meta(path)
             if meta.get("encoder") != encoder or meta.get("corpus") == corpus:
                 continue
-            with about(alone=True):  # what is taken is copied: the shard stays that of its own dataset
+            with about(alone=True):  # The vectors are copied, so the shard still belongs to its own dataset only.
                 shard = store.get("vectors", path.parent.name)
             if shard is None:
                 continue
@@ -76,7 +77,7 @@ class EarlierVectors:
         return cls(shards) if shards else None
 
     def take(self, texts: Sequence[str]) -> KnownVectors | None:
-        """Return the vectors of those texts that are known; None if none is."""
+        """Return the vectors of the known texts, or None if no text is known."""
         digests = text_digests(texts)
         at = np.minimum(np.searchsorted(self._sorted, digests[:, 0]), len(self._sorted) - 1)
         found = np.flatnonzero(self._sorted[at] == digests[:, 0])
@@ -97,7 +98,7 @@ class EarlierVectors:
 def _known(
     shard: Artefact, rows: npt.NDArray[np.int64], positions: npt.NDArray[np.int64], digests: Digests
 ) -> KnownVectors:
-    """Return the vectors of rows of a shard, without those whose texts have only half of a digest in common."""
+    """Return the vectors of rows of a shard, without texts that match only the first half of the digest."""
     same = shard.array("digests")[rows, 1] == digests[positions, 1]
     share = float(same.sum()) / len(shard.array("digests"))
     cost = Cost.from_dict(shard.meta["cost"])
@@ -124,6 +125,7 @@ def _newest_first(manifests: Iterable[Path]) -> list[Path]:
 def _meta(manifest: Path) -> dict[str, Any]:
     try:
         meta: dict[str, Any] = json.loads(manifest.read_bytes())["meta"]
-    except (OSError, ValueError, KeyError, TypeError):  # damaged: it is made again when its own corpus is searched
+    # The shard is damaged. It is made again when its own corpus is searched.
+    except (OSError, ValueError, KeyError, TypeError):
         return {}
     return meta if isinstance(meta, dict) else {}

@@ -1,17 +1,17 @@
-"""Embeddings in the store: a corpus in shards, written as they come, and sets of queries.
+"""Embeddings in the store: the shards of a corpus and sets of queries.
 
-A shard's key holds the corpus, its rows and all that a document's vector depends on. A run that dies is
-therefore never paid for twice: the next one encodes the shards that are missing. Changing what only queries
-depend on leaves every shard valid.
+The key of a shard contains the corpus, its rows and everything that a document's vector depends on. So after an
+interrupted run, the next one encodes only the missing shards. Settings that affect only queries leave every shard
+valid.
 
-An encoder sorts a shard's texts by length and finishes them batch by batch. What is finished is kept in parts, every
-minute, each with the positions of its texts. A run that goes on encodes the other texts, in the very batches in which
-an undisturbed run would have encoded them.
+An encoder sorts the texts of a shard by length and encodes them in batches. Finished vectors are saved every minute as
+parts, each with the positions of its texts. A run that continues encodes the remaining texts in exactly the batches
+that an uninterrupted run would have used.
 
-Where a dataset of the user's own changed, texts that an earlier version had keep their vectors, and only new texts are
-encoded. A vector is then that of another batch: its last bits may differ from those that encoding the whole corpus
-would give. Datasets of the benchmark are always encoded whole, so that their numbers depend on nothing else that is in
-the store; so is everything in a run that starts over.
+If a user's dataset has changed, texts of an earlier version keep their vectors and only new texts are encoded. Such a
+vector comes from a different batch, so its last bits may differ from those of a full encoding. Datasets of the
+benchmark are always encoded in full, so their scores do not depend on other data in the store. The same holds for a run
+that starts over.
 """
 
 from __future__ import annotations
@@ -50,24 +50,24 @@ from r2med.store.files import allow_open_files, write_array
 log = logging.getLogger("r2med")
 
 VERSION = 2
-"""Of what is kept with the vectors."""
+"""Version of the data that is saved with the vectors."""
 
-SHARD = 4096
-"""Documents a shard: enough for batches of even lengths, few enough for a file."""
+SHARD_DOCUMENTS = 4096
+"""Number of documents in a shard. Large enough for batches of similar lengths, small enough for a file."""
 
-EVERY = 60.0
-"""Seconds between two parts: what a kill loses at most."""
+PART_SECONDS = 60.0
+"""Seconds between two parts. A kill loses at most the work of this time."""
 
-PARTS = "vector-parts"
+PARTS_KIND = "vector-parts"
 
 
 @dataclass(frozen=True)
 class Embeddings:
-    """The vectors of a corpus, memory-mapped shard by shard."""
+    """The vectors of a corpus as memory-mapped shards."""
 
     shards: tuple[Artefact, ...]
     cost: Cost
-    """What they took when they were made."""
+    """Cost of making the vectors."""
 
     @cached_property
     def blocks(self) -> tuple[tuple[int, Vectors], ...]:
@@ -77,7 +77,7 @@ class Embeddings:
 
     @property
     def dimension(self) -> int:
-        """The length of a vector."""
+        """Number of dimensions of a vector."""
         return int(self.shards[0].array("vectors").shape[1])
 
 
@@ -88,9 +88,9 @@ class TextShard:
     key: str
     texts: Corpus | tuple[str, ...]
     start: int = 0
-    """The row of the first, if they are documents."""
+    """Row of the first document. 0 for queries."""
     corpus: str = ""
-    """The fingerprint of the corpus, if they are documents."""
+    """Fingerprint of the corpus. Empty for queries."""
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -102,13 +102,13 @@ class TextShard:
         return [text for _, _, batch in self.texts.batches() for text in batch.to_pylist()]
 
     def name(self, index: int) -> str:
-        """Return what one of the texts is called in a message."""
+        """Return the name of one of the texts for messages."""
         return f"query number {index + 1}" if isinstance(self.texts, tuple) else f"document {self.texts.id(index)!r}"
 
 
 @dataclass(frozen=True)
 class EncodeShard(Work[TextShard, Artefact]):
-    """Encodes shards of texts, on any machine that opens the encoder as this one did."""
+    """Work that encodes shards of texts on any machine that opens the same encoder."""
 
     kind: str
     role: Role
@@ -118,16 +118,16 @@ class EncodeShard(Work[TextShard, Artefact]):
 
     @property
     def needs(self) -> Needs:
-        """Where it can be done: encoders that do not say stay here, as those do that ask an API for money."""
+        """Where the work can run. Encoders that do not declare this, such as paid APIs, run on this machine."""
         needs: Needs = getattr(self.encoder, "needs", HERE)
         return needs
 
     def check(self) -> None:
-        """Raise UserError if the encoder is described otherwise on this machine."""
+        """Raise UserError if the encoder on this machine has a different description."""
         check_described(self.described, self.encoder.describe(self.role))
 
     def __call__(self, shard: TextShard, store: Store) -> Artefact:
-        """Return the vectors in the store, encoded if they are not there."""
+        """Return the vectors from the store, and encode them first if they are missing."""
         artefact = store.make(self.kind, shard.key, partial(self._build, shard, store))
         PartialVectors(store, shard.key).discard()
         return artefact
@@ -146,23 +146,26 @@ class EncodeShard(Work[TextShard, Artefact]):
 def embed_corpus(
     corpus: Corpus, encoder: Encoder, store: Store, engine: Engine = THREADS, *, reuse: bool = False
 ) -> Embeddings:
-    """Return the vectors of every document, encoding the shards that the store does not have.
+    """Return the vectors of all documents. Shards that are not in the store are encoded.
 
-    With `reuse`, texts that another corpus has had encoded by the same encoder keep the vectors that they got there.
+    With `reuse`, texts that the same encoder encoded for another corpus keep those vectors.
     """
     described = encoder.describe("document")
-    starts = range(0, len(corpus), SHARD)
-    keys = {start: digest([VERSION, described, corpus.fingerprint, start, SHARD]) for start in starts}
+    starts = range(0, len(corpus), SHARD_DOCUMENTS)
+    keys = {start: digest([VERSION, described, corpus.fingerprint, start, SHARD_DOCUMENTS]) for start in starts}
     shards = {start: store.get("vectors", key) for start, key in keys.items()}
     missing = [start for start, shard in shards.items() if shard is None]
     known = len(corpus) - sum(
-        min(SHARD, len(corpus) - start) - len(PartialVectors(store, keys[start])) for start in missing
+        min(SHARD_DOCUMENTS, len(corpus) - start) - len(PartialVectors(store, keys[start])) for start in missing
     )
     reporter = Reporter("documents", len(corpus), before=known)
     work = EncodeShard("vectors", "document", encoder, described, reporter)
-    texts = (TextShard(keys[start], corpus.part(start, start + SHARD), start, corpus.fingerprint) for start in missing)
-    done = len(corpus) - sum(min(SHARD, len(corpus) - start) for start in missing)
-    # An encoder behind an API keeps the vector of every text itself.
+    texts = (
+        TextShard(keys[start], corpus.part(start, start + SHARD_DOCUMENTS), start, corpus.fingerprint)
+        for start in missing
+    )
+    done = len(corpus) - sum(min(SHARD_DOCUMENTS, len(corpus) - start) for start in missing)
+    # An encoder behind an API saves the vector of every text itself.
     reuse = reuse and bool(missing) and not getattr(encoder, "keeps_vectors", False)
     earlier = EarlierVectors.find(store, digest(described), corpus.fingerprint) if reuse else None
     for shard, artefact in _mapped(engine, work, texts, store, earlier):
@@ -172,7 +175,7 @@ def embed_corpus(
     made = tuple(shard for shard in shards.values() if shard is not None)
     sizes = {shard.array("vectors").shape[1] for shard in made}
     if len(sizes) > 1:
-        raise UserError(f"the model returned vectors of different lengths, {sorted(sizes)}: is it one model?")
+        raise UserError(f"the model returned vectors of different lengths, {sorted(sizes)}; use one model for all")
     _report_zeros(made, len(corpus), "documents")
     return Embeddings(made, total(Cost.from_dict(shard.meta["cost"]) for shard in made))
 
@@ -180,7 +183,7 @@ def embed_corpus(
 def _mapped(
     engine: Engine, work: EncodeShard, shards: Iterable[TextShard], store: Store, earlier: EarlierVectors | None
 ) -> Iterator[tuple[TextShard, Artefact]]:
-    """Yield each shard with its vectors; where all of its texts have some already, nothing is asked of the engine."""
+    """Yield each shard with its vectors. The engine gets only shards with texts that have no vector yet."""
     if earlier is None:
         yield from engine.map(work, shards, store, work.needs)
         return
@@ -194,7 +197,7 @@ def _mapped(
                 yield shard
 
     for shard, artefact in engine.map(work, unfinished(), store, work.needs):
-        PartialVectors(store, shard.key).discard()  # a node without this store did without them
+        PartialVectors(store, shard.key).discard()  # A node without access to this store did not use the parts.
         yield shard, artefact
         yield from complete
         complete.clear()
@@ -202,7 +205,7 @@ def _mapped(
 
 
 def _take_over(shard: TextShard, earlier: EarlierVectors, store: Store, reporter: Reporter) -> bool:
-    """Keep the vectors that texts of a shard have already as a finished part of it; return True if all have some."""
+    """Save known vectors of a shard's texts as a finished part. Return True if all texts have a vector."""
     parts = PartialVectors(store, shard.key)
     if not len(parts) and (known := earlier.take(shard.read())) is not None:
         parts.keep(known.positions, known.vectors, known.cost)
@@ -213,7 +216,7 @@ def _take_over(shard: TextShard, earlier: EarlierVectors, store: Store, reporter
 def embed_texts(
     texts: Sequence[str], role: Role, encoder: Encoder, store: Store | None, engine: Engine = THREADS
 ) -> Encoded:
-    """Return the vectors of queries or generated texts, from the store if these very texts are there."""
+    """Return the vectors of queries or generated texts, from the store if exactly these texts are there."""
     if store is None:
         return _encoded(encoder, texts, role, TextShard("", tuple(texts)).name)
     described = encoder.describe(role)
@@ -227,13 +230,13 @@ def embed_texts(
 
 
 def _report_zeros(made: Sequence[Artefact], count: int, what: str) -> None:
-    """Write a warning if vectors are all zero: such a text scores 0 with everything, which no model means."""
+    """Log a warning if vectors are all zero. Such a text scores 0 with everything, which is never intended."""
     if zeros := sum(int(artefact.meta.get("zeros", 0)) for artefact in made):
-        log.warning("%s of %s %s have a vector of zeros: they match nothing", f"{zeros:,}", f"{count:,}", what)
+        log.warning("%s of %s %s have a vector of zeros and match nothing", f"{zeros:,}", f"{count:,}", what)
 
 
 def _kept_encoded(encoder: Encoder, shard: TextShard, role: Role, store: Store, reporter: Reporter) -> Encoded:
-    """Return the vectors of texts; what was finished when an earlier run died is not encoded again."""
+    """Return the vectors of texts. Texts that an interrupted run finished are not encoded again."""
     texts, parts = shard.read(), PartialVectors(store, shard.key)
     missing = parts.missing(len(texts))
     reported = 0
@@ -251,16 +254,16 @@ def _kept_encoded(encoder: Encoder, shard: TextShard, role: Role, store: Store, 
         with receiving(receive):
             encoded = _encoded(encoder, [texts[index] for index in missing], role, lambda i: shard.name(missing[i]))
     except BaseException:
-        with contextlib.suppress(OSError):  # a full disk, which the other error tells
-            parts.write()  # all that is finished: Ctrl-C is no reason to lose a minute
+        with contextlib.suppress(OSError):  # Ignores a full disk, because the other error is reported.
+            parts.write()  # Saves all finished vectors, so that Ctrl-C does not lose a minute of work.
         raise
-    if len(missing) > reported:  # an encoder need not tell of its batches
+    if len(missing) > reported:  # An encoder may not report its batches.
         reporter.advance(len(missing) - reported)
     return parts.joined(len(texts), missing, encoded)
 
 
 def _encoded(encoder: Encoder, texts: Sequence[str], role: Role, name: Callable[[int], str]) -> Encoded:
-    """Return the vectors, checked. Raises UserError that names the text whose vector is not finite."""
+    """Return the checked vectors. Raises UserError that names the text if a vector is not finite."""
     try:
         encoded = encoder.encode(texts, role)
         vectors = np.asarray(encoded.vectors, dtype=np.float32)
@@ -273,13 +276,13 @@ def _encoded(encoder: Encoder, texts: Sequence[str], role: Role, name: Callable[
 
 
 class PartialVectors:
-    """The finished part of the vectors of some texts, in the store under a key."""
+    """The finished part of the vectors of some texts, saved in the store under a key."""
 
     def __init__(self, store: Store, key: str) -> None:
         self._store = store
         self._key = key
         self._parts: list[Artefact] = []
-        while (part := store.get(PARTS, self._name(len(self._parts)))) is not None:
+        while (part := store.get(PARTS_KIND, self._name(len(self._parts)))) is not None:
             self._parts.append(part)
         self._earlier = tuple(self._parts)
         self._waiting: list[tuple[Sequence[int], Encoded]] = []
@@ -289,20 +292,20 @@ class PartialVectors:
         return sum(len(part.array("positions")) for part in self._earlier)
 
     def missing(self, count: int) -> list[int]:
-        """Return the positions, of so many texts, that no earlier run kept."""
+        """Return the positions among `count` texts that no earlier run has saved."""
         done = np.zeros(count, dtype=bool)
         for part in self._earlier:
             done[part.array("positions")] = True
         return [int(position) for position in np.flatnonzero(~done)]
 
     def add(self, positions: Sequence[int], encoded: Encoded) -> None:
-        """Take in a finished batch; it is written with others, once a minute."""
+        """Add a finished batch. Batches are written together, once a minute."""
         self._waiting.append((positions, encoded))
-        if time.perf_counter() - self._written >= EVERY:
+        if time.perf_counter() - self._written >= PART_SECONDS:
             self.write()
 
     def write(self) -> None:
-        """Write what was taken in since the last time."""
+        """Write the batches added since the last write."""
         if not self._waiting:
             return
         now = time.perf_counter()
@@ -322,15 +325,17 @@ class PartialVectors:
             write_array(folder / "vectors.npy", vectors)
             return {"cost": cost.as_dict()}
 
-        self._parts.append(self._store.make(PARTS, self._name(len(self._parts)), build))
+        self._parts.append(self._store.make(PARTS_KIND, self._name(len(self._parts)), build))
 
     def joined(self, count: int, missing: Sequence[int], encoded: Encoded) -> Encoded:
-        """Return the vectors of so many texts: those of earlier runs, and those of the texts that were missing."""
+        """Return the vectors of `count` texts: those of earlier runs and those of the missing texts."""
         if not self._earlier:
             return encoded
         width = self._earlier[0].array("vectors").shape[1]
         if missing and encoded.vectors.shape[1] != width:
-            raise UserError(f"the model returned vectors of {encoded.vectors.shape[1]} entries after some of {width}")
+            raise UserError(
+                f"the model returned vectors of {encoded.vectors.shape[1]} entries; earlier vectors have {width}"
+            )
         vectors: Vectors = np.empty((count, width), dtype=np.float32)
         cost = encoded.cost
         for part in self._earlier:
@@ -341,10 +346,10 @@ class PartialVectors:
         return Encoded(vectors, cost)
 
     def discard(self) -> None:
-        """Remove the parts: the whole is in the store."""
-        with contextlib.suppress(UserError):  # without locks they stay; they are right, only superfluous
+        """Remove the parts, because the complete vectors are in the store."""
+        with contextlib.suppress(UserError):  # Without locks the parts stay. They are correct, but no longer needed.
             for number in range(len(self._parts)):
-                self._store.discard(PARTS, self._name(number))
+                self._store.discard(PARTS_KIND, self._name(number))
 
     def _name(self, number: int) -> str:
         return f"{self._key}-{number}"

@@ -1,9 +1,9 @@
-"""Exact dense search: every document is scored, and the ranking is that of float64 on every device.
+"""Exact dense search: every document is scored, and the ranking is the float64 ranking on every device.
 
-Documents are multiplied with all queries tile by tile, in float32 here (cpu_products.py) or in half precision on a GPU
-(gpu_products.py). The products only choose a shortlist with a proven margin (shortlist.py); float64 scores of the
-stored vectors decide what the margin cannot (exact_scores.py). The ranking is by those scores rounded to float32, ties
-by the rule of retrieve/ties.py.
+Documents are multiplied with all queries tile by tile, in float32 on the CPU (cpu_products.py) or in half precision on
+a GPU (gpu_products.py). These products only select a shortlist with a proven margin (shortlist.py). Float64 scores of
+the stored vectors decide what the margin cannot (exact_scores.py). The ranking uses these scores rounded to float32,
+and ties follow the rule of retrieve/ties.py.
 """
 
 from __future__ import annotations
@@ -27,32 +27,32 @@ from r2med.retrieve.dense.gpu_products import Chunk, GpuProducts
 from r2med.retrieve.dense.shortlist import Shortlists
 
 PIECE_ROWS = 1 << 12
-"""Documents that are multiplied at a time, at most: that many scores of a hundred queries stay in a core's cache."""
+"""Maximum number of documents multiplied at a time. Their scores for a hundred queries fit into the cache of a core."""
 
 
 class SearchCache:
-    """What searches of the same documents use again: the lengths of the documents, and vectors on a GPU."""
+    """Data that searches of the same documents use again: the lengths of the documents, and vectors on a GPU."""
 
     def __init__(self) -> None:
         self._lengths: Exact = np.empty(0)
         self.on_gpu: dict[tuple[str, bool, int, int], Chunk] = {}
 
     def lengths(self, count: int) -> Exact:
-        """Return the array of the lengths of all documents, NaN where a length is not known yet."""
+        """Return the array of the lengths of all documents. Unknown lengths are NaN."""
         if len(self._lengths) != count:
             self._lengths = np.full(count, np.nan)
         return self._lengths
 
 
 class Products(Protocol):
-    """What multiplies documents with the queries of one search, and adds candidates to its shortlists."""
+    """Multiplies documents with the queries of one search and adds candidates to its shortlists."""
 
     @property
     def tile_rows(self) -> int:
-        """How many documents are chosen from together."""
+        """Number of documents in a tile, from which candidates are selected together."""
 
     def search(self, pieces: list[Block]) -> None:
-        """Find candidates among some documents, given in pieces with their first rows."""
+        """Find candidates among some documents, given as pieces with their first rows."""
 
     def flush(self) -> None:
         """Add all candidates found so far to the shortlists."""
@@ -69,11 +69,11 @@ def search_exact(
     device: str = "auto",
     cache: SearchCache | None = None,
 ) -> list[tuple[Rows, Vectors]]:
-    """Return each query's k best (rows, scores) in no particular order; `ranks` decide ties at the cut.
+    """Return each query's k best (rows, scores) in no particular order. `ranks` decide ties at the cutoff.
 
-    `blocks` are (first row, float32 or float16 vectors) in ascending rows. Blocks that are mapped files stay open for
-    the exact scores. Of other blocks as much is held as half of `memory`; then their candidates are scored, so that
-    they can go. `cache` saves work when the same blocks are searched again.
+    `blocks` are (first row, float32 or float16 vectors) with ascending rows. Blocks that are mapped files stay open for
+    the exact scores. Other blocks are held up to half of `memory`. Then their candidates are scored and the blocks are
+    dropped. `cache` saves work when the same blocks are searched again.
     """
     if k < 1:
         raise ValueError(f"k must be at least 1, not {k}")
@@ -93,7 +93,7 @@ def search_exact(
         )
         for tile in _tiles(blocks, products, scorer, shortlists, len(ranks), memory):
             products.search(tile)
-            tile.clear()  # or its vectors would be held as long as the next tile is read
+            tile.clear()  # Otherwise its vectors would stay in memory while the next tile is read.
         products.flush()
         return shortlists.results()
 
@@ -101,12 +101,15 @@ def search_exact(
 def _tiles(
     blocks: Iterable[Block], products: Products, scorer: ExactScorer, shortlists: Shortlists, count: int, memory: int
 ) -> Iterator[list[Block]]:
-    """Yield pieces of blocks that are chosen from together; settle when memory allows no more blocks to be held."""
+    """Yield the pieces of each tile.
+
+    When the memory for blocks is full, score all candidates and release the blocks.
+    """
     tile: list[Block] = []
     room = products.tile_rows
     for first, given in blocks:
         if first + len(given) > count:
-            raise ValueError(f"row {first + len(given) - 1} has no rank: there are {count}")
+            raise ValueError(f"row {first + len(given) - 1} has no rank; there are only {count} ranks")
         block, at = scorer.hold(first, given), 0
         while at < len(block):
             piece = block[at : at + min(room, PIECE_ROWS)]
@@ -127,7 +130,7 @@ def _tiles(
 
 
 def gpu_of(device: str) -> str | None:
-    """Return the GPU that was chosen; None for the CPU. Raises UserError if this machine has no such device."""
+    """Return the name of the chosen GPU, or None for the CPU. Raises UserError if this machine has no such device."""
     if device == "cpu":
         return None
     if sys.modules.get("torch") is None and not importlib.util.find_spec("torch"):

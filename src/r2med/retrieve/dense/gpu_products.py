@@ -1,11 +1,11 @@
-"""Products of exact dense search on a GPU, in half precision: they choose candidates, and float64 decides.
+"""Matrix products of exact dense search on a GPU, in half precision. They select candidates, and float64 decides.
 
-A half-precision score is off by at most the rounding of the documents, of the query, of the sums and of the score. k
-documents whose scores less that error reach a floor make it a floor for the k best. Each document whose score plus that
-error reaches it is a candidate, and all candidates are scored in float64 from the stored vectors. Where the order of a
-float64 sum could change its float32, the host adds up, so that all devices rank alike.
+A half-precision score has an error from the rounding of the documents, of the query, of the sums and of the score. If
+the scores of k documents, minus this error, reach a value, this value is a floor for the k best. Each document whose
+score plus the error reaches the floor is a candidate. All candidates are scored in float64 from the stored vectors. If
+the order of a float64 sum could change the float32 result, the CPU computes it. So all devices give the same ranking.
 
-Vectors stay on the GPU between searches as long as they take at most half of its free memory.
+Vectors stay on the GPU between searches while they use at most half of its free memory.
 """
 
 from __future__ import annotations
@@ -22,24 +22,27 @@ import numpy.typing as npt
 from r2med.retrieve.dense.exact_scores import Block, ExactScorer, Rows
 from r2med.retrieve.dense.shortlist import Shortlists
 
-HALF = 2.0**-11
-"""The largest relative rounding error of half precision, above its subnormal numbers."""
-SMALLEST = 2.0**-25
-"""The largest rounding error below that."""
+HALF_ERROR = 2.0**-11
+"""Largest relative rounding error of half precision for normal numbers."""
+SUBNORMAL_ERROR = 2.0**-25
+"""Largest absolute rounding error for subnormal numbers."""
 CHUNK_ROWS = 1 << 20
-"""Documents that are multiplied at a time, at most."""
+"""Maximum number of documents multiplied at a time."""
 QUERIES_AT_ONCE = 1024
-"""Queries that are multiplied at a time, at most."""
-BUNDLE = 128
-"""Scores of which the largest is looked at first, at most; chunks are filled up to whole bundles."""
+"""Maximum number of queries multiplied at a time."""
+BUNDLE_SCORES = 128
+"""Maximum number of scores in a bundle.
+
+Only the largest score of a bundle is compared first. Chunks contain whole bundles.
+"""
 HITS_AT_ONCE = 1 << 18
-"""Bundles with a candidate that are looked at together."""
+"""Number of bundles with a candidate that are processed together."""
 PAIRS_AT_ONCE = 1 << 16
-"""Candidates that are scored in float64 together."""
+"""Number of candidates that are scored in float64 together."""
 CONVERTED_ROWS = 1 << 14
-"""Vectors that are converted together."""
+"""Number of vectors that are converted together."""
 MAX_CANDIDATES = 1 << 25
-"""Candidates that wait on the GPU."""
+"""Maximum number of candidates that wait on the GPU."""
 
 _flag_lock = threading.Lock()
 
@@ -50,26 +53,29 @@ class Chunk:
 
     rows: Rows
     stored: Any
-    """The vectors as they are; rows of zeros fill the last bundle."""
+    """The stored vectors. Rows of zeros fill the last bundle."""
     halves: Any
-    """In half precision: times `scale`, or of length 1 for cosines. The same tensor as `stored` if that is possible."""
+    """The vectors in half precision: times `scale`, or of length 1 for cosines.
+
+    The same tensor as `stored` if possible.
+    """
     scale: float
-    """A power of two: 1, unless the vectors are too long or too short for half precision."""
+    """A power of two. It is 1 unless the vectors are too long or too short for half precision."""
     longest: float
-    """At least the largest length of the rounded vectors."""
+    """Upper bound of the length of the rounded vectors."""
     off: float
-    """At least the largest distance of a rounded vector from the true one."""
+    """Upper bound of the distance between a rounded vector and the true one."""
     longest_row: int
     longest_stored: float
 
     @property
     def bytes(self) -> int:
-        """The memory that it takes."""
+        """Memory of the chunk in bytes."""
         return int(self.stored.nbytes + (0 if self.halves is self.stored else self.halves.nbytes))
 
 
 class GpuProducts:
-    """The queries of one search, multiplied by a GPU."""
+    """Matrix products of the queries of one search, computed on a GPU."""
 
     def __init__(
         self,
@@ -89,22 +95,25 @@ class GpuProducts:
         self._queries = unit.half().contiguous()
         self._lost = torch.linalg.vector_norm(unit - self._queries, dim=1)
         self._floors = torch.full((len(unit), k), -torch.inf, dtype=torch.float64, device=self._device)
-        """For each query, of length 1, scores that k documents reach."""
+        """For each query, scaled to length 1, k scores that k documents reach."""
         self._waiting: list[tuple[Chunk, Any, Any, Any]] = []
-        """Candidates: chunk, queries, columns in the chunk, and the highest scores that they can have."""
+        """Candidates: chunk, queries, columns in the chunk, and upper bounds of their scores."""
 
     @property
     def tile_rows(self) -> int:
-        """Documents of a chunk: the same for every search on a device, so that what is there is found again."""
+        """Number of documents in a chunk.
+
+        It is the same for every search on a device, so that cached chunks are found again.
+        """
         from torch import cuda
 
         if self._device.type != "cuda":
             return CHUNK_ROWS
         total = cuda.get_device_properties(self._device).total_memory
-        return int(max(BUNDLE, min(CHUNK_ROWS, total // 64 // max(1, self._queries.shape[1]))))
+        return int(max(BUNDLE_SCORES, min(CHUNK_ROWS, total // 64 // max(1, self._queries.shape[1]))))
 
     def search(self, pieces: list[Block]) -> None:
-        """Find the candidates of a chunk; those of vectors that do not stay on the GPU are scored at once."""
+        """Find the candidates of a chunk. If its vectors do not stay on the GPU, score them immediately."""
         import torch
 
         with torch.inference_mode(), torch.autocast(self._device.type, enabled=False):
@@ -116,7 +125,7 @@ class GpuProducts:
                 self.flush()
 
     def flush(self) -> None:
-        """Score the candidates that wait, and add them to the shortlists."""
+        """Score the waiting candidates and add them to the shortlists."""
         if not self._waiting:
             return
         found, floors = [], self._floors.amin(1)
@@ -134,30 +143,33 @@ class GpuProducts:
 
         scores, count = self._product(self._queries[part], chunk.halves), len(chunk.rows)
         scores[:, count:] = -torch.inf
-        size = min(BUNDLE, 1 << max(0, (count // (4 * self._k)).bit_length() - 1))
-        maxima = scores.view(len(scores), size, -1).amax(1)  # reads whole lines of memory: a bundle's scores lie apart
+        size = min(BUNDLE_SCORES, 1 << max(0, (count // (4 * self._k)).bit_length() - 1))
+        # Reads whole memory lines, because the scores of a bundle are not adjacent.
+        maxima = scores.view(len(scores), size, -1).amax(1)
         sums = (self._queries.shape[1] + 16) * 2.0**-22 * chunk.longest
         off = (chunk.off + self._lost[part] * chunk.longest + sums)[:, None]
         largest = maxima.topk(min(self._k, maxima.shape[1]), dim=1, sorted=False).values.double()
-        lower = (largest - 2 * HALF * largest.abs() - off) / chunk.scale
+        lower = (largest - 2 * HALF_ERROR * largest.abs() - off) / chunk.scale
         self._floors[part] = torch.cat((self._floors[part], lower), 1).topk(self._k, dim=1, sorted=False).values
-        # Whatever is off by 2 · HALF of itself and by `off` may belong above the floor from here on.
+        # A score with an error of 2 · HALF_ERROR of itself plus `off` may be above the floor.
         floors = self._floors[part].amin(1, keepdim=True) * chunk.scale - off
-        floors = floors / torch.where(floors > 0, 1 + 2 * HALF, 1 - 2 * HALF)
-        floors = (floors - 2 * HALF * floors.abs() - 2 * SMALLEST).clamp(min=torch.finfo(torch.half).min).half()
+        floors = floors / torch.where(floors > 0, 1 + 2 * HALF_ERROR, 1 - 2 * HALF_ERROR)
+        floors = (
+            (floors - 2 * HALF_ERROR * floors.abs() - 2 * SUBNORMAL_ERROR).clamp(min=torch.finfo(torch.half).min).half()
+        )
         for lines, columns, values in _reaching(scores, maxima, floors, size):
             values = values.double()
-            upper = (values + 2 * HALF * values.abs() + off[lines, 0]) / chunk.scale
+            upper = (values + 2 * HALF_ERROR * values.abs() + off[lines, 0]) / chunk.scale
             self._waiting.append((chunk, lines + part.start, columns, upper))
             if sum(len(each[2]) for each in self._waiting) > MAX_CANDIDATES:
                 self.flush()
 
     def _product(self, queries: Any, documents: Any) -> Any:
-        """Return half-precision products whose sums are taken in float32."""
+        """Return half-precision products with sums in float32."""
         import torch
 
         settings: Any = torch.backends.cuda.matmul
-        with _flag_lock:  # the setting is read when the product is started
+        with _flag_lock:  # The setting is read when the product starts.
             before = settings.allow_fp16_reduced_precision_reduction
             settings.allow_fp16_reduced_precision_reduction = False
             try:
@@ -166,7 +178,10 @@ class GpuProducts:
                 settings.allow_fp16_reduced_precision_reduction = before
 
     def _scored(self, chunk: Chunk, lines: Any, columns: Any) -> tuple[Any, Any, Any]:
-        """Return the queries, rows and float64 scores of pairs; the host's where its sums could round differently."""
+        """Return the queries, rows and float64 scores of pairs.
+
+        The CPU scores the pairs whose sums could round differently.
+        """
         import torch
 
         dots = torch.empty(len(lines), dtype=torch.float64, device=self._device)
@@ -185,7 +200,10 @@ class GpuProducts:
         return queries, rows, scores
 
     def _chunk(self, pieces: list[Block]) -> tuple[Chunk, bool]:
-        """Return documents on the GPU, from an earlier search if they are still there, and whether they stay."""
+        """Return the chunk of these documents, and True if it stays on the GPU.
+
+        An earlier search may have loaded it.
+        """
         key = (str(self._device), self._cosine, pieces[0][0], sum(len(piece) for _, piece in pieces))
         if key in self._chunks:
             return self._chunks[key], True
@@ -200,7 +218,7 @@ class GpuProducts:
         import torch
 
         rows = np.concatenate([np.arange(first, first + len(piece), dtype=np.int32) for first, piece in pieces])
-        shape = (-(-len(rows) // BUNDLE) * BUNDLE, self._queries.shape[1])
+        shape = (-(-len(rows) // BUNDLE_SCORES) * BUNDLE_SCORES, self._queries.shape[1])
         halved = all(piece.dtype == np.float16 for _, piece in pieces)
         stored: Any = torch.zeros(shape, dtype=torch.half if halved else torch.float32, device=self._device)
         self._upload(pieces, stored)
@@ -217,11 +235,11 @@ class GpuProducts:
         for part in parts:
             halves[part] = stored[part].double() * factors[part, None]
         size = 1.01 if self._cosine else 1.01 * longest * scale
-        off = HALF * size + SMALLEST * shape[1] ** 0.5
+        off = HALF_ERROR * size + SUBNORMAL_ERROR * shape[1] ** 0.5
         return Chunk(rows, stored, halves, scale, size, off, row, longest)
 
     def _upload(self, pieces: list[Block], stored: Any) -> None:
-        """Copy vectors to the GPU through pinned memory: while one buffer is sent, the other is filled."""
+        """Copy vectors to the GPU through pinned memory. One buffer is filled while the other is sent."""
         import torch
 
         cuda: Any = torch.cuda if self._device.type == "cuda" else None
@@ -243,9 +261,9 @@ class GpuProducts:
 
 
 def _reaching(scores: Any, maxima: Any, floors: Any, size: int) -> Iterator[tuple[Any, Any, Any]]:
-    """Yield (lines, columns, scores) of the scores that reach the floors, a column of them, of their lines.
+    """Yield (lines, columns, scores) of all scores that reach the floor of their line. `floors` is a column.
 
-    The largest of each bundle is compared first: there are few that reach the floor, once one is known.
+    The largest score of each bundle is compared first. Once a floor is known, few of them reach it.
     """
     import torch
 
@@ -261,7 +279,7 @@ def _reaching(scores: Any, maxima: Any, floors: Any, size: int) -> Iterator[tupl
 
 
 def _free_bytes(device: Any) -> int:
-    """Return the bytes of a GPU that are not in use: torch keeps some that it was given back."""
+    """Return the free memory of a GPU in bytes, including memory that torch has reserved but does not use."""
     from torch import cuda
 
     if device.type != "cuda":
@@ -270,7 +288,7 @@ def _free_bytes(device: Any) -> int:
 
 
 def _tensor(array: npt.NDArray[Any]) -> Any:
-    """Return a tensor over the same memory. torch warns of arrays that are not to be written; these are read."""
+    """Return a tensor over the same memory. torch warns about read-only arrays, but this tensor is only read."""
     import torch
 
     with warnings.catch_warnings():

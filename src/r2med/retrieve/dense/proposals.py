@@ -1,7 +1,8 @@
-"""Exact search of a large corpus by a cluster: nodes that hold shards propose their nearest documents, and this machine
-searches what was proposed. So the ranking, and the arithmetic behind it, is that of a search on this machine alone.
+"""Exact search of a large corpus on a cluster.
 
-Vectors do not travel: sending them takes as long as multiplying them here. Nodes hold those of a shared folder.
+Nodes that hold shards propose their nearest documents, and this machine searches the proposed documents. So the ranking
+and the arithmetic are the same as in a search on this machine alone. Vectors are not sent, because that takes as long
+as multiplying them here. Nodes read them from a shared folder.
 """
 
 from __future__ import annotations
@@ -17,26 +18,29 @@ from r2med.retrieve.dense.exact_scores import Rows
 from r2med.retrieve.dense.exact_search import search_exact
 from r2med.store import Artefact, Store
 
-GROUP = 64
-"""Shards that are searched together."""
+GROUP_SHARDS = 64
+"""Number of shards that are searched together."""
 
-WORTHWHILE = 4
-"""Documents of the corpus for each that may be proposed: below that, most would be searched twice."""
+MIN_DOCUMENTS_PER_PROPOSAL = 4
+"""Minimum number of documents in the corpus for each proposed document. With fewer, most would be searched twice."""
 
 
 @dataclass(frozen=True)
 class ShardGroup:
-    """Consecutive shards, by the keys of their vectors."""
+    """Consecutive shards, given by the keys of their vectors."""
 
     keys: tuple[str, ...]
     start: int
     ranks: Rows
-    """Of their documents, for ties."""
+    """Ranks of their documents, for ties."""
 
 
 @dataclass(frozen=True)
 class ProposeNearest(Work[ShardGroup, Rows]):
-    """Finds the rows of a group that are among the k nearest of any query; all of them where the vectors are not."""
+    """Work that finds the rows of a group among the k nearest of any query.
+
+    It returns all rows if the node does not have the vectors.
+    """
 
     queries: Vectors
     k: int
@@ -44,7 +48,7 @@ class ProposeNearest(Work[ShardGroup, Rows]):
     memory: int
 
     def __call__(self, group: ShardGroup, store: Store) -> Rows:
-        """Return the rows, ascending."""
+        """Return the rows in ascending order."""
         held = [store.get("vectors", key) for key in group.keys]
         shards = [shard for shard in held if shard is not None]
         if len(shards) < len(held):
@@ -57,11 +61,11 @@ class ProposeNearest(Work[ShardGroup, Rows]):
 def search_by_nodes(
     shards: Sequence[Artefact], work: ProposeNearest, ranks: Rows, engine: Engine, store: Store | None
 ) -> list[tuple[Rows, Vectors]] | None:
-    """Return what `search_exact` does of all shards; None where nodes would save nothing."""
-    few = len(work.queries) * work.k * WORTHWHILE <= len(ranks)
+    """Return the result of `search_exact` over all shards, or None if nodes would not save time."""
+    few = len(work.queries) * work.k * MIN_DOCUMENTS_PER_PROPOSAL <= len(ranks)
     if engine is THREADS or store is None or not few:
         return None
-    groups = [shards[at : at + GROUP] for at in range(0, len(shards), GROUP)]
+    groups = [shards[at : at + GROUP_SHARDS] for at in range(0, len(shards), GROUP_SHARDS)]
     starts = [group[0].meta["start"] for group in groups]
     items = (
         ShardGroup(tuple(shard.path.name for shard in group), start, ranks[start:end])
@@ -75,7 +79,7 @@ def search_by_nodes(
 
 
 def _blocks(shards: Sequence[Artefact], rows: Rows) -> Iterator[tuple[int, Vectors]]:
-    """Yield the vectors of some rows, ascending, each block with the position of its first row among them."""
+    """Yield the vectors of some ascending rows, each block with the position of its first row among them."""
     for shard in shards:
         start, vectors = shard.meta["start"], shard.array("vectors")
         first, end = np.searchsorted(rows, [start, start + len(vectors)])

@@ -1,4 +1,4 @@
-"""The price of an approximate index: the share of the exact top documents that it has, on a sample of queries."""
+"""Recall of an approximate index: the share of the exact top documents that it finds, on a sample of queries."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from r2med.encoders.encoder import Vectors
 from r2med.retrieve.dense.exact_scores import Positions, Rows
 from r2med.retrieve.ties import best
 
-SAMPLE = 50
-SEED = 13
+SAMPLE_QUERIES = 50
+SAMPLE_SEED = 13
 CUTOFFS = (10, 100, 1000)
 
 Hits = Sequence[tuple[Rows, Vectors]]
 
 
 def sampled(queries: int) -> Positions:
-    """Return the positions of the queries that are searched both ways, ascending: all of them if they are few."""
-    chosen = np.random.default_rng(SEED).choice(queries, min(queries, SAMPLE), replace=False)
+    """Return the positions of the sampled queries in ascending order. If there are few queries, all are sampled."""
+    chosen = np.random.default_rng(SAMPLE_SEED).choice(queries, min(queries, SAMPLE_QUERIES), replace=False)
     return np.sort(chosen).astype(np.int64)
 
 
 def mean_recall(approximate: Hits, exact: Hits, k: int, ranks: npt.NDArray[np.int32]) -> dict[str, float]:
-    """Return for each cutoff up to k, or else for k, the mean share of the exact top that is in the approximate top."""
+    """Return for each cutoff up to k the mean share of the exact top documents that the approximate top contains."""
     return {
         f"recall@{cutoff}": float(
             np.mean(

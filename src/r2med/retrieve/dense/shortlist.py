@@ -1,13 +1,13 @@
-"""Shortlists: the documents that may be among the k best of each query, chosen by fast scores, decided by exact ones.
+"""Shortlists of the documents that may be among the k best of each query.
 
-A fast score is off by at most an error that follows from the lengths of the query and of the longest document. If k
-documents reach a score, a document two errors below it cannot be among the k best. Those within two errors of the cut
-are scored in float64.
+Fast scores select the documents and exact scores decide. A fast score has an error of at most a bound that follows from
+the lengths of the query and of the longest document. If k documents reach a score, a document two errors below it
+cannot be among the k best. Documents within two errors of the cutoff are scored in float64.
 
-Inside the k best the proven error is some 500 times the rounding that happens. By it nearly all neighbours in a top
-1000 would be in doubt, and scoring all of them takes longer than the product. So the rounding is measured on a sample,
-and neighbours within four times the largest deviation are scored in float64. Each of those is a check: if one deviates
-by more than a third of the bound, the bound grows and neighbours are compared again.
+The proven bound is about 500 times the actual rounding. With it, nearly all neighbours in a top 1000 would be
+uncertain, and scoring all of them takes longer than the product. So inside the k best, the rounding is measured on a
+sample, and neighbours within four times the largest deviation are scored in float64. Each of these scores is also a
+check: if one deviates by more than a third of the bound, the bound grows and the neighbours are compared again.
 """
 
 from __future__ import annotations
@@ -24,22 +24,25 @@ from r2med.engine import cores
 from r2med.retrieve.dense.exact_scores import Exact, ExactScorer, Positions, Rows
 from r2med.retrieve.ties import best
 
-UNIT = 2.0**-24
-"""The largest relative error of one float32 operation."""
-LEAST_BOUND = 12 * UNIT
-"""The measured bound at least, if hardly any rounding is seen; with a thousand dimensions 45 units are usual."""
+FLOAT32_ERROR = 2.0**-24
+"""Largest relative error of one float32 operation."""
+MIN_ERROR_BOUND = 12 * FLOAT32_ERROR
+"""Minimum of the measured bound, if the sample shows hardly any rounding.
+
+45 units are usual for a thousand dimensions.
+"""
 SAMPLED_PAIRS = 64
-"""Candidates that measure the rounding, of all queries of a shortlist together; of each query at least 8."""
+"""Number of candidates that measure the rounding, over all queries of a shortlist. Each query has at least 8."""
 SPARE_CANDIDATES = 1024
-"""Candidates beyond four times k that are no sign of masses of near ties."""
-BUNDLE = 8
-"""Scores of which only the largest is looked at to find a first floor."""
+"""Number of candidates beyond four times k that are normal. More indicate very many near ties."""
+BUNDLE_SCORES = 8
+"""Number of scores in a bundle. Only the largest of a bundle is used to find a first floor."""
 MAX_THREADS = 4
-"""Threads that choose: each of many short steps needs the interpreter's lock."""
+"""Maximum number of threads that select candidates. Each of many short steps needs the interpreter lock."""
 
 
 class Shortlists:
-    """The shortlists of all queries; each thread has those of some."""
+    """The shortlists of all queries. Each thread has the shortlists of some queries."""
 
     def __init__(self, scorer: ExactScorer, k: int, ranks: npt.NDArray[np.int32], pool: ThreadPoolExecutor) -> None:
         self._pool, count = pool, len(scorer.queries)
@@ -47,11 +50,11 @@ class Shortlists:
         self._parts = [Shortlist(scorer, slice(*part), k, ranks) for part in pairwise(bounds)]
 
     def choose(self, scores: Vectors, rows: Rows, errors: Exact) -> None:
-        """Add the documents of a tile that may be among the k best, by fast scores and the errors of each query's."""
+        """Add the documents of a tile that may be among the k best, given fast scores and the error of each query."""
         self._each(lambda part: part.choose(scores[part.queries], rows, errors[part.queries]))
 
     def add_exact(self, lines: Positions, rows: Rows, scores: Exact) -> None:
-        """Add documents with exact scores, ascending by query."""
+        """Add documents with exact scores, in ascending order of queries."""
 
         def add(part: Shortlist) -> None:
             here = slice(*np.searchsorted(lines, (part.queries.start, part.queries.stop)))
@@ -60,7 +63,7 @@ class Shortlists:
         self._each(add)
 
     def settle(self) -> None:
-        """Score all candidates exactly and keep the k best: their vectors are not needed any more."""
+        """Score all candidates exactly and keep the k best. Their vectors are not needed any more."""
         self._each(Shortlist.settle)
 
     def results(self) -> list[tuple[Rows, Vectors]]:
@@ -76,7 +79,7 @@ class Shortlists:
 
 
 class Shortlist:
-    """Candidates of some queries, a line for each query: rows, scores, and which scores are exact."""
+    """Candidates of some queries, one line per query: rows, scores, and which scores are exact."""
 
     def __init__(self, scorer: ExactScorer, queries: slice, k: int, ranks: npt.NDArray[np.int32]) -> None:
         self.queries, self._scorer, self._k, self._ranks = queries, scorer, k, ranks
@@ -87,7 +90,7 @@ class Shortlist:
         self._counts = np.zeros(lines, np.int64)
         self._errors: Exact = np.zeros(lines)
         self._reached: Vectors = np.full(lines, -np.inf, np.float32)
-        """A score that k documents of the query reach; minus infinity while none is known."""
+        """A score that k documents of the query reach, or minus infinity while no such score is known."""
 
     def choose(self, scores: Vectors, rows: Rows, errors: Exact) -> None:
         """Add the documents that may be among the k best."""
@@ -99,7 +102,7 @@ class Shortlist:
         self.add(lines, rows[columns], scores[lines, columns], exact=False)
 
     def add(self, lines: Positions, rows: Rows, scores: Vectors, exact: bool) -> None:
-        """Add candidates, ascending by line."""
+        """Add candidates, in ascending order of lines."""
         counts = np.bincount(lines, minlength=len(self._counts))
         before, self._counts = self._counts, self._counts + counts
         room = self._rows.shape[1]
@@ -111,7 +114,8 @@ class Shortlist:
         self._rows[lines, columns], self._scores[lines, columns], self._exact[lines, columns] = rows, scores, exact
         if longest > 8 * self._k + 2 * SPARE_CANDIDATES:
             self._thin()
-            # Masses of near ties: only exact scores can thin them out. One query at a time, for there are masses.
+            # There are very many near ties, and only exact scores can reduce them. Handle one query at a time to save
+            # memory.
             for line in np.flatnonzero(self._counts > 4 * self._k + SPARE_CANDIDATES).tolist():
                 self._settle_line(line)
 
@@ -121,10 +125,10 @@ class Shortlist:
             self._settle_line(line)
 
     def finish(self) -> None:
-        """Keep the k best, with scores in the order of the exact ones."""
+        """Keep the k best, with scores in the order of the exact scores."""
         self._thin()
         worst, bound = self._score(*self._sample()), 0.0
-        while (needed := max(LEAST_BOUND, 3 * worst)) > bound:
+        while (needed := max(MIN_ERROR_BOUND, 3 * worst)) > bound:
             bound = 4 / 3 * needed
             worst = self._score(*self._near_ties(bound))
         self._cut()
@@ -137,13 +141,14 @@ class Shortlist:
     def _floors(self) -> Vectors:
         """Return for each line the lowest score of a candidate, as a column.
 
-        In single precision, since a comparison with float64 would convert every score. Minus infinity is below it.
+        The result is in single precision, because a comparison with float64 would convert every score. Minus infinity
+        is below it.
         """
         floors = (self._reached - 2 * self._errors).clip(np.finfo(np.float32).min / 2).astype(np.float32)
         return np.nextafter(floors, np.float32(-np.inf))[:, None]
 
     def _thin(self) -> None:
-        """Drop those that cannot be among the k best; the others are ordered by their scores, best first."""
+        """Drop candidates that cannot be among the k best, and sort the others by score, best first."""
         scores, k = self._padded(), self._k
         width = scores.shape[1]
         order = _descending(scores)
@@ -156,7 +161,7 @@ class Shortlist:
             array[:, :kept] = np.take_along_axis(array[:, :width], order[:, :kept], axis=1)
 
     def _padded(self) -> Vectors:
-        """Return the scores, minus infinity where a line is shorter than others."""
+        """Return the scores, with minus infinity where a line is shorter than others."""
         width = int(self._counts.max())
         scores = self._scores[:, :width]
         scores[np.arange(width) >= self._counts[:, None]] = -np.inf
@@ -172,35 +177,36 @@ class Shortlist:
         return lines[found], columns[found]
 
     def _near_ties(self, bound: float) -> tuple[Positions, Positions]:
-        """Return (lines, columns) of candidates, not exact yet, that rounding may have moved, also over the cut."""
+        """Return (lines, columns) of inexact candidates that rounding may have moved, also across the cutoff."""
         scores = self._padded().astype(np.float64)
         width = scores.shape[1]
-        # Two deviations, and two steps of float32: beyond that the rounded scores differ, and in this order.
+        # The margin is two deviations and two steps of float32. Beyond it, the rounded scores differ and have this
+        # order.
         near = (2 * bound + 2.0**-22) * (np.abs(scores[:, :-1]) + self._unrelated()[:, None]) + 2.0**-125
-        with np.errstate(invalid="ignore"):  # behind the end of a shorter line
+        with np.errstate(invalid="ignore"):  # The positions after the end of a shorter line.
             close = np.abs(scores[:, 1:] - scores[:, :-1]) <= near
         tied = np.zeros(scores.shape, np.bool_)
         tied[:, 1:] = close
         tied[:, :-1] |= close
         if width > self._k:
             cut = scores[:, self._k - 1] + 2 * self._errors
-            cut[self._counts <= self._k] = -np.inf  # all of them are found
+            cut[self._counts <= self._k] = -np.inf  # All documents of such a line are found.
             tied |= scores <= cut[:, None]
         tied &= ~self._exact[:, :width] & (np.arange(width) < self._counts[:, None])
         lines, columns = np.nonzero(tied)
         return lines, columns
 
     def _unrelated(self) -> Exact:
-        """Return how large the products of unrelated vectors are, for each query.
+        """Return for each query the usual size of products of unrelated vectors.
 
-        The rounding of each addition is relative to the sums on the way to a score. The way leads to the score itself,
-        by about as much to either side as unrelated vectors' products add up to. A score of 1 among scores of 0.1 must
-        not make all of them look near to each other.
+        The rounding of each addition is relative to the partial sums. These end at the score and differ from it by
+        about as much as the products of unrelated vectors. A score of 1 among scores of 0.1 must not make all of them
+        look close to each other.
         """
-        return np.asarray(self._errors / (UNIT * max(1, self._scorer.queries.shape[1]) ** 1.5))
+        return np.asarray(self._errors / (FLOAT32_ERROR * max(1, self._scorer.queries.shape[1]) ** 1.5))
 
     def _score(self, lines: Positions, columns: Positions) -> float:
-        """Replace scores by exact ones; return the largest deviation, relative to the sums on the way to a score."""
+        """Replace scores by exact ones. Return the largest deviation relative to the partial sums."""
         exact = self._scorer.score(lines + self.queries.start, self._rows[lines, columns])
         deviations = np.abs(self._scores[lines, columns] - exact)
         self._scores[lines, columns], self._exact[lines, columns] = exact, True
@@ -234,14 +240,14 @@ class Shortlist:
 
 
 def _reached(scores: Vectors, k: int) -> Vectors:
-    """Return for each line a score that at least k of it reach, and not many more.
+    """Return for each line a score that at least k of its documents reach, and not many more.
 
-    It is the k-th largest of the maxima of bundles of scores: each of those k maxima is another document's score.
+    It is the k-th largest of the maxima of bundles of scores. Each of these k maxima belongs to a different document.
     """
     lines, width = scores.shape
     if width < k:
         return np.full(lines, -np.inf, np.float32)
-    size = max(1, min(BUNDLE, width // (4 * k)))
+    size = max(1, min(BUNDLE_SCORES, width // (4 * k)))
     count = width // size
     maxima = scores[:, : size * count].reshape(lines, size, count).max(axis=1) if size > 1 else scores
     return np.asarray(np.partition(maxima, count - k, axis=1)[:, count - k])
@@ -249,7 +255,7 @@ def _reached(scores: Vectors, k: int) -> Vectors:
 
 def _descending(scores: Vectors) -> Positions:
     """Return the columns of each line, best first."""
-    # Score and column in one integer: sorting those takes half as long as sorting columns by their scores.
+    # Score and column are packed into one integer. Sorting these takes half as long as sorting columns by score.
     bits = scores.view(np.int32)
     keys = (~(bits ^ ((bits >> 31) & 0x7FFFFFFF))).astype(np.int64) << 32 | np.arange(scores.shape[1])
     keys.sort(axis=1)
