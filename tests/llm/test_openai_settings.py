@@ -57,7 +57,7 @@ def test_bad_settings_give_a_one_line_error(home: Path, monkeypatch: pytest.Monk
     for wrong in ({"concurrency": 0}, {"deadline": 0.0}, {"idle": float("nan")}):
         with pytest.raises(UserError):
             Runtime(**wrong)  # type: ignore[arg-type]
-    with pytest.raises(UserError, match="is no name"):
+    with pytest.raises(UserError, match="is not a name"):
         resolve_llm(" ", Setup(base_url="http://h/v1"))
     monkeypatch.setitem(sys.modules, "httpx", None)
     with pytest.raises(MissingExtraError, match=r"\.\[llm\]"):

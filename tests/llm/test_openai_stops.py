@@ -34,7 +34,7 @@ def test_a_wrong_key_stops_everything(server: Server, home: Path, monkeypatch: p
     monkeypatch.delenv("OPENAI_API_KEY")
     server.otherwise = api.refuse(401)
     server.requests.clear()
-    hopeless(server, home, "needs a key: set the environment variable OPENAI_API_KEY")
+    hopeless(server, home, "needs a key; set the environment variable OPENAI_API_KEY")
     server.otherwise = api.refuse(403)
     server.requests.clear()
     hopeless(server, home, "forbids the request, which had no key; OPENAI_API_KEY is not set")

@@ -42,7 +42,7 @@ def test_the_message_is_extracted_from_a_body(body: str, said: str) -> None:
 @pytest.mark.parametrize(
     ("status", "with_key", "without"),
     [
-        (401, "refuses the key in OPENAI_API_KEY", "needs a key: set the environment variable OPENAI_API_KEY"),
+        (401, "refuses the key in OPENAI_API_KEY", "needs a key; set the environment variable OPENAI_API_KEY"),
         (
             403,
             "forbids the request to the key in OPENAI_API_KEY",

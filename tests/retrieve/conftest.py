@@ -7,5 +7,5 @@ from r2med.retrieve.dense import exact_search
 
 @pytest.fixture(autouse=True)
 def _gpu_code_runs_on_the_cpu(monkeypatch):
-    real = exact_search._gpu
-    monkeypatch.setattr(exact_search, "_gpu", lambda device: "cpu" if device == "gpu" else real(device))
+    real = exact_search.gpu_of
+    monkeypatch.setattr(exact_search, "gpu_of", lambda device: "cpu" if device == "gpu" else real(device))
