@@ -13,8 +13,21 @@ HEAD = f"""# Commands
 
 {NOTICE}
 
-`r2med COMMAND --help` shows the same in a terminal. An option that may be repeated is marked with `…`. Commands that
-show a table take [`--format`](compare.md#formats). [Exit codes](environment.md#exit-codes) are the same everywhere.
+`r2med COMMAND --help` shows the same in a terminal. An option that may be repeated is marked with `…`.
+[Exit codes](environment.md#exit-codes) are the same everywhere.
+"""
+
+FORMATS = """
+## Formats of tables
+
+These commands take `--format text`, `markdown`, `latex`, `csv`, `json` or `html`: COMMANDS.
+
+- `csv` has all digits of numbers. An estimate takes three columns: its value, its low and its high bound. A text that a
+  spreadsheet would run as a formula gets an apostrophe in front. Tables are separated by an empty line.
+- `latex` needs the package `booktabs`. Names are escaped.
+- `html` is one file without scripts, in the board's look: `r2med data stats demo --format html > sizes.html`.
+- `json` is the same as `--json`.
+- `compare` prints its table of pairs in `markdown`, `latex` and `csv`, and its sentences in `text` and `html`.
 """
 
 
@@ -26,7 +39,13 @@ def page() -> str:
         parts.append(f"\n## {panel}\n")
         for name in commands:
             parts += _entries(whole.commands[name], ["r2med", name])
-    return "".join(parts)
+    return "".join([*parts, FORMATS.replace("COMMANDS", ", ".join(_with_formats(whole)))])
+
+
+def _with_formats(whole: Any) -> Iterator[str]:
+    for path, each in _leaves(whole, []):
+        if any("--format" in one.opts and "markdown" in (one.help or "") for one in each.params):
+            yield code(" ".join(path))
 
 
 def _overview(whole: Any) -> str:
