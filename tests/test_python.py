@@ -1,5 +1,6 @@
 """Python as people type it first: tables, misspelt settings, measures by name, short reprs, named models."""
 
+import inspect
 from pathlib import Path
 
 import pandas as pd
@@ -78,3 +79,44 @@ def test_a_model_object_is_called_by_its_own_name():
     assert [name.rpartition(":")[2] for name in results.systems] == ["tuned-bge", "Lengths"]
     with pytest.raises(UserError, match="a model's attribute name is 'a b'"):
         r2med.run(Lengths("a b"), "demo/Biology", out=None)
+
+
+COMMANDS = {
+    *(
+        "load",
+        "run",
+        "evaluate",
+        "compare",
+        "report",
+        "advise",
+        "analyse",
+        "build",
+        "review",
+        "board",
+        "search",
+        "serve",
+    ),
+    *("generate", "score", "reproduce", "submit", "verify", "import_tables", "export", "doctor", "explain"),
+    "serve_board",
+}
+
+
+@pytest.mark.parametrize("name", sorted(COMMANDS))
+def test_every_command_is_a_public_function_with_types_and_a_docstring(name: str):
+    function = getattr(r2med, name)
+    assert name in r2med.__all__ and inspect.isfunction(function)
+    signature = inspect.signature(function)
+    assert signature.return_annotation is not inspect.Signature.empty
+    assert all(each.annotation is not inspect.Parameter.empty for each in signature.parameters.values())
+    assert (inspect.getdoc(function) or "").partition("\n")[0].endswith(".")
+
+
+def test_tables_become_a_dataset_and_records_a_board(tmp_path: Path):
+    (tmp_path / "notes.csv").write_text("id,text\na,gout hurts\nb,flu passes\n")
+    (tmp_path / "asked.csv").write_text("query,relevant\nwhat hurts?,a\n")
+    r2med.import_tables([tmp_path / "notes.csv", tmp_path / "asked.csv"], tmp_path / "mine")
+    mine = r2med.load(tmp_path / "mine")
+    assert (len(mine.corpus), len(mine.queries), mine.qrels.positives) == (2, 1, 1)
+    r2med.run("bm25", mine, out=tmp_path / "results")
+    page = r2med.board([tmp_path / "results"], tmp_path / "site", [str(tmp_path / "mine")])
+    assert page == tmp_path / "site" / "index.html" and page.is_file()
