@@ -103,7 +103,7 @@ def test_the_best_is_recommended_and_cheaper_ones_are_listed_with_their_loss(dat
     assert cheaper.behind_low < 0.5 < cheaper.behind_high < 2
     verdict = "\n".join(advice.verdict())
     assert f"Use {advice.best}" in verdict and "expected loss 0.5 points (0.1 to 0.9)" in verdict
-    assert "--give-up 2" in verdict and f"and {advice.best} cannot be told" in verdict
+    assert "advise(give_up=2)" in verdict and f"and {advice.best} cannot be told" in verdict
 
 
 def test_points_are_given_up_only_if_the_user_says_how_many(dataset, store, monkeypatch) -> None:
@@ -133,8 +133,11 @@ def test_too_few_questions_give_nothing_up_and_the_verdict_says_why(dataset, sto
     few = dataset.only([query.id for query in dataset.queries][:99])
     advice = near_and_far(few, store, monkeypatch, give_up=2.0)
     assert advice.recommended == advice.best
-    assert "99 judged questions are too few to know what 2 points are (--give-up needs 100)" in advice.verdict()[1]
-    assert "--give-up 2" not in "\n".join(near_and_far(few, store, monkeypatch).verdict())
+    assert (
+        "99 judged questions are too few to know what 2 points are (advise(give_up=...) needs 100)"
+        in advice.verdict()[1]
+    )
+    assert "advise(give_up=2)" not in "\n".join(near_and_far(few, store, monkeypatch).verdict())
 
 
 def test_judgements_that_match_nothing_are_refused_in_one_line(tmp_path: Path, store: Store) -> None:

@@ -17,7 +17,7 @@ def test_words_of_the_original_are_looked_for_in_their_order() -> None:
 
 
 def test_an_analysis_that_needs_an_llm_says_so(results: Path) -> None:
-    with pytest.raises(UserError, match="--llm"):
+    with pytest.raises(UserError, match="llm="):
         analyse("contamination", results=results, data=["demo/MedQA-Diag"])
 
 

@@ -125,7 +125,7 @@ def test_the_demo_is_never_mixed_with_other_data_unless_it_is_named() -> None:
     made = records({"weak": 0.3, "strong": 0.5}, {"demo/Biology": 8, "Biology": 40})
     compared = comparison(collection(made), resamples=50)
     assert compared.datasets == ["Biology"]
-    assert "the demo is left out" in compared.notices[0] and "--data demo" in compared.notices[0]
+    assert "the demo is left out" in compared.notices[0] and "compare(data=['demo'])" in compared.notices[0]
     assert comparison(collection(made), resamples=50, data=["demo"]).datasets == ["demo/Biology"]
     both = comparison(collection(made), resamples=50, data=["demo", "Biology"])
     assert sorted(both.datasets) == ["Biology", "demo/Biology"] and not both.notices

@@ -54,7 +54,7 @@ def test_what_a_killed_import_left_is_removed_by_the_next_one(tmp_path: Path) ->
 
 def test_without_update_a_folder_that_is_there_is_refused(tmp_path: Path) -> None:
     plan_import([notes(tmp_path, 3)]).write(tmp_path / "ward")
-    with pytest.raises(UserError, match=r"exists already: .* --update"):
+    with pytest.raises(UserError, match=r"exists already: .* import_tables\(update=True\)"):
         plan_import([notes(tmp_path, 4)]).write(tmp_path / "ward")
 
 

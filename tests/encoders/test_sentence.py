@@ -131,9 +131,7 @@ def test_openvino_gives_the_same_vectors(tmp_path):
 def test_an_architecture_with_wrong_results_on_another_engine_is_refused(tmp_path):
     pytest.importorskip("openvino")
     encoder = instructor(tiny_models.instructor(tmp_path / "instructor"), backend="openvino")
-    message = (
-        "--backend openvino (gives other results than torch for|cannot convert) T5EncoderModel.*; use --backend torch"
-    )
+    message = "'openvino'. (gives other results than torch for|cannot convert) T5EncoderModel.*; use .*'torch'"
     with pytest.raises(UserError, match=message):
         encoder.encode(TEXTS, "query")
 
@@ -142,7 +140,7 @@ def test_another_engine_is_refused_for_a_model_with_its_own_modules(tmp_path, mo
     pytest.importorskip("openvino")
     folder = tiny_models.sentence_bert(tmp_path / "bert")
     monkeypatch.setattr("r2med.encoders.sentence.PLAIN_MODULES", {"Transformer"})
-    message = "--backend openvino: model tiny has its own modules, which run only on torch"
+    message = r"Setup\(backend='openvino'\): model tiny has its own modules, which run only on torch"
     with pytest.raises(UserError, match=message):
         instructor(folder, backend="openvino").encode(["a"], "query")
 
@@ -173,7 +171,7 @@ def test_a_model_of_a_known_family_without_prompts_gives_a_warning(tmp_path, cap
         resolve_card(f"path:{folder}")
     [line] = [record.getMessage() for record in caplog.records if record.name == "r2med"]
     first = card.split()[0]
-    assert f"The card {card} has the prompts: r2med run {first} --model-path {first}={folder}" in line
+    assert f"The card {card} has the prompts: r2med.run({first!r}, model_paths={{{first!r}: {str(folder)!r}}})" in line
 
 
 @pytest.mark.parametrize("name", ["gte-small", "bge-m3", "mine", "the5th"])

@@ -35,7 +35,7 @@ def test_one_that_cannot_run_does_not_stop_the_others(tmp_path: Path, setup: Set
     assert good[0].record and good[0].record.mean["nDCG@10"] > 0
     assert good[1].record is None and "no dataset or folder 'no-such-set'" in good[1].error
     assert bad[0].record is None and "nobody" in bad[0].error
-    assert "--trust-remote-code" in untrusted[0].error
+    assert "Setup(trust_remote_code=True)" in untrusted[0].error
     assert not results.complete and len(results.records) == 1
     again = r2med.run("bm25", "demo/Biology", out=tmp_path / "out", setup=setup)
     assert again.rows[0][0].reused and again.complete and not good[0].reused
@@ -88,11 +88,11 @@ def test_systems_that_share_an_expansion_expand_once(setup: Setup, monkeypatch: 
     ("given", "says"),
     [
         ({"systems": []}, "no system to run"),
-        ({"systems": ["bm25"], "llms": ["gpt4"]}, "--llm needs a method"),
-        ({"systems": ["bm25"], "samples": 2}, "--samples needs --expand"),
+        ({"systems": ["bm25"], "llms": ["gpt4"]}, r"run\(llms=\.\.\.\) needs a method"),
+        ({"systems": ["bm25"], "samples": 2}, r"run\(samples=\.\.\.\) needs run\(expand=\.\.\.\)"),
         ({"systems": ["bm25"], "expand": ["rm3"], "llms": ["gpt4"]}, "rm3 asks no LLM: leave one of the two out"),
         ({"systems": ["bm25"], "expand": ["hide"]}, "did you mean hyde"),
-        ({"systems": ["bm25"], "expand": ["hyde"]}, "--expand hyde needs an LLM"),
+        ({"systems": ["bm25"], "expand": ["hyde"]}, r"run\(expand=\['hyde'\]\) needs an LLM"),
         ({"systems": ["bm25"], "expand": ["hyde(gpt4)+rm3"]}, "expansions cannot be fused"),
         ({"systems": ["bm25"], "suite": "papers"}, "did you mean paper"),
     ],

@@ -263,7 +263,8 @@ def test_a_file_with_more_texts_is_replaced_only_if_told_to(tmp_path):
     path = write_generations(both, dataset_in(None), tmp_path, "hyde", "gpt4")
     before = path.read_bytes()
     with pytest.raises(
-        NotWrittenError, match="has 2 texts and there are 1 now: it was not changed; --overwrite replaces it"
+        NotWrittenError,
+        match=r"there are 1 now: it was not changed; generate\(overwrite=True\) replaces it",
     ):
         write_generations(one_text(), dataset_in(None), tmp_path, "hyde", "gpt4")
     assert path.read_bytes() == before

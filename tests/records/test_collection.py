@@ -124,7 +124,7 @@ def test_a_record_with_too_many_failures_is_refused_with_the_count(
     if not refused:
         assert checked([StoredRecord(record, kept.path)], limit).systems == ("bm25",)
         return
-    with pytest.raises(UserError, match=r"hyde\(x\) failed for 3 of 10 \(30%\).*--max-failures 0.30"):
+    with pytest.raises(UserError, match=r"hyde\(x\) failed for 3 of 10 \(30%\).*compare\(max_failures=0.30\)"):
         checked([StoredRecord(record, kept.path)], limit)
 
 
@@ -150,9 +150,9 @@ def test_a_failed_try_beside_a_sound_record_is_left_out(results: Path, caplog: p
 def test_the_share_of_failures_that_is_suggested_is_enough(results: Path, failures: int, queries: int) -> None:
     kept = next(iter(collect([], results)))
     record = StoredRecord(failed(kept, failures, queries), kept.path)
-    with pytest.raises(UserError, match="--max-failures") as error:
+    with pytest.raises(UserError, match="max_failures=") as error:
         checked([record])
-    assert checked([record], float(str(error.value).rpartition(" ")[2])).systems == ("bm25",)
+    assert checked([record], float(str(error.value).rpartition("=")[2].rstrip(")"))).systems == ("bm25",)
 
 
 def test_a_record_without_a_measure_is_named(results: Path) -> None:

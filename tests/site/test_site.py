@@ -181,7 +181,7 @@ def test_a_file_that_is_missing_beside_a_record_is_reported(
     file.unlink()
     make_board([tmp_path / "results"], tmp_path / "site")
     expected = (
-        f"not in the explorer: {file} is missing: make it again with r2med run 'hyde(author) → bm25' --data demo/"
+        f"not in the explorer: {file} is missing: make it again with r2med.run('hyde(author) → bm25', data='demo/"
     )
     assert expected in caplog.text
 

@@ -118,7 +118,7 @@ class Advice:
         if self.give_up is not None and self.alternatives and self.questions < FEWEST_TO_TRADE:
             return (
                 f"the best; {self.questions} judged questions are too few to know what {self.give_up:g} points are "
-                f"(--give-up needs {FEWEST_TO_TRADE})"
+                f"(advise(give_up=...) needs {FEWEST_TO_TRADE})"
             )
         if self.give_up is not None and self.alternatives:
             return f"the best; no cheaper or faster one surely loses no more than {self.give_up:g} points"
@@ -138,7 +138,7 @@ class Advice:
             for rung in self.alternatives
         ]
         if self.alternatives and self.give_up is None and self.questions >= FEWEST_TO_TRADE:
-            lines.append("Would you give up some points for one of these? Say how many: --give-up 2")
+            lines.append("Would you give up some points for one of these? Say how many: advise(give_up=2)")
         if self.detectable_pair:
             lines.append(
                 f"With these {self.questions} questions a difference below {self.detectable_gap:.1f} points between "

@@ -48,7 +48,7 @@ ANALYSES = {
     ),
     "scaling": Analysis("scaling:scaling", "scores by the size of the LLM and by the length of its texts"),
     "answers": Analysis(
-        "answer_accuracy:answers", "accuracy of generated answers and their retrieval gain; --llm judges", asks=True
+        "answer_accuracy:answers", "accuracy of generated answers and their retrieval gain; an LLM may judge", asks=True
     ),
     "downstream": Analysis("downstream:downstream", "accuracy of an LLM's answers by the passages it reads", asks=True),
     "contamination": Analysis("contamination:contamination", "documents that an LLM continues verbatim", asks=True),

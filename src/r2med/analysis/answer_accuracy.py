@@ -90,7 +90,7 @@ def answers(material: Material) -> Section:
     systems = [(each, judged) for each, judged in known if judged]
     if not systems:
         raise UserError(
-            "no record has generated texts for queries with an answer: r2med run 'hyde(author) → bm25' --data demo "
+            "no record has generated texts for queries with an answer: r2med.run('hyde(author) → bm25', data='demo') "
             "makes one"
         )
     rows, queries, parts, outcomes = [], [], [], []
@@ -131,7 +131,10 @@ def answers(material: Material) -> Section:
     ]
     notes = [*author_notes(each.llm for each, _ in systems), *material.questions.notes("judge-answer")]
     if not material.runtime.setup.llm:
-        notes.append("No LLM was named (--llm), so only the rule judged. Texts that it could not decide are left out.")
+        notes.append(
+            "No LLM was named with Setup(llm=...), so only the rule judged. Texts that it could not "
+            "decide are left out."
+        )
     return Section("Answers and retrieval", tables, _lead(rows), notes, name="answers")
 
 

@@ -36,7 +36,7 @@ class Continuation(LLMAnswer):
 def contamination(material: Material) -> Section:
     """Return how much of the documents an LLM continues verbatim."""
     if not material.runtime.setup.llm:
-        raise UserError("contamination needs an LLM: name one with --llm, as in --llm smollm2")
+        raise UserError("contamination needs an LLM: name one, as in Setup(llm='smollm2')")
     rows: list[list[Value]] = []
     for name, dataset in material.datasets.items():
         drawn = _drawn(dataset, material.queries or DEFAULT_DOCUMENTS)

@@ -60,7 +60,7 @@ class Supported(LLMAnswer):
 def downstream(material: Material) -> Section:
     """Return how well an LLM answers with different passages, in its own words and by choosing an option."""
     if not material.runtime.setup.llm:
-        raise UserError("downstream needs an LLM: name one with --llm, as in --llm smollm2")
+        raise UserError("downstream needs an LLM: name one, as in Setup(llm='smollm2')")
     questions = material.questions
     items = [item for name, dataset in material.recorded.items() for item in _items(material, name, dataset)]
     if not items:

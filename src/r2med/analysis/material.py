@@ -65,7 +65,7 @@ class Material:
         cells = {key: kept for key, kept in read.cells.items() if key[1] in wanted}
         if not cells:
             raise UserError(
-                f"there are no records of {', '.join(self.data)}: make some with r2med run bm25 --data NAME"
+                f"there are no records of {', '.join(self.data)}: make some with r2med.run('bm25', data='NAME')"
             )
         return RecordCollection(cells)
 

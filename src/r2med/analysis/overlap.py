@@ -291,7 +291,8 @@ def overlap(material: Material) -> Section:
     if model:
         title = f"Cosine similarity by {model}"
         tables.append(Table.of(heads, vectors, title, _MARGIN_NOTE, name="overlap-cosine", digits=3))
-    notes = [] if model else ["No embedding model was named: --by minilm adds the cosine of queries and documents."]
+    unnamed = "No embedding model was named: analyse(model='minilm') adds the cosine of queries and documents."
+    notes = [] if model else [unnamed]
     return Section("Overlap", tables, _lead(chart), notes, name="overlap")
 
 

@@ -34,7 +34,8 @@ def reliability(material: Material) -> Section:
     systems, values = list(material.collection.systems), material.values
     if len(systems) < 2 or not values:
         raise UserError(
-            "reliability needs two systems that were run on the same datasets: r2med run bm25 'rm3 → bm25' --data …"
+            "reliability needs two systems that were run on the same datasets: r2med.run(['bm25', "
+            "'rm3 → bm25'], data='NAME')"
         )
     draws = stratified(bootstrap(values, RESAMPLES))
     tables = [_gap_table(values), _stability_table(systems, values, draws)]

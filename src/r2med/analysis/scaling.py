@@ -73,7 +73,9 @@ def scaling(material: Material) -> Section:
     collection = material.collection
     systems = expanded_systems(collection)
     if not systems:
-        raise UserError("no record expands queries with an LLM: r2med run bm25 --expand hyde --llm NAME makes one")
+        raise UserError(
+            "no record expands queries with an LLM: r2med.run('bm25', expand=['hyde'], llms=['NAME']) makes one"
+        )
     rows, lines = [], []
     series: dict[str, list[tuple[float, Estimate]]] = {}
     for each in systems:

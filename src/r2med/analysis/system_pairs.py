@@ -26,7 +26,7 @@ def _pairs(material: Material) -> list[tuple[str, str]]:
     """Return every pair of systems. Raises UserError if no two systems share a dataset."""
     if len(material.collection.systems) < 2 or not material.values:
         raise UserError(
-            "this needs two systems that were run on the same datasets: r2med run bm25 'rm3 → bm25' --data …"
+            "this needs two systems that were run on the same datasets: r2med.run(['bm25', 'rm3 → bm25'], data='NAME')"
         )
     return list(combinations(material.collection.systems, 2))
 

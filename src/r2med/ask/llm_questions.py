@@ -76,7 +76,7 @@ class Questions:
         if not self.chat.is_local:
             texts = (" ".join(values.values()) for values in items)
             if warning := identifier_warning(f"{template} sends to {self.chat.name}", texts):
-                log.warning("%s; Ctrl-C stops, --offline refuses", warning)
+                log.warning("%s; Ctrl-C stops, Setup(offline=True) refuses", warning)
         answers = ask_json(questions, read, self.chat, self.card, TRIES)
         self.cost += answers.cost
         self.asked[template] += len(items)

@@ -104,8 +104,8 @@ class RegisteredModel:
         for wrong, why in (
             (meta.loader is None, "MTEB has results for this model, but no code to run it"),
             ("text" not in meta.modalities, "this model does not read texts"),
-            (own_code, "this model runs code from its own repository: add --trust-remote-code"),
-            (runtime.setup.dtype != "auto", "it has the precision that MTEB gives it: leave --dtype out"),
+            (own_code, "this model runs code from its own repository: add Setup(trust_remote_code=True)"),
+            (runtime.setup.dtype != "auto", "it has the precision that MTEB gives it: leave Setup(dtype=...) out"),
             (
                 "API" in meta.framework and runtime.budget.limit is not None,
                 "MTEB has no prices: run without a budget",

@@ -74,7 +74,7 @@ def dataset_of(task: str) -> str:
     """Return the name of our dataset for a task of MTEB. Raises UserError if the task is not one of this benchmark."""
     names = {task: name for name, task in tasks().items()}
     if task not in names:
-        raise unknown("task of MTEB", task, names, "name the dataset with --data")
+        raise unknown("task of MTEB", task, names, "name the dataset with import_predictions(data=...)")
     return names[task]
 
 
@@ -114,7 +114,7 @@ def _scores(record: Record) -> dict[str, float]:
     if missing := [f"nDCG@{k}" for k in CUTOFFS if f"nDCG@{k}" not in record.mean]:
         raise UserError(
             f"the record of {record.system} on {record.dataset.name} does not hold {missing[0]}: "
-            f"make it again with r2med run {record.system!r} --data {record.dataset.name} --fresh"
+            f"make it again with r2med.run({record.system!r}, data={record.dataset.name!r}, fresh=True)"
         )
     scores: dict[str, float] = {}
     for name, family in FAMILIES.items():

@@ -81,7 +81,7 @@ def _end(error: BaseException) -> None:
     from r2med.core.errors import UserError
 
     if isinstance(error, UserError):
-        _stop(str(error))
+        _stop(_as_typed(str(error)))
     if isinstance(error, BrokenPipeError):  # `r2med … | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
@@ -132,6 +132,12 @@ def _disk_fault(error: OSError) -> str | None:
     return next((text for code, text in _DISK.items() if os.strerror(code) in str(error)), None)  # Arrow's
 
 
+def _as_typed(message: str) -> str:
+    from r2med.cli.typed_text import as_typed
+
+    return as_typed(message)
+
+
 def _stop(message: str, code: int = USER_FAULT) -> NoReturn:
     print(f"r2med: {printable(message)}", file=sys.stderr)
     sys.exit(code)
@@ -176,7 +182,7 @@ def _log_to_stderr() -> None:
 
     class Notes(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
-            print(f"note: {printable(record.getMessage())}", file=sys.stderr)
+            print(f"note: {printable(_as_typed(record.getMessage()))}", file=sys.stderr)
 
     logger = logging.getLogger("r2med")
     logger.addHandler(Notes())

@@ -123,6 +123,7 @@ def import_(
 def _show(plan: Import) -> None:
     """Print three rows of each table under what its columns were taken for, what is not used, and counts."""
     from r2med.cli.console import console, plain
+    from r2med.cli.typed_text import as_typed
     from r2med.pages.page import Table
     from r2med.pages.terminal_tables import print_table
 
@@ -137,7 +138,7 @@ def _show(plan: Import) -> None:
             output.print(plain(f"not used: {', '.join(unused[:UNUSED])}{', …' if len(unused) > UNUSED else ''}", "dim"))
         output.print()
     for notice in notices:
-        output.print(plain(f"note: {notice}"), soft_wrap=True)
+        output.print(plain(f"note: {as_typed(notice)}"), soft_wrap=True)
     output.print(plain(_counts(plan)), soft_wrap=True)
 
 

@@ -33,8 +33,10 @@ Format = Annotated[
 def show_page(page: Page, form: str, as_json: bool = False, value: Any = None) -> None:
     """Print a page in a format; `value` is what JSON has in its place, where a command has a shape of its own."""
     from r2med.cli.console import console, print_json
+    from r2med.cli.typed_text import page_as_typed
     from r2med.text.terminal_text import printable
 
+    page = page_as_typed(page)
     if as_json or form == "json":
         from r2med.pages.json_value import page_value
 

@@ -73,11 +73,12 @@ def generate(
 def _print(texts: GeneratedTexts) -> None:
     import sys
 
+    from r2med.cli.typed_text import as_typed
     from r2med.text.plurals import counted
     from r2med.text.terminal_text import printable
 
     if texts.file is None:
-        print(f"r2med: {printable(texts.problem)}", file=sys.stderr, flush=True)
+        print(f"r2med: {printable(as_typed(texts.problem))}", file=sys.stderr, flush=True)
     else:
         of_all = f"{texts.answered:,} of {counted(texts.queries, 'query', 'queries')}"
         print(f"{printable(str(texts.file))}: {of_all}", flush=True)

@@ -15,7 +15,7 @@ import typer
 from r2med.cli import completion
 from r2med.core.errors import UserError
 from r2med.runtime import setup as declared
-from r2med.runtime.setup import Flag, SettingError, Setup, printed_bytes
+from r2med.runtime.setup import Flag, Setup, printed_bytes
 
 WHAT, DATA, MODELS, LLMS = declared.WHAT, declared.DATA, declared.MODELS, declared.LLMS
 OUTPUT = "Output"
@@ -183,10 +183,7 @@ def make_setup(make: Callable[..., Setup] = Setup, **settings: Any) -> Setup:
         given["base_url"] = given["base_url"].strip()
         if not given["base_url"]:
             raise UserError("--base-url is empty: give the address of an endpoint, such as http://localhost:8000/v1")
-    try:
-        return make(**given)
-    except SettingError as error:
-        raise UserError(f"{flag_names(error.name)[0]} {error.value}: {error.reason}") from None
+    return make(**given)
 
 
 def dataset_names(data: list[str] | None) -> list[str]:

@@ -42,6 +42,7 @@ def show_plan(plan: Plan) -> None:
 def _told(stage: StagePlan) -> str:
     """Return one line of the tree."""
     from r2med.cli.progress import clock_time
+    from r2med.cli.typed_text import as_typed
 
     parts = [f"{stage.name}: {stage.work}"]
     if stage.fetch is None or stage.fetch:
@@ -52,7 +53,7 @@ def _told(stage: StagePlan) -> str:
     elif stage.seconds >= 1:
         parts.append(f"about {clock_time(stage.seconds)}")
     if stage.missing:
-        parts.append(f"MISSING: {stage.missing}")
+        parts.append(f"MISSING: {as_typed(stage.missing)}")
     return "; ".join(parts)
 
 

@@ -30,6 +30,7 @@ def report(
 ) -> None:
     """Write the table of a paper (Markdown, LaTeX, CSV) and its figures (SVG, PNG)."""
     from r2med.cli.console import console, plain
+    from r2med.cli.typed_text import as_typed
     from r2med.comparison.report import report as write
     from r2med.core.spec import joined_words
     from r2med.text.plurals import counted
@@ -48,6 +49,6 @@ def report(
     )
     output = console()
     for notice in written.notices:
-        output.print(plain(f"Note: {notice}.", "yellow"), soft_wrap=True)
+        output.print(plain(f"Note: {as_typed(notice)}.", "yellow"), soft_wrap=True)
     names = ", ".join(dict.fromkeys(file.stem for file in written.files))
     output.print(plain(f"{counted(len(written.files), 'file')} in {out}/: {names}."), soft_wrap=True)

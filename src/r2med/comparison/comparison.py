@@ -324,7 +324,9 @@ def _shared(
     if demo and len(demo) < len(values) and not data:
         for dataset in demo:
             del queries[dataset], values[dataset]
-        notices.append(f"the demo is left out, because it says nothing about other data: compare it with --data {DEMO}")
+        notices.append(
+            f"the demo is left out, because it says nothing about other data: compare it with compare(data=[{DEMO!r}])"
+        )
     return queries, values, notices
 
 

@@ -96,7 +96,9 @@ def _write(folder: Path, content: Mapping[str, bytes]) -> Iterator[Path]:
             write_atomically(folder / name, body)
             yield folder / name
     except OSError as error:
-        raise UserError(f"cannot write the report to {folder} ({error.strerror}): choose another with --out") from None
+        raise UserError(
+            f"cannot write the report to {folder} ({error.strerror}): choose another with report(out=...)"
+        ) from None
 
 
 def _between(compared: Comparison, names: Sequence[str]) -> tuple[str, str]:

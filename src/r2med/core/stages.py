@@ -429,7 +429,7 @@ def _explained(stage: type[Stage], name: str, error: ValidationError) -> str:
     field = stage.model_fields.get(key)
     if first["type"] == "missing" and field is not None and _at(field) == "argument":
         if stage.needs == "llm":
-            return f"{name} needs the name of an LLM, such as {name}(o3-mini), or --llm NAME"
+            return f"{name} needs the name of an LLM, such as {name}(o3-mini), or Setup(llm='NAME')"
         return f"{name} needs {field.description}, as in {name}(…)"
     if first["type"] == "missing":
         return f"{name} needs {key}: {field.description if field else ''}"

@@ -85,7 +85,8 @@ def guess_parts(tables: Sequence[SourceTable], named: Named) -> list[Part]:
     kinds = _kinds(tables, named)
     if "documents" not in kinds:
         raise UserError(
-            f"no documents in {', '.join(map(str, tables))}: add the table to search, or name its column with --text"
+            f"no documents in {', '.join(map(str, tables))}: add the table to search, or name its column with "
+            "import_tables(text=...)"
         )
     documents = [_documents(table, named) for table, kind in zip(tables, kinds, strict=True) if kind == "documents"]
     ids = Ids(word for part in documents for word in _ids(part))
@@ -284,7 +285,7 @@ def _check_judgements(part: Part) -> None:
         if _share(part.table, column, is_grade) > _MAJORITY_SHARE:
             if "relevant" not in part.columns:
                 why = "holds relevance, but no column holds document ids"
-                raise UserError(f"{part.table}: column {column!r} {why}: name it with --relevant")
+                raise UserError(f"{part.table}: column {column!r} {why}: name it with import_tables(relevant=...)")
         elif "grade" not in part.columns and _words(part.table, column) <= 2:
             words = dict.fromkeys(word for row in part.table.sample if (word := flat(row.get(column, ""))))
             shown = ", ".join(repr(word[:20]) for word in list(words)[:3])

@@ -62,5 +62,5 @@ def _given_by_hand(hub: Hub, download: Callable[[bool], Path], error: Exception)
         reason = str(error).split("\n")[0][:160] or type(error).__name__
         raise UserError(
             f"cannot fetch {hub.repository} from the hub ({reason}): try again online, or give a local copy, "
-            f"e.g. --data DIR/{hub.repository.split('/')[-1]}"
+            f"e.g. run(data='DIR/{hub.repository.split('/')[-1]}')"
         ) from None

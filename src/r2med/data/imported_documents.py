@@ -74,9 +74,12 @@ def read_documents(parts: Sequence[Part], ids_matter: bool) -> ImportedDocuments
             _add(found, which, part, line, row.get("id", ""), cell_text(row["text"]))
     if not found.documents:
         columns = ", ".join(repr(column) for part in parts for column in part.texts)
-        raise UserError(f"{', '.join(str(part.table) for part in parts)}: no text in {columns}: name it with --text")
+        raise UserError(
+            f"{', '.join(str(part.table) for part in parts)}: no text in {columns}: name it with "
+            "import_tables(text=...)"
+        )
     if found.clashes and ids_matter:
-        hint = "give every document an id of its own, or name another column with --id"
+        hint = "give every document an id of its own, or name another column with import_tables(id=...)"
         raise UserError(f"{_first_clash(found)}: {hint}")
     numbered = bool(found.clashes)
     ids = Ids(map(str, range(1, found.documents + 1))) if numbered else Ids(found.first)
@@ -114,9 +117,11 @@ def _notices(parts: Sequence[Part], found: _DocumentRows) -> Iterator[str]:
     for part in parts:
         if "id" not in part.columns:
             why = _why_numbered(part.table)
-            yield f"{part.table}: {why}: documents are numbered in their order (--id names a column)"
+            yield f"{part.table}: {why}: documents are numbered in their order (import_tables(id=...) names a column)"
     if found.clashes:
-        yield f"{_first_clash(found)}: documents are numbered in their order (--id names another column)"
+        yield (
+            f"{_first_clash(found)}: documents are numbered in their order (import_tables(id=...) names another column)"
+        )
     if found.without_text:
         yield f"rows without a text are left out: {rows_named(found.without_text)}"
     if found.without_id:

@@ -25,7 +25,7 @@ from r2med.data.workbooks import sheet_names
 from r2med.store.files import sync, write_atomically
 from r2med.store.owners import process_name, stale
 
-UPDATE_ADVICE = "name another folder, or replace it with --update"
+UPDATE_ADVICE = "name another folder, or replace it with import_tables(update=True)"
 """The advice of an import if the folder exists already."""
 
 
@@ -173,7 +173,10 @@ def _skipped(paths: Sequence[Path], skip_rows: Sequence[int] | int | None) -> Se
     if len(skip_rows) <= 1:
         return [*skip_rows, None][:1] * len(paths)
     if len(skip_rows) != len(paths):
-        raise UserError(f"--skip-rows: {len(skip_rows)} numbers for {len(paths)} files: give one for all, or one each")
+        raise UserError(
+            f"import_tables(skip_rows=...): {len(skip_rows)} numbers for {len(paths)} files: give one "
+            "for all, or one each"
+        )
     return skip_rows
 
 
@@ -185,7 +188,8 @@ def _check_sheets(paths: Sequence[Path], sheets: Sequence[str]) -> None:
     for sheet in sheets:
         if sheet not in names:
             raise UserError(
-                f"--sheet {sheet}: no such sheet{nearest(sheet, names)}: {', '.join(names) or 'no workbook'}"
+                f"import_tables(sheets=[{sheet!r}]): no such sheet{nearest(sheet, names)}: "
+                f"{', '.join(names) or 'no workbook'}"
             )
 
 

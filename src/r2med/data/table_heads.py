@@ -82,9 +82,15 @@ def _notices(table: SourceTable, titles: Sequence[GridRow], has_header: bool, re
     if titles:
         said = next(str(cell) for cell in titles[0][1] if _filled(cell))[:LONGEST_HEAD]
         lines = "1 row" if len(titles) == 1 else f"{len(titles)} rows"
-        yield f"{table}: {lines} above the names of columns left out, from {said!r} on (--skip-rows 0 keeps them)"
+        yield (
+            f"{table}: {lines} above the names of columns left out, from {said!r} on "
+            "(import_tables(skip_rows=0) keeps them)"
+        )
     if reading.header is None and not has_header:
-        yield f"{table}: the first row looks like data, so columns are numbered (--header if it holds their names)"
+        yield (
+            f"{table}: the first row looks like data, so columns are numbered (import_tables(header=True) "
+            "if it holds their names)"
+        )
 
 
 def title_rows(rows: Sequence[Sequence[Cell]]) -> int:

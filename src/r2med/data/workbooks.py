@@ -178,5 +178,5 @@ def _without_covers(tables: Sequence[SourceTable], hidden: Sequence[str]) -> lis
     if not kept or not left_out:
         return kept or list(tables)
     names = ", ".join(left_out)
-    notice = f"{kept[0].path.name}: sheets left out: {names} (--sheet NAME reads a sheet)"
+    notice = f"{kept[0].path.name}: sheets left out: {names} (import_tables(sheets=['NAME']) reads a sheet)"
     return [replace(kept[0], notices=(notice, *kept[0].notices)), *kept[1:]]

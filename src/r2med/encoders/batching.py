@@ -127,6 +127,6 @@ def _attempt(worker: Worker, batch: Sequence[int], lengths: Sequence[int]) -> Ve
         if len(batch) == 1:
             raise DoesNotFitError(
                 f"out of memory: one text of {lengths[batch[0]]:,} tokens does not fit on the device; "
-                "use another --device, a smaller --dtype or a smaller model"
+                "use another Setup(device=...), a smaller Setup(dtype=...) or a smaller model"
             ) from None
         return None

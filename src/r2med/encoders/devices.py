@@ -60,12 +60,14 @@ def _device(name: str) -> str:
 
     if kind == "mps":
         if not torch.backends.mps.is_available():
-            raise UserError("--device mps: this machine has no Apple GPU that torch can use; try --device auto")
+            raise UserError(
+                "Setup(device='mps'): this machine has no Apple GPU that torch can use; try Setup(device='auto')"
+            )
         return kind
     count = torch.cuda.device_count() if torch.cuda.is_available() else 0
     if int(number or 0) >= count:
         seen = {0: "no GPU", 1: "one GPU, cuda:0"}.get(count, f"{count} GPUs, cuda:0 to cuda:{count - 1}")
-        raise UserError(f"--device {name}: torch sees {seen} on this machine; try --device auto")
+        raise UserError(f"Setup(device={name!r}): torch sees {seen} on this machine; try Setup(device='auto')")
     return f"cuda:{number or 0}"
 
 
@@ -118,24 +120,24 @@ def _backend_here(setup: Setup) -> dict[str, str]:
     names, dtype = placement(setup)
     backend = setup.backend
     if backend == "onnx":
-        raise UserError("r2med no longer runs ONNX; use --backend openvino or --backend torch")
+        raise UserError("r2med no longer runs ONNX; use Setup(backend='openvino') or Setup(backend='torch')")
     if backend not in BACKENDS:
         raise unknown("backend", backend, BACKENDS)
     if backend == "torch":
         return {"backend": backend, "dtype": dtype}
     if set(names) != {"cpu"}:
-        raise UserError(f"--backend {backend} runs only on the CPU; add --device cpu")
+        raise UserError(f"Setup(backend={backend!r}) runs only on the CPU; add Setup(device='cpu')")
     if setup.dtype != "auto":
-        raise UserError(f"--backend {backend} chooses its own precision; remove --dtype {setup.dtype}")
+        raise UserError(f"Setup(backend={backend!r}) chooses its own precision; remove Setup(dtype={setup.dtype!r})")
     if importlib.util.find_spec("openvino") is None:
-        raise UserError("--backend openvino needs a package; run pip install openvino")
+        raise UserError("Setup(backend='openvino') needs a package; run pip install openvino")
     return {"backend": backend, "dtype": _openvino_dtype()}
 
 
 def check_torch(setup: Setup, model: str) -> None:
     """Raise UserError if the setup asks for another backend but the model can run only on torch."""
     if setup.backend != "torch":
-        raise UserError(f"--backend {setup.backend}: {model} runs only on torch")
+        raise UserError(f"Setup(backend={setup.backend!r}): {model} runs only on torch")
 
 
 def load_openvino() -> Any:

@@ -109,7 +109,7 @@ class NotFiniteError(UserError):
     def __init__(self, index: int, hint: str = "") -> None:
         self.index = index
         """Position of the text among the encoded texts."""
-        self.hint = hint or "possibly a half-precision overflow; try --dtype float32"
+        self.hint = hint or "possibly a half-precision overflow; try Setup(dtype='float32')"
         super().__init__(f"the embedding of text {index + 1} has NaN or infinite entries ({self.hint})")
 
 

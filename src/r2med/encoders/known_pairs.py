@@ -72,7 +72,7 @@ def check_pairs(encoder: Encoder, card: ModelCard) -> None:
 def _remedy(card: ModelCard) -> str:
     needed = " and ".join(f"{package}{wanted}" for package, wanted in _needed(card).items())
     if not needed:
-        return "its weights may be damaged: fetch them again, or use --model-path with another folder"
+        return "its weights may be damaged: fetch them again, or use another folder with Setup(model_paths=...)"
     return f"it works with {needed}: {_environment(card)}"
 
 

@@ -199,11 +199,11 @@ def _notice_missing_prompts(spec: str, names: str, width: int) -> None:
     folder = spec.removeprefix("path:") if spec.startswith("path:") else "DIR"
     log.warning(
         "%s looks like a model of the family %s, which needs a prompt before its texts, but its files have none; "
-        "texts are encoded without a prompt. The card %s has the prompts: r2med run %s",
+        "texts are encoded without a prompt. The card %s has the prompts: %s",
         spec,
         title,
         " or ".join(same),
-        same[0] if of_hub else f"{same[0]} --model-path {same[0]}={folder}",
+        f"r2med.run({same[0]!r})" if of_hub else f"r2med.run({same[0]!r}, model_paths={{{same[0]!r}: {folder!r}}})",
     )
 
 

@@ -19,7 +19,10 @@ def compiled(forward: Forward, backend: str) -> Forward:
     if backend == "torch":
         return forward
     if not forward.needs_mask or forward.bidirectional:
-        raise UserError(f"--backend {backend} works only for encoders such as BERT; use --backend torch for this model")
+        raise UserError(
+            f"Setup(backend={backend!r}) works only for encoders such as BERT; use "
+            "Setup(backend='torch') for this model"
+        )
     with warnings.catch_warnings(), quiet():
         warnings.simplefilter("ignore")  # Tracing warns about each branch in the library's code.
         name = type(forward.model).__name__
@@ -29,10 +32,12 @@ def compiled(forward: Forward, backend: str) -> Forward:
             if is_out_of_memory(error):
                 raise
             raise UserError(
-                f"--backend {backend} cannot convert {name} ({type(error).__name__}); use --backend torch"
+                f"Setup(backend={backend!r}) cannot convert {name} ({type(error).__name__}); use Setup(backend='torch')"
             ) from error
     if _difference(forward, engine) > TOLERANCE:
-        raise UserError(f"--backend {backend} gives other results than torch for {name}; use --backend torch")
+        raise UserError(
+            f"Setup(backend={backend!r}) gives other results than torch for {name}; use Setup(backend='torch')"
+        )
     return engine
 
 

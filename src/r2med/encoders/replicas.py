@@ -92,7 +92,10 @@ def cached_model(key: Hashable, runtime: Runtime, load: Callable[[], Loaded]) ->
             devices.release()
             model = _attempt(load)
         if model is None:
-            raise UserError("the model does not fit into the memory of the device; use another --device or --dtype")
+            raise UserError(
+                "the model does not fit into the memory of the device; use another Setup(device=...) "
+                "or Setup(dtype=...)"
+            )
         return model
 
     return runtime.models.get(key, loaded).value

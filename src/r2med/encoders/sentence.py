@@ -53,7 +53,7 @@ def _engine(model: Any, backend: str, name: str) -> Forward | None:
     from r2med.encoders.openvino_engine import compiled
 
     if not _is_plain(model) or type(model[0]).__name__ != "Transformer":
-        raise UserError(f"--backend {backend}: model {name} has its own modules, which run only on torch")
+        raise UserError(f"Setup(backend={backend!r}): model {name} has its own modules, which run only on torch")
     return compiled(Forward(model[0].auto_model, "cpu", bidirectional=False), backend)
 
 

@@ -115,7 +115,9 @@ def find(
         checked = checked_adapter if base else checked_folder
         return Weights(name, wanted, folder_revision(checked(folder, name)), folder, base)
     if not wanted:
-        raise UserError(f"model {name}: its card names no repository; give its folder with --model-path {name}=DIR")
+        raise UserError(
+            f"model {name}: its card names no repository; give its folder with Setup(model_paths={{{name!r}: 'DIR'}})"
+        )
     revision = revision or card.revision
     commit = commit_of(name, wanted, revision)
     pinned = bool(COMMIT_PATTERN.fullmatch(revision)) and not card.floating and (base is None or base.pinned)
@@ -354,7 +356,11 @@ def first_line(error: Exception) -> str:
 def _unavailable(name: str, repository: str, revision: str, reason: str) -> UserError:
     at = f" at revision {revision[:12]}" if revision else ""
     # hf:ORG/NAME has no short name for --model-path. path:DIR runs the same weights.
-    instead = "run it as path:DIR" if name.startswith("hf-") else f"use --model-path {name}=DIR or R2MED_MODELS"
+    instead = (
+        "run it as path:DIR"
+        if name.startswith("hf-")
+        else f"use Setup(model_paths={{{name!r}: 'DIR'}}) or R2MED_MODELS"
+    )
     return UserError(
         f"model {name}: cannot get {repository}{at} from the hub ({reason}); try again online, "
         f"or, if you have its folder, {instead}"
@@ -386,7 +392,7 @@ def json_object(path: Path) -> dict[str, Any]:
 def not_trusted(name: str) -> UserError:
     """Return the error for a model whose code the user has not allowed."""
     return UserError(
-        f"model {name} runs code from its repository; read the code, then allow it with --trust-remote-code"
+        f"model {name} runs code from its repository; read the code, then allow it with Setup(trust_remote_code=True)"
     )
 
 
@@ -398,7 +404,8 @@ def check_trust(folder: Path, name: str, options: Setup, kind: str = "AutoModel"
     if elsewhere := [name for name in code if "--" in name]:
         raise UserError(
             f"model {name} takes its code from another repository, {elsewhere[0].split('--')[0]}, which no revision "
-            f"pins; put that code into the model's folder, name it in config.json, and use --model-path {name}=DIR"
+            "pins; put that code into the model's folder, name it in config.json, and use "
+            f"Setup(model_paths={{{name!r}: 'DIR'}})"
         )
 
 

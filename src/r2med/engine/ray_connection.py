@@ -39,7 +39,7 @@ def connect(engine: str) -> bool:
     try:
         import ray
     except ModuleNotFoundError:
-        raise MissingExtraError("--engine ray", "cluster") from None
+        raise MissingExtraError("Setup(engine='ray')", "cluster") from None
     if ray.is_initialized():
         return False
     stopped_by = signal.getsignal(signal.SIGTERM)
@@ -68,7 +68,7 @@ def check_local(addresses: Iterable[str]) -> None:
         if not _is_here(address):
             raise UserError(
                 f"offline: a node of the Ray cluster, {address}, is not this machine, so nothing was sent to it "
-                "(remove --offline to allow this, or use --engine threads)"
+                "(remove Setup(offline=True) to allow this, or use Setup(engine='threads'))"
             )
 
 

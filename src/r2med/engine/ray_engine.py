@@ -114,7 +114,8 @@ class RayEngine:
             for member, answer in zip(members, answers, strict=True):
                 if answer != answers[0]:
                     raise UserError(
-                        f"nodes differ: {answers[0]} on {members[0].host}, {answer} on {member.host}; choose --dtype"
+                        f"nodes differ: {answers[0]} on {members[0].host}, {answer} on {member.host}; "
+                        "choose Setup(dtype=...)"
                     )
             self._answers[key] = answers[0]
         agreed: Agreed = self._answers[key]

@@ -140,7 +140,7 @@ def plan_run(
     parsed = {system.name: system for system in [*made, *(System.parse(each, runtime) for each in calls)]}
     if not parsed:
         if runtime.setup.candidates is not None:
-            raise UserError("--candidates needs a reranker: r2med run bge-reranker --candidates FILE")
+            raise UserError("Setup(candidates=...) needs a reranker: r2med.run('bge-reranker', candidates='FILE')")
         raise UserError("no system to run: name one, such as bm25, or a suite")
     sources: list[str | Dataset] = []
     for source in data or ["demo"]:

@@ -48,11 +48,11 @@ def run_page(results: Results, measure: str, out: Path, demo: bool) -> Page:
     parts += [Note(line, "error", whole=True) for line in _errors(results)]
     if results.records:
         reused = sum(cell.reused for cell in results)
-        again = f", {reused} of them reused (--fresh makes them again)" if reused else ""
+        again = f", {reused} of them reused (run(fresh=True) makes them again)" if reused else ""
         line = f"{_count(len(results.records), 'record')} with per-query scores and runs in {out}/{again}."
         parts.append(Note(line, whole=True))
     if demo:
-        parts += [Note(DEMO_CAPTION), Note("Next, the real benchmark (extra: hub): r2med run bm25 --data R2MED")]
+        parts += [Note(DEMO_CAPTION), Note("Next, the real benchmark (extra: hub): r2med.run('bm25', data='R2MED')")]
     return Page("Scores of retrieval systems", [*sections, Section("", parts)], kind="run")
 
 

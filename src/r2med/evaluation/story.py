@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -76,7 +75,7 @@ def find_record(system: str, dataset: str, results: Path | str = "results") -> P
     if dataset not in kept:
         raise UserError(
             f"{results} has no record of {system} on {dataset}{nearest(dataset, kept)}: "
-            f"make one with r2med run {shlex.quote(system)} --data {shlex.quote(dataset)}"
+            f"make one with r2med.run({system!r}, data={dataset!r})"
         )
     return kept[dataset]
 
@@ -92,10 +91,12 @@ def _dataset(record: Record, data: str | Path | None) -> Dataset:
         dataset = load(data if data is not None else name)
     except UserError as error:
         raise (
-            error if data is not None else UserError(f"{error}; or give the folder of {name} with --data DIR")
+            error if data is not None else UserError(f"{error}; or give the folder of {name} with explain(data='DIR')")
         ) from None
     if dataset.fingerprint != record.dataset.fingerprint:
-        raise UserError(f"the record was made on other data than {data or name}: give the right folder with --data DIR")
+        raise UserError(
+            f"the record was made on other data than {data or name}: give the folder with explain(data='DIR')"
+        )
     return dataset
 
 

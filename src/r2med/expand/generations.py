@@ -132,7 +132,7 @@ def write_generations(
     same, others = _count_texts(file, dataset)
     if (same > count or others) and not overwrite:
         has = f"has {same} texts and there are {count} now" if same > count else f"has {others} texts of other queries"
-        raise NotWrittenError(f"{file} {has}: it was not changed; --overwrite replaces it")
+        raise NotWrittenError(f"{file} {has}: it was not changed; generate(overwrite=True) replaces it")
     lines = [json.dumps(_row(search), ensure_ascii=False) for search in expansion.queries]
     write_atomically(file, "".join(f"{line}\n" for line in lines).encode())
     return file

@@ -52,7 +52,7 @@ def open_recorded(
     chosen = setup.recorded or llm == AUTHOR or not asked
     if not chosen and find_llm(llm, setup) is not None:
         return None
-    named = f"no known LLM has this name{nearest(llm, LLMS)}: see r2med list llms, or give --base-url URL"
+    named = f"no known LLM has this name{nearest(llm, LLMS)}: see r2med list llms, or give Setup(base_url='URL')"
     otherwise = "" if chosen else named
     for key, _ in stage.changed:
         if key not in ("query", "cleaning", "joining"):

@@ -103,14 +103,14 @@ class _Desk:
 
 def _run_files(runs: Path) -> dict[str, Path]:
     if not runs.is_dir():
-        raise UserError(f"{runs}: no such folder: give the folder of the run files with --runs")
+        raise UserError(f"{runs}: no such folder: give the folder of the run files")
     return {sha256(file): file for file in sorted(runs.rglob("*")) if file.is_file() and ".json" not in file.suffix}
 
 
 def _loaded(name: str, store: Store) -> Dataset | str:
     """Return the dataset of a record, or why it cannot be loaded. A name in an entry is never used as a path."""
     if name not in cards() and name not in groups()["demo"]:
-        return f"r2med does not know the dataset {name}: give a folder of this name with --data"
+        return f"r2med does not know the dataset {name}: give a folder of this name with verify(data=...)"
     try:
         dataset = load(name, store)
     except UserError as error:

@@ -44,7 +44,7 @@ def open_chat(card: LLMCard, runtime: Runtime) -> JournaledChat:
     if name not in BACKENDS:
         raise unknown("LLM backend", name, BACKENDS)
     if name != "openai" and runtime.setup.base_url:
-        raise UserError(f"--base-url is only for the backend openai; {name} runs {card.name} in this process")
+        raise UserError(f"Setup(base_url=...) is only for the backend openai; {name} runs {card.name} in this process")
     module, _, kind = BACKENDS[name].partition(":")
     backend: Backend = getattr(import_module(module), kind)(card, runtime)
     return JournaledChat(card, backend, runtime.store, ask_again=runtime.setup.ask_again)

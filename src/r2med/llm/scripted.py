@@ -28,7 +28,8 @@ class ScriptedBackend:
         path = runtime.setup.path_of(card.name)
         if path is None or not path.is_file():
             raise UserError(
-                f"{card.name} has no scripted answers; give their file with --model-path {card.name}=FILE.jsonl"
+                f"{card.name} has no scripted answers; give their file with "
+                f"Setup(model_paths={{{card.name!r}: 'FILE.jsonl'}})"
             )
         self._path: Path = path
         self._rules: list[tuple[list[str], str]] = []

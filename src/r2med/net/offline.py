@@ -102,7 +102,7 @@ def refuse(host: str) -> UserError:
     """Return the error for a host that is not this machine."""
     return UserError(
         f"offline: {host} is not this machine, so nothing was sent to it "
-        f"(--offline or {OFFLINE_VARIABLE} is set; remove it to allow this)"
+        f"(Setup(offline=True) or {OFFLINE_VARIABLE} is set; remove it to allow this)"
     )
 
 

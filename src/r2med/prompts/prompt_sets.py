@@ -17,7 +17,9 @@ from r2med.core.spec import decoded, typed_path
 from r2med.prompts.templates import SUFFIX, Template, open_templates, read_template
 from r2med.store.files import write_atomically
 
-PROMPTS_MEANING = "a set of prompt templates, its name (r2med list prompts) or folder; empty: --prompts or built-in"
+PROMPTS_MEANING = (
+    "a set of prompt templates, its name (r2med list prompts) or folder; empty: that of the run or built-in"
+)
 
 
 def prompt_sets() -> Mapping[str, Traversable]:

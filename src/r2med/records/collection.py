@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import logging
 import math
-import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -72,7 +71,7 @@ class StoredRecord:
         """The end of a message: the command that makes the record and its files again."""
         name = self.record.dataset.name
         data = name if name in cards() or name in groups()["demo"] else "FOLDER"
-        return f"make it again with r2med run {shlex.quote(self.record.system)} --data {data}"
+        return f"make it again with r2med.run({self.record.system!r}, data={data!r})"
 
 
 @dataclass(frozen=True)
@@ -296,6 +295,6 @@ def _failed(record: Record, limit: float) -> str:
             allowed = math.ceil(100 * share) / 100  # rounded up: the record passes with it
             return (
                 f"{stage.name} failed for {stage.failures:,} of {asked:,} ({share:.0%}), so its scores "
-                f"say little: run it again, or allow it with --max-failures {allowed:.2f}"
+                f"say little: run it again, or allow it with compare(max_failures={allowed:.2f})"
             )
     return ""

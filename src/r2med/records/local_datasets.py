@@ -49,7 +49,7 @@ def _plain(name: str) -> str:
     """Return the dataset name of a record. Raises UserError if an entry uses a path or a download as the name."""
     path = Path(name)
     if name.startswith((PREFIX, "~")) or path.is_absolute() or ".." in path.parts:
-        raise UserError("this is not the name of a dataset: give its folder with --data")
+        raise UserError("this is not the name of a dataset: give its folder with board(data=...)")
     return name
 
 
@@ -58,6 +58,6 @@ def _local(word: str) -> Dataset:
     card = cards().get(word)
     if card and card.hub and not card.folder and not is_fetched(card.hub, default_store()):
         raise UserError(
-            f"it is not on this machine: fetch it with r2med data fetch {word}, or give its folder with --data"
+            f"it is not on this machine: fetch it with r2med data fetch {word}, or give its folder with board(data=...)"
         )
     return load(word)

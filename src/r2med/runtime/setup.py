@@ -30,8 +30,8 @@ class SettingError(UserError):
     """A field of Setup with a value that it cannot have."""
 
     def __init__(self, name: str, value: object, reason: str) -> None:
-        self.name, self.value, self.reason = name, value, reason
-        super().__init__(f"{name}={value}: {reason}")
+        shown = value if isinstance(value, int) else str(value)
+        super().__init__(f"Setup({name}={shown!r}): {reason}")
 
 
 @dataclass(frozen=True)

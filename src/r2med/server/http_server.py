@@ -55,11 +55,13 @@ def bind(host: str, port: int, token: str | None) -> Listener:
     try:
         addresses = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except (OSError, UnicodeError):
-        raise UserError(f"no address {host!r} here: --host takes a name or address of this machine") from None
+        raise UserError(f"no address {host!r} here: serve(host=...) takes a name or address of this machine") from None
     # Where a name has both kinds, clients that say 127.0.0.1 are to reach it.
     family, kind, protocol, _, address = min(addresses, key=lambda entry: entry[0] != socket.AF_INET)
     if not is_loopback(str(address[0])) and not token:
-        raise UserError(f"--host {host} can be reached by others: set {TOKEN} to a secret that clients have to send")
+        raise UserError(
+            f"serve(host={host!r}) can be reached by others: set {TOKEN} to a secret that clients have to send"
+        )
     listener = socket.socket(family, kind, protocol)
     try:
         if os.name == "posix":  # elsewhere it would let two servers share one port
@@ -75,11 +77,13 @@ def bind(host: str, port: int, token: str | None) -> Listener:
 
 def _bind_error(host: str, port: int, error: OSError) -> UserError:
     if error.errno == errno.EADDRINUSE:
-        return UserError(f"port {port} of {host} is in use: choose another with --port, or 0 for any that is free")
+        return UserError(
+            f"port {port} of {host} is in use: choose another with serve(port=...), or 0 for any that is free"
+        )
     if error.errno == errno.EACCES:
-        return UserError(f"no permission for port {port}: choose one above 1023 with --port")
+        return UserError(f"no permission for port {port}: choose one above 1023 with serve(port=...)")
     if error.errno == errno.EADDRNOTAVAIL:
-        return UserError(f"{host} is no address of this machine: choose another with --host")
+        return UserError(f"{host} is no address of this machine: choose another with serve(host=...)")
     return UserError(f"cannot listen on {host}:{port}: {error.strerror or error}")
 
 

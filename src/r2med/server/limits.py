@@ -47,4 +47,4 @@ def read_limits(file: Path) -> Limits:
     try:
         return validated(Limits, read_toml(file), file)
     except OSError as error:
-        raise UserError(f"--limits {file}: {error.strerror or error}") from None
+        raise UserError(f"limits {file}: {error.strerror or error}") from None

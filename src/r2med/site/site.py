@@ -66,7 +66,7 @@ def make_site(
     if own:
         log.warning(
             "the board contains texts of documents and queries of %s: show it only to people who may read them, "
-            "or make it with --without-texts",
+            "or make it with board(texts=False)",
             ", ".join(own),
         )
 

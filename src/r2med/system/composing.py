@@ -77,10 +77,10 @@ def cross_product(
     ]
     if not expand:
         if names and not used:
-            raise UserError("--llm needs a method: --expand hyde, query2doc or lamer")
+            raise UserError("run(llms=...) needs a method: run(expand=['hyde']), query2doc or lamer")
         if samples != 1:
             where = f"in the name of a system, write 'hyde(LLM, samples={samples}){ARROW}bm25'"
-            raise UserError(f"--samples needs --expand; {where}")
+            raise UserError(f"run(samples=...) needs run(expand=...); {where}")
         return chosen
     expansions = _expansions(expand, names, samples, used)
     return [((expansion,), *calls) for expansion in expansions for calls in chosen]
@@ -92,7 +92,7 @@ def llm_names(llms: Iterable[str]) -> list[str]:
     for name in names:
         if not name or re.search(r"[()=→]|->", name):
             raise UserError(
-                f"--llm {name!r}: the name of an LLM must not be empty or contain parentheses, '=' or arrows"
+                f"run(llms=[{name!r}]): the name of an LLM must not be empty or contain parentheses, '=' or arrows"
             )
     return list(dict.fromkeys(names))
 
@@ -107,17 +107,17 @@ def _expansions(methods: Sequence[str], llms: Sequence[str], samples: int, llms_
     asking = [call for call in calls if _needs_llm(call)]
     typed = ", ".join(map(str, asking or calls))
     if not asking and samples != 1:
-        raise UserError(f"--samples is for texts of an LLM, but {typed} asks no LLM: leave it out")
+        raise UserError(f"run(samples=...) is for texts of an LLM, but {typed} asks no LLM: leave it out")
     if llms and not llms_used and not any(_lacks_llm(call) for call in calls):
         why = "names its LLM already" if asking else "asks no LLM"
-        raise UserError(f"--llm {llms[0]}: --expand {typed} {why}: leave one of the two out")
+        raise UserError(f"run(llms=[{llms[0]!r}]): run(expand=[{typed!r}]) {why}: leave one of the two out")
     return list(itertools.chain.from_iterable(_filled(call, llms, samples) for call in calls))
 
 
 def _expansion(text: str) -> Call:
     call, *others = parse_stage(text)
     if others:
-        raise UserError(f"--expand {text}: expansions cannot be fused; repeat --expand to run each of them")
+        raise UserError(f"run(expand=[{text!r}]): expansions cannot be fused; name each by itself")
     if stages.kind_of(call.name) != "expand":
         raise unknown("expansion", call.name, stages.names("expand"))
     return call
@@ -128,11 +128,12 @@ def _filled(call: Call, llms: Sequence[str], samples: int) -> list[Call]:
     if not _needs_llm(call):
         return [call]
     if not llms and not call.arguments:
-        raise UserError(f"--expand {call} needs an LLM: --llm NAME (r2med list llms)")
+        raise UserError(f"run(expand=[{str(call)!r}]) needs an LLM: run(llms=['NAME']) (r2med list llms)")
     if samples != 1:
         if "samples" in dict(call.settings):
             raise UserError(
-                f"--samples {samples} and --expand {call} both set the number of samples: leave one of the two out"
+                f"run(samples={samples}) and run(expand=[{str(call)!r}]) both set the number of "
+                "samples: leave one of the two out"
             )
         call = replace(call, settings=(("samples", str(samples)), *call.settings))
     return [call] if call.arguments else [replace(call, arguments=(llm,)) for llm in llms]

@@ -50,7 +50,9 @@ class Preset(BaseModel):
             if word not in words:
                 raise UserError(f"{call}: {self.name} has no part {{{word}}}: {', '.join(self.parts)}")
             if word == "llm" and not words["llm"]:
-                raise UserError(f"{self.name} needs the name of an LLM, such as {self.name}(o3-mini), or --llm NAME")
+                raise UserError(
+                    f"{self.name} needs the name of an LLM, such as {self.name}(o3-mini), or Setup(llm='NAME')"
+                )
             text = text.replace(named[0], words[word])
         raise UserError(f"{call}: a part of it contains itself")
 

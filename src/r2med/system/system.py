@@ -302,7 +302,8 @@ def _retriever(calls: list[list[Call]], spec: str, before: Call | None, setup: S
     if setup.candidates is not None:
         if not calls or not (_is(calls[0], "rerank") or calls[0][0].name.startswith(anybody)):
             raise UserError(
-                f"{spec!r}: --candidates {setup.candidates} is what was retrieved: name the rerankers that follow it"
+                f"{spec!r}: Setup(candidates={str(setup.candidates)!r}) is what was retrieved: name "
+                "the rerankers that follow it"
             )
         return Candidates.at(setup.candidates)
     if not calls:
@@ -311,7 +312,7 @@ def _retriever(calls: list[list[Call]], spec: str, before: Call | None, setup: S
     if _is(first, "rerank"):
         raise UserError(
             f"{first[0]} is a reranker: name what finds its candidates, as in bm25{ARROW}{first[0]}, "
-            "or give a run with --candidates FILE"
+            "or give a run with Setup(candidates='FILE')"
         )
     if calls and before is None and len(first) == 1:
         _check_known(first[0].name, spec)

@@ -95,7 +95,9 @@ class AskingStep(Step, Generic[AskedItem], kind="build", needs="llm"):
     def card(self, runtime: Runtime) -> LLMCard:
         """Return the card of the LLM. Raises UserError if no LLM is named or known."""
         if not (self.llm or runtime.setup.llm):
-            raise UserError(f'{self.name} asks an LLM: name one with --llm NAME, or with llm = "NAME" in the plan')
+            raise UserError(
+                f'{self.name} asks an LLM: name one with Setup(llm="NAME"), or with llm = "NAME" in the plan'
+            )
         return resolve_llm(self.llm or runtime.setup.llm, runtime.setup)
 
     def chat(self, runtime: Runtime) -> JournaledChat:
@@ -115,7 +117,7 @@ class AskingStep(Step, Generic[AskedItem], kind="build", needs="llm"):
         if not (chat.is_local or work.rehearsal):
             texts = (" ".join(self.fields(item).values()) for item in self.asked(streams) if not self.settled(item))
             if warning := identifier_warning(f"{self.name} sends to {chat.name}", texts):
-                log.warning("%s; Ctrl-C stops, --offline refuses", warning)
+                log.warning("%s; Ctrl-C stops, Setup(offline=True) refuses", warning)
 
     def about(
         self, items: Iterator[AskedItem], streams: Streams, work: StepWork, total: int, begun: int = 0
