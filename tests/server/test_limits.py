@@ -29,7 +29,7 @@ def test_a_file_sets_some_limits_and_leaves_the_others(tmp_path):
         ("connections = 0", "limits.toml: connections: it must be greater than or equal to 1"),
         ("topk = 'many'", "limits.toml: topk: it must be a whole number, not 'many'"),
         ("max_topk = 5", "limits.toml: max_topk: there is no such field .did you mean topk"),
-        ("topk = ", "limits.toml: not a TOML"),
+        ("topk = ", "limits.toml: not a TOML file of limits"),
         (None, "limits.toml: No such file"),
     ],
 )

@@ -87,7 +87,7 @@ def test_a_suite_of_one_s_own(tmp_path: Path) -> None:
     ("text", "says"),
     [
         (None, r"no suite '.*mine.toml': paper, records, rerank, or a file"),
-        ("systems = [", "not a TOML card"),
+        ("systems = [", "not a TOML suite"),
         ('sistems = ["bm25"]', r"mine.toml: sistems: .* \(did you mean systems\?\)"),
         ('systems = "bm25"', r"mine.toml: systems: it must be a list in brackets, not 'bm25'"),
         ("", "it names no systems"),

@@ -101,7 +101,7 @@ class BuildPlan:
         file = Path(path)
         if not file.is_file():
             raise UserError(f"there is no plan {file}: r2med build example -o DIR writes an example")
-        facts = validated(PlanFile, read_toml(file), file)
+        facts = validated(PlanFile, read_toml(file, "plan"), file)
         if facts.name in RESERVED_NAMES:
             raise UserError(f"{file}: every build has a file or folder {facts.name!r}: choose another name")
         kinds = {"post", "exam", "case", *(card.kind for card in cards().values() if card.kind)}

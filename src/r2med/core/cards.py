@@ -95,14 +95,14 @@ def _merged(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, An
     return merged
 
 
-def read_toml(file: Traversable | Path) -> dict[str, Any]:
-    """Return the content of a TOML file. Raises UserError if it is not TOML."""
+def read_toml(file: Traversable | Path, kind: str = "card") -> dict[str, Any]:
+    """Return the content of a TOML file. Raises UserError, with the kind of file, if it is not TOML."""
     try:
         return tomllib.loads(file.read_text(encoding="utf-8"))
     except RecursionError:
-        raise UserError(f"{file}: not a TOML card: it is nested too deeply") from None
+        raise UserError(f"{file}: not a TOML {kind}: it is nested too deeply") from None
     except ValueError as error:  # wrong TOML, wrong UTF-8, or an integer with thousands of digits
-        raise UserError(f"{file}: not a TOML card: {error}") from None
+        raise UserError(f"{file}: not a TOML {kind}: {error}") from None
 
 
 def validated(card: type[CardType], content: Mapping[str, Any], file: Traversable | Path) -> CardType:

@@ -45,6 +45,6 @@ class Limits(BaseModel):
 def read_limits(file: Path) -> Limits:
     """Return the limits of a TOML file; the others keep their defaults. Raises UserError that names the field."""
     try:
-        return validated(Limits, read_toml(file), file)
+        return validated(Limits, read_toml(file, "file of limits"), file)
     except OSError as error:
         raise UserError(f"limits {file}: {error.strerror or error}") from None

@@ -77,7 +77,7 @@ def suite(name: str) -> Suite:
         file = path
     else:
         raise unknown("suite", name, suites(), f"{', '.join(suites())}, or a file NAME.toml")
-    read = validated(Suite, {"name": name if name in suites() else path.stem, **read_toml(file)}, file)
+    read = validated(Suite, {"name": name if name in suites() else path.stem, **read_toml(file, "suite")}, file)
     if not read.calls:
         raise UserError(f"{file}: it names no systems: systems = ['bm25'], or a [[grid]] with retrieve = [...]")
     return read
