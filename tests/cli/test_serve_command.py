@@ -18,7 +18,7 @@ def assert_one_line(done, says):
     ("arguments", "says"),
     [
         (["demo/Biolgy"], "did you mean demo/Biology"),
-        (["demo/Biology", "--retriever", "hyde(author) → bm25"], "serve takes a retriever alone"),
+        (["demo/Biology", "--retriever", "hyde(author) → bm25"], "this needs a single retriever"),
         (["demo/Biology", "--host", "0.0.0.0"], "set R2MED_SERVE_TOKEN"),
         (["demo/Biology", "--limits", "nowhere.toml"], "--limits nowhere.toml: No such file"),
     ],

@@ -156,7 +156,7 @@ def test_ten_megabytes_are_refused_and_the_client_can_read_why(demo, chunked):
         content = (body[at : at + 65_536] for at in range(0, len(body), 65_536)) if chunked else body
         answer = http.post("/retrieve", content=content, headers={"Content-Type": "application/json"})
         assert answer.status_code == 413
-        assert answer.json() == {"detail": "the request is larger than this server takes, 1,048,576 bytes"}
+        assert answer.json() == {"detail": "the request is too large; this server accepts 1,048,576 bytes"}
         assert http.post("/retrieve", json=BODY).status_code == 200
 
 

@@ -117,7 +117,7 @@ def test_a_score_that_is_no_number_is_never_sent():
         (b'{"queries": [" \\n\\t"]}', 422, "queries[0]: it is empty"),
         (b'{"queries": ["\\ud800"]}', 422, "queries[0]"),
         (json.dumps({"queries": ["x" * 201]}).encode(), 422, "queries[0]: 201 characters are more than 200"),
-        (json.dumps({"queries": ["iron"] * 6}).encode(), 422, "queries: 6 are more than this server takes at once, 5"),
+        (json.dumps({"queries": ["iron"] * 6}).encode(), 422, "queries: 6 queries are too many; this server accepts 5"),
         (b'{"queries": ["iron"], "topk": 51}', 422, "topk: it must be from 1 to 50"),
         (b'{"queries": ["iron"], "topk": 0}', 422, "topk: it must be from 1 to 50"),
         (b'{"queries": ["iron"], "topk": -1}', 422, "topk: it must be from 1 to 50"),
@@ -126,9 +126,9 @@ def test_a_score_that_is_no_number_is_never_sent():
         (b'{"queries": ["iron"], "topk": 2.5}', 422, "topk: input should be a valid integer"),
         (b'{"queries": ["iron"], "topk": "3"}', 422, "topk: input should be a valid integer"),
         (b'{"queries": ["iron"], "topk": true}', 422, "topk: input should be a valid integer"),
-        (b'{"queries": ["a", "b", "c"], "topk": 34}', 422, "3 queries × topk 34 are more documents than 100"),
+        (b'{"queries": ["a", "b", "c"], "topk": 34}', 422, "3 queries × topk 34 are more than 100 documents"),
         (b'{"queries": ["iron"], "return_scores": "yes"}', 422, "return_scores: input should be a valid boolean"),
-        (b" " * 100_001, 413, "larger than this server takes, 100,000 bytes"),
+        (b" " * 100_001, 413, "too large; this server accepts 100,000 bytes"),
     ],
 )
 def test_a_bad_request_is_refused_in_one_line_that_says_why(limited, body, status, says):

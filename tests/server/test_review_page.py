@@ -210,7 +210,7 @@ def test_two_tabs_of_one_person_do_not_overwrite_each_other_unseen(desk: Desk) -
     assert passage == text(first)
     press(first, "a")
     second.keyboard.press("r")
-    second.wait_for_selector("text=In another tab this was said already: accept")
+    second.wait_for_selector("text=Another tab saved this verdict: accept")
     assert text(second) == passage
     press(second, "r")
     assert {verdict for _, _, verdict, _ in desk.said()} == {"reject"}

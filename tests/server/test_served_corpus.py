@@ -112,9 +112,9 @@ def test_a_user_s_own_model_is_served_and_contents_start_with_a_title_line_whate
 @pytest.mark.parametrize(
     ("spec", "says"),
     [
-        ("hyde(author) → bm25", "has 2 stages: serve takes a retriever alone"),
-        ("bm25 -> bge-reranker@100", "has 2 stages: serve takes a retriever alone"),
-        ("rm3", "rm3 is an expansion: serve takes a retriever alone"),
+        ("hyde(author) → bm25", "has 2 stages: this needs a single retriever"),
+        ("bm25 -> bge-reranker@100", "has 2 stages: this needs a single retriever"),
+        ("rm3", "rm3 is an expansion: this needs a single retriever"),
         ("hyde(author)", "hyde is an expansion"),
         ("bm26", "did you mean bm25"),
         ("bm25+minlm", "did you mean minilm"),

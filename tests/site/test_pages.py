@@ -243,7 +243,7 @@ def test_what_recorded_texts_took_is_unknown_and_they_are_not_on_the_line(open_p
     assert page.inner_text("tr.ours:has-text('Expand')").split()[-5:-1] == ["unknown"] * 4
     page = open_page(f"{DEMO}&view=chart&x=seconds")
     assert page.locator("svg.chart .mark").count() == 2
-    assert "recorded texts do not say" in page.inner_text("main")
+    assert "the cost of recorded texts is not known" in page.inner_text("main")
     page = open_page(f"{DEMO}&view=chart&x=size")
     line, best = page.get_attribute(".pareto", "d"), page.locator("svg.chart a", has_text="hyde(author)")
     height = best.locator("g").get_attribute("transform").split()[1].rstrip(")")

@@ -1,1 +1,1 @@
-"""Systems behind HTTP: a search page with its POST /search, and POST /retrieve for agents that run elsewhere."""
+"""Serve systems over HTTP: a search page with POST /search, and POST /retrieve for agents."""

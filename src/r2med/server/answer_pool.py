@@ -1,4 +1,4 @@
-"""The threads in which questions are answered: bounded, each with a deadline, stopped when nobody waits any more."""
+"""Answer questions in a limited number of threads. Each has a deadline, and stops when its client has gone."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ T = TypeVar("T")
 
 
 class StoppedError(Exception):
-    """Work that nobody waits for any more."""
+    """Stops work whose client has gone or whose deadline has passed."""
 
 
 class AnswerPool:
-    """Answers questions that may take long, as many at once as there are threads; one more is refused."""
+    """Answers slow questions, one in each thread. If all threads are busy, a question is refused."""
 
     def __init__(self, threads: int) -> None:
         self._most = threads
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="answer")
         self._running: dict[asyncio.Future[Any], asyncio.Future[None]] = {}
-        """The work that is under way, and for each what its client is told by that the server leaves."""
+        """Running work -> a future that is set when the server stops."""
         self._closed = False
 
     @property
     def is_busy(self) -> bool:
-        """Whether a question is being answered now."""
+        """True if a question is being answered now."""
         return bool(self._running)
 
     async def run(self, work: Callable[[], T], seconds: float) -> T:
-        """Return what `work` returns. Raises TimeoutError after the deadline, HTTPError if there is no room.
+        """Return the result of `work`. Raises TimeoutError after the deadline, and HTTPError if all threads are busy.
 
-        Work that is late, or whose client is gone, ends with its next step: the next answer of an LLM is its last.
+        Work that is late or whose client has gone stops at its next step, for example after the next LLM answer.
         """
         if self._closed:
             raise unavailable("the server is stopping")
@@ -58,11 +58,11 @@ class AnswerPool:
             stopped.set()
 
     def close(self) -> None:
-        """Refuse all questions that come; those that are being answered go on."""
+        """Refuse new questions. Running ones continue."""
         self._closed = True
 
     def abandon(self) -> None:
-        """Refuse those that are being answered, too."""
+        """Stop waiting for running questions. Their clients get 503."""
         for leaving in self._running.values():
             if not leaving.done():
                 leaving.set_result(None)
@@ -70,11 +70,11 @@ class AnswerPool:
     def _forget(self, future: asyncio.Future[Any]) -> None:
         self._running.pop(future, None)
         if not future.cancelled():
-            future.exception()  # nobody may be left to look at it
+            future.exception()  # mark the error as read, because the client may have gone
 
 
 def _until(stopped: threading.Event, work: Callable[[], T]) -> T:
-    """Do work that tells of its progress, until it is stopped."""
+    """Do work that reports its progress, until it is stopped."""
 
     def check(progress: Progress) -> None:
         if stopped.is_set():
@@ -83,5 +83,5 @@ def _until(stopped: threading.Event, work: Callable[[], T]) -> T:
     with listening(check):
         try:
             return work()
-        except (SystemExit, KeyboardInterrupt) as error:  # of a user's model: it must not end the server
+        except (SystemExit, KeyboardInterrupt) as error:  # a user's model must not end the server
             raise RuntimeError(f"it ended with {error!r}") from error

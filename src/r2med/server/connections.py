@@ -1,8 +1,8 @@
-"""The connections of a server: clients that are idle or slow cannot exhaust it.
+"""Limit the connections of a server, so that idle or slow clients cannot exhaust it.
 
-Left to uvicorn, a client may take forever to send the head of a request and to read the answer. `WatchedConnection`
-passes bytes between a socket and uvicorn's own protocol and sees when they move. `Connections` is an ASGI middleware
-and knows what each connection is doing. The time that the body of a request takes is the application's to limit.
+With uvicorn alone, a client may take forever to send the head of a request or to read the answer. `WatchedConnection`
+passes bytes between a socket and uvicorn's protocol and notes when they move. `Connections` is an ASGI middleware that
+knows the state of each connection. The application limits the time for the body of a request.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Address = tuple[str, int]
 
 
 class Connections:
-    """ASGI middleware that notes what each open connection is doing, and makes room where there are too many."""
+    """ASGI middleware that knows the state of each connection, and closes idle ones if there are too many."""
 
     def __init__(self, app: ASGIApp, limits: Limits) -> None:
         self.limits = limits
@@ -35,9 +35,9 @@ class Connections:
         return WatchedConnection(self, H11Protocol(**settings))
 
     def add(self, connection: WatchedConnection) -> None:
-        """Note a new connection. If there are too many, close the one that has kept the server waiting longest.
+        """Add a new connection. If there are too many, close the connection that has been idle longest.
 
-        Where all are at work, the new one is refused when it sends a request: an answer before it may get lost.
+        If all are busy, the new one is refused when it sends a request, because an earlier answer may get lost.
         """
         self._open[connection.address] = connection
         holding = [each for each in self._open.values() if each.holds_file]
@@ -50,13 +50,13 @@ class Connections:
             connection.is_refused = True
 
     def remove(self, connection: WatchedConnection) -> None:
-        """Forget a connection that was closed."""
+        """Remove a closed connection."""
         self._open.pop(connection.address, None)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, and note when all of it has arrived and when it is answered."""
+        """Pass on a request, and note when it has arrived completely and when it is answered."""
         connection = self._open.get(tuple(scope["client"])) if scope.get("client") else None
-        if connection is None:  # closed a moment ago
+        if connection is None:  # it was just closed
             await self._app(scope, receive, send)
             return
         connection.doing = "receiving" if scope["method"] == "POST" else "working"
@@ -87,7 +87,7 @@ class WatchedConnection(asyncio.Protocol):
 
     def __init__(self, connections: Connections, http: asyncio.Protocol) -> None:
         self.doing: Literal["nothing", "receiving", "working"] = "nothing"
-        """What the server is doing for the client: nothing, until the head of a request has arrived."""
+        """The state of the server for this client. It is "nothing" until the head of a request has arrived."""
         self.is_refused = False
         self.address: Address = ("", 0)
         self.transport: asyncio.Transport
@@ -125,11 +125,11 @@ class WatchedConnection(asyncio.Protocol):
         self._http.connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Pass bytes on."""
+        """Pass on received bytes."""
         self._http.data_received(data)
 
     def eof_received(self) -> bool | None:
-        """Pass the end on."""
+        """Pass on the end of the input."""
         return self._http.eof_received()
 
     def pause_writing(self) -> None:
@@ -137,11 +137,11 @@ class WatchedConnection(asyncio.Protocol):
         self._http.pause_writing()
 
     def resume_writing(self) -> None:
-        """Pass on that the client has read on."""
+        """Pass on that the client continues to read."""
         self._http.resume_writing()
 
     def _watch(self) -> None:
-        """Look at the connection every second, and close it once its client has had its time."""
+        """Check the connection every second, and close it when the client exceeds its time limit."""
         now = self.loop.time()
         unsent = self.transport.get_write_buffer_size()
         if unsent < self._unsent:  # the answer is being read, however slowly

@@ -1,4 +1,4 @@
-"""The HTTP application: it checks who asks, reads a request, queues its search and writes the response."""
+"""The HTTP application: check the client, read a request, queue its search, and write the response."""
 
 from __future__ import annotations
 
@@ -42,22 +42,22 @@ log = logging.getLogger("r2med")
 T = TypeVar("T")
 
 SUGGESTED = 200
-"""Questions of the dataset that the page offers at most."""
+"""Maximum number of example questions that the page offers."""
 
 
 class Health(BaseModel):
-    """What is served here."""
+    """The state of the server, and the corpus it serves."""
 
     status: str
     dataset: str
     documents: int
     retriever: str
     version: str
-    waiting: int = Field(description="Requests that wait for the search.")
+    waiting: int = Field(description="Number of requests that wait for a search.")
 
 
 class Detail(BaseModel):
-    """Why a request was not served, in one line."""
+    """One line with the reason why a request was not served."""
 
     detail: str
 
@@ -69,10 +69,10 @@ def create_app(
     systems: Sequence[LiveSystem] = (),
     timeout: float = ANSWER_SECONDS,
 ) -> FastAPI:
-    """Return the application that serves a corpus; without a token, to programs of this machine only.
+    """Return the application that serves a corpus. Without a token, only programs of this machine can use it.
 
     `systems` answer questions at POST /search and on the page, each within `timeout` seconds. The queue, the threads
-    and the limits are at `app.state`: the server closes them when it is stopped.
+    and the limits are in `app.state`, so that the server can close them when it stops.
     """
     limits = limits or Limits()
     queue = SearchQueue(served.search, limits.waiting, limits.batch)
@@ -90,13 +90,13 @@ def create_app(
     async def retrieve(request: Request) -> Response:
         """Return the best documents of each query, in the protocol of Search-R1's retrieval server."""
         asked = read_request(await read_body(request, limits), limits)
-        # No query, no search: an agent whose batch has nothing to look up asks so.
+        # Agents may send a batch without queries.
         results = await _unless_gone(request, queue.search(asked.queries, asked.k)) if asked.queries else []
         return Response(write_response(results, asked.return_scores), media_type="application/json")
 
     @app.get("/health", summary="What is served here")
     async def health() -> Health:
-        """Tell that the server is up, and what it searches."""
+        """Report that the server runs, and what it searches."""
         return Health(
             status="ok",
             dataset=served.dataset,
@@ -108,12 +108,12 @@ def create_app(
 
     @app.post("/search", summary="Ask a system", response_model=None, responses=_ANSWERS, openapi_extra=_QUESTION)
     async def search(request: Request) -> Response:
-        """Return what one system finds for a question, what its LLM wrote, and what each stage took."""
+        """Return the passages that a system finds for a question, the texts of its LLM, and the cost of each stage."""
         asked, system = read_question(await read_body(request, limits), systems, limits)
         response = await _unless_gone(request, _answered(answers, system, asked, timeout))
         budget = system.system.runtime.budget
-        told = response.model_copy(update={"spent": budget.spent, "budget": budget.limit})
-        return Response(told.model_dump_json(), media_type="application/json")
+        response = response.model_copy(update={"spent": budget.spent, "budget": budget.limit})
+        return Response(response.model_dump_json(), media_type="application/json")
 
     @app.get("/systems", summary="What can be asked")
     async def list_systems() -> Systems:
@@ -137,15 +137,17 @@ def create_app(
 
 
 def _check_json(headers: Headers) -> HTTPError | None:
-    """Return an error unless JSON is sent. A form of another site's page can send none: it cannot spend the money, or
-    speak in the name, of the person who looks at it."""
+    """Return an error if a request is not JSON.
+
+    A form on a page of another site cannot send JSON. So it cannot spend money or act in the name of its visitor.
+    """
     if headers.get("content-type", "").partition(";")[0].strip().lower() == "application/json":
         return None
     return HTTPError(415, "send JSON, with the header Content-Type: application/json")
 
 
 def page_file(name: str, assets: Mapping[str, tuple[str, str]]) -> Response:
-    """Return a file of a page; `assets` says in which room each is, and its type."""
+    """Return a file of a page. `assets` are file -> room and media type."""
     if name not in assets:
         raise HTTPError(404, "there is no such page")
     room, kind = assets[name]
@@ -154,7 +156,7 @@ def page_file(name: str, assets: Mapping[str, tuple[str, str]]) -> Response:
 
 
 async def _answered(pool: AnswerPool, system: LiveSystem, asked: SearchRequest, timeout: float) -> SearchResponse:
-    """Return an answer; whatever stops the system is told in it, in one line."""
+    """Return the answer of a system. If the system fails, the answer has one line with the reason."""
     try:
         return await pool.run(lambda: answer_of(system, asked.question, asked.k), timeout)
     except TimeoutError:
@@ -163,7 +165,7 @@ async def _answered(pool: AnswerPool, system: LiveSystem, asked: SearchRequest, 
         problem = str(error)
     except HTTPError:
         raise
-    except Exception as error:  # why may name files and models: that is for whoever runs the server
+    except Exception as error:  # the reason may name files and models, so only the log has it
         log.warning("an answer failed: %s: %s", type(error).__name__, error)
         problem = "the search failed; the server's log says why"
     return SearchResponse(system=system.name, status="failed", problem=problem)
@@ -172,8 +174,8 @@ async def _answered(pool: AnswerPool, system: LiveSystem, asked: SearchRequest, 
 class Guard:
     """Middleware that refuses a request before its body is read, whatever its method and path.
 
-    401 without the token; where there is none, 403 if the request is for another host name or comes from another
-    site's page; 415 for a POST that is not JSON, which is all that a form of another site can send.
+    The status is 401 if the token is missing or wrong. If the server has no token, it is 403 for a request with another
+    host name or from a page of another site. It is 415 for a POST that is not JSON.
     """
 
     def __init__(self, app: ASGIApp, token: str | None) -> None:
@@ -181,7 +183,7 @@ class Guard:
         self._token = token.encode() if token else None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, or refuse it before its body is read."""
+        """Pass on a request, or refuse it before its body is read."""
         error = None
         if scope["type"] == "http":
             headers = Headers(scope=scope)
@@ -190,15 +192,15 @@ class Guard:
 
     def _check(self, headers: Headers) -> HTTPError | None:
         if self._token is None:
-            # A web page may have its own name point at this machine and so read, through its visitor's
-            # browser, what is served here; the name it was called by gives it away.
+            # A web site may let its own name point at this machine, and read the answers through its visitor's
+            # browser. The host name of the request shows this.
             if not is_loopback(_host(headers.get("host", ""))):
                 return HTTPError(403, "without a token this server answers only to localhost, 127.0.0.1 and [::1]")
             if _is_from_another_site(headers):
                 return HTTPError(403, "this server answers only to its own pages and to programs of this machine")
             return None
         scheme, _, token = headers.get("authorization", "").partition(" ")
-        # Headers are decoded as Latin-1; back to bytes, they are what was sent. Compared in constant time.
+        # Headers are decoded as Latin-1. Encoding them again gives the sent bytes. The comparison takes constant time.
         is_right = hmac.compare_digest(token.strip().encode("latin-1"), self._token)
         if scheme.lower() == "bearer" and is_right:
             return None
@@ -207,7 +209,7 @@ class Guard:
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether a host name or address can only mean this machine."""
+    """Return True if a host name or address can only mean this machine."""
     if host.lower().rstrip(".") == "localhost":
         return True
     try:
@@ -217,17 +219,17 @@ def is_loopback(host: str) -> bool:
 
 
 def _host(header: str) -> str:
-    """Return a Host header without its port; nothing if it is no host and port, as [::1].example.com is not."""
+    """Return a Host header without its port; empty if it is not a host and port, as in [::1].example.com."""
     parts = re.fullmatch(r"(?:\[([0-9A-Fa-f:.]+)\]|([^\[\]:]+))(?::\d*)?", header)
     return (parts[1] or parts[2]) if parts else ""
 
 
 def _is_from_another_site(headers: Headers) -> bool:
-    """Return True if a page of another origin sent the request. A link that a person follows is no such request."""
+    """Return True if a page of another origin sent the request. A click on a link does not count."""
     origin = headers.get("origin")
     if origin is not None and origin.partition("://")[2] != headers.get("host"):
         return True
-    # Browsers send no Origin for a <script> or an image of another site, but say this.
+    # Browsers send no Origin for a <script> or an image of another site, but they send this header.
     is_cross = headers.get("sec-fetch-site", "none") in ("cross-site", "same-site")
     return is_cross and headers.get("sec-fetch-mode") != "navigate"
 
@@ -238,8 +240,8 @@ def refusal(error: HTTPError) -> Response:
 
 
 async def read_body(request: Request, limits: Limits) -> bytes:
-    """Return the body of a request. Raises HTTPError if it is too large, as soon as that is known, or too slow."""
-    too_large = HTTPError(413, f"the request is larger than this server takes, {limits.body:,} bytes")
+    """Return the body of a request. Raises HTTPError if the body is too large or too slow."""
+    too_large = HTTPError(413, f"the request is too large; this server accepts {limits.body:,} bytes")
     declared = request.headers.get("content-length", "")
     if declared.isdecimal() and (len(declared) > 18 or int(declared) > limits.body):
         raise too_large
@@ -248,19 +250,19 @@ async def read_body(request: Request, limits: Limits) -> bytes:
         async with asyncio.timeout(limits.seconds):
             async for chunk in request.stream():
                 body += chunk
-                if len(body) > limits.body:  # chunked, so that no length was declared
+                if len(body) > limits.body:  # a chunked body declares no length
                     raise too_large
     except TimeoutError:
         raise HTTPError(408, f"the request did not arrive within {limits.seconds} seconds") from None
     except ClientDisconnect:
-        raise HTTPError(400, "the request ended before it was complete") from None  # nobody is left to read it
-    except asyncio.CancelledError:  # the server stops, and still owes an answer
+        raise HTTPError(400, "the request ended before it was complete") from None  # the client has gone
+    except asyncio.CancelledError:  # the server stops, but must still answer
         raise unavailable("the server is stopping") from None
     return bytes(body)
 
 
 async def _unless_gone(request: Request, work: Awaitable[T]) -> T:
-    """Return the result of work, which is cancelled if the client disconnects before it is done."""
+    """Return the result of work. The work is cancelled if the client disconnects."""
     task = asyncio.ensure_future(work)
     leaving = asyncio.ensure_future(_disconnected(request))
     try:
@@ -274,14 +276,14 @@ async def _unless_gone(request: Request, work: Awaitable[T]) -> T:
 
 
 async def _disconnected(request: Request) -> None:
-    """Return when the client has disconnected; only for a request whose body was read."""
+    """Wait until the client disconnects. The body of the request must have been read."""
     while (await request.receive())["type"] != "http.disconnect":
         pass
 
 
 _EXAMPLE = {"queries": ["Which nerve is compressed in the carpal tunnel?"], "topk": 3, "return_scores": True}
 
-# The body is read here, within the limits, and not by FastAPI, which therefore cannot know its schema.
+# We read the body within the limits. FastAPI does not read it, so its schema must be given here.
 _REQUEST: dict[str, Any] = {
     "requestBody": {
         "required": True,
@@ -306,7 +308,7 @@ _ASSETS: Mapping[str, tuple[str, str]] = {
     "base.css": ("r2med.web", "text/css; charset=utf-8"),
     "icon.svg": ("r2med.web", "image/svg+xml"),
 }
-"""The files of the page: the room each is in, and its type. It looks like the board."""
+"""File of the page -> its room and its media type."""
 
 PAGE_HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
@@ -317,19 +319,25 @@ PAGE_HEADERS = {
 }
 
 _RESPONSES: dict[int | str, dict[str, Any]] = {
-    200: {"model": RetrieveResponse, "description": "For each query its documents, best first."},
+    200: {"model": RetrieveResponse, "description": "The documents of each query, best first."},
     400: {"model": Detail, "description": "Not UTF-8, or not JSON."},
     408: {"model": Detail, "description": "The request took too long to arrive."},
     413: {"model": Detail, "description": "The request is too large."},
     415: {"model": Detail, "description": "The request is not sent as JSON."},
-    422: {"model": Detail, "description": "A field is wrong, or asks for too much."},
+    422: {"model": Detail, "description": "A field is wrong or exceeds a limit."},
     500: {"model": Detail, "description": "The search failed."},
-    503: {"model": Detail, "description": "Too many are waiting, or the server is stopping; Retry-After says when."},
+    503: {
+        "model": Detail,
+        "description": "Too many requests are waiting, or the server is stopping. Retry-After gives the seconds.",
+    },
 }
 
 _ANSWERS: dict[int | str, dict[str, Any]] = {
     **_RESPONSES,
-    200: {"model": SearchResponse, "description": "The answer, or in one line why there is none (status, problem)."},
-    503: {"model": Detail, "description": "Too many are being answered, or the server is stopping."},
+    200: {
+        "model": SearchResponse,
+        "description": "The answer, or one line with the reason why there is no answer (status, problem).",
+    },
+    503: {"model": Detail, "description": "Too many questions are being answered, or the server is stopping."},
 }
 _ANSWERS.pop(500)

@@ -1,4 +1,4 @@
-"""The server: a socket of this machine, connections that cannot exhaust it, and a clean stop by a signal."""
+"""Run the server: bind a socket, limit connections, and stop cleanly at a signal."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ TOKEN = "R2MED_SERVE_TOKEN"  # the name of the variable, not its value
 
 _BACKLOG = 2048
 _ACCEPTED_AT_ONCE = 16
-"""Connections accepted before the first of them is looked at: so many the limit may be exceeded by for a moment."""
+"""Number of connections accepted at once. For a moment, the limit of connections may be exceeded by this number."""
 _OTHER_FILES = 128
-"""Files that the process needs besides its connections: indexes, models, caches, the moment's excess of connections."""
+"""Number of files that the process needs besides its connections: indexes, models, caches, excess connections."""
 _SEND_BUFFER = 256 * 1024
-"""Bytes of an answer that the system holds for a client: with megabytes, one could not tell whether it still reads."""
+"""Bytes of an answer that the system buffers for a client. With megabytes, a client that stopped reading looks busy."""
 
 
 @dataclass(frozen=True)
 class Listener:
-    """A socket that is bound but does not listen yet, and its address as a client writes it."""
+    """A socket that is bound but does not listen yet, and its URL for clients."""
 
     socket: socket.socket
     url: str
@@ -45,18 +45,18 @@ class Listener:
         """Accept connections from now on. Raises UserError if another server listens on the port."""
         try:
             self.socket.listen(_BACKLOG)
-        except OSError as error:  # two may bind one port, as long as neither listens
+        except OSError as error:  # two servers may bind one port until one listens
             host, port = self.socket.getsockname()[:2]
             raise _bind_error(host, port, error) from None
 
 
 def bind(host: str, port: int, token: str | None) -> Listener:
-    """Bind a socket, before the corpus is indexed. Raises UserError if that fails, or if others need no token."""
+    """Bind a socket before the corpus is indexed. Raises UserError if this fails, or if a public host has no token."""
     try:
         addresses = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except (OSError, UnicodeError):
         raise UserError(f"no address {host!r} here: serve(host=...) takes a name or address of this machine") from None
-    # Where a name has both kinds, clients that say 127.0.0.1 are to reach it.
+    # If a name has addresses of both kinds, clients must reach the server at 127.0.0.1.
     family, kind, protocol, _, address = min(addresses, key=lambda entry: entry[0] != socket.AF_INET)
     if not is_loopback(str(address[0])) and not token:
         raise UserError(
@@ -64,7 +64,7 @@ def bind(host: str, port: int, token: str | None) -> Listener:
         )
     listener = socket.socket(family, kind, protocol)
     try:
-        if os.name == "posix":  # elsewhere it would let two servers share one port
+        if os.name == "posix":  # on Windows it would let two servers share one port
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER)  # its connections inherit it
         listener.bind(address)
@@ -95,17 +95,17 @@ def serve_app(
     access_log: bool = False,
     leave: Callable[[], None] = lambda: None,
 ) -> None:
-    """Serve until SIGINT or SIGTERM: a search that runs is finished, requests that wait get 503.
+    """Serve until SIGINT or SIGTERM. Then running searches finish, and waiting requests get 503.
 
-    `leave` is called where a search does not end in time and Python's own end has to be left out.
+    `leave` is called if a search does not end in time and the process exits at once.
     """
     queue: SearchQueue = app.state.queue
     answers: AnswerPool = app.state.answers
     limits: Limits = app.state.limits
     GuardedServer(app, limits, ready, (queue, answers), access_log=access_log).serve_at(listener)
     if queue.is_searching or answers.is_busy:
-        # A search that does not end must not keep the process, and Python must not tear down what a library's
-        # threads are using: that ends in a crash now and then.
+        # A search that does not end must not keep the process alive. A normal exit could crash, because threads of
+        # libraries still use objects that Python would destroy.
         leave()
         sys.stdout.flush()
         sys.stderr.flush()
@@ -113,9 +113,9 @@ def serve_app(
 
 
 def _affordable(connections: int) -> int:
-    """Return how many connections the limit of open files allows, at most those wanted.
+    """Return the number of connections that the limit of open files allows, at most `connections`.
 
-    Beyond that limit no connection can be accepted, and asyncio writes thousands of lines into the log about it.
+    Above the limit, no connection can be accepted, and asyncio writes thousands of lines into the log.
     """
     try:
         import resource
@@ -137,16 +137,16 @@ def _print_to_stderr(logger: logging.Logger) -> None:
 
 
 def _without_query(record: logging.LogRecord) -> bool:
-    """Leave out what follows a question mark: it may be a token that somebody sends where it does not belong."""
+    """Remove the text after a question mark from a log line. It may contain a token that was sent by mistake."""
     if isinstance(record.args, tuple):
         record.args = tuple(arg.partition("?")[0] if isinstance(arg, str) else arg for arg in record.args)
     return True
 
 
 class GuardedServer(uvicorn.Server):
-    """The one server of `serve`, `review` and `board --serve`: idle and slow clients cannot exhaust it.
+    """The server of `serve`, `review` and `board --serve`. Idle and slow clients cannot exhaust it.
 
-    Who may ask what is checked by the application's `Guard`.
+    The `Guard` of the application checks who may send requests.
     """
 
     def __init__(
@@ -172,7 +172,7 @@ class GuardedServer(uvicorn.Server):
                 access_log=access_log,
                 server_header=False,
                 proxy_headers=False,
-                backlog=_ACCEPTED_AT_ONCE,  # what asyncio accepts at once; the listener has its own backlog
+                backlog=_ACCEPTED_AT_ONCE,  # asyncio accepts this number at once; the listener has its own backlog
                 timeout_graceful_shutdown=limits.grace + 2,
             )
         )
@@ -189,17 +189,17 @@ class GuardedServer(uvicorn.Server):
         self.run(sockets=[listener.socket])
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Start, and call `ready`."""
+        """Start the server and call `ready`."""
         self._loop = asyncio.get_running_loop()
         await super().startup(sockets)
         for listening in sockets or []:
-            listening.listen(_BACKLOG)  # asyncio has just lowered it to what it accepts at once
+            listening.listen(_BACKLOG)  # asyncio has just lowered the backlog
         if self.started:
             self._ready()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Stop. Unlike uvicorn's own, it does not raise the signal again at the end: to be stopped is no failure."""
-        if self.should_exit and sig == signal.SIGINT:  # pressed twice: at once
+        """Stop the server. Unlike in uvicorn, the signal is not raised again, because a stop is not a failure."""
+        if self.should_exit and sig == signal.SIGINT:  # Ctrl-C was pressed twice
             self.force_exit = True
         self.should_exit = True
         if self._loop is not None:

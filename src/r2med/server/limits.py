@@ -1,4 +1,4 @@
-"""The limits of a server: one table of settings, from Python or from a TOML file."""
+"""The limits of a server, from Python or from a TOML file."""
 
 from __future__ import annotations
 
@@ -19,31 +19,31 @@ class Limits(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     body: Positive = 1 << 20
-    """Bytes of a request; 512 queries of an agent in training are some 50 kB."""
+    """Maximum bytes of a request. 512 queries of an agent in training have about 50 kB."""
     queries: Positive = 1024
-    """Queries of a request."""
+    """Maximum number of queries in a request."""
     characters: Positive = 20_000
-    """Characters of a query."""
+    """Maximum number of characters in a query."""
     topk: Positive = 1000
-    """Documents of a query."""
+    """Maximum number of documents for a query."""
     documents: Positive = 10_000
-    """Documents of a whole answer, queries × topk: an answer is held in memory, and texts may be long."""
+    """Maximum number of documents in a whole answer (queries × topk). An answer is held in memory."""
     waiting: Positive = 256
-    """Requests that wait for the search at a time; one more gets 503."""
+    """Maximum number of requests that wait for a search. One more gets 503."""
     batch: Positive = 64
-    """Queries of waiting requests that are searched together; 1 searches every request by itself."""
+    """Maximum number of queries of waiting requests that are searched together. 1 searches every request alone."""
     answers: Positive = 16
-    """Questions that are answered at a time by POST /search; one more gets 503."""
+    """Maximum number of questions that POST /search answers at the same time. One more gets 503."""
     seconds: Positive = 30
-    """Seconds that a client has to send the head of a request, then its body, then to read on in the answer."""
+    """Seconds that a client has for each step: send the head of a request, send its body, read on in the answer."""
     connections: Positive = 1024
-    """Open connections; beyond it, the one that has kept the server waiting longest is closed."""
+    """Maximum number of open connections. Above it, the connection that has been idle longest is closed."""
     grace: int = Field(5, ge=0)
-    """Seconds that a running search has to finish after a stop; its clients then get 503."""
+    """Seconds that a running search has to finish after a stop. Then its clients get 503."""
 
 
 def read_limits(file: Path) -> Limits:
-    """Return the limits of a TOML file; the others keep their defaults. Raises UserError that names the field."""
+    """Read limits from a TOML file. Missing fields keep their defaults. Raises UserError that names a wrong field."""
     try:
         return validated(Limits, read_toml(file, "file of limits"), file)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""`r2med board --serve`: a board on this machine that follows its records."""
+"""The application of `r2med board --serve`: a board that is updated when its records change."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from r2med.site.live_preview import LiveBoard
 
 _LIVE = b'<script defer src="assets/live.js"></script>\n</head>'
 _HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
-"""Nothing is kept by a browser: what was read may be made again."""
+"""Browsers must not cache files, because the board may be made again."""
 
 
 def create_preview_app(preview: LiveBoard) -> FastAPI:
-    """Return the application that serves a board's files, and the version that its pages ask for."""
+    """Return the application that serves the files of a board, and the version that its pages check."""
     app = FastAPI(title="r2med board", version=__version__, docs_url=None, redoc_url=None, openapi_url=None)
     app.add_middleware(Guard, token=None)
 
@@ -49,18 +49,18 @@ def create_preview_app(preview: LiveBoard) -> FastAPI:
 
 
 def _inside(folder: Path, path: str) -> Path:
-    """Return a file of the board. Raises HTTPError for all others: the folder may also hold notes or records."""
+    """Return a file of the board. Raises HTTPError for other files. The folder may also contain notes or records."""
     try:
         file = (folder / path).resolve()
         if FILE_NAMES.fullmatch(path) and file.is_relative_to(folder.resolve()) and file.is_file():
             return file
-    except (OSError, ValueError):  # too long, or with a null character
+    except (OSError, ValueError):  # the path is too long or has a null character
         pass
     raise HTTPError(404, "there is no such page")
 
 
 def serve_preview(preview: LiveBoard, listener: Listener, server: GuardedServer) -> None:
-    """Serve a board and follow its records until Ctrl-C."""
+    """Serve a board and update it until Ctrl-C."""
     stopped = threading.Event()
     follower = threading.Thread(target=preview.follow, args=(stopped,), daemon=True)
     follower.start()

@@ -1,15 +1,15 @@
-"""Requests that are not served: the error with its one line, and after how long an answer is given up."""
+"""Errors for requests that are not served, and the time limit of an answer."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 ANSWER_SECONDS = 120.0
-"""Seconds after which an answer is given up: some LLMs think for a minute before they write."""
+"""Time limit of an answer in seconds. Some LLMs think for a minute before they write."""
 
 
 class HTTPError(Exception):
-    """A request that is not served: its status, and one line that tells the client why."""
+    """A request that is not served, with its HTTP status and one line with the reason for the client."""
 
     def __init__(self, status: int, detail: str, headers: Mapping[str, str] | None = None) -> None:
         super().__init__(detail)
@@ -19,5 +19,5 @@ class HTTPError(Exception):
 
 
 def unavailable(detail: str) -> HTTPError:
-    """Return the error of a request that the client may send again in a second."""
+    """Return the error for a request that the client may send again in a second."""
     return HTTPError(503, detail, {"Retry-After": "1"})

@@ -1,8 +1,8 @@
 """The protocol of Search-R1's retrieval server: the request and the response.
 
-Its client posts `{"queries": [...], "topk": 3, "return_scores": true}` and reads `result`: for every query a list of
-`{"document": {"id", "contents"}, "score"}`, or without scores of the documents alone. It takes the first line of
-`contents` for the title and the others for the text.
+A client posts `{"queries": [...], "topk": 3, "return_scores": true}` and reads `result`. This is for every query a list
+of `{"document": {"id", "contents"}, "score"}`, or of documents alone if scores are not requested. The first line of
+`contents` is the title, and the other lines are the text.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from r2med.text.unicode import is_unicode
 Request = TypeVar("Request", bound=BaseModel)
 
 TOPK = 3
-"""Documents of a query whose request does not say: as many as Search-R1 asks for."""
+"""Default number of documents for a query, as in Search-R1."""
 
 
 class RetrieveRequest(BaseModel):
-    """Queries to search for; keys that are not known are ignored, as Search-R1's server does."""
+    """The queries to search for. Unknown keys are ignored, as in Search-R1's server."""
 
     model_config = ConfigDict(strict=True, frozen=True)
 
-    queries: list[str] = Field(description="What to search for; nothing in it is special.")
-    topk: int | None = Field(TOPK, description="Documents for each query.")
-    return_scores: bool = Field(False, description="Whether each document comes with its score.")
+    queries: list[str] = Field(description="The texts to search for. No character has a special meaning.")
+    topk: int | None = Field(TOPK, description="Number of documents for each query.")
+    return_scores: bool = Field(False, description="True to return the score of each document.")
 
     @property
     def k(self) -> int:
-        """Documents of each query; null means the default, as in Search-R1's server."""
+        """Number of documents for each query. null means the default, as in Search-R1's server."""
         return TOPK if self.topk is None else self.topk
 
 
@@ -43,7 +43,7 @@ class RetrievedDocument(BaseModel):
     """One document."""
 
     id: str
-    contents: str = Field(description="Title, line break, text; a document without a title starts with the break.")
+    contents: str = Field(description="Title, line break, text. Without a title, it starts with the line break.")
 
 
 class ScoredDocument(BaseModel):
@@ -54,20 +54,20 @@ class ScoredDocument(BaseModel):
 
 
 class RetrieveResponse(BaseModel):
-    """For each query its documents, best first; fewer than topk where fewer were found."""
+    """The documents of each query, best first. There may be fewer than topk."""
 
     result: list[list[ScoredDocument] | list[RetrievedDocument]]
 
 
 def read_request(body: bytes, limits: Limits) -> RetrieveRequest:
-    """Parse the body of a request. Raises HTTPError if it cannot be read, or asks for more than the limits allow."""
+    """Parse the body of a request. Raises HTTPError if it cannot be read or exceeds a limit."""
     request = validated(RetrieveRequest, body, {"queries": ["…"], "topk": TOPK, "return_scores": True})
     _check(request, limits)
     return request
 
 
 def validated(model: type[Request], body: bytes, example: dict[str, Any]) -> Request:
-    """Return a body as a request. Raises HTTPError if it is no JSON, or has another form than the example."""
+    """Return a body as a request. Raises HTTPError if it is not JSON, or if a field is wrong."""
     try:
         return model.model_validate(_parse_json(body))
     except ValidationError as error:
@@ -104,7 +104,7 @@ def _no_constant(name: str) -> Any:
 
 
 def _describe(error: ValidationError, example: dict[str, Any]) -> str:
-    """Return the first fault with its position, as one would write it: queries[2]."""
+    """Return the first fault with its position, such as queries[2]."""
     first = error.errors(include_url=False, include_input=False, include_context=False)[0]
     if not first["loc"]:
         return f"the request must be an object such as {json.dumps(example, ensure_ascii=False)}"
@@ -117,17 +117,17 @@ def _check(request: RetrieveRequest, limits: Limits) -> None:
     count = len(request.queries)
     k = request.k
     if count > limits.queries:
-        raise HTTPError(422, f"queries: {count:,} are more than this server takes at once, {limits.queries:,}")
+        raise HTTPError(422, f"queries: {count:,} queries are too many; this server accepts {limits.queries:,}")
     if not 1 <= k <= limits.topk:
         raise HTTPError(422, f"topk: it must be from 1 to {limits.topk:,}")
     if count * k > limits.documents:
-        raise HTTPError(422, f"{count:,} queries × topk {k:,} are more documents than {limits.documents:,}")
+        raise HTTPError(422, f"{count:,} queries × topk {k:,} are more than {limits.documents:,} documents")
     for index, query in enumerate(request.queries):
         check_text(f"queries[{index}]", query, limits)
 
 
 def check_text(field: str, text: str, limits: Limits) -> None:
-    """Raise HTTPError for a text that cannot be searched, or is longer than the limit."""
+    """Raise HTTPError if a text cannot be searched or is too long."""
     if not text.strip():
         raise HTTPError(422, f"{field}: it is empty")
     if len(text) > limits.characters:

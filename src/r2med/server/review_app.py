@@ -1,4 +1,4 @@
-"""The review page on this machine: people accept or reject candidates, and settle what they disagree about."""
+"""The application of the review page: people accept or reject candidates and settle disagreements."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from r2med.site.site import data_script
 
 _LIMITS = Limits(body=1 << 16)
 _OWN_PAGES_ONLY = {"Cross-Origin-Resource-Policy": "same-origin"}
-"""Browsers give the script of a folder's name to no page of another site."""
+"""With this header, browsers do not give the script with the folder's name to pages of other sites."""
 
 _Body = TypeVar("_Body", bound=BaseModel)
 Name = Annotated[str, Field(min_length=1, max_length=60, pattern=r"^\S(.*\S)?$")]
 
 
-class Asked(BaseModel):
-    """Which candidate a page wants to show."""
+class ViewRequest(BaseModel):
+    """The request for a candidate to show."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -39,14 +39,14 @@ class Asked(BaseModel):
     disputes: bool = False
 
 
-class Nothing(BaseModel):
-    """A request that says nothing."""
+class EmptyRequest(BaseModel):
+    """A request without fields."""
 
     model_config = ConfigDict(extra="forbid")
 
 
-class Decided(BaseModel):
-    """A verdict as a page sends it."""
+class VerdictRequest(BaseModel):
+    """A verdict that a page sends."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -55,12 +55,12 @@ class Decided(BaseModel):
     verdict: Verdict
     comment: str = Field("", max_length=5000)
     seen: str
-    """The revision of the verdict that this one replaces; empty for none."""
+    """The revision of the verdict that this one replaces. Empty for a first verdict."""
     disputes: bool = False
 
 
 def create_review_app(desk: ReviewDesk, title: str) -> FastAPI:
-    """Return the application that serves a desk to people at this machine."""
+    """Return the application that serves a review desk to people at this machine."""
     app = FastAPI(title="r2med review", version=__version__, docs_url=None, redoc_url=None, openapi_url=None)
     app.add_middleware(Guard, token=None)
 
@@ -81,35 +81,35 @@ def create_review_app(desk: ReviewDesk, title: str) -> FastAPI:
 
     @app.post("/names")
     async def names(request: Request) -> Response:
-        """Return who has reviewed, as JSON: pages of other sites cannot read it, while any page can load a script."""
-        await _read(request, Nothing)
+        """Return the names of reviewers as JSON. Pages of other sites cannot read JSON, but could load a script."""
+        await _read(request, EmptyRequest)
         return _json({"names": await run_in_threadpool(desk.names)})
 
     @app.post("/view")
     async def view(request: Request) -> Response:
-        asked = await _read(request, Asked)
+        asked = await _read(request, ViewRequest)
         show = desk.dispute if asked.disputes else desk.view
         return _json(await run_in_threadpool(show, asked.name, asked.at, asked.step))
 
     @app.post("/decide")
     async def decide(request: Request) -> Response:
-        given = await _read(request, Decided)
+        given = await _read(request, VerdictRequest)
         said = given.name, given.item, given.verdict, given.comment, given.seen, given.disputes
         try:
             kept = await run_in_threadpool(desk.decide, *said)
         except KeyError:
-            raise HTTPError(404, "that passage is no longer here: reload the page") from None
+            raise HTTPError(404, "this passage no longer exists: reload the page") from None
         except ConflictError as error:
             current = error.current
-            told = {"verdict": current.review.verdict, "comment": current.review.comment} if current else {}
-            return _json({**told, "revision": current.revision if current else ""}, 409)
+            stored = {"verdict": current.review.verdict, "comment": current.review.comment} if current else {}
+            return _json({**stored, "revision": current.revision if current else ""}, 409)
         return _json({"revision": kept.revision})
 
     return app
 
 
 async def _read(request: Request, kind: type[_Body]) -> _Body:
-    """Return the body of a request. Raises HTTPError if it is not JSON, or says something else than it may."""
+    """Return the body of a request. Raises HTTPError if it is not JSON or has wrong fields."""
     try:
         return kind.model_validate_json(await read_body(request, _LIMITS))
     except ValidationError as error:
@@ -134,4 +134,4 @@ _ASSETS: Mapping[str, tuple[str, str]] = {
     "marks.js": ("r2med.web", _SCRIPT),
     "icon.svg": ("r2med.web", "image/svg+xml"),
 }
-"""The files of the page: the room each is in, and its type. It is the board's shell with pages of its own."""
+"""File of the page -> its room and its media type. The page uses the shell of the board."""

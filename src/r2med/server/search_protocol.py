@@ -1,4 +1,4 @@
-"""`POST /search`: one question to one system, and what each of its stages made of it."""
+"""The protocol of `POST /search`: one question to one system, its passages, and a report of each stage."""
 
 from __future__ import annotations
 
@@ -17,36 +17,36 @@ from r2med.text.highlight import Kind, Words, best_window, matches
 
 K = 10
 TEXT = 6000
-"""Characters of a passage that are sent: some documents have fifty pages."""
+"""Maximum number of characters of a passage in an answer. Some documents have fifty pages."""
 WIDTH = 480
-"""Characters of it that are seen at once, where it matches best."""
+"""Number of characters of the best matching window, which the page shows first."""
 TERMS = 30
-"""Weighted terms of a feedback that are sent, the heaviest."""
+"""Maximum number of weighted terms in an answer. The terms with the highest weights are sent."""
 
 Status = Literal["ok", "partial", "failed"]
 EXAMPLE = {"question": "Which nerve is compressed in the carpal tunnel?", "system": "bm25", "k": K}
 
 
 class SearchRequest(BaseModel):
-    """A question."""
+    """The request: a question for a system."""
 
     model_config = ConfigDict(strict=True, frozen=True)
 
-    question: str = Field(description="What to search for; nothing in it is special.")
-    system: str = Field("", description="A system of GET /systems; empty: the first.")
-    k: int = Field(K, description="Passages to return.")
+    question: str = Field(description="The text to search for. No character has a special meaning.")
+    system: str = Field("", description="The name of a system of GET /systems. Empty means the first.")
+    k: int = Field(K, description="Number of passages to return.")
 
 
-class Passage(BaseModel):
-    """One document, as far as it is shown."""
+class FoundPassage(BaseModel):
+    """One document of an answer, with the part of its text that is shown."""
 
     id: str
     score: float
     text: str
-    cut: bool = Field(description="Whether the document goes on after the text.")
-    before: int | None = Field(None, description="Its rank before the rerankers, from 1.")
-    window: tuple[int, int] = Field(description="The characters of the text that match best.")
-    marks: list[tuple[int, int, Kind]] = Field(description="Words that match: from, to, whose word.")
+    cut: bool = Field(description="True if the document is longer than the text.")
+    before: int | None = Field(None, description="The rank before the rerankers, from 1.")
+    window: tuple[int, int] = Field(description="Start and end of the window of the text that matches best.")
+    marks: list[tuple[int, int, Kind]] = Field(description="Matching words: start, end, source of the word.")
 
 
 class Turn(BaseModel):
@@ -54,60 +54,60 @@ class Turn(BaseModel):
 
     text: str
     query: str = ""
-    documents: list[str] = Field(default_factory=list, description="What its search found, by id.")
+    documents: list[str] = Field(default_factory=list, description="Ids of the documents that its search found.")
     notice: str = ""
 
 
 class StageReport(BaseModel):
-    """How one stage went, and what it took: the same where an LLM had answered the question before."""
+    """The status and the cost of one stage. The cost is the same if the LLM had answered the question before."""
 
     stage: Literal["expand", "retrieve", "rerank"]
     name: str
     status: Status = "ok"
     notices: list[str] = []
     seconds: float
-    calls: int = Field(description="Calls of LLMs.")
+    calls: int = Field(description="Number of LLM calls.")
     prompt_tokens: int
     completion_tokens: int
-    texts: int = Field(description="Texts that encoders read.")
-    dollars: float | None = Field(description="null where the price of a call is not known.")
+    texts: int = Field(description="Number of texts that encoders read.")
+    dollars: float | None = Field(description="The price in dollars. null if the price of a call is not known.")
 
 
 class SearchResponse(BaseModel):
-    """An answer. Whatever goes wrong in a stage is told here, and never hidden by a plain search."""
+    """The answer to a question. Failures of stages are always reported here."""
 
     system: str
-    status: Status = Field(description="partial: a stage failed, and the others did without it; failed: no passages.")
+    status: Status = Field(description="partial: the search ran without a failed stage. failed: there are no passages.")
     problem: str = ""
-    passages: list[Passage] = []
-    generated: list[str] = Field(default_factory=list, description="What an LLM wrote to search with.")
-    terms: list[tuple[str, float]] = Field(default_factory=list, description="Weighted terms searched instead.")
-    turns: list[Turn] = Field(default_factory=list, description="What a search agent did.")
+    passages: list[FoundPassage] = []
+    generated: list[str] = Field(default_factory=list, description="Texts that an LLM wrote for the search.")
+    terms: list[tuple[str, float]] = Field(default_factory=list, description="Weighted terms of the search.")
+    turns: list[Turn] = Field(default_factory=list, description="The turns of a search agent.")
     stages: list[StageReport] = []
     spent: float = Field(0.0, description="Dollars that this server has spent so far.")
-    budget: float | None = Field(None, description="Dollars that it may spend.")
+    budget: float | None = Field(None, description="Maximum dollars that this server may spend.")
 
 
 class SystemFacts(BaseModel):
     """A system that is served."""
 
     name: str
-    asks: bool = Field(description="Whether it asks an LLM.")
+    asks: bool = Field(description="True if the system asks an LLM.")
 
 
 class Systems(BaseModel):
-    """What can be asked here."""
+    """The dataset and the systems that are served."""
 
     dataset: str
     documents: int
     version: str
-    seconds: float = Field(description="After so many an answer is given up.")
+    seconds: float = Field(description="Time limit of an answer in seconds.")
     systems: list[SystemFacts]
     questions: list[str] = Field(description="Some questions of the dataset.")
 
 
 def read_question(body: bytes, systems: Sequence[LiveSystem], limits: Limits) -> tuple[SearchRequest, LiveSystem]:
-    """Parse the body of a request. Raises HTTPError if it cannot be read, or names a system that is not here."""
+    """Parse the body of a request. Raises HTTPError if it cannot be read or names an unknown system."""
     request = validated(SearchRequest, body, EXAMPLE)
     check_text("question", request.question, limits)
     if not 1 <= request.k <= limits.topk:
@@ -115,11 +115,11 @@ def read_question(body: bytes, systems: Sequence[LiveSystem], limits: Limits) ->
     for system in systems:
         if request.system in ("", system.name):
             return request, system
-    raise HTTPError(422, "system: it is not one of those that are served here (GET /systems)")
+    raise HTTPError(422, "system: this server has no such system (GET /systems lists them)")
 
 
 def answer_of(system: LiveSystem, question: str, k: int) -> SearchResponse:
-    """Answer a question."""
+    """Answer a question with a system."""
     outcome = system.answer(question, k)
     stages = list(_stages(system, outcome))
     [query] = outcome.expansion.queries
@@ -158,7 +158,7 @@ def _report(
         stage=stage,
         name=name,
         status=status,
-        # The name stands beside them already, and the dataset is the one that is served.
+        # A notice begins with the name of the stage, which the report has already.
         notices=[notice.partition(": ")[2] for notice in notices] if status != "ok" else [],
         seconds=cost.seconds,
         calls=cost.calls,
@@ -169,7 +169,7 @@ def _report(
     )
 
 
-def _passages(system: LiveSystem, outcome: Outcome) -> Iterator[Passage]:
+def _passages(system: LiveSystem, outcome: Outcome) -> Iterator[FoundPassage]:
     run, corpus = outcome.run, system.dataset.corpus
     [query] = outcome.expansion.queries
     words = Words.of(query.query.text, query.generated)
@@ -182,7 +182,7 @@ def _passages(system: LiveSystem, outcome: Outcome) -> Iterator[Passage]:
     for document, text, score, rank in zip(corpus.ids(rows), corpus.texts(rows), scores, before, strict=True):
         shown = text[:TEXT]
         window = best_window(shown, words, WIDTH)
-        yield Passage(
+        yield FoundPassage(
             id=document,
             score=score,
             text=shown,

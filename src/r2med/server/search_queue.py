@@ -1,8 +1,7 @@
-"""The queue of requests before the search: bounded, and what waits together is searched together.
+"""A limited queue of requests. Requests that wait at the same time are searched together.
 
-While one search runs, requests gather. The next search takes all of them that want equally many documents, which
-costs a dense model little more than one. No request waits for company: one that comes while nothing runs is searched
-at once.
+While one search runs, other requests wait. The next search takes all waiting requests with the same number of
+documents, which costs a dense model little more than one request. If no search runs, a request is searched at once.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ class _Request:
 
 
 class SearchQueue:
-    """Requests in the order they came, and the one thread that searches."""
+    """Waiting requests in their order, and the thread that searches."""
 
     def __init__(self, search: Search, max_waiting: int, batch: int) -> None:
         self._search = search
@@ -46,17 +45,17 @@ class SearchQueue:
 
     @property
     def is_searching(self) -> bool:
-        """Whether a search is running now."""
+        """True if a search is running now."""
         return bool(self._running)
 
     @property
     def waiting(self) -> int:
-        """The number of requests that wait for a search to begin."""
+        """The number of requests that wait for a search."""
         self._forget_cancelled()
         return len(self._waiting)
 
     async def search(self, queries: Sequence[str], k: int) -> Results:
-        """Return the results of one request; a request that is cancelled while it waits is never searched.
+        """Return the results of one request. A request that is cancelled while it waits is never searched.
 
         Raises HTTPError if the queue is full or closed, or if the search fails.
         """
@@ -71,13 +70,13 @@ class SearchQueue:
         return await request.results
 
     def close(self) -> None:
-        """Refuse the requests that wait, and all that come; the search that runs goes on."""
+        """Refuse waiting and new requests. The running search continues."""
         self._closed = True
         while self._waiting:
             _fail(self._waiting.popleft(), unavailable("the server is stopping"))
 
     def abandon(self) -> None:
-        """Refuse the requests whose search runs, too; its results will be dropped."""
+        """Refuse also the requests of the running search. Its results are dropped."""
         for request in self._running:
             _fail(request, unavailable("the server is stopping"))
 
@@ -91,9 +90,9 @@ class SearchQueue:
             self._task = None
 
     def _next_batch(self) -> list[_Request]:
-        """Take the first request and those behind it that want as many documents, up to the size of a batch.
+        """Take the first request, and later ones with the same number of documents, up to the size of a batch.
 
-        As many and not at most as many: a fusion that is asked for more documents may rank them differently.
+        The numbers must be equal, because a fusion may rank documents differently if it returns more of them.
         """
         self._forget_cancelled()
         batch: list[_Request] = []
@@ -126,9 +125,9 @@ class SearchQueue:
             start = end
 
     async def _search_apart(self, batch: Sequence[_Request], error: BaseException) -> None:
-        """Search the requests of a failed batch one by one: one of them is at fault, the others must not suffer."""
+        """Search the requests of a failed batch one by one, so that one bad request does not fail the others."""
         if len(batch) == 1:
-            # Why it failed may name files and models: that is for whoever runs the server.
+            # The reason may name files and models, so only the log of the server has it.
             log.warning("a search failed: %s: %s", type(error).__name__, error)
             _fail(batch[0], HTTPError(500, "the search failed; the server's log says why"))
             return
@@ -137,7 +136,7 @@ class SearchQueue:
                 await self._search_together([request])
 
     def _attempt(self, queries: Sequence[str], k: int) -> Results | BaseException:
-        """Search, or return the error: a model that calls sys.exit() must not end the event loop."""
+        """Search, or return the error. A model that calls sys.exit() must not end the event loop."""
         try:
             return self._search(queries, k)
         except BaseException as error:

@@ -1,4 +1,4 @@
-"""A corpus and the retriever that searches it: what the server serves."""
+"""A corpus with a retriever that is ready to search it for the server."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ServedCorpus:
-    """A corpus by the name of its dataset, and a searcher over it by the name of its retriever."""
+    """A corpus, its searcher, and the names of the dataset and the retriever."""
 
     dataset: str
     corpus: Corpus
@@ -29,7 +29,7 @@ class ServedCorpus:
     searcher: Searcher
 
     def search(self, queries: Sequence[str], k: int) -> list[tuple[Hit, ...]]:
-        """Return the k best documents of each query, best first; no document is excluded for any query."""
+        """Return the k best documents of each query, best first. No document is excluded for any query."""
         from r2med.agents.sources import hits_of
         from r2med.data.dataset import Query
         from r2med.retrieve.retriever import SearchQuery
@@ -39,7 +39,7 @@ class ServedCorpus:
 
 
 def open_served_corpus(dataset: Dataset, spec: str | Stage, runtime: Runtime, store: Store) -> ServedCorpus:
-    """Index a dataset's corpus, or open its index, and load the models that search it; once for each live store.
+    """Index the corpus of a dataset or open its index, and load the models. A live store does this only once.
 
     Raises UserError if the spec is not a single retriever.
     """
@@ -49,17 +49,17 @@ def open_served_corpus(dataset: Dataset, spec: str | Stage, runtime: Runtime, st
     stage = spec if isinstance(spec, Stage) else _only_retriever(spec)
     searcher = live_searcher(stage.bind(runtime), dataset, store.with_policy("live"))
     served = ServedCorpus(dataset.name, dataset.corpus, str(stage), searcher)
-    served.search(["warm up"], 1)  # weights are loaded with the first text: now, and not at a client's expense
+    served.search(["warm up"], 1)  # loads the weights now, so that no client has to wait
     return served
 
 
 def open_served(
     dataset: Dataset, specs: Sequence[str], retriever: str, runtime: Runtime, store: Store
 ) -> tuple[ServedCorpus, tuple[LiveSystem, ...]]:
-    """Return the corpus, and the systems of the specs for questions; what they share is opened once.
+    """Return the served corpus, and the systems of the specs. Parts that they share are opened once.
 
-    Without a retriever the first system's searches the corpus, else BM25. It stands among the systems in any case, as
-    what the others can be compared with.
+    The default retriever is that of the first system, or BM25 if there is no system. The retriever is also one of the
+    systems, so that the others can be compared with it.
     """
     from r2med.system.system import System
 
@@ -71,13 +71,13 @@ def open_served(
 
 
 def _only_retriever(spec: str) -> Stage:
-    """Return the stage of a spec that is one retriever; a stage before or after it needs more than a query."""
+    """Return the stage of a spec. Raises UserError if the spec is not a single retriever."""
     from r2med.core.spec import parse
     from r2med.core.stages import names, retriever
 
     stages = parse(spec)
     if len(stages) > 1:
-        raise UserError(f"{spec!r} has {len(stages)} stages: serve takes a retriever alone, such as bm25+minilm")
+        raise UserError(f"{spec!r} has {len(stages)} stages: this needs a single retriever, such as bm25+minilm")
     if (name := stages[0][0].name) in names("expand"):
-        raise UserError(f"{name} is an expansion: serve takes a retriever alone, such as bm25+minilm")
+        raise UserError(f"{name} is an expansion: this needs a single retriever, such as bm25+minilm")
     return retriever(stages[0])

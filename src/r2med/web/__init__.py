@@ -1,1 +1,1 @@
-"""What all HTML pages share."""
+"""Parts that all HTML pages share."""

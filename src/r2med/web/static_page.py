@@ -1,4 +1,4 @@
-"""A page that is one file in the board's look: no script, nothing from elsewhere, its style sealed by the policy."""
+"""Write a page as one HTML file in the style of the board, without scripts and without files from other sites."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from html import escape
 from importlib import resources
 
 _HIDDEN = re.compile(r"(?![\t\n])[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
-"""Signs that are not seen but turn or hide those around them, as shell.js has them: shown escaped."""
+"""Invisible characters that change the order of text or hide it. They are shown as escapes, as in shell.js."""
 _DARK = re.compile(r'\[data-theme="dark"\] (\{.*?\n\})', re.DOTALL)
 
 
 def static_page(title: str, word: str, main: str, foot: str, own_style: str = "", nav: str = "") -> str:
-    """Return a page; `word` stands beside the wordmark. `main` and `nav` are HTML, all others are text."""
+    """Return a page. `word` is shown beside the wordmark. `main` and `nav` are HTML, the other arguments are text."""
     style = _base() + own_style
     seal = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'sha256-{seal}'; base-uri 'none'; form-action 'none'"
@@ -44,6 +44,6 @@ def static_page(title: str, word: str, main: str, foot: str, own_style: str = ""
 
 
 def _base() -> str:
-    """Return the board's style; without a script, the reader's system says whether it is dark."""
+    """Return the style of the board. Without a script, the reader's system chooses light or dark."""
     css = (resources.files("r2med.web") / "assets" / "base.css").read_text(encoding="utf-8")
     return _DARK.sub(r"@media (prefers-color-scheme: dark) { :root \1 }", css, count=1)

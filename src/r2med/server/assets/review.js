@@ -1,4 +1,4 @@
-/* Review: one candidate at a time, a verdict, the next. Text from data goes in as text, never as HTML. */
+/* The review page: it shows one candidate at a time and takes a verdict. Text from data is never used as HTML. */
 "use strict";
 
 (() => {
@@ -11,7 +11,7 @@
     ["reject", "r", "Reject", "Rejected"],
   ];
   /** @type {ReviewPage | null} */
-  let shown = null; // what is on the page; null until it is known who reviews
+  let shown = null; // the content of the page; null until the reviewer is known
   let busy = false;
 
   function notice(text) {
@@ -25,7 +25,7 @@
   /* --- verdicts ------------------------------------------------------------------------------------------------ */
 
   /**
-   * Run one thing at a time: a key pressed while a verdict is on its way means nothing.
+   * Run one action at a time. Keys are ignored while a verdict is being sent.
    * @param {(page: ReviewPage, data: ReviewAnswer) => Promise<unknown>} work
    */
   async function alone(work) {
@@ -47,7 +47,7 @@
   }
 
   /**
-   * Send a verdict; return True if it was saved.
+   * Send a verdict. Return true if it was saved.
    * @param {ReviewPage} page
    * @param {ReviewItem} item
    * @param {ReviewVerdict} verdict
@@ -61,7 +61,7 @@
       Object.assign(item, { verdict: answer.verdict || null, revision: answer.revision });
       mark(page, item.verdict);
       notice(
-        `In another tab this was said already: ${answer.verdict}${answer.comment ? `, “${visible(answer.comment)}”` : ""}. Say it again to replace that.`,
+        `Another tab saved this verdict: ${answer.verdict}${answer.comment ? `, “${visible(answer.comment)}”` : ""}. Give your verdict again to replace it.`,
       );
       return false;
     }
@@ -90,7 +90,7 @@
       }
     });
 
-  /* A comment that is changed after the verdict is saved with it. */
+  /* Save the verdict again if its comment was changed. */
   const commented = () =>
     alone(async (page, { item }) => {
       if (item?.verdict && page.comment?.value.trim() !== item.comment && (await said(page, item, item.verdict)))
@@ -106,7 +106,7 @@
   async function move(page, { at = "", step: by = 0 }) {
     const { name, disputes } = page;
     const { status, body } = await post("view", { name, at, step: by, disputes });
-    if (shown !== page) return; // another name was chosen meanwhile
+    if (shown !== page) return; // another reviewer was chosen meanwhile
     if (status !== 200) throw new Error(body.detail);
     page.data = body;
     board.set({ name, at: body.item?.verdict ? body.item.token : "" });
@@ -136,7 +136,7 @@
     return h(
       "p",
       { class: "provenance" },
-      parts.length ? parts.flatMap((part, i) => (i ? [" · ", part] : [part])) : "No source is known.",
+      parts.length ? parts.flatMap((part, i) => (i ? [" · ", part] : [part])) : "The source is not known.",
     );
   }
 
@@ -190,7 +190,7 @@
     return h(
       "section",
       { class: "others" },
-      h("h2", { class: "label" }, "What was said"),
+      h("h2", { class: "label" }, "Verdicts so far"),
       h(
         "ul",
         { class: "said" },
@@ -211,13 +211,13 @@
     h("textarea", {
       id: "comment",
       maxlength: 5000,
-      placeholder: "Why, if it is not plain",
+      placeholder: "The reason, if it is not obvious",
       value: get(draftKey(page, item.token)) ?? item.comment,
       oninput: (event) => put(draftKey(page, item.token), event.target.value),
       onchange: commented,
     });
 
-  /* What was asked. Its reasoning is folded where there is little room. */
+  /* Draw the question and its answer. On small screens the reasoning is folded. */
   function asked(item) {
     const isWide = window.matchMedia("(min-width: 60rem)").matches;
     return h(
@@ -240,7 +240,7 @@
   function passage(page, item) {
     const title = page.disputes ? "The passage they disagree about" : "Is this passage evidence for the answer?";
     const frozen =
-      "You have seen that others disagree with you here. Another verdict settles it; your first one is kept.";
+      "You have seen that others disagree with you here. A new verdict settles this. Your first verdict is kept.";
     return h(
       "div",
       { class: "shown" },
@@ -301,8 +301,8 @@
         "p",
         null,
         page.disputes
-          ? "Nobody disagrees about a passage that you may see."
-          : "Every verdict you gave is saved. You may go back with k and change your mind.",
+          ? "There are no disagreements about passages that you may see."
+          : "All your verdicts are saved. Go back with k to change one.",
       ),
     );
   }
@@ -323,14 +323,14 @@
           if (input.value.trim()) begin(input.value.trim().normalize("NFC"));
         },
       },
-      h("label", { class: "field" }, h("span", null, "Your name, as it will stand beside your verdicts"), input),
+      h("label", { class: "field" }, h("span", null, "Your name, which is saved with your verdicts"), input),
       h("button", { type: "submit", class: "primary" }, "Begin"),
     );
     const known = names.length
       ? h(
           "p",
           { class: "row" },
-          h("span", { class: "muted" }, "or go on as"),
+          h("span", { class: "muted" }, "or continue as"),
           names.map((name) =>
             h("button", { type: "button", onclick: () => begin(name) }, h("bdi", null, visible(name))),
           ),
@@ -344,7 +344,7 @@
         h(
           "p",
           null,
-          "You are shown a question with its answer, and one passage at a time. Nobody’s opinion is shown, neither a model’s nor another person’s.",
+          "You see a question with its answer, and one passage at a time. You do not see the opinions of models or other people.",
         ),
         h(
           "dl",
@@ -352,9 +352,9 @@
           h("dt", null, "Accept"),
           h("dd", null, "The passage gives the answer, or a step of the reasoning that decides it."),
           h("dt", null, "Reject"),
-          h("dd", null, "It does not, however many words it shares with the question."),
+          h("dd", null, "It does not, even if it shares many words with the question."),
           h("dt", null, "Unsure"),
-          h("dd", null, "You cannot tell. Say why, and go on."),
+          h("dd", null, "You cannot decide. Write why, and continue."),
         ),
         form,
         known,
@@ -390,7 +390,7 @@
   const keys = [
     ...VERDICTS.map(([word, key, label]) => /** @type {PageKey} */ ([key, label.toLowerCase(), () => decide(word)])),
     ["j", "on", () => step(1)],
-    ["k", "back to what you said", () => step(-1)],
+    ["k", "back to your earlier verdicts", () => step(-1)],
     ["/", "write a comment; Escape leaves it", () => shown?.comment?.focus()],
   ];
   board.page("review", { title: "Review", label: "Review", keys, show: (main, params) => show(false, main, params) });

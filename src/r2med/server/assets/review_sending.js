@@ -1,19 +1,19 @@
-/* What the review page sends. A verdict is kept in this browser until the server has it on its disk; so is a comment that
-   is being written. */
+/* Send the verdicts of the review page. This browser keeps a verdict, and an unfinished comment, until the server has
+   saved it. */
 "use strict";
 
-/** @param {(text: string) => void} notice what tells the person how sending goes */
+/** @param {(text: string) => void} notice shows the person the state of sending */
 board.reviewSending = (notice) => {
   const PAUSE = 1000; // milliseconds between two attempts
 
-  /* --- what is kept in this browser ---------------------------------------------------------------------------- */
+  /* --- storage in this browser --------------------------------------------------------------------------------- */
 
   function storage(kind, change) {
     try {
       return change(kind === "tab" ? sessionStorage : localStorage);
     } catch {
       return null;
-    } // forbidden, perhaps
+    } // the browser may forbid storage
   }
 
   const unsentKey = (name) => `r2med-review unsent ${location.host} ${name} `;
@@ -31,7 +31,7 @@ board.reviewSending = (notice) => {
     });
 
   /**
-   * Send until the server answers; it may have crashed, and be started again.
+   * Send until the server answers. It may have crashed and may be started again.
    * @returns {Promise<{ status: number, body: any }>}
    */
   async function post(path, body) {
@@ -47,13 +47,15 @@ board.reviewSending = (notice) => {
         notice("");
         return answer;
       }
-      notice("The server does not answer. Nothing is lost: your verdict is kept here and sent as soon as it does.");
+      notice(
+        "The server does not answer. Nothing is lost: your verdict is kept here and will be sent when the server answers.",
+      );
       await later();
     }
   }
 
   /**
-   * Return the answer to a verdict; until there is one, it outlives this page.
+   * Return the answer to a verdict. Until there is an answer, the verdict stays in this browser.
    * @param {ReviewDecision} body
    * @returns {Promise<{ status: number, body: DecisionAnswer }>}
    */

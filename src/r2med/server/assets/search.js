@@ -1,5 +1,5 @@
-/* A question, one system or two beside each other, what their LLMs wrote, what each stage took.
-   The shell is the board's. */
+/* The search page: a question, the passages of one or two systems, the texts of their LLMs, the cost of each stage.
+   It uses the shell of the board. */
 "use strict";
 
 (() => {
@@ -8,7 +8,7 @@
   /** @type {(id: string) => any} */
   const $ = shell.byId;
 
-  /* --- what each stage took -------------------------------------------------------------------------------------- */
+  /* --- the cost of each stage ------------------------------------------------------------------------------------ */
 
   const orDash = (value) => (value ? count(value) : "–");
 
@@ -50,7 +50,7 @@
       h(
         "table",
         null,
-        h("caption", { class: "visually-hidden" }, "What each stage took"),
+        h("caption", { class: "visually-hidden" }, "Cost of each stage"),
         h(
           "thead",
           null,
@@ -65,7 +65,7 @@
     );
   }
 
-  /* --- what the LLM wrote ---------------------------------------------------------------------------------------- */
+  /* --- texts of the LLM ------------------------------------------------------------------------------------------ */
 
   function wrote(answer) {
     const texts = answer.generated.map((text) => h("p", null, text));
@@ -83,7 +83,7 @@
               turn.documents.length ? ` (${counted(turn.documents.length, "document")})` : "",
             )
           : null,
-        turn.notice ? h("span", { class: "searched" }, `\n→ was told: ${visible(turn.notice)}`) : null,
+        turn.notice ? h("span", { class: "searched" }, `\n→ notice: ${visible(turn.notice)}`) : null,
       ),
     );
     const terms = answer.terms.length
@@ -98,7 +98,7 @@
         ? h(
             "details",
             { class: "wrote" },
-            h("summary", null, `What the agent did, in ${counted(turns.length, "turn")}`),
+            h("summary", null, `Steps of the agent, ${counted(turns.length, "turn")}`),
             turns,
           )
         : null,
@@ -106,16 +106,12 @@
         ? h(
             "details",
             { class: "wrote", open: true },
-            h(
-              "summary",
-              null,
-              texts.length > 1 ? `What the LLM wrote, ${texts.length} texts` : "What was written to search with",
-            ),
+            h("summary", null, texts.length > 1 ? `Texts of the LLM, ${texts.length}` : "Text that the search used"),
             texts,
           )
         : null,
       terms
-        ? h("details", { class: "wrote" }, h("summary", null, "Words that are searched, with their weights"), terms)
+        ? h("details", { class: "wrote" }, h("summary", null, "Words of the search with their weights"), terms)
         : null,
     ];
   }
@@ -173,7 +169,7 @@
     );
   }
 
-  /* Tell at each passage of one answer where the other has it. */
+  /* Show at each passage of one answer its rank in the other. */
   function compare(shown) {
     if (shown.length < 2 || shown.some((answer) => !answer)) return;
     shown.forEach((answer, side) => {
@@ -181,7 +177,7 @@
       for (const item of $("answers").children[side].querySelectorAll("li[data-id]")) {
         const chip = item.querySelector(".chip.other");
         const rank = ranks.get(item.dataset.id);
-        chip.textContent = rank ? `${rank} there` : "only here";
+        chip.textContent = rank ? `rank ${rank} there` : "only here";
         chip.hidden = false;
       }
     });
@@ -189,7 +185,7 @@
 
   /* --- asking ---------------------------------------------------------------------------------------------------- */
 
-  let asking = null; // what stops the questions under way
+  let asking = null; // stops the running questions
 
   async function post(body, signal) {
     const response = await fetch("search", {
@@ -227,7 +223,7 @@
     const bare = (stage) => stage.stage === "expand" && stage.status === "failed";
     const told = failed.map((stage) =>
       problem(
-        `${stage.name}: ${(bare(stage) ? ["nothing was written, so your question is searched as it is", ...stage.notices.slice(1)] : stage.notices).join("; ")}`,
+        `${stage.name}: ${(bare(stage) ? ["no text was generated, so the search used your question alone", ...stage.notices.slice(1)] : stage.notices).join("; ")}`,
       ),
     );
     fill(section, [

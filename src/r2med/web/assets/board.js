@@ -9,10 +9,10 @@ const board = (() => {
   /** @typedef {{ promise: Promise<any>, resolve: Function, reject: Function, script?: HTMLElement }} LoadedFile */
   /** @type {Map<string, LoadedFile>} */
   const files = new Map(); // by the name of a data file
-  const product = document.title; // what the pages belong to
+  const product = document.title; // the name of the site
   let current = null;
-  let home = "leaderboard"; // where one is without an address
-  const LARGE = 2000; // elements of a page that take longer to take apart than to hide
+  let home = "leaderboard"; // the page for an empty address
+  const LARGE = 2000; // a page with more elements is hidden first, because removing them is slow
 
   /* --- data files ---------------------------------------------------------------------------------------------- */
 
@@ -27,11 +27,11 @@ const board = (() => {
     return entry;
   }
 
-  /* Called by data files. JSON.parse keeps a key like __proto__ an ordinary key; a literal would not. */
+  /* Data files call this. With JSON.parse, a key like __proto__ is an ordinary key. In a literal it would not be. */
   const data = (name, json) => file(name).resolve(JSON.parse(json));
 
   /**
-   * Return a promise of the content of data/NAME.js, loaded once.
+   * Return a promise of the content of data/NAME.js. Each file is loaded once.
    * @template {string} Name
    * @param {Name} name
    * @returns {Promise<DataFile<Name>>}
@@ -52,11 +52,11 @@ const board = (() => {
 
   function address() {
     const [path, query = ""] = location.hash.replace(/^#\/?/, "").split(/\?(.*)/s);
-    const start = pages.has(home) ? home : [...pages.keys()][0]; // other sites have pages of their own
+    const start = pages.has(home) ? home : [...pages.keys()][0]; // other sites have other pages
     return { page: pages.has(path) ? path : start, params: new URLSearchParams(query) };
   }
 
-  /* Return the address of a page; what is null, undefined or "" is left out. */
+  /* Return the address of a page. Parameters that are null, undefined or "" are left out. */
   function link(page, params = {}) {
     const query = new URLSearchParams();
     for (const [name, value] of Object.entries(params))
@@ -68,7 +68,7 @@ const board = (() => {
     location.hash = link(page, params);
   };
 
-  /* Change some parameters of this page's address in place: no entry in the history, nothing drawn again. */
+  /* Change some parameters of the address, without a history entry and without drawing the page again. */
   function set(changes) {
     const { page, params } = address();
     history.replaceState(null, "", link(page, { ...Object.fromEntries(params), ...changes }));
@@ -86,7 +86,7 @@ const board = (() => {
   async function show() {
     const site = await file("site").promise;
     const { page: name, params } = address();
-    const main = h("div"); // each time a new one: a page that is still at work when another is opened writes where nobody sees it
+    const main = h("div"); // a new element each time, because an earlier page may still write into its own
     const moved = current !== name;
     current = name;
     for (const anchor of /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll("#nav a"))) {
@@ -116,7 +116,7 @@ const board = (() => {
     ["t", "light or dark", () => switchTheme()],
   ];
 
-  /* Keys of the page in view: [key, what it does, action]. */
+  /* Return the keys of the shown page: [key, description, action]. */
   const keysNow = () => {
     const own = pages.get(current)?.keys || [];
     return [...own, ...everywhere.filter(([key]) => !own.some(([taken]) => taken === key))];
@@ -173,7 +173,7 @@ const board = (() => {
     toast("Copied");
   }
 
-  /* A command to be typed, with a button that copies it. */
+  /* Draw a command with a button that copies it. */
   const command = (text) =>
     h(
       "div",
@@ -182,7 +182,7 @@ const board = (() => {
       h("button", { type: "button", onclick: () => copy(text) }, "Copy"),
     );
 
-  /* Facts as a list: pairs of a name and a value. */
+  /* Draw facts as a list. They are pairs of a name and a value. */
   const facts = (pairs) =>
     h(
       "dl",
@@ -190,11 +190,11 @@ const board = (() => {
       pairs.map(([name, value]) => [h("dt", null, visible(name)), h("dd", null, named(value))]),
     );
 
-  /* A table that may be wider than the screen: with a name and in reach of the keyboard, so that it can be scrolled. */
+  /* Wrap a table that may be wider than the screen, so that the keyboard can scroll it. */
   const region = (label, table, kind = "") =>
     h("div", { class: `table-wrap ${kind}`, role: "region", tabindex: 0, "aria-label": visible(label) }, table);
 
-  /* A row of buttons of which one is pressed: options are [value, label]. */
+  /* Draw a row of buttons. One of them is pressed. Options are [value, label]. */
   function segmented(label, options, chosen, change) {
     const group = h("div", { class: "segmented", role: "group", "aria-label": label });
     const draw = (now) =>
@@ -219,7 +219,7 @@ const board = (() => {
     return group;
   }
 
-  /* A select with its label: options are [value, text]. */
+  /* Draw a select with its label. Options are [value, text]. */
   const select = (label, options, chosen, change) =>
     h(
       "label",
@@ -232,7 +232,7 @@ const board = (() => {
       ),
     );
 
-  /* Select the row after (1) or before (-1) row `now` of those marked data-position, and return its number. */
+  /* Select the next (1) or previous (-1) row with data-position after row `now`, and return its number. */
   function step(container, now, by) {
     const lines = [...container.querySelectorAll("tr[data-position]")];
     const next = Math.max(0, Math.min(lines.length - 1, now + by));
@@ -245,10 +245,10 @@ const board = (() => {
 
   const afterFrame = (act) => requestAnimationFrame(() => setTimeout(act));
 
-  const filling = new WeakMap(); // element -> what is filling it
+  const filling = new WeakMap(); // element -> the work that fills it
 
-  /* Call slice(0) now and those up to `count` in the frames after it, one in each, unless the element is gone or filled anew.
-     A click is answered at once, however much lies below the screen. */
+  /* Call slice(0) now, and one further slice in each of the next frames, up to `count`. Stop if the element is gone or
+     is filled again. So a click is answered at once, even if the page is long. */
   function inTurn(element, count, slice) {
     filling.set(element, slice);
     const turn = (i) => {
@@ -263,8 +263,8 @@ const board = (() => {
     return element;
   }
 
-  /* Fill a list with what `make(i)` makes of `count` items: `size` of them from the item `from` on at once, the others in turn;
-     until then an empty item keeps the place. */
+  /* Fill a list with `count` items made by `make(i)`. The first `size` items from `from` are made at once, the others
+     later. Until then, empty items keep their places. */
   function fillInTurn(list, count, make, size, from = 0) {
     const items = Array.from({ length: count }, () => h("li"));
     const order = [...items.keys()];
@@ -275,9 +275,9 @@ const board = (() => {
     );
   }
 
-  const GROUP = 12; // rows of a table that are drawn and painted together
+  const GROUP = 12; // number of table rows that are drawn together
 
-  /* Fill a table with the rows that `make(item, i)` makes, in groups: those of the first screen at once, the others in turn. */
+  /* Fill a table with rows made by `make(item, i)`, in groups. The first screen is filled at once, the rest later. */
   const fillTable = (table, items, make) =>
     inTurn(table, Math.ceil(items.length / GROUP), (i) =>
       table.append(
@@ -289,8 +289,8 @@ const board = (() => {
       ),
     );
 
-  /* Put an element in the place of another. A large one is only hidden; what is returned is called when the new one is filled, and
-     takes the old one apart as soon as that was shown. */
+  /* Replace an element by another. A large old element is only hidden at first. Call the returned function when the new
+     element is filled. It removes the old element after the new one was shown. */
   function supplant(old, fresh) {
     if (old.getElementsByTagName("*").length < LARGE) {
       old.replaceWith(fresh);

@@ -1,4 +1,4 @@
-/* How numbers are written, on every page. Nothing here needs a document, so that node can test it. */
+/* Formats of numbers on every page. The functions need no document, so that node can test them. */
 "use strict";
 
 const formats = (() => {
@@ -10,17 +10,17 @@ const formats = (() => {
   /* "1,234" */
   const count = (value) => number.format(value);
 
-  /* "1 query", "1,234 queries"; a plural that is not the noun with an s is given. */
+  /* "1 query", "1,234 queries". The default plural is the noun with an s. */
   const counted = (value, noun, plural = `${noun}s`) => `${count(value)} ${value === 1 ? noun : plural}`;
 
   /**
-   * A value between 0 and 1 as points, "27.59"; nothing known is a dash.
+   * Return a value between 0 and 1 as points, "27.59". An unknown value is a dash.
    * @param {Known} value
    */
   const points = (value, digits = 2) => (value === null || value === undefined ? "–" : (100 * value).toFixed(digits));
 
   /**
-   * A time, "3.21 s"; nothing known is a dash.
+   * Return a time, "3.21 s". An unknown value is a dash.
    * @param {Known} value
    */
   function seconds(value) {
@@ -31,7 +31,7 @@ const formats = (() => {
   }
 
   /**
-   * An amount that was paid, "$1.20"; below ten cents with the digits that tell one LLM from another.
+   * Return an amount that was paid, "$1.20". Amounts below ten cents have more digits, so that LLMs can be compared.
    * @param {Known} value
    */
   function dollars(value) {
@@ -40,16 +40,16 @@ const formats = (() => {
   }
 
   /**
-   * What something would cost: as an amount, but nothing is "free".
+   * Return a price as an amount. A price of 0 is "free".
    * @param {Known} value
    */
   const price = (value) => (value === 0 ? "free" : dollars(value));
 
-  /* Two significant digits, for the ticks of an axis. */
+  /* Return two significant digits, for the ticks of an axis. */
   const short = (value) => Number(value.toPrecision(2)).toLocaleString("en", { maximumFractionDigits: 6 });
 
   /**
-   * Parameters of a model in billions, "110M"; 0 means that there is no model.
+   * Return the parameters of a model, given in billions, as "110M". 0 means that there is no model.
    * @param {number} value
    */
   const parameters = (value) => (value === 0 ? "none" : value < 1 ? `${short(1000 * value)}M` : `${short(value)}B`);

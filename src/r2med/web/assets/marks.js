@@ -1,5 +1,5 @@
-/* Words that match. Python analysed every word and says which written forms stand for which index term (a "form");
-   here texts are only cut where Python cuts them and looked up, so that page and index never disagree. */
+/* Mark matching words. Python analysed every word and wrote the forms of each index term into the data files. This
+   script only splits texts as Python does and looks up the forms, so that page and index never disagree. */
 "use strict";
 
 const marks = (() => {
@@ -7,7 +7,7 @@ const marks = (() => {
   const CAPITALS = /[A-Z]+/g;
   const KINDS = { query: "a word of the query", generated: "a word of the generated text", both: "a word of both" };
 
-  // A page has hundreds of them: copies are quicker than new ones.
+  // A page has hundreds of marks, and copies are faster than new elements.
   const MARKS = Object.fromEntries(
     Object.entries(KINDS).map(([kind, title]) => [
       kind,
@@ -15,13 +15,13 @@ const marks = (() => {
     ]),
   );
 
-  // In a running text white space stays; what would turn the reading order, or is no character to read, is written out.
+  // White space stays. Characters that are invisible or change the reading order are shown as escapes.
   // eslint-disable-next-line no-control-regex
   const CONTROLS = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
   const readable = (text) => text.replace(CONTROLS, visible);
 
   /**
-   * Return what is looked for in a query's file; `generated` are the numbers of the terms that a system's text adds.
+   * Return the words to look for in a query's file. `generated` are the numbers of the terms of a system's texts.
    * @param {QueryFile} file
    * @param {ExplorerIndex} index
    * @param {number[]} generated
@@ -77,7 +77,7 @@ const marks = (() => {
   }
 
   /**
-   * Return [start, stop] of the stretch of `width` characters with the most different words; see text/highlight.py.
+   * Return [start, stop] of the window of `width` characters with the most different words, as text/highlight.py does.
    * @param {string} text
    * @param {Match[]} all
    * @param {number} width
@@ -109,7 +109,7 @@ const marks = (() => {
   }
 
   /**
-   * Return the nodes of a stretch of text with its matches marked.
+   * Return the nodes of a part of a text with its matches marked.
    * @param {string} text
    * @param {Pick<Match, "start" | "stop" | "kind" | "common">[]} all
    * @param {[start: number, stop: number]} stretch
@@ -129,7 +129,7 @@ const marks = (() => {
     return nodes;
   }
 
-  /* What the two colours mean. */
+  /* Draw the legend of the colours. */
   const legend = (generated) =>
     h(
       "p",
@@ -147,7 +147,7 @@ const marks = (() => {
     );
 
   /**
-   * Return what turns an offset in characters, as Python counts them, into one in UTF-16 units, as JavaScript does.
+   * Return a function from an offset in characters (Python) to an offset in UTF-16 units (JavaScript).
    * @param {string} text
    * @returns {(offset: number) => number}
    */

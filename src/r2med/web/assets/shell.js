@@ -1,12 +1,12 @@
-/* What all pages share, those of the board and those that are served: one way to build elements, the theme, the header.
-   Text from data goes in as text, never as HTML. */
+/* The parts that all pages share: functions that build elements, the theme, the header. Text from data is never used as
+   HTML. */
 "use strict";
 
 const shell = (() => {
   /* --- elements ------------------------------------------------------------------------------------------------ */
 
   const SVG = "http://www.w3.org/2000/svg";
-  const SAFE_LINK = /^(#|https:\/\/)/; // no javascript:, whatever the data says
+  const SAFE_LINK = /^(#|https:\/\/)/; // data must not bring javascript: links
 
   function fill(element, attributes, children) {
     for (const [name, value] of Object.entries(attributes || {})) {
@@ -23,7 +23,7 @@ const shell = (() => {
   }
 
   /**
-   * h("a", {href: "#/x", onclick: f}, "text", node, [nodes]): an element; svg(…) the same in SVG.
+   * Return an element: h("a", {href: "#/x", onclick: f}, "text", node, [nodes]). svg(…) does the same for SVG.
    * @template {keyof HTMLElementTagNameMap} Tag
    * @param {Tag} tag
    * @param {Record<string, any> | null} [attributes]
@@ -40,17 +40,17 @@ const shell = (() => {
    */
   const svg = (tag, attributes, ...children) => fill(document.createElementNS(SVG, tag), attributes, children);
 
-  // What would turn the reading order, hide, or break a line of a name is written out instead.
+  // Characters that change the reading order, hide text or break lines are shown as escapes.
   // eslint-disable-next-line no-control-regex
   const HIDDEN = /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g;
   const visible = (text) =>
     String(text).replace(HIDDEN, (sign) => `\\u${sign.charCodeAt(0).toString(16).padStart(4, "0")}`);
 
-  /* A name or an id from data: isolated from the text around it, nothing hidden in it. */
+  /* Return a name or an id from data, isolated from the text around it and without hidden characters. */
   const named = (text) => h("bdi", { class: "name" }, visible(text));
 
   /**
-   * An element that the page has from the start.
+   * Return an element of the HTML file.
    * @param {string} id
    */
   const byId = (id) => /** @type {HTMLElement} */ (document.getElementById(id));
@@ -61,7 +61,7 @@ const shell = (() => {
 
   function remembered(value) {
     try {
-      // a browser may forbid storage, on file:// above all
+      // a browser may forbid storage, especially on file:// pages
       if (value) localStorage.setItem("r2med-theme", value);
       return localStorage.getItem("r2med-theme");
     } catch {
@@ -107,7 +107,7 @@ const shell = (() => {
       );
   }
 
-  /* <body data-word="board" data-home="#/leaderboard">: the word beside the wordmark, and where it leads. */
+  /* Draw the header. <body data-word="board" data-home="#/leaderboard"> gives the word beside the wordmark and its link. */
   function header() {
     const { word, home } = document.body.dataset;
     const skip = h(
@@ -116,7 +116,7 @@ const shell = (() => {
         class: "skip",
         href: "#main",
         onclick: (event) => {
-          event.preventDefault(); // the address is the page's
+          event.preventDefault(); // the address belongs to the page
           byId("main").focus();
         },
       },
