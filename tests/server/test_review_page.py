@@ -253,7 +253,7 @@ def test_everything_can_be_done_by_keyboard_alone(desk: Desk) -> None:
     page.keyboard.press("j")  # no further than the first without a verdict
     assert page.query_selector('[aria-pressed="true"]') is None
     page.keyboard.press("?")
-    assert "back to what you said" in page.inner_text("dialog")
+    assert "back to your earlier verdicts" in page.inner_text("dialog")
     page.keyboard.press("Escape")
     for _ in range(20):
         if page.evaluate("document.activeElement.className") == "reject":
