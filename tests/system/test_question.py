@@ -33,5 +33,5 @@ def test_recorded_texts_are_those_of_the_datasets_own_questions(store: Store) ->
     dataset = load("demo/MedQA-Diag", store)
     system = System.parse("hyde(author) → bm25", Setup(store=store))
     assert ask(system, dataset, f"  {dataset.queries[0].text}\n").generated
-    with pytest.raises(UserError, match=r"has texts for the \d+ questions of demo/MedQA-Diag alone: ask one of them"):
+    with pytest.raises(UserError, match=r"has texts only for the \d+ questions of demo/MedQA-Diag: ask one of them"):
         ask(system, dataset, "Why is she pale?")

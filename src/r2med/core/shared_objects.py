@@ -1,4 +1,4 @@
-"""Objects that are made once and shared by threads, each with a lock of its own."""
+"""Objects that are made once and shared by threads. Each object has its own lock."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ Value = TypeVar("Value")
 
 @dataclass(frozen=True, eq=False)
 class Shared(Generic[Value]):
-    """An object, and the lock for those who must not use it at the same time."""
+    """An object, and a lock for users that must not use it at the same time."""
 
     value: Value
     lock: threading.RLock = field(default_factory=threading.RLock)
 
 
 class SharedObjects:
-    """Objects by key. Any thread may ask; with a `limit`, the least recently used object is given up first."""
+    """Objects by key. Any thread may use it. With a `limit`, the least recently used object is dropped first."""
 
     def __init__(self, limit: int | None = None) -> None:
         self.limit = limit
@@ -34,20 +34,20 @@ class SharedObjects:
         return len(self._held)
 
     def get(self, key: Hashable, make: Callable[[], Value]) -> Shared[Value]:
-        """Return the object of a key, made by `make` if there is none; threads that want one key make it once."""
+        """Return the object of a key. `make` makes it if it is missing, and only once for all threads."""
         with self.turn(key):
             with self._guard:
                 if key in self._held:
                     self._held.move_to_end(key)
                     return self._held[key]
                 self._make_room()
-            made = Shared(make())  # outside of the guard: no key waits for another's object
+            made = Shared(make())  # without the guard, so that other keys do not wait
             with self._guard:
                 self._held[key] = made
             return made
 
     def turn(self, key: Hashable) -> AbstractContextManager[object]:
-        """Return the lock of a key, for work that is better done once than twice at a time."""
+        """Return the lock of a key. Threads take it so that only one of them does the work."""
         with self._guard:
             lock: threading.RLock | None = self._turns.get(key)
             if lock is None:
@@ -55,7 +55,7 @@ class SharedObjects:
             return lock
 
     def clear(self) -> None:
-        """Give up all objects; those that have a method `close` are closed, the latest first."""
+        """Drop all objects. Objects with a method `close` are closed, latest first."""
         with self._guard:
             held = list(self._held.values())
             self._held.clear()

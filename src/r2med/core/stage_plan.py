@@ -1,4 +1,4 @@
-"""What a stage would do on some datasets, before anything is asked, loaded or downloaded."""
+"""The plan of a stage: its work on some datasets, before anything is asked, loaded or downloaded."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from typing import Protocol
 
 @dataclass(frozen=True)
 class StagePlan:
-    """The work of one stage on all datasets of a plan. None where a figure is not known."""
+    """The work of one stage on all datasets of a plan. Unknown numbers are None."""
 
     name: str
     work: str
-    """What is to be done, and what of it is kept."""
+    """The work to do, and the part of it that the store has already."""
     fetch: float | None = 0.0
-    """Bytes of weights, about; 0 where they are here or none are needed."""
+    """Estimated bytes of weights to download. 0 if they are here or not needed."""
     seconds: float | None = None
     missing: str = ""
-    """What would stop it, in one line."""
+    """One line about what is missing. Empty if the stage can run."""
 
 
 class PlannedData(Protocol):
-    """A dataset of a plan. Its sizes come from its card where that has them, so that nothing is loaded."""
+    """A dataset of a plan. If its card states its sizes, nothing is loaded."""
 
     @property
     def queries(self) -> int:

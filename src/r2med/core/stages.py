@@ -1,8 +1,8 @@
-"""Stages: what a system is made of. A stage is declared once, as a frozen value.
+"""Stages: the parts of a system. A stage is declared once, as a frozen value.
 
-From the declaration follow the way it is typed, its canonical name, what goes into keys and records, its help, and the
-error for a setting that does not exist. A new stage is one class, named in TABLE or in the entry-point group
-`r2med.stages`; one that differs from another in data only is a card.
+The declaration gives its syntax, its canonical name, its values in keys and records, its help, and the error for a
+wrong setting. A new stage is one class, named in TABLE or in the entry-point group `r2med.stages`. A stage that differs
+from another only in data is a card.
 """
 
 from __future__ import annotations
@@ -51,14 +51,14 @@ CARDS: Mapping[Kind, tuple[str, str]] = {
     "retrieve": ("models", "r2med.retrieve.dense.dense_retriever:Dense"),
     "rerank": ("rerankers", "r2med.rerank.cross:CrossEncoder"),
 }
-"""Stages that are cards: the folder of the cards, and the class they are settings of."""
+"""Kind of stage -> the folder of its cards, and the class that a card is a setting of."""
 
 FORM_CARDS = "llm-rerankers"
 FORMS: Mapping[str, str] = {
     **TABLE["rerank"],
     "setwise": "r2med.rerank.setwise:Setwise",
 }
-"""Rerankers that are cards with a form of asking an LLM: the form -> the class they are settings of."""
+"""Form of an LLM reranker in a card -> the class of the stage."""
 
 PREFIXES: Mapping[Kind, Mapping[str, str]] = {
     "expand": {},
@@ -74,20 +74,20 @@ PREFIXES: Mapping[Kind, Mapping[str, str]] = {
         "pyterrier:": "r2med.bridges.pipelines:PipelineReranker",
     },
 }
-"""Stages without a card: of the hub, of a folder, a user's Python object, a run file, a model of MTEB, a pipeline."""
+"""Prefixes of stages without a card: hub models, folders, Python objects, run files, MTEB models, pipelines."""
 
 
 class Stage(BaseModel):
-    """A stage of a system with its settings. Subclasses declare fields; `name` is the word that one types."""
+    """A stage of a system with its settings. Subclasses declare the settings as fields. `name` is the typed name."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, arbitrary_types_allowed=True)
 
     kind: ClassVar[str]
-    """One of KINDS, or a word of a room that has a table of its own."""
+    """One of KINDS, or the kind of a room with its own table of stages."""
     needs: ClassVar[str] = ""
-    """"llm" where the first argument is the name of an LLM."""
+    """"llm" if the first argument is the name of an LLM."""
     prompt_fields: ClassVar[tuple[str, ...] | None] = None
-    """The fields that the stage's prompt template NAME.txt may have; None: it has no such template, or a card says."""
+    """The fields that the prompt template NAME.txt may contain. None without a template, or if a card lists them."""
 
     name: str
 
@@ -105,17 +105,17 @@ class Stage(BaseModel):
 
     @classmethod
     def defaults(cls, name: str) -> Mapping[str, Any]:
-        """Return the defaults of one name where they differ from the declared ones, as a card may have it."""
+        """Return the defaults of a name that differ from the declared ones. A card may set them."""
         return {}
 
     @classmethod
     def summary(cls, name: str) -> str:
-        """Return what the stage of a name does, in one sentence."""
+        """Return one sentence that describes the stage of a name."""
         return (cls.__doc__ or "").strip().partition("\n")[0]
 
     @classmethod
     def parse(cls, call: Call) -> Self:
-        """Return the stage of a call. Raises UserError if a setting does not exist or has no such value."""
+        """Return the stage of a call. Raises UserError if a setting does not exist or has a wrong value."""
         values: dict[str, Any] = {"name": call.name}
         argument, depth = _field_at(cls, "argument"), _field_at(cls, "depth")
         if len(call.arguments) > (argument is not None):
@@ -125,9 +125,7 @@ class Stage(BaseModel):
             values[argument] = call.arguments[0]
         if call.depth is not None:
             if depth is None:
-                raise UserError(
-                    f"{call}: only rerankers have a depth, and stand after a retriever: bm25 → bge-reranker@100"
-                )
+                raise UserError(f"{call}: only rerankers have a depth, as in bm25 → bge-reranker@100")
             values[depth] = call.depth
         typed = settings_of(cls)
         for key, value in call.settings:
@@ -147,7 +145,7 @@ class Stage(BaseModel):
 
     @property
     def changed(self) -> tuple[tuple[str, str], ...]:
-        """The settings that are not at their defaults, as one types them."""
+        """The typed form of all settings that differ from their defaults."""
         defaults = self.defaults(self.name)
         plain = {
             key: defaults.get(key, field.get_default(call_default_factory=True))
@@ -158,19 +156,19 @@ class Stage(BaseModel):
         )
 
     def settings(self) -> dict[str, Any]:
-        """Return every declared value, fit for JSON, and a digest of code that is not ours; it goes into keys."""
+        """Return all declared values for keys, ready for JSON, and a digest of code outside this package."""
         return {"stage": self.name, **self.model_dump(mode="json", exclude={"name"}), **foreign_code(type(self))}
 
     def feeding(self, retriever: Stage) -> Stage:
-        """Return the expansion as it works before a retriever; feedback learns from what it feeds."""
+        """Return the expansion for a retriever. Feedback uses that retriever for its own searches."""
         return self
 
     def plan(self, data: Sequence[PlannedData], runtime: Any) -> list[StagePlan]:
-        """Return what the stage, and what it searches with, would do on some datasets; nothing is asked or loaded."""
+        """Return the plans of the stage and of its own searches on some datasets. Nothing is asked or loaded."""
         return [StagePlan(str(self), "does not say what it would do")]
 
     def bind(self, runtime: Any) -> Any:
-        """Return the expander, retriever or reranker that these settings declare; nothing is asked or loaded yet."""
+        """Return the expander, retriever or reranker of these settings. Nothing is asked or loaded yet."""
         declared = f"{type(self).__module__}.{type(self).__qualname__}"
         hint = ": rename its open(setup) to bind" if hasattr(self, "open") else ""
         raise UserError(f"{declared} has no bind(runtime), which returns what does the work of {self}{hint}")
@@ -181,22 +179,22 @@ StageType = TypeVar("StageType", bound=Stage)
 
 @dataclass(frozen=True)
 class Bound(Generic[StageType]):
-    """What a stage is bound to: it does the work that the settings declare, with what a runtime owns."""
+    """A stage that is bound to a runtime and does the work that the settings declare."""
 
     stage: StageType
 
     @property
     def name(self) -> str:
-        """What one types to get it."""
+        """The spec of the stage."""
         return str(self.stage)
 
     def key(self, dataset: Any) -> dict[str, Any]:
-        """Return everything the result depends on, fit for JSON. Nothing is asked or loaded."""
+        """Return all values that the result depends on, ready for JSON. Nothing is asked or loaded."""
         return self.stage.settings()
 
 
 def argument(description: str, **more: Any) -> Any:
-    """Declare the value that stands first and without a key, as the LLM of hyde(o3-mini)."""
+    """Declare the first value, which is typed without a key, such as the LLM of hyde(o3-mini)."""
     return Field(description=description, json_schema_extra={"at": "argument"}, **more)
 
 
@@ -206,7 +204,7 @@ def depth_field(default: int = 100) -> Any:
 
 
 def derived(default: Any = None, **more: Any) -> Any:
-    """Declare a value that is not typed: it follows from the setup, and is left out of the name."""
+    """Declare a value that comes from the setup. It is not typed and not part of the name."""
     return Field(default, json_schema_extra={"at": "derived"}, **more)
 
 
@@ -225,7 +223,7 @@ def settings_of(stage: type[Stage]) -> dict[str, FieldInfo]:
 
 
 def printed(value: Any) -> str:
-    """Return a value as one types it: one number format for all stages."""
+    """Return the typed form of a value. All stages use one number format."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
@@ -235,7 +233,7 @@ def printed(value: Any) -> str:
     return str(value)
 
 
-# Types of fields that are typed in a way of their own.
+# Types of fields with their own syntax.
 def _parts(value: Any) -> Any:
     return tuple(value.split(":")) if isinstance(value, str) else value
 
@@ -265,7 +263,7 @@ Fused = Annotated[
 
 
 def retriever(calls: Sequence[Call]) -> Stage:
-    """Return the retriever of a call; several are fused."""
+    """Return the retriever of a call. Several calls are fused."""
     parts = tuple(stage(call, "retrieve") for call in calls)
     return parts[0] if len(parts) == 1 else stage_class("fuse", "retrieve")(name="fuse", parts=parts)
 
@@ -276,7 +274,7 @@ def stage(call: Call, kind: Kind) -> Stage:
 
 
 def kind_of(name: str) -> Kind | None:
-    """Return the kind of a name, or None for one that is not known or whose position decides, as hf:ORG/NAME."""
+    """Return the kind of a name. None if it is unknown, or if its position decides, as for hf:ORG/NAME."""
     base = name.partition(":")[0]
     for kind in KINDS:
         if name in TABLE[kind] or base in _cards(kind):
@@ -285,7 +283,7 @@ def kind_of(name: str) -> Kind | None:
 
 
 def stage_class(name: str, kind: Kind) -> type[Stage]:
-    """Return the class that declares a name. Raises UserError if there is none of this kind."""
+    """Return the class that declares a name. Raises UserError if no stage of this kind has the name."""
     for prefix, path in PREFIXES[kind].items():
         if name.startswith(prefix):
             return loaded_class(path)
@@ -316,7 +314,7 @@ def names(kind: Kind) -> list[str]:
 
 
 def plugged(kind: str) -> dict[str, type[Stage]]:
-    """Return the stages of one kind that installed plugins add, by name."""
+    """Return name -> stage for the stages of one kind from installed plugins."""
     return {name: found for name, found in _plugged().items() if found.kind == kind}
 
 
@@ -328,7 +326,7 @@ def _cards(kind: Kind) -> Collection[str]:
 
 
 def _form(name: str) -> str:
-    """Return the form of an LLM reranker that is a card; empty if there is no such card."""
+    """Return the form of an LLM reranker from its card; empty if there is no such card."""
     if (file := plugins.files(FORM_CARDS, ".toml").get(name.partition(":")[0])) is None:
         return ""
     form = str(read_toml(file).get("form", ""))
@@ -347,7 +345,7 @@ def loaded_class(path: str) -> type[Stage]:
 
 @cache
 def _plugged() -> Mapping[str, type[Stage]]:
-    """Return the stages of installed plugins by name; one that cannot be used is named in a warning and left out."""
+    """Return name -> stage for installed plugins. A plugin that cannot be used is left out with a warning."""
     found: dict[str, type[Stage]] = {}
     for entry in metadata.entry_points(group=GROUP):
         if fault := _fault(entry, found):
@@ -358,12 +356,12 @@ def _plugged() -> Mapping[str, type[Stage]]:
 
 
 def _fault(entry: metadata.EntryPoint, found: Collection[str]) -> str:
-    """Return why an entry point adds no stage; nothing if it does."""
+    """Return why an entry point adds no stage; empty if it adds one."""
     if entry.name in found or any(entry.name in TABLE[kind] or entry.name in _cards(kind) for kind in KINDS):
         return f"there is a stage {entry.name} already, and a plugin cannot replace it; give it another name"
     try:
         loaded = entry.load()
-    except (Exception, SystemExit) as error:  # whatever a stranger's module does when it is imported
+    except (Exception, SystemExit) as error:  # importing a plugin may fail in any way
         return f"importing it failed with {type(error).__name__}: {error}"
     if not (isinstance(loaded, type) and issubclass(loaded, Stage) and isinstance(getattr(loaded, "kind", None), str)):
         return "a stage is a subclass of r2med.core.stages.Stage with a kind"
@@ -372,20 +370,20 @@ def _fault(entry: metadata.EntryPoint, found: Collection[str]) -> str:
 
 @dataclass(frozen=True)
 class Setting:
-    """What help and docs say of one setting."""
+    """The description of one setting for help and docs."""
 
     name: str
     default: str
     values: str
-    """What may be typed: a choice of words, or a type with its bounds."""
+    """The allowed values: a list of words, or a type with its bounds."""
     meaning: str
     at: str = ""
-    """Where it is typed: "argument" stands first and without its name, "depth" after an @, all others as KEY=VALUE."""
+    """The position: "argument" comes first and without its name, "depth" after an @, all others as KEY=VALUE."""
     required: bool = False
 
 
 def help_of(name: str, kind: Kind) -> Iterator[Setting]:
-    """Yield the settings of a stage, its argument first, from the declaration alone."""
+    """Yield the settings of a stage from its declaration. The argument comes first."""
     yield from help_of_class(stage_class(name, kind), name)
 
 
@@ -423,7 +421,7 @@ _JOINED: Mapping[Any, str] = {
 
 
 def _explained(stage: type[Stage], name: str, error: ValidationError) -> str:
-    """Return one line for the first fault of a stage's settings."""
+    """Return one line about the first fault in the settings of a stage."""
     first = error.errors()[0]
     key, value, context = str(first["loc"][0]) if first["loc"] else "", first.get("input"), first.get("ctx", {})
     field = stage.model_fields.get(key)
@@ -449,7 +447,7 @@ def _explained(stage: type[Stage], name: str, error: ValidationError) -> str:
 
 
 def _bare(annotation: Any) -> Any:
-    """Return a type without what is annotated to it, and without None as its alternative."""
+    """Return a type without its annotations and without None."""
     while True:
         arguments = get_args(annotation)
         if get_origin(annotation) is Annotated:

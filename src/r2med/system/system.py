@@ -1,4 +1,4 @@
-"""System = expansion → retriever → rerankers: declared stages that print as one name, parse back, and run."""
+"""A system is expansion → retriever → rerankers. It is parsed from a spec, prints as that spec, and runs."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 
 @dataclass(frozen=True)
 class Outcome:
-    """What running a system on a dataset gave, stage by stage."""
+    """The results of running a system on a dataset, stage by stage."""
 
     run: Run
     expansion: Expansion
@@ -45,13 +45,13 @@ class Outcome:
 
     @property
     def cost(self) -> Cost:
-        """What all stages took together, preparing the corpus included."""
+        """The cost of all stages, including the preparation of the corpus."""
         of_search = self.searched.prepared + self.searched.cost
         return self.expansion.cost + of_search + total(stage.cost for stage in self.reranked)
 
 
 def _offline_if_asked(method: Method) -> Method:
-    """Keep a method of a system off the network if its setup says so."""
+    """Block the network during a method of a system if its setup is offline."""
 
     @wraps(method)
     def kept(self: System, *arguments: Any, **named: Any) -> Any:
@@ -63,7 +63,7 @@ def _offline_if_asked(method: Method) -> Method:
 
 @dataclass(frozen=True)
 class System:
-    """What is evaluated. Describing, naming and checking it never asks an LLM and loads no weights."""
+    """A retrieval system. Its key, its name and its checks never ask an LLM and load no weights."""
 
     retriever: Stage
     expander: Stage | None = None
@@ -72,7 +72,7 @@ class System:
 
     @classmethod
     def parse(cls, spec: str | Calls, setup: Setup | Runtime | None = None) -> System:
-        """Return the system that a spec names. Raises UserError if a stage does not exist or stands where it cannot."""
+        """Return the system of a spec. Raises UserError if a stage does not exist or is in a wrong position."""
         runtime = setup if isinstance(setup, Runtime) else Runtime(setup)
         setup = runtime.setup
         calls = [list(stage) for stage in read(spec, setup.llm)]
@@ -91,12 +91,12 @@ class System:
         return replace(self, expander=stages.stage(_with_prompts(call, self.runtime.setup), "expand"))
 
     def reranked(self, call: Call) -> System:
-        """Return this system with one reranker more."""
+        """Return this system with one more reranker."""
         return replace(self, rerankers=(*self.rerankers, _reranker([call], str(call), self.runtime.setup)))
 
     @cached_property
     def name(self) -> str:
-        """The spec in its canonical form; settings at their defaults are left out."""
+        """The spec in its canonical form. Settings with default values are left out."""
         parts = [self.expander, self.retriever, *self.rerankers]
         return joined_stages(stage for stage in parts if stage is not None)
 
@@ -108,26 +108,26 @@ class System:
 
     @cached_property
     def expansion_name(self) -> str:
-        """The expansion as it works before this retriever; systems with the same one may share what it adds."""
+        """The name of the expansion before this retriever. Systems with the same name share the expanded queries."""
         return str(self.expander.feeding(self.retriever)) if self.expander else ""
 
     @_offline_if_asked
     def check(self, datasets: Sequence[Dataset]) -> None:
-        """Raise UserError for what would stop the system on one of the datasets: before the first call, not after."""
+        """Raise UserError if the system cannot run on one of the datasets. It is called before the first LLM call."""
         check((self._expander, *self._rerankers), datasets)
-        for dataset in datasets:  # this is where missing weights are found
+        for dataset in datasets:  # this finds missing weights
             self._checked[id(dataset)] = dataset, self._keys(dataset)
 
     @property
     def asking(self) -> dict[str, AskingStage]:
-        """The stages that ask an LLM, by name; each can tell beforehand what it would ask."""
+        """The stages that ask an LLM, by name. Each can preview its calls."""
         typed = (self.expander, *self.rerankers)
         bound: tuple[object, ...] = (self._expander, *self._rerankers)
         return {str(name): stage for name, stage in zip(typed, bound, strict=True) if isinstance(stage, AskingStage)}
 
     @_offline_if_asked
     def key(self, dataset: Dataset, expansion: Expansion) -> dict[str, Any]:
-        """Return every setting a score depends on, the generated texts by their fingerprint."""
+        """Return every setting that a score depends on, with a fingerprint of the generated texts."""
         checked, keys = self._checked.pop(id(dataset), (None, None))
         if keys is None or checked is not dataset:
             keys = self._keys(dataset)
@@ -145,7 +145,7 @@ class System:
 
     @_offline_if_asked
     def expand(self, dataset: Dataset, store: Store) -> Expansion:
-        """Return the queries as they will be searched; this is where an LLM is asked."""
+        """Return the queries to search with. If the system expands queries, this asks the LLM."""
         if self._expander is None:
             return Expansion(tuple(SearchQuery(query) for query in dataset.queries))
         with about(dataset=dataset.name):
@@ -162,7 +162,7 @@ class System:
         expansion: Expansion | None = None,
         settings: Mapping[str, Any] | None = None,
     ) -> Outcome:
-        """Search a dataset and rerank. What was searched, scored or answered before is read back.
+        """Search a dataset and rerank. Earlier searches, scores and answers are reused.
 
         `settings` are what `key` returned, where that was asked already.
         """
@@ -187,7 +187,7 @@ class System:
     def approximations(
         self, dataset: Dataset, store: Store, k: int, expansion: Expansion
     ) -> dict[str, tuple[Approximation, ...]]:
-        """Return how near the searches of a stage come to exact ones, by its kind; nothing where they are exact."""
+        """Return kind of stage -> recall of its approximate searches; empty if the searches are exact."""
         last = Search(self._retriever, dataset, tuple(expansion.queries), self._searched_depth(k))
         searches = {"expand": expansion.searches, "retrieve": (last,)}
         with about(dataset=dataset.name):
@@ -197,36 +197,36 @@ class System:
             }
 
     def _searched_depth(self, k: int) -> int:
-        """Return how many are retrieved: a reranker sees what it looks at, even if fewer are wanted in the end."""
+        """Return the depth of the search. It is at least the depth of every reranker, even if k is smaller."""
         return max([k, *(reranker.depth for reranker in self._rerankers)])
 
     @_offline_if_asked
     def answer(self, dataset: Dataset, question: str, k: int, store: Store) -> Outcome:
-        """Return the k best documents for a question, stage by stage; one of the dataset's own counts as that query.
+        """Return the k best documents for a question. If the dataset has a query with this text, that query is used.
 
-        Raises UserError if a stage cannot work. A call of an LLM that fails is told in the outcome, as in any run.
+        Raises UserError if a stage cannot run. The outcome reports failed LLM calls, as for a dataset.
         """
         own = dataset.by_text.get(" ".join(question.split()))
         if own is None and isinstance(self._expander, Recorded):
             raise UserError(
-                f"{self.expander} has texts for the {len(dataset.by_text)} questions of {dataset.name} alone: "
-                "ask one of them, or name a system whose LLM can be asked"
+                f"{self.expander} has texts only for the {len(dataset.by_text)} questions of {dataset.name}: "
+                "ask one of them, or choose a system that asks an LLM"
             )
         asked = replace(dataset, queries=(own or Query("question", question),))
-        # Two systems side by side are not to ask the same at once: the second reads what the first was answered.
+        # Two systems must not ask the same question at once. The second one reuses the answer of the first.
         with self.runtime.turn(("question", self.expansion_name, question)):
             expansion = self.expand(asked, store)
         return self.run(asked, store, k, expansion)
 
     @_offline_if_asked
     def live(self, dataset: Dataset, store: Store) -> LiveSystem:
-        """Return the system for questions that come one by one: indexed, its models loaded, no LLM asked yet.
+        """Return the system ready for single questions: its corpus is indexed and its models are loaded.
 
         Systems that are given one live store share what they open and what LLMs answer. Raises UserError for what
         would stop the system.
         """
         live = store.with_policy("live")
-        # No question is to wait for weights that another system's pushed out.
+        # Models must stay loaded, so that no question waits for weights.
         system = replace(self, runtime=self.runtime.serving(live))
         with about(dataset=dataset.name):
             system.check([dataset])
@@ -234,7 +234,7 @@ class System:
         return LiveSystem(system, dataset, live)
 
     def _warm_up(self, dataset: Dataset, store: Store) -> None:
-        """Load the weights of the stages that have some: now, and not at the expense of the first question."""
+        """Load the weights of all stages, so that the first question does not wait for them."""
         queries = (SearchQuery(Query("", "warm up")),)
         cached_search(self._retriever, dataset, queries, 1, store)
         first = Run.ranked([""], [(np.zeros(1, np.int32), np.ones(1, np.float32))], dataset.corpus)
@@ -244,7 +244,7 @@ class System:
 
     @cached_property
     def _checked(self) -> dict[int, tuple[Dataset, dict[str, Any]]]:
-        """The keys of the stages on datasets that were checked, until a record is made of them."""
+        """The keys of the stages on checked datasets. Each is removed when it is used for a record."""
         return {}
 
     @cached_property
@@ -264,7 +264,7 @@ class System:
 
 @dataclass(frozen=True)
 class LiveSystem:
-    """A system that answers one question after the other. Any thread may ask; nothing of a question is kept."""
+    """A system that answers single questions. Any thread may use it. No data of a question is kept."""
 
     system: System
     dataset: Dataset
@@ -276,18 +276,18 @@ class LiveSystem:
         return self.system.name
 
     def answer(self, question: str, k: int) -> Outcome:
-        """Return the k best documents for a question: see `System.answer`."""
+        """Return the k best documents for a question, as `System.answer` does."""
         return self.system.answer(self.dataset, question, k, self.store)
 
 
 def _log(notices: Iterable[str], store: Store) -> None:
-    """Tell whoever runs the systems; what is told of a live question is for who asked, and is in the outcome."""
+    """Log notices. Notices about a live question are not logged, because its outcome has them."""
     for notice in notices if store.keeps_questions else ():
         log.info("%s", notice)
 
 
 def _expansion(calls: list[list[Call]], spec: str) -> Call | None:
-    """Take the expansion from the front of a system's stages, if there is one."""
+    """Remove the expansion from the front of the stages and return it, if there is one."""
     if not _is(calls[0], "expand"):
         return None
     [call] = calls.pop(0)
@@ -297,7 +297,7 @@ def _expansion(calls: list[list[Call]], spec: str) -> Call | None:
 
 
 def _retriever(calls: list[list[Call]], spec: str, before: Call | None, setup: Setup) -> Stage:
-    """Take the retriever from the front of a system's stages, or the run that stands for one."""
+    """Remove the retriever from the front of the stages and return it. Candidates of the setup replace a retriever."""
     anybody = tuple(stages.PREFIXES["rerank"])
     if setup.candidates is not None:
         if not calls or not (_is(calls[0], "rerank") or calls[0][0].name.startswith(anybody)):
@@ -307,11 +307,11 @@ def _retriever(calls: list[list[Call]], spec: str, before: Call | None, setup: S
             )
         return Candidates.at(setup.candidates)
     if not calls:
-        raise UserError(f"{spec!r} is an expansion: name what searches with it, as in {before}{ARROW}bm25")
+        raise UserError(f"{spec!r} is an expansion: add a retriever, as in {before}{ARROW}bm25")
     first = calls.pop(0)
     if _is(first, "rerank"):
         raise UserError(
-            f"{first[0]} is a reranker: name what finds its candidates, as in bm25{ARROW}{first[0]}, "
+            f"{first[0]} is a reranker: put a retriever before it, as in bm25{ARROW}{first[0]}, "
             "or give a run with Setup(candidates='FILE')"
         )
     if calls and before is None and len(first) == 1:
@@ -320,7 +320,7 @@ def _retriever(calls: list[list[Call]], spec: str, before: Call | None, setup: S
 
 
 def _check_known(name: str, spec: str) -> None:
-    """Raise UserError for a first stage that could have been meant as an expansion as well as a retriever."""
+    """Raise UserError if the first stage is neither an expansion nor a retriever. The message suggests both kinds."""
     if stages.kind_of(name) is None and not name.startswith(tuple(stages.PREFIXES["retrieve"])):
         expansions = stages.names("expand")
         hint = nearest(name, (*expansions, *stages.names("retrieve")))
@@ -329,10 +329,10 @@ def _check_known(name: str, spec: str) -> None:
 
 def _reranker(calls: Sequence[Call], spec: str, setup: Setup) -> Stage:
     if len(calls) > 1:
-        raise UserError(f"{'+'.join(map(str, calls))} in {spec!r}: rerankers stand one after the other, not fused")
+        raise UserError(f"{'+'.join(map(str, calls))} in {spec!r}: rerankers cannot be fused; join them by arrows")
     [call] = calls
     if _is(calls, "expand"):
-        raise UserError(f"{call} in {spec!r} is an expansion: it stands before the retriever")
+        raise UserError(f"{call} in {spec!r} is an expansion: put it before the retriever")
     deep = replace(call, depth=setup.depth if call.depth is None else call.depth)
     return stages.stage(_with_prompts(deep, setup), "rerank")
 
@@ -342,7 +342,7 @@ def _is(calls: Sequence[Call], kind: stages.Kind) -> bool:
 
 
 def _with_prompts(call: Call, setup: Setup) -> Call:
-    """Return a call that names the set of templates that the setup has: two sets make two systems."""
+    """Return a call with the prompt set of the setup as a setting, so that two prompt sets are two systems."""
     kind = stages.kind_of(call.name)
     if not setup.prompts or kind is None or "prompts" in dict(call.settings):
         return call
@@ -356,10 +356,10 @@ def _is_recorded(call: Call, kind: stages.Kind, setup: Setup) -> bool:
 
 
 def _odd_candidates(run: Run, name: str, depth: int, documents: int) -> list[str]:
-    """Return what is odd about a reranker's candidates; where there are none at all, rerankers say so themselves."""
+    """Return notices about missing or few candidates. If there are no candidates at all, rerankers report it."""
     bare, count, longest = int((run.found == 0).sum()), len(run.queries), int(run.found.max(initial=0))
     notices = [f"{name}: {bare} of {count} queries have no candidates"] if 0 < bare < count else []
-    # A corpus smaller than the depth is no surprise; a run that is shorter may be another than was meant.
+    # Rankings shorter than the depth are normal in a small corpus. In a large one, the run may be the wrong file.
     if 0 < longest < depth <= documents:
-        notices.append(f"{name}: no ranking has more than {longest} documents, all of them are reranked")
+        notices.append(f"{name}: no ranking has more than {longest} documents; all of them are reranked")
     return notices
