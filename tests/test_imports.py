@@ -141,6 +141,16 @@ def test_no_two_files_bear_one_name():
     assert {name for name, number in times.items() if number > 1} == set()
 
 
+def test_no_two_classes_have_one_name():
+    times = Counter(
+        node.name
+        for path in MODULES.values()
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ClassDef)
+    )
+    assert {name for name, number in times.items() if number > 1} == set()
+
+
 def test_the_folders_of_tests_are_rooms():
     tests = Path(__file__).parent
     folders = {path.parent.relative_to(tests) for path in tests.rglob("test_*.py")}

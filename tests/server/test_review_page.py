@@ -311,7 +311,7 @@ def test_two_annotators_stay_blind_and_what_they_change_after_looking_is_an_adju
         ann.wait_for_selector(".done, h2:has-text('Is this passage evidence')")
         while ann.query_selector(".done") or text(ann) != row_["passage"]:
             press(ann, "k")
-        assert ann.is_visible("text=your first one is kept")
+        assert ann.is_visible("text=Your first verdict is kept")
         press(ann, "r")
     ann.click("nav >> text=Disagreements")
     ann.wait_for_selector(".done")

@@ -114,7 +114,7 @@ def test_recorded_texts_answer_the_questions_of_their_dataset_and_no_others(stor
     whole = System.parse("hyde(author) → bm25").run(dataset, store, 5)
     question = dataset.queries[3]
     assert list(live.answer(question.text, 5).run) == [pair for pair in whole.run if pair[0] == question.id]
-    with pytest.raises(UserError, match="only for the .* questions of demo/MedQA-Diag"):
+    with pytest.raises(UserError, match=r"only for the .* questions of demo/MedQA-Diag"):
         live.answer("a question of my own", 5)
 
 

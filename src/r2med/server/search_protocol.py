@@ -49,7 +49,7 @@ class FoundPassage(BaseModel):
     marks: list[tuple[int, int, Kind]] = Field(description="Matching words: start, end, source of the word.")
 
 
-class AgentTurn(BaseModel):
+class ReportedTurn(BaseModel):
     """One turn of a search agent."""
 
     text: str
@@ -82,7 +82,7 @@ class SearchResponse(BaseModel):
     passages: list[FoundPassage] = []
     generated: list[str] = Field(default_factory=list, description="Texts that an LLM wrote for the search.")
     terms: list[tuple[str, float]] = Field(default_factory=list, description="Weighted terms of the search.")
-    turns: list[AgentTurn] = Field(default_factory=list, description="The turns of a search agent.")
+    turns: list[ReportedTurn] = Field(default_factory=list, description="The turns of a search agent.")
     stages: list[StageReport] = []
     spent: float = Field(0.0, description="Dollars that this server has spent so far.")
     budget: float | None = Field(None, description="Maximum dollars that this server may spend.")
@@ -193,6 +193,6 @@ def _passages(system: LiveSystem, outcome: Outcome) -> Iterator[FoundPassage]:
         )
 
 
-def _turn(turn: dict[str, Any]) -> AgentTurn:
+def _turn(turn: dict[str, Any]) -> ReportedTurn:
     documents = [document["id"] for document in turn["documents"] or ()]
-    return AgentTurn(text=turn["text"], query=turn["query"], documents=documents, notice=turn["notice"])
+    return ReportedTurn(text=turn["text"], query=turn["query"], documents=documents, notice=turn["notice"])
