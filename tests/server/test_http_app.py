@@ -34,7 +34,7 @@ def test_a_body_that_is_too_large_is_not_read_to_its_end(app):
             read.append(10_000)
             yield b" " * 10_000
 
-    assert "larger" in detail_of(request(app, content=endless()), 413)
+    assert "too large" in detail_of(request(app, content=endless()), 413)
     assert sum(read) <= 120_000
 
 
@@ -44,7 +44,7 @@ def test_a_body_whose_declared_length_is_too_large_is_not_read_at_all(app, lengt
         raise AssertionError("it was read")
         yield b""
 
-    assert "larger" in detail_of(request(app, content=never(), headers={"content-length": length}), 413)
+    assert "too large" in detail_of(request(app, content=never(), headers={"content-length": length}), 413)
 
 
 def test_a_body_that_does_not_arrive_in_time_is_a_408(served):
