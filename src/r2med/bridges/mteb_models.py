@@ -28,7 +28,7 @@ from r2med.crossencoders.pair_scorer import ScoredPair
 from r2med.crossencoders.pairs import Pair
 from r2med.crossencoders.reranker_cards import RerankerCard
 from r2med.data.dataset import Dataset
-from r2med.encoders import devices, weights
+from r2med.encoders import devices, model_loading
 from r2med.encoders.encoder import Encoded, Encoder, Role, Vectors, timed
 from r2med.encoders.model_cards import ModelCard, safe_name
 from r2med.encoders.replicas import Replicas, cached_model
@@ -156,7 +156,7 @@ class RegisteredModel:
         """Return a copy of the model on each device."""
 
         def load(device: str, dtype: str) -> Any:
-            with _quietly(f"{self.name}: loading it"), weights.quiet():
+            with _quietly(f"{self.name}: loading it"), model_loading.quiet():
                 return self.meta.load_model(device=device)
 
         key = ("mteb", self.meta.name, self.meta.revision)

@@ -12,7 +12,7 @@ import torch
 from r2med.core.errors import UserError
 from r2med.crossencoders.lora import merge
 from r2med.crossencoders.reranker_cards import RerankerCard
-from r2med.encoders import weights
+from r2med.encoders import model_loading
 from r2med.encoders.devices import dtype_setting
 from r2med.encoders.encoder import Vectors
 from r2med.encoders.forward import Forward, Matrix
@@ -95,7 +95,7 @@ def load_tokenizer(folder: Path, card: RerankerCard, setup: Setup) -> Any:
     from transformers import AutoTokenizer
 
     settings = _settings(folder, card, setup)
-    with weights.loading(card.name, folder):
+    with model_loading.loading(card.name, folder):
         return AutoTokenizer.from_pretrained(str(folder), **settings)
 
 
@@ -107,16 +107,16 @@ def load_model(folder: Path, adapter: Path | None, card: RerankerCard, setup: Se
     import transformers
 
     kind = MODEL_CLASSES[card.loader]
-    weights.check_trust(folder, card.name, setup, kind)
+    model_loading.check_trust(folder, card.name, setup, kind)
     settings = _settings(folder, card, setup) | dtype_setting(dtype)
     if adapter is not None:
         settings |= _head_setting(settings, card)
-    with weights.loading(card.name, folder):
+    with model_loading.loading(card.name, folder):
         load = getattr(transformers, kind).from_pretrained
         model, info = load(str(folder), output_loading_info=True, **settings)
     brought: set[str] = set()
     if adapter is not None:
-        with weights.loading(card.name, adapter):
+        with model_loading.loading(card.name, adapter):
             brought = merge(model, adapter, card.name)
     missing = sorted(set(info["missing_keys"]) - brought)
     if missing:  # The library would fill them with random numbers.
@@ -139,7 +139,7 @@ def _configuration(folder: Path, card: RerankerCard) -> dict[str, Any]:
     """
     from transformers import AutoConfig
 
-    with weights.loading(card.name, folder):
+    with model_loading.loading(card.name, folder):
         content = json.loads((folder / "config.json").read_text(encoding="utf-8"))
         if "model_type" in content or not card.architecture:
             return {}

@@ -11,7 +11,7 @@ import torch
 from r2med.core.errors import UserError
 from r2med.encoders.devices import is_out_of_memory, load_openvino
 from r2med.encoders.forward import Forward, Matrix
-from r2med.encoders.weights import quiet
+from r2med.encoders.model_loading import quiet
 
 
 def compiled(forward: Forward, backend: str) -> Forward:

@@ -11,7 +11,7 @@ import numpy as np
 
 from r2med.core.errors import UserError
 from r2med.data.dataset_cards import Instruction
-from r2med.encoders import devices, weights
+from r2med.encoders import devices, model_loading
 from r2med.encoders.encoder import Encoded, Role, Vectors, normalised
 from r2med.encoders.model_cards import ModelCard
 from r2med.encoders.replicas import LocalEncoder, Replicas
@@ -32,10 +32,10 @@ class RemoteModel:
             model = AutoModel.from_pretrained(str(folder), **settings, **devices.dtype_setting(dtype))
             return model.eval().to(device)
 
-        weights.check_trust(folder, card.name, setup)
+        model_loading.check_trust(folder, card.name, setup)
         self.width = card.dimension
         self._name = card.name
-        with weights.loading(card.name, folder):
+        with model_loading.loading(card.name, folder):
             self.tokenizer = TextTokenizer(AutoTokenizer.from_pretrained(str(folder), **settings))
             self.replicas = Replicas(setup, load)
         if not hasattr(self.replicas.first, "encode"):
@@ -93,7 +93,7 @@ class RemoteCodeEncoder(LocalEncoder):
 
     def __init__(self, card: ModelCard, instruction: Instruction, runtime: Runtime, store: object = None) -> None:
         if not runtime.setup.trust_remote_code:
-            raise weights.not_trusted(card.name)
+            raise model_loading.not_trusted(card.name)
         devices.check_torch(runtime.setup, f"model {card.name} ({card.loader})")
         super().__init__(card, instruction, runtime)
         del self._engine["backend"]  # There is only one backend.

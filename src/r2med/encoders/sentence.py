@@ -12,7 +12,7 @@ import numpy as np
 from r2med.core.cost import Cost
 from r2med.core.errors import UserError
 from r2med.data.dataset_cards import Instruction
-from r2med.encoders import devices, weights
+from r2med.encoders import devices, model_loading
 from r2med.encoders.encoder import Encoded, Role, Vectors, batch_receiver, check_finite, normalised
 from r2med.encoders.model_cards import ModelCard, Side
 from r2med.encoders.replicas import LocalEncoder, Replicas
@@ -82,8 +82,8 @@ class SentenceModel:
                 model.set_pooling_include_prompt(False)
             return SentenceReplica(model, _engine(model, setup.backend, card.name))
 
-        weights.check_trust(folder, card.name, setup)
-        with weights.loading(card.name, folder):
+        model_loading.check_trust(folder, card.name, setup)
+        with model_loading.loading(card.name, folder):
             self.replicas = Replicas(setup, load)
         model = self.replicas.first.model
         self._limit = int(model.max_seq_length or 512)

@@ -10,7 +10,7 @@ import numpy as np
 
 from r2med.core.errors import UserError
 from r2med.data.dataset_cards import Instruction
-from r2med.encoders import weights
+from r2med.encoders import model_loading
 from r2med.encoders.encoder import Encoded, Role, Vectors
 from r2med.encoders.model_cards import ModelCard
 from r2med.encoders.replicas import LocalEncoder, Replicas
@@ -36,7 +36,7 @@ class Tower:
             return compiled(Forward(model, device, card.bidirectional), setup.backend)
 
         self._folder = folder
-        with weights.loading(card.name, folder):
+        with model_loading.loading(card.name, folder):
             tokenizer = AutoTokenizer.from_pretrained(str(folder), local_files_only=True)
             self.tokenizer = TextTokenizer(tokenizer, card.append_eos)
             self.replicas = Replicas(setup, load)
