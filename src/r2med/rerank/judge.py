@@ -98,7 +98,7 @@ class JudgeStage(Stage, kind="rerank", needs="llm"):
 
     @classmethod
     def summary(cls, name: str) -> str:
-        """Return what the reranker of a card is."""
+        """Return a one-sentence description of the card's reranker."""
         card = LLM_RERANKERS.get(name)
         if card is None:
             return super().summary(name)

@@ -44,7 +44,7 @@ class Candidates(Stage, kind="retrieve"):
         return [StagePlan(str(self), "reads an existing run; nothing is indexed or encoded", seconds=0.0)]
 
     def bind(self, runtime: Runtime) -> CandidateRetriever:
-        """Return the retriever: it depends on nothing but the files."""
+        """Return the retriever. It depends only on the files."""
         return CandidateRetriever(self)
 
     def file(self, dataset: Dataset) -> Path:

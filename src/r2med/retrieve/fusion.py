@@ -150,7 +150,7 @@ class FusedRetriever(Bound[Fusion]):
         return self.index_keyed(dataset, store, key_of(self, dataset))
 
     def index_keyed(self, dataset: Dataset, store: Store, key: Mapping[str, Any]) -> FusionSearcher:
-        """Return the searcher; the keys of the parts are in that of the fusion."""
+        """Return the searcher. The key of the fusion contains the keys of the parts."""
         return FusionSearcher(self, dataset, store, key["parts"])
 
     def approximations(

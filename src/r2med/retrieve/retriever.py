@@ -110,7 +110,7 @@ class Composite(Protocol):
     """A retriever made of others, whose keys are in its own, so that each is made once."""
 
     def index_keyed(self, dataset: Dataset, store: Store, key: Mapping[str, Any]) -> Searcher:
-        """Prepare the corpus, through the store; `key` is what `key_of` returned for the whole."""
+        """Prepare the corpus, using the store. `key` is the result of `key_of` for the whole retriever."""
 
 
 VERSION = 5
@@ -143,7 +143,7 @@ def cached_search(
     key: Mapping[str, Any] | None = None,
     index: Callable[[], Searcher] | None = None,
 ) -> Searched:
-    """Search, through the store; each query's excluded documents are left out of its ranking.
+    """Search, using the store. The excluded documents of each query are left out of its ranking.
 
     With `timed`, some queries are then searched one by one, to know the latency of a search. A live store keeps no run.
     `key` is the retriever's where it is known already, and `index` returns its searcher where that may be open.

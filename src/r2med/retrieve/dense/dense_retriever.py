@@ -102,7 +102,7 @@ class VectorSearch(Stage):
         return [StagePlan(str(self), work, fetch if todo else 0.0, seconds, missing)]
 
     def settings(self) -> dict[str, Any]:
-        """Return the name, and what makes the search another than an exact one of whole vectors."""
+        """Return the name, and the settings that differ from an exact search of whole vectors."""
         index, quantiser = self.approximate, self.quantiser
         return {
             "stage": self.name,
@@ -146,7 +146,7 @@ class DenseRetriever(Bound[VectorSearch]):
 
     @property
     def takes_cosine(self) -> bool:
-        """Whether vectors are yet to be brought to length 1; the first numbers of a vector always are."""
+        """True if vectors must still be scaled to length 1. This is always so for the first numbers of a vector."""
         return self.card.similarity == "cosine" and (not self.card.normalise or bool(self.stage.dims))
 
     def encoder(self, dataset: Dataset, store: Store | None = None) -> Encoder:
