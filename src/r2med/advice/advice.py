@@ -1,4 +1,4 @@
-"""Advice: a ladder of pipelines, how well each does and what it takes, and the verdict."""
+"""Advice: pipelines with their scores and costs, and a recommendation."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from r2med.store.files import write_atomically
 
 FORMAT = 2
 SUFFIX = ".advice.json"
-"""How the name of a file of advice ends."""
+"""End of the name of an advice file."""
 
 FEWEST_TO_TRADE = 100
 """Judged questions below which no points are given up: the best mean then often belongs to another pipeline than the
@@ -30,7 +30,7 @@ Group = Literal["words", "feedback", "dense", "fusion", "expansion", "reranking"
 
 @dataclass(frozen=True)
 class Rung:
-    """How well a pipeline does, and what it takes. Figures are points, the measure × 100."""
+    """The score and the cost of a pipeline. Scores are points, the measure × 100."""
 
     group: Group
     """The group of the ladder."""
@@ -43,7 +43,7 @@ class Rung:
     high: float | None
     """Upper end of the 95 % interval of `value`."""
     questions: int
-    """On how many it was judged; fewer than there are, if it was stopped since it could not win."""
+    """Questions on which it was scored. A pipeline that could not win was stopped before all were asked."""
     p50: float | None
     """Median seconds from a question to its ranking; None if the cost is not known."""
     p95: float | None
@@ -51,15 +51,15 @@ class Rung:
     dollars: float | None
     """For 1,000 questions; None if a price is not known."""
     tuned: int = 1
-    """How many settings were tried."""
+    """Number of settings that were tried."""
     behind: float = 0.0
-    """Points that it has less than the best on the same questions."""
+    """Points below the best pipeline on the same questions."""
     behind_low: float | None = None
     """Lower end of the 95 % interval of `behind`; None for the best."""
     behind_high: float | None = None
     """Upper end of the 95 % interval of `behind`; None for the best."""
     p: float = 1.0
-    """How likely so large a difference to the best would be by chance, corrected for all that were compared."""
+    """p-value of the difference to the best, corrected for the number of comparisons."""
     unranked: int = 0
     """Passages that rerankers were shown and did not rank."""
     note: str = ""
@@ -68,7 +68,7 @@ class Rung:
 
 @dataclass(frozen=True)
 class Advice:
-    """A ladder, the verdict, and what the questions can tell apart at all."""
+    """All pipelines that were tried, the recommendation, and the smallest difference that the questions can show."""
 
     dataset: str
     """The name of the dataset."""
@@ -79,19 +79,19 @@ class Advice:
     best: str
     """The pipeline with the best mean."""
     recommended: str
-    """The best; with `give_up` and enough questions the cheapest that surely loses no more than that."""
+    """The best pipeline. With `give_up` and enough questions, the cheapest one that surely loses no more than that."""
     fastest: str
     """The pipeline with the smallest median of seconds."""
     detectable_gap: float
-    """Points below which a difference of `detectable_pair` could not be seen with these questions."""
+    """Smallest difference of `detectable_pair`, in points, that these questions can show."""
     detectable_pair: tuple[str, str] | None = None
     """The two pipelines of `detectable_gap`."""
     give_up: float | None = None
     """Points that the user would give up for a cheaper or faster pipeline."""
     left_out: tuple[str, ...] = ()
-    """What could not run, and why."""
+    """Pipelines that could not run, with the reason."""
     data: str = ""
-    """What to type for the dataset."""
+    """The word to type for the dataset."""
 
     def rung(self, system: str) -> Rung:
         """Return the rung of a system."""
@@ -125,7 +125,7 @@ class Advice:
         return "the best on questions that had no part in choosing its settings"
 
     def verdict(self) -> list[str]:
-        """Return what a person may act on, in sentences."""
+        """Return the recommendation in sentences."""
         best, chosen, fast = (self.rung(name) for name in (self.best, self.recommended, self.fastest))
         spread = "" if best.low is None or best.high is None else f" ({best.low:.1f} to {best.high:.1f})"
         lines = [f"Best: {best.system}, {HEADLINE_MEASURE} {best.value:.1f}{spread}."]
@@ -147,12 +147,12 @@ class Advice:
         return lines
 
     def write(self, path: Path) -> None:
-        """Write it as JSON, which the board shows as a picture."""
+        """Write the advice as JSON, which the board shows as a chart."""
         write_atomically(path, (json.dumps({"format": FORMAT, **asdict(self)}, indent=1) + "\n").encode())
 
     @classmethod
     def read(cls, path: Path) -> Advice:
-        """Read what `write` wrote. Raises UserError if it is something else."""
+        """Read a file of `write`. Raises UserError if it is something else."""
         try:
             body = json.loads(path.read_bytes())
             if body.pop("format") != FORMAT:
@@ -165,7 +165,7 @@ class Advice:
 
 
 def surely_within(values: Floats, best: int, give_up: float) -> list[int]:
-    """Return the best row and those that lose no more than `give_up` to it, by the upper bound of each loss.
+    """Return the best row and all rows whose loss against it is at most `give_up`, by the upper bound of the loss.
 
     The bound is one-sided, at 95 % over all rows together (Bonferroni): one of many rows must not pass by chance.
     Only the best is returned for fewer than `FEWEST_TO_TRADE` questions.

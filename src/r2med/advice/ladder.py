@@ -1,7 +1,7 @@
-"""Advise which pipeline to use on a dataset: climb a ladder of systems, the cheap ones first, and give a verdict.
+"""Recommend a pipeline for a dataset: try systems from cheap to expensive, and compare them.
 
-Settings are tuned by cross-validation: the questions fall into folds, and what a fold is searched with was chosen on
-the other folds. So every figure comes from questions that had no part in choosing the settings it was made with.
+Settings are tuned by cross-validation: the questions are split into folds, and the settings of each fold are chosen on
+the other folds. So every score comes from questions that were not used to choose its settings.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ from r2med.system import System
 
 FOLDS = 5
 FEWEST = 6
-"""Judged questions below which no difference can be told from chance: 2 of 2⁵ sign flips are more than 5 %."""
+"""Fewest judged questions with which a difference can be significant: 2 of 2⁵ sign flips are more than 5 %."""
 DEPTH = 100
 TRIAL = 1 / 3
-"""The share of questions on which a system that asks an LLM has to show that it may win."""
+"""Share of the questions after which a system that asks an LLM is stopped if it cannot win."""
 
 WORDS = (BM25(), *(BM25(scorer="lucene", k1=k1, b=b) for k1 in (0.9, 1.2, 2.0) for b in (0.4, 0.75, 0.9)))
 EQUAL = (1.0, 1.0)
 WEIGHTS = ((1.0, 3.0), (1.0, 2.0), EQUAL, (2.0, 1.0), (3.0, 1.0))
 FUSED = 2
-"""How many dense models, the best of them, are fused with words."""
+"""Number of the best dense models that are fused with BM25."""
 EXPANSIONS = ("hyde", "query2doc", "lamer")
 LLM_RERANKERS = ("groupwise", "listwise")
 LLM_DEPTH = 20
@@ -54,7 +54,7 @@ RERANK_DEPTHS = (20, 50, 100)
 
 @dataclass(frozen=True)
 class Pipeline:
-    """A system, and the settings with which each fold of the questions is searched: those that the others prefer."""
+    """A system, and for each fold the system with the settings that are best on the other folds."""
 
     system: System
     folds: tuple[System, ...]
@@ -70,12 +70,12 @@ def advise(
     give_up: float | None = None,
     announce: Callable[[int], Callable[[str], None]] = lambda total: lambda step: None,
 ) -> Advice:
-    """Return which pipeline to use on a dataset; `announce` gets the number of steps first, then each step.
+    """Return the recommended pipeline for a dataset, like `r2med advise`.
 
-    `models` and `rerankers` are those whose weights are on this machine, unless they are named. Expansions and
-    rerankers by LLM are tried with each of `llms`. The best is recommended; with `give_up` a cheaper one that surely
-    loses no more than this many points, if at least `FEWEST_TO_TRADE` questions are judged. Raises UserError if there
-    are too few judged questions, or none that can be answered.
+    By default, `models` and `rerankers` are those whose weights are on this machine. Expansions and LLM rerankers are
+    tried with each of `llms`. The best pipeline is recommended. With `give_up` and at least 100 judged questions, it is
+    the cheapest pipeline that surely loses no more than this many points. `announce` gets the number of steps and
+    returns a function that gets each step. Raises UserError if too few questions are judged or can be answered.
     """
     dataset.require_scorable()
     if len(dataset.qrels) < FEWEST:
@@ -120,7 +120,7 @@ def _advised(
 
 
 def _require_answers(dataset: Dataset) -> None:
-    """Raise UserError if no judgement says that a passage of the corpus answers a question of the dataset."""
+    """Raise UserError if no question of the dataset has a relevant passage in the corpus."""
     asked = [query.id for query in dataset.queries if query.id in dataset.qrels]
     relevant = {document for query in asked for document, grade in dataset.qrels[query].items() if grade > 0}
     if relevant.isdisjoint(dataset.corpus.ids(range(len(dataset.corpus)))):
@@ -159,7 +159,7 @@ def _fusions(words: System, model: System) -> list[System]:
 
 
 class _Ladder:
-    """The questions in folds, and what every system scored on each of them so far."""
+    """The questions in folds, and the scores of every system so far."""
 
     def __init__(
         self, dataset: Dataset, runtime: Runtime, announce: Callable[[str], None], give_up: float | None
@@ -177,7 +177,7 @@ class _Ladder:
         self._left_out: list[str] = []
 
     def value(self, pipeline: Pipeline) -> float:
-        """Return the figure of a pipeline that was climbed."""
+        """Return the score of a pipeline that was tried."""
         return self._rungs[pipeline.system.name][1].value
 
     def best(self) -> Pipeline:
@@ -188,7 +188,7 @@ class _Ladder:
     def climb(
         self, group: Group, title: str, settings: Callable[..., list[System]], *parts: Pipeline | None
     ) -> Pipeline | None:
-        """Try a pipeline made of others with each of its settings; None if it cannot run here, or cannot win."""
+        """Try a pipeline made from others with each of its settings. None if it cannot run here or cannot win."""
         if None in parts:
             return None
         pipelines = [part for part in parts if part is not None]
@@ -219,7 +219,7 @@ class _Ladder:
         return pipeline
 
     def _preferred(self, options: Sequence[System], questions: Iterable[int]) -> System:
-        """Return the settings that do best on some questions; the first of several that do equally well."""
+        """Return the settings with the best score on some questions; the first of several with equal scores."""
         if len(options) == 1:
             return options[0]
         asked = list(questions)
@@ -227,19 +227,19 @@ class _Ladder:
         return options[int(np.argmax(np.round(means, 9)))]
 
     def _cannot_win(self, values: Floats) -> float | None:
-        """Return by how many points, at best, values are behind the best pipeline; None if it may be recommended."""
+        """Return the smallest likely distance to the best pipeline in points; None if the pipeline may still win."""
         asked = np.flatnonzero(~np.isnan(values))
         rival = self._rungs[self.best().system.name][2]
         rows = {"": np.stack([values[asked], rival[asked]])}
         _, high = difference_intervals(rows, SystemPairs.all(2))
-        # Questions that all differ by the same have no interval: there is no doubt about them.
+        # If all questions differ by the same amount, there is no interval and no doubt.
         most = float(values[asked].mean() - rival[asked].mean()) if np.isnan(high[0]) else float(high[0])
         return -most if most < -self._give_up and len(asked) >= FEWEST_VALUES else None
 
     def _score(self, system: System, questions: Sequence[int]) -> Floats:
-        """Return a system's points on some questions; what was not asked before is evaluated."""
+        """Return the points of a system on some questions. Questions that were not asked before are evaluated."""
         scores = self._scores.setdefault(system.name, np.full(len(self._ids), np.nan))
-        # What costs nothing for a question is evaluated on all of them at once: a corpus is encoded only once anyway.
+        # A system without LLM calls is evaluated on all questions at once: its corpus is encoded only once anyway.
         wanted = questions if system.asking else range(len(self._ids))
         missing = [question for question in wanted if np.isnan(scores[question])]
         if missing:
@@ -275,7 +275,7 @@ class _Ladder:
         self._rungs[pipeline.system.name] = (pipeline, rung, values)
 
     def verdict(self, give_up: float | None) -> Advice:
-        """Return the advice: what was climbed, held against the best of it."""
+        """Return the advice: all pipelines compared with the best one."""
         if not self._rungs:
             raise UserError(f"no pipeline could run on {self._dataset.name}: {'; '.join(self._left_out)}")
         best = self.best().system.name
@@ -316,22 +316,22 @@ class _Ladder:
 
 
 def _typed(dataset: Dataset) -> str:
-    """Return what to type for a dataset: its name, or the folder of one that has no other."""
+    """Return the word to type for a dataset: its name, or its folder if the name is not known."""
     known = dataset.name in cards() or dataset.name in groups()["demo"]
     return dataset.name if known or dataset.folder is None else str(dataset.folder)
 
 
 def _weighted(seconds: Sequence[float | None], share: Sequence[float]) -> float | None:
-    """Return the mean of latencies; None where any is not known."""
+    """Return the weighted mean of latencies; None if one is unknown."""
     known = [value for value in seconds if value is not None]
     return float(np.dot(share, known)) if len(known) == len(seconds) else None
 
 
 def _seconds(rung: Rung) -> float:
-    """Return what to order by for the fastest: an unknown latency comes last."""
+    """Return the sort key for the fastest pipeline. Unknown latencies come last."""
     return float("inf") if rung.p50 is None else rung.p50
 
 
 def _price(rung: Rung) -> tuple[float, float]:
-    """Return what to order by for the cheapest: dollars, then seconds."""
+    """Return the sort key for the cheapest pipeline: dollars, then seconds."""
     return (float("inf") if rung.dollars is None else rung.dollars, _seconds(rung))

@@ -1,7 +1,7 @@
-"""The command line: one module per verb, each of which parses, calls and renders.
+"""The command line. Each command has its own module, which parses the words, calls a function and prints the result.
 
-This file is the door. It turns errors and signals into one line and an exit code. It imports next to nothing, so that
-Ctrl-C is answered from the first moment.
+This file is the entry point. It turns errors and signals into one line and an exit code. It imports very little, so
+that Ctrl-C works from the first moment.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ _DISK = {
     errno.EISDIR: "a folder is in the way",
     errno.ENAMETOOLONG: "a name is too long for the file system",
 }
-"""What the system says when the disk, not the program, is at fault."""
+"""Messages for errors that the disk caused and not the program."""
 
 _signals: list[int] = []
 """The signals that asked this process to end."""
 
 
 TYPED = {"->": "→"}
-"""Words that stand for others: an arrow in quotes, which is no option."""
+"""Words that are replaced before parsing. An arrow in ASCII would be read as an option."""
 
 
 def main() -> NoReturn:
-    """Run a verb. An error of the user's making is one line and exit code 2; so are signals, with 130 and 143."""
+    """Run a command. A user error prints one line and exits with 2. Signals print one line and exit with 130 or 143."""
     try:
         _stop_at_once_on_signals()
         write_any_text()
@@ -55,7 +55,7 @@ def main() -> NoReturn:
         _log_to_stderr()
         _raise_on_signals()
         code = command()(prog_name="r2med", standalone_mode=False)
-        if code == INTERRUPTED:  # newer versions of Typer make this of a Ctrl-C, and say nothing
+        if code == INTERRUPTED:  # newer versions of Typer return this after Ctrl-C and print nothing
             raise KeyboardInterrupt
         sys.exit(code)
     except SystemExit:
@@ -89,8 +89,8 @@ def _end(error: BaseException) -> None:
         path = f": {error.filename}" if error.filename else ""
         _stop(f"{cause}{path} (nothing half-written was left; free it or choose another place, then run again)")
     if hasattr(error, "format_message"):
-        # Typer's own errors (a wrong option, say) differ in class between its versions but not in shape. A command
-        # without its verb has printed the help, and is not worth a line.
+        # Typer's own errors, for example for a wrong option, have other classes in other versions, but the same
+        # method. A group without a command has printed its help and needs no further line.
         message = error.format_message()
         if not message:
             sys.exit(0)
@@ -118,7 +118,7 @@ def _with_nearest(fault: str, guess: str, page: str) -> str:
 
 
 def _is_interrupt(error: BaseException | None) -> bool:
-    """Tell whether Ctrl-C is behind an error: a library may have made another one of it, as imports do."""
+    """Return True if Ctrl-C caused an error. A library may have replaced KeyboardInterrupt by an error of its own."""
     while error is not None:
         if isinstance(error, KeyboardInterrupt) or type(error).__name__ == "Abort":  # the latter is Typer's
             return True
@@ -144,9 +144,9 @@ def _stop(message: str, code: int = USER_FAULT) -> NoReturn:
 
 
 def _stop_at_once_on_signals() -> None:
-    """End without ceremony when a signal comes: while modules are imported there is nothing to put in order.
+    """End the process at once when a signal comes. While modules are imported, nothing has to be cleaned up.
 
-    An exception would be worse: libraries that are being imported make other errors of it, or lose it.
+    An exception would be worse: libraries that are being imported may replace it or lose it.
     """
     import signal
 
@@ -177,7 +177,7 @@ def _raise_on_signals() -> None:
 
 
 def _log_to_stderr() -> None:
-    """Show what the library has to say as plain lines, apart from results."""
+    """Print the log messages of the library as plain lines on stderr, apart from results."""
     import logging
 
     class Notes(logging.Handler):

@@ -1,4 +1,4 @@
-"""`r2med advise`: which pipeline to use on one's own data."""
+"""`r2med advise`: recommend a pipeline for the user's own data."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ def advise(
     ] = None,
     out: Annotated[
         Path,
-        typer.Option("--out", "-o", help="Where the advice is kept, for the board.", rich_help_panel=flags.OUTPUT),
+        typer.Option("--out", "-o", help="Folder for the advice, which the board shows.", rich_help_panel=flags.OUTPUT),
     ] = Path("results"),
     form: Format = "text",
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.", rich_help_panel=flags.OUTPUT)] = False,
     *,
     runtime: Runtime,
 ) -> None:
-    """Try the pipelines that can run here, the cheap ones first, and say which one to use."""
+    """Try the pipelines that can run here, cheap ones first, and recommend one of them."""
     from contextlib import ExitStack
     from dataclasses import asdict
 
@@ -113,7 +113,7 @@ def _row(rung: Rung, advice: Advice) -> list[Marked]:
 
 
 def _notes(advice: Advice) -> list[str]:
-    """Return what the table does not say by itself."""
+    """Return the notes below the table."""
     tuned = [rung for rung in advice.rungs if rung.tuned > 1]
     lines = [
         f"{rung.system}: {rung.note}, after {rung.questions} of {advice.questions}"

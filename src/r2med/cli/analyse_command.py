@@ -1,4 +1,4 @@
-"""`r2med analyse`: what a benchmark and its results show beyond scores."""
+"""`r2med analyse`: analyse a benchmark and its results beyond scores."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def analyse(
         typer.Option(
             "--system",
             metavar="SYSTEM|RECORD|FOLDER",
-            help="Look at these records only; may be repeated.",
+            help="Analyse only these records. May be repeated.",
             show_default=False,
         ),
     ] = None,
@@ -48,7 +48,7 @@ def analyse(
         int,
         typer.Option(
             min=0,
-            help="Queries, or documents, of a dataset that it is asked about; 0: all.",
+            help="Queries or documents per dataset that the LLM is asked about. 0 means all.",
             rich_help_panel=flags.LLMS,
         ),
     ] = 0,
@@ -57,18 +57,18 @@ def analyse(
         typer.Option(
             "--passages",
             min=1,
-            help="Passages that are read before answering (downstream); may be repeated. Default: 1, 3 and 10.",
+            help="Passages that the LLM reads before it answers (downstream). May be repeated. Default: 1, 3 and 10.",
             rich_help_panel=flags.LLMS,
         ),
     ] = None,
     out: Annotated[
-        Path, typer.Option("-o", "--out", help="Where the page and the CSV files go.", rich_help_panel=flags.OUTPUT)
+        Path, typer.Option("-o", "--out", help="Folder for the page and its CSV files.", rich_help_panel=flags.OUTPUT)
     ] = Path("analysis"),
     dry_run: Annotated[
         bool,
         typer.Option(
             "--plan",
-            help="Print calls, cost and three prompts; ask nothing.",
+            help="Print the calls, their cost and three prompts. No LLM is asked.",
             rich_help_panel=flags.OUTPUT,
         ),
     ] = False,

@@ -1,4 +1,4 @@
-"""The application: every verb of the command line under its name."""
+"""The application: all commands under their names, in the panels of the help page."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _version(wanted: bool) -> None:
 
 
 GREETING = """\
-r2med {version} tells how well a retrieval system reasons about medicine. To begin with:
+r2med {version} measures how well a retrieval system reasons about medicine. To start:
 
   r2med run                                      evaluate BM25 on the bundled demo, in seconds and offline
   r2med data import notes.csv asked.csv -o mine  make a dataset of your own tables
@@ -115,5 +115,5 @@ for _panel, _commands in PANELS.items():
 
 @functools.cache
 def command() -> Callable[..., Any]:
-    """Return the whole command line as one callable; made of its declarations once, since that takes a while."""
+    """Return the whole command line as one callable. It is made once, because that takes time."""
     return typer.main.get_command(app)

@@ -18,21 +18,21 @@ def board(
     out: Annotated[Path, typer.Option("-o", "--out", help="The folder of the site.")] = Path("board"),
     data: Annotated[
         list[str] | None,
-        typer.Option(help="Where a dataset of your own lies, for its texts; may be repeated.", show_default=False),
+        typer.Option(help="Folder of a dataset of your own, for its texts. May be repeated.", show_default=False),
     ] = None,
     entries: Annotated[
-        Path | None, typer.Option(help="A folder of entries that r2med submit made.", show_default=False)
+        Path | None, typer.Option(help="Folder with entries written by r2med submit.", show_default=False)
     ] = None,
     without_texts: Annotated[
         bool, typer.Option("--without-texts", help="Leave out all texts of documents, queries and LLMs.")
     ] = False,
     max_failures: flags.MaxFailures = 0.1,
     serve: Annotated[
-        bool, typer.Option("--serve", help="Show it on loopback, and refresh when records change.")
+        bool, typer.Option("--serve", help="Serve the board on this machine and refresh it when records change.")
     ] = False,
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port of --serve. 0 picks a free one.")] = 8080,
 ) -> None:
-    """Make a site of records: leaderboard, pages of systems, explorer. It opens from disk, with the network off."""
+    """Make a site from records: leaderboard, system pages and explorer. It opens from disk without a network."""
     from r2med.server.serving import serve_board
     from r2med.site.site import board as make_board
     from r2med.text.terminal_text import printable

@@ -1,4 +1,4 @@
-"""`r2med build`: make a benchmark by a plan, and look at what each step kept and left out."""
+"""`r2med build`: build a benchmark from a plan, and look at what each step kept and left out."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from r2med.pages.page import Page
 
 LETTERS = 1000
-"""Letters of a field that are shown."""
+"""Characters of a field that are shown."""
 
 
 build = typer.Typer(
-    help="Make a benchmark by a plan. What was built before is used again.",
+    help="Build a benchmark from a plan. Steps that were built before are used again.",
     no_args_is_help=True,
 )
 
@@ -34,17 +34,19 @@ Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a bui
 )
 def run(
     plan: Annotated[Path, typer.Argument(metavar="PLAN.toml", help="The plan.", show_default=False)],
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Where it is built.", show_default=False)],
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Folder of the build.", show_default=False)],
     dry_run: Annotated[
         bool,
-        typer.Option("--plan", help="Print calls, tokens and dollars of every step at most; ask nothing."),
+        typer.Option(
+            "--plan", help="Print the largest possible calls, tokens and dollars of every step. No LLM is asked."
+        ),
     ] = False,
     form: Format = "text",
     as_json: flags.AsJSON = False,
     *,
     settings: dict[str, Any],
 ) -> None:
-    """Build a benchmark by a plan: r2med build run PLAN.toml -o DIR."""
+    """Build a benchmark from a plan: r2med build run PLAN.toml -o DIR."""
     import shlex
     from dataclasses import asdict
 
@@ -90,7 +92,7 @@ def show(
     folder: Folder,
     item: Annotated[str, typer.Argument(help="The id of a question, page or chunk.", show_default=False)],
 ) -> None:
-    """Show what became of one item, step by step: what changed, and where it was left out."""
+    """Show one item after each step: what changed, and which step left it out."""
     from r2med.construction.pipeline import Build
     from r2med.core.errors import UserError
 
@@ -105,9 +107,9 @@ def show(
 def sample(
     folder: Folder,
     step: Annotated[int, typer.Option(help="The number of a step (r2med build status). Default: the last.")] = 0,
-    rejected: Annotated[bool, typer.Option("--rejected", help="Those that it left out.")] = False,
-    count: Annotated[int, typer.Option("-n", min=1, help="How many.")] = 5,
-    seed: Annotated[int, typer.Option(help="Another seed, another sample.")] = 0,
+    rejected: Annotated[bool, typer.Option("--rejected", help="Show items that the step left out.")] = False,
+    count: Annotated[int, typer.Option("-n", min=1, help="Number of items.")] = 5,
+    seed: Annotated[int, typer.Option(help="Seed of the random sample.")] = 0,
 ) -> None:
     """Show some items of a step, drawn at random."""
     from r2med.construction.pipeline import Build
@@ -118,10 +120,10 @@ def sample(
 
 @build.command()
 def example(
-    name: Annotated[str, typer.Argument(metavar="forum|exam|cases", help="Which of them.", show_default=False)],
+    name: Annotated[str, typer.Argument(metavar="forum|exam|cases", help="Name of the example.", show_default=False)],
     out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="The new folder.", show_default=False)],
 ) -> None:
-    """Write a small plan with its sources and scripted answers, to be built offline."""
+    """Write a small example plan with its sources and scripted answers. It can be built offline."""
     import shlex
 
     from r2med.construction.example_plans import write_example

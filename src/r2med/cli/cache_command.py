@@ -1,4 +1,4 @@
-"""`r2med cache`: what is kept on this machine, whether it is still what was written, and removing it."""
+"""`r2med cache`: list, check and remove the artefacts that are kept on this machine."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from r2med.cli import completion
 from r2med.cli import options as flags
 from r2med.cli.formats import Format, show_page
 
-cache = typer.Typer(help="List, check and clear what is kept for later runs.", no_args_is_help=True)
+cache = typer.Typer(help="List, check and clear the artefacts that are kept for later runs.", no_args_is_help=True)
 
 DAMAGED = 1
 """The exit code where something was damaged."""
@@ -18,7 +18,7 @@ DAMAGED = 1
 
 @cache.command("list")
 def list_(form: Format = "text", as_json: flags.AsJSON = False) -> None:
-    """Show what is kept, by kind, dataset and model, and the answers of each LLM."""
+    """Show the kept artefacts by kind, dataset and model, and the answers of each LLM."""
     from r2med.llm.journal import answers_by_model
     from r2med.pages.cells import Column, Value
     from r2med.pages.page import Note, Table, table_page
@@ -40,22 +40,28 @@ def list_(form: Format = "text", as_json: flags.AsJSON = False) -> None:
 @cache.command()
 def clear(
     dataset: Annotated[
-        str, typer.Option(help="What was made of this dataset.", autocompletion=completion.datasets)
+        str,
+        typer.Option(help="Remove everything that was computed for this dataset.", autocompletion=completion.datasets),
     ] = "",
     model: Annotated[
-        str, typer.Option(help="Vectors and scores of this model.", autocompletion=completion.models)
+        str, typer.Option(help="Remove vectors and scores of this model.", autocompletion=completion.models)
     ] = "",
     llm: Annotated[
-        str, typer.Option(help="The answers of this LLM: they are paid for again.", autocompletion=completion.llms)
+        str,
+        typer.Option(
+            help="Remove the answers of this LLM. To get them again costs money again.", autocompletion=completion.llms
+        ),
     ] = "",
     everything: Annotated[
-        bool, typer.Option("--all", help="Everything but answers of LLMs and embedding APIs.")
+        bool, typer.Option("--all", help="Remove everything except answers of LLMs and embedding APIs.")
     ] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Remove it; without this flag it is only counted.")] = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Remove the artefacts. Without this flag they are only counted.")
+    ] = False,
 ) -> None:
-    """Remove what is kept of a dataset, a model or an LLM; it is made or asked for again when it is needed.
+    """Remove what is kept of a dataset, a model or an LLM. It is computed or requested again when it is needed.
 
-    With --dataset alone no text of the dataset stays in the cache: the answers of LLMs about it go as well.
+    With --dataset alone, no text of the dataset stays in the cache: LLM answers about it are removed too.
     """
     from r2med.core.errors import UserError, unknown
     from r2med.data.loading import name_of
@@ -112,10 +118,10 @@ _ROWS = {"journal": "answers of LLMs", "api": "vectors of embedding APIs", "scor
 @cache.command()
 def verify(
     repair: Annotated[
-        bool, typer.Option("--repair", help="Remove damaged artefacts; they are made again when they are needed.")
+        bool, typer.Option("--repair", help="Remove damaged artefacts. They are computed again when they are needed.")
     ] = False,
 ) -> None:
-    """Read every file of the store again, byte by byte, and name what is damaged."""
+    """Read every file of the store byte by byte, and report damaged ones."""
     from r2med.cli.progress import steps
     from r2med.engine.reporting import Reporter
     from r2med.store import default_store
@@ -147,7 +153,7 @@ def verify(
 
 
 def _remedy(kind: str, repair: bool) -> str:
-    """Return what becomes of a damaged artefact, or of a damaged table of rows."""
+    """Return what happens to a damaged artefact or to a damaged table of rows."""
     if kind == "rows":
         return "what can be read of it is kept, the rest is made again when it is next needed"
     if repair:

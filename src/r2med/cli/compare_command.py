@@ -1,4 +1,4 @@
-"""`r2med compare`: which differences between systems are real."""
+"""`r2med compare`: test which differences between systems are significant."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ def compare(
         typer.Option(
             "--slice",
             metavar="KIND",
-            help="Also by task, scenario, body-system, length or positives; may be repeated.",
+            help="Also compare by task, scenario, body-system, length or positives. May be repeated.",
             show_default=False,
         ),
     ] = None,
     max_failures: flags.MaxFailures = 0.1,
     resamples: flags.Resamples = 10_000,
-    seed: Annotated[int, typer.Option(min=0, help="What they are drawn with.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the random sign flips.")] = 0,
     form: Format = "text",
     as_json: flags.AsJSON = False,
 ) -> None:
@@ -70,7 +70,7 @@ def _pairs(compared: Comparison) -> Page:
 
 
 def _verdicts(compared: Comparison) -> Page:
-    """Return the ranking, and what can be said of each pair in sentences."""
+    """Return the ranking, and sentences about each pair."""
     from r2med.comparison import verdicts
     from r2med.pages.page import Note, Page, Section
 
@@ -111,7 +111,7 @@ def _ranking(compared: Comparison) -> Table:
 
 
 def _gaps(compared: Comparison, pair: Pair) -> list[Content]:
-    """Return where two systems differ: on which datasets, slices and queries."""
+    """Return the datasets, slices and queries on which two systems differ."""
     from r2med.comparison.report_tables import gap_cells, gap_columns, gaps
     from r2med.comparison.verdicts import movement
     from r2med.pages.cells import Column

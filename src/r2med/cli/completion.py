@@ -1,4 +1,4 @@
-"""Shell completion: what may be typed next. It reads the names of cards, and imports nothing that computes."""
+"""Shell completion: the words that can come next. It reads the names of cards and imports no heavy module."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ if TYPE_CHECKING:
     from r2med.core.stages import Kind
 
 _JOINTS = re.compile(r"→\s*|->\s*|[+(,=]\s*")
-"""What a name may follow within one word, where a system is typed in quotes."""
+"""Signs after which a name can start within one word, if a system is typed in quotes."""
 
 
 KINDS_OF_LISTS = ("datasets", "stages", "models", "llms", "prompts", "analyses")
-"""What r2med list lists."""
+"""The kinds of `r2med list`."""
 
 
 def systems(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Return the systems that continue a word, or the stages that may follow an arrow that is a word of its own."""
+    """Return the systems that complete a word, or the stages that can follow an arrow."""
     from r2med.core.spec import joined_words
 
     typed = joined_words([*(ctx.params.get("systems") or ()), incomplete])[-1]
@@ -29,7 +29,7 @@ def systems(ctx: typer.Context, incomplete: str) -> list[str]:
 
 
 def continued(typed: str) -> list[str]:
-    """Return the systems that a text, such as `bm25 → bge-`, may become."""
+    """Return the systems that complete a text such as `bm25 → bge-`."""
     joints = list(_JOINTS.finditer(typed))
     start = joints[-1].end() if joints else 0
     joint = joints[-1][0].strip() if joints else ""
@@ -51,7 +51,7 @@ def _next_names(before: str, joint: str) -> Iterable[str]:
 
 
 def _kinds_before(text: str) -> tuple[Kind, ...]:
-    """Return the kind of each stage before the last arrow; a name that anything may bear is a retriever's."""
+    """Return the kind of each stage before the last arrow; an unknown name counts as a retriever."""
     from r2med.core.errors import UserError
     from r2med.core.spec import parse
     from r2med.core.stages import kind_of

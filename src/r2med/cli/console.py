@@ -1,4 +1,4 @@
-"""What is printed for a person: text and JSON on any terminal or pipe, never cut and without control characters."""
+"""Print text and JSON on any terminal or pipe, without cutting lines and without control characters."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 __all__ = ["console", "plain", "print_json"]
 
 UNLIMITED = 100_000
-"""Columns of a pipe or a file: whoever reads it can scroll."""
+"""Width of a pipe or a file, whose reader can scroll."""
 
 
 def console() -> Console:
-    """Return the console of the standard output, as wide as the terminal; a pipe is as wide as one likes."""
+    """Return the console of the standard output. It is as wide as the terminal; a pipe has no limit."""
     from rich.console import Console
 
     limited = sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdecimal()
@@ -45,7 +45,7 @@ class _WithoutPadding:
 
 
 def print_json(value: Any) -> None:
-    """Print JSON with the letters of all languages where the output has them; the rest is escaped as JSON does it."""
+    """Print JSON with the characters that the output can show. All others are escaped."""
     import json
 
     for line in json.dumps(value, indent=1, ensure_ascii=False).split("\n"):

@@ -1,4 +1,4 @@
-"""`r2med data`: which datasets there are, fetching them, whether they are sound, how large they are."""
+"""`r2med data`: import, list, fetch, check, measure and export datasets."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def _problem_table(found: Mapping[str, Problems]) -> Page:
 
 @data.command()
 def stats(datasets: Words, form: Format = "text", as_json: flags.AsJSON = False) -> None:
-    """Print the sizes of datasets; lengths are means, in words and characters."""
+    """Print the sizes of datasets. Lengths are means, in words and characters."""
     from dataclasses import asdict
 
     from r2med.data import load

@@ -1,4 +1,4 @@
-"""`r2med data import`: from tables of one's own to a dataset."""
+"""`r2med data import`: make a dataset from the user's own tables."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from r2med.data.importing import Import
 
 SHOWN = 3
-"""Rows of each table that are shown."""
+"""Number of rows of each table that are shown."""
 LETTERS = 60
-"""Letters of a cell that are shown."""
+"""Characters of a cell that are shown."""
 UNUSED = 20
-"""Columns that are not used and that are named."""
+"""Number of unused columns that are named."""
 
 DOCUMENTS, QUESTIONS = "Columns of documents", "Columns of questions and judgements"
 
@@ -37,27 +37,27 @@ def import_(
         list[str] | None,
         typer.Option(
             metavar="COLUMN",
-            help="Its text. May be repeated: the columns are joined under their headings.",
+            help="The text of a document. May be repeated: the columns are joined under their headings.",
             show_default=False,
             rich_help_panel=DOCUMENTS,
         ),
     ] = None,
-    title: str = _column("title", "Its title, which is searched as well.", DOCUMENTS),
+    title: str = _column("title", "The title of a document. It is searched as well.", DOCUMENTS),
     query: str = _column("query", "The question.", QUESTIONS),
-    query_id: str = _column("query-id", "Its id.", QUESTIONS),
-    answer: str = _column("answer", "Its answer; retrieval never sees it.", QUESTIONS),
-    relevant: str = _column("relevant", "The ids of relevant documents, one or several in a cell.", QUESTIONS),
-    grade: str = _column("grade", "How relevant they are.", QUESTIONS),
+    query_id: str = _column("query-id", "The id of the question.", QUESTIONS),
+    answer: str = _column("answer", "The reference answer. Retrieval never sees it.", QUESTIONS),
+    relevant: str = _column("relevant", "The ids of relevant documents. A cell can hold several.", QUESTIONS),
+    grade: str = _column("grade", "The grade of the relevant documents.", QUESTIONS),
     header: Annotated[
         bool | None,
-        typer.Option(help="Whether the first row holds names of columns. Default: as it looks.", show_default=False),
+        typer.Option(help="The first row holds column names, or not. Default: detected.", show_default=False),
     ] = None,
     skip_rows: Annotated[
         list[int] | None,
         typer.Option(
             metavar="N",
             min=0,
-            help="Rows above the names of columns. May be repeated, once for each file. Default: as it looks.",
+            help="Number of rows above the column names. May be repeated, once per file. Default: detected.",
             show_default=False,
         ),
     ] = None,
@@ -65,16 +65,16 @@ def import_(
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help="A sheet of a workbook. May be repeated. Default: all that hold tables.",
+            help="A sheet of a workbook. May be repeated. Default: all sheets with tables.",
             show_default=False,
         ),
     ] = None,
     update: Annotated[
-        bool, typer.Option("--update", help="Replace the dataset in a folder that an earlier import wrote.")
+        bool, typer.Option("--update", help="Replace the dataset that an earlier import wrote into the folder.")
     ] = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask whether the columns are right.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask if the columns are right.")] = False,
 ) -> None:
-    """Make a dataset of tables of your own: documents, and if there are some, questions and judgements."""
+    """Make a dataset from your own tables of documents and, if you have them, questions and judgements."""
     import shlex
 
     from r2med.core.errors import UserError
@@ -121,7 +121,7 @@ def import_(
 
 
 def _show(plan: Import) -> None:
-    """Print three rows of each table under what its columns were taken for, what is not used, and counts."""
+    """Print three rows of each table under the roles of its columns, then the unused columns and the counts."""
     from r2med.cli.console import console, plain
     from r2med.cli.typed_text import as_typed
     from r2med.pages.page import Table

@@ -1,4 +1,4 @@
-"""`r2med doctor`: what of this machine matters to r2med."""
+"""`r2med doctor`: check this machine for r2med."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from r2med.cli.formats import Format, show_page
 
 def doctor(
     base_url: Annotated[
-        list[str] | None, typer.Option(help="An endpoint to try; may be repeated.", show_default=False)
+        list[str] | None, typer.Option(help="An endpoint to test. May be repeated.", show_default=False)
     ] = None,
     form: Format = "text",
     as_json: flags.AsJSON = False,

@@ -31,7 +31,7 @@ Format = Annotated[
 
 
 def show_page(page: Page, form: str, as_json: bool = False, value: Any = None) -> None:
-    """Print a page in a format; `value` is what JSON has in its place, where a command has a shape of its own."""
+    """Print a page in a format. `value` replaces the page in JSON, for commands with their own JSON shape."""
     from r2med.cli.console import console, print_json
     from r2med.cli.typed_text import page_as_typed
     from r2med.text.terminal_text import printable

@@ -1,4 +1,4 @@
-"""`r2med generate`: only make generations, in the layout of the benchmark's own."""
+"""`r2med generate`: let an LLM write texts for queries, in the layout of the benchmark's own generations."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from r2med.runtime.runtime import Runtime
 
 INCOMPLETE = 1
-"""The exit code where the texts of a dataset were not written."""
+"""Exit code if the texts of a dataset were not written."""
 
 
 @flags.with_runtime(*flags.WEIGHTS, *flags.ASKING)
@@ -29,7 +29,7 @@ def generate(
     llm: Annotated[
         str,
         typer.Option(
-            help="The LLM that writes, if the method does not name it (r2med list llms), or any with --base-url.",
+            help="The LLM that writes, if the method does not name it: one of r2med list llms, or any with --base-url.",
             autocompletion=completion.llms,
             rich_help_panel=flags.LLMS,
             show_default=False,
@@ -38,7 +38,7 @@ def generate(
     data: flags.Data = None,
     out: Annotated[
         Path,
-        typer.Option("--out", "-o", help="Where the folders DATASET/METHOD/LLM go.", rich_help_panel=flags.OUTPUT),
+        typer.Option("--out", "-o", help="Folder for the folders DATASET/METHOD/LLM.", rich_help_panel=flags.OUTPUT),
     ] = Path("generations"),
     samples: flags.Samples = 1,
     rounds: Annotated[int, typer.Option(help="Rounds of refinement.", rich_help_panel=flags.WHAT)] = 0,
@@ -46,7 +46,7 @@ def generate(
         bool,
         typer.Option(
             "--overwrite",
-            help="Replace files even if they have more texts than there are now.",
+            help="Replace files even if they have more texts than the new ones.",
             rich_help_panel=flags.OUTPUT,
         ),
     ] = False,

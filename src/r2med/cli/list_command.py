@@ -1,4 +1,4 @@
-"""`r2med list`: what there is to choose from, by kind."""
+"""`r2med list`: list datasets, stages, models, LLMs, prompts or analyses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`r2med models check`: whether an embedding model or a reranker runs here."""
+"""`r2med models check`: test if an embedding model or a reranker runs here."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from r2med.encoders.encoder import Role
     from r2med.runtime.runtime import Runtime
 
-models = typer.Typer(help="Try embedding models and rerankers.", no_args_is_help=True)
+models = typer.Typer(help="Test embedding models and rerankers.", no_args_is_help=True)
 
 Name = Annotated[
     str,
@@ -33,7 +33,7 @@ SAMPLES = (
 
 @models.callback()
 def _group() -> None:
-    """Try embedding models and rerankers."""
+    """Test embedding models and rerankers."""
 
 
 @models.command()

@@ -1,4 +1,4 @@
-"""The flags that several verbs share, in the panels in which help shows them."""
+"""The flags that several commands share, with their panels in the help pages."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ OUTPUT = "Output"
 Data = Annotated[
     list[str] | None,
     typer.Option(
-        help="A dataset, a group (R2MED, demo, …) or a folder; several with commas or repeated.",
+        help="A dataset, a group (R2MED, demo, …) or a folder. May be repeated, or hold several with commas.",
         autocompletion=completion.datasets,
         rich_help_panel=DATA,
     ),
@@ -33,7 +33,7 @@ Rerankers = Annotated[
     typer.Option(
         "--rerank",
         metavar="NAME",
-        help="Rerank what was found: bge-reranker, groupwise, …; may be repeated.",
+        help="Rerank the retrieved documents with bge-reranker, groupwise, …. May be repeated.",
         autocompletion=completion.rerankers,
         rich_help_panel=WHAT,
     ),
@@ -43,20 +43,20 @@ Expansions = Annotated[
     typer.Option(
         "--expand",
         metavar="METHOD",
-        help="Expand queries first: hyde, query2doc, lamer, rm3, …; may be repeated.",
+        help="Expand queries first with hyde, query2doc, lamer, rm3, …. May be repeated.",
         autocompletion=completion.expansions,
         rich_help_panel=WHAT,
     ),
 ]
 TopK = Annotated[int, typer.Option("-k", "--k", help="Documents returned for each query.", rich_help_panel=WHAT)]
-Samples = Annotated[int, typer.Option(help="Texts for each query.", rich_help_panel=WHAT)]
+Samples = Annotated[int, typer.Option(help="Number of texts that the LLM writes for each query.", rich_help_panel=WHAT)]
 
 LLMs = Annotated[
     list[str] | None,
     typer.Option(
         "--llm",
         metavar="NAME",
-        help="The LLM of what needs one; may be repeated.",
+        help="The LLM of stages that need one. May be repeated.",
         autocompletion=completion.llms,
         rich_help_panel=LLMS,
     ),
@@ -65,7 +65,8 @@ DryRun = Annotated[
     bool,
     typer.Option(
         "--plan",
-        help="Print the stages, what is kept, to fetch and missing, calls, cost and three prompts; do nothing.",
+        help="Print the stages, what is kept, missing or to be downloaded, the calls, their cost and three prompts. "
+        "Run nothing.",
         rich_help_panel=OUTPUT,
     ),
 ]
@@ -90,15 +91,15 @@ ComparedData = Annotated[
         show_default=False,
     ),
 ]
-Results = Annotated[Path, typer.Option(help="Where the records of systems lie.")]
-OneMeasure = Annotated[str, typer.Option(help="nDCG@10, MRR, R@100, …: any that the records hold.")]
+Results = Annotated[Path, typer.Option(help="Folder with the records of systems.")]
+OneMeasure = Annotated[str, typer.Option(help="A measure of the records: nDCG@10, MRR, R@100, ….")]
 Baseline = Annotated[
     str,
-    typer.Option(metavar="SYSTEM", help="Compare each system with this one, not all with each other."),
+    typer.Option(metavar="SYSTEM", help="Compare each system with this one only."),
 ]
-Resamples = Annotated[int, typer.Option(min=1, help="Sign flips, and draws of the bootstrap.")]
+Resamples = Annotated[int, typer.Option(min=1, help="Number of random sign flips and of bootstrap samples.")]
 MaxFailures = Annotated[
-    float, typer.Option(help="The share of failed calls or queries above which a record is refused.")
+    float, typer.Option(help="Largest share of failed calls or queries. Records above it are refused.")
 ]
 
 WEIGHTS = ("device", "dtype", "backend", "model_paths", "memory", "tokens_per_batch", "trust_remote_code", "offline")
@@ -171,13 +172,13 @@ def _parameter(field: Field[Any], help: str) -> inspect.Parameter:
 
 
 def flag_names(name: str) -> tuple[str, ...]:
-    """Return what one types for a field of Setup."""
+    """Return the flags of a field of Setup."""
     declared: dict[str, Flag] = {field.name: field.metadata["flag"] for field in fields(Setup)}
     return declared[name].names or (f"--{name.replace('_', '-')}",)
 
 
 def make_setup(make: Callable[..., Setup] = Setup, **settings: Any) -> Setup:
-    """Return what the flags say; `settings` are fields of Setup as they were typed, None where they were not."""
+    """Return the Setup of the flags. `settings` are fields of Setup as typed; None means that a flag was not typed."""
     given = {name: value for name, value in settings.items() if value is not None}
     if "base_url" in given:
         given["base_url"] = given["base_url"].strip()
@@ -187,7 +188,7 @@ def make_setup(make: Callable[..., Setup] = Setup, **settings: Any) -> Setup:
 
 
 def dataset_names(data: list[str] | None) -> list[str]:
-    """Return the names that --data means, each once: commas join several unless a path has them."""
+    """Return the datasets that --data names, each once. Commas separate several, unless a path contains them."""
     from r2med.data import names
 
     entries = [[entry] if entry and Path(entry).exists() else entry.split(",") for entry in data or ["demo"]]
@@ -198,12 +199,12 @@ def dataset_names(data: list[str] | None) -> list[str]:
 
 
 def comma_separated(given: list[str] | None) -> list[str]:
-    """Return the names of a flag that may be repeated, and that may hold several with commas."""
+    """Return the names of a flag that may be repeated and may hold several with commas."""
     return [name.strip() for entry in given or [] for name in entry.split(",") if name.strip()]
 
 
 def check_writable(out: Path) -> None:
-    """Raise UserError if a folder cannot be written to: before the work is done, not after it."""
+    """Raise UserError if a folder cannot be written to, before any work is done."""
     import os
     import tempfile
 

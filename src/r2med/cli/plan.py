@@ -1,4 +1,4 @@
-"""`--plan`: the stages of a run, what is kept, to fetch and missing; what LLMs would be asked, and three prompts."""
+"""`--plan`: show the stages of a run, what is kept, to download and missing, the LLM calls and three prompts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SHOWN = 3
 
 
 def show_plan(plan: Plan) -> None:
-    """Print the stages of each system, and what a run would ask of LLMs; nothing is asked or fetched."""
+    """Print the stages of each system and the LLM calls of a run. Nothing is asked or downloaded."""
     from r2med.evaluation.planning import stage_plans
     from r2med.text.plurals import counted
     from r2med.text.terminal_text import printable
@@ -29,9 +29,9 @@ def show_plan(plan: Plan) -> None:
     for system, stages in stage_plans(plan):
         print(f"{printable(system.name)}  ({counted(len(plan.data), 'dataset')})")
         for number, stage in enumerate(stages, 1):
-            print(printable(f"{'└' if number == len(stages) else '├'}─ {_told(stage)}"))
+            print(printable(f"{'└' if number == len(stages) else '├'}─ {_plan_line(stage)}"))
     asking = {name: stage for system in plan.systems for name, stage in system.asking.items()}
-    # Without a stage of its own nothing has to be read, let alone fetched, to know that nothing is asked.
+    # A system without an expansion and a reranker asks nothing, so no dataset has to be read.
     expanding = any(system.expander or system.rerankers for system in plan.systems)
     datasets = plan.datasets() if expanding else []
     for system in plan.systems if datasets else ():
@@ -39,7 +39,7 @@ def show_plan(plan: Plan) -> None:
     show_stages(asking, datasets, plan.runtime)
 
 
-def _told(stage: StagePlan) -> str:
+def _plan_line(stage: StagePlan) -> str:
     """Return one line of the tree."""
     from r2med.cli.progress import clock_time
     from r2med.cli.typed_text import as_typed
@@ -69,10 +69,10 @@ def show_stages(stages: Mapping[str, AskingStage], datasets: Sequence[Dataset], 
 
 
 def show_previews(previews: Mapping[str, CostPreview], runtime: Runtime) -> None:
-    """Print calls, tokens, time and cost of what would be asked, by name, and the first prompts."""
+    """Print the calls, tokens, time and cost of each stage by name, and the first prompts."""
     for name, preview in previews.items():
         _show(name, preview, runtime)
-    # One of each stage first: three of the first would show nothing of the others.
+    # Show one prompt of each stage first: three of the first stage would show nothing of the others.
     first = [preview.requests[:SHOWN] for preview in previews.values()]
     shown = [request for together in zip_longest(*first) for request in together if request is not None]
     _show_prompts(shown[:SHOWN])

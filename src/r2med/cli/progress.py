@@ -1,4 +1,4 @@
-"""Progress of long work on stderr: bars on a terminal, now and then a line in a plain log."""
+"""Show the progress of long work on stderr: bars on a terminal, or a line every few seconds in a plain log."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from r2med.engine.reporting import Progress
 
 QUIET_SECONDS = 10.0
-"""How often work that goes on is told in a plain log."""
+"""Seconds between two lines in a plain log."""
 
 INSTANT_SECONDS = 0.5
-"""What took less was read back, and says nothing about the steps to come."""
+"""Steps that took less time were read from the cache, and do not predict the next steps."""
 
 BAR = 16
-"""Columns of a bar."""
+"""Width of a bar in characters."""
 
 
 @contextmanager
@@ -44,7 +44,7 @@ def steps(total: int) -> Iterator[Callable[[str], None]]:
 
 @dataclass
 class Clock:
-    """The steps that are done, the time they took, and the time that all of them will take."""
+    """Counts the steps that are done and estimates the time of the remaining steps."""
 
     total: int
     now: Callable[[], float] = time.monotonic
@@ -62,11 +62,11 @@ class Clock:
 
     @property
     def number(self) -> int:
-        """The number of the step that is being worked on; 0 before the first."""
+        """The number of the current step; 0 before the first."""
         return self.done + (self._begun is not None)
 
     def seconds_left(self, part: Progress | None) -> float | None:
-        """Return about how long all steps will still take; `part` is the work of this step. None: not known yet."""
+        """Return the estimated time of all remaining steps; None if unknown. `part` is the progress of this step."""
         if self._begun is None:
             return None
         spent = self.now() - self._begun
@@ -95,7 +95,7 @@ class _OnTerminal:
         self._show_steps(None, printable(name))
 
     def report(self, progress: Progress) -> None:
-        """Show the work of a step, and what is left of all of them."""
+        """Show the progress of a step and the time left for all steps."""
         self._bars.update(
             self._part,
             visible=True,
@@ -118,7 +118,7 @@ class _InLog:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._told = clock.now()
+        self._last_line = clock.now()
 
     def announce(self, name: str) -> None:
         """Print the next step."""
@@ -126,10 +126,10 @@ class _InLog:
         self._print(printable(name))
 
     def report(self, progress: Progress) -> None:
-        """Print how far a step is, if the last line is old enough."""
-        if self._clock.now() - self._told < QUIET_SECONDS:
+        """Print the progress of a step, if the last line is old enough."""
+        if self._clock.now() - self._last_line < QUIET_SECONDS:
             return
-        self._told = self._clock.now()
+        self._last_line = self._clock.now()
         whole = _left(self._clock.seconds_left(progress), "about ") if self._clock.total > 1 else ""
         self._print(words(progress) + (f"; all steps: {whole}" if whole else ""))
 
@@ -138,13 +138,13 @@ class _InLog:
 
 
 def words(progress: Progress) -> str:
-    """Return how far work is, how fast it goes, and how long it will take."""
+    """Return the progress, the speed and the time left as text."""
     parts = (f"{progress.done:,} of {progress.total:,} {progress.what}", pace(progress), _left(progress.seconds_left))
     return ", ".join(part for part in parts if part)
 
 
 def pace(progress: Progress) -> str:
-    """Return how fast work goes; slow work is told by the minute."""
+    """Return the speed, per second or per minute."""
     return f"{progress.rate:,.0f}/s" if progress.rate >= 1 else f"{60 * progress.rate:,.0f}/min"
 
 
@@ -155,7 +155,7 @@ def _left(seconds: float | None, about: str = "") -> str:
 
 
 def clock_time(seconds: float) -> str:
-    """Return seconds as a clock shows them, 1:40:00 or 2:12."""
+    """Return seconds as on a clock, such as 1:40:00 or 2:12."""
     minutes, rest = divmod(int(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
@@ -166,13 +166,13 @@ def _count(done: int, total: int) -> str:
 
 
 def _fields(count: str, pace: str | None = None, left: str = "") -> dict[str, Any]:
-    """Return what the columns beside a bar show; without a pace it is the time since the start."""
+    """Return the texts beside a bar. Without a pace, the time since the start is shown."""
     return {"count": count, "pace": pace, "left": left}
 
 
 @contextmanager
 def _bars() -> Iterator[Bars]:
-    """Yield bars whose last column, the name, is shortened where the terminal is too narrow for all."""
+    """Yield bars whose last column, the name, is shortened if the terminal is too narrow."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeElapsedColumn
     from rich.table import Column

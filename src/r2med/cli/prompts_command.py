@@ -1,4 +1,4 @@
-"""`r2med prompts new`: a set of prompt templates of one's own to begin with."""
+"""`r2med prompts new`: start a set of prompt templates of the user's own."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from typing import Annotated
 
 import typer
 
-prompts = typer.Typer(help="Begin a set of prompt templates of your own.", no_args_is_help=True)
+prompts = typer.Typer(help="Start a set of prompt templates of your own.", no_args_is_help=True)
 
 
 @prompts.callback()
 def _group() -> None:
-    """Begin a set of prompt templates of your own."""
+    """Start a set of prompt templates of your own."""
 
 
 @prompts.command()
 def new(
-    method: Annotated[str, typer.Argument(help="What the prompts are for: hyde, listwise, search-r1, …")],
+    method: Annotated[str, typer.Argument(help="The method that uses the prompts: hyde, listwise, search-r1, ….")],
     out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="The folder of the set.", show_default=False)],
 ) -> None:
-    """Write the built-in templates of a method into a folder, to be changed there."""
+    """Write the built-in templates of a method into a folder, where you can change them."""
     from r2med.core.spec import encoded
     from r2med.prompts.prompt_sets import write_set
     from r2med.text.terminal_text import printable

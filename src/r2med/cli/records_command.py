@@ -1,4 +1,4 @@
-"""`r2med records`: records of evaluations from and to the forms of other tools."""
+"""`r2med records`: export records to formats of other tools, and import them from there."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import typer
 from r2med.cli import completion
 from r2med.cli import options as flags
 
-records = typer.Typer(help="Write records in the form of another tool, or read them from it.", no_args_is_help=True)
+records = typer.Typer(help="Write records in the format of another tool, or read them from it.", no_args_is_help=True)
 
 FORMATS = ("runs", "mteb")
 
@@ -26,7 +26,7 @@ def import_(
     ] = "",
     out: Annotated[Path, typer.Option("--out", "-o", help="The folder of the records.")] = Path("results"),
 ) -> None:
-    """Score predictions of MTEB, and keep them as a record with its run."""
+    """Score predictions of MTEB and store them as a record with its run."""
     from r2med.bridges.mteb_predictions import import_predictions
     from r2med.text.terminal_text import printable
 
@@ -57,7 +57,7 @@ def export(
     ] = False,
     max_failures: flags.MaxFailures = 0.1,
 ) -> None:
-    """Write records in the form of another tool: run files for trec_eval, or results for MTEB."""
+    """Write records in the format of another tool: run files for trec_eval, or results for MTEB."""
     from r2med.bridges.mteb_results import export_results
     from r2med.core.errors import UserError, unknown
     from r2med.core.spec import joined_words

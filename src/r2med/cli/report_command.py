@@ -1,4 +1,4 @@
-"""`r2med report`: the table of a paper, and its figures."""
+"""`r2med report`: write the table of a paper and its figures."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ def report(
     systems: flags.ComparedSystems = None,
     results: flags.Results = Path("results"),
     data: flags.ComparedData = None,
-    out: Annotated[Path, typer.Option("--out", "-o", help="Where tables and figures go.")] = Path("report"),
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for tables and figures.")] = Path("report"),
     measure: flags.OneMeasure = "nDCG@10",
     baseline: flags.Baseline = "",
     between: Annotated[
         tuple[str, str] | None,
         typer.Option(
             metavar="A B",
-            help="The systems of figures that tell of two. Default: the baseline, or the second best, and the best.",
+            help="The systems of figures that compare two. Default: the best, and the baseline or the second best.",
             show_default=False,
         ),
     ] = None,

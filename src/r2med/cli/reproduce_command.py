@@ -1,4 +1,4 @@
-"""`r2med reproduce`: run a system whose figures are known, and say whether they came out."""
+"""`r2med reproduce`: run systems with known scores, and report if the scores are reproduced."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ def reproduce(
         ),
     ] = None,
     data: flags.Data = None,
-    list_: Annotated[bool, typer.Option("--list", help="Show what is expected; run nothing.")] = False,
-    dry_run: Annotated[bool, typer.Option("--plan", help="Print commands and figures; run nothing.")] = False,
-    out: Annotated[Path, typer.Option("--out", "-o", help="Where records and runs go.")] = Path("results"),
+    list_: Annotated[bool, typer.Option("--list", help="Show the expected scores. Run nothing.")] = False,
+    dry_run: Annotated[bool, typer.Option("--plan", help="Print commands and expected scores. Run nothing.")] = False,
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for records and runs.")] = Path("results"),
     form: Format = "text",
     as_json: flags.AsJSON = False,
     *,
     runtime: Runtime,
 ) -> None:
-    """Compare our figures with published ones: OK, near or off. Without --data: what is known on the demo."""
+    """Compare our scores with published ones: OK, near or off. Without --data: the known scores on the demo."""
     from r2med.core.spec import joined_words
     from r2med.leaderboard.reproduction import expected_of
     from r2med.leaderboard.reproduction import reproduce as compare

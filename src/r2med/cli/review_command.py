@@ -1,4 +1,4 @@
-"""`r2med review`: a page on which people accept or reject candidates."""
+"""`r2med review`: serve a page on which people accept or reject candidates."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def review(
         Path,
         typer.Argument(metavar="DIR", help="The folder of a build, or a table of candidates.", show_default=False),
     ],
-    sample: Annotated[int, typer.Option(min=0, help="Candidates to review, of all there are; 0: all.")] = 0,
+    sample: Annotated[int, typer.Option(min=0, help="Number of candidates to review. 0 means all.")] = 0,
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port of the review page. 0 picks a free one.")] = 8070,
     export: Annotated[
         Path | None,
@@ -23,7 +23,7 @@ def review(
     ] = None,
     import_: Annotated[
         Path | None,
-        typer.Option("--import", metavar="FILE", help="Add reviews of such a file.", show_default=False),
+        typer.Option("--import", metavar="FILE", help="Add the reviews of a .csv or .json file.", show_default=False),
     ] = None,
 ) -> None:
     """Let people accept or reject candidates on a page of this machine, and settle what they disagree about."""

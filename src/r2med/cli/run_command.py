@@ -1,4 +1,4 @@
-"""`r2med run`: many systems on many datasets, a record each, one table."""
+"""`r2med run`: evaluate systems on datasets, write a record for each pair, and print one table."""
 
 from __future__ import annotations
 
@@ -47,10 +47,10 @@ def run(
     data: flags.Data = None,
     llm: flags.LLMs = None,
     out: Annotated[
-        Path, typer.Option("--out", "-o", help="Where records and runs go.", rich_help_panel=flags.OUTPUT)
+        Path, typer.Option("--out", "-o", help="Folder for records and runs.", rich_help_panel=flags.OUTPUT)
     ] = Path("results"),
     measure: Annotated[
-        str, typer.Option(help="The measure of the table; records hold them all.", rich_help_panel=flags.OUTPUT)
+        str, typer.Option(help="The measure of the table. Records hold all measures.", rich_help_panel=flags.OUTPUT)
     ] = "nDCG@10",
     sort: Annotated[
         str,
@@ -65,7 +65,7 @@ def run(
         bool,
         typer.Option(
             "--fresh",
-            help="Redo everything but what LLMs answered: that was paid for.",
+            help="Compute everything again except the answers of LLMs, which were paid for.",
             rich_help_panel=flags.OUTPUT,
         ),
     ] = False,
@@ -139,7 +139,7 @@ def run(
 
 
 def _check_used(plan: Plan, given: list[str]) -> None:
-    """Raise UserError for flags about texts and LLMs where no system has a stage that they could change."""
+    """Raise UserError for a flag about texts or LLMs if no system has a stage that uses it."""
     from r2med.core.errors import UserError
 
     if given and not any(system.expander or system.rerankers for system in plan.systems):

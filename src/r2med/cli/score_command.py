@@ -1,4 +1,4 @@
-"""`r2med score`: any TREC run file against any qrels file, exact to pytrec_eval and trec_eval -c."""
+"""`r2med score`: score a TREC run file against a qrels file, exact to pytrec_eval and trec_eval -c."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`r2med search`: the passages that a system finds for a question."""
+"""`r2med search`: show the passages that a system finds for a question."""
 
 from __future__ import annotations
 
@@ -21,9 +21,12 @@ LETTERS = 320
 @flags.with_runtime(*flags.WEIGHTS, *flags.ASKING, "llm", "depth", "recorded", "generations")
 def search(
     data: Annotated[str, typer.Argument(metavar="DATASET", help="A dataset, or a folder with a corpus.")],
-    question: Annotated[str, typer.Argument(help="What to look for, in quotes.")],
+    question: Annotated[str, typer.Argument(help="The question, in quotes.")],
     system: Annotated[
-        str, typer.Option(metavar="SYSTEM", help="What searches: bm25, 'hyde(o3-mini) → bm25 → bge-reranker@100', …")
+        str,
+        typer.Option(
+            metavar="SYSTEM", help="The system that searches: bm25, 'hyde(o3-mini) → bm25 → bge-reranker@100', …"
+        ),
     ] = "bm25",
     k: flags.TopK = 5,
     form: Format = "text",

@@ -1,4 +1,4 @@
-"""`r2med serve`: systems behind HTTP, for agents and for people."""
+"""`r2med serve`: serve systems over HTTP, for agents and for people."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     *flags.WEIGHTS, "depth", "recorded", "generations", "llm", "base_url", "llm_backend", "prompts", "budget"
 )
 def serve(
-    dataset: Annotated[str, typer.Argument(help="What to search: a dataset, demo/NAME or a folder.")],
+    dataset: Annotated[str, typer.Argument(help="The corpus to search: a dataset, demo/NAME or a folder.")],
     system: Annotated[
         list[str] | None,
         typer.Option(
@@ -39,7 +39,7 @@ def serve(
         ),
     ] = "",
     host: Annotated[
-        str, typer.Option(help="Where to listen; beyond this machine needs R2MED_SERVE_TOKEN.")
+        str, typer.Option(help="Address to listen on. An address beyond this machine needs R2MED_SERVE_TOKEN.")
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port of the server. 0 picks a free one.")] = 8000,
     limits: Annotated[
@@ -57,7 +57,7 @@ def serve(
     *,
     runtime: Runtime,
 ) -> None:
-    """Serve a page to search with, its POST /search, and POST /retrieve in the protocol of Search-R1."""
+    """Serve a search page, POST /search, and POST /retrieve in the protocol of Search-R1."""
     from r2med.server.serving import serve as serve_systems
 
     serve_systems(

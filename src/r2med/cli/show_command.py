@@ -1,4 +1,4 @@
-"""`r2med show`: all that is known about a name."""
+"""`r2med show`: show the stage, card or prompt templates of a name."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def show(
         str,
         typer.Option(
             metavar="KIND",
-            help="Show only what is of this kind: stages, models, llms, prompts or datasets.",
+            help="Show only this kind: stages, models, llms, prompts or datasets.",
             show_default=False,
             autocompletion=completion.kinds,
         ),

@@ -28,14 +28,14 @@ FORMS = {
     "pyterrier:": ("pyterrier:MODULE:NAME", "A pipeline of PyTerrier (extra pyterrier)."),
     "run:": ("run:FILE", "The documents of a run file."),
 }
-"""Stages that have no name of their own."""
+"""Forms of stages without a name of their own."""
 
 
 def stage_pages(name: str) -> list[dict[str, Any]]:
     """Return what a stage does, how it is typed and what its settings mean, for each kind of stage of that name."""
     from r2med.core.errors import UserError, nearest
 
-    word = name.partition("(")[0].partition("@")[0].strip()  # as it stands in a system
+    word = name.partition("(")[0].partition("@")[0].strip()  # as typed in a system
     pages = [_page(word, kind) for kind in PURPOSE if _is_stage(word, kind)]
     if not pages:
         known = [known for kind in PURPOSE for known in stage_names(kind)]

@@ -1,4 +1,4 @@
-"""`r2med submit`: records as one checked file for a leaderboard."""
+"""`r2med submit`: write records as one checked file for a leaderboard."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def submit(
             show_default=False,
         ),
     ] = None,
-    out: Annotated[Path, typer.Option("--out", "-o", help="The entry.")] = Path("entry.json"),
+    out: Annotated[Path, typer.Option("--out", "-o", help="File of the entry.")] = Path("entry.json"),
     results: flags.Results = Path("results"),
     max_failures: flags.MaxFailures = 0.1,
 ) -> None:

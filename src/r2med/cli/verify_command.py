@@ -1,4 +1,4 @@
-"""`r2med verify`: whether the scores of an entry are those of its runs."""
+"""`r2med verify`: check that the scores of an entry are those of its runs."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def why(
     *,
     runtime: Runtime,
 ) -> None:
-    """Show a question, what was written about it, the relevant passages, and their rank before and after each stage."""
+    """Show a question, its generated texts, the relevant passages, and their ranks after each stage."""
     from r2med.evaluation.story import explain
 
     story = explain(_record(words, results), words[-1], data or None, runtime)

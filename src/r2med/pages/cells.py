@@ -1,4 +1,4 @@
-"""Columns and cells of a table: what kind of value a column holds, and how each kind is written."""
+"""Columns and cells of a table: the kinds of values, and the text form of each kind."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Literal
 from r2med.pages.estimate import Estimate
 
 Kind = Literal["text", "integer", "number", "score", "difference", "share", "p", "seconds", "dollars"]
-"""What a column holds. A score is in points (the measure × 100), a share is between 0 and 1."""
+"""Kind of the values of a column. A score is in points (the measure × 100), a share is between 0 and 1."""
 
 Tone = Literal["", "strong", "quiet", "good", "warning", "error"]
-"""How a sentence or a cell is set off from the others; colours in a terminal."""
+"""Emphasis of a sentence or a cell. A terminal shows it in colours."""
 
 Value = str | int | float | Estimate | None
-"""What a cell holds. A text in a column of numbers says why there is no number, or that it is a bound (≥ 1.20)."""
+"""Value of a cell. A text in a column of numbers says why a number is missing, or is a bound such as ≥ 1.20."""
 
 MISSING = "–"
 INTERVAL_HEAD = "95 %"
@@ -33,7 +33,7 @@ class Column:
     whole: bool = False
     """True for a text that a narrow terminal must not fold."""
     missing: str = MISSING
-    """What is shown where a cell is None."""
+    """Text for a cell that is None."""
 
     @property
     def is_numeric(self) -> bool:
@@ -75,7 +75,7 @@ def value_of(cell: Value | Marked) -> Value:
 
 
 def shown(value: Value, column: Column) -> str:
-    """Return a value as a reader sees it; of an estimate the number alone."""
+    """Return the text of a value. An estimate is shown without its interval."""
     number = value.value if isinstance(value, Estimate) else value
     if number is None:
         return column.missing
@@ -83,7 +83,7 @@ def shown(value: Value, column: Column) -> str:
 
 
 def shown_interval(value: Value, column: Column) -> str:
-    """Return the interval of an estimate as a reader sees it; empty for any other value."""
+    """Return the text of the interval of an estimate; empty for a text."""
     if not isinstance(value, Estimate) or value.low is None:
         return "" if isinstance(value, str) else MISSING
     return " to ".join(_FORMS[column.kind](bound, column.digits) for bound in value.bounds)

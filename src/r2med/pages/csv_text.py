@@ -1,4 +1,4 @@
-"""CSV that a spreadsheet reads as data: a text that begins like a formula is guarded."""
+"""Pages as CSV. A text that a spreadsheet would read as a formula is guarded."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 
 
 def csv_rows(rows: Iterable[Sequence[object]]) -> str:
-    """Return rows as CSV; a text that a spreadsheet would run gets an apostrophe before it, numbers stay the same."""
+    """Return rows as CSV. A text that starts like a formula gets an apostrophe in front; numbers are unchanged."""
     out = io.StringIO()
     csv.writer(out, lineterminator="\n").writerows(map(_guarded, row) for row in rows)
     return out.getvalue()
 
 
 def table_csv(table: Table) -> str:
-    """Return all values at full precision, without marks; a column of estimates takes three columns."""
+    """Return all values at full precision, without marks. A column of estimates becomes three columns."""
     wide = [
         any(isinstance(value_of(row[number]), Estimate) for row in table.rows) for number in range(len(table.columns))
     ]
@@ -32,7 +32,7 @@ def table_csv(table: Table) -> str:
 
 
 def page_csv(page: Page) -> str:
-    """Return the tables of a page, an empty line between two."""
+    """Return the tables of a page, separated by empty lines."""
     return "\n".join(map(table_csv, page.tables))
 
 

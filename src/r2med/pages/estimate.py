@@ -7,16 +7,16 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Estimate:
-    """A number and its 95 % interval: where it would be if other queries of the same kind had been asked."""
+    """A number and its 95 % interval: the range to expect with other queries of the same kind."""
 
     value: float
     low: float | None = None
     high: float | None = None
-    """Both are None where there are too few observations for an interval."""
+    """Both are None if there are too few observations for an interval."""
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """Low and high; the number itself where there is no interval."""
+        """Low and high; the number itself twice if there is no interval."""
         return (self.value, self.value) if self.low is None or self.high is None else (self.low, self.high)
 
     def interval(self, form: str) -> str:

@@ -1,4 +1,4 @@
-"""Pages as HTML: one file in the board's look, without scripts, in which nothing of the data is markup."""
+"""Pages as HTML: one file in the style of the board, without scripts. All data is escaped."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from r2med.pages.svg import bar, curves, dots, glyph
 from r2med.web.static_page import static_page
 
 MAX_ROWS = 60
-"""Rows of a table on a page with files; the table's file has all."""
+"""Largest number of rows of a table on a page with files. The CSV file has all rows."""
 LONG_FACT = 10
-"""Letters from which on a fact is set in smaller type."""
+"""Characters above which a fact is set in smaller type."""
 
 GROUPS = {Bars: "columns", Verbatim: "texts"}
-"""Parts that follow each other in one group: bars side by side where there is room, texts close together."""
+"""Parts that are grouped: bars side by side if there is room, texts close together."""
 
 _HASH = re.compile("[0-9a-f]{16,64}")
 

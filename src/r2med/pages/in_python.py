@@ -1,4 +1,4 @@
-"""Tables in Python: aligned text for a print, plain HTML for a notebook, in which nothing of the data is markup."""
+"""Tables in Python: aligned text for print, and plain HTML with escaped data for notebooks."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from r2med.pages.cells import ShownColumn
 
 
 def aligned_text(columns: Sequence[ShownColumn]) -> str:
-    """Return columns as lines of text: texts on the left of their columns, numbers on the right."""
+    """Return columns as lines of text. Texts are aligned left, numbers right."""
     padded = map(_padded, columns)
     return "\n".join("  ".join(cells).rstrip() for cells in zip(*padded, strict=True))
 

@@ -27,16 +27,16 @@ LATEX_SIGNS = {
     "–": "--",
     "…": r"\ldots{}",
     "|": r"\textbar{}",
-    "[": "{[}",  # at the beginning of a row it would be an option of the line break before it, as would a star
+    "[": "{[}",  # at the start of a row, it would be read as an option of the line break before it; so would a star
     "*": "{*}",
     **{sign: f"\\{sign}" for sign in "#$%&_{}"},
 }
-"""What a sign is in LaTeX; the board's export has the same list."""
+"""LaTeX code of special characters. The export of the board has the same list."""
 _SIGNS: dict[int, str | int | None] = {ord(sign): written for sign, written in LATEX_SIGNS.items()}
 
 
 def latex(text: str) -> str:
-    """Return a text on one line in which LaTeX reads no command."""
+    """Return a text on one line, with all special characters of LaTeX escaped."""
     return " ".join(text.split()).translate(_SIGNS)
 
 

@@ -1,4 +1,4 @@
-"""Pages as GitHub's Markdown, in which nothing of the data is markup."""
+"""Pages as GitHub's Markdown. All data is escaped."""
 
 from __future__ import annotations
 

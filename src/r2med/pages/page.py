@@ -76,11 +76,11 @@ class Table:
     rows: Sequence[Row]
     title: str = ""
     note: str = ""
-    """What a reader has to know, below the table."""
+    """A note below the table."""
     name: str = ""
-    """The name of its file, where it gets one."""
+    """Name of the CSV file of the table; empty if it has none."""
     chart: Chart | None = None
-    """A drawing of its numbers, for formats with charts."""
+    """A chart of its numbers, for formats with charts."""
 
     @classmethod
     def of(
@@ -93,7 +93,7 @@ class Table:
         digits: int = 2,
         chart: Chart | None = None,
     ) -> Table:
-        """Return a table whose columns are texts or numbers by what their cells hold."""
+        """Return a table. Columns without texts are columns of numbers."""
         cells = [[value_of(row[number]) for row in rows] for number in range(len(heads))]
         numeric = [bool(column) and not any(isinstance(value, str) for value in column) for column in cells]
         columns = [
@@ -145,7 +145,7 @@ class Note:
     text: str
     tone: Tone = ""
     whole: bool = False
-    """True for a line that is copied, such as a command or a path: a terminal must not break it."""
+    """True for a line that people copy, such as a command or a path. A terminal must not break it."""
 
 
 @dataclass(frozen=True)
@@ -169,7 +169,7 @@ class MarkedText:
 
     label: str
     pieces: Sequence[tuple[str, str]]
-    """Text and source; the source is empty where nothing matches."""
+    """Text and source of each piece. The source is empty if the piece matches no word."""
 
 
 Content = str | Note | Bullets | Verbatim | MarkedText | Table | Chart
@@ -182,25 +182,25 @@ class Section:
     title: str
     parts: Sequence[Content] = ()
     lead: str = ""
-    """What was found, in a sentence or two."""
+    """The finding in one or two sentences."""
     notes: Sequence[str] = ()
-    """What was left out, failed, or has to be known to read the numbers."""
+    """Notes about what was left out or failed, and how to read the numbers."""
     name: str = ""
-    """What a link to it is called."""
+    """Name of the anchor for links."""
     aside: str = ""
-    """What is said beside the title."""
+    """Text beside the title."""
     aside_tone: Tone = "quiet"
 
     @property
     def tables(self) -> list[Table]:
-        """Its tables, those of charts that stand alone included."""
+        """Its tables, with those of charts outside a table."""
         charts = (Bars, Dots, Curves)
         known = [part.table if isinstance(part, charts) else part for part in self.parts]
         return [part for part in known if isinstance(part, Table)]
 
     @property
     def sentences(self) -> list[str]:
-        """What it says besides its title and tables."""
+        """Its sentences, without title and tables."""
         parts = [part.text if isinstance(part, Note) else part for part in self.parts]
         return [text for text in (self.lead, *parts, *self.notes) if text and isinstance(text, str)]
 
@@ -218,12 +218,12 @@ class Page:
     sections: Sequence[Section]
     summary: str = ""
     facts: Sequence[tuple[str, str, str]] = ()
-    """What is shown on top: label, fact, note."""
+    """Facts at the top: label, fact, note."""
     foot: str = ""
     kind: str = ""
     """One word beside the name of the toolkit on an HTML page, such as datasheet."""
     about: str = ""
-    """What was looked at, above the title."""
+    """The object of the page, above the title."""
     has_files: bool = False
     """True if each table is also a CSV file beside the page, under the table's name."""
 
@@ -237,5 +237,5 @@ class Page:
 
 
 def table_page(title: str, *tables: Table, notes: Sequence[Note] = ()) -> Page:
-    """Return a page of nothing but tables and notes below them."""
+    """Return a page with only tables and the notes below them."""
     return Page(title, [Section("", [*tables, *notes])])

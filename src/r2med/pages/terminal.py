@@ -24,7 +24,7 @@ MARKS = {"": "", "query": "bold yellow", "generated": "bold cyan", "both": "bold
 
 
 def print_page(page: Page, output: Console) -> None:
-    """Print the facts and sections of a page; what it is called and what it is about the command has said."""
+    """Print the facts and sections of a page. Its title is left out, because the command says it."""
     if page.facts:
         for label, fact, note in page.facts:
             output.print(plain(f"{label}: ") + plain(fact, "bold"), plain(note, "dim"))

@@ -1,6 +1,6 @@
-"""Runtime: the one owner of what a process holds while systems work. `Setup` declares it, a `Runtime` opens it.
+"""Runtime: the one owner of everything that systems share while they work. `Setup` declares it, `Runtime` opens it.
 
-Everything is opened when it is first wanted, is shared by all systems and threads of the runtime, and ends with it. Two
+Everything is opened on first use, shared by all systems and threads of the runtime, and closed with it. Two
 runtimes in one process share nothing but the network: while one of them is offline, the whole process is.
 """
 
@@ -57,7 +57,7 @@ class Runtime:
             self._entered.close()
 
     def close(self) -> None:
-        """Close what was opened, and give up all models."""
+        """Close everything that was opened, and release all models."""
         self._objects.clear()
         self.models.clear()
 
@@ -65,30 +65,30 @@ class Runtime:
         return _arrived, (self.setup,)
 
     def opened(self, key: Hashable, make: Callable[[], Value]) -> Shared[Value]:
-        """Return the shared object of a key with its lock, made by `make` at first and closed at the end."""
+        """Return the shared object of a key with its lock. `make` creates it on first use; it is closed at the end."""
         return self._objects.get(key, make)
 
     def turn(self, key: Hashable) -> AbstractContextManager[object]:
-        """Return the lock of a key, for work that is better done once than twice at a time."""
+        """Return the lock of a key, for work that two threads must not do at the same time."""
         return self._objects.turn(("turn", key))
 
     def network(self) -> AbstractContextManager[None]:
-        """Return a block in which this runtime works: with `Setup.offline` the process sends nothing elsewhere."""
+        """Return the block in which this runtime works. With `Setup.offline`, the process cannot connect elsewhere."""
         return offline() if self.setup.offline else nullcontext()
 
     @property
     def store(self) -> Store:
-        """The store, with its policy: what it keeps, and what of it is used again."""
+        """The store with its policy."""
         return self._store or self.setup.store or self.opened("store", default_store).value
 
     @property
     def budget(self) -> Budget:
-        """The dollars that everything may cost together."""
+        """The budget in dollars for all requests together."""
         return self.opened("budget", lambda: Budget(self.setup.budget)).value
 
     @property
     def engine(self) -> Engine:
-        """Where models and indexing run."""
+        """The engine that runs models and indexing."""
         engine = self.setup.engine
         if not isinstance(engine, str):
             return engine
@@ -116,7 +116,7 @@ class Runtime:
 
 @contextmanager
 def running(setup: Setup | Runtime | None = None) -> Iterator[Runtime]:
-    """Give a function its runtime: the caller's own, which stays open, or a new one that ends with the call."""
+    """Yield the runtime of a function: the caller's own, which stays open, or a new one that is closed at the end."""
     if isinstance(setup, Runtime):
         with setup.network():
             yield setup
@@ -127,5 +127,5 @@ def running(setup: Setup | Runtime | None = None) -> Iterator[Runtime]:
 
 @lru_cache(maxsize=4)
 def _arrived(setup: Setup) -> Runtime:
-    """Return the runtime of work that was sent to this worker process: what it has loaded stays for the next work."""
+    """Return the runtime of this worker process. Its models stay loaded for the next task."""
     return Runtime(setup)

@@ -1,4 +1,4 @@
-"""Setup: what a spec does not say. How models run, how LLMs are asked, where texts are, what may be spent.
+"""Setup: everything that a spec does not contain: how models run, how LLMs are called, where texts are, the budget.
 
 Each field carries its help text and, if it can be typed, its flag: the command line is made from these fields.
 """
@@ -40,17 +40,17 @@ class Flag:
 
     help: str
     panel: str = ""
-    """The group of flags in which help shows it; empty: the field has no flag."""
+    """Panel of the help page. Empty if the field has no flag."""
     names: tuple[str, ...] = ()
-    """What one types; empty: the field's name with two dashes."""
+    """Spellings of the flag. Empty means the name of the field with two dashes."""
     metavar: str = ""
     show_default: bool = True
     kind: type | None = None
-    """The type of what one types, where it is not that of the default."""
+    """Type of the typed value, if it is not the type of the default."""
     is_list: bool = False
     """True if the flag may be repeated."""
     completion: str = ""
-    """The names in `cli.completion` that a shell may offer."""
+    """Function of `cli.completion` that completes the value."""
     hidden: bool = False
     """True for a flag that goes away with the next version: it works, but help does not show it."""
 
@@ -180,7 +180,7 @@ class Setup:
         if self.generations is not None and not self.generations.is_dir():
             raise SettingError("generations", self.generations, "there is no such folder")
         if self.generations is not None:
-            object.__setattr__(self, "recorded", True)  # a folder of texts means that they are to be read
+            object.__setattr__(self, "recorded", True)  # a folder was named, so its texts are read
 
     def __repr__(self) -> str:
         plain = {each.name: each.default for each in fields(self) if each.name not in OF_THIS_PROCESS}
@@ -195,13 +195,13 @@ class Setup:
 
     @property
     def policy(self) -> Policy:
-        """Return how patient requests are."""
+        """Return the retries and time limits of requests."""
         from r2med.net.retry import Policy
 
         return Policy(self.concurrency, self.attempts, self.first_wait, self.deadline, self.idle)
 
     def path_of(self, name: str) -> Path | None:
-        """Return where a model's weights were put by hand: `model_paths` first, then R2MED_MODELS/NAME."""
+        """Return the path of weights that the user provided: from `model_paths`, or else R2MED_MODELS/NAME."""
         for known, path in self.model_paths:
             if known == name:
                 if not path.exists():
@@ -217,7 +217,7 @@ class Setup:
 
 
 OF_THIS_PROCESS = ("budget", "store", "engine")
-"""Fields that mean nothing to another process."""
+"""Fields that are not sent to another process."""
 
 
 def parse_bytes(size: int | str) -> int:
