@@ -1,1 +1,1 @@
-"""Advise which pipeline to use on one's own data."""
+"""Recommend a pipeline for the user's own data."""

@@ -131,7 +131,7 @@ def list_prompts(form: str = "text", as_json: bool = False) -> None:
 
 
 def list_analyses(form: str = "text", as_json: bool = False) -> None:
-    """Print every analysis, and whether it asks an LLM."""
+    """Print every analysis, and if it asks an LLM."""
     from r2med.analysis.analysis import ANALYSES
     from r2med.pages.page import Table, table_page
 

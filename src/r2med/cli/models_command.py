@@ -83,7 +83,7 @@ def _check_encoder(name: str, runtime: Runtime) -> None:
 
 
 def _print_roles(described: Mapping[str, Mapping[str, Any]]) -> None:
-    """Print how texts of each role are encoded: first what all roles share, then what is each one's own."""
+    """Print how texts of each role are encoded: first the settings of all roles, then those of each role."""
     first, *others = described.values()
     shared = {key for key, value in first.items() if all(key in other and other[key] == value for other in others)}
     _print_settings(", ".join(described), {key: first[key] for key in first if key in shared})

@@ -165,7 +165,7 @@ def _parameter(field: Field[Any], help: str) -> inspect.Parameter:
     kind: Any = list[str] if flag.is_list else flag.kind or type(field.default)
     default: Any = field.default
     default = printed_bytes(default) if field.name == "memory" else default
-    if default in ("", (), None):  # None tells a flag that was not typed from one that is empty
+    if default in ("", (), None):  # None means that a flag was not typed; an empty text was typed
         kind, default = kind | None, None
     typed: Any = Annotated[kind, option]
     return inspect.Parameter(field.name, inspect.Parameter.KEYWORD_ONLY, annotation=typed, default=default)
