@@ -103,7 +103,7 @@ def test_the_best_is_recommended_and_cheaper_ones_are_listed_with_their_loss(dat
     assert cheaper.behind_low < 0.5 < cheaper.behind_high < 2
     verdict = "\n".join(advice.verdict())
     assert f"Use {advice.best}" in verdict and "expected loss 0.5 points (0.1 to 0.9)" in verdict
-    assert "advise(give_up=2)" in verdict and f"and {advice.best} cannot be told" in verdict
+    assert "advise(give_up=2)" in verdict and f"and {advice.best} cannot be distinguished" in verdict
 
 
 def test_points_are_given_up_only_if_the_user_says_how_many(dataset, store, monkeypatch) -> None:
@@ -180,7 +180,7 @@ def test_advice_comes_back_as_it_was_written(dataset: Dataset, store: Store, tmp
 
 def test_too_few_judged_questions_are_told(tmp_path: Path, store: Store) -> None:
     small = load(random_folder(tmp_path / "small", documents=20, queries=5))
-    with pytest.raises(UserError, match="has 5 judged questions: with fewer than 6 no pipeline"):
+    with pytest.raises(UserError, match="has 5 judged questions: pipelines cannot be compared with fewer than 6"):
         advise(small, Runtime(store=store))
 
 

@@ -142,7 +142,7 @@ class Advice:
         if self.detectable_pair:
             lines.append(
                 f"With these {self.questions} questions a difference below {self.detectable_gap:.1f} points between "
-                f"{' and '.join(self.detectable_pair)} cannot be told from noise: more judged questions tell more."
+                f"{' and '.join(self.detectable_pair)} cannot be distinguished from noise. More judged questions help."
             )
         return lines
 

@@ -80,8 +80,8 @@ def advise(
     dataset.require_scorable()
     if len(dataset.qrels) < FEWEST:
         raise UserError(
-            f"{dataset.name} has {len(dataset.qrels)} judged questions: with fewer than {FEWEST} no pipeline can be "
-            "told from another; judge more, or look at single ones with r2med search"
+            f"{dataset.name} has {len(dataset.qrels)} judged questions: pipelines cannot be compared with fewer "
+            f"than {FEWEST}; judge more, or look at single questions with r2med search"
         )
     _require_answers(dataset)
     with running(setup) as runtime:

@@ -136,7 +136,7 @@ def list_analyses(form: str = "text", as_json: bool = False) -> None:
     from r2med.pages.page import Table, table_page
 
     rows = [(name, each.summary, "an LLM" if each.asks else "") for name, each in ANALYSES.items()]
-    heads = ("analysis", "what it tells", "asks")
+    heads = ("analysis", "what it shows", "asks")
     value = [dict(zip(heads, row, strict=True)) for row in rows]
     show_page(table_page("Analyses", Table.of(heads, rows)), form, as_json, value)
 

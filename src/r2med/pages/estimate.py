@@ -20,5 +20,5 @@ class Estimate:
         return (self.value, self.value) if self.low is None or self.high is None else (self.low, self.high)
 
     def interval(self, form: str) -> str:
-        """Return the interval as text, each bound in a format such as `.2f` or `.0%`; a dash if there is no interval."""
+        """Return the interval as text, with bounds in a format such as `.2f` or `.0%`; a dash if there is none."""
         return "–" if self.low is None else " to ".join(f"{bound:{form}}" for bound in self.bounds)
