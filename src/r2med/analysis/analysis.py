@@ -66,7 +66,9 @@ class Analysed:
     """The page of an analysis report and the files that were written. The page is the first file."""
 
     page: Page
+    """The report as a page."""
     files: tuple[Path, ...]
+    """The files that were written; the page comes first."""
 
     @property
     def sections(self) -> tuple[Section, ...]:

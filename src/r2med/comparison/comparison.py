@@ -148,18 +148,27 @@ class Comparison:
     """The scores of systems, the tests of their pairs, and the smallest difference that these queries can detect."""
 
     measure: str
+    """The measure that was compared."""
     systems: tuple[Standing, ...]
+    """The systems. `ranked` has the best first."""
     pairs: tuple[Pair, ...]
+    """Every pair of systems, or each system with the baseline."""
     detectable_gap: float | None
     """The difference that 80 % of comparisons of `detectable_pair` would detect; None if all systems are equal."""
     detectable_pair: tuple[str, str] | None
     """The pair with the median of the detectable differences."""
     baseline: str
+    """The system that all others are compared with; empty if all pairs are compared."""
     queries: Mapping[str, tuple[str, ...]]
+    """Dataset -> the queries that were compared."""
     slices: tuple[SlicePair, ...] = ()
+    """The pairs on slices of the queries."""
     notices: tuple[str, ...] = ()
+    """Remarks for the reader, one sentence each."""
     resamples: int = RESAMPLES
+    """Number of sign flips."""
     seed: int = 0
+    """Seed of the sign flips."""
     _values: Values = field(default_factory=dict, repr=False, compare=False)
 
     def __repr__(self) -> str:

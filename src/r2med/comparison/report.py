@@ -52,7 +52,9 @@ class Report:
     """The files of a report, and notices about missing figures and left-out data."""
 
     files: tuple[Path, ...]
+    """The files that were written."""
     notices: tuple[str, ...]
+    """Remarks about missing figures and data, one sentence each."""
 
 
 def report(

@@ -120,7 +120,9 @@ class Judgement(Item):
     """The scores that an LLM judge gives to a candidate. What people say is a `Review`."""
 
     question: str
+    """The id of the question."""
     chunk: str
+    """The id of the chunk."""
     judge: str
     """Name of the LLM."""
     relevance: int
@@ -128,6 +130,7 @@ class Judgement(Item):
     support: int
     """How well the candidate supports the reasoning towards the answer, from 0 to 5."""
     rationale: str = ""
+    """The reason that the judge gives."""
     control: str = ""
 
     @property

@@ -11,11 +11,13 @@ class StagePlan:
     """The work of one stage on all datasets of a plan. Unknown numbers are None."""
 
     name: str
+    """The stage, as typed."""
     work: str
     """The work to do, and the part of it that the store has already."""
     fetch: float | None = 0.0
     """Estimated bytes of weights to download. 0 if they are here or not needed."""
     seconds: float | None = None
+    """Estimated seconds; None if unknown."""
     missing: str = ""
     """One line about what is missing. Empty if the stage can run."""
 

@@ -90,6 +90,7 @@ class Stage(BaseModel):
     """The fields that the prompt template NAME.txt may contain. None without a template, or if a card lists them."""
 
     name: str
+    """The name of the stage, as typed."""
 
     def __init_subclass__(cls, kind: str | None = None, needs: str = "", **more: Any) -> None:
         super().__init_subclass__(**more)
@@ -182,6 +183,7 @@ class Bound(Generic[StageType]):
     """A stage that is bound to a runtime and does the work that the settings declare."""
 
     stage: StageType
+    """The settings of the stage."""
 
     @property
     def name(self) -> str:

@@ -23,10 +23,15 @@ class Query:
     """One information need. `answer` and `body_system` are for analysis only and never reach a retriever."""
 
     id: str
+    """The id of the query."""
     text: str
+    """The query."""
     answer: str = ""
+    """The answer, if it is known."""
     body_system: str = ""
+    """The body system of the query, if it is known."""
     excluded: tuple[str, ...] = ()
+    """Ids of documents that are left out of the results."""
 
 
 class Qrels(Mapping[str, Mapping[str, int]]):
@@ -63,15 +68,21 @@ class Dataset:
     """Queries, the corpus they search, and the judgements; with the card that describes them, if there is one."""
 
     name: str
+    """The name of the dataset."""
     queries: Sequence[Query]
+    """The queries."""
     corpus: Corpus
+    """The documents."""
     qrels: Qrels
+    """The judgements."""
     card: DatasetCard | None = None
+    """The card of the dataset, if it has one."""
     folder: Path | None = None
     """The folder of recorded generations (`METHOD/LLM/query_with_hydoc.jsonl`)."""
     source: str = ""
     """The source of the dataset, REPOSITORY@REVISION; empty for a user's folder."""
     notices: tuple[str, ...] = field(default=(), compare=False)
+    """Remarks about the files, one sentence each."""
 
     @classmethod
     def of(

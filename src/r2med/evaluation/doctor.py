@@ -33,14 +33,19 @@ class Diagnosis:
     """The state of this machine. API keys are only reported as present or missing, and are never shown."""
 
     versions: dict[str, str]
+    """Package -> its version."""
     devices: tuple[str, ...]
+    """Devices on which models can run."""
     cores: int
+    """Number of CPU cores that r2med uses."""
     extras: dict[str, tuple[str, ...]]
     """Extra -> packages that are not installed. Empty if the extra works."""
     cache: Path
+    """The folder of the cache."""
     cache_free: int
     """Free bytes on the disk of the cache; 0 if the cache cannot be written."""
     keys: dict[str, bool]
+    """Variable of a key -> True if it is set."""
     endpoints: dict[str, str]
     """Server -> why it does not answer. Empty if it answers."""
 

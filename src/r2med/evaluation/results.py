@@ -73,6 +73,7 @@ class Results:
     """A table of cells with one row per system and one column per dataset."""
 
     rows: tuple[tuple[Cell, ...], ...]
+    """A row for each system, with a cell for each dataset."""
 
     def __iter__(self) -> Iterator[Cell]:
         return (cell for row in self.rows for cell in row)

@@ -31,8 +31,11 @@ class Story:
     """A query of a record, with its relevant documents and their ranks after each stage."""
 
     record: Record
+    """The record that is explained."""
     query: Query
+    """The query."""
     generated: tuple[str, ...]
+    """Texts that the expansion wrote."""
     relevant: tuple[RelevantDocument, ...]
     """The relevant documents, highest grade first."""
     ranks: Mapping[str, Mapping[str, int]]

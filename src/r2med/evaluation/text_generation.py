@@ -28,10 +28,13 @@ class GeneratedTexts:
     """The texts of one dataset: their file, and how many queries have one."""
 
     dataset: str
+    """The name of the dataset."""
     file: Path | None
     """None if the file was not written."""
     answered: int
+    """Number of queries with a text."""
     queries: int
+    """Number of queries."""
     problem: str = ""
     """Why the file was not written, or is not complete."""
 

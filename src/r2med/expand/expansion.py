@@ -55,10 +55,13 @@ class Expansion:
     """All queries of a dataset with their added texts. A query without added text is a failure and stays unchanged."""
 
     queries: tuple[SearchQuery, ...]
+    """The queries as they will be searched."""
     failures: int = 0
     """Queries without added text."""
     fingerprint: str = ""
+    """A digest of the added texts, for keys."""
     cost: Cost = NOTHING
+    """The cost of the expansion."""
     failure_kinds: Mapping[str, int] = field(default_factory=dict)
     """Kind of failure -> number of answers. With several samples or rounds, such a query may still have text."""
     failed: Mapping[str, str] = field(default_factory=dict)
@@ -68,6 +71,7 @@ class Expansion:
     counts: Mapping[str, float] = field(default_factory=dict)
     """Further facts for a record, such as turns and searches of an agent."""
     notices: tuple[str, ...] = ()
+    """Remarks for the user, one sentence each."""
     searches: tuple[Search, ...] = field(default=(), compare=False)
     """Texts that were searched for on the way, by an agent or between rounds."""
     traces: Mapping[str, Any] = field(default_factory=dict)

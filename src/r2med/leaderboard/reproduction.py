@@ -44,11 +44,14 @@ class Reproduction(_Part):
     """The result of one expectation."""
 
     expectation: Expectation
+    """The expected scores, with their source."""
     command: str
+    """The command that makes the scores."""
     figures: tuple[Figure, ...]
     errors: tuple[str, ...] = ()
     """Reasons why datasets have no scores."""
     versions: dict[str, str] = {}
+    """Package -> its version."""
 
     @property
     def verdict(self) -> Verdict:

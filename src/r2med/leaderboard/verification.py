@@ -28,9 +28,13 @@ class Checked:
     """
 
     entry: Path
+    """The file of the entry."""
     system: str
+    """The system, as typed."""
     dataset: str
+    """The name of the dataset."""
     fault: str = ""
+    """What does not match, in one line; empty if everything matches."""
 
     def __str__(self) -> str:
         record = f"{self.system} on {self.dataset}: " if self.system else ""

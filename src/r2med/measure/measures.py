@@ -22,7 +22,9 @@ class Measure:
     """A family of measures with a cutoff. Without a cutoff it is computed over the whole ranking."""
 
     family: str
+    """The name without the cutoff, such as nDCG."""
     cutoff: int | None = None
+    """The number of documents that count; None for the whole ranking."""
 
     def __str__(self) -> str:
         return self.family if self.cutoff is None else f"{self.family}@{self.cutoff}"

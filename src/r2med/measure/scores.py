@@ -54,7 +54,9 @@ class Scores:
     """One value per judged query and measure."""
 
     queries: tuple[str, ...]
+    """The ids of the judged queries."""
     values: Mapping[Measure, Floats]
+    """Measure -> one value for each query."""
 
     @cached_property
     def mean(self) -> Means:

@@ -22,15 +22,19 @@ class Reranked:
     """A run in its new order, with its costs, failures and repairs."""
 
     run: Run
+    """The run in its new order."""
     cost: Cost = field(default_factory=Cost)
+    """The cost of reranking."""
     failures: int = 0
     """Number of calls without a usable order. Their documents keep the positions of the previous stage."""
     failure_kinds: dict[str, int] = field(default_factory=dict)
+    """Kind of failure -> number of calls."""
     failed: dict[str, str] = field(default_factory=dict)
     """Query id -> text that says how many of its calls failed, by kind."""
     repairs: dict[str, int] = field(default_factory=dict)
     """Number of repairs in answers that could still be used, by kind: missing, repeated, invented, …"""
     notices: tuple[str, ...] = ()
+    """Remarks for the user, one sentence each."""
 
 
 class Reranker(Protocol):

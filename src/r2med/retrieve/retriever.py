@@ -69,6 +69,7 @@ class Searched:
     """A run, and its cost when it was made."""
 
     run: Run
+    """The rankings."""
     cost: Cost = NOTHING
     """Cost of searching these queries."""
     prepared: Cost = NOTHING

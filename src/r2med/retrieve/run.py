@@ -53,9 +53,13 @@ class Run:
     """
 
     queries: tuple[str, ...]
+    """The ids of the queries."""
     rows: npt.NDArray[np.int32]
+    """Query × rank -> row of the document in the corpus."""
     scores: npt.NDArray[np.float32]
+    """Query × rank -> score."""
     documents: Documents
+    """The documents that the rows are of."""
 
     def __repr__(self) -> str:
         queries, depth = counted(len(self.queries), "query", "queries"), counted(self.rows.shape[1], "document")

@@ -20,8 +20,11 @@ class Passage:
     """A document that a search found."""
 
     id: str
+    """The id of the document."""
     score: float
+    """The score of the document."""
     text: str
+    """The text of the document."""
 
 
 @dataclass(frozen=True)
@@ -29,8 +32,11 @@ class Answer:
     """The passages found for a question, best first, and the texts that an expansion wrote before the search."""
 
     question: str
+    """The question."""
     generated: tuple[str, ...]
+    """Texts that the expansion wrote about the question."""
     passages: tuple[Passage, ...]
+    """The best passages, in order."""
 
 
 def search(

@@ -66,9 +66,13 @@ class System:
     """A retrieval system. Its key, its name and its checks never ask an LLM and load no weights."""
 
     retriever: Stage
+    """The settings of the retriever."""
     expander: Stage | None = None
+    """The settings of the expansion, if there is one."""
     rerankers: tuple[Stage, ...] = ()
+    """The settings of the rerankers, in order."""
     runtime: Runtime = field(default_factory=Runtime, compare=False, repr=False)
+    """The runtime that the system works with."""
 
     @classmethod
     def parse(cls, spec: str | Calls, setup: Setup | Runtime | None = None) -> System:
