@@ -244,3 +244,20 @@ def test_the_most_likely_first_tokens_are_reported_with_their_log_probabilities(
     assert len(got.first_choices) == 20 and got.content.startswith(best)
     assert likely == max(logprob for _, logprob in got.first_choices) and all(logprob <= 0 for _, logprob in others)
     assert got.last_tokens[0] == (best, likely)
+
+
+def test_tools_are_offered_and_calls_are_read_as_from_a_server(monkeypatch):
+    asked, found = [], []
+    call = {"id": "x", "type": "function", "function": {"name": "search", "arguments": '{"query": "gout"}'}}
+
+    class Engine:
+        def handle_chat_completions(self, body):
+            asked.append(body)
+            choice = {"message": {"content": None, "tool_calls": [call]}, "finish_reason": "tool_calls"}
+            return {"choices": [choice], "usage": {"prompt_tokens": 3, "completion_tokens": 2}}
+
+    backend = LlamaBackend(CARD, ONE_THREAD)
+    monkeypatch.setattr(backend, "_engine", Engine)
+    backend.answer([replace(ask("Why?"), tools='[{"name": "search"}]')], lambda number, answer: found.append(answer))
+    assert asked[0]["tools"] == [{"type": "function", "function": {"name": "search"}}]
+    assert (found[0].finish_reason, found[0].calls[0].name) == ("tool_calls", "search")

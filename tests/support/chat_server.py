@@ -11,6 +11,7 @@ import struct
 import sys
 import threading
 import time
+import uuid
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -42,7 +43,7 @@ class Request(loopback.Request):
     def prompt_tokens(self) -> int:
         if self.raw:
             return tokens(self.question)
-        return sum(tokens(message["content"]) for message in self.body["messages"])
+        return sum(tokens(message["content"] or "") for message in self.body["messages"])
 
 
 @dataclass
@@ -131,8 +132,12 @@ def answer(
     delay: float = 0.0,
     pieces: int = 3,
     logprobs: Sequence[tuple[str, dict[str, float]]] = (),
+    calls: Sequence[tuple[str, str]] = (),
 ) -> Step:
-    """Answer right, or with what a model may also say; `logprobs` are its tokens, each with its alternatives."""
+    """Answer right, or with what a model may also say; `logprobs` are its tokens, each with its alternatives.
+
+    `calls` are (name, arguments) of the tools that it calls; a stream has the arguments in pieces.
+    """
 
     async def step(exchange: Exchange) -> None:
         if delay:
@@ -143,6 +148,8 @@ def answer(
         bill = {"prompt_tokens": request.prompt_tokens, "completion_tokens": said}
         bill["total_tokens"] = sum(bill.values())
         message = {"role": "assistant", "content": content}
+        if calls:
+            message["tool_calls"] = [tool_call(number, *each) for number, each in enumerate(calls)]
         message |= ({reasoning_field: reasoning} if reasoning else {}) | ({"refusal": refusal} if refusal else {})
         if not (stream and request.body.get("stream")):
             said_whole = {"text": content} if request.raw else {"message": message}
@@ -154,8 +161,10 @@ def answer(
             size = -(-len(content) // pieces) or 1
             for start in range(0, len(content), size):
                 await exchange.event(exchange.piece({"content": content[start : start + size]}))
-            rest = {name: value for name, value in message.items() if name not in ("role", "content")}
+            rest = {name: value for name, value in message.items() if name not in ("role", "content", "tool_calls")}
             await exchange.event(exchange.piece(rest))
+            for event in call_pieces(calls):
+                await exchange.event(exchange.piece({"tool_calls": [event]}))
             for token in logprobs:  # one event each, as servers stream them
                 event = exchange.piece({"content": ""})
                 event["choices"][0] |= reported(request, [token])
@@ -167,6 +176,25 @@ def answer(
             await exchange.event(DONE, last=True)
 
     return step
+
+
+def tool_call(number: int, name: str, arguments: str) -> dict[str, Any]:
+    """Return a call in the form of OpenAI's protocol."""
+    return {
+        "index": number,
+        "id": f"call_{uuid.uuid4().hex}",
+        "type": "function",
+        "function": {"name": name, "arguments": arguments},
+    }
+
+
+def call_pieces(calls: Sequence[tuple[str, str]]) -> Iterator[dict[str, Any]]:
+    """Yield calls as a server streams them: first the name of each, then the arguments in pieces of three letters."""
+    for number, (name, _) in enumerate(calls):
+        yield tool_call(number, name, "")
+    for number, (_, arguments) in enumerate(calls):
+        for start in range(0, len(arguments), 3):
+            yield {"index": number, "function": {"arguments": arguments[start : start + 3]}}
 
 
 def reported(request: Request, logprobs: Sequence[tuple[str, dict[str, float]]]) -> dict[str, Any]:

@@ -51,11 +51,38 @@ All other failures are tried again in the next run.
 
 
 @dataclass(frozen=True)
-class Message:
-    """One turn of a conversation."""
+class ToolCall:
+    """A call of a tool by the model. The arguments are its own text, which should be a JSON object."""
 
-    role: Literal["system", "user", "assistant"]
+    id: str
+    name: str
+    arguments: str
+
+    @property
+    def body(self) -> dict[str, Any]:
+        """The call in the form of APIs."""
+        function = {"name": to_unicode(self.name), "arguments": to_unicode(self.arguments)}
+        return {"id": self.id, "type": "function", "function": function}
+
+
+@dataclass(frozen=True)
+class Message:
+    """One turn of a conversation. The role "tool" is the result of a call."""
+
+    role: Literal["system", "user", "assistant", "tool"]
     content: str
+    calls: tuple[ToolCall, ...] = ()
+    """Tool calls of the assistant. Each must be followed by a message with its result."""
+    call_id: str = ""
+    """The id of the call whose result this is."""
+
+    @property
+    def body(self) -> dict[str, Any]:
+        """The message in the form of APIs, in valid Unicode."""
+        body: dict[str, Any] = {"role": self.role, "content": to_unicode(self.content)}
+        if self.calls:  # Beside calls there may be no text, and some servers refuse an empty one.
+            body |= {"content": body["content"] or None, "tool_calls": [call.body for call in self.calls]}
+        return {**body, "tool_call_id": self.call_id} if self.call_id else body
 
 
 @dataclass(frozen=True)
@@ -89,6 +116,8 @@ class ChatRequest:
     """JSON schema of the answer as JSON text, or empty for any text. See `LLMCard.keeps_schema`."""
     top_logprobs: int = 0
     """Number of alternatives to each token that the answer reports with log-probabilities. 0: none."""
+    tools: str = ""
+    """The tools that the model may call, as the JSON text of a list of functions with their schemas; empty: none."""
 
     def __post_init__(self) -> None:
         if bool(self.messages) == (self.prompt is not None):
@@ -99,7 +128,7 @@ class ChatRequest:
         """The question in the form of APIs: `messages` or `prompt`, in valid Unicode."""
         if self.prompt is not None:
             return {"prompt": to_unicode(self.prompt)}
-        return {"messages": [{"role": each.role, "content": to_unicode(each.content)} for each in self.messages]}
+        return {"messages": [each.body for each in self.messages]}
 
     @property
     def response_format(self) -> dict[str, Any]:
@@ -108,6 +137,13 @@ class ChatRequest:
             return {}
         schema = {"name": "answer", "strict": True, "schema": json.loads(self.schema)}
         return {"response_format": {"type": "json_schema", "json_schema": schema}}
+
+    @property
+    def tool_settings(self) -> dict[str, Any]:
+        """The tools in the form of APIs, or nothing without tools."""
+        if not self.tools:
+            return {}
+        return {"tools": [{"type": "function", "function": each} for each in json.loads(self.tools)]}
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -137,7 +173,7 @@ class RawAnswer:
     content: str
     reasoning: str = ""
     finish_reason: str = "stop"
-    """stop, length, refusal, or another word of the server. The model was finished only with "stop"."""
+    """stop, length, refusal, tool_calls, or another word of the server. The model was finished only with "stop"."""
     prompt_tokens: int = 0
     completion_tokens: int = 0
     seconds: float = 0.0
@@ -148,6 +184,8 @@ class RawAnswer:
     """The most likely first tokens of the answer, if the request asked for them."""
     last_tokens: Logprobs = ()
     """The last tokens of the answer, if the request asked for log-probabilities."""
+    calls: tuple[ToolCall, ...] = ()
+    """The calls of tools, in their order. Their arguments may be malformed."""
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass
 
 from r2med.core.cost import Cost
@@ -32,19 +32,29 @@ def approximate_tokens(text: str) -> int:
 
 def prompt_tokens(messages: Iterable[Message]) -> int:
     """Return the approximate number of tokens of a conversation."""
-    return sum(approximate_tokens(message.content) + _MESSAGE_TOKENS for message in messages)
+    return sum(approximate_tokens(text) + _MESSAGE_TOKENS for message in messages for text in _texts(message))
 
 
 def request_tokens(request: ChatRequest) -> int:
     """Return the approximate number of tokens that a request sends."""
-    return prompt_tokens(request.messages) if request.prompt is None else approximate_tokens(request.prompt)
+    if request.prompt is not None:
+        return approximate_tokens(request.prompt)
+    return prompt_tokens(request.messages) + approximate_tokens(request.tools)
 
 
 def _most_request_tokens(request: ChatRequest) -> int:
     """Return an upper bound for the tokens of a request. Tokenizers never make more tokens than a text has bytes."""
     if request.prompt is not None:
         return _bytes(request.prompt) + _BOS_TOKENS
-    return sum(_bytes(message.content) + _MESSAGE_TOKENS for message in request.messages)
+    texts = (text for message in request.messages for text in _texts(message))
+    return sum(_bytes(text) + _MESSAGE_TOKENS for text in texts) + _bytes(request.tools)
+
+
+def _texts(message: Message) -> Iterator[str]:
+    """Yield the text of a message, and that of each tool call."""
+    yield message.content
+    for call in message.calls:
+        yield f"{call.name}{call.arguments}"
 
 
 def _most_answer_tokens(card: LLMCard, request: ChatRequest) -> int:

@@ -20,7 +20,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from r2med.llm.chat import FROM_THE_MODEL, ChatRequest, Failure, RawAnswer
+from r2med.llm.chat import FROM_THE_MODEL, ChatRequest, Failure, RawAnswer, ToolCall
 from r2med.store import Store, digest
 from r2med.store.database import Database, chunks
 from r2med.store.owners import is_dead, process_name
@@ -39,6 +39,7 @@ LEASE_SECONDS = 60.0
 
 
 _LOGPROB_FIELDS = ("first_choices", "last_tokens")
+_OPTIONAL_FIELDS = (*_LOGPROB_FIELDS, "calls")
 """Fields of an answer that JSON returns as lists and that most answers do not have."""
 
 
@@ -56,6 +57,14 @@ def key_of(identity: dict[str, Any], request: ChatRequest) -> bytes:
         del asked["schema"]  # As above.
     if not request.top_logprobs:
         del asked["top_logprobs"]  # As above.
+    if not request.tools:
+        del asked["tools"]  # As above.
+    # As above: a message has these fields only beside tools.
+    optional = ("calls", "call_id")
+    asked["messages"] = [
+        {name: value for name, value in message.items() if value or name not in optional}
+        for message in asked["messages"]
+    ]
     return bytes.fromhex(digest([identity, asked]))
 
 
@@ -216,7 +225,9 @@ def _since_boot() -> float:
 
 def _encoded(model: str, answer: RawAnswer | Failure) -> bytes:
     kind = "failure" if isinstance(answer, Failure) else "answer"
-    content = {name: value for name, value in vars(answer).items() if name not in _LOGPROB_FIELDS or value}
+    content = {
+        name: value for name, value in dataclasses.asdict(answer).items() if name not in _OPTIONAL_FIELDS or value
+    }
     row = {"model": model, "process": _process(os.getpid()), kind: content}
     return json.dumps(row).encode("ascii")  # ASCII, because UTF-8 cannot encode lone surrogates.
 
@@ -229,7 +240,8 @@ def _decoded(content: bytes) -> JournalEntry:
 
 def _raw_answer(content: dict[str, Any]) -> RawAnswer:
     lists = {name: tuple((token, logprob) for token, logprob in content.get(name, ())) for name in _LOGPROB_FIELDS}
-    return RawAnswer(**{**content, **lists})
+    calls = tuple(ToolCall(**call) for call in content.get("calls", ()))
+    return RawAnswer(**{**content, **lists, "calls": calls})
 
 
 @cache

@@ -15,7 +15,7 @@ from typing import Any
 from r2med.core.errors import MissingExtraError, UserError
 from r2med.llm.chat import LAST_TOKENS, ChatRequest, Failure, RawAnswer, finish_reason
 from r2med.llm.llm_cards import GGUF, LLMCard
-from r2med.llm.openai_protocol import MalformedReply, logprob_settings, read_logprobs
+from r2med.llm.openai_protocol import CallPieces, MalformedReply, logprob_settings, read_logprobs
 from r2med.runtime.runtime import Runtime
 from r2med.runtime.setup import Setup
 
@@ -160,7 +160,7 @@ def _body(request: ChatRequest, card: LLMCard) -> dict[str, Any]:
         settings["chat_template_kwargs"] = {"enable_thinking": card.thinking}
     # With the prompt cache, a prompt that begins like the last one is read in other batches and rounds differently.
     # Then the answer would not be repeatable.
-    asked = {**settings, **logprob_settings(request), **request.response_format}
+    asked = {**settings, **logprob_settings(request), **request.response_format, **request.tool_settings}
     return {**request.text, "cache_prompt": False, **asked}
 
 
@@ -174,6 +174,8 @@ def _read(result: dict[str, Any], seconds: float) -> RawAnswer | Failure:
         choice, usage = result["choices"][0], result["usage"]
         written = choice["message"] if "message" in choice else {"content": choice["text"]}
         tokens, tops = read_logprobs(choice.get("logprobs"))
+        pieces = CallPieces()
+        pieces.take(written)
         return RawAnswer(
             content=written.get("content") or "",
             reasoning=written.get("reasoning_content") or "",
@@ -183,6 +185,7 @@ def _read(result: dict[str, Any], seconds: float) -> RawAnswer | Failure:
             seconds=seconds,
             first_choices=tops[0] if tops else (),
             last_tokens=tuple(tokens[-LAST_TOKENS:]),
+            calls=pieces.calls(),
         )
     except (KeyError, IndexError, TypeError, MalformedReply) as error:
         return Failure("invalid", f"llama.cpp answered without {error}", seconds=seconds)

@@ -19,7 +19,15 @@ from r2med.core.errors import UserError
 from r2med.llm.chat import ChatRequest, Failure, RawAnswer
 from r2med.llm.costs import dollars, dollars_at_most, request_tokens
 from r2med.llm.llm_cards import LLMCard
-from r2med.llm.openai_protocol import NO_SCHEMA_MESSAGE, ErrorReply, MalformedReply, Reply, answer_failure, request_body
+from r2med.llm.openai_protocol import (
+    NO_SCHEMA_MESSAGE,
+    ErrorReply,
+    MalformedReply,
+    Reply,
+    answer_failure,
+    request_body,
+    tools_refused,
+)
 from r2med.net.budget import Budget
 from r2med.net.endpoint import Endpoint, endpoint_at
 from r2med.net.http import Client, HTTPAnswer, run_sync
@@ -127,6 +135,8 @@ class _Call:
     """True if it accepts `stream_options`. This is tried once, because old servers refuse it."""
     sends_schema: bool = False
     """True if it was sent the schema of an answer."""
+    sends_tools: bool = False
+    """True if it was sent tools."""
     silent: int = 0
     """Number of attempts without any response, before the first answer."""
     alike: tuple[str, int] = ("", 0)
@@ -238,6 +248,7 @@ class _Call:
         if request.schema and (self.endpoint.identity, self.card.model) not in self.without_schema:
             body |= request.response_format
             self.sends_schema = True
+        self.sends_tools = self.sends_tools or bool(request.tools)
         limit = request.sampling.max_tokens or self.card.max_tokens
         most = (16 << 20) + (limit << 10)  # A server sends about 300 bytes around each token.
         failure: RequestFailed | None = None
@@ -313,6 +324,8 @@ class _Call:
                     self.card.model,
                 )
             return RequestFailed(f"{endpoint.server} does not accept response_format", again=True, retry_after=0.0)
+        if self.sends_tools and (refused := tools_refused(endpoint, self.card.model, status, body)):
+            return refused
         return answer_failure(endpoint, self.card.model, status, headers, body)
 
 

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Mapping
 from typing import Any
 
-from r2med.llm.chat import LAST_TOKENS, ChatRequest, Logprobs, RawAnswer, finish_reason
+from r2med.llm.chat import LAST_TOKENS, ChatRequest, Logprobs, RawAnswer, ToolCall, finish_reason
 from r2med.llm.costs import approximate_tokens, request_tokens
 from r2med.llm.llm_cards import LLMCard
 from r2med.net.endpoint import Endpoint
@@ -29,7 +29,7 @@ def request_body(card: LLMCard, request: ChatRequest) -> dict[str, Any]:
             settings["max_completion_tokens"] = settings.pop("max_tokens")
     if request.prompt is None and card.thinking is not None:
         settings["chat_template_kwargs"] = {"enable_thinking": card.thinking}
-    settings |= logprob_settings(request)
+    settings |= logprob_settings(request) | request.tool_settings
     return {"model": card.model, **request.text, "stream": True, **settings}
 
 
@@ -98,7 +98,7 @@ class Reply:
         self._reasoning: list[str] = []
         self._refusal: list[str] = []
         self._finish_reason = ""
-        self._calls_tools = False
+        self._calls = CallPieces()
         self._tokens_seen: deque[tuple[str, float]] = deque(maxlen=LAST_TOKENS)
         self._first_choices: Logprobs = ()
         self._usage: tuple[int, int] | None = None
@@ -123,7 +123,8 @@ class Reply:
     @property
     def written_tokens(self) -> int:
         """Return the approximate number of tokens written so far."""
-        return approximate_tokens("".join(self._content)) + approximate_tokens("".join(self._reasoning))
+        calls = sum(approximate_tokens(call.name + call.arguments) for call in self._calls.calls())
+        return approximate_tokens("".join(self._content)) + approximate_tokens("".join(self._reasoning)) + calls
 
     def take(self, data: bytes, whole: bool = False) -> None:
         """Add one JSON object: a piece, or the whole answer with `whole`."""
@@ -150,7 +151,10 @@ class Reply:
         """Return the finished answer. If the server did not report tokens, they are estimated."""
         content, reasoning, refusal = "".join(self._content), "".join(self._reasoning), "".join(self._refusal)
         reason = finish_reason(self._finish_reason)
-        if self._calls_tools:  # Text beside a tool call is not an answer, because the model waits for the tool.
+        calls = self._calls.calls()
+        # Text beside a tool call is not an answer, because the model waits for the tool. A call of an offered tool may
+        # be cut like a text.
+        if calls and not (request.tools and reason == "length"):
             reason = "tool_calls"
         if refusal:
             content, reason = refusal, "refusal"
@@ -164,6 +168,7 @@ class Reply:
             estimated=self._usage is None,
             first_choices=self._first_choices,
             last_tokens=tuple(self._tokens_seen),
+            calls=calls if request.tools else (),
         )
 
     def _add(self, choice: dict[str, Any], message: Any) -> None:
@@ -185,7 +190,7 @@ class Reply:
         if tokens and not self._tokens_seen:
             self._first_choices = tops[0] if tops else ()
         self._tokens_seen.extend(tokens)
-        self._calls_tools = self._calls_tools or bool(message.get("tool_calls") or message.get("function_call"))
+        self._calls.take(message)
         reason = choice.get("finish_reason") or ""
         if not isinstance(reason, str):
             raise MalformedReply("finish_reason is not text")
@@ -201,6 +206,48 @@ class Reply:
         if all(type(count) is int and 0 <= count < self._MAX_TOKENS for count in counts):
             return counts[0], counts[1]  # type: ignore[return-value]
         return None
+
+
+class CallPieces:
+    """The tool calls of an answer, built from the pieces of a stream or from one message."""
+
+    def __init__(self) -> None:
+        self._pieces: list[dict[str, str]] = []
+        self._positions: dict[Any, int] = {}
+
+    def calls(self) -> tuple[ToolCall, ...]:
+        """Return the calls so far."""
+        return tuple(ToolCall(each["id"], each["name"], each["arguments"]) for each in self._pieces)
+
+    def take(self, message: Mapping[str, Any]) -> None:
+        """Add the calls of a message, or of a piece of one. Raises MalformedReply if they are not calls."""
+        listed = message.get("tool_calls") or []
+        if old := message.get("function_call"):  # The older form has one call.
+            listed = [{"index": 0, "function": old}]
+        if not isinstance(listed, list):
+            raise MalformedReply("a tool call that cannot be read")
+        for piece in listed:
+            function = piece.get("function") if isinstance(piece, dict) else None
+            if not isinstance(function, dict):
+                raise MalformedReply("a tool call that cannot be read")
+            self._add(piece.get("index"), piece.get("id") or "", function.get("name") or "", function.get("arguments"))
+
+    def _add(self, index: Any, identifier: Any, name: Any, arguments: Any) -> None:
+        if isinstance(arguments, dict):  # Some servers parse them.
+            arguments = json.dumps(arguments)
+        texts = {"id": identifier, "name": name, "arguments": arguments or ""}
+        if not all(isinstance(text, str) for text in texts.values()) or not isinstance(index, int | None):
+            raise MalformedReply("a tool call that cannot be read")
+        # Without an index, a name or an id begins a call, and other pieces continue the last one.
+        begins = bool(identifier or name) if index is None else index not in self._positions
+        if begins or not self._pieces:
+            self._pieces.append(texts)
+            if index is not None:
+                self._positions[index] = len(self._pieces) - 1
+            return
+        call = self._pieces[-1 if index is None else self._positions[index]]
+        call["arguments"] += texts["arguments"]
+        call["id"], call["name"] = call["id"] or texts["id"], call["name"] or texts["name"]
 
 
 def _joined_parts(parts: list[Any]) -> str:
@@ -233,6 +280,12 @@ _NO_MODEL_MESSAGE = re.compile(
 )
 NO_SCHEMA_MESSAGE = re.compile(r"response.?format|schema|structured.?output|grammar", re.IGNORECASE)
 """Messages of OpenAI, DeepSeek, Groq, Gemini and llama.cpp for a model without structured answers."""
+_NO_TOOLS_MESSAGE = re.compile(
+    r"(not|n't) support[^.]{0,40}(tool|function)|support tool|(tool|function)[^.]{0,60}(not|n't|un)[ -]?support"
+    r"|tools?( \w+){0,2} requires|(unknown|unsupported|unrecognized|extra)[^.]{0,40}tools",
+    re.IGNORECASE,
+)
+"""Messages of vLLM, llama.cpp, Ollama, OpenRouter and others for a model without tool calls."""
 _REFUSED_SETTING_MESSAGE = re.compile(
     r"unsupported (parameter|value)|unrecognized request argument|unknown (parameter|field|argument)"
     r"|extra (inputs|fields) (are )?not permitted",
@@ -244,6 +297,21 @@ _RATE_LIMIT_ATTEMPTS = 30
 
 The server asks to come back later, so the deadline ends the attempts, not a count.
 """
+
+
+def tools_refused(endpoint: Endpoint, model: str, status: int, body: str) -> RequestFailed | None:
+    """Return the failure of a server that does not accept tools; None for any other error."""
+    message = error_message(body)
+    if (
+        status not in (400, 404, 422, 500, 501)
+        or _TOO_LONG_MESSAGE.search(body)
+        or not _NO_TOOLS_MESSAGE.search(message)
+    ):
+        return None
+    reason = (
+        f"{endpoint.server} does not accept tool calls for {model} ({status}: {message}); give the setting calls=tags"
+    )
+    return RequestFailed(reason, again=False, kind="bad_request", for_all=True)
 
 
 def answer_failure(endpoint: Endpoint, model: str, status: int, headers: Mapping[str, str], body: str) -> RequestFailed:

@@ -44,6 +44,8 @@ class ScriptedBackend:
         for number, request in enumerate(requests):
             if request.top_logprobs:
                 raise UserError(f"{self._path.name} contains only texts; log-probabilities of tokens need a model")
+            if request.tools:
+                raise UserError(f"{self._path.name} contains only texts, not tool calls; give the setting calls=tags")
             prompt = request.prompt or "\n".join(message.content for message in request.messages)
             text = next((answer for when, answer in self._rules if all(part in prompt for part in when)), None)
             if text is None:
