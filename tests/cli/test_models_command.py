@@ -88,3 +88,15 @@ def test_markup_and_escapes_in_a_card_are_shown_as_they_are(cards, output):
 
 def test_a_model_with_real_weights_is_checked(output):
     assert "384 dimensions; norms 1.0000" in output("check", "minilm")
+
+
+@pytest.mark.parametrize(
+    ("kind", "says"), [("moderncolbert", "vectors of 8 dimensions"), ("splade", "terms with a weight")]
+)
+def test_a_late_model_is_tried_on_a_query_and_a_document(tmp_path, output, kind, says):
+    pytest.importorskip("sentence_transformers", "6.0", reason="sentence-transformers 6 is not installed")
+    from support import tiny_late_models
+
+    folder = getattr(tiny_late_models, kind)(tmp_path / kind)
+    printed = output("check", f"path:{folder}", "--device", "cpu")
+    assert says in printed and "score of a case and its diagnosis" in printed

@@ -253,9 +253,15 @@ def test_only_what_is_needed_is_downloaded():
     ]
 
 
-UNPINNED = {"rader", "inf-pro", "nv-reasoning", "reasonembed", "reasonembed-4b", "reasonembed-llama"} | {
-    f"reasonembed-basic-{size}" for size in ("4b", "8b", "llama")
-}
+UNPINNED = {
+    "rader",
+    "inf-pro",
+    "nv-reasoning",
+    "reason-moderncolbert",
+    "reasonembed",
+    "reasonembed-4b",
+    "reasonembed-llama",
+} | {f"reasonembed-basic-{size}" for size in ("4b", "8b", "llama")}
 """Encoders without a publicly known commit."""
 
 

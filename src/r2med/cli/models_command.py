@@ -67,6 +67,9 @@ def _check_encoder(name: str, runtime: Runtime) -> None:
     started = time.perf_counter()
     card = resolve_card(name)
     encoder = open_encoder(card, ANY_DATASET, runtime, default_store())
+    if card.loader in ("multi-vector", "sparse"):
+        _check_late_encoder(name, encoder)
+        return
     query = encoder.encode(SAMPLES[:1], "query").vectors[0]
     loaded = time.perf_counter()
     document = encoder.encode(SAMPLES[1:], "document").vectors[0]
@@ -79,6 +82,26 @@ def _check_encoder(name: str, runtime: Runtime) -> None:
         check_pairs(encoder, card)  # again, even if the store says that they passed once
         print(f"known pairs: all {len(card.known_pairs)} queries are nearest to their own passage")
     print(f"loaded and first text in {loaded - started:.1f} s, then {1 / max(seconds, 1e-9):.1f} texts/s one by one")
+    _print_roles({role: encoder.describe(role) for role in ROLES})
+
+
+def _check_late_encoder(name: str, encoder: Any) -> None:
+    """Print how many rows a text has in a model that has no single vector for it, and the score of two texts."""
+    from r2med.text.terminal_text import printable
+
+    sides = [encoder.encode_ragged([text], role) for text, role in zip(SAMPLES, ROLES[:2], strict=True)]
+    query, document = (side.arrays for side in sides)
+    if "vectors" in query:
+        from r2med.retrieve.late.maxsim import maxsim
+
+        rows = f"vectors of {query['vectors'].shape[1]} dimensions"
+        score = maxsim(query["vectors"], document["vectors"])
+    else:
+        weights = dict(zip(document["terms"].tolist(), document["weights"].tolist(), strict=True))
+        pairs = zip(query["terms"].tolist(), query["weights"].tolist(), strict=True)
+        rows, score = "terms with a weight", sum(weight * weights.get(term, 0.0) for term, weight in pairs)
+    print(f"{printable(name)}: {sides[0].offsets[1]} (query) and {sides[1].offsets[1]} (document) {rows}")
+    print(f"score of a case and its diagnosis: {score:.4f}")
     _print_roles({role: encoder.describe(role) for role in ROLES})
 
 

@@ -42,6 +42,7 @@ TABLE: Mapping[Kind, Mapping[str, str]] = {
         "listwise": "r2med.rerank.judge_methods:Listwise",
         "groupwise": "r2med.rerank.judge_methods:Groupwise",
         "pointwise": "r2med.rerank.judge_methods:Pointwise",
+        "maxsim": "r2med.rerank.maxsim_reranker:MaxSim",
     },
 }
 """Stages that need code: name -> "module:Class", imported when it is first used."""
@@ -55,7 +56,7 @@ CARDS: Mapping[Kind, tuple[str, str]] = {
 
 FORM_CARDS = "llm-rerankers"
 FORMS: Mapping[str, str] = {
-    **TABLE["rerank"],
+    **{form: TABLE["rerank"][form] for form in ("listwise", "groupwise", "pointwise")},
     "setwise": "r2med.rerank.setwise:Setwise",
 }
 """Form of an LLM reranker in a card -> the class of the stage."""

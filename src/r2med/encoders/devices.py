@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from r2med.core.errors import UserError, unknown
+from r2med.core.errors import MissingExtraError, UserError, unknown
 from r2med.engine.work import Needs
 from r2med.runtime.runtime import Runtime
 from r2med.runtime.setup import Setup
@@ -106,6 +106,18 @@ def placement(setup: Setup) -> tuple[tuple[str, ...], str]:
     check_installed("torch", "transformers")
     names = devices(setup.device)
     return names, dtype_name(setup.dtype, names[0])
+
+
+def gpu_of(device: str) -> str | None:
+    """Return the name of the chosen GPU, or None for the CPU. Raises UserError if this machine has no such device."""
+    if device == "cpu":
+        return None
+    if sys.modules.get("torch") is None and not importlib.util.find_spec("torch"):
+        if device == "auto":
+            return None
+        raise MissingExtraError(f"searching on {device}", "dense")
+    name = devices(device)[0]
+    return name if name.startswith("cuda") else None
 
 
 def describe_backend(runtime: Runtime) -> dict[str, str]:

@@ -54,6 +54,8 @@ LOADERS = {
     "transformers": "r2med.encoders.transformer:TransformerEncoder",
     "sentence-transformers": "r2med.encoders.sentence:SentenceEncoder",
     "remote-code": "r2med.encoders.remote_code:RemoteCodeEncoder",
+    "multi-vector": "r2med.encoders.late_models:MultiVectorEncoder",
+    "sparse": "r2med.encoders.late_models:TermEncoder",
     "custom": "r2med.encoders.custom:CustomEncoder",
     "openai": "r2med.encoders.api_encoder:ApiEncoder",
     "voyage": "r2med.encoders.api_encoder:ApiEncoder",

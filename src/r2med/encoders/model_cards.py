@@ -52,9 +52,12 @@ class Side(BaseModel):
 class ModelCard(weights.WeightsCard):
     """Everything needed to encode with a model as its authors intended."""
 
-    loader: Literal["transformers", "sentence-transformers", "remote-code", "openai", "voyage", "custom"]
+    loader: Literal[
+        "transformers", "sentence-transformers", "remote-code", "multi-vector", "sparse", "openai", "voyage", "custom"
+    ]
     """What runs the model: transformers with the pooling below, sentence-transformers, code of its own repository, an
-    API, or a user's object.
+    API, or a user's object. multi-vector: a model with a vector for each token (ColBERT). sparse: a model with weights
+    of terms (SPLADE). Both need sentence-transformers 6.
     """
     architecture: str = ""
     """Class of transformers that loads the model. Empty: as its configuration says."""
@@ -144,6 +147,13 @@ PROMPTED_FAMILIES = (
 )
 """Families of models that need prompts: a pattern for their names, a title, and the cards that have the prompts."""
 
+_LOADER_OF: dict[str, Literal["sentence-transformers", "multi-vector", "sparse"]] = {
+    "ColBERT": "multi-vector",
+    "MultiVectorEncoder": "multi-vector",
+    "SparseEncoder": "sparse",
+}
+"""What the files of a model say it is -> the loader, if a text has no single vector."""
+
 _PYTHON_PATH = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
 
 
@@ -224,6 +234,8 @@ def _sentence_card(name: str, repository: str, revision: str, config: dict[str, 
     `max_tokens` 0 means the model's own limit.
     """
     prompts = config.get("prompts") or {}
+    loader = _LOADER_OF.get(str(config.get("model_type")), "sentence-transformers")
+    dot = loader != "sentence-transformers" or config.get("similarity_fn_name") == "dot"
     default = prompts.get(config.get("default_prompt_name") or "") or ""
     query = prompts.get("query", default)
     document = next((prompts[name] for name in DOCUMENT_PROMPTS if name in prompts), default)
@@ -231,8 +243,8 @@ def _sentence_card(name: str, repository: str, revision: str, config: dict[str, 
         name=safe_name(name),
         repository=repository,
         revision=revision,
-        loader="sentence-transformers",
-        similarity="dot" if config.get("similarity_fn_name") == "dot" else "cosine",
+        loader=loader,
+        similarity="dot" if dot else "cosine",
         query=Side(prefix=query or "", max_tokens=0),
         document=Side(prefix=document or "", max_tokens=0),
     )

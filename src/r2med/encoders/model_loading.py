@@ -23,7 +23,8 @@ def own_code(folder: Path, kind: str = "AutoModel") -> list[str]:
     if (folder / "modules.json").is_file():
         modules = json.loads((folder / "modules.json").read_text(encoding="utf-8"))
         types = [str(module.get("type", "")) for module in modules]
-        classes += [name for name in types if not name.startswith("sentence_transformers.")]
+        # sentence-transformers reads the checkpoints of PyLate with its own modules.
+        classes += [name for name in types if not name.startswith(("sentence_transformers.", "pylate."))]
     return classes
 
 

@@ -153,7 +153,7 @@ class BM25Searcher:
         hits = [(np.empty(0, np.int32), np.empty(0, np.float32))] * len(queries)
         for number, where in enumerate(positions):  # One segment at a time, so that only one must be in memory.
             columns = [(where[numbers], weights) for numbers, weights in asked]
-            hits = self._search_segment(number, columns, hits, k, ranks)
+            hits = search_segment(self._index.segments[number], self._impacts[number], columns, hits, k, ranks)
             if not self._stays:
                 let_go(self._index.segments[number].documents)
                 let_go(self._impacts[number])
@@ -170,38 +170,41 @@ class BM25Searcher:
             return scorer.given_weights(amounts, df, collection)
         return scorer.weights(amounts, df, collection, self._settings.k1, self._settings.b)
 
-    def _search_segment(
-        self,
-        number: int,
-        asked: Sequence[tuple[Positions, Floats]],
-        hits: Sequence[Hits],
-        k: int,
-        ranks: npt.NDArray[np.int32],
-    ) -> list[Hits]:
-        """Return the k best of each query's hits so far and of the documents of one segment."""
-        segment = self._index.segments[number]
-        size = len(segment.lengths)
 
-        def search(group: slice) -> list[Hits]:
-            sums = np.empty(size)
-            scores = np.empty(size, np.float32)
-            merged = []
-            for (positions, weights), (rows, kept) in zip(asked[group], hits[group], strict=True):
-                here = positions >= 0
-                sums.fill(0)
-                add_columns(segment, self._impacts[number], positions[here], weights[here], sums)
-                np.copyto(scores, sums, casting="same_kind")
-                more, theirs = best_positive(scores, k, ranks[segment.start : segment.start + size])
-                rows, kept = np.concatenate((rows, more + np.int32(segment.start))), np.concatenate((kept, theirs))
-                chosen = best(kept, k, ranks[rows])
-                merged.append((rows[chosen], kept[chosen]))
-            return merged
+def search_segment(
+    segment: Segment,
+    impacts: Floats,
+    asked: Sequence[tuple[Positions, Floats]],
+    hits: Sequence[Hits],
+    k: int,
+    ranks: npt.NDArray[np.int32],
+) -> list[Hits]:
+    """Return the k best of each query's hits so far and of one segment's documents.
 
-        # Queries of a group share arrays. For a single query, starting a thread pool would take longer than the search.
-        several = max(1, len(asked) // (4 * cores()))
-        groups = [slice(first, first + several) for first in range(0, len(asked), several)]
-        parts = map_threads(search, groups) if len(groups) > 1 else map(search, groups)
-        return [hit for part in parts for hit in part]
+    `asked` are the positions of a query's terms in the segment, descending, -1 for those it does not have, and weights.
+    """
+    size = len(segment.lengths)
+
+    def search(group: slice) -> list[Hits]:
+        sums = np.empty(size)
+        scores = np.empty(size, np.float32)
+        merged = []
+        for (positions, weights), (rows, kept) in zip(asked[group], hits[group], strict=True):
+            here = positions >= 0
+            sums.fill(0)
+            add_columns(segment, impacts, positions[here], weights[here], sums)
+            np.copyto(scores, sums, casting="same_kind")
+            more, theirs = best_positive(scores, k, ranks[segment.start : segment.start + size])
+            rows, kept = np.concatenate((rows, more + np.int32(segment.start))), np.concatenate((kept, theirs))
+            chosen = best(kept, k, ranks[rows])
+            merged.append((rows[chosen], kept[chosen]))
+        return merged
+
+    # Queries of a group share arrays. For a single query, starting a thread pool would take longer than the search.
+    several = max(1, len(asked) // (4 * cores()))
+    groups = [slice(first, first + several) for first in range(0, len(asked), several)]
+    parts = map_threads(search, groups) if len(groups) > 1 else map(search, groups)
+    return [hit for part in parts for hit in part]
 
 
 def add_columns(segment: Segment, impacts: Floats, positions: Positions, weights: Floats, sums: Floats) -> None:

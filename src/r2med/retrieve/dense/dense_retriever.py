@@ -22,6 +22,7 @@ from r2med.core.stages import Bound, Stage
 from r2med.data import Dataset
 from r2med.data.corpus import Corpus
 from r2med.data.dataset_cards import Instruction
+from r2med.encoders.devices import gpu_of
 from r2med.encoders.encoder import Encoded, Encoder, Vectors, open_encoder
 from r2med.encoders.model_cards import MODELS, ModelCard, resolve_card
 from r2med.encoders.model_estimates import bytes_to_fetch, own_weights, reading_seconds
@@ -30,10 +31,12 @@ from r2med.engine.work import THREADS, Engine
 from r2med.retrieve.dense.approximate import Hnsw, Ivf, Segments, build_segments, load_faiss
 from r2med.retrieve.dense.embeddings import Embeddings, embed_corpus, embed_texts
 from r2med.retrieve.dense.exact_scores import Block, Rows
-from r2med.retrieve.dense.exact_search import SearchCache, gpu_of, search_exact
+from r2med.retrieve.dense.exact_search import SearchCache, search_exact
 from r2med.retrieve.dense.proposals import ProposeNearest, search_by_nodes
 from r2med.retrieve.dense.quantised import Binary, CodedBlocks, Int8, search_quantised
 from r2med.retrieve.dense.recall import SAMPLE_QUERIES, SAMPLE_SEED, mean_recall, sampled
+from r2med.retrieve.late.late_searcher import LOADERS as LATE_LOADERS
+from r2med.retrieve.late.late_searcher import LateSearcher
 from r2med.retrieve.retriever import MEAN, TEXTS_ALONE, Searched, SearchQuery
 from r2med.retrieve.run import Run
 from r2med.runtime.runtime import Runtime
@@ -93,7 +96,9 @@ class VectorSearch(Stage):
 
     def plan(self, data: Sequence[PlannedData], runtime: Runtime) -> list[StagePlan]:
         """Return how many documents would be encoded and how much would be downloaded."""
-        todo = [each for each in data if not each.keeps("vectors", self.name)]
+        card = MODELS.get(self.name)
+        kept_in = STORED_IN.get(card.loader if card else "", "vectors")
+        todo = [each for each in data if not each.keeps(kept_in, self.name)]
         documents = sum(each.documents for each in todo)
         fetch, missing = bytes_to_fetch(self.name, MODELS, resolve_card, runtime.setup)
         kept = f"{len(data) - len(todo)} of {len(data)} datasets are in the store{own_weights(self.name)}"
@@ -111,6 +116,9 @@ class VectorSearch(Stage):
             **({"quantise": quantiser.name, **asdict(quantiser)} if quantiser else {}),
         }
 
+
+STORED_IN = {"multi-vector": "token-vectors", "sparse": "term-weights"}
+"""Loader -> the folder of the store for documents, if it is not that of vectors."""
 
 _INDEX_BY_PARAMETER = {each.name: kind.name for kind in (Hnsw, Ivf) for each in fields(kind)}
 """Parameter -> name of its index."""
@@ -159,6 +167,9 @@ class DenseRetriever(Bound[VectorSearch]):
 
     def key(self, dataset: Dataset) -> dict[str, Any]:
         """Return every setting that a score depends on."""
+        if self.card.loader in LATE_LOADERS and self.stage.changed:
+            typed = ", ".join(f"{key}={value}" for key, value in self.stage.changed)
+            raise UserError(f"{self.stage.name}: {typed} needs a model with one vector per text")
         encoder = self.encoder(dataset)
         roles = {role: encoder.describe(role) for role in ("query", "document", "generated")}
         # The pin is not part of the description of a role. Vectors depend on the revision alone, so they stay valid
@@ -167,10 +178,12 @@ class DenseRetriever(Bound[VectorSearch]):
         weights = {"weights": IN_FOLDER} if getattr(encoder, "in_folder", False) else {}
         return {**self.stage.settings(), "similarity": self.card.similarity, **roles, **pinned, **weights}
 
-    def index(self, dataset: Dataset, store: Store) -> DenseSearcher:
+    def index(self, dataset: Dataset, store: Store) -> DenseSearcher | LateSearcher:
         """Return a searcher. Vectors in the store are not encoded again."""
         if not len(dataset.corpus):
             raise UserError("the corpus is empty: there is nothing to search")
+        if self.card.loader in LATE_LOADERS:
+            return self._late_searcher(dataset, store)
         kind = self.stage.approximate
         if kind:
             load_faiss()  # A missing library is reported before hours of encoding.
@@ -186,6 +199,11 @@ class DenseRetriever(Bound[VectorSearch]):
             )
         return DenseSearcher(self, dataset.corpus, encoder, embeddings, store, segments)
 
+    def _late_searcher(self, dataset: Dataset, store: Store) -> LateSearcher:
+        encoder: Any = self.encoder(dataset, store)
+        turn = _turn(encoder, self.stage.name, self.runtime)
+        return LateSearcher(self.stage.name, self.card.loader, dataset, encoder, store, self.runtime, turn)
+
     def approximations(
         self, dataset: Dataset, queries: Sequence[SearchQuery], k: int, store: Store
     ) -> tuple[Approximation, ...]:
@@ -197,7 +215,9 @@ class DenseRetriever(Bound[VectorSearch]):
         key = digest(["recall", SAMPLE_QUERIES, SAMPLE_SEED, self.key(dataset), dataset.corpus.fingerprint, asked, k])
 
         def build(folder: Path) -> dict[str, Any]:
-            recall, seconds = self.index(dataset, store).recall(queries, k)
+            searcher = self.index(dataset, store)
+            assert isinstance(searcher, DenseSearcher)  # others have neither an index nor quantised vectors
+            recall, seconds = searcher.recall(queries, k)
             return {"recall": recall, "sample": min(SAMPLE_QUERIES, len(queries)), "measured": seconds}
 
         with about(dataset=dataset.name, model=self.stage.name):

@@ -8,8 +8,6 @@ and ties follow the rule of retrieve/ties.py.
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
@@ -17,8 +15,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from r2med.core.errors import MissingExtraError
-from r2med.encoders.devices import devices
+from r2med.encoders.devices import gpu_of
 from r2med.encoders.encoder import Vectors
 from r2med.engine import cores
 from r2med.retrieve.dense.cpu_products import CpuProducts
@@ -127,15 +124,3 @@ def _tiles(
             scorer.release()
     if tile:
         yield tile
-
-
-def gpu_of(device: str) -> str | None:
-    """Return the name of the chosen GPU, or None for the CPU. Raises UserError if this machine has no such device."""
-    if device == "cpu":
-        return None
-    if sys.modules.get("torch") is None and not importlib.util.find_spec("torch"):
-        if device == "auto":
-            return None
-        raise MissingExtraError(f"searching on {device}", "dense")
-    name = devices(device)[0]
-    return name if name.startswith("cuda") else None

@@ -1,0 +1,1 @@
+"""Late interaction and learned sparse retrieval."""
