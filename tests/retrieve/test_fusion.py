@@ -8,8 +8,9 @@ from r2med.core.errors import UserError
 from r2med.core.spec import parse_stage
 from r2med.core.stages import retriever
 from r2med.data import Corpus, Query
+from r2med.retrieve.added_worth import METHODS
 from r2med.retrieve.bm25 import BM25
-from r2med.retrieve.fusion import METHODS, FusedRetriever, Fusion
+from r2med.retrieve.fusion import FusedRetriever, Fusion
 from r2med.retrieve.retriever import Searched, SearchQuery, cached_search
 from r2med.retrieve.run import Run
 from support.datasets import dataset_of

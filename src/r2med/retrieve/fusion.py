@@ -7,13 +7,11 @@ from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, Self, get_args
 
-import numpy as np
-import numpy.typing as npt
 from pydantic import Field, model_validator
 
 from r2med.core.approximation import Approximation
@@ -24,6 +22,7 @@ from r2med.core.spec import Call
 from r2med.core.stage_plan import PlannedData, StagePlan
 from r2med.core.stages import Bound, Fused, Numbers, Stage, Words, argument
 from r2med.data import Dataset
+from r2med.retrieve.added_worth import DEFAULT_DEPTH, METHODS_MEANING, AddedWorth, FusionMethod
 from r2med.retrieve.retriever import (
     TEXTS_ALONE,
     Approximate,
@@ -33,39 +32,8 @@ from r2med.retrieve.retriever import (
     SearchQuery,
     cached_search,
 )
-from r2med.retrieve.run import NO_DOCUMENT, Run
-from r2med.retrieve.ties import best
 from r2med.runtime.runtime import Runtime
 from r2med.store import Store, digest
-
-Floats = npt.NDArray[np.float64]
-
-RRF_K = 60
-"""Cormack, Clarke and Büttcher (2009) found 60. Larger values flatten the first ranks."""
-
-DEFAULT_DEPTH = 1000
-"""Default number of documents used from each part. It is larger if the final ranking needs more."""
-
-
-def _reciprocal_rank(scores: Floats) -> Floats:
-    return 1.0 / (RRF_K + 1 + np.arange(len(scores)))
-
-
-def _min_max(scores: Floats) -> Floats:
-    spread = scores.max() - scores.min()
-    return (scores - scores.min()) / spread if spread > 0 else np.ones_like(scores)
-
-
-def _z_score(scores: Floats) -> Floats:
-    # Shifted so that the last found document is worth 0, the same as a document that is not found. With plain z-scores,
-    # a document that a part ranks low would be worth less than one that it does not find at all.
-    deviation = scores.std()
-    z = (scores - scores.mean()) / deviation if deviation > 0 else np.ones_like(scores)
-    return np.asarray(z - min(z.min(), 0.0))
-
-
-METHODS: dict[str, Callable[[Floats], Floats]] = {"rrf": _reciprocal_rank, "minmax": _min_max, "zscore": _z_score}
-"""Ranked scores of one query -> worth of each document. A document that a part did not find is worth 0."""
 
 Searching = Literal["expanded", "original", "generated", "both"]
 
@@ -75,11 +43,7 @@ class Fusion(Stage, kind="retrieve"):
 
     name: str = "fuse"
     parts: Fused = argument("the retrievers, joined by +")
-    method: Literal["rrf", "minmax", "zscore"] = Field(
-        "rrf",
-        description="rrf: reciprocal rank. minmax: scores scaled to 0 to 1. zscore: z-scores, shifted so that the last "
-        "found document counts 0, like one that is not found",
-    )
+    method: FusionMethod = Field("rrf", description=METHODS_MEANING)
     weights: Numbers = Field((), description="weight of each part, for example 3:1")
     queries: Words = Field(
         (),
@@ -191,9 +155,9 @@ class FusionSearcher:
 
     def search(self, queries: Sequence[SearchQuery], k: int) -> Searched:
         """Return the k documents of each query with the highest total worth over all parts."""
-        worth: list[dict[int, float]] = [{} for _ in queries]
-        value = METHODS[self._retriever.stage.method]
-        depth = self._retriever.stage.depth or max(DEFAULT_DEPTH, k)
+        stage = self._retriever.stage
+        worth = AddedWorth(len(queries))
+        depth = stage.depth or max(DEFAULT_DEPTH, k)
         costs, prepared = {}, {}
         own = 0.0
         for part, weight, asked in self._retriever.runs(queries):
@@ -204,15 +168,9 @@ class FusionSearcher:
             prepared[identity] = searched.prepared
             started = time.perf_counter()
             for line, (rows, scores) in enumerate(zip(searched.run.rows, searched.run.scores, strict=True)):
-                hits = rows[rows != NO_DOCUMENT].tolist()
-                if hits:
-                    for row, amount in zip(hits, value(scores[: len(hits)].astype(np.float64)).tolist(), strict=True):
-                        worth[line][row] = worth[line].get(row, 0.0) + weight * amount
+                worth.add(line, rows, scores, stage.method, weight)
             own += time.perf_counter() - started
-        corpus = self._dataset.corpus
-        ranks = corpus.id_ranks()
-        hits = [_best(line, k, ranks) for line in worth]
-        run = Run.ranked([query.query.id for query in queries], hits, corpus)
+        run = worth.ranked([query.query.id for query in queries], k, self._dataset.corpus)
         return Searched(run, total(costs.values()) + Cost(seconds=own), total(prepared.values()))
 
     def live(self) -> FusionSearcher:
@@ -242,12 +200,3 @@ def _asked(search: SearchQuery, word: str) -> SearchQuery:
     if word == "generated" and search.generated:
         return SearchQuery(search.query, search.generated, dense_form=TEXTS_ALONE)
     return search
-
-
-def _best(
-    worth: Mapping[int, float], k: int, ranks: npt.NDArray[np.int32]
-) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]]:
-    rows = np.fromiter(worth, np.int32, len(worth))
-    scores = np.fromiter(worth.values(), np.float64, len(worth)).astype(np.float32)
-    kept = best(scores, k, ranks[rows])
-    return rows[kept], scores[kept]

@@ -14,6 +14,7 @@ from r2med.core.cost import NOTHING, Cost
 from r2med.core.errors import UserError
 from r2med.core.foreign_code import key_of
 from r2med.data import Dataset, Query
+from r2med.retrieve.added_worth import FusionMethod
 from r2med.retrieve.run import Run
 from r2med.retrieve.ties import TIE_RULE
 from r2med.store import Store, about, digest
@@ -42,11 +43,15 @@ class SearchQuery:
     """Index terms with weights, used instead of a text by retrievers that match words. Others search the query."""
     glued: bool = False
     """True if the copies follow each other without a space."""
+    parts: tuple[tuple[SearchQuery, float], ...] = ()
+    """Queries that are searched apart in place of this one, each with its weight; see `r2med.retrieve.apart`."""
+    fuse: FusionMethod = "rrf"
+    """How the rankings of the parts are added up."""
 
     @property
     def expanded(self) -> bool:
         """Return True if an expansion added anything."""
-        return bool(self.generated or self.terms)
+        return bool(self.generated or self.terms or self.parts)
 
     @property
     def lexical_text(self) -> str:
@@ -60,8 +65,10 @@ class SearchQuery:
     def key(self) -> list[Any]:
         """Everything that a ranking depends on."""
         query = self.query
-        glued = ["glued"] if self.glued else []  # Only if True, so that older keys stay the same.
-        return [query.id, query.text, query.excluded, self.generated, self.copies, self.dense_form, self.terms, *glued]
+        added: list[Any] = ["glued"] if self.glued else []  # Only if True, so that older keys stay the same.
+        if self.parts:
+            added.append(["apart", self.fuse, [[part.key, weight] for part, weight in self.parts]])
+        return [query.id, query.text, query.excluded, self.generated, self.copies, self.dense_form, self.terms, *added]
 
 
 @dataclass(frozen=True)
@@ -157,7 +164,7 @@ def cached_search(
     run_key = digest(["run", VERSION, TIE_RULE, known, corpus.fingerprint, asked, k])
 
     def build(folder: Path) -> dict[str, Any]:
-        searcher = index() if index is not None else _indexed(retriever, dataset, store, known)
+        searcher = index() if index is not None else indexed(retriever, dataset, store, known)
         searched = _search(searcher, dataset, queries, k)
         write_array(folder / "rows.npy", searched.run.rows)
         write_array(folder / "scores.npy", searched.run.scores)
@@ -173,7 +180,8 @@ def cached_search(
     return Searched(run, Cost.from_dict(artefact.meta["cost"]), Cost.from_dict(artefact.meta["prepared"]))
 
 
-def _indexed(retriever: Retriever, dataset: Dataset, store: Store, key: Mapping[str, Any]) -> Searcher:
+def indexed(retriever: Retriever, dataset: Dataset, store: Store, key: Mapping[str, Any]) -> Searcher:
+    """Return the searcher of a retriever. `key` is the key of the retriever."""
     if isinstance(retriever, Composite):
         return retriever.index_keyed(dataset, store, key)
     return retriever.index(dataset, store)

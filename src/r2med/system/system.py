@@ -21,8 +21,9 @@ from r2med.data.dataset import Dataset, Query
 from r2med.expand.expansion import AskingStage, Expander, Expansion, check
 from r2med.expand.recorded import Recorded
 from r2med.rerank.reranking import Reranked, Reranker
+from r2med.retrieve.apart import search_apart, searches_apart
 from r2med.retrieve.candidates import Candidates
-from r2med.retrieve.retriever import Retriever, Search, Searched, SearchQuery, cached_search
+from r2med.retrieve.retriever import Retriever, Searched, SearchQuery, cached_search
 from r2med.retrieve.run import Run
 from r2med.runtime.runtime import Runtime
 from r2med.runtime.setup import Setup
@@ -178,7 +179,7 @@ class System:
     ) -> Outcome:
         wide, queries = self._searched_depth(k), expansion.queries
         key = settings.get("retrieve")
-        searched = cached_search(self._retriever, dataset, queries, wide, store, timed=True, key=key)
+        searched = search_apart(self._retriever, dataset, queries, wide, store, timed=True, key=key)
         run, reranked = searched.run, []
         for stage, reranker in zip(self.rerankers, self._rerankers, strict=True):
             reranked.append(reranker.rerank(dataset, expansion.queries, run, store))
@@ -192,8 +193,8 @@ class System:
         self, dataset: Dataset, store: Store, k: int, expansion: Expansion
     ) -> dict[str, tuple[Approximation, ...]]:
         """Return kind of stage -> recall of its approximate searches; empty if the searches are exact."""
-        last = Search(self._retriever, dataset, tuple(expansion.queries), self._searched_depth(k))
-        searches = {"expand": expansion.searches, "retrieve": (last,)}
+        last = searches_apart(self._retriever, dataset, expansion.queries, self._searched_depth(k))
+        searches = {"expand": expansion.searches, "retrieve": last}
         with about(dataset=dataset.name):
             return {
                 kind: tuple(each for search in made for each in search.approximations(store))
