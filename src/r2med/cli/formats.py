@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from r2med.pages.rendering import FORMATS
+
 if TYPE_CHECKING:
     from r2med.pages.page import Page
 
-NAMES = ("text", "markdown", "latex", "csv", "json", "html")
+NAMES = ("text", *FORMATS)
 
 
 def _checked(name: str) -> str:

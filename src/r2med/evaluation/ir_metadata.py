@@ -19,6 +19,7 @@ from r2med.data.dataset import Dataset
 from r2med.measure import HEADLINE_MEASURE
 from r2med.records.public_values import public_value
 from r2med.retrieve.fusion import Fusion
+from r2med.retrieve.ties import TIE_RULE
 from r2med.store.files import write_atomically
 from r2med.system import System
 
@@ -76,7 +77,7 @@ def _facts(
         "research goal": {"evaluation": {"reported measures": [str(HEADLINE_MEASURE)]}},
         "method": {
             "automatic": True,
-            "score ties": "document id, descending",
+            "score ties": TIE_RULE,
             "retrieval": list(components),
         },
         "data": {

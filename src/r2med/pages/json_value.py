@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from r2med.pages.cells import Marked, Value, value_of
@@ -14,6 +15,11 @@ def page_value(page: Page) -> dict[str, Any]:
     top = {"title": page.title, "about": page.about, "summary": page.summary}
     facts = [{"label": label, "fact": fact, "note": note} for label, fact, note in page.facts]
     return {**_known(top), **_known({"facts": facts}), "sections": list(map(_section, page.sections))}
+
+
+def page_json(page: Page) -> str:
+    """Return a page as JSON."""
+    return json.dumps(page_value(page), indent=1, ensure_ascii=False) + "\n"
 
 
 def table_value(table: Table) -> dict[str, Any]:

@@ -2,51 +2,25 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
+from collections.abc import Mapping
+from importlib import import_module
+from typing import TYPE_CHECKING
 
-from r2med.pages.page import Page
+if TYPE_CHECKING:
+    from r2med.pages.page import Page
+
+FORMATS: Mapping[str, str] = {
+    "markdown": "markdown:page_markdown",
+    "latex": "latex:page_latex",
+    "csv": "csv_text:page_csv",
+    "json": "json_value:page_json",
+    "html": "html:page_html",
+}
+"""Name -> MODULE:NAME of a function in this room that takes a Page and returns its text. `--format` offers all."""
 
 
 def rendered(page: Page, form: str) -> str:
     """Return a page in one of `FORMATS`."""
-    return FORMATS[form](page)
-
-
-def _markdown(page: Page) -> str:
-    from r2med.pages.markdown import page_markdown
-
-    return page_markdown(page)
-
-
-def _latex(page: Page) -> str:
-    from r2med.pages.latex import page_latex
-
-    return page_latex(page)
-
-
-def _csv(page: Page) -> str:
-    from r2med.pages.csv_text import page_csv
-
-    return page_csv(page)
-
-
-def _html(page: Page) -> str:
-    from r2med.pages.html import page_html
-
-    return page_html(page)
-
-
-def _json(page: Page) -> str:
-    from r2med.pages.json_value import page_value
-
-    return json.dumps(page_value(page), indent=1, ensure_ascii=False) + "\n"
-
-
-FORMATS: dict[str, Callable[[Page], str]] = {
-    "markdown": _markdown,
-    "latex": _latex,
-    "csv": _csv,
-    "json": _json,
-    "html": _html,
-}
+    module, _, name = FORMATS[form].partition(":")
+    text: str = getattr(import_module(f"r2med.pages.{module}"), name)(page)
+    return text
