@@ -30,18 +30,22 @@ def plain(query: Any, documents: list[Any]) -> list[float]:
     return [sum(max(float(mine @ theirs) for theirs in half) for mine in single) for half in halves]
 
 
+@pytest.mark.parametrize("gpu", [None, "cpu"])  # torch's functions, which a GPU runs, run on a CPU as well
 @pytest.mark.parametrize("memory", [0, 1 << 30])
 @pytest.mark.parametrize("length", [1.0, 300.0])
-def test_rankings_are_those_of_a_plain_computation(memory: int, length: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(maxsim, "TILE_BYTES", 4000)
-    monkeypatch.setattr(maxsim, "QUERY_TOKENS", 20)
+def test_rankings_are_those_of_a_plain_computation(
+    memory: int, length: float, gpu: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small = {"TILE_BYTES": 4000, "GPU_TILE_BYTES": 4000, "QUERY_TOKENS": 20, "GPU_QUERY_TOKENS": 20}
+    for name, value in {**small, "DOCUMENTS_AT_ONCE": 3}.items():
+        monkeypatch.setattr(maxsim, name, value)
     rng = np.random.default_rng(1)
     documents = [tokens(rng, length=length * rng.uniform(0.5, 1)) for _ in range(90)]
     documents[40], documents[80] = documents[3], documents[3]  # copies tie
     documents[7] = np.zeros((1, 16))
     queries = [tokens(rng) for _ in range(12)]
     ranks = rng.permutation(90).astype(np.int32)
-    hits = search_maxsim(queries, index_of(documents), 10, ranks, memory=memory)
+    hits = search_maxsim(queries, index_of(documents), 10, ranks, memory=memory, gpu=gpu)
     for query, (rows, scores) in zip(queries, hits, strict=True):
         expected = np.asarray(plain(query, documents), np.float32)
         order = np.lexsort((-ranks, -expected))[:10]
