@@ -10,6 +10,7 @@ import pytest
 from r2med import UserError, load
 from r2med.leaderboard import reproduction
 from r2med.leaderboard.expectations import Expectation, expectations
+from r2med.leaderboard.published import published
 from r2med.leaderboard.reproduction import outcome, reproduce
 from r2med.records.collection import collect
 from support.fork_server import Command
@@ -67,6 +68,23 @@ def test_some_of_the_datasets_have_no_average(tmp_path: Path) -> None:
     assert made.command == "r2med run bm25 --data demo/Biology,demo/MedQA-Diag"
 
 
+def test_an_average_alone_is_compared_once_all_of_its_datasets_were_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    only(monkeypatch, values={name: {} for name in BM25.values})
+    [made] = reproduce(["bm25"], ["demo"], results=tmp_path)
+    assert [(figure.dataset, figure.expected, figure.verdict) for figure in made.figures] == [("average", 17.95, "OK")]
+    with pytest.raises(UserError, match="no scores are known for bm25 on demo/Biology, only on demo"):
+        reproduce(["bm25"], ["demo/Biology"], results=tmp_path)
+    [expectation] = reproduction.expectations()
+    assert outcome(expectation, {}).verdict == "not run"
+
+
+def test_a_row_that_cannot_be_run_says_why() -> None:
+    with pytest.raises(UserError, match=r"Qwen3-4B-ms cannot be run. The authors .* never published its weights"):
+        reproduce(["Qwen3-4B-ms"], ["R2MED"], dry_run=True)
+
+
 def test_a_folder_is_known_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     only(monkeypatch, values={"SciFact": {"nDCG@10": 27.59}}, average=None)
     folder = load("demo/Biology").folder
@@ -107,8 +125,12 @@ def test_what_nothing_is_known_of_is_one_line(names: list[str], data: list[str],
 def test_the_command_line_lists_tells_and_ends_with_the_verdict(
     r2med: Command,
 ) -> None:
-    listed = r2med("reproduce", "--list", "--json")
-    assert len(json.loads(listed.stdout)) == len(expectations())
+    listed = json.loads(r2med("reproduce", "--list", "--json").stdout)
+    own = len([each for each in expectations() if not each.label])
+    assert len(listed) == own + len(published())
+    assert all(each["command"] or each["reason"] for each in listed)
+    shown = r2med("reproduce", "--list", "Qwen3-4B-ms").stdout
+    assert "never published its weights" in " ".join(shown.split())
     assert "15.13" in r2med("reproduce", "bm25", "--list").stdout
     done = r2med("reproduce", "bm25", "--data", "demo/Biology", "--json")
     [printed] = json.loads(done.stdout)

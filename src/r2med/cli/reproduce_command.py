@@ -14,6 +14,7 @@ from r2med.cli.formats import Format, show_page
 
 if TYPE_CHECKING:
     from r2med.leaderboard.expectations import Expectation
+    from r2med.leaderboard.published import PublishedRow
     from r2med.leaderboard.reproduction import Reproduction
     from r2med.pages.cells import Tone
     from r2med.pages.page import Section, Table
@@ -32,7 +33,9 @@ def reproduce(
         ),
     ] = None,
     data: flags.Data = None,
-    list_: Annotated[bool, typer.Option("--list", help="Show the expected scores. Run nothing.")] = False,
+    list_: Annotated[
+        bool, typer.Option("--list", help="Show all known scores, and published rows that cannot be run. Run nothing.")
+    ] = False,
     dry_run: Annotated[bool, typer.Option("--plan", help="Print commands and expected scores. Run nothing.")] = False,
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder for records and runs.")] = Path("results"),
     form: Format = "text",
@@ -42,15 +45,17 @@ def reproduce(
 ) -> None:
     """Compare our scores with published ones: OK, near or off. Without --data: the known scores on the demo."""
     from r2med.core.spec import joined_words
-    from r2med.leaderboard.reproduction import expected_of
+    from r2med.leaderboard.reproduction import known_scores
     from r2med.leaderboard.reproduction import reproduce as compare
     from r2med.pages.page import Page, table_page
 
     names = joined_words(systems or [])
     if list_:
-        expected = expected_of(names or [""])
+        expected, others = known_scores(names or [""])
         value = [{**each.model_dump(mode="json"), "command": each.command()} for each in expected]
-        show_page(table_page("Expected scores", _expected(expected)), form, as_json, value)
+        value += [_not_runnable_value(row) for row in others]
+        tables = [*([_expected(expected)] if expected else []), *([_not_runnable(others)] if others else [])]
+        show_page(table_page("Expected scores", *tables), form, as_json, value)
         return
     if not dry_run:
         flags.check_writable(out)
@@ -62,17 +67,35 @@ def reproduce(
 
 
 def _expected(expected: Sequence[Expectation]) -> Table:
+    from r2med.leaderboard.expectations import MEASURE
     from r2med.pages.cells import Column
     from r2med.pages.page import Table
 
     rows = []
     for each in expected:
-        measure, score = next(iter(next(iter(each.values.values())).items()))
-        shown = each.average if each.average is not None else score
+        scores = [pair for values in each.values.values() for pair in values.items()]
+        measure, score = scores[0] if scores else (MEASURE, None)
+        shown = score if each.average is None else each.average
         rows.append((each.system, each.data, measure, shown, f"± {each.ok:g}", each.source))
     numbers = (Column("expected", "score"), Column("OK", "number"))
     texts = (Column("system"), Column("data", whole=True), Column("measure", whole=True))
     return Table((*texts, *numbers, Column("source")), rows)
+
+
+def _not_runnable(rows: Sequence[PublishedRow]) -> Table:
+    """Return the published rows that r2med cannot run, with the reasons."""
+    from r2med.pages.cells import Column
+    from r2med.pages.page import Table
+
+    columns = (Column("published row"), Column("average", "score"), Column("why it cannot be run"), Column("source"))
+    cells = [(row.name, row.average, row.reason, row.source) for row in rows]
+    return Table(columns, cells, "Published rows that cannot be run")
+
+
+def _not_runnable_value(row: PublishedRow) -> dict[str, object]:
+    """Return such a row for JSON, with the keys of an expectation that it has."""
+    known = {"label": row.name, "source": row.source, "seen_with": row.reported_by, "average": row.average}
+    return {"system": "", **known, "command": "", "reason": row.reason}
 
 
 def _section(outcome: Reproduction) -> Section:

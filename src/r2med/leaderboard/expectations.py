@@ -10,8 +10,9 @@ from importlib import resources
 from pydantic import BaseModel, ConfigDict
 
 from r2med.core.cards import read_toml, validated
-from r2med.data.dataset_cards import groups
+from r2med.data.dataset_cards import BENCHMARK, groups
 from r2med.leaderboard.published import PublishedRow, published
+from r2med.rerank.llm_reranker_cards import LLM_RERANKERS
 
 MEASURE = "nDCG@10"
 """The measure of the published rows and of averages."""
@@ -40,7 +41,7 @@ class Expectation(BaseModel):
     recorded: bool = False
     """True if the generated texts are those that the benchmark recorded."""
     values: dict[str, dict[str, float]]
-    """Dataset -> measure -> score × 100."""
+    """Dataset -> measure -> score × 100. A dataset without measures is part of the average only."""
     average: float | None = None
     """The mean of the main measure over all datasets."""
     ok: float
@@ -74,12 +75,13 @@ def expectations() -> tuple[Expectation, ...]:
     """Return all expectations: those of the package's file first, then those of published rows."""
     file = resources.files("r2med.leaderboard") / "expectations.toml"
     own = validated(_File, read_toml(file), file).expectation
-    return (*own, *(_of_row(row) for row in published() if row.system))
+    return (*own, *(expectation_of(row) for row in published() if row.system))
 
 
-def _of_row(row: PublishedRow) -> Expectation:
+def expectation_of(row: PublishedRow) -> Expectation:
+    """Return the expectation of a published row that r2med can run."""
     [last] = row.calls[-1]
-    judged = bool(last.arguments)  # if the last stage has an argument, it is an LLM reranker
+    judged = bool(last.arguments) or last.name in LLM_RERANKERS  # NAME(LLM), or a trained LLM reranker
     ok, near = TOLERANCES["llm" if judged else "words" if last.name == "bm25" else "vectors"]
     limit = f"texts are cut at {row.max_length:,} tokens" if row.max_length else ""
     return Expectation(
@@ -89,8 +91,14 @@ def _of_row(row: PublishedRow) -> Expectation:
         seen_with=row.reported_by,
         conditions=tuple(filter(None, (limit, row.differs, row.note))),
         recorded=bool(row.expansion),
-        values={name: {MEASURE: score} for name, score in row.scores.items()},
+        values=_values(row),
         average=row.average,
         ok=ok,
         near=near,
     )
+
+
+def _values(row: PublishedRow) -> dict[str, dict[str, float]]:
+    if row.average_only:
+        return {name: {} for name in groups()[BENCHMARK]}
+    return {name: {MEASURE: score} for name, score in row.scores.items()}

@@ -28,7 +28,7 @@ _LIMIT = re.compile(r"(\d+)-token limit")
 
 @dataclass(frozen=True)
 class PublishedRow:
-    """One published system: nDCG@10 × 100 on each dataset, as printed by its source."""
+    """One published system: nDCG@10 × 100 as printed by its source, on all datasets, on some, or the average alone."""
 
     retriever: str
     expansion: str
@@ -36,7 +36,9 @@ class PublishedRow:
     reranker: str
     rerank_depth: int | None
     scores: Mapping[str, float]
-    average: float
+    """Dataset -> score. Empty if only the average is published."""
+    average: float | None
+    """The average over all datasets. None if scores of some datasets alone are published."""
     reported_by: str
     source: str
     note: str
@@ -46,6 +48,13 @@ class PublishedRow:
     """The r2med system of this row; empty if r2med cannot run it."""
     differs: str = ""
     """Known differences between the published system and the r2med system."""
+    reason: str = ""
+    """Why r2med cannot run it, one sentence; empty if it can."""
+
+    @property
+    def average_only(self) -> bool:
+        """True if its source prints the average and no score of a dataset."""
+        return not self.scores
 
     @property
     def system(self) -> str:
@@ -60,10 +69,15 @@ class PublishedRow:
         return joined_stages(filter(None, (expansion, self.retriever, reranker)))
 
     @property
-    def average_without_biology(self) -> float:
-        """The mean over the datasets that were made for the benchmark. Biology comes from another benchmark."""
-        values = [value for name, value in self.scores.items() if not cards()[name].also_averaged_without]
-        return sum(values) / len(values)
+    def average_without_biology(self) -> float | None:
+        """The mean over the datasets that were made for the benchmark. Biology comes from another benchmark.
+
+        None if one of their scores is not published.
+        """
+        names = [name for name in groups()[BENCHMARK] if not cards()[name].also_averaged_without]
+        if any(name not in self.scores for name in names):
+            return None
+        return sum(self.scores[name] for name in names) / len(names)
 
 
 class _Reported(BaseModel):
@@ -87,13 +101,30 @@ class _Reported(BaseModel):
         if not reranker:
             return parse(retriever)
         [call] = parse_stage(reranker)
-        return (*parse(retriever), (replace(call, depth=int(row["rerank_depth"])),))
+        depth = int(row["rerank_depth"]) if row["rerank_depth"] else call.depth
+        return (*parse(retriever), (replace(call, depth=depth),))
+
+
+class _Unavailable(BaseModel):
+    """Rows of one source that r2med cannot run, and the reason."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    by: str
+    rows: tuple[str, ...]
+    reason: str
 
 
 class _Systems(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     reported: tuple[_Reported, ...]
+    unavailable: tuple[_Unavailable, ...]
+
+    def reason(self, row: PublishedRow) -> str:
+        """Return why a row without a system cannot be run; empty if no reason is known."""
+        of_row = (each for each in self.unavailable if row.reported_by.startswith(each.by) and row.name in each.rows)
+        return next((each.reason for each in of_row), "")
 
 
 @cache
@@ -101,9 +132,13 @@ def published() -> tuple[PublishedRow, ...]:
     """Return all published rows, in the order of the file."""
     folder = resources.files("r2med.leaderboard")
     file = folder / "published_systems.toml"
-    reported = validated(_Systems, read_toml(file), file).reported
+    systems = validated(_Systems, read_toml(file), file)
     rows = csv.DictReader((folder / "published.csv").read_text(encoding="utf-8").splitlines())
-    return tuple(_row(row, reported) for row in rows)
+    return tuple(_with_reason(_row(row, systems.reported), systems) for row in rows)
+
+
+def _with_reason(row: PublishedRow, systems: _Systems) -> PublishedRow:
+    return row if row.calls else replace(row, reason=systems.reason(row))
 
 
 def _row(row: Mapping[str, str], reported: tuple[_Reported, ...]) -> PublishedRow:
@@ -118,8 +153,8 @@ def _row(row: Mapping[str, str], reported: tuple[_Reported, ...]) -> PublishedRo
         llm=row["llm"],
         reranker=row["reranker"],
         rerank_depth=int(row["rerank_depth"]) if row["rerank_depth"] else None,
-        scores={name: float(row[name]) for name in groups()[BENCHMARK]},
-        average=float(row["average"]),
+        scores={name: float(row[name]) for name in groups()[BENCHMARK] if row[name]},
+        average=float(row["average"]) if row["average"] else None,
         reported_by=row["reported_by"],
         source=row["source"],
         note=row["note"],

@@ -15,6 +15,7 @@ from r2med.data.dataset_cards import cards, groups
 from r2med.data.loading import name_of
 from r2med.evaluation.batch import plan_run
 from r2med.leaderboard.expectations import MEASURE, Expectation, expectations
+from r2med.leaderboard.published import PublishedRow, published
 from r2med.records.record import Record
 from r2med.runtime.runtime import Runtime, running
 from r2med.runtime.setup import Setup
@@ -84,7 +85,7 @@ def outcome(expectation: Expectation, records: Mapping[str, Record], datasets: S
     datasets = datasets or list(expectation.values)
     figures = [figure for name in datasets for figure in _figures(expectation, name, records.get(name))]
     if expectation.average is not None and len(datasets) == len(expectation.values):
-        parts = [figure.observed for figure in figures if figure.observed is not None]
+        parts = [100 * records[name].mean[MEASURE] for name in datasets if name in records]
         mean = sum(parts) / len(parts) if len(parts) == len(datasets) else None
         figures.append(_figure(expectation, AVERAGE, MEASURE, expectation.average, mean))
     return Reproduction(
@@ -116,17 +117,32 @@ def _chosen(names: Sequence[str], data: Sequence[str]) -> list[tuple[Expectation
     return selected
 
 
-def expected_of(names: Sequence[str]) -> list[Expectation]:
-    """Return the expectations of systems. An empty name means all. Raises UserError if a system has no expectation."""
-    return [each for name in names for each in _of_name(name)]
+def known_scores(names: Sequence[str]) -> tuple[list[Expectation], list[PublishedRow]]:
+    """Return the expectations of systems, and the published rows of these names that r2med cannot run.
+
+    An empty name means all. Raises UserError if nothing is known about a name.
+    """
+    rows = [row for name in names for row in _not_runnable(name)]
+    expected = [each for name in names if not (name and _not_runnable(name)) for each in _of_name(name)]
+    return expected, rows
 
 
 def _of_name(name: str) -> list[Expectation]:
-    typed = printed_system(parse(name)) if name else ""
+    typed = _as_printed(name)
     of_name = [each for each in expectations() if not name or typed in (each.system, each.label)]
+    if not of_name and (rows := _not_runnable(name)):
+        raise UserError(f"{name} cannot be run. {rows[0].reason}")
     if not of_name:
         raise unknown("expectation", name, [each.system for each in expectations()], "r2med reproduce --list shows all")
     return of_name
+
+
+def _not_runnable(name: str) -> list[PublishedRow]:
+    return [row for row in published() if not row.system and (not name or row.name == _as_printed(name))]
+
+
+def _as_printed(name: str) -> str:
+    return printed_system(parse(name)) if name else ""
 
 
 def _dataset_name(word: str) -> str:
@@ -135,8 +151,10 @@ def _dataset_name(word: str) -> str:
 
 
 def _among(expectation: Expectation, words: Mapping[str, str]) -> dict[str, str]:
+    """Return the datasets of an expectation that the user typed. An average alone needs all of its datasets."""
     there = {name: words.get(name, words.get(name.lower(), "")) for name in expectation.values}
-    return {name: word for name, word in there.items() if word}
+    typed = {name: word for name, word in there.items() if word}
+    return typed if len(typed) == len(there) or any(expectation.values[name] for name in typed) else {}
 
 
 def _run(expectation: Expectation, words: Mapping[str, str], folder: Path, runtime: Runtime) -> Reproduction:
