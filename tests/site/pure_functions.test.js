@@ -180,6 +180,31 @@ test("a column of another kind is one entry: its values are found, written, sort
   assert.ok(files.markdown(exported).includes("| ---: | ---: | --- |\n"));
 });
 
+test("an average alone and a single dataset are shown where they belong, and count in nothing else", async () => {
+  const facts = { short: "", task: "", scenario: "", queries: 1, documents: 1, apart: false };
+  const row = (name, values, average) => ({ name, kind: "retriever", llm: "", size: null, values, average });
+  const site = {
+    measure: "nDCG@10",
+    datasets: [
+      { name: "a", ...facts },
+      { name: "b", ...facts },
+    ],
+    sets: [{ name: "R2MED", datasets: [0, 1] }],
+    systems: [],
+    published: [row("one", [0.9, null], null), row("average", [null, null], 0.4), row("all", [0.2, 0.3], 0.25)],
+  };
+  const columns = rows.columns(site, site.sets[0]);
+  const made = await rows.all(site, 0, "nDCG@10", columns);
+  assert.deepEqual(
+    made.map((each) => [each.name, each.rank ?? null, ...each.cells.map((cell) => cell.value)]),
+    [
+      ["one", null, null, 0.9, null],
+      ["average", 1, 0.4, null, null],
+      ["all", 2, 0.25, 0.2, 0.3],
+    ],
+  );
+});
+
 test("rows without a value come last, whichever way the others are sorted", () => {
   const made = [{ id: "average" }];
   const some = [

@@ -44,13 +44,15 @@ interface SystemRow extends SystemParts {
 interface PublishedRow extends SystemParts {
   name: string;
   values: (number | null)[]; // by dataset
-  average: number;
+  average: number | null; // null: only scores of some datasets are published
+  average_only: boolean; // no score of a dataset is published
   reported_by: string;
   source: string;
   note: string;
   max_length: number | null;
   differs: string;
-  command: string;
+  command: string; // empty where there is a reason why it cannot be run
+  reason: string;
 }
 
 interface Site {

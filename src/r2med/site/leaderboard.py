@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -11,7 +10,8 @@ from r2med.comparison.system_classes import classes
 from r2med.core.cost import total
 from r2med.core.version import __version__
 from r2med.data.dataset_cards import BENCHMARK, cards, groups
-from r2med.leaderboard.published import published
+from r2med.leaderboard.expectations import expectation_of
+from r2med.leaderboard.published import PublishedRow, published
 from r2med.measure import HEADLINE_MEASURE
 from r2med.pages.estimate import Estimate
 from r2med.pages.latex import LATEX_SIGNS
@@ -40,21 +40,7 @@ def site_value(collection: RecordCollection, advice: bool = False, own_texts: Se
         "datasets": [_dataset(collection, name) for name in names],
         "sets": [{"name": name, "datasets": [names.index(each) for each in members]} for name, members in sets.items()],
         "systems": list(_systems(collection, names, sets)),
-        "published": [
-            {
-                **parts_of_published(row),
-                "name": row.name,
-                "values": [row.scores[name] / 100 if name in row.scores else None for name in names],
-                "average": row.average / 100,
-                "reported_by": row.reported_by,
-                "source": row.source,
-                "note": row.note,
-                "max_length": row.max_length,
-                "differs": row.differs,
-                "command": f"r2med run {shlex.quote(row.system)} --data {BENCHMARK}" if row.system else "",
-            }
-            for row in published()
-        ],
+        "published": [_published(row, names) for row in published()],
     }
 
 
@@ -70,6 +56,23 @@ def dataset_sets(names: Sequence[str]) -> dict[str, list[str]]:
         home = BENCHMARK if name in groups()[BENCHMARK] else DEMO if name in groups()[DEMO] else OWN
         sets.setdefault(home, []).append(name)
     return sets
+
+
+def _published(row: PublishedRow, names: Sequence[str]) -> dict[str, Any]:
+    return {
+        **parts_of_published(row),
+        "name": row.name,
+        "values": [row.scores[name] / 100 if name in row.scores else None for name in names],
+        "average": None if row.average is None else row.average / 100,
+        "average_only": row.average_only,
+        "reported_by": row.reported_by,
+        "source": row.source,
+        "note": row.note,
+        "max_length": row.max_length,
+        "differs": row.differs,
+        "command": expectation_of(row).command() if row.system else "",
+        "reason": row.reason,
+    }
 
 
 def _dataset(collection: RecordCollection, name: str) -> dict[str, Any]:

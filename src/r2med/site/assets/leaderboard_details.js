@@ -22,7 +22,11 @@ board.leaderboardDetails = (view) => {
       h(
         "tr",
         { class: "details" },
-        h("td", { colspan: view.columns.length + 2 }, h("div", { class: "details-inner" }, scores(row), facts)),
+        h(
+          "td",
+          { colspan: view.columns.length + 2 },
+          h("div", { class: "details-inner" }, row.ours ? null : running(row), scores(row), facts),
+        ),
       ),
     );
   }
@@ -35,19 +39,24 @@ board.leaderboardDetails = (view) => {
       h(
         "dl",
         { class: "facts" },
-        view.columns.map((column, i) => [
-          h("dt", null, visible(column.title)),
-          h(
-            "dd",
-            null,
-            row.cells[i].value === null ? "–" : KINDS[column.kind].text(row.cells[i].value),
-            row.cells[i].low === null
-              ? ""
-              : h("span", { class: "muted" }, ` ${points(row.cells[i].low)} to ${points(row.cells[i].high)}`),
-          ),
-        ]),
+        view.columns.map((column, i) =>
+          row.average_only && row.cells[i].value === null ? null : score(row, column, i),
+        ),
+        row.average_only ? [h("dt", null, "Single datasets"), h("dd", null, "not published")] : null,
       ),
     );
+
+  const score = (row, column, i) => [
+    h("dt", null, visible(column.title)),
+    h(
+      "dd",
+      null,
+      row.cells[i].value === null ? "–" : KINDS[column.kind].text(row.cells[i].value),
+      row.cells[i].low === null
+        ? ""
+        : h("span", { class: "muted" }, ` ${points(row.cells[i].low)} to ${points(row.cells[i].high)}`),
+    ),
+  ];
 
   async function oursFacts(row) {
     const system = await board.load(`system/${row.number}`);
@@ -80,19 +89,36 @@ board.leaderboardDetails = (view) => {
       ["Source", row.source],
       ["Note", row.note],
       ["Maximum length", row.max_length && `${count(row.max_length)} tokens`],
-      ["Differs from ours", row.differs],
       ["Retriever", row.retriever],
       ["Expansion", row.expansion],
       ["LLM", row.llm],
       ["Reranker", row.reranker],
     ].filter(([, value]) => value);
-    return [
-      h("div", null, h("h3", null, "As published"), board.facts(facts)),
-      row.command
-        ? h("div", { class: "details-wide" }, h("h3", null, "Run it here"), board.command(row.command))
-        : null,
-    ];
+    return h("div", null, h("h3", null, "As published"), board.facts(facts));
   }
+
+  /* Return the command of a published row with its known differences, or the reason why there is none. */
+  const running = (row) =>
+    row.command
+      ? h(
+          "div",
+          { class: "details-wide" },
+          h("h3", null, "Run it here"),
+          board.command(row.command),
+          h(
+            "p",
+            null,
+            row.differs
+              ? `Known to differ from the published run: ${visible(row.differs)}.`
+              : "No difference from the published run is known.",
+          ),
+        )
+      : h(
+          "div",
+          { class: "details-wide" },
+          h("h3", null, "Why it cannot be run here"),
+          h("p", null, visible(row.reason)),
+        );
 
   return { details };
 };

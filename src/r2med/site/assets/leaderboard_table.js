@@ -177,6 +177,8 @@ board.leaderboardTable = (view) => {
       row.ours
         ? [h("span", { class: "chip solid" }, from), " ", row.kind]
         : `${row.kind} · ${visible(row.reported_by)}`,
+      row.average_only ? chip("average only as published") : null,
+      row.reason ? chip("cannot be run", false, visible(row.reason)) : null,
       row.failures ? chip(counted(row.failures, "failure"), true) : null,
       searches ? chip("≈ approximate search", false, searches) : null,
       judged ? chip("judge’s own family", true, `An LLM of the same family judged the documents of ${judged}`) : null,

@@ -93,7 +93,7 @@ board.rows = (() => {
       /** @type {(Score | null)[]} */
       const figures = system.values.map((value) => (value === null ? null : [value, null, null]));
       /** @type {Score | null} */
-      const average = set.name === "R2MED" ? [system.average, null, null] : null;
+      const average = set.name === "R2MED" && system.average !== null ? [system.average, null, null] : null;
       const row = { ...system, ours: false, from: "published", level: null };
       return { ...row, cells: cells(made, row, figures, average) };
     });
