@@ -175,6 +175,20 @@ def test_every_file_and_folder_that_the_design_page_names_is_there() -> None:
     assert rooms >= {path.name for path in source.iterdir() if (path / "__init__.py").is_file()}
 
 
+def test_every_name_that_the_design_page_places_in_a_file_is_there() -> None:
+    text = (ROOT / "docs/design.md").read_text(encoding="utf-8")
+    source = Path(r2med.__file__).parent
+    placed = re.findall(r"((?:`\w+` and )?`\w+`) of `([a-z0-9_/]+\.(?:py|js))`", text)
+    assert ("`PANELS`", "cli/app.py") in placed and len(placed) > 10
+    lacking = [
+        f"{name} in {file}"
+        for names, file in placed
+        for name in re.findall(r"`(\w+)`", names)
+        if not re.search(rf"\b{name}\b", (source / file).read_text(encoding="utf-8"))
+    ]
+    assert lacking == []
+
+
 def test_the_readme_says_how_to_get_it_how_to_cite_it_and_where_texts_are_kept() -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     assert "git clone https://REPLACE-WITH" in text and "arXiv:2505.14558" in text and "r2med cite" in text

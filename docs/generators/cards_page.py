@@ -10,6 +10,7 @@ from r2med.data.dataset_cards import DatasetCard, cards, groups
 from r2med.encoders.model_cards import MODELS, ModelCard
 from r2med.expand.method_cards import METHODS, MethodCard
 from r2med.llm.llm_cards import LLMS, LLMCard
+from r2med.rerank.llm_reranker_cards import LLM_RERANKERS, LLMRerankerCard
 
 HEAD = f"""# Cards
 
@@ -34,7 +35,7 @@ def page() -> str:
     for title, folder, catalogue, card in parts:
         fields = "".join(field_tables(card, f"### Fields of a card in `{folder}`"))
         written.append(f"\n## {title}\n\n{catalogue}{fields}")
-    return "".join(written)
+    return "".join((*written, _llm_rerankers()))
 
 
 def _datasets() -> str:
@@ -76,6 +77,22 @@ def _rerankers() -> str:
         for name, card in RERANKERS.items()
     )
     return table(("name", "model", "parameters", "tokens", "licence"), rows)
+
+
+def _llm_rerankers() -> str:
+    rows = (
+        (code(name), card.form, card.llm.model if card.llm else f"any: `{name}(LLM)`", card.parameters, card.licence)
+        for name, card in LLM_RERANKERS.items()
+    )
+    catalogue = table(("name", "form", "LLM", "parameters", "licence"), rows)
+    fields = "".join(field_tables(LLMRerankerCard, "### Fields of a card in `llm-rerankers/`", nested=False))
+    return f"\n## LLM rerankers\n\n{catalogue}{fields}{LLM_RERANKERS_FOOT}"
+
+
+LLM_RERANKERS_FOOT = """
+A limit is written `{ most = 300, unit = "words" }`; the unit may also be `characters` or `tokens`. `[llm]` has the
+fields of a card in [`llms/`](#llms), and `[settings]` those of the form's [stage](stages.md#rerankers).
+"""
 
 
 def _methods() -> str:

@@ -11,6 +11,7 @@ from r2med.core.stages import KINDS, PREFIXES, TABLE, Kind, Setting, help_of, st
 from r2med.crossencoders.reranker_cards import RERANKERS
 from r2med.encoders.model_cards import MODELS
 from r2med.expand.method_cards import METHODS
+from r2med.rerank.llm_reranker_cards import ANSWERS, LLM_RERANKERS
 
 HEAD = f"""# Stages and their settings
 
@@ -47,6 +48,8 @@ def _kind(kind: str, names: Iterable[str]) -> Iterator[str]:
 
 def _without_code(kind: Kind) -> Iterator[str]:
     yield _of_cards(kind)
+    if kind == "rerank":
+        yield _llm_rerankers()
     if PREFIXES[kind]:
         rows = [(code(FORMS[prefix][0]), FORMS[prefix][1]) for prefix in PREFIXES[kind]]
         yield f"\n### {TITLES[kind]} without a card\n\n" + table(("typed", "what it is"), rows)
@@ -60,6 +63,13 @@ def _of_cards(kind: Kind) -> str:
     return f"\n### {title}\n\n{summary} [Their cards]({link}): {listed}.\n" + _settings(
         [list(help_of(name, kind)) for name in names]
     )
+
+
+def _llm_rerankers() -> str:
+    by_form = {form: [code(name) for name, card in LLM_RERANKERS.items() if card.form == form] for form in ANSWERS}
+    head = "\n### LLM rerankers with a card\n\nThey ask an LLM in the form of their authors ([their cards]"
+    head += "(cards.md#llm-rerankers)). `r2med show NAME` prints the settings of one.\n\n"
+    return head + table(("form", "names"), ((form, ", ".join(names)) for form, names in by_form.items()))
 
 
 def _settings(declared: list[list[Setting]]) -> str:

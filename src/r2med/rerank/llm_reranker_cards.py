@@ -66,7 +66,10 @@ class LLMRerankerCard(BaseModel):
     tag: str = ""
     """The tag that encloses the answer, such as answer for <answer>…</answer>. Without the tag, all text counts."""
     answer: Literal["order", "ties", "first-token", "label", "scores", "score", "score-probability", "true-false"]
-    """How an answer is read; see `r2med.rerank.card_answers`."""
+    """How an answer is read. order: [2] > [1]. ties: [2] > [1] = [3]. first-token: passages by the probability of their
+    labels as the first token. label: the label of the best passage. scores: JSON with a score for each passage. score:
+    one score. score-probability: one score times its probability. true-false: the probability of true against false.
+    """
     pattern: str = ""
     """The regular expression of a number or a score in an answer. Its first group counts."""
     highest: float = Field(10.0, gt=0)
