@@ -6,6 +6,8 @@ from collections.abc import Iterator
 
 from generators.markdown import NOTICE, code, table
 from r2med.cli import INTERRUPTED, TERMINATED, USER_FAULT
+from r2med.crossencoders.rerank_apis import RERANK_APIS
+from r2med.crossencoders.reranker_cards import OWN_SERVERS, RERANKERS
 from r2med.encoders.api_providers import PROVIDERS
 from r2med.llm.llm_cards import LLMS
 
@@ -88,6 +90,9 @@ def _keys() -> Iterator[tuple[str, str]]:
         uses.setdefault(card.api_key_env, []).append(f"`{name}`")
     for provider in PROVIDERS.values():
         uses.setdefault(provider.key_variable, []).append(f"the embeddings `{provider.name}`")
+    for name, card in RERANKERS.items():
+        if card.is_api:
+            uses.setdefault(RERANK_APIS[card.loader].key_variable, []).append(f"the reranker `{name}`")
     for variable, names in sorted(uses.items()):
         yield code(variable), f"Key of {', '.join(names)}."
     for provider in PROVIDERS.values():
@@ -96,6 +101,16 @@ def _keys() -> Iterator[tuple[str, str]]:
             code(provider.url_variable),
             f"Address of the embeddings `{provider.name}`, if it is not the provider's.{also}",
         )
+    yield from _rerank_addresses()
+
+
+def _rerank_addresses() -> Iterator[tuple[str, str]]:
+    yield code("COHERE_BASE_URL"), "Address of the rerank API of Cohere, if it is not the provider's."
+    yield code("JINA_BASE_URL"), "Address of the rerank API of Jina, if it is not the provider's."
+    for api in {RERANK_APIS[name].url_variable: RERANK_APIS[name] for name in reversed(OWN_SERVERS)}.values():
+        name = api.name
+        yield code(api.url_variable), f"Address of your {name} server, for `{name}:MODEL`. Default: `--base-url`."
+        yield code(api.key_variable), f"Key of your {name} server, if it needs one."
 
 
 def _codes() -> Iterator[tuple[str, str]]:

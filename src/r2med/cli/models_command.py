@@ -19,7 +19,8 @@ models = typer.Typer(help="Test embedding models and rerankers.", no_args_is_hel
 Name = Annotated[
     str,
     typer.Argument(
-        help="A name of r2med list models, hf:ORG/NAME, path:DIR or py:MODULE:NAME.", autocompletion=completion.models
+        help="A name of r2med list models, hf:ORG/NAME, path:DIR, py:MODULE:NAME or vllm:MODEL.",
+        autocompletion=completion.models,
     ),
 ]
 
@@ -37,16 +38,16 @@ def _group() -> None:
 
 
 @models.command()
-@flags.with_runtime(*flags.WEIGHTS, "budget")
+@flags.with_runtime(*flags.WEIGHTS, "base_url", "budget")
 def check(
     name: Name,
     *,
     runtime: Runtime,
 ) -> None:
     """Load a model, encode a query and a document, and print how; with a reranker, score two pairs."""
-    from r2med.crossencoders.reranker_cards import RERANKERS
+    from r2med.crossencoders.reranker_cards import OWN_SERVERS, RERANKERS
 
-    if name in RERANKERS:
+    if name in RERANKERS or name.partition(":")[0] in OWN_SERVERS:
         _check_reranker(name, runtime)
     else:
         _check_encoder(name, runtime)
@@ -127,11 +128,11 @@ def _check_reranker(name: str, runtime: Runtime) -> None:
     import time
 
     from r2med.crossencoders.pair_scorer import open_scorer
-    from r2med.crossencoders.reranker_cards import RERANKERS
+    from r2med.crossencoders.reranker_cards import resolve_reranker
     from r2med.data.dataset_cards import ANY_DATASET
     from r2med.text.terminal_text import printable
 
-    scorer = open_scorer(RERANKERS[name], ANY_DATASET, runtime)
+    scorer = open_scorer(resolve_reranker(name), ANY_DATASET, runtime)
     started = time.perf_counter()
     [right] = scorer.score([SAMPLES])
     loaded = time.perf_counter()

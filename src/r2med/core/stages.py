@@ -70,12 +70,12 @@ PREFIXES: Mapping[Kind, Mapping[str, str]] = {
         "pyterrier:": "r2med.bridges.pipelines:PipelineStage",
     },
     "rerank": {
-        **dict.fromkeys(("hf:", "path:", "py:"), CARDS["rerank"][1]),
+        **dict.fromkeys(("hf:", "path:", "py:", "vllm:", "vllm-score:", "tei:"), CARDS["rerank"][1]),
         "mteb:": "r2med.bridges.mteb_models:MtebCrossEncoder",
         "pyterrier:": "r2med.bridges.pipelines:PipelineReranker",
     },
 }
-"""Prefixes of stages without a card: hub models, folders, Python objects, run files, MTEB models, pipelines."""
+"""Prefixes of stages without a card: hub models, folders, Python objects, served models, run files, MTEB models, …"""
 
 
 class Stage(BaseModel):

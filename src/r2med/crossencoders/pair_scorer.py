@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from functools import cached_property
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
@@ -34,6 +35,9 @@ UNLIMITED_TOKENS = 1 << 20
 """Limit in tokens. Tokenizers without a limit report a far larger number."""
 DEFAULT_MAX_TOKENS = 512
 
+API_SCORER = "r2med.crossencoders.api_scorer"
+"""Module of the scorer of rerank APIs. It is imported when it is used."""
+
 
 class ScoredPair(NamedTuple):
     """The score of a pair, and its cost."""
@@ -44,17 +48,22 @@ class ScoredPair(NamedTuple):
     """True if the document or the query was cut at the model's limit."""
     seconds: float = 0.0
     """This pair's share of the time for the pairs that were scored together."""
+    searches: float = 0.0
+    """This pair's share of the searches that an API billed."""
 
 
-def cost_of(scored: Sequence[ScoredPair]) -> Cost:
-    """Return the cost of scoring some pairs, now or in an earlier run."""
+def cost_of(scored: Sequence[ScoredPair], card: RerankerCard | None = None) -> Cost:
+    """Return the cost of scoring some pairs, now or in an earlier run, at the prices of a card."""
     seconds = sum(pair.seconds for pair in scored)
+    tokens = sum(pair.tokens for pair in scored)
     return Cost(
         seconds=seconds,
         encoder_seconds=seconds,
         texts=len(scored),
-        tokens=sum(pair.tokens for pair in scored),
+        tokens=tokens,
         cut=sum(pair.cut for pair in scored),
+        dollars=card.dollars(tokens, sum(pair.searches for pair in scored)) if card else 0.0,
+        unpriced=0 if card is None or card.is_priced else len(scored),
     )
 
 
@@ -77,6 +86,9 @@ def open_scorer(card: RerankerCard, instruction: Instruction, runtime: Runtime) 
     Raises MissingExtraError if a package that the card's loader needs is not installed.
     """
     with extras_installed(f"reranker {card.name}"):
+        if card.is_api:
+            scorer: PairScorer = import_module(API_SCORER).ApiScorer(card, instruction, runtime)
+            return scorer
         return (CustomScorer if card.loader == "custom" else TransformerScorer)(card, instruction, runtime)
 
 

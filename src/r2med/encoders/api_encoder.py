@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import json
 import os
 import struct
 import threading
-from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -24,6 +22,7 @@ from r2med.encoders.api_providers import (
     PROVIDERS,
     EmbeddingProvider,
     TokenLimiter,
+    bill_shares,
     billed_tokens,
     check_dimension,
     read_answer,
@@ -34,6 +33,7 @@ from r2med.encoders.model_cards import ModelCard
 from r2med.net.budget import Budget
 from r2med.net.endpoint import endpoint_at
 from r2med.net.http import Client, run_sync
+from r2med.net.paid_requests import send_within_budget
 from r2med.net.retry import Policy, send
 from r2med.net.throttle import AdaptiveLimiter
 from r2med.runtime.runtime import Runtime
@@ -253,30 +253,10 @@ class _Fetch:
         After an error or when the budget is used up, nothing new is sent. Running requests finish and are saved, and
         then the error is raised.
         """
-        waiting = deque(batches(pending, self.provider))
-        limiter = AdaptiveLimiter(self.policy.concurrency)
-        running: set[asyncio.Task[None]] = set()
-        failure: BaseException | None = None
-        try:
-            while True:
-                while waiting and failure is None and len(running) < limiter.limit:
-                    if not self.budget.reserve(self._price(waiting[0])):
-                        break  # Only for now, because running requests may cost less than was reserved for them.
-                    running.add(asyncio.create_task(self._request(waiting.popleft(), limiter)))
-                if not running:
-                    break
-                done, running = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
-                for error in filter(None, [task.exception() for task in done]):
-                    failure = failure or error
-                    limiter.stop()
-        finally:
-            for task in running:  # Only after Ctrl-C.
-                task.cancel()
-            await asyncio.gather(*running, return_exceptions=True)
-        if failure is not None:
-            raise failure
-        if waiting:
-            raise self.budget.exceeded(sum(map(len, waiting)))
+        requests = batches(pending, self.provider)
+        unsent = await send_within_budget(requests, self._price, self._request, self.budget, self.policy.concurrency)
+        if unsent:
+            raise self.budget.exceeded(sum(map(len, unsent)))
         return self._vectors
 
     async def _request(self, batch: list[PendingText], limiter: AdaptiveLimiter) -> None:
@@ -294,7 +274,7 @@ class _Fetch:
         good = [index for index in range(len(batch)) if index not in answer.bad]
         rows = [answer.rows[index] for index in good]
         self._dimension = check_dimension(rows, self._dimension, self.provider.name, self.card.spec)
-        shares = _shares(tokens, [pending.tokens for pending in batch])
+        shares = bill_shares(tokens, [pending.tokens for pending in batch])
         vectors = {batch[index].key: PaidVector(answer.rows[index], shares[index]) for index in good}
         self.cache.put(
             {
@@ -325,14 +305,3 @@ def batches(pending: Sequence[PendingText], provider: EmbeddingProvider) -> list
             tokens = text.tokens
         groups[-1].append(text)
     return groups
-
-
-def _shares(total: int, weights: Sequence[int]) -> list[int]:
-    """Return whole shares of a bill by weight. They add up to the bill."""
-    whole = max(1, sum(weights))
-    before = 0
-    shares = []
-    for weight in weights:
-        shares.append((before + weight) * total // whole - before * total // whole)
-        before += weight
-    return shares

@@ -201,6 +201,17 @@ def billed_tokens(body: Any, expected: int) -> int:
     return tokens if type(tokens) is int and 0 <= tokens < MAX_BILLED_TOKENS else expected
 
 
+def bill_shares(total: int, weights: Sequence[int]) -> list[int]:
+    """Return whole shares of a bill by weight. They add up to the bill."""
+    whole = max(1, sum(weights))
+    before = 0
+    shares = []
+    for weight in weights:
+        shares.append((before + weight) * total // whole - before * total // whole)
+        before += weight
+    return shares
+
+
 def read_answer(body: Any, texts: int, provider: str) -> EmbeddingAnswer:
     """Return the rows by their index. Raises UserError if there is not one row for each text."""
     data = body.get("data") if isinstance(body, dict) else None

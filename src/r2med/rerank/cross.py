@@ -1,4 +1,4 @@
-"""Rerank candidates with a cross-encoder.
+"""Rerank candidates with a cross-encoder, in this process or behind a rerank API.
 
 The model reads each candidate together with the query and returns a score. Candidates are sorted by this score.
 
@@ -12,9 +12,10 @@ from __future__ import annotations
 import hashlib
 import math
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
+from itertools import groupby
 from pathlib import Path
 from typing import Any, Literal
 
@@ -24,14 +25,16 @@ from pydantic import Field
 from r2med.core.errors import UserError
 from r2med.core.stage_plan import PlannedData, StagePlan
 from r2med.core.stages import Bound, Stage, depth_field
+from r2med.crossencoders.api_scorer import ApiScorer, missing_for
 from r2med.crossencoders.pair_scorer import PairScorer, ScoredPair, cost_of, open_scorer
 from r2med.crossencoders.pairs import Pair
-from r2med.crossencoders.reranker_cards import RERANKERS, RerankerCard, resolve_reranker
+from r2med.crossencoders.rerank_apis import DOCUMENTS_PER_SEARCH
+from r2med.crossencoders.reranker_cards import OWN_SERVERS, RERANKERS, RerankerCard, resolve_reranker
 from r2med.data.corpus import Corpus
 from r2med.data.dataset import Dataset
 from r2med.data.dataset_cards import Instruction
 from r2med.encoders.encoder import NotFiniteError, check_described
-from r2med.encoders.model_estimates import bytes_to_fetch, own_weights, reading_seconds
+from r2med.encoders.model_estimates import PASSAGE_TOKENS, bytes_to_fetch, own_weights, reading_seconds
 from r2med.engine.reporting import Reporter
 from r2med.engine.work import HERE, THREADS, Engine, Needs, Work
 from r2med.rerank.reranking import Reranked, Rows, candidates, query_text, reranked
@@ -48,7 +51,11 @@ PAIRS_PER_CHUNK = 512
 TEXTS_PER_READ = 4096
 """Number of documents read at a time to compute their hashes."""
 
+PAIRS_AT_ONCE = 4096
+"""Number of pairs whose texts are in memory for an API, at least. Each request is saved by itself."""
+
 _SCORE_FORMAT = struct.Struct("<dq?d")
+_SEARCHES_FORMAT = struct.Struct("<d")
 
 
 class CrossEncoder(Stage, kind="rerank"):
@@ -64,10 +71,21 @@ class CrossEncoder(Stage, kind="rerank"):
     def summary(cls, name: str) -> str:
         """Return a one-sentence description of the card's model."""
         card = RERANKERS.get(name)
-        return f"Scores of the cross-encoder {card.repository}." if card else super().summary(name)
+        if card is None:
+            return super().summary(name)
+        return (
+            f"Scores of {card.repository}, by its API."
+            if card.is_api
+            else f"Scores of the cross-encoder {card.repository}."
+        )
 
     def plan(self, data: Sequence[PlannedData], runtime: Runtime) -> list[StagePlan]:
         """Return how many pairs would be scored and how much would be downloaded."""
+        card = resolve_reranker(self.name) if _is_api(self.name) else None
+        if card is not None:
+            return [
+                _api_plan(str(self), card, [(each.queries, min(self.depth, each.documents)) for each in data], runtime)
+            ]
         pairs = sum(each.queries * min(self.depth, each.documents) for each in data)
         fetch, missing = bytes_to_fetch(self.name, RERANKERS, resolve_reranker, runtime.setup)
         known = seconds_per_pair(runtime.store, self.name)
@@ -116,7 +134,9 @@ class CrossReranker(Bound[CrossEncoder]):
         with self.runtime.turn(("model", self.card.repository or self.card.name)):  # not every model is safe in threads
             scored = pair_scores(ranked, scorer, dataset.corpus, store, self.card.name, engine)
         scores = [np.asarray([pair.score for pair in line], dtype=np.float64) for line in scored]
-        return Reranked(reranked(run, self.depth, scores), cost_of([pair for line in scored for pair in line]))
+        return Reranked(
+            reranked(run, self.depth, scores), cost_of([pair for line in scored for pair in line], self.card)
+        )
 
     def _scorer(self, dataset: Dataset) -> PairScorer:
         words = dataset.instruction
@@ -185,6 +205,7 @@ def pair_scores(
     `name` is the name of the cache file.
     """
     work = ScorePairs(scorer, scorer.describe())
+    paid = scorer if isinstance(scorer, ApiScorer) else None
     keys = _keys(queries, digest(work.described), corpus)
     pairs = {
         key: (query, int(row))
@@ -198,23 +219,28 @@ def pair_scores(
         return [[scores[key] for key in line] for line in keys]
     file = _cache_file(store, name)
     with _opened(file) as cache:
-        scores = _kept(cache, list(pairs), store)
+        scores = _kept(cache, list(pairs), store, paid is not None)
         missing = [key for key in pairs if key not in scores]
         reporter = Reporter("pairs", len(pairs), before=len(scores))
+
+        def save(new: Mapping[bytes, ScoredPair]) -> None:
+            cache.put({key: packed(pair) for key, pair in new.items()})
+            store.note_made(key.hex() for key in new)
+            scores.update(new)
+            reporter.reach(len(scores))
+
         # Another process with the same pairs waits here, and then finds the scores in the cache. Other datasets and
-        # depths do not wait.
-        lock = file.parent / f"{digest(sorted(key.hex() for key in pairs))}.lock"
-        with exclusive(lock) if missing else nullcontext():
-            scores |= _kept(cache, missing, store)
+        # depths do not wait, unless the scores cost money.
+        waiting = work.described if paid else sorted(key.hex() for key in pairs)
+        with exclusive(file.parent / f"{digest(waiting)}.lock") if missing else nullcontext():
+            scores |= _kept(cache, missing, store, paid is not None)
             missing = [key for key in missing if key not in scores]
-            chunks = (missing[start : start + PAIRS_PER_CHUNK] for start in range(0, len(missing), PAIRS_PER_CHUNK))
-            blocks = (_block({key: pairs[key] for key in chunk}, corpus) for chunk in chunks)
-            for block, scored in engine.map(work, blocks, store, work.needs):
-                new = dict(zip(block.keys, scored, strict=True))
-                cache.put({key: packed(pair) for key, pair in new.items()})
-                store.note_made(key.hex() for key in new)
-                scores |= new
-                reporter.reach(len(scores))
+            if paid is not None:
+                for block in _whole_queries(missing, pairs, corpus):
+                    _score_and_save(paid, block, save)
+            else:
+                for block, scored in engine.map(work, _even_blocks(missing, pairs, corpus), store, work.needs):
+                    save(dict(zip(block.keys, scored, strict=True)))
     return [[scores[key] for key in line] for line in keys]
 
 
@@ -245,10 +271,54 @@ def _keys(queries: Sequence[RankedQuery], model: str, corpus: Corpus) -> list[li
     return [[pair_key(model, text, hashes[int(row)]) for row in query.rows] for query, text in hashed]
 
 
-def _kept(cache: Table, keys: Sequence[bytes], store: Store) -> dict[bytes, ScoredPair]:
-    """Return the cached scores. A run that starts over gets only the scores that it computed itself."""
-    scores = {key: unpacked(value) for key, value in cache.get(keys).items() if store.usable(key.hex())}
+def _kept(cache: Table, keys: Sequence[bytes], store: Store, paid: bool) -> dict[bytes, ScoredPair]:
+    """Return the cached scores. A run that starts over gets only those that it computed itself or that were paid."""
+    scores = {key: unpacked(value) for key, value in cache.get(keys).items() if paid or store.usable(key.hex())}
     return {key: scored for key, scored in scores.items() if scored is not None}
+
+
+def _even_blocks(
+    missing: Sequence[bytes], pairs: Mapping[bytes, tuple[RankedQuery, int]], corpus: Corpus
+) -> Iterator[PairBlock]:
+    """Yield blocks of the same size."""
+    for start in range(0, len(missing), PAIRS_PER_CHUNK):
+        yield _block({key: pairs[key] for key in missing[start : start + PAIRS_PER_CHUNK]}, corpus)
+
+
+def _whole_queries(
+    missing: Sequence[bytes], pairs: Mapping[bytes, tuple[RankedQuery, int]], corpus: Corpus
+) -> Iterator[PairBlock]:
+    """Yield blocks in which all documents of a query are together, so that they can be sent together."""
+    chunk: dict[bytes, tuple[RankedQuery, int]] = {}
+    for _, keys in groupby(missing, key=lambda key: pairs[key][0].text):
+        chunk |= {key: pairs[key] for key in keys}
+        if len(chunk) >= PAIRS_AT_ONCE:
+            yield _block(chunk, corpus)
+            chunk = {}
+    if chunk:
+        yield _block(chunk, corpus)
+
+
+def _score_and_save(scorer: ApiScorer, block: PairBlock, save: Callable[[Mapping[bytes, ScoredPair]], None]) -> None:
+    scorer.score(block.pairs, lambda done: save({block.keys[index]: pair for index, pair in done.items()}))
+
+
+def _is_api(name: str) -> bool:
+    card = RERANKERS.get(name)
+    return card.is_api if card else name.partition(":")[0] in OWN_SERVERS
+
+
+def _api_plan(name: str, card: RerankerCard, sizes: Sequence[tuple[int, int]], runtime: Runtime) -> StagePlan:
+    """Return the plan of a reranker behind an API. `sizes` are the queries of each dataset and their candidates."""
+    pairs = sum(queries * depth for queries, depth in sizes)
+    searches = sum(queries * math.ceil(depth / DOCUMENTS_PER_SEARCH) for queries, depth in sizes)
+    dollars = card.dollars(2 * PASSAGE_TOKENS * pairs, searches)
+    price = f"about ${dollars:,.2f}" if card.is_priced else "its price is not in the card"
+    free = card.loader in OWN_SERVERS
+    known = seconds_per_pair(runtime.store, card.name)
+    work = f"scores {pairs:,} pairs of queries and documents by an API{'' if free else f', {price}'}"
+    seconds = None if known is None else pairs * known / runtime.setup.concurrency
+    return StagePlan(name, work, 0.0, seconds, missing_for(card, runtime.setup))
 
 
 def _block(pairs: Mapping[bytes, tuple[RankedQuery, int]], corpus: Corpus) -> PairBlock:
@@ -271,10 +341,15 @@ def text_hash(text: str) -> bytes:
 
 def packed(scored: ScoredPair) -> bytes:
     """Return a score as bytes for the cache."""
-    return _SCORE_FORMAT.pack(*scored)
+    score, tokens, cut, seconds, searches = scored
+    # Scores without searches are as long as they were before there were APIs, so that older caches stay valid.
+    return _SCORE_FORMAT.pack(score, tokens, cut, seconds) + (_SEARCHES_FORMAT.pack(searches) if searches else b"")
 
 
 def unpacked(value: bytes) -> ScoredPair | None:
     """Return a score from the bytes in the cache, or None if they are not a valid score."""
-    scored = ScoredPair(*_SCORE_FORMAT.unpack(value)) if len(value) == _SCORE_FORMAT.size else None
-    return scored if scored is not None and math.isfinite(scored.score) else None
+    head, tail = value[: _SCORE_FORMAT.size], value[_SCORE_FORMAT.size :]
+    if len(head) < _SCORE_FORMAT.size or len(tail) not in (0, _SEARCHES_FORMAT.size):
+        return None
+    scored = ScoredPair(*_SCORE_FORMAT.unpack(head), *(_SEARCHES_FORMAT.unpack(tail) if tail else ()))
+    return scored if math.isfinite(scored.score) else None

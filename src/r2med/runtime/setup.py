@@ -111,7 +111,8 @@ class Setup:
     )
     base_url: str = _setting(
         "",
-        "An OpenAI-compatible endpoint for any LLM. Embedding APIs: OPENAI_BASE_URL, VOYAGE_BASE_URL.",
+        "An OpenAI-compatible endpoint for any LLM, and the server of vllm:MODEL and tei:MODEL. Embedding APIs: "
+        "OPENAI_BASE_URL, VOYAGE_BASE_URL.",
         LLMS,
         metavar="URL",
         show_default=False,
@@ -144,7 +145,9 @@ class Setup:
     idle: float = _setting(180.0, "Seconds without a byte after which a request is tried again.", LLMS, hidden=True)
     ask_again: bool = _setting(False, "Ask LLMs again where an answer of an earlier run could not be used.", LLMS)
     threads: int = _setting(0, "CPU threads of an LLM that runs in this process. 0 is all free cores.")
-    endpoints: tuple[tuple[str, str], ...] = _setting((), "(provider, URL) of embedding APIs at another address.")
+    endpoints: tuple[tuple[str, str], ...] = _setting(
+        (), "(provider, URL) of embedding and rerank APIs at another address."
+    )
     attempts: int = _setting(6, "Times that a request is sent if its failures may pass.")
     first_wait: float = _setting(2.0, "Seconds at most before the second attempt, twice as many before each next one.")
 
