@@ -74,6 +74,29 @@ def test_every_command_of_the_docs_exists_and_names_systems_that_can_be_built(pa
     assert plan.systems
 
 
+OTHER_FLAGS = {
+    *("--max-model-len", "--served-model-name", "--reasoning-parser", "--generation-config"),  # of vLLM
+    *("--population", "--duplicates"),  # of scripts in benchmarks/
+}
+
+
+def flags(command: Any) -> set[str]:
+    """Return the flags of a command and of all commands below it."""
+    own = {flag for parameter in command.params for flag in (*parameter.opts, *parameter.secondary_opts)}
+    return own.union(*map(flags, getattr(command, "commands", {}).values()))
+
+
+def test_every_flag_that_the_text_of_a_page_names_exists() -> None:
+    known = flags(whole_command()) | OTHER_FLAGS | {"--help", "--install-completion"}
+    named = []
+    for page in PAGES:
+        text = _FENCE.sub("", page.read_text(encoding="utf-8"))
+        for quoted in re.findall(r"`((?:r2med |--)[^`\n]+)`", text):
+            named += [f"{page.name}: {flag}" for flag in re.findall(r"(?<!\S)--[a-z][a-z-]*", quoted)]
+    assert len(named) > 100
+    assert [each for each in named if each.partition(": ")[2] not in known] == []
+
+
 OTHER_TOOLS = ("pyterrier", "llama_index")
 """What examples use and not every machine has."""
 PYTHON = [(page.name, body) for page in PAGES for body in blocks(page, "python") if "# file:" not in body]
