@@ -138,6 +138,16 @@ def test_a_name_without_a_kind_shows_all_that_it_means(capsys: pytest.CaptureFix
         show("o3-mni")
 
 
+def test_a_trained_reranker_is_shown_with_the_notes_of_its_card(capsys: pytest.CaptureFixture[str]) -> None:
+    show("rank1-7b", as_json=True)
+    found = json.loads(capsys.readouterr().out)
+    assert found["stages"]["kind"] == "rerank"
+    assert found["models"]["llm"]["model"] == "jhu-clsp/rank1-7b"
+    show("rank1-7b", form="csv")
+    shown = capsys.readouterr().out
+    assert all(note in shown for note in found["models"]["notes"]) and "., " not in shown
+
+
 def test_an_llm_is_shown_with_what_is_sent_to_it(capsys: pytest.CaptureFixture[str]) -> None:
     show("qwen-7b", "llms", as_json=True)
     chat = json.loads(capsys.readouterr().out)

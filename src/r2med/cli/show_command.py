@@ -75,8 +75,9 @@ def _stage(name: str) -> Any:
 def _model(name: str) -> Any:
     from r2med.crossencoders.reranker_cards import RERANKERS
     from r2med.encoders.model_cards import resolve_card
+    from r2med.rerank.llm_reranker_cards import LLM_RERANKERS
 
-    card = RERANKERS[name] if name in RERANKERS else resolve_card(name)
+    card = RERANKERS.get(name) or LLM_RERANKERS.get(name) or resolve_card(name)
     return card.model_dump(mode="json", exclude_defaults=True)
 
 
@@ -139,9 +140,10 @@ CARDS = {"models": "card of the model", "llms": "card of the LLM", "datasets": "
 
 
 def _shown(field: Any) -> str:
-    """Return a field of a card as text: parts of tables and lists with commas between them."""
+    """Return a field of a card as text: parts of tables and lists with commas between them, sentences with blanks."""
     if isinstance(field, Mapping):
         return ", ".join(f"{key} = {_shown(value)}" for key, value in field.items())
     if isinstance(field, list | tuple):
-        return ", ".join(map(_shown, field))
+        parts = list(map(_shown, field))
+        return (" " if all(part.endswith(".") for part in parts) else ", ").join(parts)
     return str(field)
