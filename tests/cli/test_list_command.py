@@ -33,7 +33,8 @@ def test_json_lists_hold_every_card(r2med: Command) -> None:
     assert len(datasets["groups"]["R2MED"]) == 8
     models = json.loads(r2med("list", "models", "--json").stdout)
     assert {card["name"] for card in models if card["kind"] == "model"} == {card.name for card in MODELS.values()}
-    assert [card["name"] for card in json.loads(r2med("list", "llms", "--json").stdout)] == list(LLMS)
+    llms = json.loads(r2med("list", "llms", "--json").stdout)
+    assert [":".join(filter(None, (card["name"], card.get("variant")))) for card in llms] == list(LLMS)
 
 
 def test_the_kinds_are_listed_and_a_wrong_one_is_one_line(r2med: Command) -> None:

@@ -145,6 +145,54 @@ def test_qwen3_scores_by_yes_minus_no(tmp_path, side):
     agree(found.score(PAIRS), wanted)
 
 
+def rankt5(folder, pairs):
+    """Return the score of each pair as transformers computes it for the whole text."""
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    model = transformers.AutoModelForSeq2SeqLM.from_pretrained(folder).eval()
+    token = tokenizer.convert_tokens_to_ids("<extra_id_10>")
+    found = []
+    for query, document in pairs:
+        inputs = tokenizer(f"Query: {query} Document: {document}", return_tensors="pt")
+        start = torch.tensor([[model.config.decoder_start_token_id]])
+        with torch.no_grad():
+            found.append(float(model(**inputs, decoder_input_ids=start).logits[0, 0, token]))
+    return found
+
+
+def tiny_rankt5(folder, **changes):
+    shipped = RERANKERS["rankt5-3b"].model_copy(update={"name": "tiny", **changes})
+    return TransformerScorer(shipped, ANY_DATASET, Runtime(device="cpu", model_paths=(("tiny", folder),)))
+
+
+def test_rankt5_scores_by_the_first_step_of_its_decoder(tmp_path):
+    folder = tiny_rerankers.t5(tmp_path / "t5")
+    pairs = [(" ".join(query.split()), " ".join(document.split())) for query, document in PAIRS if query and document]
+    found = tiny_rankt5(folder).score(pairs)
+    wanted = rankt5(folder, pairs)
+    assert len({round(value, 3) for value in wanted}) == len(wanted), "the scores differ, so that an error would show"
+    agree(found, wanted)
+    assert not any(scored.cut for scored in found)
+
+
+def test_a_long_pair_of_rankt5_has_512_tokens_with_both_words_and_the_end(tmp_path):
+    folder = tiny_rerankers.t5(tmp_path / "t5")
+    [scored] = tiny_rankt5(folder, max_tokens=60).score([(LONG, LONG)])
+    assert (scored.tokens, scored.cut) == (60, True)
+    assert RERANKERS["rankt5-3b"].max_tokens == 512
+
+
+def test_a_t5_without_the_token_is_refused(tmp_path):
+    folder = tiny_rerankers.t5(tmp_path / "t5")
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    names = (folder / "tokenizer.json").read_text().replace("<extra_id_10>", "<other_10>")
+    assert tokenizer.convert_tokens_to_ids("<extra_id_10>") is not None
+    (folder / "tokenizer.json").write_text(names)
+    config = folder / "tokenizer_config.json"
+    config.write_text(config.read_text().replace("<extra_id_10>", "<other_10>"))
+    with pytest.raises(UserError, match=r"'<extra_id_10>' has .* tokens in its tokenizer; it must have exactly one"):
+        tiny_rankt5(folder).score(PAIRS[:1])
+
+
 def test_the_prompt_of_qwen3_begins_and_ends_as_its_authors_wrote_it():
     shipped = RERANKERS["qwen3-reranker-8b"]
     assert shipped.before.startswith("<|im_start|>system\nJudge whether the Document meets")

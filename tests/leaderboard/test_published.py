@@ -96,6 +96,12 @@ def test_one_model_published_twice_is_told_apart_by_its_maximum_length() -> None
     assert (row_of("nv", 31.43).max_length, row_of("bm25", 15.13).max_length) == (4096, None)
 
 
+def test_rankt5_runs_and_says_that_its_conversion_is_not_known() -> None:
+    rows = [row for row in published() if row.reranker == "RankT5-3B"]
+    assert {row.system for row in rows} == {"e5 → rankt5-3b@100", "diver → rankt5-3b@100"}
+    assert all(row.differs.startswith("which conversion of RankT5 was run") for row in rows)
+
+
 def test_rows_of_mteb_without_a_card_run_as_mteb_runs_them() -> None:
     by_mteb = [row for row in published() if row.reported_by.startswith("MTEB")]
     assert all(row.system for row in by_mteb)

@@ -115,3 +115,33 @@ def qwen3(folder: Path, side: str = "left") -> Path:
     heads = {"num_key_value_heads": 2, "head_dim": 8, "tie_word_embeddings": True}
     config = _config(transformers.Qwen3Config, tokenizer, max_position_embeddings=512, **heads)
     return _save(folder, config, tokenizer, transformers.AutoModelForCausalLM)
+
+
+def t5(folder: Path) -> Path:
+    """Save a T5 with its sentinel tokens and a tokenizer of pieces that ends every text, as RankT5."""
+    backend = Tokenizer(models.Unigram())
+    backend.pre_tokenizer = pre_tokenizers.Metaspace()
+    backend.decoder = decoders.Metaspace()
+    sentinels = [f"<extra_id_{number}>" for number in range(12)]
+    names = ["<pad>", "</s>", "<unk>", *sentinels]
+    texts = [*SENTENCES, *(f"Query: {text} Document: {text}" for text in SENTENCES)]
+    backend.train_from_iterator(texts, trainers.UnigramTrainer(vocab_size=160, special_tokens=names, unk_token="<unk>"))
+    end = [("</s>", backend.token_to_id("</s>"))]
+    backend.post_processor = processors.TemplateProcessing(single="$A </s>", pair="$A </s> $B </s>", special_tokens=end)
+    special = {"pad_token": "<pad>", "eos_token": "</s>", "unk_token": "<unk>", "additional_special_tokens": sentinels}
+    tokenizer = transformers.PreTrainedTokenizerFast(
+        tokenizer_object=backend, model_input_names=["input_ids", "attention_mask"], **special
+    )
+    config = transformers.T5Config(
+        vocab_size=len(tokenizer),
+        d_model=32,
+        d_kv=8,
+        d_ff=64,
+        num_layers=2,
+        num_heads=4,
+        initializer_factor=3.0,
+        pad_token_id=tokenizer.pad_token_id,
+        eos_token_id=tokenizer.eos_token_id,
+        decoder_start_token_id=tokenizer.pad_token_id,
+    )
+    return _save(folder, config, tokenizer, transformers.AutoModelForSeq2SeqLM)

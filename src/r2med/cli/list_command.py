@@ -106,7 +106,7 @@ def list_llms(form: str = "text", as_json: bool = False) -> None:
     rows: list[list[Value]] = []
     for card in LLMS.values():
         known = [f"{price:g}" if price else None for price in (card.price.prompt, card.price.completion)]
-        rows.append([card.name, card.backend, *known, card.model])
+        rows.append([card.spec, card.backend, *known, card.model])
     prices = [Column(head, "dollars", missing="") for head in ("$/M in", "$/M out")]
     columns = (Column("name", whole=True), Column("runs on", whole=True), *prices, Column("model"))
     note = Note("Dollars per million tokens; without a figure the price is not known.", "quiet")

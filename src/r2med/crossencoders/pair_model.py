@@ -18,7 +18,14 @@ from r2med.encoders.encoder import Vectors
 from r2med.encoders.forward import Forward, Matrix
 from r2med.runtime.setup import Setup
 
-MODEL_CLASSES = {"classifier": "AutoModelForSequenceClassification", "yes-no": "AutoModelForCausalLM"}
+MODEL_CLASSES = {
+    "classifier": "AutoModelForSequenceClassification",
+    "yes-no": "AutoModelForCausalLM",
+    "t5": "AutoModelForSeq2SeqLM",
+}
+
+SCORE_TOKEN = "<extra_id_10>"
+"""Token whose logit RankT5 was trained to use as the score."""
 
 
 class Classifier:
@@ -64,7 +71,26 @@ class LastToken:
             return scores
 
 
-PairModel = Classifier | LastToken
+class FirstDecoderStep:
+    """An encoder-decoder such as RankT5, whose score is the logit of one token at the first step of the decoder."""
+
+    def __init__(self, model: Any, device: str, token: int) -> None:
+        self.model = model
+        self.device = device
+        self._token = token
+
+    def __call__(self, ids: Matrix, lengths: Matrix, types: Matrix | None) -> Vectors:
+        """Return a score for each row of right-padded ids."""
+        mask = (np.arange(ids.shape[1]) < lengths[:, None]).astype(np.int64)
+        start = np.full((len(ids), 1), self.model.config.decoder_start_token_id, dtype=np.int64)
+        inputs = {"input_ids": ids.astype(np.int64), "attention_mask": mask, "decoder_input_ids": start}
+        tensors = {name: torch.from_numpy(matrix).to(self.device) for name, matrix in inputs.items()}
+        with torch.inference_mode():
+            scores: Vectors = self.model(**tensors).logits[:, 0, self._token, None].float().cpu().numpy()
+            return scores
+
+
+PairModel = Classifier | LastToken | FirstDecoderStep
 
 
 def with_head(model: Any, tokenizer: Any, card: RerankerCard, device: str) -> PairModel:
@@ -74,6 +100,8 @@ def with_head(model: Any, tokenizer: Any, card: RerankerCard, device: str) -> Pa
         yes, no = (_only_token(tokenizer, word, card) for word in ("yes", "no"))
         rows = model.get_output_embeddings().weight
         return LastToken(model, device, rows[yes].detach().float() - rows[no].detach().float(), 0.0)
+    if card.loader == "t5":
+        return FirstDecoderStep(model, device, _only_token(tokenizer, SCORE_TOKEN, card))
     column = _column(card, int(model.config.num_labels))
     head = getattr(model, "score", None)
     if isinstance(head, torch.nn.Linear):  # All decoders of the library use this name for their head.

@@ -14,7 +14,7 @@ from r2med.data.dataset_cards import Instruction
 from r2med.encoders.model_cards import MORE_MODELS, checked_python_path, hub_repository, model_folder, safe_name
 from r2med.encoders.weights import WeightsCard
 
-Loader = Literal["classifier", "yes-no", "custom", "cohere", "jina", "voyage", "vllm", "vllm-score", "tei"]
+Loader = Literal["classifier", "yes-no", "t5", "custom", "cohere", "jina", "voyage", "vllm", "vllm-score", "tei"]
 OWN_SERVERS = ("vllm", "vllm-score", "tei")
 """APIs of servers that a user runs: API:MODEL needs no card."""
 
@@ -29,8 +29,9 @@ class RerankerCard(WeightsCard):
     loader: Loader
     """What scores a pair.
 
-    classifier: a classification head. yes-no: a language model's logit of "yes" minus that of "no". custom: a user's
-    object. The others are rerank APIs, and `repository` is the API's name of the model.
+    classifier: a classification head. yes-no: a language model's logit of "yes" minus that of "no". t5: the logit of
+    <extra_id_10> at the first step of a T5's decoder, as in RankT5. custom: a user's object. The others are rerank
+    APIs, and `repository` is the API's name of the model.
     """
     architecture: str = ""
     """Class of transformers that loads the model. Empty: as its configuration says."""
