@@ -6,7 +6,7 @@ import pytest
 
 from r2med.construction.items import Candidate, PageChunk, Rejected, SourceQuestion
 from r2med.construction.step import StepWork, Streams
-from r2med.construction.steps.mining import Mine, linked_chunks
+from r2med.construction.steps.mining import Mine, linked_chunks, normalised
 from r2med.core.errors import UserError
 from r2med.runtime.runtime import Runtime
 from support import tiny_models
@@ -128,3 +128,23 @@ def test_what_does_not_exist_is_told_before_anything_is_done(settings, message):
 def test_without_chunks_it_says_what_makes_them(tmp_path, store):
     with pytest.raises(UserError, match="needs chunks"):
         list(Mine(committee="bm25").run(Streams({}, tmp_path), StepWork(Runtime(store=store))))
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("http://www.x.org/a/", "https://x.org/a#part"),
+        ("https://en.m.wikipedia.org/wiki/Crohn%27s_disease", "https://en.wikipedia.org/wiki/Crohn's_disease"),
+        ("https://www.ncbi.nlm.nih.gov/pmc/articles/PMC1/", "https://pmc.ncbi.nlm.nih.gov/articles/PMC1"),
+        ("https://dx.doi.org/10.1/x", "https://doi.org/10.1/x"),
+        ("https://X.org/a.html", "https://x.org/a"),
+    ],
+)
+def test_they_are_the_same(one, other):
+    assert normalised(one) == normalised(other) != ""
+
+
+def test_other_pages_differ_and_what_is_none_is_empty():
+    assert normalised("https://x.org/a?id=1") != normalised("https://x.org/a?id=2")
+    assert normalised("https://x.org/A") != normalised("https://x.org/a")
+    assert normalised("no address") == normalised("http://[") == ""

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
+from functools import lru_cache
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 from pydantic import Field, field_validator
 
 from r2med.construction.items import Candidate, Found, PageChunk, Rejected, SourceQuestion
-from r2med.construction.sources.addresses import normalised
 from r2med.construction.step import Step, StepWork, Streams
 from r2med.construction.steps.pool_coverage import SOURCE, LinkedChunks, contributions
 from r2med.core.errors import UserError
@@ -156,3 +158,30 @@ def _candidates(questions: Iterable[SourceQuestion], pool: Pool) -> Iterator[Can
 
 def _best(found: Iterable[tuple[str, str, int]]) -> int:
     return min(rank for _, _, rank in found)
+
+
+_EQUIVALENT_PARTS = (
+    (re.compile(r"^(www|m|mobile)\."), ""),
+    (re.compile(r"^([a-z-]+)\.m\.wikipedia\.org"), r"\1.wikipedia.org"),
+    (re.compile(r"^dx\.doi\.org"), "doi.org"),
+    (re.compile(r"^ncbi\.nlm\.nih\.gov/pmc/"), "pmc.ncbi.nlm.nih.gov/"),
+    (re.compile(r"^ncbi\.nlm\.nih\.gov/pubmed/"), "pubmed.ncbi.nlm.nih.gov/"),
+    (re.compile(r"(/index)?\.x?html?$"), ""),
+)
+"""Patterns that write one address in different ways, and their replacements."""
+
+
+@lru_cache(4096)  # the chunks of a page have one address
+def normalised(address: str) -> str:
+    """Return an address without its scheme, its fragment and equivalent parts; empty if the address is not valid."""
+    try:
+        parts = urlsplit(address.strip())
+        host = parts.hostname or ""
+    except ValueError:  # such as http://[
+        return ""
+    if not host:
+        return ""
+    path = f"{host}{unquote(parts.path)}".rstrip("/")
+    for pattern, instead in _EQUIVALENT_PARTS:
+        path = pattern.sub(instead, path)
+    return f"{path}?{parts.query}" if parts.query else path
