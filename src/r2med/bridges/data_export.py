@@ -15,8 +15,7 @@ from r2med.core.errors import UserError, unknown
 from r2med.data.dataset import Dataset
 from r2med.data.importing import require_new
 from r2med.data.loading import load
-from r2med.store.files import sha256
-from r2med.store.folders import replaced
+from r2med.store.files import replaced, sha256
 
 COLUMNS = {
     "query": ("id", "text", "answer", "body_system"),

@@ -7,6 +7,7 @@ import hashlib
 import json
 import mmap
 import os
+import shutil
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from r2med.core.errors import UserError
 from r2med.store.owners import process_name, stale
 
 OTHER_FILES = 1024
@@ -182,3 +184,36 @@ def digest(value: Any) -> str:
     """Return 32 hex digits for a JSON-like value. Equal values give equal digits, whatever the order of dict keys."""
     canonical = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
     return hashlib.sha256(canonical.encode("ascii")).hexdigest()[:32]
+
+
+@contextlib.contextmanager
+def replaced(folder: Path, mark: str, noun: str) -> Iterator[Path]:
+    """Yield a new, empty folder that replaces `folder` at the end of the block. If the block fails, nothing changes.
+
+    Raises UserError if the folder exists and was not written in this way. The file `mark` identifies such a folder.
+    """
+    folder = folder.resolve()
+    if folder.exists() and not (folder / mark).is_file() and (not folder.is_dir() or any(folder.iterdir())):
+        raise UserError(f"{folder} is not {noun} of r2med, so it is not overwritten: choose another folder with -o")
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    hidden = f".{folder.name}."
+    new = folder.with_name(f"{hidden}{process_name()}.tmp")
+    old = folder.with_name(f"{hidden}{process_name()}.old.tmp")
+    try:
+        new.mkdir()
+        yield new
+        _swap(new, folder, old)
+    finally:
+        for rest in (new, old, *stale(folder.parent, hidden)):
+            shutil.rmtree(rest, ignore_errors=True)
+
+
+def _swap(new: Path, folder: Path, old: Path) -> None:
+    if folder.exists():
+        folder.rename(old)
+    try:
+        new.rename(folder)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            old.rename(folder)
+        raise

@@ -22,8 +22,7 @@ from r2med.pages.html import page_html
 from r2med.pages.markdown import page_markdown
 from r2med.runtime.runtime import Runtime, running
 from r2med.runtime.setup import Setup
-from r2med.store.files import sha256
-from r2med.store.folders import replaced
+from r2med.store.files import replaced, sha256
 
 CARD, LABELS = "card.toml", "labels.jsonl"
 Row = Mapping[str, Any]
