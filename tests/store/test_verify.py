@@ -8,8 +8,8 @@ import sqlite3
 import pytest
 
 from r2med.store import Store
+from r2med.store.holdings import verify_store
 from r2med.store.rows import Rows
-from r2med.store.verify import verify_store
 
 
 @pytest.fixture

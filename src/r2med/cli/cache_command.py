@@ -126,7 +126,7 @@ def verify(
     from r2med.engine.reporting import Reporter
     from r2med.store import default_store
     from r2med.store.artefacts import MANIFEST
-    from r2med.store.verify import verify_store
+    from r2med.store.holdings import verify_store
     from r2med.text.plurals import counted
     from r2med.text.terminal_text import printable
 
