@@ -15,7 +15,7 @@ from r2med.evaluation.evaluation import evaluate
 from r2med.evaluation.ir_metadata import metadata_path
 from r2med.evaluation.run_export import export_runs
 from r2med.retrieve import Run, write_run
-from r2med.retrieve.written_run import WrittenRun
+from r2med.retrieve.trec import WrittenRun
 from support.datasets import random_folder
 from support.fork_server import Command
 

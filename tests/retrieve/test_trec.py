@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from r2med.core.errors import UserError
 from r2med.measure import Measure, score
 from r2med.retrieve import Run, run_file, write_run
-from r2med.retrieve.run import IdTable
-from r2med.retrieve.trec import read_judged_run
+from r2med.retrieve.run import IdTable, Run
+from r2med.retrieve.trec import WrittenRun, read_judged_run, write_run
 
 IDS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12)
 SCORES = st.floats(width=32, allow_nan=False, allow_infinity=False)
@@ -128,3 +128,34 @@ def test_foreign_ids_that_decoding_would_merge_stay_unchanged(tmp_path):
 
 def test_the_printed_form_of_a_run_is_short():
     assert repr(run_of({"q": {"a": 1.0, "b": 0.1}, "r": {}})) == "Run(2 queries, up to 2 documents each)"
+
+
+@pytest.fixture
+def written(tmp_path):
+    documents = IdTable(tuple(sorted(["__proto__", "a b", "d", "d1", "Q0", "100%25"])))
+    rows = np.array([[0, 1, 2, 3], [3, 2, -1, -1], [5, 4, 3, 2]], dtype=np.int32)
+    scores = np.array([[4, 3, 2, 1], [2, 1, 0, 0], [9, 8.5, 7, 0.125]], dtype=np.float32)
+    run = Run(("1", "11", "q 2"), rows, scores, documents)
+    write_run(run, tmp_path / "run.trec.gz")
+    return run, tmp_path / "run.trec.gz"
+
+
+@pytest.mark.parametrize("order", [["1", "11", "none", "q 2"], ["q 2", "11", "1"]])
+def test_tops_and_ranks_are_those_of_the_whole_file(written, order):
+    run, path = written
+    part = WrittenRun(path, order)
+    for query, ranking in run:
+        assert part.top(query, 3) == ranking[:3]
+        assert part.top(query, 100) == ranking
+        assert {d: part.rank(query, d) for d, _ in ranking} == {d: i for i, (d, _) in enumerate(ranking, 1)}
+    assert part.rank("1", "nowhere") == 0
+    assert part.top("none", 5) == []
+    assert part.rank("none", "d") == 0
+
+
+def test_a_missing_or_damaged_file_gives_a_one_line_error(written, tmp_path):
+    _, path = written
+    path.write_bytes(path.read_bytes()[:-9])
+    for bad in (path, tmp_path / "none.trec.gz"):
+        with pytest.raises(UserError, match="run the system again"):
+            WrittenRun(bad, ["1"])

@@ -17,7 +17,7 @@ from r2med.pages.cells import Value
 from r2med.pages.estimate import Estimate
 from r2med.pages.page import Table
 from r2med.records.collection import StoredRecord
-from r2med.retrieve.written_run import WrittenRun
+from r2med.retrieve.trec import WrittenRun
 
 CUTOFF = HEADLINE_MEASURE.cutoff or 10
 DEPTH = 100

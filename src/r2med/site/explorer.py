@@ -18,7 +18,7 @@ from r2med.engine.threads import map_threads
 from r2med.records.collection import RecordCollection, StoredRecord
 from r2med.records.record import Record
 from r2med.retrieve.bm25.chunks import EDGE_MARKS
-from r2med.retrieve.written_run import WrittenRun
+from r2med.retrieve.trec import WrittenRun
 from r2med.site.text_copies import copies_of_relevant, ranks_with_copies
 from r2med.site.word_forms import BLANKS, Mask, WordForms
 from r2med.store.files import sha256
