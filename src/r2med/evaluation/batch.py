@@ -11,7 +11,7 @@ from r2med.core.errors import UserError, refuse_table
 from r2med.core.spec import Calls
 from r2med.data import Dataset, load, names
 from r2med.encoders.user_objects import UserObjects
-from r2med.engine.notebook import notebook_progress
+from r2med.engine.reporting import notebook_progress
 from r2med.evaluation.evaluation import DEPTH, evaluated
 from r2med.evaluation.results import Cell, Results
 from r2med.expand.expansion import Expansion
