@@ -19,8 +19,7 @@ import pytest
 import r2med
 from r2med.core.errors import UserError
 from r2med.engine import ray_engine
-from r2med.engine.engine_names import open_engine
-from r2med.engine.work import Needs
+from r2med.engine.work import Needs, open_engine
 from r2med.rerank import cross
 from r2med.retrieve.bm25 import index
 from r2med.retrieve.dense import embeddings, proposals

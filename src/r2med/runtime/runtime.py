@@ -14,8 +14,7 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from r2med.core.shared_objects import Shared, SharedObjects
-from r2med.engine.engine_names import open_engine
-from r2med.engine.work import Engine
+from r2med.engine.work import Engine, open_engine
 from r2med.net.budget import Budget
 from r2med.net.offline import is_offline, offline
 from r2med.runtime.setup import Setup
