@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from r2med.core.errors import UserError
 from r2med.measure import Measure, score
 from r2med.retrieve import Run, run_file, write_run
-from r2med.retrieve.run import IdTable, Run
-from r2med.retrieve.trec import WrittenRun, read_judged_run, write_run
+from r2med.retrieve.run import IdTable
+from r2med.retrieve.trec import WrittenRun, read_judged_run
 
 IDS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12)
 SCORES = st.floats(width=32, allow_nan=False, allow_infinity=False)

@@ -1,4 +1,4 @@
-"""List and clear the contents of a store, grouped by dataset, model or LLM."""
+"""List, clear and check the contents of a store, grouped by dataset, model or LLM."""
 
 from __future__ import annotations
 
