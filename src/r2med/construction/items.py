@@ -20,11 +20,21 @@ class Item(BaseModel):
         raise NotImplementedError
 
 
-class SourceQuestion(Item):
-    """A question that may become a query."""
+class IdentifiedText(Item):
+    """An item with its own id and text."""
 
     id: str
     text: str
+
+    @property
+    def key(self) -> str:
+        """The id of the item."""
+        return self.id
+
+
+class SourceQuestion(IdentifiedText):
+    """A question that may become a query."""
+
     answer: str = ""
     options: tuple[str, ...] = ()
     """The choices of an exam question, including the right one."""
@@ -43,33 +53,19 @@ class SourceQuestion(Item):
     """Origin of the question: file and line, or an address."""
     licence: str = ""
 
-    @property
-    def key(self) -> str:
-        """The id of the item."""
-        return self.id
 
-
-class SourcePage(Item):
+class SourcePage(IdentifiedText):
     """A whole text of a source."""
 
-    id: str
-    text: str
     title: str = ""
     url: str = ""
     source: str = ""
     licence: str = ""
 
-    @property
-    def key(self) -> str:
-        """The id of the item."""
-        return self.id
 
-
-class PageChunk(Item):
+class PageChunk(IdentifiedText):
     """A part of a page. It becomes a document of the benchmark."""
 
-    id: str
-    text: str
     page: str
     start: int = 0
     end: int = 0
@@ -80,11 +76,6 @@ class PageChunk(Item):
     url: str = ""
     source: str = ""
     licence: str = ""
-
-    @property
-    def key(self) -> str:
-        """The id of the item."""
-        return self.id
 
 
 class Found(BaseModel):

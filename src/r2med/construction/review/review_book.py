@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from r2med.construction.review.review_items import ReviewItem, review_items, reviews_file
+from r2med.construction.review.review_items import review_items, reviews_file
 from r2med.construction.review.reviews import Review
 from r2med.core.errors import UserError
 from r2med.store.rows import Rows
@@ -203,13 +203,12 @@ def read_reviews(source: Path | str) -> list[Review]:
     return [review for review in reviews if review.item in tokens]
 
 
-def add_reviews(source: Path | str, reviews: Iterable[Review], items: Sequence[ReviewItem] | None = None) -> int:
+def add_reviews(source: Path | str, reviews: Iterable[Review]) -> int:
     """Add reviews that were made elsewhere, all or none, and return how many were new.
 
     Raises UserError if a review does not belong to a candidate.
     """
-    given = review_items(Path(source)) if items is None else items
-    tokens = {item.pair: item.token for item in given}
+    tokens = {item.pair: item.token for item in review_items(Path(source))}
     placed = []
     for review in reviews:
         if review.pair not in tokens:

@@ -19,14 +19,7 @@ from pydantic import Field
 from r2med.construction.items import Item, Rejected, SourcePage, SourceQuestion
 from r2med.construction.sources.page_readers import ReadJats, paragraphs, words
 from r2med.construction.sources.safe_xml import xml_elements
-from r2med.construction.sources.source_files import (
-    UNREADABLE,
-    SourceError,
-    SourceFile,
-    SourceStep,
-    source_files,
-    unreadable,
-)
+from r2med.construction.sources.source_files import SourceError, SourceFile, SourceStep, unreadable
 from r2med.construction.step import StepWork, Streams
 from r2med.core.errors import UserError
 
@@ -67,15 +60,8 @@ class CaseStep(SourceStep, kind="build"):
 
     def cases(self, streams: Streams) -> Iterator[CaseReport | Rejected]:
         """Yield every case of the source, and every part that cannot be read as rejected."""
-        for file in source_files(streams.path(self.path), self.endings):
-            if isinstance(file, Rejected):
-                yield file
-                continue
-            try:
-                for case in _of_lines(file) if ".jsonl" in file.name.lower() else _of_jats(file):
-                    yield case if isinstance(case, Rejected) else replace(case, id=self.prefix + case.id)
-            except (SourceError, *UNREADABLE) as fault:
-                yield unreadable(file.where, str(fault) or type(fault).__name__)
+        for case in self.parts(streams, _cases):
+            yield case if isinstance(case, Rejected) else replace(case, id=self.prefix + case.id)
 
     def groups(self, streams: Streams) -> dict[str, tuple[str, ...]]:
         """Return each case that is a query, with the ids of its relevant documents: other cases, or articles."""
@@ -129,6 +115,10 @@ class ReadCasePages(CaseStep, kind="build"):
             if isinstance(case, CaseReport) and case.id not in queries:
                 facts = {"title": case.title, "source": case.where, "licence": self.licence}
                 yield SourcePage(id=case.id, text=case.text, **facts)
+
+
+def _cases(file: SourceFile) -> Iterator[CaseReport | Rejected]:
+    return _of_lines(file) if ".jsonl" in file.name.lower() else _of_jats(file)
 
 
 def _of_lines(file: SourceFile) -> Iterator[CaseReport | Rejected]:

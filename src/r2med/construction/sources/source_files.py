@@ -12,11 +12,11 @@ import lzma
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import IO, Any, ClassVar
+from typing import IO, Any, ClassVar, TypeVar
 
 from pydantic import Field
 
@@ -37,6 +37,9 @@ UNREADABLE = (OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile,
 
 _PACKED: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 _TARS = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")
+
+
+SourcePart = TypeVar("SourcePart")
 
 
 class SourceError(Exception):
@@ -101,13 +104,19 @@ class SourceStep(Step, kind="build"):
         raise NotImplementedError
 
     def run(self, streams: Streams, work: StepWork) -> Iterator[Item | Rejected]:
-        """Yield the items of all files. A file that cannot be read does not stop the others."""
+        """Yield the items of all files."""
+        return self.parts(streams, self.items)
+
+    def parts(
+        self, streams: Streams, read: Callable[[SourceFile], Iterator[SourcePart | Rejected]]
+    ) -> Iterator[SourcePart | Rejected]:
+        """Yield what `read` yields for each file. A file that cannot be read does not stop the others."""
         for file in source_files(streams.path(self.path), self.endings):
             if isinstance(file, Rejected):
                 yield file
                 continue
             try:
-                yield from self.items(file)
+                yield from read(file)
             except (SourceError, *UNREADABLE) as fault:
                 yield unreadable(file.where, str(fault) or type(fault).__name__)
 

@@ -11,7 +11,6 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from html.parser import HTMLParser
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -19,14 +18,7 @@ from pydantic import Field
 
 from r2med.construction.items import Item, Rejected, SourceQuestion
 from r2med.construction.sources.safe_xml import xml_elements
-from r2med.construction.sources.source_files import (
-    UNREADABLE,
-    SourceError,
-    SourceFile,
-    SourceStep,
-    source_files,
-    unreadable,
-)
+from r2med.construction.sources.source_files import SourceError, SourceFile, SourceStep, unreadable
 from r2med.construction.step import StepWork, Streams
 
 _OWN_SITES = (
@@ -66,17 +58,16 @@ class ReadStackExchange(SourceStep, kind="build"):
 
     def run(self, streams: Streams, work: StepWork) -> Iterator[Item | Rejected]:
         """Yield questions with their best answer. The source is read three times to keep only answers with links."""
-        source = streams.path(self.path)
-        accepted = {post.accepted for post in self._posts(source) if isinstance(post, Post)}
+        accepted = {post.accepted for post in self.parts(streams, _posts) if isinstance(post, Post)}
         answered: set[str] = set()
         best: dict[str, _Answer] = {}
-        for post in self._posts(source):
+        for post in self.parts(streams, _posts):
             if isinstance(post, Post) and post.parent and (post.id in accepted or post.score >= self.votes):
                 answered.add(post.parent)
                 answer = _Answer((post.id in accepted, post.score), *read_post(post.body))
                 if answer.outside and (post.parent not in best or answer.rank > best[post.parent].rank):
                     best[post.parent] = answer
-        for post in self._posts(source):
+        for post in self.parts(streams, _posts):
             if isinstance(post, Rejected):
                 yield post
             elif not post.parent:
@@ -99,17 +90,6 @@ class ReadStackExchange(SourceStep, kind="build"):
             return Rejected.of(question, reason)
         return question
 
-    def _posts(self, source: Path) -> Iterator[Post | Rejected]:
-        """Yield every post of the source, and every part that cannot be read as rejected."""
-        for file in source_files(source, self.endings):
-            if isinstance(file, Rejected):
-                yield file
-                continue
-            try:
-                yield from _of_dump(file) if ".xml" in file.name.lower() else _of_api(file)
-            except (SourceError, *UNREADABLE) as fault:
-                yield unreadable(file.where, str(fault) or type(fault).__name__)
-
 
 @dataclass(frozen=True)
 class _Answer:
@@ -130,6 +110,10 @@ def _is_own(link: str) -> bool:
     except ValueError:
         return True
     return any(host == site or host.endswith(f".{site}") for site in _OWN_SITES)
+
+
+def _posts(file: SourceFile) -> Iterator[Post | Rejected]:
+    return _of_dump(file) if ".xml" in file.name.lower() else _of_api(file)
 
 
 def _of_dump(file: SourceFile) -> Iterator[Post]:
