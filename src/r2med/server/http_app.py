@@ -9,6 +9,7 @@ import logging
 import re
 from collections.abc import Awaitable, Mapping, Sequence
 from importlib import resources
+from pathlib import PurePath
 from typing import Any, TypeVar
 
 from fastapi import FastAPI
@@ -62,6 +63,18 @@ class Detail(BaseModel):
     detail: str
 
 
+def guarded_app(title: str, token: str | None = None, openapi_url: str | None = None) -> FastAPI:
+    """Return an application without routes. It refuses strangers, and answers an HTTPError with its line."""
+    app = FastAPI(title=title, version=__version__, docs_url=None, redoc_url=None, openapi_url=openapi_url)
+    app.add_middleware(Guard, token=token)
+
+    @app.exception_handler(HTTPError)
+    async def refuse(request: Request, error: HTTPError) -> Response:
+        return refusal(error)
+
+    return app
+
+
 def create_app(
     served: ServedCorpus,
     limits: Limits | None = None,
@@ -76,15 +89,10 @@ def create_app(
     """
     limits = limits or Limits()
     queue = SearchQueue(served.search, limits.waiting, limits.batch)
-    app = FastAPI(title="r2med serve", version=__version__, docs_url=None, redoc_url=None)
+    app = guarded_app("r2med serve", token, "/openapi.json")
     app.state.queue = queue
     app.state.answers = answers = AnswerPool(limits.answers)
     app.state.limits = limits
-    app.add_middleware(Guard, token=token)
-
-    @app.exception_handler(HTTPError)
-    async def refuse(request: Request, error: HTTPError) -> Response:
-        return refusal(error)
 
     @app.post("/retrieve", summary="Search", response_model=None, responses=_RESPONSES, openapi_extra=_REQUEST)
     async def retrieve(request: Request) -> Response:
@@ -146,13 +154,13 @@ def _check_json(headers: Headers) -> HTTPError | None:
     return HTTPError(415, "send JSON, with the header Content-Type: application/json")
 
 
-def page_file(name: str, assets: Mapping[str, tuple[str, str]]) -> Response:
-    """Return a file of a page. `assets` are file -> room and media type."""
-    if name not in assets:
+def page_file(name: str, assets: Mapping[str, Sequence[str]]) -> Response:
+    """Return a file of a page. `assets` are room -> files."""
+    room = next((room for room, files in assets.items() if name in files), "")
+    if not room:
         raise HTTPError(404, "there is no such page")
-    room, kind = assets[name]
     content = (resources.files(room) / "assets" / name).read_bytes()
-    return Response(content, media_type=kind, headers=PAGE_HEADERS)
+    return Response(content, media_type=_MEDIA_TYPES[PurePath(name).suffix], headers=PAGE_HEADERS)
 
 
 async def _answered(pool: AnswerPool, system: LiveSystem, asked: SearchRequest, timeout: float) -> SearchResponse:
@@ -298,17 +306,18 @@ _QUESTION: dict[str, Any] = {
     }
 }
 
-_ASSETS: Mapping[str, tuple[str, str]] = {
-    "search.html": ("r2med.server", "text/html; charset=utf-8"),
-    "search.css": ("r2med.server", "text/css; charset=utf-8"),
-    "search.js": ("r2med.server", "text/javascript; charset=utf-8"),
-    "shell.js": ("r2med.web", "text/javascript; charset=utf-8"),
-    "formats.js": ("r2med.web", "text/javascript; charset=utf-8"),
-    "marks.js": ("r2med.web", "text/javascript; charset=utf-8"),
-    "base.css": ("r2med.web", "text/css; charset=utf-8"),
-    "icon.svg": ("r2med.web", "image/svg+xml"),
+_ASSETS = {
+    "r2med.server": ("search.html", "search.css", "search.js"),
+    "r2med.web": ("shell.js", "formats.js", "marks.js", "base.css", "icon.svg"),
 }
-"""File of the page -> its room and its media type."""
+"""Room -> files of the page."""
+
+_MEDIA_TYPES = {
+    ".html": "text/html; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
+}
 
 PAGE_HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "

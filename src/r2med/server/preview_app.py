@@ -6,11 +6,9 @@ import threading
 from pathlib import Path
 
 from fastapi import FastAPI
-from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 
-from r2med.core.version import __version__
-from r2med.server.http_app import Guard, refusal
+from r2med.server.http_app import guarded_app
 from r2med.server.http_server import GuardedServer, Listener
 from r2med.server.refusals import HTTPError
 from r2med.site.board_folder import FILE_NAMES
@@ -23,12 +21,7 @@ _HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 
 def create_preview_app(preview: LiveBoard) -> FastAPI:
     """Return the application that serves the files of a board, and the version that its pages check."""
-    app = FastAPI(title="r2med board", version=__version__, docs_url=None, redoc_url=None, openapi_url=None)
-    app.add_middleware(Guard, token=None)
-
-    @app.exception_handler(HTTPError)
-    async def refuse(request: Request, error: HTTPError) -> Response:
-        return refusal(error)
+    app = guarded_app("r2med board")
 
     @app.api_route("/", methods=["GET", "HEAD"])
     @app.api_route("/index.html", methods=["GET", "HEAD"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Annotated, TypeVar
 
 from fastapi import FastAPI
@@ -14,8 +13,7 @@ from starlette.responses import JSONResponse, Response
 from r2med.construction.review.review_book import ConflictError
 from r2med.construction.review.review_desk import ReviewDesk, View
 from r2med.construction.review.reviews import Verdict
-from r2med.core.version import __version__
-from r2med.server.http_app import PAGE_HEADERS, Guard, page_file, read_body, refusal
+from r2med.server.http_app import PAGE_HEADERS, guarded_app, page_file, read_body
 from r2med.server.limits import Limits
 from r2med.server.refusals import HTTPError
 from r2med.site.site import data_script
@@ -61,12 +59,7 @@ class VerdictRequest(BaseModel):
 
 def create_review_app(desk: ReviewDesk, title: str) -> FastAPI:
     """Return the application that serves a review desk to people at this machine."""
-    app = FastAPI(title="r2med review", version=__version__, docs_url=None, redoc_url=None, openapi_url=None)
-    app.add_middleware(Guard, token=None)
-
-    @app.exception_handler(HTTPError)
-    async def refuse(request: Request, error: HTTPError) -> Response:
-        return refusal(error)
+    app = guarded_app("r2med review")
 
     @app.get("/")
     @app.get("/assets/{name}")
@@ -121,17 +114,8 @@ def _json(value: View, status: int = 200) -> Response:
     return JSONResponse(value, status, {"Cache-Control": "no-store"})
 
 
-_SCRIPT, _STYLE = "text/javascript; charset=utf-8", "text/css; charset=utf-8"
-_ASSETS: Mapping[str, tuple[str, str]] = {
-    "review.html": ("r2med.server", "text/html; charset=utf-8"),
-    "review.css": ("r2med.server", _STYLE),
-    "review.js": ("r2med.server", _SCRIPT),
-    "review_sending.js": ("r2med.server", _SCRIPT),
-    "base.css": ("r2med.web", _STYLE),
-    "shell.js": ("r2med.web", _SCRIPT),
-    "formats.js": ("r2med.web", _SCRIPT),
-    "board.js": ("r2med.web", _SCRIPT),
-    "marks.js": ("r2med.web", _SCRIPT),
-    "icon.svg": ("r2med.web", "image/svg+xml"),
+_ASSETS = {
+    "r2med.server": ("review.html", "review.css", "review.js", "review_sending.js"),
+    "r2med.web": ("base.css", "shell.js", "formats.js", "board.js", "marks.js", "icon.svg"),
 }
-"""File of the page -> its room and its media type. The page uses the shell of the board."""
+"""Room -> files of the page, which uses the shell of the board."""
