@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
@@ -22,8 +20,7 @@ from r2med.data.loading import load
 from r2med.data.table import TableOptions
 from r2med.data.table_files import open_tables
 from r2med.data.workbooks import sheet_names
-from r2med.store.files import sync, write_atomically
-from r2med.store.owners import process_name, stale
+from r2med.store.files import json_line, scratch_beside, sync, write_atomically
 
 UPDATE_ADVICE = "name another folder, or replace it with import_tables(update=True)"
 """The advice of an import if the folder exists already."""
@@ -64,24 +61,18 @@ class Import:
         imported = require_imported(folder) if update else []
         if not imported:
             require_new(folder, UPDATE_ADVICE)
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        hidden = f".{folder.name}."
-        scratch = folder.with_name(f"{hidden}{process_name()}.tmp")
-        try:
+        # A killed import leaves a copy of the texts behind, which is removed. A folder ending in .old may be the only
+        # copy left, and stays.
+        with scratch_beside(folder) as scratch:
             for name, rows in (("corpus", self._documents()), ("query", self._queries()), ("qrels", self._qrels())):
                 # A file without rows would be a fault. A missing file means that there are no rows yet.
                 if (first := next(rows, None)) is not None:
-                    write_atomically(scratch / f"{name}.jsonl", map(_line, chain((first,), rows)))
+                    write_atomically(scratch / f"{name}.jsonl", map(json_line, chain((first,), rows)))
             write_mark(scratch)
             if imported:
                 replace_folder(folder, scratch, imported)
             else:
                 _take_name(scratch, folder)
-        finally:
-            # A killed import leaves a copy of the texts behind. A folder ending in .old may be the only copy left.
-            dead = [path for path in stale(folder.parent, hidden) if path.suffix == ".tmp"]
-            for rest in (scratch, *dead):
-                shutil.rmtree(rest, ignore_errors=True)
         sync(folder.parent)
 
     def _of(self, kind: Kind) -> list[Part]:
@@ -191,7 +182,3 @@ def _check_sheets(paths: Sequence[Path], sheets: Sequence[str]) -> None:
                 f"import_tables(sheets=[{sheet!r}]): no such sheet{nearest(sheet, names)}: "
                 f"{', '.join(names) or 'no workbook'}"
             )
-
-
-def _line(row: Mapping[str, Any]) -> bytes:
-    return json.dumps(row, ensure_ascii=False).encode() + b"\n"

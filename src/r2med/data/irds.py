@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from r2med.core.errors import MissingExtraError, UserError, nearest
 from r2med.store import Store, about, digest
-from r2med.store.files import write_atomically
+from r2med.store.files import json_line, write_atomically
 
 PREFIX = "irds:"
 
@@ -47,11 +46,7 @@ def _files(source: Any) -> dict[str, Iterator[bytes]]:
     queries = ({"_id": query.query_id, "text": query.default_text()} for query in source.queries_iter())
     judged = ({"q_id": each.query_id, "p_id": each.doc_id, "score": each.relevance} for each in source.qrels_iter())
     return {
-        "corpus.jsonl": map(_line, documents),
-        "queries.jsonl": map(_line, queries),
-        "qrels/test.tsv": map(_line, judged),  # a reader recognises the format by the content
+        "corpus.jsonl": map(json_line, documents),
+        "queries.jsonl": map(json_line, queries),
+        "qrels/test.tsv": map(json_line, judged),  # a reader recognises the format by the content
     }
-
-
-def _line(row: dict[str, Any]) -> bytes:
-    return json.dumps(row, ensure_ascii=False).encode() + b"\n"

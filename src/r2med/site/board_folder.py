@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import re
-import shutil
 from collections.abc import Iterator, Mapping
 from importlib import resources
 from importlib.resources.abc import Traversable
@@ -13,8 +12,7 @@ from pathlib import Path, PurePosixPath
 
 from r2med.core.errors import UserError
 from r2med.core.version import __version__
-from r2med.store.files import sha256, write_atomically
-from r2med.store.owners import process_name, stale
+from r2med.store.files import scratch_beside, sha256, write_atomically
 
 MANIFEST = "board.json"
 """The file that lists the files of the board with their SHA-256."""
@@ -34,16 +32,10 @@ def updated_board(folder: Path) -> Iterator[Path]:
     """
     folder = folder.resolve()
     written_files(folder)  # raises now, and not after hours of work
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    hidden = f".{folder.name}."
-    new = folder.with_name(f"{hidden}{process_name()}.tmp")
-    try:
+    with scratch_beside(folder) as new:
         new.mkdir()
         yield new
         _put(new, folder)
-    finally:
-        for rest in (new, *stale(folder.parent, hidden)):
-            shutil.rmtree(rest, ignore_errors=True)
 
 
 def written_files(folder: Path) -> dict[str, str]:

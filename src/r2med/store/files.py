@@ -8,7 +8,7 @@ import json
 import mmap
 import os
 import shutil
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -186,6 +186,11 @@ def digest(value: Any) -> str:
     return hashlib.sha256(canonical.encode("ascii")).hexdigest()[:32]
 
 
+def json_line(row: Mapping[str, Any]) -> bytes:
+    """Return a row as a line of a file of JSON lines."""
+    return json.dumps(row, ensure_ascii=False).encode() + b"\n"
+
+
 @contextlib.contextmanager
 def replaced(folder: Path, mark: str, noun: str) -> Iterator[Path]:
     """Yield a new, empty folder that replaces `folder` at the end of the block. If the block fails, nothing changes.
@@ -195,16 +200,27 @@ def replaced(folder: Path, mark: str, noun: str) -> Iterator[Path]:
     folder = folder.resolve()
     if folder.exists() and not (folder / mark).is_file() and (not folder.is_dir() or any(folder.iterdir())):
         raise UserError(f"{folder} is not {noun} of r2med, so it is not overwritten: choose another folder with -o")
+    with scratch_beside(folder) as new:
+        old = new.with_suffix(".old.tmp")
+        try:
+            new.mkdir()
+            yield new
+            _swap(new, folder, old)
+        finally:
+            shutil.rmtree(old, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def scratch_beside(folder: Path) -> Iterator[Path]:
+    """Yield the hidden path of a new folder beside `folder`. Afterwards it and those of dead processes are removed."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     hidden = f".{folder.name}."
     new = folder.with_name(f"{hidden}{process_name()}.tmp")
-    old = folder.with_name(f"{hidden}{process_name()}.old.tmp")
     try:
-        new.mkdir()
         yield new
-        _swap(new, folder, old)
     finally:
-        for rest in (new, old, *stale(folder.parent, hidden)):
+        dead = (path for path in stale(folder.parent, hidden) if path.suffix == ".tmp")
+        for rest in (new, *dead):
             shutil.rmtree(rest, ignore_errors=True)
 
 

@@ -22,7 +22,7 @@ from r2med.pages.html import page_html
 from r2med.pages.markdown import page_markdown
 from r2med.runtime.runtime import Runtime, running
 from r2med.runtime.setup import Setup
-from r2med.store.files import replaced, sha256
+from r2med.store.files import json_line, replaced, sha256
 
 CARD, LABELS = "card.toml", "labels.jsonl"
 Row = Mapping[str, Any]
@@ -83,9 +83,8 @@ def _tables(made: BuildOutcome) -> dict[str, Iterable[Row]]:
 
 
 def _write(path: Path, rows: Iterable[Row]) -> None:
-    with path.open("w", encoding="utf-8") as file:
-        for row in rows:
-            file.write(json.dumps(row, ensure_ascii=False) + "\n")
+    with path.open("wb") as file:
+        file.writelines(map(json_line, rows))
 
 
 def _queries(made: BuildOutcome) -> Iterator[Row]:
