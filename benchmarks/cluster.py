@@ -46,10 +46,10 @@ def measure(job: str, workers: int, apart: bool, folder: Path) -> dict[str, floa
     from r2med import load
     from r2med.encoders.encoder import open_encoder
     from r2med.encoders.model_cards import resolve_card
-    from r2med.engine.work import Needs, open_engine
+    from r2med.engine.work import Needs
     from r2med.retrieve.bm25.index import open_index
     from r2med.retrieve.dense.embeddings import embed_corpus
-    from r2med.runtime.runtime import Runtime
+    from r2med.runtime.runtime import Runtime, open_engine
     from r2med.store import Store, default_store
 
     dataset = load(str(folder / "data"), Store(folder / "read"))

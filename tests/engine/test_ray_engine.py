@@ -19,11 +19,11 @@ import pytest
 import r2med
 from r2med.core.errors import UserError
 from r2med.engine import ray_engine
-from r2med.engine.work import Needs, open_engine
+from r2med.engine.work import Needs
 from r2med.rerank import cross
 from r2med.retrieve.bm25 import index
 from r2med.retrieve.dense import embeddings, proposals
-from r2med.runtime.runtime import Runtime
+from r2med.runtime.runtime import Runtime, open_engine
 from r2med.store import Store
 from support.cluster_work import Squares
 from support.workspaces import Workspace

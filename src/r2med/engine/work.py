@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from r2med.store import Store
-from r2med.core.errors import unknown
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -70,17 +69,3 @@ class Threads:
 
 
 THREADS = Threads()
-
-
-def open_engine(name: str, local_only: bool = False) -> Engine:
-    """Return the engine of a name: threads, ray or ray://HOST:PORT. It does not connect yet.
-
-    With `local_only` a cluster with a node on another machine is refused before anything is sent to it.
-    """
-    if name == "threads":
-        return THREADS
-    if name != "ray" and not name.startswith("ray://"):
-        raise unknown("engine", name, ["threads", "ray"], "threads, ray (here, or at RAY_ADDRESS) or ray://HOST:PORT")
-    from r2med.engine.ray_engine import RayEngine
-
-    return RayEngine(name, local_only)

@@ -13,8 +13,9 @@ from functools import lru_cache
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
+from r2med.core.errors import unknown
 from r2med.core.shared_objects import Shared, SharedObjects
-from r2med.engine.work import Engine, open_engine
+from r2med.engine.work import THREADS, Engine
 from r2med.net.budget import Budget
 from r2med.net.offline import is_offline, offline
 from r2med.runtime.setup import Setup
@@ -128,3 +129,17 @@ def running(setup: Setup | Runtime | None = None) -> Iterator[Runtime]:
 def _arrived(setup: Setup) -> Runtime:
     """Return the runtime of this worker process. Its models stay loaded for the next task."""
     return Runtime(setup)
+
+
+def open_engine(name: str, local_only: bool = False) -> Engine:
+    """Return the engine of a name: threads, ray or ray://HOST:PORT. It does not connect yet.
+
+    With `local_only` a cluster with a node on another machine is refused before anything is sent to it.
+    """
+    if name == "threads":
+        return THREADS
+    if name != "ray" and not name.startswith("ray://"):
+        raise unknown("engine", name, ["threads", "ray"], "threads, ray (here, or at RAY_ADDRESS) or ray://HOST:PORT")
+    from r2med.engine.ray_engine import RayEngine
+
+    return RayEngine(name, local_only)
