@@ -17,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -53,21 +53,6 @@ QUERIES_AT_ONCE = 64
 """Number of queries that a thread searches at a time."""
 
 INDEX_FILE = "index.faiss"
-
-
-class AnnIndex(Protocol):
-    """A kind of approximate index with its parameters."""
-
-    name: ClassVar[str]
-
-    def built_from(self) -> list[Any]:
-        """Return the settings that determine the bytes of the index, besides the vectors."""
-
-    def empty(self, faiss: Any, dimension: int, rows: int) -> Any:
-        """Return an empty index for this number of rows."""
-
-    def effort(self, faiss: Any, index: Any, k: int) -> Any:
-        """Return the search parameters for a search for k documents."""
 
 
 @dataclass(frozen=True)
@@ -122,6 +107,10 @@ class Ivf:
         """Return the search parameters for a search for k documents."""
         enough = math.ceil(4 * k * index.nlist / index.ntotal)
         return faiss.SearchParametersIVF(nprobe=min(index.nlist, max(self.probes, enough)))
+
+
+AnnIndex = Hnsw | Ivf
+"""A kind of approximate index with its parameters."""
 
 
 def load_faiss() -> Any:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +21,9 @@ from r2med.retrieve.dense.cpu_products import CpuProducts
 from r2med.retrieve.dense.exact_scores import Block, Exact, ExactScorer, Rows
 from r2med.retrieve.dense.gpu_products import Chunk, GpuProducts
 from r2med.retrieve.dense.shortlist import Shortlists
+
+Products = CpuProducts | GpuProducts
+"""Multiplies documents with the queries of one search and adds candidates to its shortlists."""
 
 PIECE_ROWS = 1 << 12
 """Maximum number of documents multiplied at a time. Their scores for a hundred queries fit into the cache of a core."""
@@ -39,20 +41,6 @@ class SearchCache:
         if len(self._lengths) != count:
             self._lengths = np.full(count, np.nan)
         return self._lengths
-
-
-class Products(Protocol):
-    """Multiplies documents with the queries of one search and adds candidates to its shortlists."""
-
-    @property
-    def tile_rows(self) -> int:
-        """Number of documents in a tile, from which candidates are selected together."""
-
-    def search(self, pieces: list[Block]) -> None:
-        """Find candidates among some documents, given as pieces with their first rows."""
-
-    def flush(self) -> None:
-        """Add all candidates found so far to the shortlists."""
 
 
 def search_exact(
@@ -96,7 +84,12 @@ def search_exact(
 
 
 def _tiles(
-    blocks: Iterable[Block], products: Products, scorer: ExactScorer, shortlists: Shortlists, count: int, memory: int
+    blocks: Iterable[Block],
+    products: Products,
+    scorer: ExactScorer,
+    shortlists: Shortlists,
+    count: int,
+    memory: int,
 ) -> Iterator[list[Block]]:
     """Yield the pieces of each tile.
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -32,28 +32,15 @@ QUERIES_AT_ONCE = 512
 """Queries that are multiplied with a tile at a time."""
 
 
-class Quantiser(Protocol):
-    """A way to write a vector with fewer bits."""
-
-    name: ClassVar[str]
-    largest: ClassVar[int]
-    """The largest absolute value of a code."""
-
-    @property
-    def rescore(self) -> int:
-        """Candidates for each wanted document that are scored again; 0: the products of codes decide."""
-
-    def codes(self, vectors: Vectors) -> tuple[Codes, Vectors]:
-        """Return the codes of vectors, and what a code is multiplied with to give a number of the vector."""
-
-
 @dataclass(frozen=True)
 class Int8:
     """One byte for each number: the largest of a vector becomes 127."""
 
     rescore: int
+    """Candidates for each wanted document that are scored again; 0: the products of codes decide."""
     name: ClassVar[str] = "int8"
     largest: ClassVar[int] = 127
+    """The largest absolute value of a code."""
 
     def codes(self, vectors: Vectors) -> tuple[Codes, Vectors]:
         """Return whole numbers from -127 to 127, and the step between two of them for each vector."""
@@ -78,7 +65,7 @@ class Binary:
 class CodedBlocks:
     """The codes of a corpus; they stay in memory if they take at most half of what is allowed."""
 
-    def __init__(self, quantiser: Quantiser, blocks: Iterable[Block], cosine: bool, memory: int) -> None:
+    def __init__(self, quantiser: Int8 | Binary, blocks: Iterable[Block], cosine: bool, memory: int) -> None:
         self.quantiser, self.cosine = quantiser, cosine
         self.blocks = tuple(blocks)
         self._keeps = sum(block.size for _, block in self.blocks) <= memory // 2
