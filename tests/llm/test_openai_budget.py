@@ -38,9 +38,8 @@ def test_a_budget_of_zero_sends_nothing(server: Server, home: Path) -> None:
 def test_a_budget_is_shared_by_all_models_of_a_run(server: Server, home: Path) -> None:
     shared = setup(server, home, 65.0)
     texts(open_chat(card(), shared).complete(ask("gout")))
-    assert not shared.budget.ran_out
     one(open_chat(card(model="other"), shared).complete(ask("gout")), "budget")
-    assert len(server.requests) == 1 and shared.budget.ran_out
+    assert len(server.requests) == 1
 
 
 def test_a_budget_needs_a_price() -> None:

@@ -16,8 +16,6 @@ class Budget:
             raise UserError(f"a budget must be a number of dollars, 0 or more, not {limit}")
         self.limit = limit
         self.spent = 0.0
-        self.ran_out = False
-        """True if work was left undone because of the budget. The command then ends with an error."""
         self._reserved = 0.0
         self._lock = threading.Lock()
 
@@ -40,8 +38,7 @@ class Budget:
             self.spent += cost
 
     def refusal(self, cost: float) -> str:
-        """Return the reason why a request of this cost is not sent, and record that work was left undone."""
-        self.ran_out = True
+        """Return the reason why a request of this cost is not sent."""
         return (
             f"the budget of ${self.limit:.6g} allows no further request: ${self.spent:.6f} spent, "
             f"and this one may cost up to ${cost:.6f}; answers are saved; run again with a larger budget to continue"
@@ -49,7 +46,6 @@ class Budget:
 
     def exceeded(self, remaining: int) -> UserError:
         """Return the error that says why work stopped."""
-        self.ran_out = True
         return UserError(
             f"the budget of ${self.limit:.6g} allows no further request: ${self.spent:.6f} spent, {remaining:,} texts "
             "remain; paid answers are saved; run again with a larger budget to continue"
