@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from r2med.analysis.material import Material
 from r2med.core.errors import UserError, unknown
+from r2med.core.lazy import loaded
 from r2med.llm.costs import CostPreview
 from r2med.pages.csv_text import table_csv
 from r2med.pages.html import page_html
@@ -145,8 +145,7 @@ def checked_names(names: Sequence[str]) -> list[str]:
 
 def function(name: str) -> Callable[[Material], Section]:
     """Import and return the function of an analysis."""
-    module, _, attribute = ANALYSES[name].function.partition(":")
-    found: Callable[[Material], Section] = getattr(import_module(f"r2med.analysis.{module}"), attribute)
+    found: Callable[[Material], Section] = loaded(f"r2med.analysis.{ANALYSES[name].function}")
     return found
 
 

@@ -7,6 +7,12 @@ from importlib import import_module
 from typing import Any
 
 
+def loaded(path: str) -> Any:
+    """Return the object at "module:name". Its module is imported now."""
+    module, _, name = path.partition(":")
+    return getattr(import_module(module), name)
+
+
 def lazily(package: str, places: Mapping[str, str]) -> Callable[[str], Any]:
     """Return a `__getattr__` for a package that imports each name from its module."""
 

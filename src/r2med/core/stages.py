@@ -11,7 +11,7 @@ import logging
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib import import_module, metadata
+from importlib import metadata
 from typing import Annotated, Any, ClassVar, Generic, Literal, Self, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, ValidationError
@@ -21,6 +21,7 @@ from r2med.core import plugins
 from r2med.core.cards import read_toml
 from r2med.core.errors import UserError, nearest, unknown
 from r2med.core.foreign_code import foreign_code
+from r2med.core.lazy import loaded
 from r2med.core.spec import Call, parse_stage
 from r2med.core.stage_plan import PlannedData, StagePlan
 
@@ -338,12 +339,10 @@ def _form(name: str) -> str:
     return form
 
 
-@cache
 def loaded_class(path: str) -> type[Stage]:
     """Return the class of "module:Class"."""
-    module, _, name = path.partition(":")
-    loaded: type[Stage] = getattr(import_module(module), name)
-    return loaded
+    found: type[Stage] = loaded(path)
+    return found
 
 
 @cache

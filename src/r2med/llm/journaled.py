@@ -7,10 +7,10 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from importlib import import_module
 from typing import Any, TypeVar
 
 from r2med.core.errors import UserError, unknown
+from r2med.core.lazy import loaded
 from r2med.engine.reporting import Reporter
 from r2med.llm import cleaning
 from r2med.llm.chat import FROM_THE_MODEL, Backend, ChatRequest, Failure, Generation, RawAnswer
@@ -45,8 +45,7 @@ def open_chat(card: LLMCard, runtime: Runtime) -> JournaledChat:
         raise unknown("LLM backend", name, BACKENDS)
     if name != "openai" and runtime.setup.base_url:
         raise UserError(f"Setup(base_url=...) is only for the backend openai; {name} runs {card.name} in this process")
-    module, _, kind = BACKENDS[name].partition(":")
-    backend: Backend = getattr(import_module(module), kind)(card, runtime)
+    backend: Backend = loaded(BACKENDS[name])(card, runtime)
     return JournaledChat(card, backend, runtime.store, ask_again=runtime.setup.ask_again)
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from r2med.core.lazy import loaded
 
 if TYPE_CHECKING:
     from r2med.pages.page import Page
@@ -21,6 +22,5 @@ FORMATS: Mapping[str, str] = {
 
 def rendered(page: Page, form: str) -> str:
     """Return a page in one of `FORMATS`."""
-    module, _, name = FORMATS[form].partition(":")
-    text: str = getattr(import_module(f"r2med.pages.{module}"), name)(page)
+    text: str = loaded(f"r2med.pages.{FORMATS[form]}")(page)
     return text
