@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-BLUE, SKY, ORANGE, VERMILION, GREY, INK = "#0072B2", "#56B4E9", "#E69F00", "#D55E00", "#B5B5B5", "#222222"
+BLUE, ORANGE, VERMILION, GREY, INK = "#0072B2", "#E69F00", "#D55E00", "#B5B5B5", "#222222"
 
 WIDTH = 7.2
 """Width of a figure in inches: two columns of a paper."""
@@ -71,10 +71,10 @@ def _style() -> Iterator[None]:
         yield
 
 
-def _axes(height: float, title: str, width: float = WIDTH) -> tuple[Figure, Axes]:
+def _axes(height: float, title: str) -> tuple[Figure, Axes]:
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(width, height), layout="constrained")
+    figure = Figure(figsize=(WIDTH, height), layout="constrained")
     axes = figure.add_subplot()
     axes.set_title(title, pad=10)
     return figure, axes

@@ -22,6 +22,7 @@ from r2med.pages.cells import Column, Marked, Value
 from r2med.pages.page import Note, Page, Section, Table
 from r2med.records.approximate_searches import approximate_searches
 from r2med.records.record import Record, declared_stages
+from r2med.text.plurals import counted
 
 FAILED = {
     "expand": ("query", "queries", "got no generated text, so the search used the query alone"),
@@ -49,7 +50,7 @@ def run_page(results: Results, measure: str, out: Path, demo: bool) -> Page:
     if results.records:
         reused = sum(cell.reused for cell in results)
         again = f", {reused} of them reused (run(fresh=True) makes them again)" if reused else ""
-        line = f"{_count(len(results.records), 'record')} with per-query scores and runs in {out}/{again}."
+        line = f"{counted(len(results.records), 'record')} with per-query scores and runs in {out}/{again}."
         parts.append(Note(line, whole=True))
     if demo:
         parts += [Note(DEMO_CAPTION), Note("Next, the real benchmark (extra: hub): r2med.run('bm25', data='R2MED')")]
@@ -144,7 +145,7 @@ def failure_lines(records: Sequence[Record]) -> Iterator[str]:
         totals[name, kind] += number
     for (name, kind), number in totals.items():
         one, many, outcome = FAILED[kind]
-        yield f"{name}: {_count(number, one, many)} {outcome}. Run the same command to repeat only these."
+        yield f"{name}: {counted(number, one, many)} {outcome}. Run the same command to repeat only these."
 
 
 def _unranked(records: Sequence[Record]) -> Iterator[str]:
@@ -153,7 +154,7 @@ def _unranked(records: Sequence[Record]) -> Iterator[str]:
     for record in records:
         totals[record.system] += record.unranked
     for system, number in (+totals).items():
-        yield f"{system}: {_count(number, 'passage', 'passages')} shown to the reranker but not ranked."
+        yield f"{system}: {counted(number, 'passage', 'passages')} shown to the reranker but not ranked."
 
 
 def _errors(results: Results) -> Iterator[str]:
@@ -162,7 +163,7 @@ def _errors(results: Results) -> Iterator[str]:
         systems = list(dict.fromkeys(cell.system for cell in cells))
         datasets = list(dict.fromkeys(cell.dataset for cell in cells))
         system = systems[0] if len(systems) == 1 else f"{len(systems)} systems, such as {systems[0]}"
-        dataset = datasets[0] if len(datasets) == 1 else _count(len(datasets), "dataset")
+        dataset = datasets[0] if len(datasets) == 1 else counted(len(datasets), "dataset")
         yield f"not evaluated: {system}, on {dataset}: {error}"
 
 
@@ -171,9 +172,5 @@ def _sizes(results: Results) -> str:
     facts = [cell.record.dataset for cell in complete if cell.record]
     queries = sum(dataset.judged_queries for dataset in facts)
     documents = sum(dataset.documents for dataset in facts)
-    sizes = _count(len(facts), "dataset"), _count(queries, "query", "queries"), _count(documents, "document")
+    sizes = counted(len(facts), "dataset"), counted(queries, "query", "queries"), counted(documents, "document")
     return f"· {', '.join(sizes)}"
-
-
-def _count(number: int, one: str, many: str = "") -> str:
-    return f"{number:,} {one if number == 1 else many or one + 's'}"

@@ -12,19 +12,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from r2med.core.errors import UserError, unknown
 from r2med.data.benchmark_names import is_reserved, known_fingerprint, own_name, source_of
 from r2med.data.dataset_cards import cards, groups
 from r2med.measure import HEADLINE_MEASURE, Measure
+from r2med.measure.scores import Floats
 from r2med.records.record import FileFacts, Record
 from r2med.records.record_checks import record_faults
 from r2med.store import default_store
 
 log = logging.getLogger("r2med")
-
-Floats = npt.NDArray[np.float64]
 
 MAX_FAILURES = 0.1
 """Share of queries without generated text, or of failed calls, above which a score says little about its system."""
