@@ -1,15 +1,17 @@
 """Agents with an LLM that follows a script: for each question the turns it takes, one after the other."""
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from r2med.agents.expander import AgentExpander, AgentStage
+from r2med.agents.expander import AgentExpander, ConversingStage
 from r2med.agents.search_o1 import SearchO1
 from r2med.agents.search_r1 import SearchR1
 from r2med.agents.sources import LocalSearch
+from r2med.agents.tool_agent import ToolAgent
 from r2med.data import Corpus, Dataset, Qrels, Query
-from r2med.llm.chat import ChatRequest, Failure, RawAnswer
+from r2med.llm.chat import ChatRequest, Failure, RawAnswer, ToolCall
 from r2med.llm.llm_cards import LLMCard, Price
 from r2med.retrieve.bm25 import BM25, BM25Retriever
 from support.scripted_chat import ScriptedChat
@@ -53,7 +55,14 @@ def scripted(script: Script, reading: Turn = "**Final Information** it fits") ->
     return ScriptedChat(reply)
 
 
-STAGES: Mapping[str, type[AgentStage]] = {"search-r1": SearchR1, "search-o1": SearchO1}
+STAGES: Mapping[str, type[ConversingStage]] = {"search-r1": SearchR1, "search-o1": SearchO1, "agent": ToolAgent}
+
+
+def calling(*calls: tuple[str, Any], text: str = "", finish: str = "tool_calls") -> RawAnswer:
+    """Return a turn that calls tools; arguments that are not a text are written as JSON."""
+    written = [(name, each if isinstance(each, str) else json.dumps(each)) for name, each in calls]
+    made = tuple(ToolCall(f"random{number}", *each) for number, each in enumerate(written))
+    return RawAnswer(text, "", finish, 10, 5, 0.5, calls=made)
 
 
 def agent(

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Protocol
 
-from r2med.llm.chat import Failure, Message, RawAnswer
+from r2med.llm.chat import Failure, Message, RawAnswer, ToolCall
 from r2med.prompts.fitting import first_words
 
 SHOWN_WORDS = 512
@@ -42,6 +42,8 @@ class AwaitSearch:
     """State: the conversation needs documents."""
 
     query: str
+    k: int = 0
+    """Number of documents that the model asked for, where it may say."""
 
 
 @dataclass(frozen=True)
@@ -53,8 +55,15 @@ class Answered:
     """True if the text reached the token limit and is kept up to its last whole sentence."""
 
 
-State = AwaitModel | AwaitReading | AwaitSearch | Answered | Failure
-"""The state of a conversation, or its end. A failure is an end without a text."""
+@dataclass(frozen=True)
+class Chosen:
+    """State: the conversation has ended with the documents that the agent chose, the best first."""
+
+    ids: tuple[str, ...]
+
+
+State = AwaitModel | AwaitReading | AwaitSearch | Answered | Chosen | Failure
+"""The state of a conversation, or its end. A failure is an end without a text and without a choice."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +85,10 @@ class AgentTurn:
     prompt_tokens: int = 0
     completion_tokens: int = 0
     seconds: float = 0.0
+    status: str = ""
+    """What became of a call of a tool: see `tools.Status`. Empty for agents without tools."""
+    further: bool = False
+    """True for a further call in the same turn of the model."""
 
     def plus(self, completion: RawAnswer) -> AgentTurn:
         """Return the turn with the cost of another call added."""
@@ -98,11 +111,18 @@ class Conversation:
     """True if the model is called for the last time and must answer now."""
     shortened: bool = False
     """True if the transcript was cut because it grew beyond the model's context."""
+    pending: tuple[ToolCall, ...] = ()
+    """Calls of tools in the last turn that have no result yet."""
 
     @property
     def over(self) -> bool:
         """True if the conversation has ended."""
-        return isinstance(self.state, Answered | Failure)
+        return isinstance(self.state, Answered | Chosen | Failure)
+
+    @property
+    def model_turns(self) -> int:
+        """The number of turns of the model. A turn may make several calls."""
+        return sum(not turn.further for turn in self.turns)
 
     @property
     def searches(self) -> int:
@@ -182,8 +202,11 @@ def no_answer(completion: RawAnswer, what: str) -> Failure:
 TRACE_FORMAT = 1
 
 
-def trace(conversation: Conversation, *, texts: bool = False) -> dict[str, Any]:
-    """Return the trace of a finished conversation. With `texts` it holds the text shown of each document."""
+def trace(conversation: Conversation, *, texts: bool = False, finds: Sequence[str] | None = None) -> dict[str, Any]:
+    """Return the trace of a finished conversation. With `texts` it holds the text shown of each document.
+
+    `finds` is the ranking that it gives; None if it gives a text.
+    """
     end = conversation.state
     return {
         "format": TRACE_FORMAT,
@@ -191,6 +214,8 @@ def trace(conversation: Conversation, *, texts: bool = False) -> dict[str, Any]:
         "turns": [_turn(turn, texts) for turn in conversation.turns],
         "text": end.text if isinstance(end, Answered) else "",
         "failure": {"kind": end.kind, "message": end.message} if isinstance(end, Failure) else None,
+        **({"chosen": list(end.ids)} if isinstance(end, Chosen) else {}),
+        **({} if finds is None else {"finds": list(finds)}),
         "total": totals([conversation]),
     }
 
@@ -199,7 +224,7 @@ def totals(conversations: Sequence[Conversation]) -> dict[str, float]:
     """Return the numbers of turns, searches, tokens and seconds of conversations."""
     turns = [turn for conversation in conversations for turn in conversation.turns]
     return {
-        "turns": len(turns),
+        "turns": sum(conversation.model_turns for conversation in conversations),
         "searches": sum(conversation.searches for conversation in conversations),
         "prompt_tokens": sum(turn.prompt_tokens for turn in turns),
         "completion_tokens": sum(turn.completion_tokens for turn in turns),
@@ -209,7 +234,9 @@ def totals(conversations: Sequence[Conversation]) -> dict[str, float]:
 
 def _turn(turn: AgentTurn, texts: bool) -> dict[str, Any]:
     documents = None if turn.documents is None else [_document(hit, texts) for hit in turn.documents]
-    return {**asdict(turn), "documents": documents}
+    optional = {name: value for name, value in (("status", turn.status), ("further", turn.further)) if value}
+    told = {name: value for name, value in asdict(turn).items() if name not in ("status", "further")}
+    return {**told, "documents": documents, **optional}
 
 
 def _document(hit: Hit, text: bool) -> dict[str, Any]:

@@ -73,6 +73,8 @@ class Dialogue:
     """The chat template of a raw text. If it is empty, messages are sent, and the server applies its own template."""
     reading: Sampling | None = None
     """Sampling settings for reading documents. None means those of a turn."""
+    tools: str = ""
+    """The tools that the model may call, as in `ChatRequest`."""
 
     def request(self, conversation: Conversation) -> ChatRequest | None:
         """Return the next request; None if it does not fit the context. A last answer may be shorter to fit."""
@@ -92,7 +94,7 @@ class Dialogue:
 
     def _rendered(self, parts: Sequence[Message], sampling: Sampling) -> ChatRequest:
         if not self.template:
-            return ChatRequest(messages(self.system, parts), sampling)
+            return ChatRequest(messages(self.system, parts), sampling, tools=self.tools)
         # The special tokens in the model's own text stay intact.
         question, *rest = (part.content if part.role == "assistant" else without_marks(part.content) for part in parts)
         opening = chat_template(self.template).render({"system": self.system, "user": question})
@@ -101,11 +103,14 @@ class Dialogue:
 
 def messages(system: str, parts: Sequence[Message]) -> tuple[Message, ...]:
     """Return the transcript as chat messages. Notices and documents become messages of the user."""
-    nonempty = [part for part in parts if part.content.strip()]  # APIs refuse an empty message
-    turns = [
-        Message(role, "\n\n".join(part.content.strip() for part in turn))
-        for role, turn in groupby(nonempty, lambda part: part.role)
-    ]
+    nonempty = [part for part in parts if part.content.strip() or part.calls]  # APIs refuse an empty message
+    turns: list[Message] = []
+    for role, group in groupby(nonempty, lambda part: part.role):
+        turn = list(group)
+        if role == "tool" or any(part.calls for part in turn):  # each call has one result of its own
+            turns += turn
+        else:
+            turns.append(Message(role, "\n\n".join(part.content.strip() for part in turn)))
     return (Message("system", system), *turns) if system else tuple(turns)
 
 

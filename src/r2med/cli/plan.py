@@ -96,6 +96,9 @@ def _show(name: str, preview: CostPreview, runtime: Runtime) -> None:
     print(f"  about {clock_time(seconds)} ({source})")
     if preview.note:
         print(f"  {preview.note}")
+    if most := preview.conversations.calls:
+        price = f" and ${preview.conversations.dollars:.2f}" if priced else ""
+        print(f"  at most {counted(most, 'call')}{price} for whole conversations")
     if preview.cut or preview.unfit:
         room = f"{card.context_length:,} tokens, {preview.unfit:,} would not fit at all and not be asked"
         print(f"  {preview.cut:,} prompts would be cut to fit {room}")

@@ -37,6 +37,7 @@ TABLE: Mapping[Kind, Mapping[str, str]] = {
         "rocchio": "r2med.expand.feedback:Rocchio",
         "search-r1": "r2med.agents.search_r1:SearchR1",
         "search-o1": "r2med.agents.search_o1:SearchO1",
+        "agent": "r2med.agents.tool_agent:ToolAgent",
     },
     "retrieve": {"bm25": "r2med.retrieve.bm25.searcher:BM25", "fuse": "r2med.retrieve.fusion:Fusion"},
     "rerank": {

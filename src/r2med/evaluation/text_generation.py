@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from r2med.agents.expander import ConversingStage
 from r2med.core import stages
 from r2med.core.errors import UserError, nearest
 from r2med.core.spec import Call, parse_stage
@@ -117,7 +118,12 @@ def plan_generation(
     """Return the checked plan of `generate`. Raises UserError for a fault that would stop it later."""
     call = _call(method, llm, {"samples": (samples, 1), "rounds": (rounds, 0)})
     resolve_llm(call.arguments[0], runtime.setup)
-    expander: Expander = stages.stage(call, "expand").bind(runtime)
+    declared = stages.stage(call, "expand")
+    if isinstance(declared, ConversingStage) and declared.ranks():
+        raise UserError(
+            f"{declared} returns documents, not a text: use r2med run '{declared} → bm25'"
+        )
+    expander: Expander = declared.bind(runtime)
     datasets = [
         dataset
         for source in data

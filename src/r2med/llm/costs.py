@@ -174,6 +174,14 @@ def estimate(requests: Iterable[ChatRequest], card: LLMCard) -> CallEstimate:
 
 
 @dataclass(frozen=True)
+class ConversationCost:
+    """The most that conversations can take: calls, and dollars if every turn is as long as it may be."""
+
+    calls: int = 0
+    dollars: float = 0.0
+
+
+@dataclass(frozen=True)
 class CostPreview:
     """The questions of a stage about one dataset, known before any is asked.
 
@@ -190,6 +198,8 @@ class CostPreview:
     """Number of prompts that would not fit at all and would not be asked."""
     note: str = ""
     """Further information, for example about the turns of a conversation that begins with each request."""
+    conversations: ConversationCost = ConversationCost()
+    """The most that the conversations take which the requests begin. 0 calls: there are no further calls."""
 
     @classmethod
     def of(
@@ -218,6 +228,10 @@ class CostPreview:
             self.cut + other.cut,
             self.unfit + other.unfit,
             self.note or other.note,
+            ConversationCost(
+                self.conversations.calls + other.conversations.calls,
+                self.conversations.dollars + other.conversations.dollars,
+            ),
         )
 
     @property

@@ -36,6 +36,7 @@ RELEVANT_SHOWN = 6_000
 """Number of characters of a relevant document that are shown. People want to read more of it."""
 
 _BARE = "no text was generated, so the query was searched unchanged"
+_FOUND = "it ended early, so the documents of its searches were ranked"
 _PARTLY = "some of its texts could not be generated"
 _STAYED = "calls failed, so their documents kept their ranks"
 
@@ -145,7 +146,8 @@ def _failures(
         for query, kinds in (stage.failed or dict.fromkeys(bare, ", ".join(stage.failure_kinds))).items():
             traced = (traces.get(query) or {}).get("failure") if expands else None
             reason = f"{traced['kind']}: {traced['message']}" if traced else kinds
-            outcome = _PARTLY if query in generated else _BARE
+            found = expands and (traces.get(query) or {}).get("finds")
+            outcome = _FOUND if found else _PARTLY if query in generated else _BARE
             failures.setdefault(query, []).append(f"{stage.name}: {outcome if expands else _STAYED} ({reason})")
     return {query: "; ".join(lines) for query, lines in failures.items()}
 

@@ -14,7 +14,7 @@ from r2med.leaderboard.published import PublishedRow
 from r2med.llm.llm_cards import LLMS, LLMCard, families
 from r2med.records.record import Record
 
-AGENTS = ("search-r1", "search-o1")
+AGENTS = ("search-r1", "search-o1", "agent")
 
 CARDS: tuple[Mapping[str, Any], ...] = (MODELS, RERANKERS, LLMS)
 NO_MODEL = ("bm25", "author")

@@ -23,6 +23,7 @@ from r2med.expand.recorded import Recorded
 from r2med.rerank.reranking import Reranked, Reranker
 from r2med.retrieve.apart import search_apart, searches_apart
 from r2med.retrieve.candidates import Candidates
+from r2med.retrieve.finds import finds_first
 from r2med.retrieve.retriever import Retriever, Searched, SearchQuery, cached_search
 from r2med.retrieve.run import Run
 from r2med.runtime.runtime import Runtime
@@ -180,6 +181,9 @@ class System:
         wide, queries = self._searched_depth(k), expansion.queries
         key = settings.get("retrieve")
         searched = search_apart(self._retriever, dataset, queries, wide, store, timed=True, key=key)
+        if expansion.rankings:
+            run = finds_first(searched.run, expansion.rankings, dataset.corpus, wide)
+            searched = replace(searched, run=run)
         run, reranked = searched.run, []
         for stage, reranker in zip(self.rerankers, self._rerankers, strict=True):
             reranked.append(reranker.rerank(dataset, expansion.queries, run, store))
