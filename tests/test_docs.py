@@ -76,6 +76,7 @@ def test_every_command_of_the_docs_exists_and_names_systems_that_can_be_built(pa
 
 OTHER_FLAGS = {
     *("--max-model-len", "--served-model-name", "--reasoning-parser", "--generation-config"),  # of vLLM
+    *("--enable-auto-tool-choice", "--tool-call-parser"),
     *("--population", "--duplicates"),  # of scripts in benchmarks/
 }
 
@@ -94,7 +95,7 @@ def test_every_flag_that_the_text_of_a_page_names_exists() -> None:
         for quoted in re.findall(r"`((?:r2med |--)[^`\n]+)`", text):
             named += [f"{page.name}: {flag}" for flag in re.findall(r"(?<!\S)--[a-z][a-z-]*", quoted)]
     assert len(named) > 100
-    assert [each for each in named if each.partition(": ")[2] not in known] == []
+    assert [each for each in named if each.partition(": ")[2] not in known] == [], "add flags of other tools"
 
 
 OTHER_TOOLS = ("pyterrier", "llama_index")
