@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from r2med.core.errors import UserError
-from r2med.crossencoders.api_scorer import ApiScorer, missing_for
+from r2med.crossencoders.api_scorer import ApiScorer, api_missing
 from r2med.crossencoders.pair_scorer import cost_of, open_scorer
 from r2med.crossencoders.rerank_apis import RERANK_APIS
 from r2med.crossencoders.reranker_cards import OWN_SERVERS, RERANKERS, RerankerCard, resolve_reranker
@@ -217,8 +217,8 @@ def test_a_missing_key_is_named_before_anything_is_sent(monkeypatch: pytest.Monk
     with api.serve("cohere") as server, pytest.raises(UserError, match="set the environment variable COHERE_API_KEY"):
         opened(server).score(PAIRS)
     assert not server.requests
-    assert missing_for(card_of("cohere"), Setup()) == "COHERE_API_KEY is not set; export it before the run"
-    assert missing_for(card_of("jina"), Setup()) == ""
+    assert api_missing(card_of("cohere"), Setup()) == "COHERE_API_KEY is not set; export it before the run"
+    assert api_missing(card_of("jina"), Setup()) == ""
 
 
 def test_the_cards_of_providers_can_be_opened() -> None:

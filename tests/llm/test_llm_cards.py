@@ -7,7 +7,7 @@ import pytest
 from r2med.core.errors import UserError
 from r2med.llm.journaled import open_chat
 from r2med.llm.llama import LlamaBackend
-from r2med.llm.llm_cards import LLMS, LLMCard, families, resolve_llm
+from r2med.llm.llm_cards import LLMS, LLMCard, families, resolve_llm, sampling_of
 from r2med.runtime.runtime import Runtime
 from r2med.runtime.setup import Setup
 
@@ -75,7 +75,21 @@ def test_the_family_of_an_llm_follows_from_its_name_or_its_card():
 
 
 def test_a_card_of_an_alias_says_that_it_serves_other_models_over_time() -> None:
-    assert "alias" in " ".join(LLMS["deepseek-r1"].notes)
+    for name in ("deepseek-r1", "deepseek-chat", "mistral-large"):
+        assert "alias" in " ".join(LLMS[name].notes)
+
+
+def test_a_provider_that_refuses_a_seed_is_sent_none() -> None:
+    refusing = {name for name, card in LLMS.items() if "seed" in card.lacks}
+    assert refusing == {"gemini-2.5-flash", "gemini-2.5-pro", "mistral-large"}
+    assert all((sampling_of(card).seed is None) == (name in refusing) for name, card in LLMS.items())
+
+
+@pytest.mark.parametrize("name", ["qwen3-4b-llm", "qwen3-8b-llm", "qwen3-14b", "qwen3-32b"])
+def test_qwen3_thinks_unless_its_variant_does_not(name: str) -> None:
+    thinking, quick = LLMS[name], LLMS[f"{name}:no-think"]
+    assert (thinking.thinking, thinking.answer, quick.thinking, quick.answer) == (True, "think", False, "plain")
+    assert thinking.model == quick.model
 
 
 def test_the_error_for_a_removed_backend_says_what_to_do_instead() -> None:

@@ -14,6 +14,8 @@ class ScriptedChat:
     Nothing is cleaned: what a test writes is what `complete` returns.
     """
 
+    lacks = ()
+
     def __init__(self, reply: Reply, name: str = "scripted") -> None:
         self.name = name
         self.asked: list[ChatRequest] = []

@@ -190,7 +190,7 @@ def api_endpoint(card: RerankerCard, setup: Setup) -> Endpoint:
     return endpoint_at(url, api.name, api.key_variable)
 
 
-def missing_for(card: RerankerCard, setup: Setup) -> str:
+def api_missing(card: RerankerCard, setup: Setup) -> str:
     """Return the problem that prevents scoring with an API, on one line: no address, or a key that is not set."""
     try:
         endpoint = api_endpoint(card, setup)

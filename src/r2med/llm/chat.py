@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -222,8 +222,16 @@ class Failure:
         return cls(kind, message, attempts, answer.prompt_tokens, answer.completion_tokens, answer.seconds)
 
 
+Ability = Literal["completions", "logprobs", "seed"]
+"""What an API may offer besides chat: to continue a raw text, to report log-probabilities of tokens, a seed."""
+
+
 class ChatModel(Protocol):
     """Anything that answers chat requests."""
+
+    @property
+    def lacks(self) -> Collection[Ability]:
+        """What is known to be refused before anything is asked. A server may lack more."""
 
     @property
     def name(self) -> str:
@@ -254,6 +262,8 @@ class Backend(Protocol):
 
     is_local: bool
     """True if it runs on this machine. Asking again then costs only time."""
+    lacks: Collection[Ability]
+    """What is known to be refused before anything is asked."""
 
     def describe(self) -> dict[str, Any]:
         """Return the backend's settings that answers depend on, but never a key or the address of a machine."""

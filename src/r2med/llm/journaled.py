@@ -6,14 +6,14 @@ import contextvars
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, TypeVar
 
 from r2med.core.errors import UserError, unknown
 from r2med.core.lazy import loaded
 from r2med.engine.reporting import Reporter
 from r2med.llm import cleaning
-from r2med.llm.chat import FROM_THE_MODEL, Backend, ChatRequest, Failure, Generation, RawAnswer
+from r2med.llm.chat import FROM_THE_MODEL, Ability, Backend, ChatRequest, Failure, Generation, RawAnswer
 from r2med.llm.journal import LEASE_SECONDS, Journal, JournalEntry, Leases, journal_file, key_of
 from r2med.llm.llm_cards import NO_VLLM, LLMCard
 from r2med.runtime.runtime import Runtime
@@ -72,6 +72,11 @@ class JournaledChat:
     def is_local(self) -> bool:
         """True if it runs on this machine, so that no text leaves it."""
         return self._backend.is_local
+
+    @property
+    def lacks(self) -> Collection[Ability]:
+        """What is known to be refused before anything is asked."""
+        return self._backend.lacks
 
     def describe(self) -> dict[str, Any]:
         """Return everything that an answer depends on, except the request."""

@@ -8,12 +8,12 @@ import importlib.util
 import os
 import secrets
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 from typing import Any
 
 from r2med.core.errors import MissingExtraError, UserError
-from r2med.llm.chat import LAST_TOKENS, ChatRequest, Failure, RawAnswer, finish_reason
+from r2med.llm.chat import LAST_TOKENS, Ability, ChatRequest, Failure, RawAnswer, finish_reason
 from r2med.llm.llm_cards import GGUF, LLMCard
 from r2med.llm.openai_protocol import CallPieces, MalformedReply, logprob_settings, read_logprobs
 from r2med.runtime.runtime import Runtime
@@ -28,6 +28,7 @@ class LlamaBackend:
     """Answers one request after another. llama.cpp uses all free cores for each. Ctrl-C works between two."""
 
     is_local = True
+    lacks: Collection[Ability] = ()
 
     def __init__(self, card: LLMCard, runtime: Runtime) -> None:
         self.card = card

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from r2med.core.cards import Catalogue
 from r2med.core.errors import UserError, unknown
-from r2med.llm.chat import Sampling
+from r2med.llm.chat import Ability, Sampling
 from r2med.runtime.setup import Setup
 
 GGUF = ".gguf"
@@ -68,6 +68,10 @@ class LLMCard(BaseModel):
     """reasoning: the API accepts no temperature and no top_p, and its limit is called max_completion_tokens."""
     thinking: bool | None = None
     """Switch of models that have one (Qwen3). It is sent as chat_template_kwargs.enable_thinking."""
+    lacks: tuple[Ability, ...] = ()
+    """What the API does not offer: completions (to continue a raw text), logprobs (log-probabilities of tokens), or a
+    seed, which is then not sent.
+    """
     json_schema: bool = True
     """True if the API accepts a JSON schema for the answer."""
     temperature: float | None = 0.7
@@ -179,7 +183,7 @@ def sampling_of(card: LLMCard) -> Sampling:
         top_p=None if reasons else card.top_p,
         top_k=card.top_k,
         repetition_penalty=card.repetition_penalty,
-        seed=card.seed,
+        seed=None if "seed" in card.lacks else card.seed,
         max_tokens=card.max_tokens,
     )
 
@@ -190,7 +194,16 @@ def missing_key(llm: str, setup: Setup) -> str:
         card = find_llm(llm, setup)
     except UserError as error:
         return str(error)
-    if card is None or card.backend != "openai" or setup.base_url or os.environ.get(card.api_key_env):
+    return "" if card is None else missing_for(card, setup)
+
+
+def missing_for(card: LLMCard, setup: Setup) -> str:
+    """Return the problem that prevents asking the LLM of a card: no server has its weights, or its key is not set."""
+    if (setup.llm_backend or card.backend) != "openai" or setup.base_url:
+        return ""
+    if "/" in card.model and not card.base_url and not os.environ.get("OPENAI_BASE_URL", "").strip():
+        return f"{card.model} needs a server: start `vllm serve {card.model}`, and give Setup(base_url='URL')"
+    if os.environ.get(card.api_key_env):
         return ""
     local = card.base_url.startswith(("http://127.", "http://localhost"))
     return "" if local or not card.api_key_env else f"{card.api_key_env} is not set; export it before the run"

@@ -10,13 +10,13 @@ import asyncio
 import logging
 import os
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from r2med.core.errors import UserError
-from r2med.llm.chat import ChatRequest, Failure, RawAnswer
+from r2med.llm.chat import Ability, ChatRequest, Failure, RawAnswer
 from r2med.llm.costs import dollars, dollars_at_most, request_tokens
 from r2med.llm.llm_cards import LLMCard
 from r2med.llm.openai_protocol import (
@@ -75,6 +75,16 @@ class OpenAIBackend:
                 f"{card.name} has no price in its card, so a budget cannot be checked; "
                 "add the price (0 if the model is free), or run without a budget"
             )
+
+    @property
+    def lacks(self) -> Collection[Ability]:
+        """What the card says, and what OpenAI's own API lacks: it continues no texts with its models of today."""
+        lacks: set[Ability] = set(self._card.lacks)
+        if not self._endpoint.url and "/" not in self._card.model:  # A model of the hub is not there at all.
+            lacks.add("completions")
+        if self._card.api_style == "reasoning":
+            lacks.add("logprobs")
+        return lacks
 
     def describe(self) -> dict[str, Any]:
         """Return the settings that answers depend on. The server is only a hash, because a URL may contain secrets."""

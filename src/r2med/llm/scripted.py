@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 from typing import Any
 
 from r2med.core.errors import UserError
 from r2med.data.problems import Problems
 from r2med.data.source_rows import read_jsonl
-from r2med.llm.chat import ChatRequest, Failure, RawAnswer
+from r2med.llm.chat import Ability, ChatRequest, Failure, RawAnswer
 from r2med.llm.costs import approximate_tokens, request_tokens
 from r2med.llm.llm_cards import LLMCard
 from r2med.runtime.runtime import Runtime
@@ -23,6 +23,7 @@ class ScriptedBackend:
     """
 
     is_local = True
+    lacks: Collection[Ability] = frozenset[Ability]({"logprobs"})
 
     def __init__(self, card: LLMCard, runtime: Runtime) -> None:
         path = runtime.setup.path_of(card.name)

@@ -57,6 +57,11 @@ class CardPrompts:
     hash: str
 
     @property
+    def is_raw(self) -> bool:
+        """True if the model continues a raw text, without a chat template."""
+        return any(turn.role == "completion" for turn in self.turns)
+
+    @property
     def size(self) -> int:
         """The largest size of a passage, in the unit of the card."""
         return self._limit.most

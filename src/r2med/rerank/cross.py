@@ -25,7 +25,7 @@ from pydantic import Field
 from r2med.core.errors import UserError
 from r2med.core.stage_plan import PlannedData, StagePlan
 from r2med.core.stages import Bound, Stage, depth_field
-from r2med.crossencoders.api_scorer import ApiScorer, missing_for
+from r2med.crossencoders.api_scorer import ApiScorer, api_missing
 from r2med.crossencoders.pair_scorer import PairScorer, ScoredPair, cost_of, open_scorer
 from r2med.crossencoders.pairs import Pair
 from r2med.crossencoders.rerank_apis import DOCUMENTS_PER_SEARCH
@@ -318,7 +318,7 @@ def _api_plan(name: str, card: RerankerCard, sizes: Sequence[tuple[int, int]], r
     known = seconds_per_pair(runtime.store, card.name)
     work = f"scores {pairs:,} pairs of queries and documents by an API{'' if free else f', {price}'}"
     seconds = None if known is None else pairs * known / runtime.setup.concurrency
-    return StagePlan(name, work, 0.0, seconds, missing_for(card, runtime.setup))
+    return StagePlan(name, work, 0.0, seconds, api_missing(card, runtime.setup))
 
 
 def _block(pairs: Mapping[bytes, tuple[RankedQuery, int]], corpus: Corpus) -> PairBlock:

@@ -10,13 +10,14 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from r2med.ask.json_in_text import VERSION
+from r2med.core.errors import UserError
 from r2med.core.stage_plan import PlannedData, StagePlan
 from r2med.core.stages import Stage, argument, depth_field
 from r2med.data.dataset import Dataset
-from r2med.llm.chat import ChatRequest, Failure, Generation
+from r2med.llm.chat import Ability, ChatRequest, Failure, Generation
 from r2med.llm.costs import CostPreview
 from r2med.llm.journaled import open_chat
-from r2med.llm.llm_cards import LLMCard, missing_key, resolve_llm
+from r2med.llm.llm_cards import LLMCard, missing_for, missing_key, resolve_llm
 from r2med.prompts.fitting import Fitter
 from r2med.prompts.prompt_sets import PROMPTS_MEANING, find_set
 from r2med.prompts.templates import Prompted, kind_of
@@ -38,6 +39,13 @@ SHOWN_WORDS, SHOWN_WORDS_BY_KIND = 300, {"similar-case": 600}
 reports are several times longer and may name the diagnosis late, so they get 600 words. Twenty of them still fit a
 context of 32k tokens.
 """
+
+
+ABILITIES: Mapping[Ability, str] = {
+    "completions": "a server that continues raw texts (/v1/completions)",
+    "logprobs": "the log-probabilities of tokens",
+}
+"""What a form may need besides chat, in words."""
 
 
 @dataclass(frozen=True)
@@ -123,8 +131,8 @@ class JudgeStage(Stage, kind="rerank", needs="llm"):
 
     def plan(self, data: Sequence[PlannedData], runtime: Runtime) -> list[StagePlan]:
         """Return a plan which says that an LLM is asked. `preview` gives the details."""
-        own = bool(self.reranker_card and not self.llm)
-        missing = "" if own else missing_key(self.llm, runtime.setup)
+        own = self.reranker_card.llm if self.reranker_card and not self.llm else None
+        missing = missing_for(own, runtime.setup) if own else missing_key(self.llm, runtime.setup)
         return [StagePlan(str(self), "asks an LLM, see below", seconds=0.0, missing=missing)]
 
     def bind(self, runtime: Runtime) -> LLMReranker:
@@ -160,9 +168,22 @@ class LLMReranker(Prompted[JudgeStage]):
         return {**described, "words": self.stage.words_for(kind)}
 
     def check(self, datasets: Sequence[Dataset]) -> None:
-        """Raise UserError if a template is wrong or if the context has no room for a prompt."""
+        """Raise UserError if a template is wrong, a prompt has no room, or the LLM lacks what the form needs."""
         super().check(datasets)
         Fitter(self.card, system="")
+        for kind in {kind_of(dataset) for dataset in datasets}:
+            prompts = self._prompts(kind)
+            if isinstance(prompts, CardPrompts):
+                self._check_abilities(prompts)
+
+    def _check_abilities(self, prompts: CardPrompts) -> None:
+        needed: dict[Ability, bool] = {"completions": prompts.is_raw, "logprobs": prompts.card.uses_probabilities}
+        for ability, words in ABILITIES.items():
+            if needed[ability] and ability in self.llm.lacks:
+                raise UserError(
+                    f"{self.name} needs {words}, and {self.llm.name} does not offer this; "
+                    "serve the model with vLLM, and give its address with Setup(base_url='URL')"
+                )
 
     def rerank(self, dataset: Dataset, queries: Sequence[SearchQuery], run: Run, store: Store) -> Reranked:
         """Rerank each query that has at least two candidates.
