@@ -26,7 +26,14 @@ from .test_pages import contrast
 PLAIN, EXPANDED, AGENT = "bm25", "hyde(author) → bm25", "scripted agent → bm25"
 DEMO = "demo/Biology"
 TURN = {"text": f"I think. {SCRIPT}", "query": "wrinkled fingers", "documents": [{"id": "__proto__", "score": 1.0}]}
-TRACE = {"prompt": "Search first.", "turns": [TURN], "text": "", "failure": {"kind": "cut", "message": "too long"}}
+LATER = {"text": "finish()", "query": "", "notice": "", "documents": None, "information": "", "analysis": ""}
+TRACE = {
+    "prompt": "Search first.",
+    "turns": [TURN, {**LATER, "further": True, "status": "unknown_ids"}],
+    "text": "",
+    "failure": {"kind": "cut", "message": "too long"},
+    "chosen": ["bio-chosen"],
+}
 
 
 @pytest.fixture(scope="module")
@@ -250,7 +257,9 @@ def test_an_agents_trace_is_shown_turn_by_turn(open_page: Open) -> None:
     assert "(cut: too long)" in page.inner_text(".failure")
     page.click("text=turn by turn")
     page.wait_for_selector(".turn >> text=wrinkled fingers")
-    assert SCRIPT in page.inner_text(".generated")
+    steps = page.inner_text(".generated")
+    assert SCRIPT in steps and "bio-chosen" in steps
+    assert "Turn 1, next call" in steps and "unknown_ids" in steps
 
 
 def test_a_reranker_that_failed_is_told_query_by_query_and_from_its_systems_page(open_page: Open) -> None:

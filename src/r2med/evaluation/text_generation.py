@@ -120,9 +120,7 @@ def plan_generation(
     resolve_llm(call.arguments[0], runtime.setup)
     declared = stages.stage(call, "expand")
     if isinstance(declared, ConversingStage) and declared.ranks():
-        raise UserError(
-            f"{declared} returns documents, not a text: use r2med run '{declared} → bm25'"
-        )
+        raise UserError(f"{declared} returns documents, not a text: use r2med run '{declared} → bm25'")
     expander: Expander = declared.bind(runtime)
     datasets = [
         dataset

@@ -171,7 +171,10 @@ interface TraceFile {
     documents: { id: string }[] | null;
     information: string;
     analysis: string;
+    status?: string; // of a call of a tool
+    further?: boolean; // a further call in the same turn of the model
   }[];
+  chosen?: string[]; // documents that the agent ended with
 }
 
 /* --- data/reproduce.js and data/advice.js: reproduce_page.py, advice_page.py -------------------------------------- */

@@ -34,29 +34,39 @@ board.explorerRankings = (view) => {
   function turns(trace) {
     const part = (label, text) =>
       text ? [h("dt", null, label), h("dd", { class: "text" }, marks.readable(text))] : [];
+    const documents = (label, ids) =>
+      ids
+        ? [
+            h("dt", null, label),
+            h(
+              "dd",
+              null,
+              ids.map((id) => [named(id), " "]),
+            ),
+          ]
+        : [];
+    let number = 0;
+    // An agent with tools may make several calls in one turn of the model.
+    const label = (turn) => (turn.further ? `Turn ${number}, next call` : `Turn ${++number}`);
     return [
       h("dl", { class: "facts turn" }, part("Prompt", trace.prompt)),
-      ...trace.turns.map((turn, i) =>
+      ...trace.turns.map((turn) =>
         h(
           "dl",
           { class: "facts turn" },
-          part(`Turn ${i + 1}`, turn.text),
+          part(label(turn), turn.text),
           part("Search", turn.query),
+          part("Status", turn.status === "ok" ? "" : turn.status),
           part("Told", turn.notice),
-          turn.documents
-            ? [
-                h("dt", null, "Retrieved"),
-                h(
-                  "dd",
-                  null,
-                  turn.documents.map(({ id }) => [named(id), " "]),
-                ),
-              ]
-            : [],
+          documents(
+            "Retrieved",
+            turn.documents?.map(({ id }) => id),
+          ),
           part("Shown", turn.information),
           part("Analysis", turn.analysis),
         ),
       ),
+      ...(trace.chosen ? [h("dl", { class: "facts turn" }, documents("Chosen", trace.chosen))] : []),
     ];
   }
 
