@@ -33,7 +33,8 @@ def page() -> str:
     ]
     written = [HEAD]
     for title, folder, catalogue, card in parts:
-        fields = "".join(field_tables(card, f"### Fields of a card in `{folder}`"))
+        others = {each for *_, each in parts if each is not card}  # an LLM in another card has a table already
+        fields = "".join(field_tables(card, f"### Fields of a card in `{folder}`", known=others))
         written.append(f"\n## {title}\n\n{catalogue}{fields}")
     return "".join((*written, _llm_rerankers()))
 

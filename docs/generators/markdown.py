@@ -6,7 +6,7 @@ import ast
 import inspect
 import re
 import textwrap
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import fields as dataclass_fields
 from dataclasses import is_dataclass
 from itertools import pairwise
@@ -29,18 +29,20 @@ def code(text: object) -> str:
     return f"`{text}`" if str(text) else ""
 
 
-def field_tables(kind: type[Any], heading: str, nested: bool = True) -> Iterator[str]:
-    """Yield the table of a class's fields, and those of the classes that its fields hold.
+def field_tables(
+    kind: type[Any], heading: str, nested: bool = True, known: Collection[type[Any]] = ()
+) -> Iterator[str]:
+    """Yield the table of a class's fields, and those of the classes that its fields hold, but for the known ones.
 
     Raises KeyError if a field has no docstring below it: write one.
     """
-    seen: list[type[Any]] = [kind]
+    seen: list[type[Any]] = [kind, *known]
     yield _field_table(kind, heading)
     for name, annotation in annotations(kind) if nested else ():
         for part in _parts(annotation):
             if part not in seen:
                 seen.append(part)
-                yield from field_tables(part, f"### `[{name}]`")
+                yield from field_tables(part, f"### `[{name}]`", known=known)
 
 
 def _field_table(kind: type[Any], heading: str) -> str:

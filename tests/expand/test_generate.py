@@ -6,7 +6,9 @@ from r2med import UserError, load
 from r2med.data import Corpus, Dataset, Qrels, Query
 from r2med.engine.work import Threads
 from r2med.expand.expansion import Expander
-from r2med.expand.generate import Generated, LLMExpander, open_prompts
+from r2med.expand.expansion_prompts import open_prompts
+from r2med.expand.generate import Generated
+from r2med.expand.llm_expander import LLMExpander
 from r2med.expand.method_cards import METHODS
 from r2med.llm.chat import Failure, RawAnswer
 from r2med.llm.costs import prompt_tokens

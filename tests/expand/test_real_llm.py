@@ -82,3 +82,22 @@ def test_generations_are_written_in_the_original_s_layout_and_searched_without_a
     done = r2med(*arguments, "--json")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)[0]["system"] == "hyde(tiny) → bm25"
+
+
+@pytest.mark.parametrize("method", ["queries", "rewrite"])
+def test_queries_of_a_real_llm_are_searched_apart_or_counted_as_failures(folder, short_answers, r2med, method):
+    prompt = {
+        "queries": 'Write {count} names of diseases as a JSON list, such as ["Measles", "Gout"].\n{query}',
+        "rewrite": "Name the disease in a few words.\n{query}",
+    }
+    (short_answers / "prompts" / f"{method}.txt").write_text(prompt[method])
+    arguments = ["run", f"{method}(tiny) → bm25", "--data", folder, "--prompts", short_answers / "prompts"]
+    arguments += ["--out", short_answers / "out"]
+    first = r2med(*arguments)
+    assert first.returncode == 0, first.stderr
+    [path] = (short_answers / "out" / "one").glob("*.json")
+    expansion = Record.read(path).stages[0]
+    texts = list((short_answers / "out" / "one").glob("*.generated.jsonl"))
+    assert (expansion.cost.calls, len(texts)) == (1, 1 - expansion.failures), first.stdout
+    assert r2med(*arguments).returncode == 0
+    assert Record.read(path).stages[0] == expansion, "it was asked once"

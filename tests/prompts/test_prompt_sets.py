@@ -7,7 +7,7 @@ import pytest
 
 from r2med import UserError, load
 from r2med.data import names
-from r2med.expand.generate import open_prompts
+from r2med.expand.expansion_prompts import open_prompts
 from r2med.expand.method_cards import METHODS
 from r2med.prompts.prompt_sets import find_set, named_templates, prompt_sets, write_set
 from r2med.rerank.judge_prompts import open_prompts as open_judge_prompts

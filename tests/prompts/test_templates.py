@@ -8,8 +8,9 @@ from r2med import UserError, load
 from r2med.data import Corpus, Dataset, Qrels, Query, names
 from r2med.data.dataset_cards import cards
 from r2med.expand.expansion import check
-from r2med.expand.generate import Generated, LLMExpander
-from r2med.expand.generate import open_prompts as open_prompts_of
+from r2med.expand.expansion_prompts import open_prompts as open_prompts_of
+from r2med.expand.generate import Generated
+from r2med.expand.llm_expander import LLMExpander
 from r2med.expand.method_cards import METHODS, REFINE_FIELDS
 from r2med.llm.llm_cards import LLMCard
 from r2med.prompts.templates import Template, Templates, kind_of

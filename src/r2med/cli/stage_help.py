@@ -53,13 +53,14 @@ def stage_section(page: Mapping[str, Any]) -> Section:
 
     typed = Note(f"typed: {page['typed']}")
     aside = f"({page['kind']}): {page['summary']}"
+    notes = [Note(""), *map(Note, page["notes"])] if page["notes"] else []
     if not page["settings"]:
-        return Section(page["name"], [typed, "It has no settings."], aside=aside, aside_tone="")
+        return Section(page["name"], [typed, "It has no settings.", *notes], aside=aside, aside_tone="")
     rows = [
         (s["name"], s["default"] or _NO_DEFAULT[s["required"]], s["values"], s["meaning"]) for s in page["settings"]
     ]
     columns = (Column("setting", whole=True), Column("default"), Column("values"), Column("meaning"))
-    return Section(page["name"], [typed, Note(""), Table(columns, rows)], aside=aside, aside_tone="")
+    return Section(page["name"], [typed, *notes, Note(""), Table(columns, rows)], aside=aside, aside_tone="")
 
 
 _NO_DEFAULT = {True: "(needed)", False: ""}
@@ -111,6 +112,7 @@ def _page(name: str, kind: str) -> dict[str, Any]:
         "summary": declared.summary(name),
         "typed": FORM[kind].format(stage=_typed(name, settings)),
         "settings": [asdict(setting) for setting in settings],
+        "notes": list(declared.notes(name)),
     }
 
 

@@ -118,6 +118,11 @@ class Stage(BaseModel):
         return (cls.__doc__ or "").strip().partition("\n")[0]
 
     @classmethod
+    def notes(cls, name: str) -> tuple[str, ...]:
+        """Return further facts about the stage of a name, a sentence each, as a card may have them."""
+        return ()
+
+    @classmethod
     def parse(cls, call: Call) -> Self:
         """Return the stage of a call. Raises UserError if a setting does not exist or has a wrong value."""
         values: dict[str, Any] = {"name": call.name}
@@ -245,6 +250,8 @@ def _parts(value: Any) -> Any:
 
 Numbers = Annotated[tuple[Annotated[float, Field(ge=0, le=1e9)], ...], BeforeValidator(_parts)]
 """Numbers joined by colons, as in weights=3:1."""
+SignedNumbers = Annotated[tuple[Annotated[float, Field(ge=-1e9, le=1e9)], ...], BeforeValidator(_parts)]
+"""Numbers joined by colons that may be negative, as in weights=1:-0.5."""
 Words = Annotated[tuple[str, ...], BeforeValidator(_parts)]
 """Words joined by colons."""
 

@@ -98,7 +98,7 @@ class GenerationPlan:
             log.info("%s", notice)
         queries = len(expansion.queries)
         answered = queries - expansion.failures
-        [llm] = self.call.arguments
+        llm = next(iter(self.call.arguments), self.call.name)  # A trained rewriter has its own LLM.
         try:
             file = write_generations(expansion, dataset, out, self.call.name, llm, overwrite=overwrite)
         except NotWrittenError as reason:
@@ -117,7 +117,8 @@ def plan_generation(
 ) -> GenerationPlan:
     """Return the checked plan of `generate`. Raises UserError for a fault that would stop it later."""
     call = _call(method, llm, {"samples": (samples, 1), "rounds": (rounds, 0)})
-    resolve_llm(call.arguments[0], runtime.setup)
+    for name in call.arguments:
+        resolve_llm(name, runtime.setup)
     declared = stages.stage(call, "expand")
     if isinstance(declared, ConversingStage) and declared.ranks():
         raise UserError(f"{declared} returns documents, not a text: use r2med run '{declared} → bm25'")
@@ -141,6 +142,9 @@ def _call(method: str, llm: str, given: Mapping[str, tuple[int, int]]) -> Call:
     if len(call.arguments) > 1 or call.depth is not None:
         raise UserError(f"{call}: write the name of one LLM first, then settings as KEY=VALUE")
     named = call.arguments[0] if call.arguments else llm
+    passed = [(key, str(value)) for key, (value, default) in given.items() if value != default]
+    if not named and "llm" in stages.stage_class(call.name, "expand").defaults(call.name):
+        return Call(call.name, (), (*passed, *call.settings))
     if not named:
         raise UserError(f"{call} names no LLM: write '{call.name}(o3-mini)' (r2med list llms shows all)")
     if llm and named != llm:
@@ -149,7 +153,6 @@ def _call(method: str, llm: str, given: Mapping[str, tuple[int, int]]) -> Call:
         raise UserError(f"{call}: query is a setting of the search: give it to r2med run, which searches the texts")
     if len(llm_names([named])) > 1:
         raise UserError(f"{named} names several LLMs: only one LLM writes at a time")
-    passed = [(key, str(value)) for key, (value, default) in given.items() if value != default]
     return Call(call.name, (named,), (*passed, *call.settings))
 
 

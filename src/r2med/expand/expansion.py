@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
+from itertools import cycle
 from typing import Any, Literal, Protocol, runtime_checkable
 
 from r2med.core.cost import NOTHING, Cost
 from r2med.data import Dataset, Query
 from r2med.llm.costs import CostPreview
+from r2med.retrieve.added_worth import FusionMethod
 from r2med.retrieve.retriever import MEAN, Search, SearchQuery
 from r2med.store import Store, digest
 
@@ -17,6 +19,20 @@ QueryChoice = Literal["", "keep", "drop"]
 
 JoiningChoice = Literal["", "published"]
 """How copies of the query are joined in a search by words. Empty means with spaces."""
+
+
+@dataclass(frozen=True)
+class SearchApart:
+    """How the texts of a query are searched apart: each is a query of its own, and the rankings are fused."""
+
+    fuse: FusionMethod = "rrf"
+    """How the rankings are added up."""
+    weights: tuple[float, ...] = ()
+    """Weights of the texts of one answer, in their order. Empty means 1 for each."""
+    original: float = 0.0
+    """Weight of the original query. With 0 it is not searched."""
+    replaces: bool = False
+    """True if a text is searched in place of the query. Otherwise it is joined with the query."""
 
 
 @dataclass(frozen=True)
@@ -29,25 +45,47 @@ class Joining:
     """The input of a dense model: the mean of the vectors of query and text, or one string."""
     glued: bool = False
     """True if the copies of the query follow each other without a space, as in the benchmark's rows of query2doc."""
+    balance: float = 0.0
+    """Number of words of text for each word of the query's copies: longer texts get more copies. 0: only `copies`."""
+    apart: SearchApart | None = None
+    """How texts are searched apart; None if they are searched together."""
 
     def choose(self, query: QueryChoice, joining: JoiningChoice = "") -> Joining:
         """Return the same joining with the query's own words kept, or dropped, in a search by words."""
         copies = {"": self.copies, "keep": max(self.copies, 1), "drop": 0}[query]
-        return Joining(copies, self.dense_form, joining == "published")
+        balance = 0.0 if query == "drop" else self.balance
+        return replace(self, copies=copies, glued=joining == "published", balance=balance)
 
     def settings(self) -> dict[str, Any]:
-        """Return the settings that a score depends on. `glued` is listed only if set, so that older keys stay valid."""
-        declared = asdict(self)
-        return declared if self.glued else {name: value for name, value in declared.items() if name != "glued"}
+        """Return the settings that a score depends on. Later settings are listed only if set: older keys stay valid."""
+        later = ("glued", "balance", "apart")
+        return {name: value for name, value in asdict(self).items() if value or name not in later}
 
     def join(self, query: Query, texts: Iterable[str]) -> SearchQuery:
         """Return a query with its texts. Without texts the query is unchanged."""
         written = tuple(filter(None, texts))
-        return (
-            SearchQuery(query, written, self.copies, self.dense_form, glued=self.glued)
-            if written
-            else SearchQuery(query)
+        if not written:
+            return SearchQuery(query)
+        joined = self._together(query, written)
+        return joined if self.apart is None else self._parts(joined, self.apart)
+
+    def _together(self, query: Query, texts: tuple[str, ...]) -> SearchQuery:
+        copies = self.copies
+        if self.balance:
+            words = sum(len(text.split()) for text in texts)
+            copies = max(copies, int(words / (self.balance * max(len(query.text.split()), 1))))
+        return SearchQuery(query, texts, copies, self.dense_form, glued=self.glued)
+
+    def _parts(self, joined: SearchQuery, apart: SearchApart) -> SearchQuery:
+        """Return the query with each of its texts as a query of its own."""
+        query = joined.query
+        own = ((SearchQuery(query), apart.original),) if apart.original else ()
+        alone = (
+            SearchQuery(replace(query, text=text)) if apart.replaces else self._together(query, (text,))
+            for text in joined.generated
         )
+        weighted = tuple(zip(alone, cycle(apart.weights or (1.0,)), strict=False))
+        return replace(joined, parts=(*own, *weighted), fuse=apart.fuse)
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,9 @@ AUTHOR = "author"
 RECORDED = "reads recorded texts"
 """The text in a plan for a stage that calls no LLM."""
 
+SEARCH_SETTINGS = ("query", "cleaning", "joining", "join", "fuse", "weights", "original")
+"""Settings that recorded texts can follow: how texts are read and searched. All others are about LLM calls."""
+
 Texts = Mapping[str, tuple[str, ...]]
 
 
@@ -41,33 +44,37 @@ def open_recorded(
     asked: bool = True,
     cleaning: Cleaning = "strict",
     style: AnswerStyle | None = None,
+    whole: bool = False,
+    own: bool = False,
 ) -> Recorded | None:
     """Return the reader of an LLM's recorded texts; None if the LLM must be called.
 
     Recorded texts are read if the setup says so, if they are hand-written, or if no LLM has this name. `style` is how
-    answers are marked in texts that were not cleaned. None means as in the LLM's card, if there is one.
+    answers are marked in texts that were not cleaned. None means as in the LLM's card, if there is one. With `whole`,
+    texts are not cleaned. With `own`, the method has its own LLM.
 
     Raises UserError if the stage has settings for LLM calls, because recorded texts cannot follow them.
     """
     chosen = setup.recorded or llm == AUTHOR or not asked
-    if not chosen and find_llm(llm, setup) is not None:
+    if not chosen and (own or find_llm(llm, setup) is not None):
         return None
     named = f"no known LLM has this name{nearest(llm, LLMS)}: see r2med list llms, or give Setup(base_url='URL')"
     otherwise = "" if chosen else named
     for key, _ in stage.changed:
-        if key not in ("query", "cleaning", "joining"):
+        if key not in SEARCH_SETTINGS:
             why = otherwise or "recorded texts are searched unchanged"
             raise UserError(f"{stage}: {key} needs an LLM that is called: {why}")
     card = LLMS.get(llm.replace("_", "-"))  # the hub's splits are named with underscores
     style = style or (card.answer if card else "plain")
-    return Recorded(stage, llm, joining, setup.generations, otherwise, style, cleaning)
+    return Recorded(stage, llm, joining, setup.generations, otherwise, style, cleaning, whole)
 
 
-def plan_texts(stage: Stage, llm: str, setup: Setup, *, asked: bool = True) -> StagePlan:
+def plan_texts(stage: Stage, llm: str, setup: Setup, *, asked: bool = True, own: bool = False) -> StagePlan:
     """Return the plan: LLM calls or recorded texts, by the rule of `open_recorded`."""
     if setup.recorded or llm == AUTHOR or not asked:
         return StagePlan(str(stage), RECORDED, seconds=0.0)
-    return StagePlan(str(stage), "asks an LLM, see below", seconds=0.0, missing=missing_key(llm, setup))
+    missing = "" if own else missing_key(llm, setup)
+    return StagePlan(str(stage), "asks an LLM, see below", seconds=0.0, missing=missing)
 
 
 @dataclass(frozen=True)
@@ -83,6 +90,8 @@ class Recorded(Bound[Stage]):
     style: AnswerStyle = "plain"
     """How answers are marked in texts that were not cleaned."""
     cleaning: Cleaning = "strict"
+    whole: bool = False
+    """True if the reasoning is part of a text."""
 
     def __post_init__(self) -> None:
         folder_name(self.llm)  # raises UserError if this is not a name of an LLM
@@ -93,7 +102,7 @@ class Recorded(Bound[Stage]):
             "stage": self.stage.name,
             "llm": self.llm,
             "source": "recorded",
-            "cleaning": f"{self.cleaning} {self.style} {VERSION}",
+            "cleaning": "whole" if self.whole else f"{self.cleaning} {self.style} {VERSION}",
             **self.joining.settings(),
         }
 
@@ -121,7 +130,9 @@ class Recorded(Bound[Stage]):
     def _cleaned(self, rows: Texts, ids: list[str]) -> tuple[Texts, dict[str, str]]:
         """Return the answers, and the reasons for missing ones, in the terms of LLM failures."""
         written = {(name, index): text for name, parts in rows.items() for index, text in enumerate(parts)}
-        answers = dict(zip(written, recorded_answers(list(written.values()), self.style, self.cleaning), strict=True))
+        raw = list(written.values())
+        cleaned = raw if self.whole else recorded_answers(raw, self.style, self.cleaning)
+        answers = dict(zip(written, cleaned, strict=True))
         texts, failed = {}, {}
         for name in ids:
             parts = rows.get(name, ())

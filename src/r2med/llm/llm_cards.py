@@ -75,7 +75,7 @@ class LLMCard(BaseModel):
     json_schema: bool = True
     """True if the API accepts a JSON schema for the answer."""
     temperature: float | None = 0.7
-    """Randomness of sampling. None: not sent."""
+    """Randomness of sampling. None: not sent. In a card, "model" stands for None."""
     top_p: float | None = None
     """Sample from the most likely tokens that have this total probability. None: not sent."""
     top_k: int | None = None
@@ -104,6 +104,11 @@ class LLMCard(BaseModel):
     """Licence of the weights."""
     notes: tuple[str, ...] = ()
     """Further notes for users, one sentence each."""
+
+    @field_validator("temperature", mode="before")
+    @classmethod
+    def _temperature_of_the_model(cls, temperature: object) -> object:
+        return None if temperature == "model" else temperature  # TOML has no word for None.
 
     @field_validator("backend", mode="before")
     @classmethod

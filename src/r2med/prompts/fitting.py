@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -80,16 +80,26 @@ class Fitter:
         return Fitted(fitted[0], cut=fitted[1] < most)
 
     def fill(
-        self, template: Template, query: str, examples: str = "", passages: Sequence[str] = (), draft: str = ""
+        self,
+        template: Template,
+        query: str,
+        examples: str = "",
+        passages: Sequence[str] = (),
+        draft: str = "",
+        *,
+        more: Mapping[str, str] | None = None,
     ) -> Fitted | Failure:
-        """Return a filled template. The worst passages are cut first, then the other passages, then the draft."""
+        """Return a filled template. The worst passages are cut first, then the other passages, then the draft.
+
+        `more` are the values of further fields.
+        """
         numbered = "\n\n".join(f"[{number}] {passage}" for number, passage in enumerate(passages, 1)) or NO_PASSAGES
         shown = numbered if template.names("passages") else ""
         of_draft = approximate_tokens(draft)
 
         def render(tokens: int) -> str:
             values = {"passages": _start_of(shown, tokens - of_draft), "draft": _start_of(draft, tokens)}
-            return template.render({"query": query, "examples": examples, **values})
+            return template.render({**(more or {}), "query": query, "examples": examples, **values})
 
         return self.fit(render, 0, of_draft + approximate_tokens(shown), "the question alone")
 

@@ -113,6 +113,15 @@ class JudgeStage(Stage, kind="rerank", needs="llm"):
         what = f"the model {card.llm.model}" if card.llm else "any LLM"
         return f"{card.form.capitalize()} reranking by {what}, in the form of its authors."
 
+    @classmethod
+    def notes(cls, name: str) -> tuple[str, ...]:
+        """Return the facts on the card of a reranker, and where its authors publish their wording."""
+        card = LLM_RERANKERS.get(name)
+        if card is None:
+            return ()
+        wording = (f"The prompt is ours. The authors publish theirs: {card.published}.",) if card.published else ()
+        return (*wording, *card.notes)
+
     @model_validator(mode="after")
     def _limit_of_card(self) -> Self:
         if self.words and self.reranker_card is not None:
