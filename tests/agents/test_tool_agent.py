@@ -98,7 +98,8 @@ def test_calls_and_results_are_messages_of_their_own_with_ids_that_every_server_
         # Endless thinking, endless searching, a last turn that is cut; refused; a server that failed.
         ([calling(SEARCH), *[calling(("think", {"thought": "hm"}))] * 3], "ok ok ok ok", "no_marker", "ad"),
         ([calling(SEARCH), *[said("Hm.")] * 3], "ok no_call no_call no_call", "no_marker", "ad"),
-        ([*[said("Hm.")] * 3, calling(SEARCH)], "no_call no_call no_call limit", "no_marker", ""),
+        ([*[calling(("think", {"thought": "hm"}))] * 3, calling(SEARCH)], "ok ok ok limit", "no_marker", ""),
+        ([said("Hm."), said("Hm", "length"), said("Hm."), calling(SEARCH)], "no_call cut no_call", "no_marker", ""),
         ([calling(SEARCH), *[said("Hm", "length")] * 3], "ok cut cut cut", "truncated", "ad"),
         ([calling(SEARCH), said("No.", "refusal")], "ok -", "refused", "ad"),
         ([calling(SEARCH), said("x", "pause_turn")], "ok -", "unfinished", "ad"),
@@ -152,6 +153,14 @@ def test_a_turn_without_a_call_gets_a_message_and_the_last_turn_a_warning(store)
     _, trace, llm = ran(store, said("Hm."), calling(SEARCH), calling(FINISH), turns=3)
     assert llm.asked[1].messages[-1].content == CONTINUE and trace["turns"][0]["notice"] == CONTINUE
     assert llm.asked[2].messages[-1].role == "tool" and llm.asked[2].messages[-1].content.endswith(LAST_TURN)
+
+
+def test_thoughts_in_a_field_of_their_own_are_not_sent_back(store):
+    thinking = replace(calling(SEARCH), reasoning="It may be hives.")
+    _, trace, llm = ran(store, thinking, replace(calling(("think", {"thought": "a"}), text="So."), reasoning="b"),
+                        calling(FINISH))  # fmt: skip
+    assert [message.content for message in llm.asked[2].messages if message.role == "assistant"] == ["", "So."]
+    assert "It may be hives." in trace["turns"][0]["text"], "the trace has them"
 
 
 def test_the_limit_of_searches_holds_and_every_search_counts_in_a_turn(store):

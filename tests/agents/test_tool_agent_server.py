@@ -10,13 +10,14 @@ from typing import Any
 
 import pytest
 
-from r2med import UserError
+from r2med import System, UserError
 from r2med.core.spec import parse_stage
 from r2med.core.stages import stage
 from r2med.data import load
 from r2med.llm.llm_cards import Price
 from r2med.records.record import Record
 from r2med.retrieve.run import Run
+from r2med.server.search_protocol import answer_of
 from r2med.store import Store
 from support import chat_server as api
 from support.agents import agent
@@ -177,6 +178,17 @@ def test_a_run_that_is_killed_again_and_again_asks_no_turn_twice_and_gives_the_s
     answered = [conversation(request) for request in server.requests]
     # A turn whose answer was on its way when the process was killed is asked once more, at most eight each time.
     assert expected <= len(answered) <= expected + 4 * 8 and len(set(answered)) == expected
+
+
+def test_a_live_system_answers_a_question_with_the_ranking_of_the_agent(tmp_path: Path) -> None:
+    with api.serve(taking_turns("native")) as server:
+        runtime = setup(server, tmp_path)
+        live = System.parse("agent(any) → bm25", runtime).live(load("demo/Biology", runtime.store), runtime.store)
+        answer = answer_of(live, "Why is the sky dark?", 5)
+    assert answer.status == "ok" and len(answer.turns) == 4
+    assert [turn.query for turn in answer.turns] == ["light and rods", "", "skin and water", ""]
+    chosen = answer.turns[0].documents[1], answer.turns[2].documents[1]
+    assert [passage.id for passage in answer.passages][:2] == list(chosen) and len(answer.passages) == 5
 
 
 def test_a_second_run_asks_nothing(tmp_path: Path) -> None:

@@ -147,22 +147,26 @@ def converse(agent: Agent, dialogue: Dialogue, llm: ChatModel, source: Source, q
         answers += batch
         for index, answer in zip(requests, batch, strict=True):
             conversations[index] = _after(agent, conversations[index], answer)
-        waiting = {i: each.state.query for i, each in enumerate(conversations) if isinstance(each.state, AwaitSearch)}
-        if not waiting:
-            continue
-        # The search also gets only the text, and the documents to exclude.
-        asked = [Query(queries[index].id, text, excluded=queries[index].excluded) for index, text in waiting.items()]
-        outcome = source.search(asked)
-        searched += asked
-        searching += outcome.cost
-        prepared = outcome.prepared  # the corpus is prepared once, so this cost is not summed
-        for index, documents in zip(waiting, outcome.documents, strict=True):
-            if isinstance(documents, Failure):
-                conversations[index] = conversations[index].waiting_for(documents)
-            else:
-                conversations[index] = agent.on_documents(conversations[index], documents)
+        # Several times if a turn makes several searches, so that all conversations call the LLM together again.
+        while waiting := _searches(conversations):
+            # The search also gets only the text, and the documents to exclude.
+            asked = [Query(queries[i].id, text, excluded=queries[i].excluded) for i, text in waiting.items()]
+            outcome = source.search(asked)
+            searched += asked
+            searching += outcome.cost
+            prepared = outcome.prepared  # the corpus is prepared once, so this cost is not summed
+            for index, documents in zip(waiting, outcome.documents, strict=True):
+                if isinstance(documents, Failure):
+                    conversations[index] = conversations[index].waiting_for(documents)
+                else:
+                    conversations[index] = agent.on_documents(conversations[index], documents)
     took = searching + Cost(dollars=prepared.dollars)
     return Finished(tuple(conversations), tuple(answers), tuple(searched), took)
+
+
+def _searches(conversations: Sequence[Conversation]) -> dict[int, str]:
+    """Return the query of each conversation that waits for documents."""
+    return {i: each.state.query for i, each in enumerate(conversations) if isinstance(each.state, AwaitSearch)}
 
 
 def _requests(agent: Agent, dialogue: Dialogue, conversations: list[Conversation]) -> Iterator[tuple[int, ChatRequest]]:

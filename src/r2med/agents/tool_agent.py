@@ -74,12 +74,12 @@ class ToolAgent(ConversingStage, kind="expand", needs="llm"):
 
     @property
     def search_depth(self) -> int:
-        """Number of documents of a search. The LLM is shown as many as it asks for."""
-        return max(self.topk, MAX_DOCUMENTS)
+        """Number of documents of a search. The LLM is shown as many as it asks for. Servers may have a lower limit."""
+        return self.topk if self.remote else max(self.topk, MAX_DOCUMENTS)
 
     def tools(self) -> str:
         """Return the tools that are offered in each request."""
-        return tools(self.topk) if self.calls == "native" else ""
+        return tools(self.topk, self.search_depth) if self.calls == "native" else ""
 
     def turn_tokens(self, card: LLMCard) -> int:
         """Return the maximum number of tokens of a turn."""

@@ -35,6 +35,8 @@ from r2med.prompts.templates import Template
 
 RESULT_TOKENS = 16_384
 """Maximum number of tokens of the results of one turn. In a small context it is a quarter of the context."""
+MAX_IDLE_TURNS = 3
+"""Number of turns in a row without a call after which a conversation ends. The model may have no tool calls at all."""
 
 CONTINUE = "No tool was called. Go on with a search, or finish with the ids of the relevant passages."
 CUT = "The last message was too long and was cut before a tool was called. Be brief: search or finish."
@@ -78,16 +80,12 @@ class ToolRules:
         text, calls = self._calls(conversation, completion)
         first = _printed(calls[0]) if calls and self.native else ""
         turn = AgentTurn("\n".join(filter(None, (text, first)))).plus(completion)
-        said = Message("assistant", text.rpartition("</think>")[2].strip() if self.native else text, calls)
-        if not self.native:
-            said = replace(said, calls=())
+        said = Message("assistant", _spoken(text), calls) if self.native else Message("assistant", text)
         after = replace(conversation, parts=(*conversation.parts, said), turns=(*conversation.turns, turn))
         if failure := None if calls else not_done(completion):
             return after.waiting_for(failure)
         if not calls:
-            status: Status = "cut" if completion.finish_reason == "length" else "no_call"
-            message = CUT if status == "cut" else CONTINUE
-            return self._next(after.with_message(message, status=status, notice=message))
+            return self._without_call(after, completion.finish_reason == "length")
         return self._carry_out(replace(after, pending=calls))
 
     def on_documents(self, conversation: Conversation, documents: tuple[Hit, ...]) -> Conversation:
@@ -123,6 +121,16 @@ class ToolRules:
         number = sum(len(part.calls) for part in conversation.parts)
         named = (replace(call, id=f"call{number + i:05}") for i, call in enumerate(calls, 1))
         return completion.content, tuple(named)
+
+    def _without_call(self, conversation: Conversation, cut: bool) -> Conversation:
+        """Return the conversation after a turn that called no tool, which gets a message, or its end."""
+        message = CUT if cut else CONTINUE
+        after = conversation.with_message(message, status="cut" if cut else "no_call", notice=message)
+        last = after.turns[-MAX_IDLE_TURNS:]
+        if len(last) == MAX_IDLE_TURNS and all(turn.status in ("cut", "no_call") for turn in last):
+            why = f"the model called no tool in {MAX_IDLE_TURNS} turns in a row"
+            return after.waiting_for(Failure("truncated" if cut else "no_marker", why))
+        return self._next(after)
 
     def _carry_out(self, conversation: Conversation) -> Conversation:
         """Return the conversation after its pending calls, up to one that has to search or that ends it."""
@@ -238,6 +246,11 @@ def labels(conversation: Conversation) -> Mapping[str, Hit]:
 def _passage(name: str, hit: Hit, words: int) -> str:
     title, text = title_and_text(hit.contents)
     return f"[{name}] {f'{title}: ' if title else ''}{first_words(text, words)}"
+
+
+def _spoken(text: str) -> str:
+    """Return a text without the thoughts before it. Servers do not expect them back."""
+    return "" if text.startswith("<think>") and "</think>" not in text else text.rpartition("</think>")[2].strip()
 
 
 def _printed(call: ToolCall) -> str:

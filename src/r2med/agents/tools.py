@@ -29,8 +29,8 @@ MAX_DOCUMENTS = 50
 _ID_LIST = {"type": "array", "items": {"type": "string"}}
 
 
-def tools(topk: int) -> str:
-    """Return the tools as JSON text. `topk` is the default number of documents of a search."""
+def tools(topk: int, most: int) -> str:
+    """Return the tools as JSON text. `topk` is the default number of documents of a search, `most` the largest."""
     return json.dumps(
         [
             _tool(
@@ -39,7 +39,7 @@ def tools(topk: int) -> str:
                 "shown before is named without its text.",
                 ["query"],
                 query=("string", "what to search for"),
-                k=("integer", f"number of passages, from 1 to {MAX_DOCUMENTS}; {topk} if left out"),
+                k=("integer", f"number of passages, from 1 to {most}; {topk} if left out"),
             ),
             _tool(
                 "think",
@@ -111,15 +111,15 @@ def parsed(arguments: str) -> dict[str, Any] | None:
 
 
 def search_of(arguments: Mapping[str, Any], topk: int) -> tuple[str, int]:
-    """Return the query of a search and the number of documents. Raises BadCall if the number is none."""
+    """Return the query of a search and the number of documents. Raises BadCall if it is not a number above 0."""
     count = arguments.get("k")
     if count is None or count == "":
         return " ".join(arguments["query"].split()), topk
     # Models write numbers as text, too.
     number = re.fullmatch(r"\s*(\d{1,6})(?:\.0+)?\s*", str(count)) if not isinstance(count, bool) else None
     if number is None or not int(number[1]):
-        raise BadCall("bad_arguments", f"The argument 'k' of search must be a whole number from 1 to {MAX_DOCUMENTS}.")
-    return " ".join(arguments["query"].split()), min(int(number[1]), max(topk, MAX_DOCUMENTS))
+        raise BadCall("bad_arguments", "The argument 'k' of search must be a whole number above 0.")
+    return " ".join(arguments["query"].split()), int(number[1])
 
 
 def ids_of(arguments: Mapping[str, Any]) -> list[str]:
