@@ -10,6 +10,7 @@ from r2med.data.dataset_cards import DatasetCard, cards, groups
 from r2med.encoders.model_cards import MODELS, ModelCard
 from r2med.expand.method_cards import METHODS, MethodCard
 from r2med.llm.llm_cards import LLMS, LLMCard
+from r2med.rerank.card_prompts import open_card_prompts
 from r2med.rerank.llm_reranker_cards import LLM_RERANKERS, LLMRerankerCard
 
 HEAD = f"""# Cards
@@ -82,12 +83,17 @@ def _rerankers() -> str:
 
 def _llm_rerankers() -> str:
     rows = (
-        (code(name), card.form, card.llm.model if card.llm else f"any: `{name}(LLM)`", card.parameters, card.licence)
+        (code(name), card.form, card.llm.model if card.llm else f"any: `{name}(LLM)`", _server(card), card.licence)
         for name, card in LLM_RERANKERS.items()
     )
-    catalogue = table(("name", "form", "LLM", "parameters", "licence"), rows)
+    catalogue = table(("name", "form", "LLM", "needs", "licence"), rows)
     fields = "".join(field_tables(LLMRerankerCard, "### Fields of a card in `llm-rerankers/`", nested=False))
     return f"\n## LLM rerankers\n\n{catalogue}{fields}{LLM_RERANKERS_FOOT}"
+
+
+def _server(card: LLMRerankerCard) -> str:
+    asks = "raw texts" if open_card_prompts(card, "case").is_raw else "chat"
+    return f"{asks}, log-probabilities" if card.uses_probabilities else asks
 
 
 LLM_RERANKERS_FOOT = """
