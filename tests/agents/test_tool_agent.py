@@ -303,6 +303,13 @@ WORDS = ("angioedema", "face", "lips", "swollen", "knee", "fall", "blue", "cold"
 LIBRARY = [(f"doc{n:02}", " ".join(random.Random(n).choices(WORDS, k=4))) for n in range(40)]
 
 
+def tagged(name, arguments):
+    """Return a call as a model without tool calls writes it."""
+    count = f" k={arguments['k']}" if arguments.get("k") else ""
+    content = {"search": "query", "finish": "ids", "think": "thought"}.get(name, "id")
+    return f"Hm. <{name}{count}>{arguments[content]}</{name}>".replace("'", "")
+
+
 class Wanderer:
     """Calls tools at random, well and badly, and works out by itself which ranking that must give."""
 
@@ -310,9 +317,11 @@ class Wanderer:
         self.random, self.store = random.Random(seed), store
         self.queries, self.lists, self.seen, self.chosen = [], [], [], None
 
-    def turn(self, request):
-        calls = [self.call() for _ in range(self.random.choice((1, 1, 2, 3)))]
-        return calling(*calls) if self.random.random() < 0.9 else RawAnswer("Hm.")
+    def turn(self, native):
+        calls = [self.call() for _ in range(self.random.choice((1, 1, 2, 3)) if native else 1)]
+        if self.random.random() < 0.1:
+            return RawAnswer("Hm."), []
+        return (calling(*calls) if native else RawAnswer(tagged(*calls[0]))), calls
 
     def call(self):
         name = self.random.choice(("search", "search", "search", "think", "get_document", "finish", "nothing"))
@@ -353,21 +362,23 @@ class Wanderer:
         return tuple(dict.fromkeys([*(self.chosen or ()), *by_worth]))
 
 
-def test_the_ranking_of_random_conversations_is_that_of_a_plain_computation(store):
+@pytest.mark.parametrize("calls", ["native", "tags"])
+def test_the_ranking_of_random_conversations_is_that_of_a_plain_computation(store, calls):
     finished, empty = 0, 0
     for seed in range(50):
         wanderer, turns = Wanderer(seed, store), []
 
         def reply(request, wanderer=wanderer, turns=turns):
-            turns.append(wanderer.turn(request))
-            return turns[-1]
+            answer, made = wanderer.turn(calls == "native")
+            turns.append(made)
+            return answer
 
-        expansion = agent("agent", ScriptedChat(reply), turns=6, topk=5).expand(dataset(ONE, LIBRARY), store)
-        wanderer.follow([[(c.name, json.loads(c.arguments)) for c in turn.calls] for turn in turns], 6, 5)
+        settings = {"turns": 6, "topk": 5, "calls": calls}
+        expansion = agent("agent", ScriptedChat(reply), **settings).expand(dataset(ONE, LIBRARY), store)
+        wanderer.follow(turns, 6, 5)
         assert expansion.rankings.get("1", ()) == wanderer.ranking(), seed
-        assert expansion.traces["1"].get("chosen") == (
-            None if wanderer.chosen is None else list(dict.fromkeys(wanderer.chosen))
-        )
+        chosen = None if wanderer.chosen is None else list(dict.fromkeys(wanderer.chosen))
+        assert expansion.traces["1"].get("chosen") == chosen
         finished += wanderer.chosen is not None
         empty += not wanderer.lists
     assert 10 < finished < 50 and empty, "all kinds of ends were tried"
