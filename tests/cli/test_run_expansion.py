@@ -16,6 +16,18 @@ def test_a_dry_run_asks_nothing_and_shows_calls_cost_and_three_prompts(tmp_path,
     assert not (tmp_path / "results").exists()
 
 
+def test_the_plan_of_the_best_rows_needs_neither_their_data_nor_a_network(r2med, monkeypatch):
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    done = r2med("run", "--suite", "top", "--plan")
+    assert done.returncode == 0, done.stderr
+    _, _, table = done.stdout.partition("What each system needs\n")
+    rows = [line for line in table.splitlines() if "@100 " in line or line.startswith(("reasonembed", "diver "))]
+    assert len(rows) == 20
+    assert "served: about 77 GB of GPU memory at the server" in " ".join(table.split())
+    assert "prompts are shown when the data are on this machine: r2med data fetch R2MED" in done.stdout
+    assert "--- prompt" not in done.stdout
+
+
 def test_feedback_without_an_llm_runs_from_the_command_line(r2med):
     done = r2med("run", "bm25", "--expand", "rm3", "--expand", "rocchio", "--data", "demo/Biology", "--json")
     assert [row["system"] for row in json.loads(done.stdout)] == ["rm3 → bm25", "rocchio → bm25"]

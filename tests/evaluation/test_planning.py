@@ -10,8 +10,12 @@ from r2med.core.errors import UserError
 from r2med.core.stage_plan import StagePlan
 from r2med.core.stages import Stage
 from r2med.crossencoders.pair_scorer import ScoredPair
+from r2med.data.dataset_cards import groups
+from r2med.evaluation import planning
 from r2med.evaluation.batch import plan_run
-from r2med.evaluation.planning import asking_seconds, stage_plans
+from r2med.evaluation.plan_table import plan_table
+from r2med.evaluation.planning import stage_plans, with_preview
+from r2med.llm.call_plans import asking_seconds
 from r2med.llm.chat import ChatRequest, Message, RawAnswer, Sampling
 from r2med.llm.costs import CostPreview
 from r2med.llm.journal import Journal, journal_file
@@ -74,14 +78,14 @@ def test_the_time_of_an_llm_is_that_of_its_answers_of_before_or_a_guess(setup: S
     card = LLMCard(name="judge", model="judge-1")
     asked = tuple(ChatRequest((Message("user", f"question {number}"),), Sampling()) for number in range(32))
     preview = CostPreview(card, asked, asked)
-    seconds, answers = asking_seconds(preview, setup)
+    seconds, answers = asking_seconds(card, preview.estimate, setup)
     assert (seconds > 0, answers) == (True, 0)
     with Journal(journal_file(setup.store)) as journal:
         journal.put(b"1", "judge-1", RawAnswer("yes", seconds=3.0))
         journal.put(b"2", "judge-1", RawAnswer("no", seconds=5.0))
         journal.put(b"3", "another", RawAnswer("no", seconds=500.0))
-    assert asking_seconds(preview, setup) == (32 * 4.0 / setup.setup.concurrency, 2)
-    assert asking_seconds(preview, setup.with_settings(llm_backend="local")) == (32 * 4.0, 2)
+    assert asking_seconds(card, preview.estimate, setup) == (32 * 4.0 / setup.setup.concurrency, 2)
+    assert asking_seconds(card, preview.estimate, setup.with_settings(llm_backend="local")) == (32 * 4.0, 2)
 
 
 def test_the_time_of_a_reranker_is_that_of_pairs_it_has_scored(setup: Setup) -> None:
@@ -128,3 +132,71 @@ def test_a_stage_that_does_not_plan_itself_has_an_unknown_time(setup: Setup) -> 
     system = replace(plan.systems[0], rerankers=(Silent(),))
     [(_, stages)] = stage_plans(replace(plan, systems=(system,)))
     assert [(stage.name, stage.seconds is None) for stage in stages] == [("bm25", False), ("silent", True)]
+
+
+R2MED = groups()["R2MED"]
+
+
+def top(setup: Setup) -> list[tuple[r2med.System, list[StagePlan]]]:
+    return list(stage_plans(plan_run([], [], suite="top", setup=setup)))
+
+
+def test_the_needs_of_the_best_rows_are_known_without_their_data(setup: Setup, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(planning, "load", lambda *_: pytest.fail("a dataset was loaded"))
+    table = plan_table(top(setup), "cpu")
+    assert (len(table.rows), table.heads[1:]) == (20, ("GPU memory", "LLM calls", "hours", "dollars", "downloads"))
+    assert all(cell not in ("", None) for row in table.rows for cell in row)
+    rows = {str(row[0]): row[1:] for row in table.rows}
+    memory, calls, hours, dollars, downloads = rows["diver → grouprank-32b@100"]
+    assert memory == "about 9.6 GB; served: about 77 GB of GPU memory at the server"
+    assert (calls, dollars, downloads) == (5 * 876, "your server's", "about 8.0 GB")
+    assert isinstance(hours, float) and hours > 0.5
+    memory, calls, _, dollars, downloads = rows["bm25 → insertrank(deepseek-r1)@100"]
+    assert (memory, calls, downloads) == ("none", 9 * 876, "none")
+    assert isinstance(dollars, float) and dollars > 1
+    assert rows["reasonembed:512"][:2] == ("about 19 GB", 0)
+
+
+def test_what_is_not_known_is_said_in_its_cell(setup: Setup) -> None:
+    systems = ["hf:someone/model", "search-r1(qwen-7b) → bm25", "hyde(gpt4, samples=2, rounds=1) → bm25"]
+    plan = plan_run(systems, R2MED, setup=setup.with_settings(base_url="http://127.0.0.1:1/v1"))
+    unknown, agent, hyde = plan_table(list(stage_plans(plan)), "cpu").rows
+    assert (unknown[1], unknown[3]) == ("unknown size of hf:someone/model", "unknown for hf:someone/model")
+    assert agent[2] == "unknown: search-r1(qwen-7b) decides"
+    assert hyde[2] == 4 * 876
+
+
+@pytest.mark.parametrize(
+    ("reranker", "asked"),
+    [
+        ("listwise(qwen-32b)@35", 1),
+        ("listwise(qwen-32b, window=10, step=4, rounds=2)@35", 2),
+        ("reasonrank-7b@35", 1),
+        ("rankgpt(qwen-32b)@35", 1),
+        ("groupwise(qwen-32b, size=8, shuffles=2)@35", 1),
+        ("grouprank-7b@35", 1),
+        ("pointwise(qwen-32b, samples=2)@35", 1),
+        ("setwise(qwen-32b)@35", 1),
+        ("rank-r1-7b@35", 1),
+        ("rank1-7b@35", 2),
+    ],
+)
+def test_the_calls_of_a_form_are_those_that_its_prompts_would_make(setup: Setup, reranker: str, asked: int) -> None:
+    runtime = setup.with_settings(base_url="http://127.0.0.1:1/v1")
+    plan = plan_run([f"bm25 → {reranker}"], ["demo/Biology"], setup=runtime)
+    [(system, [_, stage])] = stage_plans(plan)
+    [asking] = system.asking.values()
+    preview = asking.preview(r2med.load("demo/Biology", setup.store), setup.store)
+    # A preview has no answers. So it lacks the call after a thought, and the second round asks as the first.
+    assert stage.calls == asked * len(preview.requests)
+    assert with_preview(stage, preview).calls == stage.calls
+
+
+def test_calls_that_were_answered_are_not_planned(setup: Setup) -> None:
+    card = LLMCard(name="judge", model="judge-1", price={"prompt": 1.0, "completion": 1.0})
+    asked = tuple(ChatRequest((Message("user", f"question {number}"),), Sampling()) for number in range(8))
+    stage = StagePlan("judge", "asks an LLM", seconds=80.0, calls=16, dollars=1.0)
+    left = with_preview(stage, CostPreview(card, asked, asked[:2]))
+    assert (left.calls, left.seconds, left.work) == (4, 20.0, "asks an LLM about 4 times")
+    assert left.dollars == pytest.approx(2 * CostPreview(card, asked, asked[:2]).estimate.dollars)
+    assert with_preview(stage, CostPreview(card, asked, ())).dollars == 0

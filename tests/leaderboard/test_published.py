@@ -58,6 +58,11 @@ def test_every_reason_is_that_of_a_row() -> None:
     assert named == {row.name for row in published() if not row.system}
 
 
+def test_the_suite_top_has_the_best_twenty_rows_that_can_be_run() -> None:
+    ranked = sorted((row for row in published() if row.system), key=lambda row: -(row.average or 0))
+    assert list(map(printed_system, suite("top").calls)) == [row.system for row in ranked[:20]]
+
+
 def csv_row(**given: str) -> dict[str, str]:
     columns = ("retriever", "expansion", "llm", "reranker", "rerank_depth", *groups()["R2MED"], "average", "note")
     return {**dict.fromkeys(columns, ""), "reported_by": "someone", "source": "somewhere", **given}

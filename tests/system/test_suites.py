@@ -56,7 +56,7 @@ def test_the_suite_rerank_has_every_published_reranker_at_both_depths() -> None:
     assert set(specs("rerank")) == {spec_of(row) for row in published() if row["reranker"]} | {"nv:published"}
 
 
-@pytest.mark.parametrize("name", ["paper", "rerank", "records"])
+@pytest.mark.parametrize("name", ["paper", "rerank", "records", "top"])
 def test_every_system_of_a_shipped_suite_can_be_built(name: str) -> None:
     found = suite(name)
     setup = Runtime(recorded=found.recorded, llm=found.llm)
@@ -86,7 +86,7 @@ def test_a_suite_of_one_s_own(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        (None, r"no suite '.*mine.toml': paper, records, rerank, or a file"),
+        (None, r"no suite '.*mine.toml': paper, records, rerank, top, or a file"),
         ("systems = [", "not a TOML suite"),
         ('sistems = ["bm25"]', r"mine.toml: sistems: .* \(did you mean systems\?\)"),
         ('systems = "bm25"', r"mine.toml: systems: it must be a list in brackets, not 'bm25'"),
@@ -103,7 +103,7 @@ def test_a_suite_that_cannot_be_read_is_one_line(tmp_path: Path, text: str | Non
 
 
 def test_a_misspelt_suite_is_named() -> None:
-    assert list(suites()) == ["paper", "records", "rerank"]
+    assert list(suites()) == ["paper", "records", "rerank", "top"]
     with pytest.raises(UserError, match=r"did you mean records\?"):
         suite("record")
 

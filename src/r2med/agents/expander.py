@@ -20,6 +20,7 @@ from r2med.core.stages import Retrieving, Stage, argument
 from r2med.data import Dataset, Query
 from r2med.expand.expansion import Expander, Expansion, Joining, QueryChoice, cut_notice
 from r2med.expand.recorded import RECORDED, open_recorded, plan_texts
+from r2med.llm.call_plans import with_calls
 from r2med.llm.chat import ChatRequest, Failure, Sampling
 from r2med.llm.costs import (
     ConversationCost,
@@ -157,6 +158,8 @@ class AgentStage(ConversingStage, kind="expand", needs="llm"):
     def plan(self, data: Sequence[PlannedData], runtime: Runtime) -> list[StagePlan]:
         """Return the plan: LLM calls or recorded texts, and the searches, unless a remote server makes them."""
         texts = plan_texts(self, self.llm, runtime.setup)
+        if texts.work != RECORDED:
+            texts = with_calls(texts, resolve_llm(self.llm, runtime.setup), None, 0, runtime)
         if self.remote or texts.work == RECORDED:
             return [texts]
         if self.corpus:

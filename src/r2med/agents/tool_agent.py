@@ -17,6 +17,7 @@ from r2med.core.stage_plan import PlannedData, StagePlan
 from r2med.core.stages import Retrieving, Stage, argument
 from r2med.expand.expansion import Expander
 from r2med.expand.recorded import AUTHOR
+from r2med.llm.call_plans import with_calls
 from r2med.llm.journaled import open_chat
 from r2med.llm.llm_cards import LLMCard, missing_key, resolve_llm
 from r2med.prompts.prompt_sets import PROMPTS_MEANING, find_set
@@ -104,7 +105,8 @@ class ToolAgent(ConversingStage, kind="expand", needs="llm"):
 
     def plan(self, data: Sequence[PlannedData], runtime: Runtime) -> list[StagePlan]:
         """Return the plan: LLM calls, and the searches with a retriever of its own."""
-        asks = StagePlan(str(self), "asks an LLM, see below", seconds=0.0, missing=missing_key(self.llm, runtime.setup))
+        plan = StagePlan(str(self), "asks an LLM turn by turn", missing=missing_key(self.llm, runtime.setup))
+        asks = with_calls(plan, resolve_llm(self.llm, runtime.setup), None, 0, runtime)
         return [asks, *(self.by.plan(data, runtime) if self.by else [])]
 
     def bind(self, runtime: Runtime) -> Expander:

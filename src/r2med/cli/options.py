@@ -65,8 +65,8 @@ DryRun = Annotated[
     bool,
     typer.Option(
         "--plan",
-        help="Print the stages, what is kept, missing or to be downloaded, the calls, their cost and three prompts. "
-        "Run nothing.",
+        help="Print the stages, what is kept, missing or to be downloaded, the GPU memory, calls, hours and dollars of "
+        "each system, and three prompts. Run nothing.",
         rich_help_panel=OUTPUT,
     ),
 ]

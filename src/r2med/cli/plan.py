@@ -16,27 +16,55 @@ if TYPE_CHECKING:
     from r2med.llm.chat import ChatRequest
     from r2med.llm.costs import CostPreview
     from r2med.runtime.runtime import Runtime
+    from r2med.system import System
 
 SHOWN = 3
 
 
 def show_plan(plan: Plan) -> None:
-    """Print the stages of each system and the LLM calls of a run. Nothing is asked or downloaded."""
-    from r2med.evaluation.planning import stage_plans
+    """Print the stages of each system, a table of their needs, and the LLM calls. Nothing is asked or downloaded.
+
+    Prompts and exact prices are shown if the datasets are on this machine. Otherwise the sizes in their cards are used.
+    """
+    from r2med.cli.formats import show_page
+    from r2med.data.dataset_cards import groups
+    from r2med.encoders.devices import devices
+    from r2med.evaluation.plan_table import plan_table
+    from r2med.evaluation.planning import absent_data, stage_plans, with_preview
+    from r2med.pages.page import table_page
+
+    asking = {name: stage for system in plan.systems for name, stage in system.asking.items()}
+    absent = absent_data(plan)
+    # A system without an expansion and a reranker asks nothing, so no dataset has to be read.
+    reads = not absent and any(system.expander or system.rerankers for system in plan.systems)
+    datasets = plan.datasets() if reads else []
+    for system in plan.systems if datasets else ():
+        system.check(datasets)
+    previews = {} if absent else _previews(asking, datasets, plan.runtime)
+    planned = [
+        (system, [with_preview(stage, previews[stage.name]) if stage.name in previews else stage for stage in stages])
+        for system, stages in stage_plans(plan)
+    ]
+    _show_trees(planned, len(plan.data))
+    print()
+    table = plan_table(planned, devices(plan.runtime.setup.device)[0])
+    show_page(table_page("Plan", table), "text")
+    if not asking:
+        print("no LLM would be asked")
+    elif absent:
+        named = next((group for group, names in groups().items() if set(names) == set(absent)), " ".join(absent))
+        print(f"prompts are shown when the data are on this machine: r2med data fetch {named}")
+    show_previews(previews, plan.runtime)
+
+
+def _show_trees(planned: Iterable[tuple[System, Sequence[StagePlan]]], datasets: int) -> None:
     from r2med.text.plurals import counted
     from r2med.text.terminal_text import printable
 
-    for system, stages in stage_plans(plan):
-        print(f"{printable(system.name)}  ({counted(len(plan.data), 'dataset')})")
+    for system, stages in planned:
+        print(f"{printable(system.name)}  ({counted(datasets, 'dataset')})")
         for number, stage in enumerate(stages, 1):
             print(printable(f"{'└' if number == len(stages) else '├'}─ {_plan_line(stage)}"))
-    asking = {name: stage for system in plan.systems for name, stage in system.asking.items()}
-    # A system without an expansion and a reranker asks nothing, so no dataset has to be read.
-    expanding = any(system.expander or system.rerankers for system in plan.systems)
-    datasets = plan.datasets() if expanding else []
-    for system in plan.systems if datasets else ():
-        system.check(datasets)
-    show_stages(asking, datasets, plan.runtime)
 
 
 def _plan_line(stage: StagePlan) -> str:
@@ -61,11 +89,16 @@ def show_stages(stages: Mapping[str, AskingStage], datasets: Sequence[Dataset], 
     """Print calls, tokens, time and cost of each stage, and the first prompts."""
     if not stages:
         print("no LLM would be asked")
-    previews = {
+    show_previews(_previews(stages, datasets, runtime), runtime)
+
+
+def _previews(
+    stages: Mapping[str, AskingStage], datasets: Sequence[Dataset], runtime: Runtime
+) -> dict[str, CostPreview]:
+    return {
         name: reduce(add, [stage.preview(dataset, runtime.store) for dataset in datasets])
         for name, stage in stages.items()
     }
-    show_previews(previews, runtime)
 
 
 def show_previews(previews: Mapping[str, CostPreview], runtime: Runtime) -> None:
@@ -80,7 +113,7 @@ def show_previews(previews: Mapping[str, CostPreview], runtime: Runtime) -> None
 
 def _show(name: str, preview: CostPreview, runtime: Runtime) -> None:
     from r2med.cli.progress import clock_time
-    from r2med.evaluation.planning import asking_seconds
+    from r2med.llm.call_plans import asking_seconds
     from r2med.text.plurals import counted
     from r2med.text.terminal_text import printable
 
@@ -91,7 +124,7 @@ def _show(name: str, preview: CostPreview, runtime: Runtime) -> None:
     priced = "price" in card.model_fields_set
     print(f"  {about.prompt_tokens:,} prompt tokens and about {about.completion_tokens:,} completion tokens")
     print(f"  {dollars if priced else 'what it costs is not known: it has no card with a price'}")
-    seconds, known = asking_seconds(preview, runtime)
+    seconds, known = asking_seconds(card, about, runtime)
     source = f"from {counted(known, 'earlier answer')}" if known else "a guess: it has answered nothing yet"
     print(f"  about {clock_time(seconds)} ({source})")
     if preview.note:

@@ -37,7 +37,7 @@ def run(
         str,
         typer.Option(
             metavar="NAME|FILE",
-            help="Many systems at once: paper, rerank, records or a TOML file.",
+            help="Many systems at once: paper, rerank, records, top or a TOML file.",
             autocompletion=completion.suites,
             rich_help_panel=flags.WHAT,
         ),

@@ -5,6 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
+from r2med.core.cards import parameter_count
+
+HALF_PRECISION_BYTES, MEMORY_MARGIN = 2, 1.2
+"""Bytes of a weight in half precision, and the factor for activations and caches beside the weights."""
+
 
 @dataclass(frozen=True)
 class StagePlan:
@@ -20,6 +25,20 @@ class StagePlan:
     """Estimated seconds; None if unknown."""
     missing: str = ""
     """One line about what is missing. Empty if the stage can run."""
+    memory: float | None = 0.0
+    """Estimated bytes of GPU memory for the weights that run in this process. 0 if there are none."""
+    served: float | None = 0.0
+    """Estimated bytes of GPU memory that the stage's LLM needs at its server. 0 if a provider serves it."""
+    calls: int | None = 0
+    """Estimated number of LLM calls."""
+    dollars: float | None = 0.0
+    """Estimated price of its calls. None if no price is known, as for a server of your own."""
+
+
+def gpu_memory(parameters: str) -> float | None:
+    """Return the estimated bytes of GPU memory of a model from a card's `parameters`; None if they state no size."""
+    count = parameter_count(parameters)
+    return None if count is None else count * HALF_PRECISION_BYTES * MEMORY_MARGIN
 
 
 class PlannedData(Protocol):

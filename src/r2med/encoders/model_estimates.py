@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from r2med.core.cards import parameter_count
+from r2med.core.stage_plan import gpu_memory
 from r2med.encoders.devices import devices
 from r2med.encoders.weights import is_here, is_offline
 from r2med.runtime.setup import Setup
@@ -34,6 +35,14 @@ def bytes_to_fetch(
     return (None if size is None else size * (4 if size < 1e9 else 2)), missing
 
 
+def model_memory(name: str, known: Mapping[str, Any]) -> float | None:
+    """Return the estimated bytes of GPU memory of a model; 0 behind an API, None if its size is unknown."""
+    card = known.get(name)
+    if card is None:
+        return None
+    return 0.0 if card.loader in ("openai", "voyage") else gpu_memory(card.parameters)
+
+
 def own_weights(name: str) -> str:
     """Return a remark for models that load their weights themselves: a user's objects and MTEB models."""
     return "; the model loads its weights itself" if name.startswith(("py:", "mteb:")) else ""
@@ -45,5 +54,14 @@ def reading_seconds(known: Mapping[str, Any], name: str, passages: int, setup: S
     size = parameter_count(card.parameters) if card is not None else None
     if size is None:
         return None
-    speed = GPU_OPERATIONS if devices(setup.device)[0].startswith("cuda") else CPU_OPERATIONS * (os.cpu_count() or 1)
+    speed = GPU_OPERATIONS if devices(setup.device)[0].startswith("cuda") else _cpu_operations()
     return 2 * size * PASSAGE_TOKENS * passages / speed
+
+
+def gpu_speed_up() -> float:
+    """Return the approximate factor by which a GPU is faster than the CPU of this machine."""
+    return GPU_OPERATIONS / _cpu_operations()
+
+
+def _cpu_operations() -> float:
+    return CPU_OPERATIONS * (os.cpu_count() or 1)

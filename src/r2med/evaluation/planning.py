@@ -3,21 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from r2med.core.stage_plan import StagePlan
 from r2med.data import Dataset, load
 from r2med.data.dataset_cards import cards
+from r2med.data.hub import is_fetched
 from r2med.evaluation.batch import Plan
 from r2med.llm.costs import CostPreview
-from r2med.llm.journal import answer_seconds
 from r2med.runtime.runtime import Runtime
 from r2med.store.holdings import holdings
 from r2med.system import System
 
-WRITTEN = 50
-"""Estimated number of tokens that an LLM writes in a second."""
+
+def with_preview(plan: StagePlan, preview: CostPreview) -> StagePlan:
+    """Return the plan of a stage without the calls that have an answer already, with the price of its own prompts."""
+    about, asked = preview.estimate, len(preview.requests)
+    if plan.calls is None or plan.seconds is None or not asked:
+        return plan
+    share = about.calls / asked
+    calls = round(plan.calls * share)
+    dollars = about.dollars * calls / about.calls if about.calls else 0.0
+    return replace(
+        plan,
+        work=f"asks an LLM about {calls:,} times",
+        calls=calls,
+        seconds=plan.seconds * share,
+        dollars=None if plan.dollars is None else dollars,
+    )
+
+
+def absent_data(plan: Plan) -> list[str]:
+    """Return the names of the datasets that would have to be fetched from the hub before they can be read."""
+    known = [cards()[source] for source in plan.data if isinstance(source, str) and source in cards()]
+    return [
+        card.name for card in known if card.hub and not card.folder and not is_fetched(card.hub, plan.runtime.store)
+    ]
 
 
 def stage_plans(plan: Plan) -> Iterator[tuple[System, list[StagePlan]]]:
@@ -63,17 +85,3 @@ class DatasetOfPlan:
             return counts.queries, counts.documents
         dataset = source if isinstance(source, Dataset) else load(source, self.runtime.store)
         return len(dataset.queries), len(dataset.corpus)
-
-
-def asking_seconds(preview: CostPreview, runtime: Runtime) -> tuple[float, int]:
-    """Return the estimated seconds of the LLM calls, and the number of earlier answers that the estimate uses.
-
-    With no earlier answers, it assumes `WRITTEN` tokens a second.
-    """
-    about = preview.estimate
-    known = answer_seconds(runtime.store, preview.card.model)
-    seconds = about.calls * sum(known) / len(known) if known else about.completion_tokens / WRITTEN
-    is_remote = (
-        runtime.setup.llm_backend or ("openai" if runtime.setup.base_url else preview.card.backend)
-    ) == "openai"
-    return seconds / (min(runtime.setup.concurrency, max(about.calls, 1)) if is_remote else 1), len(known)

@@ -14,6 +14,7 @@ from r2med.expand.generated_settings import GeneratedSettings
 from r2med.expand.llm_expander import LLMExpander
 from r2med.expand.method_cards import METHODS
 from r2med.expand.recorded import RECORDED, open_recorded, plan_texts
+from r2med.llm.call_plans import with_calls
 from r2med.llm.journaled import open_chat
 from r2med.prompts.prompt_sets import find_set
 from r2med.retrieve.bm25 import BM25
@@ -50,6 +51,8 @@ class Generated(GeneratedSettings, kind="expand", needs="llm"):
         texts = plan_texts(self, self.llm, runtime.setup, asked=self.card.asked, own=self.own_llm is not None)
         if texts.work == RECORDED:
             return [texts]
+        calls = self.samples * (1 + self.rounds) * sum(each.queries for each in data)
+        texts = with_calls(texts, self.llm_card(runtime.setup), calls, 0, runtime)
         if self.card.passages_by == "system" and "by" not in self.model_fields_set:
             return [texts]  # The plan of the system's retriever is listed in any case.
         first = BM25().plan(data, runtime) if "passages" in self.card.fields else []

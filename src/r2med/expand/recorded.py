@@ -74,7 +74,7 @@ def plan_texts(stage: Stage, llm: str, setup: Setup, *, asked: bool = True, own:
     if setup.recorded or llm == AUTHOR or not asked:
         return StagePlan(str(stage), RECORDED, seconds=0.0)
     missing = "" if own else missing_key(llm, setup)
-    return StagePlan(str(stage), "asks an LLM, see below", seconds=0.0, missing=missing)
+    return StagePlan(str(stage), "asks an LLM", missing=missing, served=None, calls=None, dollars=None)
 
 
 @dataclass(frozen=True)

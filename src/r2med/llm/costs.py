@@ -162,13 +162,17 @@ class CallEstimate:
 NO_CALLS = CallEstimate(0, 0, 0, 0.0, 0.0)
 
 
+def typical_answer_tokens(card: LLMCard) -> int:
+    """Return the rough number of tokens that an LLM writes for one answer."""
+    return _TYPICAL_ANSWER_TOKENS[card.api_style == "reasoning" or card.answer in ("think", "final-response")]
+
+
 def estimate(requests: Iterable[ChatRequest], card: LLMCard) -> CallEstimate:
     """Return the approximate cost of these requests. Identical requests count once."""
     distinct = list(dict.fromkeys(requests))
     prompt = sum(request_tokens(request) for request in distinct)
-    reasons = card.api_style == "reasoning" or card.answer in ("think", "final-response")
     limits = [_most_answer_tokens(card, request) for request in distinct]
-    completion = sum(min(_TYPICAL_ANSWER_TOKENS[reasons], limit) for limit in limits)
+    completion = sum(min(typical_answer_tokens(card), limit) for limit in limits)
     about, most = dollars(card, prompt, completion), dollars(card, prompt, sum(limits))
     return CallEstimate(len(distinct), prompt, completion, about, most)
 

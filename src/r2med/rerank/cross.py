@@ -23,7 +23,7 @@ import numpy as np
 from pydantic import Field
 
 from r2med.core.errors import UserError
-from r2med.core.stage_plan import PlannedData, StagePlan
+from r2med.core.stage_plan import PlannedData, StagePlan, gpu_memory
 from r2med.core.stages import Bound, Stage, depth_field
 from r2med.crossencoders.api_scorer import ApiScorer, api_missing
 from r2med.crossencoders.pair_scorer import PairScorer, ScoredPair, cost_of, open_scorer
@@ -34,7 +34,7 @@ from r2med.data.corpus import Corpus
 from r2med.data.dataset import Dataset
 from r2med.data.dataset_cards import Instruction
 from r2med.encoders.encoder import NotFiniteError, check_described
-from r2med.encoders.model_estimates import PASSAGE_TOKENS, bytes_to_fetch, own_weights, reading_seconds
+from r2med.encoders.model_estimates import PASSAGE_TOKENS, bytes_to_fetch, model_memory, own_weights, reading_seconds
 from r2med.engine.reporting import Reporter
 from r2med.engine.work import HERE, THREADS, Engine, Needs, Work
 from r2med.rerank.reranking import Reranked, Rows, candidates, query_text, reranked
@@ -91,7 +91,7 @@ class CrossEncoder(Stage, kind="rerank"):
         known = seconds_per_pair(runtime.store, self.name)
         seconds = reading_seconds(RERANKERS, self.name, 2 * pairs, runtime.setup) if known is None else pairs * known
         work = f"scores {pairs:,} pairs of queries and documents{own_weights(self.name)}"
-        return [StagePlan(str(self), work, fetch, seconds, missing)]
+        return [StagePlan(str(self), work, fetch, seconds, missing, memory=model_memory(self.name, RERANKERS))]
 
     def bind(self, runtime: Runtime) -> CrossReranker:
         """Return the reranker of a card, hf:ORG/NAME, path:DIR or py:MODULE:NAME. No weights are loaded yet."""
@@ -318,7 +318,15 @@ def _api_plan(name: str, card: RerankerCard, sizes: Sequence[tuple[int, int]], r
     known = seconds_per_pair(runtime.store, card.name)
     work = f"scores {pairs:,} pairs of queries and documents by an API{'' if free else f', {price}'}"
     seconds = None if known is None else pairs * known / runtime.setup.concurrency
-    return StagePlan(name, work, 0.0, seconds, api_missing(card, runtime.setup))
+    return StagePlan(
+        name,
+        work,
+        0.0,
+        seconds,
+        api_missing(card, runtime.setup),
+        served=gpu_memory(card.parameters) if free else 0.0,
+        dollars=dollars if card.is_priced and not free else None,
+    )
 
 
 def _block(pairs: Mapping[bytes, tuple[RankedQuery, int]], corpus: Corpus) -> PairBlock:

@@ -14,6 +14,8 @@ from r2med.core.errors import UserError
 from r2med.core.stage_plan import PlannedData, StagePlan
 from r2med.core.stages import Stage, argument, depth_field
 from r2med.data.dataset import Dataset
+from r2med.encoders.model_estimates import PASSAGE_TOKENS
+from r2med.llm.call_plans import with_calls
 from r2med.llm.chat import Ability, ChatRequest, Failure, Generation
 from r2med.llm.costs import CostPreview
 from r2med.llm.journaled import open_chat
@@ -139,10 +141,20 @@ class JudgeStage(Stage, kind="rerank", needs="llm"):
         return card.llm if card and card.llm and not self.llm else resolve_llm(self.llm, setup)
 
     def plan(self, data: Sequence[PlannedData], runtime: Runtime) -> list[StagePlan]:
-        """Return a plan which says that an LLM is asked. `preview` gives the details."""
-        own = self.reranker_card.llm if self.reranker_card and not self.llm else None
+        """Return how often an LLM is asked, computed from the form of the questions. `preview` gives the details."""
+        card = self.reranker_card
+        own = card.llm if card and not self.llm else None
         missing = missing_for(own, runtime.setup) if own else missing_key(self.llm, runtime.setup)
-        return [StagePlan(str(self), "asks an LLM, see below", seconds=0.0, missing=missing)]
+        questions = [(each.queries, size) for each in data for size in self.questions(min(self.depth, each.documents))]
+        asked = 2 if card and card.answer == "true-false" else 1  # first the thought, then one token
+        calls = asked * sum(queries for queries, _ in questions)
+        shown = asked * PASSAGE_TOKENS * sum(queries * size for queries, size in questions)
+        plan = StagePlan(str(self), "asks an LLM", missing=missing)
+        return [with_calls(plan, self.llm_card(runtime.setup), calls, shown, runtime)]
+
+    def questions(self, candidates: int) -> list[int]:
+        """Return the number of passages in each question about a query with this many candidates."""
+        raise NotImplementedError(f"{type(self).__name__} has no questions()")
 
     def bind(self, runtime: Runtime) -> LLMReranker:
         """Return the reranker. No API key is needed until a question has no saved answer."""

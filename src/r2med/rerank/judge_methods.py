@@ -52,8 +52,7 @@ class Listwise(JudgeStage):
         """
         orders = [list(range(len(pool))) for pool in pools]
         card = self.reranker_card
-        last = card.last_window if card else "whole"
-        paths = [windows(len(pool), self.window, self.step, last) for pool in pools]
+        paths = [self._windows(len(pool)) for pool in pools]
         for turn in range(max(map(len, paths), default=0) * self.rounds):
             live = [
                 (query, *path[turn % len(path)]) for query, path in enumerate(paths) if turn < len(path) * self.rounds
@@ -64,6 +63,14 @@ class Listwise(JudgeStage):
                 if order is not None:
                     orders[query][start:end] = [orders[query][start + index] for index in order]
         return [(order, None) for order in orders]
+
+    def questions(self, candidates: int) -> list[int]:
+        """Return the size of each window."""
+        return [end - start for start, end in self._windows(candidates)] * self.rounds
+
+    def _windows(self, candidates: int) -> list[tuple[int, int]]:
+        card = self.reranker_card
+        return windows(candidates, self.window, self.step, card.last_window if card else "whole")
 
 
 def windows(
@@ -122,8 +129,16 @@ class Groupwise(ScoringStage):
         order = list(range(count))
         if self.groups == "random":
             order.sort(key=lambda index: digest([self.seed, shuffle, pool.text, pool.ids[index]]))
+        return [order[start:end] for start, end in self._bounds(count)]
+
+    def questions(self, candidates: int) -> list[int]:
+        """Return the size of each group."""
+        sizes = [end - start for start, end in self._bounds(candidates)] if candidates > 1 else []
+        return sizes * self.shuffles
+
+    def _bounds(self, count: int) -> list[tuple[int, int]]:
         parts = -(-count // self.size)
-        return [order[part * count // parts : (part + 1) * count // parts] for part in range(parts)]
+        return [(part * count // parts, (part + 1) * count // parts) for part in range(parts)]
 
 
 class Pointwise(ScoringStage):
@@ -149,6 +164,10 @@ class Pointwise(ScoringStage):
             for sample in range(self.samples)
         ]
         return self.by_mean_scores(asker, pools, asked, of_text(_parse_alone), self.weight)
+
+    def questions(self, candidates: int) -> list[int]:
+        """Return 1 for each candidate and sample."""
+        return [1] * candidates * self.samples if candidates > 1 else []
 
 
 def _parse_alone(text: str, count: int) -> Parsed[dict[int, float]] | None:

@@ -16,7 +16,7 @@ from r2med.crossencoders.reranker_cards import RerankerCard
 from r2med.data.dataset import Dataset
 from r2med.encoders.encoder import open_encoder
 from r2med.encoders.model_cards import MODELS, resolve_card, safe_name
-from r2med.encoders.model_estimates import bytes_to_fetch, own_weights, reading_seconds
+from r2med.encoders.model_estimates import bytes_to_fetch, model_memory, own_weights, reading_seconds
 from r2med.engine.work import Needs
 from r2med.rerank.cross import CrossEncoder, CrossReranker
 from r2med.retrieve.late.maxsim import maxsim
@@ -35,7 +35,7 @@ class MaxSim(CrossEncoder, kind="rerank"):
         fetch, missing = bytes_to_fetch(self.model, MODELS, resolve_card, runtime.setup)
         seconds = reading_seconds(MODELS, self.model, pairs, runtime.setup)
         work = f"scores {pairs:,} pairs of queries and documents{own_weights(self.model)}"
-        return [StagePlan(str(self), work, fetch, seconds, missing)]
+        return [StagePlan(str(self), work, fetch, seconds, missing, memory=model_memory(self.model, MODELS))]
 
     def bind(self, runtime: Runtime) -> MaxSimReranker:
         """Return the reranker. No weights are loaded yet."""

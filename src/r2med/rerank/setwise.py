@@ -52,6 +52,19 @@ class Setwise(JudgeStage):
             }
         return [(order, None) for order in orders]
 
+    def questions(self, candidates: int) -> list[int]:
+        """Return the size of each set, if no answer changes the order. Other answers make about as many sets."""
+        sorting = heapsort(candidates, self.children, self.top)
+        sizes: list[int] = []
+        answer: int | None = None
+        while True:
+            try:
+                members = next(sorting) if answer is None else sorting.send(answer)
+            except StopIteration:
+                return sizes
+            sizes.append(len(members))
+            answer = members.index(min(members))
+
     def _shuffled(self, pool: Pool, members: Sequence[int]) -> list[int]:
         """Return a set in an order that depends on its passages only, so that no place in it is preferred."""
         ids = sorted(pool.ids[index] for index in members)

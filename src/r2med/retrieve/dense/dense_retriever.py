@@ -25,7 +25,7 @@ from r2med.data.dataset_cards import Instruction
 from r2med.encoders.devices import gpu_of
 from r2med.encoders.encoder import Encoded, Encoder, Vectors, open_encoder
 from r2med.encoders.model_cards import MODELS, ModelCard, resolve_card
-from r2med.encoders.model_estimates import bytes_to_fetch, own_weights, reading_seconds
+from r2med.encoders.model_estimates import PASSAGE_TOKENS, bytes_to_fetch, model_memory, own_weights, reading_seconds
 from r2med.encoders.weights import IN_FOLDER
 from r2med.engine.work import THREADS, Engine
 from r2med.retrieve.dense.approximate import Hnsw, Ivf, Segments, build_segments, load_faiss
@@ -104,7 +104,18 @@ class VectorSearch(Stage):
         kept = f"{len(data) - len(todo)} of {len(data)} datasets are in the store{own_weights(self.name)}"
         seconds = reading_seconds(MODELS, self.name, documents, runtime.setup)
         work = f"encodes {counted(documents, 'document')}; {kept}"
-        return [StagePlan(str(self), work, fetch if todo else 0.0, seconds, missing)]
+        price = card.price_per_million_tokens if card else 0.0
+        return [
+            StagePlan(
+                str(self),
+                work,
+                fetch if todo else 0.0,
+                seconds,
+                missing,
+                memory=model_memory(self.name, MODELS),
+                dollars=documents * PASSAGE_TOKENS * price / 1e6,
+            )
+        ]
 
     def settings(self) -> dict[str, Any]:
         """Return the name, and the settings that differ from an exact search of whole vectors."""
