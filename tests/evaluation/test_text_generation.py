@@ -7,7 +7,7 @@ import pytest
 
 import r2med
 from r2med.core.errors import UserError
-from support.chat_server import Server
+from support.chat_server import Server, answer
 
 
 def test_texts_are_written_and_searched_without_the_llm(chat_server: Server, tmp_path: Path) -> None:
@@ -19,6 +19,21 @@ def test_texts_are_written_and_searched_without_the_llm(chat_server: Server, tmp
     asked = len(chat_server.requests)
     r2med.run("hyde(org/m) → bm25", "demo/Biology", out=None, generations=out)
     assert len(chat_server.requests) == asked == 8
+
+
+def test_a_trained_rewriter_needs_no_llm_and_lists_are_read_back_as_queries(
+    chat_server: Server, tmp_path: Path
+) -> None:
+    chat_server.otherwise = answer('["rods", "cones"]')
+    for method, llm in (("inf-query-aligner", "inf-query-aligner"), ("queries(m, n=2)", "m")):
+        [made] = r2med.generate(method, "demo/Biology", out=tmp_path, base_url=chat_server.address)
+        name = method.partition("(")[0]
+        assert made.file == tmp_path / "demo/Biology" / name / llm / "query_with_hydoc.jsonl"
+    assert json.loads(made.file.read_text().splitlines()[0])["hy_doc"] == ["rods", "cones"]
+    asked = len(chat_server.requests)
+    systems = ["inf-query-aligner → bm25", "queries(m) → bm25"]
+    assert len(list(r2med.run(systems, "demo/Biology", out=None, generations=tmp_path, recorded=True))) == 2
+    assert len(chat_server.requests) == asked == 16
 
 
 def test_fewer_texts_do_not_replace_more(chat_server: Server, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from r2med import System, UserError, evaluate, load
-from r2med.core.spec import parse_stage
+from r2med.core.spec import parse_stage, printed_system
 from r2med.core.stages import stage
 from r2med.data import Corpus, Dataset, Qrels, Query
 from r2med.expand.llm_expander import LLMExpander
@@ -23,6 +23,7 @@ from r2med.retrieve.bm25 import BM25, BM25Retriever
 from r2med.retrieve.retriever import SearchQuery, cached_search
 from r2med.runtime.runtime import Runtime
 from r2med.runtime.setup import Setup
+from r2med.system.composing import cross_product
 from support import chat_server as api
 from support.keys import KEY
 from support.processes import started, wait_for
@@ -326,6 +327,13 @@ def test_settings_without_effect_are_refused_in_one_line(spec, says):
 def test_a_card_that_cannot_be_used_is_refused(fields, says):
     with pytest.raises(ValueError, match=says):
         MethodCard.model_validate({"name": "m", "summary": "x", **fields})
+
+
+def test_samples_of_a_trained_rewriter_can_be_given_beside_it_and_an_llm_cannot():
+    [calls] = cross_product(["bm25"], expand=["tongsearch-qr-3b"], samples=2)
+    assert printed_system(calls) == "tongsearch-qr-3b(samples=2) → bm25"
+    with pytest.raises(UserError, match="has its LLM already"):
+        cross_product(["bm25"], expand=["tongsearch-qr-3b"], llms=["gpt4"])
 
 
 def test_settings_print_and_parse_back():

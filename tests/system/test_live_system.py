@@ -122,3 +122,21 @@ def test_a_run_file_cannot_answer_new_questions(dataset, store, tmp_path):
     (tmp_path / "some.trec").write_text("0 Q0 iron 1 1.0 tag\n")
     with pytest.raises(UserError, match="cannot search for another question"):
         System.parse(f"run:{tmp_path / 'some.trec'}").live(dataset, store)
+
+
+def test_a_live_question_is_searched_by_its_parts_as_in_a_run(dataset, store, setup, chat_server):
+    chat_server.otherwise = answer('["gluten bowel", "iron deficiency", "bread"]')
+    system = System.parse("queries(any) → bm25", setup)
+    live = system.live(dataset, store)
+    before = files(store)
+    outcome = live.answer("swollen after bread", 10)
+    assert [text for part, _ in outcome.expansion.queries[0].parts for text in [part.query.text]] == [
+        "swollen after bread",
+        "gluten bowel",
+        "iron deficiency",
+        "bread",
+    ]
+    assert files(store) == before, "nothing of a question is kept"
+    run = system.run(dataset, store, 10).run
+    assert ranking(outcome.run) == ranking(run)
+    assert set(ranking(run)) == {"gluten", "iron", "knee"}

@@ -47,12 +47,16 @@ def _lacks_llm(call: Call) -> bool:
     return not call.arguments and _needs_llm(call)
 
 
+def _asks_llm(call: Call) -> bool:
+    kind = stages.kind_of(call.name)
+    return kind is not None and stages.stage_class(call.name, kind).needs == "llm"
+
+
 def _needs_llm(call: Call) -> bool:
     kind = stages.kind_of(call.name)
-    if kind is None:
+    if kind is None or not _asks_llm(call):
         return False
-    declared = stages.stage_class(call.name, kind)
-    return declared.needs == "llm" and "llm" not in declared.defaults(call.name)  # a card may have its own model
+    return "llm" not in stages.stage_class(call.name, kind).defaults(call.name)  # a card may have its own model
 
 
 def cross_product(
@@ -104,12 +108,12 @@ def _reranked(spec: str | Calls, rerankers: Sequence[str]) -> list[Calls]:
 
 def _expansions(methods: Sequence[str], llms: Sequence[str], samples: int, llms_used: bool) -> list[Call]:
     calls = [_expansion(part.strip()) for text in methods for part in split(text, ",", text)]
-    asking = [call for call in calls if _needs_llm(call)]
+    asking = [call for call in calls if _asks_llm(call)]
     typed = ", ".join(map(str, asking or calls))
     if not asking and samples != 1:
         raise UserError(f"run(samples=...) is for texts of an LLM, but {typed} asks no LLM: leave it out")
     if llms and not llms_used and not any(_lacks_llm(call) for call in calls):
-        why = "names its LLM already" if asking else "asks no LLM"
+        why = "names or has its LLM already" if asking else "asks no LLM"
         raise UserError(f"run(llms=[{llms[0]!r}]): run(expand=[{typed!r}]) {why}: leave one of the two out")
     return list(itertools.chain.from_iterable(_filled(call, llms, samples) for call in calls))
 
@@ -125,9 +129,9 @@ def _expansion(text: str) -> Call:
 
 def _filled(call: Call, llms: Sequence[str], samples: int) -> list[Call]:
     """Return the expansion once per LLM, with the number of samples as a setting."""
-    if not _needs_llm(call):
+    if not _asks_llm(call):
         return [call]
-    if not llms and not call.arguments:
+    if not llms and _lacks_llm(call):
         raise UserError(f"run(expand=[{str(call)!r}]) needs an LLM: run(llms=['NAME']) (r2med list llms)")
     if samples != 1:
         if "samples" in dict(call.settings):
@@ -136,4 +140,4 @@ def _filled(call: Call, llms: Sequence[str], samples: int) -> list[Call]:
                 "samples: leave one of the two out"
             )
         call = replace(call, settings=(("samples", str(samples)), *call.settings))
-    return [call] if call.arguments else [replace(call, arguments=(llm,)) for llm in llms]
+    return [replace(call, arguments=(llm,)) for llm in llms] if _lacks_llm(call) else [call]
