@@ -383,6 +383,12 @@ def test_recorded_texts_are_searched_apart_too(dataset, store, tmp_path):
     assert found["bge-reasoner-rewriter"][0] == [("<think>a</think>b", 1.0)]
 
 
+def test_recorded_texts_of_rounds_are_read_before_any_retriever(dataset, store, tmp_path):
+    write_texts(tmp_path, "thinkqe", "gpt4", {"1": ["hives", "face"], "2": "lips", "3": "zzz"})
+    system = System.parse("thinkqe(gpt4) → bm25(k1=2)", Setup(recorded=True, generations=tmp_path, store=store))
+    assert system.expand(dataset, store).queries[0].lexical_text == "swollen face hives face"
+
+
 def test_how_texts_are_searched_apart_is_in_the_key_of_recorded_texts(dataset, tmp_path, store):
     setup = Runtime(recorded=True, generations=tmp_path, store=store)
     keys = [

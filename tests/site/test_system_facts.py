@@ -3,7 +3,7 @@
 import pytest
 
 from r2med.leaderboard.published import published
-from r2med.site.system_facts import judged_by_kin, parts_of_published
+from r2med.site.system_facts import judged_by_kin, parts_of_published, parts_of_record
 from support.records import record
 
 
@@ -14,6 +14,13 @@ def test_a_system_whose_llm_is_kin_of_the_judge_is_flagged(llm, flagged):
     ran = plain.model_copy(update={"dataset": judged, "settings": {"expand": {"llm": llm}, "rerank": []}})
     assert judged_by_kin(ran) is flagged
     assert not judged_by_kin(ran.model_copy(update={"dataset": plain.dataset}))
+
+
+def test_a_trained_rewriter_s_own_model_is_the_llm_of_a_system():
+    own = {"stage": "tongsearch-qr-7b", "llm": "", "model": {"model": "TongSearch/TongSearch-QR-7B"}}
+    settings = {"expand": own, "retrieve": {"stage": "bm25"}, "rerank": []}
+    parts = parts_of_record(record("tongsearch-qr-7b → bm25", "mine", [0.5]).model_copy(update={"settings": settings}))
+    assert (parts["llm"], parts["size"]) == ("TongSearch/TongSearch-QR-7B", 7.0)
 
 
 def test_the_size_of_a_system_is_that_of_its_largest_model_by_its_card():

@@ -60,8 +60,10 @@ class Generated(GeneratedSettings, kind="expand", needs="llm"):
 
     def bind(self, runtime: Runtime) -> Expander:
         """Return the reader of recorded texts, or the expander that calls the LLM. No LLM is called yet."""
+        # Recorded texts do not depend on the retriever that found the passages.
+        without_by = self.model_copy(update={"by": BM25()}) if self.card.passages_by == "system" else self
         if recorded := open_recorded(
-            self,
+            without_by,
             self.llm or self.name,
             self.how_joined,
             runtime.setup,

@@ -112,8 +112,7 @@ class LLMExpander(Prompted[GeneratedSettings]):
         size = len(dataset.queries)
         shown = ShownPassages(self.method, self.stage.rounds)
         prepared = [self._drafts(dataset, store, shown)]
-        # The answers that count. A list has all samples, each with the queries in order. Rounds that accumulate add
-        # lists.
+        # The answers that count: all samples, each with the queries in order, and once more for each round that adds.
         kept = [self._ask(prepared[0])]
         asked = [query.id for query in dataset.queries] * self.stage.samples
         answered = list(zip(asked, kept[0], strict=True))
@@ -143,6 +142,7 @@ class LLMExpander(Prompted[GeneratedSettings]):
         cut_prompts = sum(part.cut for part in prepared)
         counted = [answer for part in kept for answer in part if isinstance(answer, Generation)]
         cut_texts = sum(answer.finish_reason == "length" for answer in counted)
+        cut_notices = [cut_notice(cut_texts, sum(map(len, kept)))] if cut_texts else []
         repairs = self._repairs(counted)
         return Expansion.of(
             queries,
@@ -151,7 +151,7 @@ class LLMExpander(Prompted[GeneratedSettings]):
             failed=failed_queries(answered),
             cut_texts=cut_texts,
             counts={f"lists_{kind}": count for kind, count in repairs.items()},
-            notices=self._notices(dataset, queries, answers, cut_prompts, cut_texts, repairs),
+            notices=self._notices(dataset, queries, answers, cut_prompts, cut_notices, repairs),
             searches=tuple(search for part in prepared for search in part.searches),
         )
 
@@ -279,7 +279,7 @@ class LLMExpander(Prompted[GeneratedSettings]):
         queries: Sequence[SearchQuery],
         answers: Sequence[Generation | Failure],
         cut_prompts: int,
-        cut_texts: int,
+        cut_notices: Sequence[str],
         repairs: Mapping[str, int],
     ) -> tuple[str, ...]:
         bare = sum(not query.generated for query in queries)
@@ -288,8 +288,7 @@ class LLMExpander(Prompted[GeneratedSettings]):
         lines = failure_notices(what if bare else f"{failed} answers failed", answers)
         if repairs:
             lines.append(f"lists of queries were read with repairs ({listed_kinds(repairs)})")
-        if cut_texts:
-            lines.append(cut_notice(cut_texts, self.stage.samples * len(queries)))
+        lines += cut_notices
         if cut_prompts:
             lines.append(f"{cut_prompts} prompts have shortened passages to fit {self.card.context_length} tokens")
         return tuple(f"{self.name} on {dataset}: {line}" for line in lines)

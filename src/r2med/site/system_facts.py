@@ -39,8 +39,11 @@ def _stage_names(settings: Mapping[str, Any]) -> list[str]:
 
 
 def _llms(record: Record) -> list[str]:
+    """Return the LLMs of a system by name. A trained reranker or rewriter that names none has a model of its own."""
     stages = [record.settings.get("expand"), *record.settings.get("rerank", ())]
-    return list(dict.fromkeys(str(stage["llm"]) for stage in stages if stage and stage.get("llm")))
+    asking = [stage for stage in stages if stage and "llm" in stage]
+    named = [str(stage["llm"] or (stage.get("model") or {}).get("model", "")) for stage in asking]
+    return list(dict.fromkeys(filter(None, named)))
 
 
 def judged_by_kin(record: Record) -> bool:
