@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from support import tiny_models, tiny_rerankers
+from support import rerank_server, tiny_models, tiny_rerankers
 
 
 @pytest.fixture
@@ -48,6 +48,15 @@ def test_a_reranker_is_tried_on_two_pairs(cards, output):
     folder = tiny_rerankers.bert(cards / "bert")
     printed = output("check", "tiny", "--model-path", f"tiny={folder}", "--device", "cpu")
     assert "for a case and its diagnosis" in printed and "pairs/s" in printed and "max_tokens: 48" in printed
+
+
+def test_a_reranker_on_a_server_is_shown_and_tried(output):
+    shown = json.loads(output("show", "tei:org/model", "--json"))
+    assert (shown["loader"], shown["repository"]) == ("tei", "org/model")
+    with rerank_server.serve("tei") as server:
+        printed = output("check", "tei:org/model", "--base-url", server.address)
+        assert "for a case and its diagnosis" in printed and "model: 'org/model'" in printed
+        assert len(server.requests) == 2
 
 
 CARD = """

@@ -88,12 +88,13 @@ def list_models(form: str = "text", as_json: bool = False) -> None:
         for name, card in MODELS.items()
     )
     cross = (
-        (name, card.repository, card.parameters, card.max_tokens, card.licence) for name, card in RERANKERS.items()
+        (name, card.repository, card.parameters, card.max_tokens or None, card.licence)
+        for name, card in RERANKERS.items()
     )
     tables = []
     for kind, rows in (("model", encoders), ("reranker", cross)):
         names = (Column("name", whole=True), Column(kind), Column("size", whole=True))
-        tables.append(Table((*names, Column("tokens", "integer"), Column("licence")), list(rows)))
+        tables.append(Table((*names, Column("tokens", "integer", missing=""), Column("licence")), list(rows)))
     show_page(table_page("Models", *tables), form, as_json, value)
 
 

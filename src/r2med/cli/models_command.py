@@ -45,9 +45,9 @@ def check(
     runtime: Runtime,
 ) -> None:
     """Load a model, encode a query and a document, and print how; with a reranker, score two pairs."""
-    from r2med.crossencoders.reranker_cards import OWN_SERVERS, RERANKERS
+    from r2med.crossencoders.reranker_cards import RERANKERS, is_served
 
-    if name in RERANKERS or name.partition(":")[0] in OWN_SERVERS:
+    if name in RERANKERS or is_served(name):
         _check_reranker(name, runtime)
     else:
         _check_encoder(name, runtime)

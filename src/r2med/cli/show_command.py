@@ -73,11 +73,12 @@ def _stage(name: str) -> Any:
 
 
 def _model(name: str) -> Any:
-    from r2med.crossencoders.reranker_cards import RERANKERS
+    from r2med.crossencoders.reranker_cards import RERANKERS, is_served, resolve_reranker
     from r2med.encoders.model_cards import resolve_card
     from r2med.rerank.llm_reranker_cards import LLM_RERANKERS
 
-    card = RERANKERS.get(name) or LLM_RERANKERS.get(name) or resolve_card(name)
+    served = resolve_reranker(name) if is_served(name) else None
+    card = served or RERANKERS.get(name) or LLM_RERANKERS.get(name) or resolve_card(name)
     return card.model_dump(mode="json", exclude_defaults=True)
 
 

@@ -184,8 +184,8 @@ def api_endpoint(card: RerankerCard, setup: Setup) -> Endpoint:
         url = url or setup.base_url
         if not url:
             raise UserError(
-                f"{card.name} runs on a server of your own: give its address with Setup(base_url='URL') "
-                f"or {api.url_variable}"
+                f"{api.name}:{card.repository} runs on a server of your own: give its address with "
+                f"Setup(base_url='URL') or {api.url_variable}"
             )
     return endpoint_at(url, api.name, api.key_variable)
 

@@ -159,6 +159,11 @@ def resolve_reranker(spec: str) -> RerankerCard:
     return RERANKERS.card(spec)
 
 
+def is_served(spec: str) -> bool:
+    """Return True for API:MODEL, a model on a server of the user's own."""
+    return spec.partition(":")[0] in OWN_SERVERS
+
+
 def _served_card(api: str, model: str) -> RerankerCard:
     if not model.strip():
         raise UserError(f"{api}: the form of a model on a server of your own is {api}:MODEL")

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from r2med.core.errors import UserError
 from r2med.core.version import installed_versions
+from r2med.crossencoders.rerank_apis import RERANK_APIS
 from r2med.encoders.api_providers import PROVIDERS
 from r2med.encoders.devices import devices
 from r2med.engine.threads import cores
@@ -57,6 +58,7 @@ def doctor(base_urls: Sequence[str] = (), store: Store | None = None) -> Diagnos
     """
     root = (store or default_store()).root
     variables = [card.api_key_env for card in LLMS.values()] + [each.key_variable for each in PROVIDERS.values()]
+    variables += [api.key_variable for api in RERANK_APIS.values() if api.urls]  # a user's own servers rarely need one
     keys = {name: bool(os.environ.get(name, "").strip()) for name in dict.fromkeys([*variables, "HF_TOKEN"])}
     of_environment = [os.environ.get(each.url_variable, "").strip() for each in PROVIDERS.values()]
     endpoints = [

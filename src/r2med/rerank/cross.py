@@ -29,7 +29,7 @@ from r2med.crossencoders.api_scorer import ApiScorer, api_missing
 from r2med.crossencoders.pair_scorer import PairScorer, ScoredPair, cost_of, open_scorer
 from r2med.crossencoders.pairs import Pair
 from r2med.crossencoders.rerank_apis import DOCUMENTS_PER_SEARCH
-from r2med.crossencoders.reranker_cards import OWN_SERVERS, RERANKERS, RerankerCard, resolve_reranker
+from r2med.crossencoders.reranker_cards import OWN_SERVERS, RERANKERS, RerankerCard, is_served, resolve_reranker
 from r2med.data.corpus import Corpus
 from r2med.data.dataset import Dataset
 from r2med.data.dataset_cards import Instruction
@@ -305,7 +305,7 @@ def _score_and_save(scorer: ApiScorer, block: PairBlock, save: Callable[[Mapping
 
 def _is_api(name: str) -> bool:
     card = RERANKERS.get(name)
-    return card.is_api if card else name.partition(":")[0] in OWN_SERVERS
+    return card.is_api if card else is_served(name)
 
 
 def _api_plan(name: str, card: RerankerCard, sizes: Sequence[tuple[int, int]], runtime: Runtime) -> StagePlan:
