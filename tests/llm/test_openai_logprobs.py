@@ -68,6 +68,18 @@ def test_log_probabilities_that_cannot_be_read_are_a_failure_of_the_answer(serve
         opened(server, home).answers([request(raw=False)])
 
 
+@pytest.mark.parametrize("value", ["NaN", "Infinity", "5000.0"])
+@pytest.mark.parametrize("raw", [False, True])
+def test_numbers_that_are_no_log_probabilities_are_a_failure_of_the_answer(
+    value: str, raw: bool, server: Server, home: Path
+) -> None:
+    listed = {"content": [{"token": "7", "logprob": -0.1, "top_logprobs": [{"token": "7", "logprob": float(value)}]}]}
+    choice = {"index": 0, "text": "7", "message": {"content": "7"}, "finish_reason": "stop", "logprobs": listed}
+    server.otherwise = api.raw(json.dumps({"choices": [choice]}).encode())
+    with pytest.raises(UserError, match="log-probabilities that cannot be read"):
+        opened(server, home).answers([request(raw=raw)])
+
+
 def test_requests_without_log_probabilities_keep_their_old_keys() -> None:
     plain = ChatRequest((Message("user", "Score?"),), Sampling(max_tokens=5))
     wanted = ChatRequest((Message("user", "Score?"),), Sampling(max_tokens=5), top_logprobs=20)

@@ -26,7 +26,7 @@ from r2med.text.plurals import counted
 
 FAILED = {
     "expand": ("query", "queries", "got no generated text, so the search used the query alone"),
-    "rerank": ("call", "calls", "failed and left the order unchanged"),
+    "rerank": ("call", "calls", "failed and gave no order"),
 }
 
 BM25_CAPTION = "bm25: the benchmark's published scorer. Most other tools use Lucene's: bm25(scorer=lucene)."

@@ -14,6 +14,9 @@ from r2med.llm.llm_cards import LLMCard
 from r2med.net.endpoint import Endpoint
 from r2med.net.retry import RequestFailed, error_message, status_failure
 
+MAX_LOGPROB = 0.01
+"""Largest log-probability that is read. Half precision may round one slightly above 0."""
+
 
 def request_body(card: LLMCard, request: ChatRequest) -> dict[str, Any]:
     """Return the request body, with only those settings that the API accepts."""
@@ -51,18 +54,26 @@ def read_logprobs(logprobs: Any) -> tuple[list[tuple[str, float]], list[Logprobs
         return [], []
     try:
         if isinstance(content := logprobs.get("content"), list):
-            tokens = [(str(each["token"]), float(each["logprob"])) for each in content]
+            tokens = [(str(each["token"]), _logprob(each["logprob"])) for each in content]
             tops = [
-                tuple((str(top["token"]), float(top["logprob"])) for top in each.get("top_logprobs") or ())
+                tuple((str(top["token"]), _logprob(top["logprob"])) for top in each.get("top_logprobs") or ())
                 for each in content
             ]
             return tokens, tops
         names, values = logprobs.get("tokens") or [], logprobs.get("token_logprobs") or []
         listed = logprobs.get("top_logprobs") or [{}] * len(names)
-        tops = [tuple((str(name), float(value)) for name, value in (each or {}).items()) for each in listed]
-        return [(str(name), float(value)) for name, value in zip(names, values, strict=True)], tops
+        tops = [tuple((str(name), _logprob(value)) for name, value in (each or {}).items()) for each in listed]
+        return [(str(name), _logprob(value)) for name, value in zip(names, values, strict=True)], tops
     except (KeyError, TypeError, ValueError, AttributeError):
         raise MalformedReply("a list of log-probabilities that cannot be read") from None
+
+
+def _logprob(value: Any) -> float:
+    """Return a log-probability. Raises ValueError for NaN, and for a number that no probability has."""
+    logprob = float(value)
+    if not logprob <= MAX_LOGPROB:  # Also true for NaN, which JSON of Python allows.
+        raise ValueError("not a log-probability")
+    return min(logprob, 0.0)
 
 
 class MalformedReply(Exception):  # noqa: N818 - reads as what came

@@ -15,7 +15,9 @@ from r2med.rerank.parse_scores import parse_scores
 
 LETTERS = string.ascii_uppercase
 NUMBER = r"(\d+)"
-SCORE = r"(\d+(?:\.\d+)?)"
+SCORE = r"((?:(?<!\w)-)?\d+(?:\.\d+)?)"
+MAX_DIGITS = 9
+"""Digits of a number that can name a passage. Python refuses to read numbers with thousands of digits."""
 
 Order = tuple[int, ...]
 Read = Callable[[Generation, int], "Parsed[Order] | Parsed[dict[int, float]] | None"]
@@ -75,7 +77,7 @@ def read_scores(card: LLMRerankerCard) -> Callable[[Generation, int], Parsed[dic
 
 def _listed(card: LLMRerankerCard, answer: Generation, count: int) -> list[list[int]]:
     text = tagged(answer.text[-MAX_CHARACTERS:], card.tag)
-    return [[int(found[1])] for found in re.finditer(card.pattern or NUMBER, text)]
+    return [[_number(found[1])] for found in re.finditer(card.pattern or NUMBER, text)]
 
 
 def _tied(card: LLMRerankerCard, answer: Generation, count: int) -> list[list[int]]:
@@ -88,12 +90,17 @@ def _tied(card: LLMRerankerCard, answer: Generation, count: int) -> list[list[in
         for named in part.split("="):
             if (found := re.search(card.pattern or NUMBER, named)) is None:
                 continue
-            if (number := int(found[1])) in seen:
+            if (number := _number(found[1])) in seen:
                 return [*groups, sorted(group)]
             seen.add(number)
             group.append(number)
         groups.append(sorted(group))  # ties keep the order that they have in the prompt
     return groups
+
+
+def _number(written: str | None) -> int:
+    """Return the number of a passage; 0, which no passage has, for any other text."""
+    return int(written) if written and written.isdecimal() and len(written) <= MAX_DIGITS else 0
 
 
 def _likely(card: LLMRerankerCard, answer: Generation, count: int) -> list[list[int]]:
@@ -133,7 +140,10 @@ def _one_score(card: LLMRerankerCard, answer: Generation, count: int) -> Parsed[
     found = re.search(card.pattern or SCORE, tagged(answer.text[-MAX_CHARACTERS:], card.tag))
     if found is None:
         return None
-    score = float(found[1])
+    try:
+        score = float(found[1])
+    except (TypeError, ValueError):  # A card's own pattern may match other text, or nothing.
+        return None
     clipped = min(max(score, 0.0), card.highest)
     return Parsed({0: clipped}, +Counter(clipped=int(clipped != score)))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from r2med.ask.json_in_text import Parsed
@@ -28,18 +28,21 @@ def ask_for_orders(asker: Asker, questions: Sequence[Question], card: LLMReranke
 
 
 def ask_for_scores(asker: Asker, questions: Sequence[Question], card: LLMRerankerCard) -> list[dict[int, float] | None]:
-    """Return the scores of the passages of each question; what cannot be read has the score that the card says."""
+    """Return the scores of the passages of each question; None where there is none.
+
+    An answer that cannot be read has the score that the card says. A call that failed has none.
+    """
     if card.answer == "true-false":
-        found = _true_shares(asker, questions, card)
-    else:
-        top = TOP_LOGPROBS if card.uses_probabilities else 0
-        found = asker.ask(questions, read_scores(card), sampling=_sampling(asker, card), top_logprobs=top)
-    if card.unreadable is None:
-        return found
-    return [
-        scores if scores is not None else dict.fromkeys(range(len(question.passages)), card.unreadable)
-        for question, scores in zip(questions, found, strict=True)
-    ]
+        return _true_shares(asker, questions, card)
+    top = TOP_LOGPROBS if card.uses_probabilities else 0
+    sampling, instead = _sampling(asker, card), _unreadable(card)
+    return asker.ask(questions, read_scores(card), sampling=sampling, top_logprobs=top, unreadable=instead)
+
+
+def _unreadable(card: LLMRerankerCard) -> Callable[[int], dict[int, float]] | None:
+    """Return the function that scores the passages of an answer that cannot be read, if the card does."""
+    score = card.unreadable
+    return None if score is None else lambda count: dict.fromkeys(range(count), score)
 
 
 def _true_shares(asker: Asker, questions: Sequence[Question], card: LLMRerankerCard) -> list[dict[int, float] | None]:
@@ -52,7 +55,15 @@ def _true_shares(asker: Asker, questions: Sequence[Question], card: LLMRerankerC
         if said is not None
     ]
     one_token = replace(asker.sampling, max_tokens=1)
-    shares = iter(asker.ask(thought, read_scores(card), sampling=one_token, top_logprobs=TOP_LOGPROBS, as_written=True))
+    asked = asker.ask(
+        thought,
+        read_scores(card),
+        sampling=one_token,
+        top_logprobs=TOP_LOGPROBS,
+        as_written=True,
+        unreadable=_unreadable(card),
+    )
+    shares = iter(asked)
     return [None if said is None else next(shares) for said in thoughts]
 
 

@@ -38,6 +38,7 @@ class Asker:
         self._asked: list[str] = []  # The query block of each answer.
         self._repairs: Counter[str] = Counter()
         self._cut = 0
+        self._counted = 0  # Unreadable answers that count as the card says.
 
     @property
     def sampling(self) -> Sampling:
@@ -52,11 +53,13 @@ class Asker:
         sampling: Sampling | None = None,
         top_logprobs: int = 0,
         as_written: bool = False,
+        unreadable: Callable[[int], Value] | None = None,
     ) -> list[Value | None]:
         """Return what the answers say. An answer is None if its call failed or if it cannot be read.
 
         `sampling` replaces that of the LLM's card. With `as_written`, an answer that was cut at its limit of tokens,
-        or that holds reasoning only, is read as well.
+        or that holds reasoning only, is read as well. `unreadable` returns what an answer counts that came but cannot
+        be read, from its number of passages. A call without an answer is always None.
         """
         prompts = [self._prompts.fitted(question, self._card, self._size) for question in questions]
         self._cut += sum(isinstance(prompt, Fitted) and prompt.cut for prompt in prompts)
@@ -80,12 +83,17 @@ class Asker:
             ):
                 asked = prompt.messages[-1].content if prompt.text is None else prompt.text
                 parsed = None if _is_parrot(answer.text, asked) else parsed
+            came = isinstance(answer, Generation) or answer.kind in MODEL_FAULTS
             if isinstance(answer, Generation) and parsed is None:
                 answer = _unusable(answer)
             self._answers.append(answer)
             self._asked.append(question.query)
             self._repairs.update(parsed.repairs if parsed else {})
-            values.append(parsed.value if parsed else None)
+            if parsed is None and came and unreadable is not None:
+                self._counted += 1
+                values.append(unreadable(len(question.passages)))
+            else:
+                values.append(parsed.value if parsed else None)
         return values
 
     def result(self, run: Run, blocks: Mapping[str, str], who: str) -> Reranked:
@@ -109,7 +117,7 @@ class Asker:
         notices = []
         if kinds:
             calls = f"{sum(kinds.values())} of {len(self._answers)} calls gave no usable order ({listed_kinds(kinds)})"
-            notices.append(f"{calls}; their documents keep their positions")
+            notices.append(f"{calls}; {self._positions(sum(kinds.values()))}")
             notices += [f"{kind}: {reason}" for kind, reason in failure_reasons(self._answers).items()]
         if unranked := self._repairs["missing"]:
             were = "passage was" if unranked == 1 else "passages were"
@@ -120,7 +128,16 @@ class Asker:
             notices.append("there is nothing to rerank: no query of the run has a document")
         return notices
 
+    def _positions(self, failures: int) -> str:
+        """Return what became of the documents of failed calls, in words."""
+        if not self._counted:
+            return "their documents keep their positions"
+        counted = f"{self._counted} unreadable answers count as the card says"
+        return counted if self._counted == failures else f"{counted}, the documents of the others keep their positions"
 
+
+MODEL_FAULTS = ("empty", "truncated", "unfinished", "no_marker")
+"""Kinds of failures where the model answered, but not as it should."""
 PARROT_CHARACTERS = 120
 """Number of characters of the prompt's end, or of an answer, that show that one repeats the other."""
 
