@@ -158,11 +158,13 @@ def test_the_needs_of_the_best_rows_are_known_without_their_data(setup: Setup, m
 
 
 def test_what_is_not_known_is_said_in_its_cell(setup: Setup) -> None:
-    systems = ["hf:someone/model", "search-r1(qwen-7b) → bm25", "hyde(gpt4, samples=2, rounds=1) → bm25"]
+    agents = ["search-r1(qwen-7b) → bm25", "search-o1(gpt4) → bm25"]
+    systems = ["hf:someone/model", *agents, "hyde(gpt4, samples=2, rounds=1) → bm25"]
     plan = plan_run(systems, R2MED, setup=setup.with_settings(base_url="http://127.0.0.1:1/v1"))
-    unknown, agent, hyde = plan_table(list(stage_plans(plan)), "cpu").rows
+    unknown, agent, of_provider, hyde = plan_table(list(stage_plans(plan)), "cpu").rows
     assert (unknown[1], unknown[3]) == ("unknown size of hf:someone/model", "unknown for hf:someone/model")
-    assert agent[2] == "unknown: search-r1(qwen-7b) decides"
+    assert (agent[2], agent[4]) == ("unknown: search-r1(qwen-7b) decides", "your server's")
+    assert of_provider[4] == "unknown, as the calls are"
     assert hyde[2] == 4 * 876
 
 

@@ -63,7 +63,11 @@ def _dollars(stages: Sequence[StagePlan]) -> Value:
     unpriced = [each for each in stages if each.dollars is None]
     if not unpriced:
         return known
-    reason = "your server's" if all(each.served for each in unpriced) else "unknown: no price in the card"
+    reason = "unknown: no price in the card"
+    if all(each.served for each in unpriced):
+        reason = "your server's"
+    elif any(each.calls is None for each in unpriced):
+        reason = "unknown, as the calls are"
     return f"{known:.2f} and {reason}" if known else reason
 
 
