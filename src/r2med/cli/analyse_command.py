@@ -10,6 +10,7 @@ import typer
 from r2med.cli import completion
 from r2med.cli import options as flags
 from r2med.cli.formats import Format, show_page
+from r2med.text.plurals import counted
 
 if TYPE_CHECKING:
     from r2med.runtime.runtime import Runtime
@@ -86,7 +87,6 @@ def analyse(
     from r2med.cli.plan import show_previews
     from r2med.cli.progress import steps
     from r2med.pages.page import Note, Section
-    from r2med.text.plurals import counted
 
     wanted = checked_names(names or [])
     material: dict[str, Any] = {

@@ -35,6 +35,7 @@ from r2med.cli.show_command import show
 from r2med.cli.submit_command import submit
 from r2med.cli.verify_command import verify
 from r2med.cli.why_command import why
+from r2med.text.terminal_text import printable
 
 
 class _Commands(TyperGroup):
@@ -78,7 +79,6 @@ def _root(
 ) -> None:
     if ctx.invoked_subcommand is None:
         from r2med import __version__
-        from r2med.text.terminal_text import printable
 
         for line in GREETING.format(version=__version__).split("\n"):
             print(printable(line))

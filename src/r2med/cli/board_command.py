@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from r2med.cli import options as flags
+from r2med.text.terminal_text import printable
 
 
 def board(
@@ -35,7 +36,6 @@ def board(
     """Make a site from records: leaderboard, system pages and explorer. It opens from disk without a network."""
     from r2med.server.serving import serve_board
     from r2med.site.site import board as make_board
-    from r2med.text.terminal_text import printable
 
     of_board = (sources or (), out, data or (), entries, max_failures, not without_texts)
     if serve:

@@ -9,6 +9,8 @@ import typer
 
 from r2med.cli import options as flags
 from r2med.cli.formats import Format, show_page
+from r2med.core.errors import UserError
+from r2med.text.terminal_text import printable
 
 if TYPE_CHECKING:
     from r2med.construction.pipeline import Build, Done
@@ -54,7 +56,6 @@ def run(
     from r2med.construction.benchmark import build as build_benchmark
     from r2med.construction.pipeline import Build, BuildPlan
     from r2med.runtime.runtime import Runtime
-    from r2med.text.terminal_text import printable
 
     read = BuildPlan.read(plan)
     with Runtime(flags.make_setup(read.setup, **settings)) as runtime:
@@ -78,7 +79,6 @@ def status(folder: Folder, form: Format = "text", as_json: flags.AsJSON = False)
 
     from r2med.construction.pipeline import Build
     from r2med.construction.publish.dataset_folder import lacks_reviews
-    from r2med.text.terminal_text import printable
 
     made = Build.open(folder)
     done = made.status()
@@ -94,7 +94,6 @@ def show(
 ) -> None:
     """Show one item after each step: what changed, and which step left it out."""
     from r2med.construction.pipeline import Build
-    from r2med.core.errors import UserError
 
     traced = Build.open(folder).trace(item)
     if not traced:
@@ -127,7 +126,6 @@ def example(
     import shlex
 
     from r2med.construction.example_plans import write_example
-    from r2med.text.terminal_text import printable
 
     plan = write_example(name, out)
     built = shlex.quote(str(out / "built"))

@@ -9,6 +9,9 @@ import typer
 from r2med.cli import completion
 from r2med.cli import options as flags
 from r2med.cli.formats import Format, show_page
+from r2med.core.errors import UserError, unknown
+from r2med.text.plurals import counted
+from r2med.text.terminal_text import printable
 
 cache = typer.Typer(help="List, check and clear the artefacts that are kept for later runs.", no_args_is_help=True)
 
@@ -63,14 +66,11 @@ def clear(
 
     With --dataset alone, no text of the dataset stays in the cache: LLM answers about it are removed too.
     """
-    from r2med.core.errors import UserError, unknown
     from r2med.data.loading import name_of
     from r2med.llm.journal import answers_by_model, forget_answers
     from r2med.store import default_store
     from r2med.store.holdings import clear as remove
     from r2med.store.holdings import clear_texts, clear_unfinished, holdings, rows_about, same_corpus, unfinished
-    from r2med.text.plurals import counted
-    from r2med.text.terminal_text import printable
 
     if not (dataset or model or llm or everything):
         raise UserError(
@@ -127,8 +127,6 @@ def verify(
     from r2med.store import default_store
     from r2med.store.artefacts import MANIFEST
     from r2med.store.holdings import verify_store
-    from r2med.text.plurals import counted
-    from r2med.text.terminal_text import printable
 
     store = default_store()
     total = sum(1 for pattern in (f"*/*/{MANIFEST}", "**/*.sqlite") for _ in store.root.glob(pattern))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from r2med.text.terminal_text import printable
+
 
 def cite() -> None:
     """Print what to cite as BibTeX: the benchmark's paper, and this software in the version that is installed."""
     from importlib import resources
 
     from r2med import __version__
-    from r2med.text.terminal_text import printable
 
     text = (resources.files("r2med") / "citation.bib").read_text(encoding="utf-8").replace("VERSION", __version__)
     for line in text.splitlines():

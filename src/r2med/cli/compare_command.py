@@ -9,6 +9,7 @@ import typer
 
 from r2med.cli import options as flags
 from r2med.cli.formats import Format, show_page
+from r2med.core.spec import joined_words
 
 if TYPE_CHECKING:
     from r2med.comparison.comparison import Comparison, Pair
@@ -44,7 +45,6 @@ def compare(
 ) -> None:
     """Compare systems by their records: paired by query, stratified by dataset."""
     from r2med.comparison.comparison import compare as compute
-    from r2med.core.spec import joined_words
 
     compared = compute(
         *joined_words(systems or []),

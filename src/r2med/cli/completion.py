@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from r2med.core.errors import UserError
+from r2med.core.spec import joined_words, parse
+
 if TYPE_CHECKING:
     from r2med.core.stages import Kind
 
@@ -21,8 +24,6 @@ KINDS_OF_LISTS = ("datasets", "stages", "models", "llms", "prompts", "analyses")
 
 def systems(ctx: typer.Context, incomplete: str) -> list[str]:
     """Return the systems that complete a word, or the stages that can follow an arrow."""
-    from r2med.core.spec import joined_words
-
     typed = joined_words([*(ctx.params.get("systems") or ()), incomplete])[-1]
     kept = typed.removesuffix(incomplete)
     return [candidate.removeprefix(kept) for candidate in continued(typed)]
@@ -52,8 +53,6 @@ def _next_names(before: str, joint: str) -> Iterable[str]:
 
 def _kinds_before(text: str) -> tuple[Kind, ...]:
     """Return the kind of each stage before the last arrow; an unknown name counts as a retriever."""
-    from r2med.core.errors import UserError
-    from r2med.core.spec import parse
     from r2med.core.stages import kind_of
 
     try:

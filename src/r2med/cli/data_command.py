@@ -12,6 +12,8 @@ from r2med.cli import completion
 from r2med.cli import options as flags
 from r2med.cli.data_import_command import import_
 from r2med.cli.formats import Format, show_page
+from r2med.text.plurals import counted
+from r2med.text.terminal_text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -49,8 +51,6 @@ def list_(form: Format = "text", as_json: flags.AsJSON = False) -> None:
 def fetch(datasets: Words) -> None:
     """Download datasets and prepare their corpora, so that later runs need no network."""
     from r2med.data import load
-    from r2med.text.plurals import counted
-    from r2med.text.terminal_text import printable
 
     for name in _names(datasets):
         dataset = load(name)
@@ -79,7 +79,6 @@ def check(datasets: Words, form: Format = "text", as_json: flags.AsJSON = False)
 
 def _problem_lines(name: str, problems: Problems) -> Section:
     from r2med.pages.page import Note, Section
-    from r2med.text.plurals import counted
 
     verdict = counted(len(problems), "problem") if len(problems) else "sound"
     lines = (*problems.lines(), *(f"note: {notice}" for notice in problems.notices), f"{name}: {verdict}")
@@ -148,7 +147,6 @@ def export(
     """Write a dataset in the layout of another tool."""
     from r2med.bridges.data_export import export_data
     from r2med.data import load
-    from r2med.text.terminal_text import printable
 
     export_data(load(dataset), form, out)
     print(printable(f"{out} is written: r2med data check {shlex.quote(str(out))}"))

@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from r2med.core.errors import UserError
+from r2med.text.terminal_text import printable
+
 if TYPE_CHECKING:
     from r2med.data.columns import Part
     from r2med.data.importing import Import
@@ -77,12 +80,10 @@ def import_(
     """Make a dataset from your own tables of documents and, if you have them, questions and judgements."""
     import shlex
 
-    from r2med.core.errors import UserError
     from r2med.data.check import check
     from r2med.data.imported_folder import require_imported
     from r2med.data.importing import UPDATE_ADVICE, plan_import, require_new
     from r2med.store import default_store
-    from r2med.text.terminal_text import printable
 
     if not (update and require_imported(out)):
         require_new(out, UPDATE_ADVICE)

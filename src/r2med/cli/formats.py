@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from r2med.core.errors import unknown
 from r2med.pages.rendering import FORMATS
+from r2med.text.terminal_text import printable
 
 if TYPE_CHECKING:
     from r2med.pages.page import Page
@@ -17,8 +19,6 @@ NAMES = ("text", *FORMATS)
 
 def _checked(name: str) -> str:
     """Return the name of a format. Raises UserError if there is no such format, before any work is done."""
-    from r2med.core.errors import unknown
-
     if name not in NAMES:
         raise unknown("format", name, NAMES)
     return name
@@ -36,7 +36,6 @@ def show_page(page: Page, form: str, as_json: bool = False, value: Any = None) -
     """Print a page in a format. `value` replaces the page in JSON, for commands with their own JSON shape."""
     from r2med.cli.console import console, print_json
     from r2med.cli.typed_text import page_as_typed
-    from r2med.text.terminal_text import printable
 
     page = page_as_typed(page)
     if as_json or form == "json":

@@ -9,6 +9,8 @@ import typer
 
 from r2med.cli import completion
 from r2med.cli import options as flags
+from r2med.text.plurals import counted
+from r2med.text.terminal_text import printable
 
 if TYPE_CHECKING:
     from r2med.evaluation.text_generation import GeneratedTexts
@@ -74,8 +76,6 @@ def _print(texts: GeneratedTexts) -> None:
     import sys
 
     from r2med.cli.typed_text import as_typed
-    from r2med.text.plurals import counted
-    from r2med.text.terminal_text import printable
 
     if texts.file is None:
         print(f"r2med: {printable(as_typed(texts.problem))}", file=sys.stderr, flush=True)

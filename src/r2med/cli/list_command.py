@@ -10,6 +10,7 @@ import typer
 from r2med.cli import completion
 from r2med.cli import options as flags
 from r2med.cli.formats import Format, show_page
+from r2med.core.errors import unknown
 
 
 def list_(
@@ -26,7 +27,6 @@ def list_(
     as_json: flags.AsJSON = False,
 ) -> None:
     """List what there is to choose from: datasets, stages, models, LLMs, prompts or analyses."""
-    from r2med.core.errors import unknown
     from r2med.pages.cells import Column
     from r2med.pages.page import Note, Table, table_page
 

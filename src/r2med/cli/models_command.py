@@ -9,6 +9,7 @@ import typer
 
 from r2med.cli import completion
 from r2med.cli import options as flags
+from r2med.text.terminal_text import printable
 
 if TYPE_CHECKING:
     from r2med.encoders.encoder import Role
@@ -63,7 +64,6 @@ def _check_encoder(name: str, runtime: Runtime) -> None:
     from r2med.encoders.known_pairs import check_pairs
     from r2med.encoders.model_cards import resolve_card
     from r2med.store import default_store
-    from r2med.text.terminal_text import printable
 
     started = time.perf_counter()
     card = resolve_card(name)
@@ -88,8 +88,6 @@ def _check_encoder(name: str, runtime: Runtime) -> None:
 
 def _check_late_encoder(name: str, encoder: Any) -> None:
     """Print how many rows a text has in a model that has no single vector for it, and the score of two texts."""
-    from r2med.text.terminal_text import printable
-
     sides = [encoder.encode_ragged([text], role) for text, role in zip(SAMPLES, ROLES[:2], strict=True)]
     query, document = (side.arrays for side in sides)
     if "vectors" in query:
@@ -116,8 +114,6 @@ def _print_roles(described: Mapping[str, Mapping[str, Any]]) -> None:
 
 
 def _print_settings(title: str, settings: Mapping[str, Any]) -> None:
-    from r2med.text.terminal_text import printable
-
     if settings:
         print(f"{title}:")
     for key, value in settings.items():
@@ -130,7 +126,6 @@ def _check_reranker(name: str, runtime: Runtime) -> None:
     from r2med.crossencoders.pair_scorer import open_scorer
     from r2med.crossencoders.reranker_cards import resolve_reranker
     from r2med.data.dataset_cards import ANY_DATASET
-    from r2med.text.terminal_text import printable
 
     scorer = open_scorer(resolve_reranker(name), ANY_DATASET, runtime)
     started = time.perf_counter()

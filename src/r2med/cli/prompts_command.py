@@ -7,6 +7,9 @@ from typing import Annotated
 
 import typer
 
+from r2med.core.spec import encoded
+from r2med.text.terminal_text import printable
+
 prompts = typer.Typer(help="Start a set of prompt templates of your own.", no_args_is_help=True)
 
 
@@ -21,9 +24,7 @@ def new(
     out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="The folder of the set.", show_default=False)],
 ) -> None:
     """Write the built-in templates of a method into a folder, where you can change them."""
-    from r2med.core.spec import encoded
     from r2med.prompts.prompt_sets import write_set
-    from r2med.text.terminal_text import printable
 
     for path in write_set(method, out):
         print(printable(str(path)))

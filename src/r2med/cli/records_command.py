@@ -9,6 +9,9 @@ import typer
 
 from r2med.cli import completion
 from r2med.cli import options as flags
+from r2med.core.errors import UserError, unknown
+from r2med.core.spec import joined_words
+from r2med.text.terminal_text import printable
 
 records = typer.Typer(help="Write records in the format of another tool, or read them from it.", no_args_is_help=True)
 
@@ -28,7 +31,6 @@ def import_(
 ) -> None:
     """Score predictions of MTEB and store them as a record with its run."""
     from r2med.bridges.mteb_predictions import import_predictions
-    from r2med.text.terminal_text import printable
 
     record = import_predictions(file, data, out)
     print(printable(f"{record.system} on {record.dataset.name}: nDCG@10 {100 * record.mean['nDCG@10']:.2f}"))
@@ -59,10 +61,7 @@ def export(
 ) -> None:
     """Write records in the format of another tool: run files for trec_eval, or results for MTEB."""
     from r2med.bridges.mteb_results import export_results
-    from r2med.core.errors import UserError, unknown
-    from r2med.core.spec import joined_words
     from r2med.evaluation.run_export import export_runs
-    from r2med.text.terminal_text import printable
 
     if form not in FORMATS:
         raise unknown("format", form, FORMATS)

@@ -8,6 +8,8 @@ from typing import Annotated
 import typer
 
 from r2med.cli import options as flags
+from r2med.core.spec import joined_words
+from r2med.text.plurals import counted
 
 
 def report(
@@ -32,8 +34,6 @@ def report(
     from r2med.cli.console import console, plain
     from r2med.cli.typed_text import as_typed
     from r2med.comparison.report import report as write
-    from r2med.core.spec import joined_words
-    from r2med.text.plurals import counted
 
     flags.check_writable(out)
     written = write(

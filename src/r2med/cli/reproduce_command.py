@@ -11,6 +11,7 @@ import typer
 from r2med.cli import completion
 from r2med.cli import options as flags
 from r2med.cli.formats import Format, show_page
+from r2med.core.spec import joined_words
 
 if TYPE_CHECKING:
     from r2med.leaderboard.expectations import Expectation
@@ -44,7 +45,6 @@ def reproduce(
     runtime: Runtime,
 ) -> None:
     """Compare our scores with published ones: OK, near or off. Without --data: the known scores on the demo."""
-    from r2med.core.spec import joined_words
     from r2med.leaderboard.reproduction import known_scores
     from r2med.leaderboard.reproduction import reproduce as compare
     from r2med.pages.page import Page, table_page

@@ -7,6 +7,9 @@ from typing import Annotated
 
 import typer
 
+from r2med.text.plurals import counted
+from r2med.text.terminal_text import printable
+
 
 def review(
     source: Annotated[
@@ -42,8 +45,6 @@ def _import(source: Path, file: Path) -> None:
     from r2med.construction.publish.dataset_folder import lacks_reviews
     from r2med.construction.review.review_book import add_reviews
     from r2med.construction.review.review_files import import_reviews
-    from r2med.text.plurals import counted
-    from r2med.text.terminal_text import printable
 
     print(printable(f"{counted(add_reviews(source, import_reviews(file)), 'new review')} from {file}"))
     if source.is_dir() and lacks_reviews(made := Build.open(source)):
@@ -55,8 +56,6 @@ def _export(source: Path, file: Path, sample: int) -> None:
     from r2med.construction.review.review_book import read_reviews
     from r2med.construction.review.review_files import export_reviews
     from r2med.construction.review.review_items import review_items
-    from r2med.text.plurals import counted
-    from r2med.text.terminal_text import printable
 
     reviews = read_reviews(source)
     export_reviews(file, reviews, review_items(source, sample))

@@ -11,6 +11,9 @@ import typer
 from r2med.cli import completion
 from r2med.cli import options as flags
 from r2med.cli.formats import Format, show_page
+from r2med.core.errors import UserError
+from r2med.core.spec import joined_words
+from r2med.text.terminal_text import printable
 
 if TYPE_CHECKING:
     from r2med.evaluation.batch import Plan
@@ -81,13 +84,10 @@ def run(
     """Evaluate systems on datasets. Without arguments: BM25 with and without expansion on the bundled demo."""
     from r2med.cli.plan import show_plan
     from r2med.cli.progress import steps
-    from r2med.core.errors import UserError
-    from r2med.core.spec import joined_words
     from r2med.evaluation.batch import plan_run
     from r2med.evaluation.results import check_order
     from r2med.evaluation.run_page import failure_lines, run_page
     from r2med.measure.measures import recorded_measure
-    from r2med.text.terminal_text import printable
 
     if k < 1:
         raise UserError(f"k must be at least 1, not {k}")
@@ -140,7 +140,5 @@ def run(
 
 def _check_used(plan: Plan, given: list[str]) -> None:
     """Raise UserError for a flag about texts or LLMs if no system has a stage that uses it."""
-    from r2med.core.errors import UserError
-
     if given and not any(system.expander or system.rerankers for system in plan.systems):
         raise UserError(f"{given[0]} is about texts of an LLM, and no system uses any: add --expand hyde --llm NAME")

@@ -9,6 +9,7 @@ import typer
 
 from r2med.cli import options as flags
 from r2med.cli.formats import Format, show_page
+from r2med.text.plurals import counted
 
 if TYPE_CHECKING:
     from r2med.pages.page import Table
@@ -26,7 +27,6 @@ def score(
     from r2med.measure import score as compute
     from r2med.pages.page import Page, Section
     from r2med.retrieve.run import Run
-    from r2med.text.plurals import counted
 
     scores = compute(qrels, Run.read(run, doubles=True) if doubles else run)
     mean = {str(measure): value for measure, value in scores.mean.items()}

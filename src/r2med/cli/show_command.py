@@ -10,6 +10,7 @@ import typer
 from r2med.cli import completion
 from r2med.cli import options as flags
 from r2med.cli.formats import Format, show_page
+from r2med.core.errors import UserError, nearest, unknown
 
 if TYPE_CHECKING:
     from r2med.pages.page import Section
@@ -46,8 +47,6 @@ def show(
 
 def _found(name: str, kind: str) -> dict[str, Any]:
     """Return what a name means, by kind. Raises UserError if it means nothing."""
-    from r2med.core.errors import UserError, nearest, unknown
-
     if kind:
         if kind not in _FINDERS:
             raise unknown("kind of name", kind, _FINDERS)
@@ -100,7 +99,6 @@ def _prompts(name: str) -> Any:
 
 
 def _dataset(name: str) -> Any:
-    from r2med.core.errors import unknown
     from r2med.data.dataset_cards import cards
 
     known = cards()

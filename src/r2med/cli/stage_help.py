@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, cast
 
+from r2med.core.errors import UserError, nearest
+
 if TYPE_CHECKING:
     from r2med.core.stages import Kind, Setting, Stage
     from r2med.pages.page import Section
@@ -36,8 +38,6 @@ FORMS = {
 
 def stage_pages(name: str) -> list[dict[str, Any]]:
     """Return what a stage does, how it is typed and what its settings mean, for each kind of stage of that name."""
-    from r2med.core.errors import UserError, nearest
-
     word = name.partition("(")[0].partition("@")[0].strip()  # as typed in a system
     pages = [_page(word, kind) for kind in PURPOSE if _is_stage(word, kind)]
     if not pages:
@@ -92,8 +92,6 @@ def _declared(name: str, kind: str) -> type[Stage]:
 
 
 def _is_stage(name: str, kind: str) -> bool:
-    from r2med.core.errors import UserError
-
     try:
         _declared(name, kind)
     except UserError:

@@ -9,6 +9,8 @@ import typer
 
 from r2med.cli import options as flags
 from r2med.cli.formats import Format, show_page
+from r2med.core.errors import UserError
+from r2med.core.spec import joined_words
 
 if TYPE_CHECKING:
     from r2med.evaluation.story import RelevantDocument, Story
@@ -55,8 +57,6 @@ def why(
 
 def _record(words: list[str], results: Path) -> Path:
     """Return the record file that the words before the query name."""
-    from r2med.core.errors import UserError
-    from r2med.core.spec import joined_words
     from r2med.evaluation.story import find_record
 
     if len(words) == 2:
