@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ from r2med.pages.html import page_html
 from r2med.pages.page import Page, Section
 from r2med.runtime.runtime import Runtime, running
 from r2med.runtime.setup import Setup
-from r2med.store import about
+from r2med.store.dataset_labels import about_all
 from r2med.store.files import write_atomically
 
 
@@ -101,7 +100,7 @@ def _analysed(
     for name in wanted:
         announce(name)
         try:
-            with _labels(given) if ANALYSES[name].asks else nullcontext():
+            with about_all(given.datasets if ANALYSES[name].asks else ()):
                 sections.append(function(name)(given))
         except UserError as error:
             if names:
@@ -116,14 +115,6 @@ def _analysed(
         has_files=True,
     )
     return Analysed(page, tuple(_write(Path(out), page)))
-
-
-def _labels(material: Material) -> ExitStack:
-    """Label the answers of LLMs in the journal with all analysed datasets."""
-    labels = ExitStack()
-    for dataset in material.datasets:
-        labels.enter_context(about(dataset=dataset))
-    return labels
 
 
 def rehearse(*names: str, setup: Setup | Runtime | None = None, **material: Any) -> dict[str, CostPreview]:

@@ -5,7 +5,8 @@ An unreadable answer is asked for again, and counted as failed after the last tr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import logging
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
@@ -20,6 +21,9 @@ from r2med.llm.journaled import JournaledChat
 from r2med.llm.llm_cards import LLMCard, sampling_of
 from r2med.prompts.fitting import Fitted, Fitter
 from r2med.prompts.templates import Template
+from r2med.text.identifiers import identifier_warning
+
+log = logging.getLogger("r2med")
 
 ReadAnswer = TypeVar("ReadAnswer")
 
@@ -110,3 +114,9 @@ def json_question(
 
     prompt = fitter.fit(render, min(len(text), 200), len(text), "the question with the first words of the text")
     return JsonQuestion(prompt, answer)
+
+
+def warn_of_identifiers(what: str, chat: JournaledChat, texts: Iterable[str]) -> None:
+    """Log a warning if texts that are about to be sent to another machine seem to hold personal data."""
+    if not chat.is_local and (warning := identifier_warning(f"{what} sends to {chat.name}", texts)):
+        log.warning("%s; Ctrl-C stops, Setup(offline=True) refuses", warning)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,7 +11,7 @@ from operator import add
 from typing import Any, TypeVar
 
 from r2med.ask.answers import LLMAnswer
-from r2med.ask.json_answers import JsonQuestion, ask_json, json_question
+from r2med.ask.json_answers import JsonQuestion, ask_json, json_question, warn_of_identifiers
 from r2med.core.cost import NOTHING, Cost
 from r2med.llm.costs import CostPreview, listed_kinds
 from r2med.llm.journaled import JournaledChat, open_chat
@@ -20,9 +19,6 @@ from r2med.llm.llm_cards import LLMCard, resolve_llm
 from r2med.prompts.fitting import Fitter
 from r2med.prompts.templates import Template
 from r2med.runtime.runtime import Runtime
-from r2med.text.identifiers import identifier_warning
-
-log = logging.getLogger("r2med")
 
 SYSTEM = "You are a careful physician. You answer with one JSON object and nothing else."
 TRIES = 3
@@ -73,10 +69,7 @@ class Questions:
         if self.rehearsal:
             known = self._rehearsed(template, questions, read)
             return [known.get(number, rehearsed[number] if rehearsed else None) for number in range(len(items))]
-        if not self.chat.is_local:
-            texts = (" ".join(values.values()) for values in items)
-            if warning := identifier_warning(f"{template} sends to {self.chat.name}", texts):
-                log.warning("%s; Ctrl-C stops, Setup(offline=True) refuses", warning)
+        warn_of_identifiers(template, self.chat, (" ".join(values.values()) for values in items))
         answers = ask_json(questions, read, self.chat, self.card, TRIES)
         self.cost += answers.cost
         self.asked[template] += len(items)

@@ -7,7 +7,6 @@ import os
 import platform
 import socket
 from collections.abc import Callable
-from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -16,8 +15,9 @@ import numpy.typing as npt
 
 from r2med.core.errors import UserError
 from r2med.core.version import __version__, source_digest
-from r2med.store import Artefact, Store, about, default_store
+from r2med.store import Artefact, Store, default_store
 from r2med.store.artefacts import is_content
+from r2med.store.dataset_labels import about_all
 
 if TYPE_CHECKING:
     from r2med.engine.work import Work
@@ -89,9 +89,7 @@ class RayWorker:
         `note` identifies the work. It is in the store of the caller, and in this one if it is the same store. Data
         stored here is labelled with the datasets.
         """
-        with ExitStack() as labels:
-            for dataset in datasets:
-                labels.enter_context(about(dataset=dataset))
+        with about_all(datasets):
             return _in_one_line(lambda: self._do(work, item, note, fresh))
 
     def files(self, kind: str, key: str) -> Files:

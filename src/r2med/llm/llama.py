@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from r2med.core.errors import MissingExtraError, UserError
+from r2med.engine.threads import cores
 from r2med.llm.chat import LAST_TOKENS, Ability, ChatRequest, Failure, RawAnswer, finish_reason
 from r2med.llm.llm_cards import GGUF, LLMCard
 from r2med.llm.openai_protocol import CallPieces, MalformedReply, logprob_settings, read_logprobs
@@ -145,9 +146,8 @@ def free_cores() -> int:
 
     Threads wait for each other at every layer. So if other programs keep the cores busy, fewer threads are faster.
     """
-    mine = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     busy = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
-    return max(1, min(mine, round((os.cpu_count() or 1) - busy)))
+    return max(1, min(cores(), round((os.cpu_count() or 1) - busy)))
 
 
 def _body(request: ChatRequest, card: LLMCard) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,15 @@ def about(*, alone: bool = False, **labels: str) -> Iterator[None]:
     finally:
         _datasets.reset(names)
         _about.reset(token)
+
+
+@contextlib.contextmanager
+def about_all(datasets: Iterable[str]) -> Iterator[None]:
+    """Label all data made or used inside the block with each of these datasets."""
+    with contextlib.ExitStack() as labels:
+        for dataset in datasets:
+            labels.enter_context(about(dataset=dataset))
+        yield
 
 
 def current_labels() -> dict[str, str]:

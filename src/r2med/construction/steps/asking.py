@@ -6,7 +6,6 @@ An unreadable answer is asked for again. After the last try the item is left out
 from __future__ import annotations
 
 import itertools
-import logging
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.resources import files
 from typing import Any, ClassVar, Generic, TypeVar
@@ -14,7 +13,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 from pydantic import Field
 
 from r2med.ask.answers import LLMAnswer
-from r2med.ask.json_answers import JsonAnswers, ask_json, json_question
+from r2med.ask.json_answers import JsonAnswers, ask_json, json_question, warn_of_identifiers
 from r2med.construction.items import Item, Rejected, SourceQuestion
 from r2med.construction.step import Step, StepWork, Streams
 from r2med.core.errors import UserError
@@ -27,9 +26,6 @@ from r2med.prompts.fitting import Fitter
 from r2med.prompts.templates import Template, read_template
 from r2med.runtime.runtime import Runtime
 from r2med.store import digest
-from r2med.text.identifiers import identifier_warning
-
-log = logging.getLogger("r2med")
 
 ITEMS_PER_BLOCK = 512
 """Items that are asked about together. A block bounds the memory and keeps every connection busy."""
@@ -114,10 +110,9 @@ class AskingStep(Step, Generic[AskedItem], kind="build", needs="llm"):
         """Store the prompt for the datasheet, and warn if personal data would be sent to a remote LLM."""
         chat = self.chat(work.runtime)
         work.facts["prompt"] = self.prompt(streams).text
-        if not (chat.is_local or work.rehearsal):
+        if not work.rehearsal:
             texts = (" ".join(self.fields(item).values()) for item in self.asked(streams) if not self.settled(item))
-            if warning := identifier_warning(f"{self.name} sends to {chat.name}", texts):
-                log.warning("%s; Ctrl-C stops, Setup(offline=True) refuses", warning)
+            warn_of_identifiers(self.name, chat, texts)
 
     def about(
         self, items: Iterator[AskedItem], streams: Streams, work: StepWork, total: int, begun: int = 0
