@@ -94,9 +94,9 @@ def gold_pairs(dataset: Dataset, queries: Sequence[Query]) -> DocumentPairs:
     return DocumentPairs(numbers[rows >= 0], rows[rows >= 0])
 
 
-def random_pairs(dataset: Dataset, barred: Sequence[set[int]], seed: int = 0) -> DocumentPairs:
+def random_pairs(dataset: Dataset, barred: Sequence[set[int]]) -> DocumentPairs:
     """Return every query with random documents that are neither relevant nor excluded."""
-    rows = np.random.default_rng(seed).integers(0, len(dataset.corpus), (len(barred), RANDOM_DOCUMENTS))
+    rows = np.random.default_rng(0).integers(0, len(dataset.corpus), (len(barred), RANDOM_DOCUMENTS))
     rows = rows.astype(np.int32)
     pairs = [(number, row) for number, drawn in enumerate(rows.tolist()) for row in drawn if row not in barred[number]]
     numbers, kept = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
@@ -121,9 +121,7 @@ def barred_rows(dataset: Dataset, queries: Sequence[Query], gold: DocumentPairs)
     return barred
 
 
-def dataset_overlap(
-    dataset: Dataset, store: Store, seed: int = 0, memory: int = MEMORY
-) -> dict[str, tuple[DocumentPairs, Overlap]]:
+def dataset_overlap(dataset: Dataset, store: Store, memory: int = MEMORY) -> dict[str, tuple[DocumentPairs, Overlap]]:
     """Return the overlap of every judged query with its relevant, hardest negative (by BM25) and random documents."""
     queries = judged_queries(dataset)
     gold = gold_pairs(dataset, queries)
@@ -138,7 +136,7 @@ def dataset_overlap(
     pairs = {
         RELEVANT: gold,
         HARDEST: hardest_pairs(list(run.rows), barred),
-        RANDOM: random_pairs(dataset, barred, seed),
+        RANDOM: random_pairs(dataset, barred),
     }
     index = open_index(dataset.corpus, store, SCORER.counts_repeats, memory=memory)
     terms = QueryTerms.of([query.text for query in queries], index)
@@ -228,7 +226,7 @@ def _documents(terms: pa.Array, index: Index, rows: npt.NDArray[Any]) -> tuple[s
     return sparse.vstack(parts, format="csr"), np.concatenate(sizes), np.concatenate(lengths)
 
 
-def cosines(dataset: Dataset, model: str, runtime: Runtime, seed: int = 0) -> dict[str, tuple[DocumentPairs, Floats]]:
+def cosines(dataset: Dataset, model: str, runtime: Runtime) -> dict[str, tuple[DocumentPairs, Floats]]:
     """Encode the corpus and return the cosines of queries with relevant, nearest negative and random documents."""
     from r2med.encoders.encoder import open_encoder
     from r2med.encoders.model_cards import resolve_card
@@ -247,7 +245,7 @@ def cosines(dataset: Dataset, model: str, runtime: Runtime, seed: int = 0) -> di
     ranks = dataset.corpus.id_ranks()
     hits = search_exact(asked, embeddings.blocks, depth, ranks, cosine=True, memory=runtime.setup.memory)
     nearest = [rows[np.argsort(-scores, kind="stable")] for rows, scores in hits]
-    pairs = {RELEVANT: gold, HARDEST: hardest_pairs(nearest, barred), RANDOM: random_pairs(dataset, barred, seed)}
+    pairs = {RELEVANT: gold, HARDEST: hardest_pairs(nearest, barred), RANDOM: random_pairs(dataset, barred)}
     values = {kind: np.zeros(len(each.rows)) for kind, each in pairs.items()}
     for start, vectors in embeddings.blocks:
         for kind, each in pairs.items():

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
+from importlib import resources
 from typing import Any
 
 from r2med.construction.publish.build_outcome import BuildOutcome
@@ -50,39 +52,10 @@ FILES = tuple(f"{name}.jsonl" for name in CONFIGS)
 
 FORMATS = {".jsonl": "application/jsonlines", ".html": "text/html", ".md": "text/markdown", ".toml": "application/toml"}
 
-CONTEXT: Mapping[str, Any] = {
-    "@language": "en",
-    "@vocab": "https://schema.org/",
-    "sc": "https://schema.org/",
-    "cr": "http://mlcommons.org/croissant/",
-    "rai": "http://mlcommons.org/croissant/RAI/",
-    "dct": "http://purl.org/dc/terms/",
-    "prov": "http://www.w3.org/ns/prov#",
-    "conformsTo": "dct:conformsTo",
-    "data": {"@id": "cr:data", "@type": "@json"},
-    "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
-    "description": {"@container": "@language"},
-    "examples": {"@id": "cr:examples", "@type": "@json"},
-    "name": {"@container": "@language"},
-    **{
-        word: f"cr:{word}"
-        for word in (
-            *(
-                "arrayShape",
-                "citeAs",
-                "column",
-                "containedIn",
-                "equivalentProperty",
-                "extract",
-                "field",
-                "fileProperty",
-            ),
-            *("fileObject", "fileSet", "format", "includes", "isArray", "isLiveDataset", "jsonPath", "key", "md5"),
-            *("parentField", "path", "recordSet", "references", "regex", "repeated", "replace", "samplingRate"),
-            *("separator", "source", "subField", "transform"),
-        )
-    },
-}
+CONTEXT: Mapping[str, Any] = json.loads(
+    (resources.files("r2med.construction.publish") / "croissant_context.json").read_text("utf-8")
+)
+"""The JSON-LD context of Croissant 1.1, with the vocabularies of RAI and of provenance."""
 
 
 def croissant(made: BuildOutcome, sheet: Page, files: Mapping[str, tuple[int, str]], date: str) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from r2med.construction.pipeline import Build
 from r2med.construction.publish.build_outcome import BuildOutcome, origin
-from r2med.construction.publish.croissant import FILES, croissant
+from r2med.construction.publish.croissant import CONFIGS, FILES, croissant
 from r2med.construction.publish.datasheet import datasheet
 from r2med.construction.publish.hub_card import hub_card
 from r2med.construction.review.review_book import read_reviews
@@ -89,8 +89,7 @@ def _write(path: Path, rows: Iterable[Row]) -> None:
 
 def _queries(made: BuildOutcome) -> Iterator[Row]:
     for question in made.questions:
-        shown = ("id", "text", "answer", "body_system", "kind", "original", "reasoning", "source", "licence")
-        yield {name: getattr(question, name) for name in shown}
+        yield {name: getattr(question, name) for name in CONFIGS["query"][1]}
 
 
 def _provenance(made: BuildOutcome) -> Iterator[Row]:
