@@ -20,7 +20,7 @@ from r2med.retrieve.fusion import FusedRetriever
 from r2med.runtime.runtime import Runtime
 from r2med.runtime.setup import Setup
 from r2med.store import Store
-from r2med.system import composing
+from r2med.system import system_specs
 
 
 @pytest.fixture
@@ -125,7 +125,7 @@ def test_one_cell_of_a_fusion_parses_binds_keys_and_indexes_each_part_once(setup
         monkeypatch.setattr(owner, name, counted)
 
     for name in ("parse", "parse_stage"):
-        count(composing, name)
+        count(system_specs, name)
     count(core_stages, "parse_stage")
     count(dense_retriever, "open_encoder")
     for kind in (BM25Retriever, DenseRetriever, FusedRetriever):

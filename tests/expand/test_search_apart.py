@@ -23,7 +23,7 @@ from r2med.retrieve.bm25 import BM25, BM25Retriever
 from r2med.retrieve.retriever import SearchQuery, cached_search
 from r2med.runtime.runtime import Runtime
 from r2med.runtime.setup import Setup
-from r2med.system.composing import cross_product
+from r2med.system.system_specs import cross_product
 from support import chat_server as api
 from support.keys import KEY
 from support.processes import started, wait_for

@@ -12,10 +12,10 @@ from r2med.encoders.model_cards import MODELS
 from r2med.llm.llm_cards import LLMS
 from r2med.runtime.runtime import Runtime
 from r2med.runtime.setup import Setup
-from r2med.system.composing import read, wants_llm
-from r2med.system.composing import with_llm as filled
 from r2med.system.presets import PRESETS
 from r2med.system.suites import suite, suites
+from r2med.system.system_specs import read, wants_llm
+from r2med.system.system_specs import with_llm as filled
 
 SPELT = {name: f"{name}:published" for name in MODELS if f"{name}:published" in MODELS}
 """Published figures that rest on a questionable choice of the original are run as their variants."""

@@ -18,8 +18,8 @@ from r2med.expand.expansion import Expansion
 from r2med.runtime.runtime import Runtime, running
 from r2med.runtime.setup import Setup
 from r2med.system import System
-from r2med.system.composing import cross_product
 from r2med.system.suites import suite as read_suite
+from r2med.system.system_specs import cross_product
 
 
 def run(

@@ -19,7 +19,7 @@ from r2med.expand.generations import NotWrittenError, write_generations
 from r2med.llm.llm_cards import resolve_llm
 from r2med.runtime.runtime import Runtime, running
 from r2med.runtime.setup import Setup
-from r2med.system.composing import llm_names
+from r2med.system.system_specs import llm_names
 
 log = logging.getLogger("r2med")
 

@@ -29,7 +29,7 @@ from r2med.retrieve.run import Run
 from r2med.runtime.runtime import Runtime
 from r2med.runtime.setup import Setup
 from r2med.store import Store, about
-from r2med.system.composing import read
+from r2med.system.system_specs import read
 
 log = logging.getLogger("r2med")
 
