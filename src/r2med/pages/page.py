@@ -12,12 +12,14 @@ from r2med.pages.cells import (
     ShownColumn,
     Tone,
     Value,
+    aligned_text,
+    element,
+    notebook_table,
     shown,
     shown_interval,
     value_of,
 )
 from r2med.pages.estimate import Estimate
-from r2med.pages.in_python import aligned_text, element, notebook_table
 
 Row = Sequence[Value | Marked]
 
