@@ -14,8 +14,8 @@ from r2med import UserError
 from r2med.evaluation.evaluation import evaluate
 from r2med.evaluation.ir_metadata import metadata_path
 from r2med.evaluation.run_export import export_runs
-from r2med.retrieve import Run, write_run
-from r2med.retrieve.trec import WrittenRun
+from r2med.retrieve import Run
+from r2med.retrieve.trec import WrittenRun, format_run
 from support.datasets import random_folder
 from support.fork_server import Command
 
@@ -64,7 +64,8 @@ def test_a_reranker_names_what_it_reranks_and_no_path_of_the_machine_is_told(tmp
 def test_readers_pass_over_comments_and_ids_that_look_like_one_are_kept(tmp_path: Path) -> None:
     path = tmp_path / "run.trec.gz"
     run = Run.of({"#1": {"#a": 2.0, "b": 1.0}, "q": {"b": 1.0}})
-    write_run(run, path, header=["# ir_metadata.start", "# q Q0 b 1 9.0 other", "# ir_metadata.end"])
+    comments = b"# ir_metadata.start\n# q Q0 b 1 9.0 other\n# ir_metadata.end\n"
+    path.write_bytes(gzip.compress(comments + b"".join(format_run(run, "r2med"))))
     assert list(Run.read(path, encoded=True)) == list(run)
     assert WrittenRun(path, run.queries).top("#1", 5) == [("#a", 2.0), ("b", 1.0)]
     assert WrittenRun(path, run.queries).rank("q", "b") == 1

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import chain, pairwise
+from itertools import pairwise
 from pathlib import Path
 from urllib.parse import quote
 
@@ -44,14 +44,11 @@ def format_run(run: Run, tag: str) -> Iterator[bytes]:
         yield "".join(lines).encode()
 
 
-def write_run(run: Run, path: Path, tag: str = "r2med", header: Iterable[str] = ()) -> None:
-    """Write a TREC run, gzipped if the name ends in .gz. The same run always gives the same bytes.
-
-    The lines of `header` come first. Each must begin with a number sign.
-    """
+def write_run(run: Run, path: Path, tag: str = "r2med") -> None:
+    """Write a TREC run, gzipped if the name ends in .gz. The same run always gives the same bytes."""
     from r2med.store.files import write_atomically
 
-    content = chain((f"{line}\n".encode() for line in header), format_run(run, tag))
+    content = format_run(run, tag)
     write_atomically(path, _zipped(content) if path.suffix == ".gz" else content)
 
 
