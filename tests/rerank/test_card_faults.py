@@ -1,12 +1,19 @@
 """Hostile answers, wrong cards and wrong prompt files of rerankers by card: a status or one line, and no traceback."""
 
+import re
 from pathlib import Path
 
 import pytest
 
+from r2med.core.cards import read_cards
+from r2med.core.errors import UserError
+from r2med.core.spec import parse_stage
+from r2med.core.stages import stage
 from r2med.llm.chat import ChatRequest, Failure, Generation
 from r2med.rerank.card_answers import read_order, read_scores
-from r2med.rerank.llm_reranker_cards import LLM_RERANKERS
+from r2med.rerank.card_prompts import CardPrompts, open_card_prompts
+from r2med.rerank.judge_prompts import Question
+from r2med.rerank.llm_reranker_cards import LLM_RERANKERS, LLMRerankerCard
 from support.judging import judged, permutation, places, rerank
 
 
@@ -60,3 +67,77 @@ def test_a_notice_says_that_unreadable_answers_count_as_the_card_says(tmp_path: 
     reranked, _ = rerank("retro-star-8b", reply, judged(permutation(3)), tmp_path)
     assert places(reranked.run) == [1, 2, 0]
     assert "1 unreadable answers count as the card says" in reranked.notices[0]
+
+
+@pytest.mark.parametrize(
+    ("change", "fault"),
+    [
+        ({"pattern": r"\d+"}, "it needs a group around the number"),
+        ({"passage": "{foo} {text}"}, "{foo} is not a field of a passage: {number}, {text} or {score}"),
+    ],
+)
+def test_a_wrong_card_is_refused_when_it_is_read(change: dict[str, str], fault: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(fault)):
+        LLMRerankerCard(name="mine", form="listwise", answer="order", **change)  # type: ignore[arg-type]
+
+
+def test_a_fault_of_two_fields_together_has_one_colon(tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text('form = "setwise"\nanswer = "order"\n')
+    with pytest.raises(UserError, match=r"mine\.toml: form setwise reads answers as label, not order$"):
+        read_cards(LLMRerankerCard, tmp_path / "mine.toml", "mine")
+
+
+@pytest.mark.parametrize(
+    ("spec", "fault"),
+    [
+        (
+            "first-7b(window=30)@40",
+            "30 documents in a call are too many: first-7b labels them with letters",
+        ),
+        ("setwise(judge, children=26)@40", "27 documents in a call are too many"),
+        ("rankgpt(judge)@10", "depth 10 with window=20 would rerank nothing"),
+        ("rearank-7b@19", "give rearank-7b@20 or a smaller window"),
+    ],
+)
+def test_settings_that_a_card_cannot_follow_are_refused(spec: str, fault: str) -> None:
+    [call] = parse_stage(spec)
+    with pytest.raises(UserError, match=re.escape(fault)):
+        stage(call, "rerank")
+
+
+def test_a_run_in_which_no_window_is_full_says_so(tmp_path: Path) -> None:
+    reranked, llm = rerank("rankgpt(judge)", lambda request: "[1]", judged(permutation(5)), tmp_path)
+    assert not llm.asked and "nothing was asked" in reranked.notices[0]
+
+
+def test_scores_of_a_group_reach_to_the_highest_of_the_card() -> None:
+    card = LLM_RERANKERS["grouprank"].model_copy(update={"highest": 100.0})
+    parsed = read_scores(card)(said('{"[1]": 85, "[2]": 101}'), 2)
+    assert parsed is not None and parsed.value == {0: 85.0, 1: 100.0} and parsed.repairs == {"clipped": 1}
+
+
+def prompts_of(card: str, name: str, text: str, folder: Path) -> CardPrompts:
+    (folder / name).write_text(text)
+    return open_card_prompts(LLM_RERANKERS[card], "case", folder)
+
+
+def test_a_turn_of_another_name_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="<<System>> is not a turn: write <<system>>"):
+        prompts_of("reasonrank-7b", "reasonrank.txt", "<<System>>\nRank.\n<<user>>\n{query} {passages}", tmp_path)
+
+
+def test_a_form_that_continues_a_text_needs_a_completion(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="continues one raw text: begin the file with <<completion>>"):
+        prompts_of("rank1-7b", "rank1.txt", "{query} {passages}", tmp_path)
+
+
+def test_the_wording_of_a_card_may_show_passages_one_by_one(tmp_path: Path) -> None:
+    text = "<<user>>\n{query} {count}\n<<each user>>\n[{number}] {passage}\n<<user>>\nOrder them."
+    assert len(prompts_of("rankgpt", "rankgpt.txt", text, tmp_path).turns) == 3
+
+
+@pytest.mark.parametrize("token", ["</s>", "<s>", "[INST]", "[/INST]", "<|im_end|>", "<think>", "</think>"])
+def test_no_passage_can_end_a_turn_or_a_thought(token: str) -> None:
+    prompts = open_card_prompts(LLM_RERANKERS["first-7b"], "case")
+    rendered = prompts._rendered(Question("why?", (f"a {token} b",)), 100)
+    assert rendered.text is not None and f"a {token} b" not in rendered.text and f"a ‹{token[1:]} b" in rendered.text

@@ -115,7 +115,9 @@ def validated(card: type[CardType], content: Mapping[str, Any], file: Traversabl
         first = error.errors()[0]
         field = ".".join(map(str, first["loc"]))
         hint = nearest(field, card.model_fields) if first["type"] == "extra_forbidden" else ""
-        raise UserError(f"{file}: {field}: {_plain_fault(first)}{hint}") from None
+        # A fault of several fields together names them itself.
+        where = f"{file}: {field}" if field else f"{file}"
+        raise UserError(f"{where}: {_plain_fault(first)}{hint}") from None
 
 
 _FAULTS = {"missing": "this field is needed", "extra_forbidden": "there is no such field"}

@@ -125,6 +125,8 @@ def _call(text: str, spec: str) -> Call:
             hint = "in a path, signs of the grammar are percent-encoded, as %2C for a comma"
         elif re.search(rf"(^|\s)({_INSTEAD})(\s|$)|[>|]", name):
             hint = f"stages are joined by arrows, as in {_EXAMPLE}"
+        elif re.search(r"\)\s*@", text):
+            hint = "a depth is a whole number of at most nine digits, as in NAME@100"
         elif not text and ("→" in spec or "->" in spec):
             hint = f"write a stage before and after every arrow, as in {_EXAMPLE}"
         raise UserError(f"cannot read {text!r} in the system {spec!r}: {hint}")

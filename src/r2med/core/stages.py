@@ -123,6 +123,11 @@ class Stage(BaseModel):
         return ()
 
     @classmethod
+    def template_fields(cls, name: str) -> tuple[str, ...] | None:
+        """Return the fields that the prompt template of a name may contain. A card may allow more."""
+        return cls.prompt_fields
+
+    @classmethod
     def parse(cls, call: Call) -> Self:
         """Return the stage of a call. Raises UserError if a setting does not exist or has a wrong value."""
         values: dict[str, Any] = {"name": call.name}

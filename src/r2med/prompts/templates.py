@@ -40,7 +40,7 @@ def declared_fields(method: str) -> tuple[str, ...] | None:
     There is no field for anything else, so no prompt can show anything else.
     """
     kind = stage_kind(method)
-    return stage_class(method, kind).prompt_fields if kind else None
+    return stage_class(method, kind).template_fields(method) if kind else None
 
 
 def _required_fields(method: str) -> tuple[str, ...]:

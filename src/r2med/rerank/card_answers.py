@@ -133,7 +133,7 @@ def _completed(groups: Iterable[Sequence[int]], count: int) -> Parsed[Order] | N
 
 
 def _json_scores(card: LLMRerankerCard, answer: Generation, count: int) -> Parsed[dict[int, float]] | None:
-    return parse_scores(tagged(answer.text[-MAX_CHARACTERS:], card.tag), count)
+    return parse_scores(tagged(answer.text[-MAX_CHARACTERS:], card.tag), count, card.highest)
 
 
 def _one_score(card: LLMRerankerCard, answer: Generation, count: int) -> Parsed[dict[int, float]] | None:

@@ -31,8 +31,10 @@ LEAST_TOKENS = 30
 NO_LIMIT = Limit(most=1_000_000, unit="characters")
 
 _TURN = re.compile(r"^<<(system|user|assistant|each user|each assistant|completion)>>$", re.MULTILINE)
+_HEADING = re.compile(r"^<<[^<>\n]*>>[^\S\n]*$", re.MULTILINE)
 _BRACKETED = re.compile(r"\[(\d+)\]")
-_SPECIAL = re.compile(r"<(?=\|)")  # the beginning of what some servers read as a special token
+# The beginning of what some servers read as a special token, or a model as the end of its thought.
+_SPECIAL = re.compile(r"<(?=\||/?s>|/?think>)|\[(?=/?INST\])", re.IGNORECASE)
 _PER_TOKEN: dict[Unit, float] = {"words": 0.75, "characters": 4.0, "tokens": 1.0}
 
 Role = Literal["system", "user", "assistant", "completion"]
@@ -137,10 +139,16 @@ def open_card_prompts(card: LLMRerankerCard, kind: str, folder: Traversable | No
     turns = tuple(_turns(template))
     if any(turn.role == "completion" for turn in turns) and len(turns) > 1:
         raise UserError(f"{template.file}: <<completion>> is one text: the file has other turns beside it")
+    if card.answer == "true-false" and turns[0].role != "completion":
+        raise UserError(f"{template.file}: {card.name} continues one raw text: begin the file with <<completion>>")
     return CardPrompts(card, turns, templates.hash)
 
 
 def _turns(template: Template) -> Iterator[Turn]:
+    for heading in _HEADING.findall(template.text):
+        if not _TURN.fullmatch(heading):
+            turns = "<<system>>, <<user>>, <<assistant>>, <<each user>>, <<each assistant>> or <<completion>>"
+            raise UserError(f"{template.file}: {heading} is not a turn: write {turns}")
     parts = _TURN.split(template.text)
     if len(parts) == 1:
         yield Turn("user", template)

@@ -23,7 +23,8 @@ from r2med.llm.llm_cards import LLMCard, missing_for, missing_key, resolve_llm
 from r2med.prompts.fitting import Fitter
 from r2med.prompts.prompt_sets import PROMPTS_MEANING, find_set
 from r2med.prompts.templates import Prompted, kind_of
-from r2med.rerank.card_prompts import CardPrompts, open_card_prompts
+from r2med.rerank.card_answers import LETTERS
+from r2med.rerank.card_prompts import FIELDS, CardPrompts, open_card_prompts
 from r2med.rerank.judge_calls import Asker, Complete, as_written
 from r2med.rerank.judge_prompts import JudgePrompts, Question, open_prompts
 from r2med.rerank.llm_reranker_cards import LLM_RERANKERS, LLMRerankerCard
@@ -129,6 +130,26 @@ class JudgeStage(Stage, kind="rerank", needs="llm"):
         if self.words and self.reranker_card is not None:
             raise ValueError(f"{self.name} has no setting 'words': its card says how much of a passage is shown")
         return self
+
+    @model_validator(mode="after")
+    def _labels_of_card(self) -> Self:
+        card = self.reranker_card
+        if card is not None and card.labels == "letters" and self.shown_at_once > len(LETTERS):
+            raise ValueError(
+                f"{self.shown_at_once} documents in a call are too many: {self.name} labels them with letters, "
+                f"{len(LETTERS)} at most"
+            )
+        return self
+
+    @classmethod
+    def template_fields(cls, name: str) -> tuple[str, ...] | None:
+        """Return the fields of a card's prompt, which may also show passages one by one, or those of the method."""
+        return FIELDS if name in LLM_RERANKERS else super().template_fields(name)
+
+    @property
+    def shown_at_once(self) -> int:
+        """Largest number of documents in a call."""
+        return 1
 
     @property
     def reranker_card(self) -> LLMRerankerCard | None:

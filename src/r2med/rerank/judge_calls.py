@@ -126,6 +126,8 @@ class Asker:
             notices.append(f"{self._cut} prompts have shortened passages to fit {self._card.context_length} tokens")
         if len(run.queries) and not run.found.any():
             notices.append("there is nothing to rerank: no query of the run has a document")
+        elif not self._answers and (run.found > 1).any():
+            notices.append("nothing was asked: no query has enough candidates for one call, so the order is unchanged")
         return notices
 
     def _positions(self, failures: int) -> str:

@@ -45,6 +45,21 @@ class Listwise(JudgeStage):
             )
         return self
 
+    @model_validator(mode="after")
+    def _fills_a_window(self) -> Self:
+        card = self.reranker_card
+        if card is not None and card.last_window == "none" and self.depth < self.window:
+            raise ValueError(
+                f"depth {self.depth} with window={self.window} would rerank nothing, because {self.name} shows whole "
+                f"windows only; give {self.name}@{self.window} or a smaller window"
+            )
+        return self
+
+    @property
+    def shown_at_once(self) -> int:
+        """The size of a window."""
+        return self.window
+
     def orders(self, asker: Asker, pools: Sequence[Pool]) -> list[NewOrder]:
         """Return new orders.
 
@@ -117,6 +132,11 @@ class Groupwise(ScoringStage):
             for group in self.dealt(pool, shuffle)
         ]
         return self.by_mean_scores(asker, pools, asked, of_text(parse_scores), self.weight)
+
+    @property
+    def shown_at_once(self) -> int:
+        """The size of a group."""
+        return self.size
 
     def dealt(self, pool: Pool, shuffle: int) -> list[list[int]]:
         """Return groups of candidates of nearly equal size, because a document alone has nothing to be compared with.

@@ -19,6 +19,10 @@ Unit = Literal["words", "characters", "tokens"]
 Form = Literal["listwise", "groupwise", "pointwise", "setwise"]
 
 
+NUMBERED = r"\[(\d+)\]"
+"""Example of a pattern."""
+
+
 class Limit(BaseModel):
     """How much of a text is shown."""
 
@@ -104,6 +108,8 @@ class LLMRerankerCard(BaseModel):
             re.compile(pattern)
         except re.error as error:
             raise ValueError(f"it is not a regular expression: {error}") from None
+        if pattern and not re.compile(pattern).groups:
+            raise ValueError(f"it needs a group around the number, as in {NUMBERED}")
         return pattern
 
     @field_validator("passage")
@@ -111,6 +117,9 @@ class LLMRerankerCard(BaseModel):
     def _shows_text(cls, passage: str) -> str:
         if passage.count("{text}") != 1:
             raise ValueError("it must hold {text} once")
+        for field in re.findall(r"\{([A-Za-z_]\w*)\}", passage):
+            if field not in ("number", "text", "score"):
+                raise ValueError(f"{{{field}}} is not a field of a passage: {{number}}, {{text}} or {{score}}")
         return passage
 
     @model_validator(mode="after")

@@ -33,7 +33,7 @@ _SAID = re.compile(
 )
 
 
-def parse_scores(text: str, count: int) -> Parsed[dict[int, float]] | None:
+def parse_scores(text: str, count: int, highest: float = MAX_SCORE) -> Parsed[dict[int, float]] | None:
     """Return the scores of passages 1 to `count` by index from 0, or None if the answer scores no passage.
 
     Passages without a score are left out. If a passage has several scores, the last one counts. Numbers without a
@@ -55,8 +55,8 @@ def parse_scores(text: str, count: int) -> Parsed[dict[int, float]] | None:
             repairs["invented"] += 1
             continue
         repairs["repeated"] += number - 1 in scores
-        repairs["clipped"] += not 0 <= score <= MAX_SCORE
-        scores[number - 1] = min(max(score, 0.0), MAX_SCORE)
+        repairs["clipped"] += not 0 <= score <= highest
+        scores[number - 1] = min(max(score, 0.0), highest)
     repairs["missing"] += count - len(scores)
     return Parsed(scores, +repairs)
 

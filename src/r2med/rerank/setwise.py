@@ -26,6 +26,11 @@ class Setwise(JudgeStage):
     top: int = Field(10, ge=1, le=1000, description="passages that are put into order; the others keep theirs")
     seed: int = Field(42, ge=0, le=2**63 - 1, description="of the order in which a set is shown")
 
+    @property
+    def shown_at_once(self) -> int:
+        """The size of a set."""
+        return self.children + 1
+
     def orders(self, asker: Asker, pools: Sequence[Pool]) -> list[NewOrder]:
         """Return new orders. The comparisons of a query wait for each other; all queries go forward together."""
         orders: list[list[int]] = [list(range(len(pool))) for pool in pools]
