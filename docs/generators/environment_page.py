@@ -49,7 +49,7 @@ OTHERS = {
 """Variables of other programs that r2med reads or sets."""
 
 EXIT_1 = {
-    "run": "A system could not run on a dataset. The others have run.",
+    "run": "A system could not run on a dataset, its budget ran out, or all calls of an LLM failed.",
     "generate": "Some queries got no text. The same command asks for these alone.",
     "reproduce": "A score is off, or could not be made.",
     "verify": "An entry does not match its runs.",

@@ -1,5 +1,6 @@
 """Many systems on many datasets: what cannot run is told of, and the others go on without it."""
 
+import json
 from collections import Counter
 from pathlib import Path
 from types import ModuleType
@@ -39,6 +40,17 @@ def test_one_that_cannot_run_does_not_stop_the_others(tmp_path: Path, setup: Set
     assert not results.complete and len(results.records) == 1
     again = r2med.run("bm25", "demo/Biology", out=tmp_path / "out", setup=setup)
     assert again.rows[0][0].reused and again.complete and not good[0].reused
+
+
+@pytest.mark.parametrize(("answer", "complete"), [("I cannot say.", False), ("[2] > [1]", True)])
+def test_a_reranker_whose_calls_all_failed_leaves_the_run_incomplete(
+    answer: str, complete: bool, tmp_path: Path
+) -> None:
+    script = tmp_path / "script.jsonl"
+    script.write_text(json.dumps({"when": [], "answer": answer}) + "\n")
+    runtime = Runtime(store=Store(tmp_path / "store"), model_paths=(("author", script),))
+    results = r2med.run("bm25 → insertrank(author)@5", "demo/Biology", out=tmp_path / "out", setup=runtime)
+    assert results.records and results.complete is complete
 
 
 def test_python_has_the_cross_product_of_the_command_line(setup: Setup) -> None:
