@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -15,7 +13,7 @@ from r2med.construction.review.review_items import ReviewItem
 from r2med.construction.review.reviews import VERDICTS, Review, by_candidate
 from r2med.core.errors import UserError
 from r2med.data.table_files import open_tables
-from r2med.pages.csv_text import FORMULA_STARTS
+from r2med.pages.csv_text import FORMULA_STARTS, csv_rows
 from r2med.store.files import write_atomically
 
 COLUMNS = ("question", "chunk", "annotator", "verdict", "comment", "adjudicated", "at")
@@ -53,13 +51,11 @@ def import_reviews(path: Path) -> list[Review]:
 
 
 def _as_csv(reviews: Iterable[Review]) -> str:
-    text = io.StringIO()
-    rows = csv.DictWriter(text, COLUMNS, extrasaction="ignore", lineterminator="\n")
-    rows.writeheader()
+    rows: list[Sequence[str]] = [COLUMNS]
     for review in reviews:
         cells = {**review.model_dump(), "adjudicated": "yes" if review.adjudicated else "no"}
-        rows.writerow({name: f"'{cell}" if cell.startswith(_QUOTED_STARTS) else cell for name, cell in cells.items()})
-    return text.getvalue()
+        rows.append([f"'{cells[name]}" if cells[name].startswith("'") else cells[name] for name in COLUMNS])
+    return csv_rows(rows)
 
 
 def _from_csv(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
