@@ -16,8 +16,8 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from r2med.construction.items import ITEMS, NOT_READ, Item, Rejected, SourceQuestion, Stream
-from r2med.construction.repeated_items import content_mark, earlier_items, id_clash, key_mark, question_mark
+from r2med.construction.items import ITEMS, NOT_READ, Item, Rejected, Stream
+from r2med.construction.repeated_items import REPEATED_ID, KnownItems
 from r2med.construction.review.labels import Labelling
 from r2med.construction.step import Step, StepWork, Streams, beside, damaged
 from r2med.construction.step_table import parse_step
@@ -386,41 +386,26 @@ def _run(turn: _PlannedStep, work: StepWork) -> Done:
     step, folder = turn.step, turn.folder
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "step.json").unlink(missing_ok=True)
-    kept, reasons, seen = 0, Counter[str](), earlier_items(step, turn.streams)
-    asked = {question_mark(each): each.id for each in turn.streams.questions()} if step.adds else {}
+    kept, reasons, known = 0, Counter[str](), KnownItems(step, turn.streams)
     with (
         (folder / ITEMS_FILE).open("w", encoding="utf-8") as items,
         (folder / REJECTED_FILE).open("w", encoding="utf-8") as left_out,
     ):
-        for item in step.run(turn.streams, work):
+        for made in step.run(turn.streams, work):
+            if not isinstance(made, Rejected | ITEMS[step.writes]):
+                raise TypeError(f"{step.name} wrote {type(made).__name__} into {step.writes}")
+            item = made if isinstance(made, Rejected) else known.checked(made)
             if isinstance(item, Rejected):
-                left_out.write(item.model_dump_json(exclude_defaults=True) + "\n")
                 reasons[item.reason] += 1
                 if item.reason == NOT_READ and reasons[item.reason] <= MAX_LOGGED_PARTS:
                     log.warning("%s: %s", step.name, item.note)
-                continue
-            if not isinstance(item, ITEMS[step.writes]):
-                raise TypeError(f"{step.name} wrote {type(item).__name__} into {step.writes}")
-            mark, content = key_mark(item.key), content_mark(item)
-            if mark in seen:
-                if seen[mark] not in (b"", content):
-                    raise id_clash(step, turn.streams, item)
-                left_out.write(Rejected.of(item, "repeated id").model_dump_json(exclude_defaults=True) + "\n")
-                reasons["repeated id"] += 1
-                continue
-            seen[mark] = b""  # an id that one source repeats is left out, whatever its content
-            if (
-                isinstance(item, SourceQuestion)
-                and (first := asked.setdefault(question_mark(item), item.id)) != item.id
-            ):
-                repeated = Rejected.of(item, "repeated question", f"of {first}")
-                left_out.write(repeated.model_dump_json(exclude_defaults=True) + "\n")
-                reasons[repeated.reason] += 1
-                continue
-            items.write(item.model_dump_json(exclude_defaults=True) + "\n")
-            kept += 1
-    if reasons["repeated id"]:
-        log.warning("%s: items left out because of a repeated id: %d", step, reasons["repeated id"])
+            else:
+                kept += 1
+            (left_out if isinstance(item, Rejected) else items).write(
+                item.model_dump_json(exclude_defaults=True) + "\n"
+            )
+    if reasons[REPEATED_ID]:
+        log.warning("%s: items left out because of a repeated id: %d", step, reasons[REPEATED_ID])
     took = (work.failures, work.cost, work.facts)
     files = {name: sha256(folder / name) for name in (ITEMS_FILE, REJECTED_FILE)}
     result = Done(turn.number, str(step), step.writes, turn.key, kept, dict(reasons), *took, turn.described, files)

@@ -1,11 +1,13 @@
-"""Detect repeated ids and questions: the hashes to compare items by, and the error if two sources share an id."""
+"""Leave out items with a repeated id or question, and report an id that two sources give to different items."""
 
 from __future__ import annotations
 
-from r2med.construction.items import ITEMS, Item, SourcePage, SourceQuestion
+from r2med.construction.items import ITEMS, Item, Rejected, SourcePage, SourceQuestion
 from r2med.construction.step import Step, Streams
 from r2med.core.errors import UserError
 from r2med.store import digest
+
+REPEATED_ID = "repeated id"
 
 
 def key_mark(key: str) -> bytes:
@@ -28,11 +30,28 @@ def question_mark(item: SourceQuestion) -> bytes:
     return key_mark("\t".join(" ".join(part.lower().split()) for part in parts))
 
 
-def earlier_items(step: Step, streams: Streams) -> dict[bytes, bytes]:
-    """Return the ids that earlier sources of a step's stream used, each with a hash of the item's content."""
-    if not step.adds:
-        return {}
-    return {key_mark(item.key): content_mark(item) for item in streams.read(step.writes, ITEMS[step.writes])}
+class KnownItems:
+    """The ids and questions of a step's stream so far. An item that repeats one of them is left out."""
+
+    def __init__(self, step: Step, streams: Streams) -> None:
+        self._step, self._streams = step, streams
+        earlier = streams.read(step.writes, ITEMS[step.writes]) if step.adds else ()
+        self._seen = {key_mark(item.key): content_mark(item) for item in earlier}
+        self._asked = {question_mark(each): each.id for each in streams.questions()} if step.adds else {}
+
+    def checked(self, item: Item) -> Item | Rejected:
+        """Return a new item, rejected if it is repeated. Raises UserError if its id belongs to a different item."""
+        mark = key_mark(item.key)
+        if mark in self._seen:
+            if self._seen[mark] not in (b"", content_mark(item)):
+                raise id_clash(self._step, self._streams, item)
+            return Rejected.of(item, REPEATED_ID)
+        self._seen[mark] = b""  # an id that one source repeats is left out, whatever its content
+        if isinstance(item, SourceQuestion):
+            first = self._asked.setdefault(question_mark(item), item.id)
+            if first != item.id:
+                return Rejected.of(item, "repeated question", f"of {first}")
+        return item
 
 
 def id_clash(step: Step, streams: Streams, item: Item) -> UserError:
