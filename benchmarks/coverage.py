@@ -4,13 +4,14 @@
 
 One line for each kind of interval and sample size: the mean coverage over a grid of distributions, the lowest of the
 grid, and the share of samples that have an interval. A sample without one does not count as covered or missed. Where
-the package gives no interval because the sample is too small, the line says what its coverage would be, in brackets.
-Seeds are fixed: the figures are the same each time.
+the package gives no interval because it would not keep its level, the line shows its coverage in brackets. Seeds
+are fixed: the figures are the same each time.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import product
 from unittest.mock import patch
 
@@ -20,6 +21,8 @@ from r2med.analysis import estimates
 from r2med.analysis.reliability import rank_intervals
 from r2med.measure import agreement, prediction_powered
 from r2med.measure.intervals import difference_intervals, mean_intervals
+from r2med.measure.rank_correlation import kendall_tau, tau_interval
+from r2med.measure.ranking_reliability import reliability_of_scores
 from r2med.measure.scores import Floats
 from r2med.measure.significance import SystemPairs, bootstrap, stratified
 
@@ -240,6 +243,82 @@ def rank_coverage(case: tuple[int, float], queries: int) -> Found:
     return float(np.mean(held)), 1.0
 
 
+# Rankings of systems: the reliability of their scores, and the τ of their rankings by two measures. The one relevant
+# document of a query has a log-normal rank. Queries are hard for all systems, and systems spread by their own noise.
+
+RANKED_SIZES = (10, 30, 100)
+RANKING_SAMPLES = 100
+RESAMPLED = 400
+"""Bootstrap samples of the interval that the package does not use."""
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """Systems whose median ranks of the relevant document grow from 4 to 4 · exp(`width`)."""
+
+    systems: int
+    width: float
+    uneven: bool
+    """True if systems also spread differently. Measures then order them differently, and pairs vary differently."""
+
+    def ranks(self, random: np.random.Generator, queries: int) -> Floats:
+        medians = np.linspace(0, self.width, self.systems) + np.log(4)
+        own = np.full(self.systems, 0.8)
+        if self.uneven:
+            own = np.linspace(0.2, 1.6, self.systems)[np.random.default_rng(1).permutation(self.systems)]
+        noise = own[:, None] * random.normal(size=(self.systems, queries))
+        return np.floor(np.exp(medians[:, None] + 1.2 * random.normal(size=queries) + noise)) + 1
+
+    def seeded(self, queries: int) -> np.random.Generator:
+        return np.random.default_rng([queries, self.systems, int(10 * self.width), self.uneven])
+
+
+def reliability_coverage(case: tuple[Ranked, int], queries: int) -> Found:
+    """Return the coverage for a number of datasets that share the queries."""
+    ranked, datasets = case
+    random = ranked.seeded(queries)
+    many = 100 * gain(ranked.ranks(random, TRUE_SAMPLE // 5))
+    centred = many - many.mean(axis=0)
+    by_queries = float(centred.var(axis=1).sum()) / (ranked.systems - 1) / queries
+    equal = ranked.width == 0 and not ranked.uneven
+    truth = 0.0 if equal else float(many.mean(axis=1).var(ddof=1)) / by_queries
+    ends = []
+    for _ in range(RANKING_SAMPLES):
+        parts = np.split(100 * gain(ranked.ranks(random, queries)), datasets, axis=1)
+        found = reliability_of_scores({str(number): part for number, part in enumerate(parts)})
+        ends.append((np.nan, np.nan) if found is None or found.low is None else (found.low, found.high))
+    low, high = np.array(ends, dtype=np.float64).T
+    return covered(truth, low, high)
+
+
+OTHER_MEASURES: dict[str, Callable[[Floats], Floats]] = {
+    "MRR": lambda found: 1 / found,
+    "R@100": lambda found: (found <= 100).astype(np.float64),
+}
+
+
+def tau_coverage(case: tuple[Ranked, str], queries: int, resample: bool = False) -> Found:
+    """Return the coverage of τ between nDCG@10 and another measure, or that of a bootstrap over queries."""
+    ranked, other = case
+    random = ranked.seeded(queries)
+
+    def both(found: Floats) -> list[Floats]:
+        return [100 * gain(found), 100 * OTHER_MEASURES[other](found)]
+
+    true = [rows.mean(axis=1)[:, None] for rows in both(ranked.ranks(random, TRUE_SAMPLE // 5))]
+    truth = float(kendall_tau(*true)[0]) if ranked.uneven else 1.0
+    ends = []
+    for number in range(RANKING_SAMPLES):
+        first, second = both(ranked.ranks(random, queries))
+        if resample:
+            drawn = kendall_tau(*(bootstrap({"": rows}, RESAMPLED, seed=number)[""] for rows in (first, second)))
+            ends.append(tuple(np.nanquantile(drawn, [0.025, 0.975])))
+        else:
+            ends.append(tau_interval({"": first}, {"": second}) or (np.nan, np.nan))
+    low, high = np.array(ends, dtype=np.float64).T
+    return covered(truth, low, high)
+
+
 def lines() -> Iterator[tuple[str, int, list[Found], bool]]:
     """Yield a name, a size, what was found for each case of its grid, and if the package gives these intervals."""
     for name, draws in MEANS.items():
@@ -262,6 +341,17 @@ def lines() -> Iterator[tuple[str, int, list[Found], bool]]:
     for systems, queries in product((5, 10), (50, 100)):
         found = [rank_coverage((systems, gap), queries) for gap in (0.5, 1.0, 2.0, 4.0)]
         yield f"rank among {systems} systems", queries, found, True
+    ranked = [Ranked(*each) for each in product((2, 3, 5, 10, 30), (0.0, 0.5, 2.0), (False, True))]
+    for queries in RANKED_SIZES:
+        grid = [(each, datasets) for each in ranked for datasets in (1, 2)]
+        yield "reliability of scores", queries, [reliability_coverage(case, queries) for case in grid], True
+    ordered = list(product([each for each in ranked if each.width], OTHER_MEASURES))
+    for queries in RANKED_SIZES:
+        yield "τ of two measures", queries, [tau_coverage(case, queries) for case in ordered], True
+    few = [case for case in ordered if case[0].systems in (5, 10)]
+    for queries in RANKED_SIZES:
+        found = [tau_coverage(case, queries, resample=True) for case in few]
+        yield "τ by a bootstrap over queries", queries, found, False
 
 
 def main() -> None:

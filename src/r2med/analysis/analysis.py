@@ -36,7 +36,8 @@ ANALYSES = {
         "overlap:overlap", "what queries share with relevant documents: words, BM25 score, cosine similarity"
     ),
     "reliability": Analysis(
-        "reliability:reliability", "smallest visible gap, stability of ranks, unjudged documents, duplicate texts"
+        "reliability:reliability",
+        "smallest visible gap, number of queries needed, stability of ranks, unjudged documents, duplicate texts",
     ),
     "slices": Analysis(
         "query_slices:query_slices", "scores by task, scenario, body system, length, number of relevant documents"

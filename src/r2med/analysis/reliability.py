@@ -1,7 +1,7 @@
 """How far can the scores of a benchmark be trusted?
 
-The tables show the smallest gap it can detect, the stability of its ranking, and the effects of unjudged documents and
-of duplicate texts.
+The tables show the smallest gap it can detect and how many queries smaller gaps need, the stability of its ranking, and
+the effects of unjudged documents and of duplicate texts.
 """
 
 from __future__ import annotations
@@ -10,18 +10,17 @@ import numpy as np
 
 from r2med.analysis.estimates import RESAMPLES
 from r2med.analysis.material import Material
+from r2med.analysis.queries_needed import finding, gap_table, length_table, split_table
 from r2med.analysis.unjudged import duplicate_tables, over_datasets, unjudged_table
 from r2med.core.errors import UserError
+from r2med.measure.rank_correlation import kendall_tau
 from r2med.measure.scores import Floats
 from r2med.measure.significance import (
-    ALPHA,
     Integers,
-    SystemPairs,
     Values,
     bootstrap,
     interval,
     means,
-    paired_t,
     stratified,
 )
 from r2med.pages.cells import Value
@@ -38,38 +37,20 @@ def reliability(material: Material) -> Section:
             "'rm3 → bm25'], data='NAME')"
         )
     draws = stratified(bootstrap(values, RESAMPLES))
-    tables = [_gap_table(values), _stability_table(systems, values, draws)]
+    tables = [gap_table(values), length_table(values)]
+    if splits := split_table(values):
+        tables.append(splits)
+    tables.append(_stability_table(systems, values, draws))
     if len(values) > 1:
         tables.append(_removal_table(systems, values))
     more = [table for table in (unjudged_table(material), *duplicate_tables(material)) if table is not None]
-    gap = detectable_gap(values)
-    held = float(np.mean([_tau(means(values), draw) for draw in draws.T]))
-    lead = (
-        f"A gap of {gap:.1f} points is detected in 80 % of comparisons. With resampled queries, the ranking agrees "
-        f"with this one by a Kendall τ of {held:.2f}."
-    )
+    held = float(np.mean(_tau(means(values), draws)))
+    lead = f"{finding(material)} With resampled queries, the ranking agrees with this one by a Kendall τ of {held:.2f}."
     lacking = [name for name in material.collection.datasets if name not in values]
     notes = [f"{name} is left out: not all systems were run on it." for name in lacking]
     if not more:
         notes.append("Unjudged and duplicate documents need the texts and rankings, which are not on this machine.")
-    return Section("Reliability", [*tables, *more], lead, notes, name="reliability")
-
-
-def detectable_gap(values: Values) -> float:
-    """Return the difference that is detected with a power of 80 %: the median over pairs of systems."""
-    gaps = paired_t(values, SystemPairs.all(len(next(iter(values.values()))))).detectable
-    return float(np.median(gaps[gaps > 0])) if (gaps > 0).any() else 0.0
-
-
-def _gap_table(values: Values) -> Table:
-    parts = {**{name: {name: rows} for name, rows in values.items()}, "all datasets": dict(values)}
-    rows = [[name, sum(each.shape[1] for each in part.values()), detectable_gap(part)] for name, part in parts.items()]
-    note = (
-        f"Points of the measure. Paired t-test at α = {ALPHA:.2f} with a power of 80 %, median over pairs of systems."
-    )
-    return Table.of(
-        ("dataset", "queries", "gap"), rows, "The smallest gap that can be detected", note, name="reliability-gap"
-    )
+    return Section("Reliability", [*tables, *more], lead.strip(), notes, name="reliability")
 
 
 def _ranks(figures: Floats) -> Integers:
@@ -88,11 +69,9 @@ def rank_intervals(draws: Floats) -> Floats:
     return interval(_drawn_ranks(draws).astype(np.float64))
 
 
-def _tau(first: Floats, second: Floats) -> float:
-    from scipy.stats import kendalltau
-
-    value = float(kendalltau(first, second).statistic)
-    return 1.0 if np.isnan(value) else value
+def _tau(figures: Floats, draws: Floats) -> Floats:
+    """Return Kendall's τ of a ranking with each column of `draws`; 1 if all systems are tied."""
+    return np.nan_to_num(kendall_tau(figures[:, None], draws), nan=1.0)
 
 
 def _stability_table(systems: list[str], values: Values, draws: Floats) -> Table:
@@ -123,6 +102,6 @@ def _removal_table(systems: list[str], values: Values) -> Table:
         after = _ranks(rest)
         moved = int(np.argmax(np.abs(after - before)))
         move = f"{systems[moved]}: {before[moved]} → {after[moved]}" if (after != before).any() else "none"
-        rows.append([name, _tau(whole, rest), systems[int(np.argmin(after))], move])
+        rows.append([name, float(_tau(whole, rest[:, None])[0]), systems[int(np.argmin(after))], move])
     heads = ("without", "Kendall τ", "leader", "largest move")
     return Table.of(heads, rows, "The ranking without one dataset", name="reliability-removal")

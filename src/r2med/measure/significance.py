@@ -206,9 +206,20 @@ def paired_t(values: Values, pairs: SystemPairs) -> TTest:
     # If all queries differ by the same amount, there is no variance: a difference is then certain, or it is 0.
     flat = variance <= EQUALITY_MARGIN**2
     p = np.where(flat, np.where(np.abs(difference) > EQUALITY_MARGIN, 0.0, 1.0), p)
+    return TTest(p, detectable_gaps(spreads, sizes), np.where(flat, np.nan, effect))
+
+
+def detectable_gaps(spreads: Floats, sizes: Floats) -> Floats:
+    """Return the smallest difference of each pair that is detected with `POWER`; 0 for a pair without variance.
+
+    `spreads` and `sizes` are those of `welch`. Other sizes than those of the sample show what other numbers of queries
+    would detect.
+    """
+    from scipy.stats import t as student
+
+    variance, freedom = welch(spreads, sizes)
     needed = student.ppf(1 - ALPHA / 2, freedom) + student.ppf(POWER, freedom)
-    detectable = np.where(flat, 0.0, needed * np.sqrt(variance))
-    return TTest(p, detectable, np.where(flat, np.nan, effect))
+    return np.where(variance <= EQUALITY_MARGIN**2, 0.0, needed * np.sqrt(variance))
 
 
 def welch(spreads: Floats, sizes: Floats) -> tuple[Floats, Floats]:

@@ -1,0 +1,222 @@
+"""How many queries are needed? Show what smaller and larger sets of queries can detect, and how rankings repeat."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from r2med.analysis.material import Material
+from r2med.measure.intervals import FEWEST_VALUES
+from r2med.measure.rank_correlation import kendall_tau, same_order, tau_ap
+from r2med.measure.ranking_reliability import MIN_RELIABILITY_QUERIES, Reliability, reliability_of_scores
+from r2med.measure.scores import Floats
+from r2med.measure.significance import ALPHA, SystemPairs, Values, detectable_gaps, means, pair_variances
+from r2med.pages.cells import Column, Value
+from r2med.pages.estimate import Estimate
+from r2med.pages.page import Curves, Table
+from r2med.text.plurals import counted
+
+LENGTHS = (0.125, 0.25, 0.5, 1.0, 2.0, 4.0)
+"""Sizes of the sets of queries, relative to the set that was used."""
+SPLITS = 200
+"""Number of random pairs of separate sets of queries."""
+GAPS = (1, 2, 5)
+"""Differences, in points, for which the number of queries is shown."""
+MAX_QUERIES = 1_000_000
+"""A gap that needs more queries is not of interest."""
+MAX_CURVES = 6
+ALL = "all datasets"
+
+
+@dataclass(frozen=True)
+class GapCurve:
+    """The smallest gap that can be detected, by the number of queries. All datasets grow by the same factor."""
+
+    spreads: Floats
+    """Datasets × pairs of systems: the variances of single queries' differences."""
+    sizes: Floats
+
+    @classmethod
+    def of(cls, values: Values) -> GapCurve:
+        """Return the curve of these values."""
+        pairs = SystemPairs.all(len(next(iter(values.values()))))
+        sizes = np.array([rows.shape[1] for rows in values.values()], dtype=np.float64)
+        return cls(np.array([pair_variances(rows, pairs) for rows in values.values()]), sizes)
+
+    def gap(self, length: float = 1.0) -> float | None:
+        """Return the gap for a set with `length` times the queries: the median over pairs of systems.
+
+        Returns None if all systems are equal, or a dataset has only one query.
+        """
+        gaps = detectable_gaps(self.spreads, np.array(_lengthened(self.sizes, length), dtype=np.float64))
+        return float(np.median(gaps[gaps > 0])) if (gaps > 0).any() else None
+
+    def needed(self, points: float) -> int | None:
+        """Return the number of queries that detect a gap; None if it is above `MAX_QUERIES` or unknown."""
+        total = int(self.sizes.sum())
+
+        def detects(queries: int) -> bool:
+            gap = self.gap(queries / total)
+            return gap is not None and gap <= points
+
+        low, high = 1, MAX_QUERIES
+        if not detects(high):
+            return None
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if detects(middle) else (middle, high)
+        return sum(_lengthened(self.sizes, high / total))
+
+
+def _lengthened(sizes: Floats, length: float) -> list[int]:
+    """Return the sizes times a factor. A dataset of two or more queries keeps at least two."""
+    return [int(min(size, 2)) if length * size < 2 else round(length * size) for size in sizes.tolist()]
+
+
+def parts_of(values: Values) -> dict[str, Values]:
+    """Return each dataset, and all datasets together if there are several."""
+    parts: dict[str, Values] = {name: {name: rows} for name, rows in values.items()}
+    return {**parts, ALL: values} if len(values) > 1 else parts
+
+
+def finding(material: Material) -> str:
+    """Return what the queries of the benchmark can and cannot show, in plain sentences."""
+    values = material.values
+    queries = sum(rows.shape[1] for rows in values.values())
+    curve = GapCurve.of(values)
+    gap = curve.gap()
+    sentences = []
+    if gap is not None:
+        sentences.append(
+            f"With {queries:,} queries, differences below {gap:.1f} points of {material.measure} cannot be detected "
+            "reliably."
+        )
+        smaller = max((points for points in GAPS if points < gap), default=None)
+        if smaller and (needed := curve.needed(smaller)):
+            sentences.append(f"To detect {counted(smaller, 'point')}, about {needed:,} queries are needed.")
+    if halves := _agreement(values, 0.5):
+        tau = "" if halves[2] is None else f" (Kendall τ {halves[2]:.2f})"
+        sentences.append(f"Two halves of the queries order {100 * halves[1]:.0f} % of the pairs of systems alike{tau}.")
+    return " ".join(sentences)
+
+
+def gap_table(values: Values) -> Table:
+    """Return the smallest gap of each dataset, and the number of queries that smaller gaps need."""
+    rows: list[list[Value]] = []
+    for name, part in parts_of(values).items():
+        curve = GapCurve.of(part)
+        rows.append([name, int(curve.sizes.sum()), curve.gap(), *map(curve.needed, GAPS)])
+    needed = [Column(f"queries for {counted(points, 'point')}", "integer") for points in GAPS]
+    columns = (Column("dataset"), Column("queries", "integer"), Column("gap", "number"), *needed)
+    note = (
+        f"Points of the measure. Paired t-test at α = {ALPHA:.2f} with a power of 80 %, median over pairs of systems. "
+        "Numbers of queries assume that other queries vary as these do, and that all datasets grow by the same factor."
+    )
+    return Table(columns, rows, "The smallest gap that can be detected", note, "reliability-gap")
+
+
+def length_table(values: Values) -> Table:
+    """Return the smallest gap and the reliability of the scores by the number of queries."""
+    rows: list[list[Value]] = []
+    series: dict[str, list[tuple[float, Estimate]]] = {}
+    for name, part in parts_of(values).items():
+        curve, known = GapCurve.of(part), reliability_of_scores(part)
+        for queries, length in _lengths(curve.sizes):
+            gap = curve.gap(length)
+            rows.append([name, queries, gap, _estimate(known, length)])
+            if gap is not None:
+                series.setdefault(name, []).append((float(queries), Estimate(gap)))
+    if len(series) > MAX_CURVES:
+        series = {ALL: series[ALL]} if ALL in series else {}
+    columns = (
+        Column("dataset"),
+        Column("queries", "integer"),
+        Column("gap", "number"),
+        Column("reliability of scores", "number"),
+    )
+    note = (
+        "Gap: as above. Reliability: the correlation to expect between the scores of these systems on two sets of this "
+        "many queries. For the whole set it is Cronbach's α, the mean of all split halves. For other sizes, it is "
+        "corrected by the formula of Spearman and Brown. One system far from all others makes it high. Intervals need "
+        f"{MIN_RELIABILITY_QUERIES} queries, and two of each dataset."
+    )
+    chart = Curves(series, "queries", "smallest gap in points", log=True)
+    return Table(columns, rows, "Smaller and larger sets of queries", note, "reliability-queries", chart)
+
+
+def _lengths(sizes: Floats) -> Iterator[tuple[int, float]]:
+    """Yield different numbers of queries with their lengths."""
+    seen = set()
+    for length in LENGTHS:
+        queries = sum(_lengthened(sizes, length))
+        if queries not in seen and (queries >= FEWEST_VALUES or length == 1):
+            seen.add(queries)
+            yield queries, queries / float(sizes.sum())
+
+
+def _estimate(known: Reliability | None, length: float) -> Estimate | None:
+    return None if known is None else Estimate(*known.at(length))
+
+
+def split_table(values: Values) -> Table | None:
+    """Return how alike two separate sets of queries rank the systems; None if every dataset is too small."""
+    rows: list[list[Value]] = []
+    for name, part in parts_of(values).items():
+        found = {each[0]: each for length in LENGTHS if (each := _agreement(part, length))}
+        rows += [[name, *each] for each in found.values()]
+    if not rows:
+        return None
+    columns = (
+        Column("dataset"),
+        Column("queries in each set", "integer"),
+        Column("pairs in the same order", "share", 0),
+        Column("Kendall τ", "number"),
+        Column("τ_AP", "number"),
+    )
+    note = (
+        f"Means over {SPLITS} random pairs of sets without a common query. Sets have at most half of the queries. τ is "
+        "not corrected for length, because the formula of Spearman and Brown does not hold for it. τ_AP gives more "
+        "weight to the best systems (mean of both directions). There are no intervals, because queries that are drawn "
+        "again are in both sets, which then agree too much."
+    )
+    last = [row for row in rows if row[0] == rows[-1][0]]
+    series = {columns[place].head: _points(last, place) for place in (2, 3, 4)}
+    chart = Curves(
+        {head: points for head, points in series.items() if len(points) > 1}, "queries in each set", "agreement"
+    )
+    return Table(columns, rows, "Rankings by separate sets of queries", note, "reliability-splits", chart)
+
+
+def _points(rows: list[list[Value]], place: int) -> list[tuple[float, Estimate]]:
+    known = [(row[1], row[place]) for row in rows]
+    return [(float(x), Estimate(y)) for x, y in known if isinstance(x, int) and isinstance(y, float)]
+
+
+def _agreement(values: Values, length: float) -> tuple[int, float, float | None, float | None] | None:
+    """Return the number of queries of a set, the share of pairs in the same order, τ and τ_AP, as means over splits.
+
+    Returns None if two sets of this length have no room in a dataset. τ is None if all systems are tied in each split.
+    """
+    sizes = {name: int(length * rows.shape[1]) for name, rows in values.items()}
+    if length > 0.5 or sum(sizes.values()) < FEWEST_VALUES or not all(sizes.values()):
+        return None
+    halves = [_split(values, sizes, number) for number in range(SPLITS)]
+    first, second = (np.array([half[side] for half in halves]).T for side in (0, 1))
+    taus = kendall_tau(first, second)
+    known = taus[~np.isnan(taus)]
+    if not len(known):
+        return sum(sizes.values()), float(same_order(first, second).mean()), None, None
+    top = [(tau_ap(a, b) + tau_ap(b, a)) / 2 for a, b in halves]
+    return sum(sizes.values()), float(same_order(first, second).mean()), float(known.mean()), float(np.mean(top))
+
+
+def _split(values: Values, sizes: dict[str, int], number: int) -> tuple[Floats, Floats]:
+    """Return the scores of the systems on two separate random sets of queries."""
+    random = np.random.default_rng(number)
+    sides: tuple[dict[str, Floats], dict[str, Floats]] = ({}, {})
+    for name, rows in values.items():
+        order, size = random.permutation(rows.shape[1]), sizes[name]
+        sides[0][name], sides[1][name] = rows[:, order[:size]], rows[:, order[size : 2 * size]]
+    return means(sides[0]), means(sides[1])

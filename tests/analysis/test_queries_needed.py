@@ -1,0 +1,113 @@
+"""How many queries are needed: gaps and rankings of smaller and larger sets."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.stats import kendalltau
+from scipy.stats import t as student
+
+from r2med.analysis.material import Material
+from r2med.analysis.queries_needed import ALL, SPLITS, GapCurve, finding, gap_table, length_table, split_table
+from r2med.analysis.reliability import reliability
+from r2med.comparison.comparison import comparison
+from r2med.measure.scores import Floats
+from r2med.pages.estimate import Estimate
+from r2med.records.record import Record
+from r2med.runtime.runtime import Runtime
+from r2med.store import Store
+from support.records import collection, record, records, write_records
+
+
+def drawn(systems: int, queries: int, seed: int = 0) -> Floats:
+    random = np.random.default_rng(seed)
+    return np.linspace(30, 50, systems)[:, None] + random.normal(0, 15, (systems, queries))
+
+
+def material(made: list[Record], tmp_path: Path, store: Store) -> Material:
+    return Material(Runtime(store=store), results=write_records(made, tmp_path / "results"))
+
+
+def test_the_gap_of_the_whole_set_is_that_of_a_comparison() -> None:
+    made = records({"a": 0.4, "b": 0.5, "c": 0.6}, {"Biology": 30, "PMC-Clinical": 20})
+    known = comparison(collection(made))
+    values = {name: 100 * rows for name, (_, rows) in collection(made).values().items()}
+    assert GapCurve.of(values).gap() == pytest.approx(known.detectable_gap)
+
+
+def test_the_number_of_queries_is_the_smallest_that_detects_the_gap() -> None:
+    rows = drawn(2, 40)
+    spread = np.std(rows[0] - rows[1], ddof=1)
+
+    def gap(queries: int) -> float:
+        return float((student.ppf(0.975, queries - 1) + student.ppf(0.8, queries - 1)) * spread / np.sqrt(queries))
+
+    needed = GapCurve.of({"": rows}).needed(5)
+    assert needed is not None
+    assert gap(needed) <= 5 < gap(needed - 1)
+    assert GapCurve.of({"": rows}).gap(2.0) == pytest.approx(gap(80))
+
+
+def test_larger_sets_detect_smaller_gaps_and_repeat_better() -> None:
+    table = length_table({"": drawn(6, 80)})
+    queries, gaps, known = (list(column) for column in zip(*(row[1:] for row in table.rows), strict=True))
+    assert queries == [10, 20, 40, 80, 160, 320]
+    assert gaps == sorted(gaps, reverse=True)
+    assert all(isinstance(each, Estimate) and each.bounds[0] < each.value < each.bounds[1] for each in known)
+
+
+def test_two_halves_agree_as_a_plain_computation_says() -> None:
+    rows = drawn(5, 20)
+    table = split_table({"": rows})
+    assert table is not None
+    expected, alike = [], []
+    for number in range(SPLITS):
+        order = np.random.default_rng(number).permutation(20)
+        first, second = rows[:, order[:10]].mean(axis=1), rows[:, order[10:]].mean(axis=1)
+        expected.append(kendalltau(first, second).statistic)
+        alike.append((expected[-1] + 1) / 2)  # without ties
+    assert table.rows[-1][1:4] == [10, pytest.approx(np.mean(alike)), pytest.approx(np.mean(expected))]
+
+
+def test_thirty_systems_on_two_datasets_are_shown_apart_and_together() -> None:
+    values = {"a": drawn(30, 24, 1), "b": drawn(30, 12, 2)}
+    for table in (gap_table(values), length_table(values), split_table(values)):
+        assert table is not None
+        assert list(dict.fromkeys(row[0] for row in table.rows)) == ["a", "b", ALL]
+    assert gap_table(values) == gap_table(values)
+    assert split_table(values) == split_table(values)
+
+
+def test_a_plain_sentence_says_what_the_queries_can_show(tmp_path: Path, store: Store) -> None:
+    made = records({"near": 0.4, "nearer": 0.42, "far": 0.8}, {"Biology": 40})
+    said = finding(material(made, tmp_path, store))
+    assert said.startswith("With 40 queries, differences below ")
+    assert "points of nDCG@10 cannot be detected reliably." in said
+    assert "Two halves of the queries order " in said
+
+
+def test_systems_that_are_equal_on_all_queries_have_no_gap(tmp_path: Path, store: Store) -> None:
+    values = np.random.default_rng(0).random(20).tolist()
+    made = [record(name, "Biology", values) for name in "ab"]
+    section = reliability(material(made, tmp_path, store))
+    tables = {table.name: table for table in section.tables}
+    assert tables["reliability-gap"].rows[0][2:] == [None, None, None, None]
+    assert [row[3:] for row in tables["reliability-splits"].rows][-1] == [None, None]
+    assert section.lead.startswith("Two halves of the queries order 100 % of the pairs of systems alike.")
+
+
+def test_few_queries_have_no_interval_and_a_single_query_no_gap() -> None:
+    (_, queries, gap, known), *_ = length_table({"": drawn(3, 4)}).rows
+    assert (queries, gap is None) == (4, False)
+    assert isinstance(known, Estimate) and known.low is None
+    assert split_table({"": drawn(3, 4)}) is None
+    assert gap_table({"": drawn(3, 1)}).rows[0][2:] == [None, None, None, None]
+
+
+def test_a_dataset_that_a_system_lacks_is_left_out(tmp_path: Path, store: Store) -> None:
+    made = records({"a": 0.4, "b": 0.5}, {"Biology": 20, "PMC-Clinical": 20})[:-1]
+    section = reliability(material(made, tmp_path, store))
+    assert "PMC-Clinical is left out: not all systems were run on it." in section.notes
+    assert {row[0] for row in section.tables[0].rows} == {"Biology"}
