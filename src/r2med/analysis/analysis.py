@@ -39,6 +39,9 @@ ANALYSES = {
         "reliability:reliability",
         "smallest visible gap, number of queries needed, stability of ranks, unjudged documents, duplicate texts",
     ),
+    "measures": Analysis(
+        "measure_rankings:measures", "how rankings by other measures agree, and which systems change places"
+    ),
     "slices": Analysis(
         "query_slices:query_slices", "scores by task, scenario, body system, length, number of relevant documents"
     ),
