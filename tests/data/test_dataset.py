@@ -14,7 +14,7 @@ def test_a_dataset_is_made_of_what_is_in_memory() -> None:
     same = Dataset.of([Query("q", "<i>pain</i>")], list(CORPUS.items()), {"q": {"d1": 1, "gone": 0}}, name="other")
     assert dataset.fingerprint == same.fingerprint
     assert dataset.corpus.text(1) == "brain" and dataset.queries[0].id == "q"
-    assert repr(dataset) == "Dataset(mine: 1 queries, 2 documents, Qrels(1 queries, 1 positives))"
+    assert repr(dataset) == "Dataset(mine: 1 query, 2 documents, Qrels(1 query, 1 positive))"
     assert "<td>&lt;i&gt;pain&lt;/i&gt;</td>" in dataset._repr_html_()
     assert len(Dataset.of({}, Corpus.of(CORPUS.items())).queries) == 0
 

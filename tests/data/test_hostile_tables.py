@@ -221,7 +221,7 @@ def test_of_three_imports_into_one_folder_one_writes_and_the_others_say_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "notes.csv").write_text("id,note\na,A cough since May.\nb,An itch since June.\n")
-    monkeypatch.setattr("r2med.data.importing.process_name", lambda: f"{os.getpid()}-{threading.get_ident()}")
+    monkeypatch.setattr("r2med.store.files.process_name", lambda: f"{os.getpid()}-{threading.get_ident()}")
     together = threading.Barrier(3)
     monkeypatch.setattr("r2med.data.importing.sync", lambda folder: None)
     said: list[str] = []
