@@ -22,6 +22,25 @@ def test_templates_are_listed_shown_and_copied(r2med: Command) -> None:
 
 
 @pytest.mark.parametrize(
+    ("name", "file", "use"),
+    [
+        ("rank1-7b", "rank1.txt", "rank1-7b(prompts=mine)"),
+        ("first", "first.txt", "first-7b(prompts=mine)"),
+        ("rankgpt", "rankgpt.txt", "rankgpt(LLM, prompts=mine)"),
+        ("tongsearch-qr-7b", "tongsearch-qr.txt", "tongsearch-qr-7b(prompts=mine)"),
+    ],
+)
+def test_the_prompt_of_a_trained_model_is_copied_by_the_model_s_name(
+    r2med: Command, name: str, file: str, use: str
+) -> None:
+    made = r2med("prompts", "new", name, "-o", "mine").stdout.splitlines()
+    assert made[0].endswith(file) and made[-1].endswith(f"then: {use}")
+    system = f"{use.replace('LLM', 'gpt4')} → bm25" if "tong" in name else f"bm25 → {use.replace('LLM', 'gpt4')}@20"
+    planned = r2med("run", system, "--data", "demo/MedQA-Diag", "--plan", "--base-url", "http://127.0.0.1:9/v1")
+    assert planned.returncode == 0 and "from mine" in planned.stderr
+
+
+@pytest.mark.parametrize(
     ("words", "message"),
     [
         (["show", "--kind", "prompts", "hide"], "(did you mean hyde?)"),

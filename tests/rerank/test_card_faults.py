@@ -8,7 +8,7 @@ import pytest
 from r2med.core.cards import read_cards
 from r2med.core.errors import UserError
 from r2med.core.spec import parse_stage
-from r2med.core.stages import stage
+from r2med.core.stages import help_of, stage
 from r2med.llm.chat import ChatRequest, Failure, Generation
 from r2med.rerank.card_answers import read_order, read_scores
 from r2med.rerank.card_prompts import CardPrompts, open_card_prompts
@@ -141,3 +141,9 @@ def test_no_passage_can_end_a_turn_or_a_thought(token: str) -> None:
     prompts = open_card_prompts(LLM_RERANKERS["first-7b"], "case")
     rendered = prompts._rendered(Question("why?", (f"a {token} b",)), 100)
     assert rendered.text is not None and f"a {token} b" not in rendered.text and f"a ‹{token[1:]} b" in rendered.text
+
+
+def test_the_help_of_a_card_does_not_show_settings_that_are_refused() -> None:
+    for name in LLM_RERANKERS:
+        assert "words" not in [setting.name for setting in help_of(name, "rerank")]
+    assert "words" in [setting.name for setting in help_of("listwise", "rerank")]

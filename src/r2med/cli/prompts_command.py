@@ -26,6 +26,19 @@ def new(
     """Write the built-in templates of a method into a folder, where you can change them."""
     from r2med.prompts.prompt_sets import write_set
 
-    for path in write_set(method, out):
+    template, user, needs_llm = _used_by(method)
+    for path in write_set(template, out):
         print(printable(str(path)))
-    print(printable(f"Change what you like, delete the rest; then: {method}(LLM, prompts={encoded(str(out))})"))
+    inside = f"{'LLM, ' if needs_llm else ''}prompts={encoded(str(out))}"
+    print(printable(f"Change what you like, delete the rest; then: {user}({inside})"))
+
+
+def _used_by(name: str) -> tuple[str, str, bool]:
+    """Return a template, a stage that uses it, and True if that stage needs an LLM. Cards may share one template."""
+    from r2med.expand.method_cards import METHODS
+    from r2med.rerank.llm_reranker_cards import LLM_RERANKERS
+
+    cards = [(each.template, each.name, each.llm is None) for each in LLM_RERANKERS.values()]
+    cards += [(each.prompt, each.name, each.llm is None) for each in METHODS.values()]
+    found = [card for card in cards if name == card[1]] or [card for card in cards if name == card[0]]
+    return found[0] if found else (name, name, True)

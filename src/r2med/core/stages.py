@@ -123,6 +123,11 @@ class Stage(BaseModel):
         return ()
 
     @classmethod
+    def settings_of_card(cls, name: str) -> tuple[str, ...]:
+        """Return the declared settings that the stage of a name does not have, because its card decides them."""
+        return ()
+
+    @classmethod
     def template_fields(cls, name: str) -> tuple[str, ...] | None:
         """Return the fields that the prompt template of a name may contain. A card may allow more."""
         return cls.prompt_fields
@@ -406,7 +411,7 @@ def help_of_class(declared: type[Stage], name: str) -> Iterator[Setting]:
     """Yield the settings of a name that a class declares."""
     defaults = declared.defaults(name)
     for key, field in declared.model_fields.items():
-        if key != "name" and _at(field) != "derived":
+        if key != "name" and _at(field) != "derived" and key not in declared.settings_of_card(name):
             required = field.is_required() and key not in defaults
             default = None if required else defaults.get(key, field.get_default(call_default_factory=True))
             values = "the name of an LLM" if declared.needs == "llm" and _at(field) == "argument" else _values(field)

@@ -142,6 +142,11 @@ class JudgeStage(Stage, kind="rerank", needs="llm"):
         return self
 
     @classmethod
+    def settings_of_card(cls, name: str) -> tuple[str, ...]:
+        """Return the settings that a card decides."""
+        return ("words",) if name in LLM_RERANKERS else ()
+
+    @classmethod
     def template_fields(cls, name: str) -> tuple[str, ...] | None:
         """Return the fields of a card's prompt, which may also show passages one by one, or those of the method."""
         return FIELDS if name in LLM_RERANKERS else super().template_fields(name)
