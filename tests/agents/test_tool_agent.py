@@ -215,6 +215,16 @@ def test_an_agent_sees_nothing_but_the_text_of_a_query(store):
 def test_a_model_that_never_calls_a_tool_is_named_with_the_remedy(store):
     expansion, _, _ = ran(store, *[said("Hm.")] * 2, turns=2)
     assert any("calls=tags" in notice for notice in expansion.notices)
+    expansion, _, _ = ran(store, *[calling(("rm", {}))] * 2, turns=2)
+    assert not any("calls=tags" in notice for notice in expansion.notices), "it did call, though no tool of ours"
+
+
+def test_half_a_character_in_a_call_is_replaced(store):
+    half = "\ud800"  # JSON can write it as an escape, UTF-8 cannot write it at all
+    calls = [calling(("search", {"query": f"angioedema {half}"})), calling(("finish", {"ids": [half]}))]
+    _, trace, _ = ran(store, *calls, calling(FINISH))
+    json.dumps(trace, ensure_ascii=False).encode()
+    assert statuses(trace) == ["ok", "unknown_ids", "ok"]
 
 
 @pytest.mark.parametrize(

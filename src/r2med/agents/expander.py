@@ -313,7 +313,8 @@ class AgentExpander(Prompted[ConversingStage]):
         else:
             what = f"{count} got no answer and are searched as they are"
         lines = failure_notices(what, failures)
-        if self.stage.tools() and not any(turn.status == "ok" for turn in _turns(finished.conversations)):
+        statuses = {turn.status for turn in _turns(finished.conversations)}
+        if self.stage.tools() and statuses and statuses <= {"no_call", "cut"}:
             lines.append("the LLM made no tool call; if it has none, give the setting calls=tags")
         if cut := _cut_texts(finished.conversations):
             lines.append(cut_notice(cut, len(dataset.queries)))

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from r2med.llm.chat import ToolCall
+from r2med.text.unicode import to_unicode
 
 Status = Literal[
     "ok",
@@ -107,7 +108,10 @@ def parsed(arguments: str) -> dict[str, Any] | None:
         value = json.loads(arguments)
     except (ValueError, RecursionError):
         return None
-    return value if isinstance(value, dict) else None
+    if not isinstance(value, dict):
+        return None
+    # Escapes can write half a character, which no file of a record can hold.
+    return {name: to_unicode(each) if isinstance(each, str) else each for name, each in value.items()}
 
 
 def search_of(arguments: Mapping[str, Any], topk: int) -> tuple[str, int]:
@@ -129,7 +133,7 @@ def ids_of(arguments: Mapping[str, Any]) -> list[str]:
         ids = re.findall(r"[^\s,;\"'\[\]]+", ids)
     if not isinstance(ids, list) or not all(isinstance(each, str | int) for each in ids):
         raise BadCall("bad_arguments", "The argument 'ids' of finish must be a list of ids.")
-    return list(dict.fromkeys(label(str(each)) for each in ids))
+    return list(dict.fromkeys(label(to_unicode(str(each))) for each in ids))
 
 
 def label(text: str) -> str:
