@@ -55,3 +55,11 @@ def test_an_estimate_without_an_interval_has_no_bounds() -> None:
 def test_a_hash_is_set_as_one() -> None:
     html = page_html(Page("t", [Section("", [Table.of(("sha",), [("0" * 64,)])])]))
     assert '<td class="hash">' in html
+
+
+def test_labels_below_curves_do_not_overlap() -> None:
+    near = Curves({"a": [(x, ESTIMATE) for x in (1.0, 1.01, 500.0, 1000.0)]}, "x", "y")
+    html = page_html(Page("", [Section("", [near])]))
+    labels = re.findall(r">([0-9.]+)</text>", html)
+    assert {"1", "500", "1000"} <= set(labels)
+    assert "1.01" not in labels

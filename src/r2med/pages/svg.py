@@ -14,6 +14,8 @@ ROW, STEP = 14, 10
 BAR_STYLE = 'stroke="currentColor" stroke-width="2" opacity="0.55"'
 LABEL_LETTERS = 27
 """Letters of a label that fit to the left of a chart."""
+LABEL_WIDTH = 34
+"""Room of a number below a chart."""
 
 
 def dots(chart: Dots) -> str:
@@ -58,7 +60,7 @@ def curves(chart: Curves) -> str:
         y = y_scale(tick)
         parts.append(f'<line class="grid" x1="{left}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>')
         parts.append(_text(left - 8, y + 4, f"{tick:g}", "end"))
-    parts += [_text(x_scale(place(x)), bottom + 20, f"{x:g}", "middle") for x in xs]
+    parts += [_text(at, bottom + 20, f"{x:g}", "middle") for x, at in _labelled(xs, [x_scale(place(x)) for x in xs])]
     parts += [_text(WIDTH - RIGHT, height - 8, across, "end"), _text(8, height - 8, up, "start")]
     for number, each in enumerate(series.values()):
         places = [(x_scale(place(x)), figure) for x, figure in each]
@@ -71,6 +73,15 @@ def curves(chart: Curves) -> str:
             parts.append(f'<circle cx="{x:.1f}" cy="{at:.1f}" r="3.5" fill="currentColor">{title}</circle>')
         parts.append("</g>")
     return _svg(height, f"{up} against {across}", parts)
+
+
+def _labelled(values: Sequence[float], places: Sequence[float]) -> Iterator[tuple[float, float]]:
+    """Yield the values whose labels do not overlap, with their places. Both are sorted, and the first value is kept."""
+    last = -math.inf
+    for value, place in zip(values, places, strict=True):
+        if place - last >= LABEL_WIDTH:
+            last = place
+            yield value, place
 
 
 def glyph(figure: Estimate, low: float, high: float) -> str:
