@@ -312,7 +312,8 @@ def tau_coverage(case: tuple[Ranked, str], queries: int, resample: bool = False)
         first, second = both(ranked.ranks(random, queries))
         if resample:
             drawn = kendall_tau(*(bootstrap({"": rows}, RESAMPLED, seed=number)[""] for rows in (first, second)))
-            ends.append(tuple(np.nanquantile(drawn, [0.025, 0.975])))
+            drawn = drawn[~np.isnan(drawn)]
+            ends.append(tuple(np.quantile(drawn, [0.025, 0.975])) if len(drawn) else (np.nan, np.nan))
         else:
             ends.append(tau_interval({"": first}, {"": second}) or (np.nan, np.nan))
     low, high = np.array(ends, dtype=np.float64).T

@@ -61,8 +61,9 @@ def test_a_pair_that_changes_places_is_named_with_the_measures(tmp_path: Path, s
     assert [*row[:2], *row[3:]] == ["early", "late", "nDCG@10, MRR", "R@100", "nDCG@10, MRR", "R@100"]
     assert row[2] == pytest.approx(10, abs=3)
     assert section.lead == (
-        "1 of 3 pairs of systems change places with another measure; in 1 of them both differences are significant. "
-        "The ranking by nDCG@10 differs most from that by R@100, with a Kendall τ of 0.33."
+        "With another measure than nDCG@10, 1 of 3 pairs of systems change places. Changes with significant "
+        "differences by both measures: 1. The ranking by nDCG@10 differs most from that by R@100, with a "
+        "Kendall τ of 0.33."
     )
 
 
@@ -71,7 +72,7 @@ def test_a_change_within_the_noise_is_not_significant(tmp_path: Path, store: Sto
     near = {name: {"nDCG@10": random.random(15), "MRR": random.random(15)} for name in "abcde"}
     section = analysed([measured(name, each) for name, each in near.items()], tmp_path, store)
     assert {row[5:] == ["–", "–"] for row in map(list, section.tables[1].rows)} == {True}
-    assert "in none of them both differences are significant" in section.lead
+    assert "Changes with significant differences by both measures: none." in section.lead
 
 
 def test_tau_equals_that_of_scipy_for_thirty_systems_with_ties(tmp_path: Path, store: Store) -> None:
@@ -95,6 +96,7 @@ def test_two_systems_and_few_queries_have_no_interval(tmp_path: Path, store: Sto
     two = {name: TRUE[name] for name in ("early", "late")}
     section = analysed(drawn(two, 6, 0.05), tmp_path, store)
     assert [row[2] for row in section.tables[0].rows] == [Estimate(1.0), Estimate(-1.0), Estimate(-1.0)]
+    assert section.lead.startswith("With another measure than nDCG@10, the two systems change places.")
     assert section.notes == ["τ has no interval, because it needs 10 queries, and two of each dataset."]
 
 

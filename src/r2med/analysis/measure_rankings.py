@@ -18,7 +18,6 @@ from r2med.pages.cells import Column, Value
 from r2med.pages.estimate import Estimate
 from r2med.pages.page import Dots, Section, Table
 from r2med.records.collection import RecordCollection
-from r2med.text.plurals import counted
 
 MEASURES = ("nDCG@10", "nDCG@100", "MAP@1000", "MRR", "R@10", "R@100", "P@1", "P@10")
 """Measures that are compared with each other, and with the chosen one, if all records hold them."""
@@ -162,12 +161,13 @@ def _lead(rankings: Sequence[MeasureRanking]) -> str:
         return f"All systems are tied by {chosen.measure} or by each of the other measures."
     lowest = min(taus)
     if not changed.any():
-        return "No pair of systems changes places with another measure."
-    both = f"in {proven.sum():,} of them" if proven.any() else "in none of them"
+        return f"No pair of systems changes places with another measure than {chosen.measure}."
+    places = "the two systems change" if pairs == 1 else f"{changed.sum():,} of {pairs:,} pairs of systems change"
+    count = f"{proven.sum():,}" if proven.any() else "none"
     return (
-        f"{changed.sum():,} of {counted(pairs, 'pair')} of systems change places with another measure; {both} both "
-        f"differences are significant. The ranking by {chosen.measure} differs most from that by {lowest[1]}, with a "
-        f"Kendall τ of {lowest[0]:.2f}."
+        f"With another measure than {chosen.measure}, {places} places. Changes with significant differences by both "
+        f"measures: {count}. The ranking by {chosen.measure} differs most from that by {lowest[1]}, with a Kendall τ "
+        f"of {lowest[0]:.2f}."
     )
 
 
