@@ -20,6 +20,7 @@ from r2med.expand.query_list import parse_queries
         ('[{"query": "a", "why": "x"}, {"query": "b", "why": "y"}]', ("a", "b"), {}),
         ('[{"text": "a"}, {"text": "b"}]', ("a", "b"), {}),
         ('First I think of ["x"]. Better: ["a", "b"]', ("a", "b"), {}),
+        (r'["a \ud800", "b"]', ("a \ufffd", "b"), {}),
         ("1. a\n2. b", ("a", "b"), {"lines": 1}),
         ("1) **a**\n\n2) `b`", ("a", "b"), {"lines": 1}),
         ('- "a"\n- “b”\nThese find both.', ("a", "b"), {"lines": 1}),

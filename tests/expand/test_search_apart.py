@@ -307,6 +307,7 @@ def test_passages_are_found_by_the_retriever_of_the_system_unless_another_is_nam
         ("hyde(any, original=1)", "add join=runs"),
         ("queries(any, n=0)", "n must be 1 or more"),
         ("queries(any, weights=1:2)", "writes 3 queries, but weights has 2 numbers"),
+        ("queries(any, original=0, weights=0:0:-1)", "no query has a weight above 0, so nothing would be ranked"),
         ("hypotheses(any, n=4)", "always writes 3 queries"),
         ("queries(any, rounds=1)", "rounds, query, joining and join are not for it"),
         ("rewrite(any, query=keep)", "original=1 searches the original query too"),

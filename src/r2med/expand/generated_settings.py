@@ -82,6 +82,8 @@ class GeneratedSettings(Stage):
             raise ValueError(
                 f"{name} writes {self.n} queries, but weights has {len(self.weights)} numbers: give {self.n}"
             )
+        if self.weights and max(*self.weights, self.original) <= 0:
+            raise ValueError(f"{name}: no query has a weight above 0, so nothing would be ranked; give weights=1:…")
         if answer != "text" and (self.rounds or self.query or self.joining or self.join != "text"):
             raise ValueError(
                 f"{name} writes queries, each searched apart and without the words of the original: rounds, query, "

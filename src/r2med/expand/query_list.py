@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from r2med.ask.json_in_text import MAX_CHARACTERS, Members, Parsed, last_full, members, mended, values
+from r2med.text.unicode import to_unicode
 
 LIST_VERSION = 1
 """Version of the parsing rules. It is part of the key: the journal keeps raw answers."""
@@ -34,7 +35,7 @@ def parse_queries(text: str, count: int, *, whole: bool = False) -> Parsed[tuple
         return None
     kept: dict[str, str] = {}
     for entry in entries:
-        query = " ".join(entry.split())
+        query = " ".join(to_unicode(entry).split())
         if not _WORD.search(query):
             repairs["empty"] += 1
         elif query.casefold() in kept:
