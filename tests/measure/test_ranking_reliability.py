@@ -74,3 +74,12 @@ def test_few_queries_have_no_interval_and_equal_systems_no_reliability() -> None
     assert reliability_of_scores({"": rows[[0, 0]]}) is None
     assert reliability_of_scores({"": rows[:, :1]}) is None
     assert reliability_of_scores({"": rows[:1]}) is None
+
+
+@pytest.mark.parametrize("noise", [1e-1, 1e-3, 1e-5])
+def test_systems_that_differ_by_the_same_on_every_query_are_reliable(noise: float) -> None:
+    random = np.random.default_rng(4)
+    rows = np.array([[20.0], [80.0]]) + random.normal(0, 20, 1000) + noise * random.normal(size=(2, 1000))
+    found = reliability_of_scores({"": rows})
+    assert found is not None
+    assert found.at() == pytest.approx((1, 1, 1), abs=1e-4)

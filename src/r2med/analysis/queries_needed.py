@@ -178,8 +178,9 @@ def split_table(values: Values) -> Table | None:
     note = (
         f"Means over {SPLITS} random pairs of sets without a common query. Sets have at most half of the queries. τ is "
         "not corrected for length, because the formula of Spearman and Brown does not hold for it. τ_AP gives more "
-        "weight to the best systems (mean of both directions). There are no intervals, because queries that are drawn "
-        "again are in both sets, which then agree too much."
+        "weight to the best systems (mean of both directions). If systems are about equal, the numbers are low or "
+        "negative: queries that favour a system are in one set and missing from the other. There are no intervals, "
+        "because queries that are drawn again are in both sets, which then agree too much."
     )
     last = [row for row in rows if row[0] == rows[-1][0]]
     series = {columns[place].head: _points(last, place) for place in (2, 3, 4)}

@@ -17,6 +17,8 @@ from r2med.measure.significance import ALPHA, EQUALITY_MARGIN, Values, means
 
 MIN_RELIABILITY_QUERIES = 10
 """Number of queries from which the reliability has an interval."""
+MAX_STATISTIC = 1e6
+"""Larger values of F mean a reliability of 1.00 as well, and scipy's noncentral distribution fails for them."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +56,7 @@ def reliability_of_scores(values: Values) -> Reliability | None:
     by_queries = float(parts.sum())
     if by_queries <= EQUALITY_MARGIN**2:
         return None
-    statistic = float(np.var(means(values), ddof=1)) / by_queries
+    statistic = min(MAX_STATISTIC, float(np.var(means(values), ddof=1)) / by_queries)
     if sum(sizes) < MIN_RELIABILITY_QUERIES:
         return Reliability(max(0.0, statistic - 1))
     epsilon = _epsilon(np.sum(spreads, axis=0))
