@@ -74,6 +74,13 @@ max_tokens = 48
 """
 
 
+@pytest.mark.parametrize(("name", "system"), [("rank1-7b", "rank1-7b@20"), ("rankgpt", "rankgpt(LLM)@20")])
+def test_a_reranker_that_asks_an_llm_is_refused_with_the_commands_that_test_it(r2med, name, system):
+    done = r2med("models", "check", name)
+    assert done.returncode == 2 and len(done.stderr.splitlines()) == 1
+    assert f"r2med run 'bm25 → {system}' --data demo --plan shows what it asks" in done.stderr
+
+
 def test_a_model_is_tried_on_a_query_and_a_document_and_both_sides_are_shown(cards, output):
     (cards / "models" / "tiny.toml").write_text(CARD)
     folder = tiny_models.bert(cards / "bert")

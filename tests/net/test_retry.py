@@ -125,6 +125,15 @@ def test_the_final_error_says_why() -> None:
         asyncio.run(run())
 
 
+def test_a_server_that_is_not_there_is_said_to_be_checked() -> None:
+    async def run() -> None:
+        provider = Provider(*[RequestFailed("m is not there", again=True, unreachable=True)] * 9)
+        await send(provider, "m", Policy(first_wait=0.001, attempts=2), AdaptiveLimiter(4))
+
+    with pytest.raises(UserError, match=r"^m is not there; check that it is running and that the base URL is right"):
+        asyncio.run(run())
+
+
 def test_a_wait_beyond_the_deadline_does_not_delay_other_requests() -> None:
     async def run() -> tuple[Any, Any]:
         limiter = AdaptiveLimiter(4)

@@ -46,8 +46,16 @@ def check(
     runtime: Runtime,
 ) -> None:
     """Load a model, encode a query and a document, and print how; with a reranker, score two pairs."""
+    from r2med.core.errors import UserError
     from r2med.crossencoders.reranker_cards import RERANKERS, is_served
+    from r2med.rerank.llm_reranker_cards import LLM_RERANKERS
 
+    if name in LLM_RERANKERS:
+        system = f"bm25 → {name}@20" if LLM_RERANKERS[name].llm else f"bm25 → {name}(LLM)@20"
+        raise UserError(
+            f"{name} asks an LLM and loads no model here; r2med run '{system}' --data demo --plan shows what it asks, "
+            "and r2med doctor --base-url URL tests the server"
+        )
     if name in RERANKERS or is_served(name):
         _check_reranker(name, runtime)
     else:

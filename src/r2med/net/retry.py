@@ -72,7 +72,8 @@ async def send(attempt: Callable[[], Awaitable[T]], server: str, policy: Policy,
     """Return the result of `attempt`, which is retried after temporary failures. Raises UserError if it still fails."""
     outcome, attempts = await try_send(attempt, server, policy, limiter)
     if isinstance(outcome, RequestFailed):
-        raise given_up(outcome, attempts)
+        hint = "; check that it is running and that the base URL is right" if outcome.unreachable else ""
+        raise given_up(outcome, attempts, hint)
     return outcome
 
 
