@@ -40,7 +40,7 @@ def test_the_wheel_runs_the_demo_in_an_empty_environment(tmp_path: Path) -> None
     assert ended(python, "-c", "import r2med; print(r2med.__file__)", cwd=elsewhere).startswith(str(site))
     told = ended(home / "bin" / "r2med", "run", cwd=elsewhere)
     assert "hyde(author) → bm25" in told and "8 datasets, 64 queries" in told
-    assert "to begin with" in ended(home / "bin" / "r2med", cwd=elsewhere).lower()
+    assert "to start" in ended(home / "bin" / "r2med", cwd=elsewhere).lower()
     missing = {
         path.relative_to(ROOT / "src").as_posix()
         for path in (ROOT / "src").rglob("*")

@@ -20,7 +20,7 @@ def assert_one_line(done, says):
         (["demo/Biolgy"], "did you mean demo/Biology"),
         (["demo/Biology", "--retriever", "hyde(author) → bm25"], "this needs a single retriever"),
         (["demo/Biology", "--host", "0.0.0.0"], "set R2MED_SERVE_TOKEN"),
-        (["demo/Biology", "--limits", "nowhere.toml"], "--limits nowhere.toml: No such file"),
+        (["demo/Biology", "--limits", "nowhere.toml"], "limits nowhere.toml: No such file"),
     ],
 )
 def test_a_mistake_is_one_line_and_exit_code_2(tmp_path, arguments, says, r2med):

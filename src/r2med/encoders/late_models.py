@@ -142,13 +142,13 @@ class SparseModel(_LateModel):
 def _finite(rows: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
     """Return rows, or one of zeros for a text without any: it then scores 0 with every query."""
     if not np.isfinite(rows).all():
-        raise UserError("the vectors of a text have NaN or infinite entries: try --dtype float32")
+        raise UserError("the vectors of a text have NaN or infinite entries; try Setup(dtype='float32')")
     return rows if len(rows) else np.zeros((1, rows.shape[1]), np.float32)
 
 
 def _terms(row: npt.NDArray[np.float32]) -> Rows:
     if not np.isfinite(row).all():
-        raise UserError("the term weights of a text have NaN or infinite entries: try --dtype float32")
+        raise UserError("the term weights of a text have NaN or infinite entries; try Setup(dtype='float32')")
     terms = np.flatnonzero(row)
     return {"terms": terms.astype(np.int32), "weights": row[terms]}
 
