@@ -69,7 +69,7 @@ def test_the_deadline_ends_a_request_that_never_finishes(server: Server, home: P
 
 
 def test_a_server_that_is_down_gives_a_one_line_error(home: Path, provider: str) -> None:
-    said = rf"connection to {provider} at 127.0.0.1:\d+ failed \(\w+\) \(6 attempts\)"
+    said = rf"connection to {provider} at 127.0.0.1:\d+ failed \(\w+\); check that it is running.* \(6 attempts\)"
     with nobody_listening() as address, pytest.raises(UserError, match=said):
         opened(Server(address), home, provider).encode(TEXTS, "document")
 

@@ -14,8 +14,10 @@ from r2med import UserError
 from r2med.core.stages import names, stage_class
 from r2med.llm.chat import ChatRequest, Failure, RawAnswer
 from r2med.rerank.card_prompts import open_card_prompts
+from r2med.rerank.judge import JudgeStage
 from r2med.rerank.llm_reranker_cards import LLM_RERANKERS, LLMRerankerCard
 from r2med.rerank.setwise import heapsort
+from r2med.runtime.setup import Setup
 from support.judging import judged, permutation, places, rerank
 
 SHOWN = re.compile(r"[\[ ](\w+)\][.:]? document (\d+) of query|Passage (\w+): \"document (\d+) of query")
@@ -385,3 +387,15 @@ def test_a_prompt_that_would_not_fit_has_shorter_passages(tmp_path: Path) -> Non
     reranked, llm = rerank("rankzephyr-7b", lambda request: "[2] > [1]", data, tmp_path, card=long)
     assert all(len(written(request)) // 4 < 850 for request in llm.asked)
     assert reranked.cost.cut == len(llm.asked) or reranked.cost.cut == 0
+
+
+@pytest.mark.parametrize(("file", "backend"), [("weights.gguf", "local"), ("answers.jsonl", "scripted")])
+def test_a_file_that_the_user_names_for_a_trained_reranker_is_what_is_asked(
+    file: str, backend: str, tmp_path: Path
+) -> None:
+    (tmp_path / file).touch()
+    stage = stage_class("rank-r1-7b", "rerank")(name="rank-r1-7b")
+    assert isinstance(stage, JudgeStage)
+    assert stage.llm_card(Setup()).backend == "openai"
+    own = stage.llm_card(Setup(model_paths=(("rank-r1-7b", tmp_path / file),)))
+    assert (own.backend, own.model, own.temperature) == (backend, "ielabgroup/Rank-R1-7B-v0.1", 0.0)

@@ -15,7 +15,7 @@ from r2med.expand.expansion import (
     SearchApart,
 )
 from r2med.expand.method_cards import MAX_QUERIES, MAX_ROUNDS, MAX_SAMPLES, METHODS, JoinChoice, MethodCard
-from r2med.llm.llm_cards import Cleaning, LLMCard, resolve_llm
+from r2med.llm.llm_cards import Cleaning, LLMCard, resolve_llm, with_own_file
 from r2med.prompts.prompt_sets import PROMPTS_MEANING
 from r2med.retrieve.added_worth import METHODS_MEANING, FusionMethod
 from r2med.retrieve.bm25 import BM25
@@ -125,5 +125,6 @@ class GeneratedSettings(Stage):
 
     def llm_card(self, setup: Setup) -> LLMCard:
         """Return the card of the LLM with the sampling settings of the method."""
-        card = self.card.llm_card(self.own_llm or resolve_llm(self.llm, setup))
+        own = self.own_llm
+        card = self.card.llm_card(with_own_file(own, setup) if own else resolve_llm(self.llm, setup))
         return card.model_copy(update={"cleaning": "published" if self.card.whole else self.cleaning})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from pathlib import Path
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
@@ -155,11 +156,11 @@ def families(card: LLMCard) -> tuple[str, ...]:
 def find_llm(name: str, setup: Setup) -> LLMCard | None:
     """Return the card of an LLM that can be asked: its own card, or one made for a given file or endpoint."""
     if name in LLMS:
-        return LLMS[name]
+        return with_own_file(LLMS[name], setup)
     if not name.strip() or not name.isprintable():
         raise UserError(f"{name!r} is not a name of a model")
     path = setup.path_of(name)
-    if path is not None and (path.suffix == GGUF or any(path.glob(f"*{GGUF}"))):
+    if path is not None and _has_gguf(path):
         note = f"Made for the GGUF file {path.name}. It has small limits; your own card can raise them."
         return LLMCard(name=name, model=name, backend="local", context_length=4096, max_tokens=1024, notes=(note,))
     if path is not None and path.suffix == SCRIPT:
@@ -169,6 +170,19 @@ def find_llm(name: str, setup: Setup) -> LLMCard | None:
         note = "Made for the address of an endpoint, without its own card."
         return LLMCard(name=name, model=name, base_url=setup.base_url, notes=(note,))
     return None
+
+
+def with_own_file(card: LLMCard, setup: Setup) -> LLMCard:
+    """Return the card with the backend that reads the file which the user named for it, if there is one."""
+    path = setup.path_of(card.name)
+    if path is None or setup.base_url:
+        return card
+    backend = "local" if _has_gguf(path) else "scripted" if path.suffix == SCRIPT else card.backend
+    return card.model_copy(update={"backend": backend})
+
+
+def _has_gguf(path: Path) -> bool:
+    return path.suffix == GGUF or any(path.glob(f"*{GGUF}"))
 
 
 def resolve_llm(name: str, setup: Setup) -> LLMCard:

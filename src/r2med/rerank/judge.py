@@ -19,7 +19,7 @@ from r2med.llm.call_plans import with_calls
 from r2med.llm.chat import Ability, ChatRequest, Failure, Generation
 from r2med.llm.costs import CostPreview
 from r2med.llm.journaled import open_chat
-from r2med.llm.llm_cards import LLMCard, missing_for, missing_key, resolve_llm
+from r2med.llm.llm_cards import LLMCard, missing_for, missing_key, resolve_llm, with_own_file
 from r2med.prompts.fitting import Fitter
 from r2med.prompts.prompt_sets import PROMPTS_MEANING, find_set
 from r2med.prompts.templates import Prompted, kind_of
@@ -164,13 +164,16 @@ class JudgeStage(Stage, kind="rerank", needs="llm"):
     def llm_card(self, setup: Setup) -> LLMCard:
         """Return the card of the LLM: the one that was named, or the model of the reranker's card."""
         card = self.reranker_card
-        return card.llm if card and card.llm and not self.llm else resolve_llm(self.llm, setup)
+        if card and card.llm and not self.llm:
+            return with_own_file(card.llm, setup)
+        return resolve_llm(self.llm, setup)
 
     def plan(self, data: Sequence[PlannedData], runtime: Runtime) -> list[StagePlan]:
         """Return how often an LLM is asked, computed from the form of the questions. `preview` gives the details."""
         card = self.reranker_card
-        own = card.llm if card and not self.llm else None
-        missing = missing_for(own, runtime.setup) if own else missing_key(self.llm, runtime.setup)
+        own = card is not None and card.llm is not None and not self.llm
+        llm = self.llm_card(runtime.setup) if own else None
+        missing = missing_for(llm, runtime.setup) if llm else missing_key(self.llm, runtime.setup)
         questions = [(each.queries, size) for each in data for size in self.questions(min(self.depth, each.documents))]
         asked = 2 if card and card.answer == "true-false" else 1  # first the thought, then one token
         calls = asked * sum(queries for queries, _ in questions)
