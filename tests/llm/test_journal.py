@@ -15,7 +15,7 @@ import pytest
 from r2med.llm import journal
 from r2med.llm.chat import RawAnswer
 from r2med.llm.costs import answers_cost
-from r2med.llm.journal import Journal, Leases, journal_file
+from r2med.llm.journal import Journal, Leases, answers_by_model, journal_file
 from r2med.llm.journaled import JournaledChat
 from r2med.store import Store
 from support import chat_server as api
@@ -112,12 +112,21 @@ def child(server: Server, home: Path) -> AbstractContextManager[Popen[str]]:
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
 def test_a_killed_run_repeats_nothing(server: Server, home: Path, number: signal.Signals) -> None:
-    server.otherwise = api.answer(delay=0.02)
+    begun = 0
+
+    async def answer_thirty(exchange: api.Exchange) -> None:
+        nonlocal begun
+        begun += 1
+        await (api.answer() if begun <= 30 else api.hang)(exchange)
+
+    def stalled() -> bool:
+        """Return True if eight questions hang and all answers are in the journal: only what hangs is lost."""
+        kept = sum(len(keys) for keys in answers_by_model(Store(home)).values())
+        return kept == 30 and server.at_once == 8
+
+    server.otherwise = answer_thirty
     with child(server, home) as first:
-        wait_for(lambda: sum(server.served.values()) >= 30)
-        server.otherwise = api.hang  # what is under way now is lost, and all that is lost
-        # Eight questions that hang: whatever was answered before them has been kept.
-        wait_for(lambda: server.at_once == 8 and len(server.requests) - sum(server.served.values()) == 8)
+        wait_for(stalled)
         first.send_signal(number)
         first.communicate(timeout=PATIENCE)
     assert first.returncode == (77 if number == signal.SIGINT else -number)
@@ -127,7 +136,7 @@ def test_a_killed_run_repeats_nothing(server: Server, home: Path, number: signal
     begun = time.monotonic()
     texts(second.complete(numbered(100)))
     assert time.monotonic() - begun < 30, "a dead process's leases, of a minute, are nobody's"
-    assert before >= 30
+    assert before == 30
     assert len(server.served) == 100 and set(server.served.values()) == {1}
 
 
