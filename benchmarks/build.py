@@ -23,8 +23,9 @@ from pathlib import Path
 import numpy as np
 from bm25 import make_texts
 
+from r2med.construction.build_plan import BuildPlan
 from r2med.construction.items import Judgement, Rejected
-from r2med.construction.pipeline import Build, BuildPlan
+from r2med.construction.pipeline import Build
 from r2med.construction.publish.dataset_folder import write_output
 from r2med.construction.step import Step, StepWork, Streams
 from r2med.construction.steps.duplicates import DropDuplicates

@@ -19,8 +19,9 @@ import numpy as np
 
 from r2med.analysis import estimates
 from r2med.analysis.reliability import rank_intervals
+from r2med.construction.review.judge_quality import ReviewedStratum, rates, recall_after_review
 from r2med.measure import agreement, prediction_powered
-from r2med.measure.intervals import difference_intervals, mean_intervals
+from r2med.measure.intervals import difference_intervals, group_difference_intervals, mean_intervals
 from r2med.measure.rank_correlation import kendall_tau, tau_interval
 from r2med.measure.ranking_reliability import reliability_of_scores
 from r2med.measure.scores import Floats
@@ -160,6 +161,32 @@ def difference_coverage(draw: PairDraw, size: int) -> Found:
     )
 
 
+# Differences between two separate groups of queries, as `r2med analyse difficulty` shows them.
+
+GROUP_SAMPLES = 500
+GROUPED = [*MEANS["mean: like nDCG"][::2], share(0.1), share(0.5), share(0.9), smooth(0.2, 4), smooth(0.6, 4)]
+GROUP_CASES = [(GROUPED[a], GROUPED[b], part) for a in range(12) for b in range(a % 2, 12, 2) for part in (0.5, 0.25)]
+"""Values of the first and of the second group, and the share of queries in the first."""
+
+
+def welch_intervals(first: Floats, second: Floats) -> Floats:
+    """Return the interval of Welch's t-test, which the package does not use."""
+    from scipy.stats import ttest_ind
+
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found = ttest_ind(first, second, axis=1, equal_var=False).confidence_interval()
+    return np.array([found.low, found.high])
+
+
+def group_coverage(case: tuple[Draw, Draw, float], queries: int, is_welch: bool = False) -> Found:
+    first, second, part = case
+    random = np.random.default_rng(queries)
+    truth = 100 * float(first(random, (TRUE_SAMPLE // 5,)).mean() - second(random, (TRUE_SAMPLE // 5,)).mean())
+    size = int(part * queries)
+    groups = 100 * first(random, (GROUP_SAMPLES, size)), 100 * second(random, (GROUP_SAMPLES, queries - size))
+    return covered(truth, *(welch_intervals if is_welch else group_difference_intervals)(*groups))
+
+
 # Agreement of raters.
 
 COEFFICIENTS: dict[str, tuple[int, Callable[[Floats], agreement.Agreement]]] = {
@@ -167,8 +194,18 @@ COEFFICIENTS: dict[str, tuple[int, Callable[[Floats], agreement.Agreement]]] = {
     "Fleiss' κ": (3, agreement.fleiss_kappa),
     "ordinal α": (3, lambda ratings: agreement.krippendorff_alpha(ratings, "ordinal")),
 }
+SCORE_COEFFICIENTS: dict[str, tuple[int, Callable[[Floats], agreement.Agreement]]] = {
+    "quadratic κ": (2, lambda ratings: agreement.cohen_kappa(ratings, "quadratic")),
+    "ordinal α": (3, lambda ratings: agreement.krippendorff_alpha(ratings, "ordinal")),
+}
 RATERS = list(product(((1, 1), (3, 1), (1, 1, 2), (1, 2, 1)), (0.3, 0.6, 0.85)))
 """How often each value is given, and how often a rater sees the true value instead of guessing."""
+
+NEW_SIZES = (10, 30, 100)
+AC1_RATERS = list(product((2, 3), (*((1, 1), (3, 1), (1, 1, 2)), (19, 1), (1, 1, 18)), (0.3, 0.6, 0.85, 0.97)))
+"""The number of raters as well. AC1 is meant for values of which one prevails, so the grid has such values."""
+SCORERS = list(product(((1, 1, 1, 1, 1, 1), (6, 3, 1, 1, 2, 4), (12, 3, 1, 1, 1, 2)), (0.3, 0.6, 0.85)))
+"""Judges who give scores of 0 to 5."""
 
 
 def rate(random: np.random.Generator, units: int, raters: int, weights: Sequence[int], seen: float) -> Floats:
@@ -178,12 +215,24 @@ def rate(random: np.random.Generator, units: int, raters: int, weights: Sequence
     return np.where(random.random((units, raters)) < seen, truth, guess).astype(np.float64)
 
 
-def agreement_coverage(name: str, case: tuple[tuple[int, ...], float], units: int) -> Found:
+def agreement_coverage(name: str, case: tuple[tuple[int, ...], float], units: int, samples: int = FEW_SAMPLES) -> Found:
     random = np.random.default_rng(units)
-    raters, coefficient = COEFFICIENTS[name]
+    raters, coefficient = (SCORE_COEFFICIENTS if case in SCORERS else COEFFICIENTS)[name]
     truth = coefficient(rate(random, 100_000, raters, *case)).value
-    found = [coefficient(rate(random, units, raters, *case)) for _ in range(FEW_SAMPLES)]
+    found = [coefficient(rate(random, units, raters, *case)) for _ in range(samples)]
     ends = np.array([(np.nan, np.nan) if each.low is None else each.bounds for each in found])
+    return covered(truth, ends[:, 0], ends[:, 1])
+
+
+def ac1_coverage(case: tuple[int, tuple[int, ...], float], units: int) -> Found:
+    raters, weights, seen = case
+    random = np.random.default_rng([units, raters, int(100 * seen), *weights])
+
+    def found(count: int) -> agreement.Agreement:
+        return agreement.gwet_ac1(rate(random, count, raters, weights, seen))
+
+    truth = found(60_000).value
+    ends = np.array([found(units).bounds for _ in range(400)])
     return covered(truth, ends[:, 0], ends[:, 1])
 
 
@@ -223,6 +272,59 @@ def accepted_coverage(case: tuple[float, int], seen: int) -> Found:
         given.append(low is not None and high is not None)
         held.append(low is not None and high is not None and low <= accepted.mean() <= high)
     return (float(np.mean(np.array(held)[given])) if any(given) else np.nan), float(np.mean(given))
+
+
+# Rates of a judge, and label recall, from a sample with equal numbers of each label.
+
+
+@dataclass(frozen=True)
+class Pool:
+    """Candidates by the judge's label (positive, discarded, negative), and the shares that people would accept."""
+
+    sizes: tuple[int, int, int]
+    accepted: tuple[float, float, float]
+
+    @property
+    def relevant(self) -> list[int]:
+        return [round(size * share) for size, share in zip(self.sizes, self.accepted, strict=True)]
+
+    def truths(self) -> tuple[float, float, float, float]:
+        """Return sensitivity, specificity, precision, and the number of relevant candidates that are not positive."""
+        positive, *others = self.relevant
+        wrong = self.sizes[0] - positive
+        right = sum(self.sizes[1:]) - sum(others)
+        return positive / (positive + sum(others)), right / (right + wrong), positive / self.sizes[0], sum(others)
+
+
+POOLS = [
+    Pool(sizes, shares)
+    for sizes in ((200, 150, 650), (60, 40, 900), (300, 300, 300), (100, 100, 9800))
+    for shares in product((0.7, 0.9, 0.98), (0.1, 0.5), (0.0, 0.01, 0.1))
+]
+RATES = ("sensitivity of a judge", "specificity of a judge", "precision of a judge", "label recall")
+
+
+def rate_coverages(pool: Pool, reviewed: int) -> list[Found]:
+    """Return the coverage of each of `RATES` for samples of this many candidates."""
+    random = np.random.default_rng([reviewed, *pool.sizes, *pool.relevant])
+    *shares, missed = pool.truths()
+    held: list[list[float]] = [[] for _ in RATES]
+    for _ in range(200):
+        strata = []
+        for number, (size, relevant) in enumerate(zip(pool.sizes, pool.relevant, strict=True)):
+            drawn = len(range(number, reviewed, 3))
+            accepted = int(random.hypergeometric(relevant, size - relevant, drawn))
+            strata.append(ReviewedStratum(size, accepted, drawn - accepted))
+        positive, *other = strata
+        found = rates([positive], other)
+        corrected = sum(each.accepted for each in other)
+        recall = (pool.relevant[0] + corrected) / (pool.relevant[0] + missed)
+        shown = found.sensitivity, found.specificity, found.precision, recall_after_review([positive], other)
+        for row, each, truth in zip(held, shown, [*shares, recall], strict=True):
+            low, high = each.bounds if each and each.low is not None else (np.nan, np.nan)
+            row.append(np.nan if np.isnan(low) else float(low - 1e-9 <= truth <= high + 1e-9))
+    given = [float(np.mean(~np.isnan(each))) for each in held]
+    return [(float(np.nanmean(each)) if share else np.nan, share) for each, share in zip(held, given, strict=True)]
 
 
 # Ranks of systems, as `r2med analyse reliability` shows them: the bootstrap over queries.
@@ -328,9 +430,21 @@ def lines() -> Iterator[tuple[str, int, list[Found], bool]]:
     for name, pairs in DIFFERENCES.items():
         for size in SIZES:
             yield name, size, [difference_coverage(draw, size) for draw in pairs], True
+    for queries in RANKED_SIZES:
+        cases = [case for case in GROUP_CASES if case[2] * queries >= 5]
+        yield "difference of two slices", queries, [group_coverage(case, queries) for case in cases], True
+    for queries in RANKED_SIZES:
+        cases = [case for case in GROUP_CASES if case[2] * queries >= 5]
+        yield "the same by Welch's t-test", queries, [group_coverage(case, queries, True) for case in cases], False
     with patch.object(agreement, "FEWEST_UNITS", 2):
         for name, units in product(COEFFICIENTS, (*SIZES, 50)):
             yield name, units, [agreement_coverage(name, case, units) for case in RATERS], units >= 30
+    for name, units in product(SCORE_COEFFICIENTS, NEW_SIZES):
+        found = [agreement_coverage(name, case, units, 600) for case in SCORERS]
+        if not np.isnan(found[0][0]):  # α has no interval for ten units
+            yield f"{name}, scores of 0 to 5", units, found, True
+    for units in NEW_SIZES:
+        yield "Gwet's AC1", units, [ac1_coverage(case, units) for case in AC1_RATERS], True
     with patch.object(estimates, "MIN_CORRELATED_QUERIES", 4):
         cases = list(product((0.0, 0.4, 0.8), (False, True)))
         for size in SIZES:
@@ -339,6 +453,10 @@ def lines() -> Iterator[tuple[str, int, list[Found], bool]]:
         for size in (2, *SIZES):
             shares = list(product((0.5, 0.7, 0.8, 0.9, 0.95), (0, 1)))
             yield "accepted labels", size, [accepted_coverage(case, size) for case in shares], size >= 10
+    for reviewed in NEW_SIZES:
+        by_pool = [rate_coverages(pool, reviewed) for pool in POOLS]
+        for number, name in enumerate(RATES):
+            yield name, reviewed, [each[number] for each in by_pool], True
     for systems, queries in product((5, 10), (50, 100)):
         found = [rank_coverage((systems, gap), queries) for gap in (0.5, 1.0, 2.0, 4.0)]
         yield f"rank among {systems} systems", queries, found, True

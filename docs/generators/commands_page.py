@@ -55,7 +55,7 @@ def _overview(whole: Any) -> str:
             for path, each in _leaves(whole.commands[name], ["r2med", name]):
                 words = " ".join(path)
                 rows.append((panel, f"[`{words}`](#{'-'.join(path)})", _first_sentence(each.help or "")))
-    return table(("", "command", "what it does"), rows)
+    return table(("group", "command", "what it does"), rows)
 
 
 def _leaves(each: Any, path: list[str]) -> Iterator[tuple[list[str], Any]]:

@@ -50,8 +50,10 @@ OTHERS = {
 
 EXIT_1 = {
     "run": "A system could not run on a dataset, its budget ran out, or all calls of an LLM failed.",
+    "answer": "A system or a reader has no record on a dataset; the line says why. The other records are written.",
     "generate": "Some queries got no text. The same command asks for these alone.",
     "reproduce": "A score is off, or could not be made.",
+    "audit": "A check says that the dataset is broken.",
     "verify": "An entry does not match its runs.",
     "doctor": "The cache cannot be written to, or an endpoint does not answer.",
     "cache": "A file of the cache is damaged.",

@@ -11,14 +11,22 @@ from pydantic import BaseModel, TypeAdapter
 from generators.markdown import NOTICE, code, field_tables, table
 from r2med.advice.advice import FORMAT as ADVICE_FORMAT
 from r2med.advice.advice import Advice
-from r2med.construction.pipeline import PlanFile
+from r2med.construction.build_plan import PlanFile
 from r2med.construction.review.reviews import Review
+from r2med.judgements.audit_findings import Audit
+from r2med.leaderboard.submission import FORMAT as ENTRY_FORMAT
 from r2med.leaderboard.submission import Entry
+from r2med.packs.pack_manifest import PackManifest
+from r2med.records.answer_record import FORMAT as ANSWER_FORMAT
+from r2med.records.answer_record import AnswerRecord, GivenAnswer
+from r2med.records.lock_file import Lock
+from r2med.records.record import FORMAT as RECORD_FORMAT
 from r2med.records.record import Record
 from r2med.system.presets import Preset
 from r2med.system.suites import Suite
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
+ANSWER_DEFAULTS = tuple(name for name, field in GivenAnswer.model_fields.items() if not field.is_required())
 CHECKSUM = {"description": "SHA-256 of the other fields as canonical JSON.", "type": "string"}
 
 
@@ -42,17 +50,47 @@ FORMATS = {
     "record": Format(
         "Record",
         "`results/DATASET/SYSTEM-KEY.json`: all that one system did on one dataset. `r2med.Record.read(path)` reads "
-        "it and checks the checksum.",
+        "it and checks the checksum. Records of version 0.2 have the same format: they are read, compared and shown.",
         Record,
-        {"checksum": CHECKSUM},
+        {"format": {"const": RECORD_FORMAT, "type": "integer"}, "checksum": CHECKSUM},
+    ),
+    "answer-record": Format(
+        "Answer record",
+        "`results/DATASET/SYSTEM__READER-KEY.answers.json`: how one reader answered from the results of one system. "
+        "`r2med.AnswerRecord.read(path)` reads it and checks the checksum. The answers are in the file "
+        "`….answers.jsonl` beside it.",
+        AnswerRecord,
+        {"format": {"const": ANSWER_FORMAT, "type": "integer"}, "checksum": CHECKSUM},
+    ),
+    "answers": Format(
+        "Answers",
+        "`results/DATASET/SYSTEM__READER-KEY.answers.jsonl`: one answer a line, as a JSON object. Fields with their "
+        "default are left out.",
+        GivenAnswer,
+        left_out=ANSWER_DEFAULTS,
     ),
     "entry": Format(
         "Entry of a leaderboard",
         "What `r2med submit` writes and `r2med verify` checks ([leaderboards](leaderboard.md)). It holds "
-        "[records](#record) without texts and without anything of your machine.",
+        "[records](#record) and [answer records](#answer-record) without texts and without anything of your machine.",
         Entry,
-        {"checksum": CHECKSUM},
+        {"format": {"const": ENTRY_FORMAT, "type": "integer"}, "checksum": CHECKSUM},
+        left_out=("answers",),
         nested=False,
+    ),
+    "pack": Format(
+        "Pack",
+        "`manifest.json` in a `.r2pack` file, which is a plain zip ([passing on results](share.md)). Paths of parts: "
+        "`results/…` as in a folder of results, `artefacts/KIND/KEY/FILE` as in the store, `rows/PART/FOLDER/NAME/…` "
+        "with a line for each row (its key in hex, its value in Base64), and `data/NAME/…` for documents.",
+        PackManifest,
+    ),
+    "lock": Format(
+        "Lock",
+        "What `r2med lock` writes, and `r2med run --lock` and `r2med compare --lock` keep to "
+        "([deciding beforehand](compare.md#decide-beforehand)).",
+        Lock,
+        {"digest": {"description": "A digest of the other fields. Records carry it.", "type": "string"}},
     ),
     "advice": Format(
         "Advice",
@@ -60,12 +98,25 @@ FORMATS = {
         Advice,
         {"format": {"const": ADVICE_FORMAT, "type": "integer"}},
     ),
+    "audit": Format(
+        "Audit",
+        "What `r2med audit --json` prints about a dataset ([audit](judgements.md#audit)).",
+        Audit,
+    ),
     "query": Format(
         "Queries of a dataset",
         "`query.jsonl` in the folder of a dataset: one JSON object a line ([data](data.md#folders)).",
     ),
     "corpus": Format("Documents of a dataset", "`corpus.jsonl`: one JSON object a line."),
     "qrels": Format("Judgements of a dataset", "`qrels.jsonl`: one JSON object a line."),
+    "aspects": Format(
+        "Aspects of answers",
+        "`aspects.jsonl`: one JSON object a line ([aspects](data.md#aspects)). A dataset may have it.",
+    ),
+    "nuggets": Format(
+        "Nuggets",
+        "`nuggets.jsonl`: one JSON object a line, facts that an answer must contain ([nuggets](answers.md#nuggets)).",
+    ),
     "generated": Format(
         "Generated texts",
         "`results/DATASET/SYSTEM-KEY.generated.jsonl`: the texts that an expansion added to a query, a query a line.",
@@ -106,6 +157,10 @@ SCHEMAS: Mapping[str, Mapping[str, Any]] = {
                 "items": {"type": "string"},
                 "description": "Documents that are left out of the results, unless they are judged relevant.",
             },
+            "options": {
+                "type": ["array", "object", "null"],
+                "description": "Options of a multiple-choice question: texts, or letter -> text. One is the answer.",
+            },
         },
     },
     "corpus": {
@@ -125,6 +180,35 @@ SCHEMAS: Mapping[str, Mapping[str, Any]] = {
             "q_id": {"type": "string", "description": "The id of the query."},
             "p_id": {"type": "string", "description": "The id of the document."},
             "score": {"type": "number", "multipleOf": 1, "description": "The grade. Above 0 means relevant."},
+        },
+    },
+    "aspects": {
+        "required": ["query", "aspect", "documents"],
+        "properties": {
+            "query": {"type": "string", "minLength": 1, "description": "The id of the query."},
+            "aspect": {"type": "string", "minLength": 1, "description": "The name of the aspect, unique in its query."},
+            "weight": {
+                "type": ["number", "null"],
+                "exclusiveMinimum": 0,
+                "description": "The importance of the aspect. 1 if it is missing.",
+            },
+            "documents": {
+                "type": "array",
+                "items": {"type": "string"},
+                "minItems": 1,
+                "description": "The relevant documents that support the aspect. A document may support several.",
+            },
+        },
+    },
+    "nuggets": {
+        "required": ["query", "nugget", "text", "vital"],
+        "properties": {
+            "query": {"type": "string", "minLength": 1, "description": "The id of the query."},
+            "nugget": {"type": "string", "minLength": 1, "description": "The id of the nugget, unique in its query."},
+            "text": {"type": "string", "minLength": 1, "description": "The fact, in one sentence."},
+            "vital": {"type": "boolean", "description": "True if an answer without the fact is not good."},
+            "by": {"type": ["string", "null"], "description": "The LLM or the person that wrote it."},
+            "reviewed": {"type": ["boolean", "null"], "description": "True if people checked it."},
         },
     },
     "generated": {
@@ -169,7 +253,9 @@ def schemas() -> dict[str, str]:
 def _section(name: str, each: Format) -> str:
     title = f"\n## {each.title}\n\n{each.text} Schema: [`{name}.json`](schemas/{name}.json).\n"
     if each.kind is not None:
-        more = "".join(f"\nThe file also has `{field}`: {_meaning(fact)}\n" for field, fact in each.more.items())
+        declared = getattr(each.kind, "model_fields", {})
+        added = {field: fact for field, fact in each.more.items() if field not in declared}
+        more = "".join(f"\nThe file also has `{field}`: {_meaning(fact)}\n" for field, fact in added.items())
         return title + "".join(field_tables(each.kind, "", nested=each.nested)) + more
     facts = _schema(name)
     rows = [

@@ -15,12 +15,14 @@ if TYPE_CHECKING:
     from r2med.advice.advice import Advice
     from r2med.advice.ladder import advise
     from r2med.analysis.analysis import Analysed, analyse
+    from r2med.answers.answering import answer
     from r2med.bridges.data_export import export
     from r2med.bridges.langchain import LangChainRetriever
     from r2med.bridges.mteb_predictions import import_predictions
     from r2med.bridges.mteb_results import export_results
     from r2med.bridges.pyterrier import PyTerrierRetriever
-    from r2med.comparison.comparison import Comparison, compare
+    from r2med.comparison.comparing import compare
+    from r2med.comparison.comparison import Comparison
     from r2med.comparison.report import Report, report
     from r2med.construction.benchmark import Built, build
     from r2med.construction.example_plans import write_example
@@ -31,21 +33,30 @@ if TYPE_CHECKING:
     from r2med.core.stage_plan import StagePlan
     from r2med.core.stages import Bound, Stage, argument, depth_field, derived
     from r2med.data import Corpus, Dataset, Qrels, Query, load, names
-    from r2med.data.importing import import_tables
+    from r2med.data.overlays import Overlay, OverlayLabel, with_overlays
+    from r2med.data.table_import import import_tables
     from r2med.encoders.encoder import Encoder
     from r2med.evaluation.batch import run
     from r2med.evaluation.doctor import Diagnosis, doctor
     from r2med.evaluation.evaluation import evaluate
+    from r2med.evaluation.locking import lock
     from r2med.evaluation.results import Results
     from r2med.evaluation.run_export import export_runs
     from r2med.evaluation.story import Story, explain
     from r2med.evaluation.text_generation import GeneratedTexts, generate
     from r2med.expand.expansion import Expander, Expansion
+    from r2med.judgements.audit import audit
+    from r2med.judgements.audit_findings import Audit
     from r2med.leaderboard.reproduction import Reproduction, reproduce
     from r2med.leaderboard.submission import Entry, submit
     from r2med.leaderboard.verification import Checked, verify
     from r2med.measure import Measure, Scores, score
-    from r2med.measure.agreement import cohen_kappa, fleiss_kappa, krippendorff_alpha
+    from r2med.measure.agreement import cohen_kappa, fleiss_kappa, gwet_ac1, krippendorff_alpha
+    from r2med.packs.pack_manifest import PackManifest
+    from r2med.packs.packing import pack
+    from r2med.packs.unpacking import Unpacked, unpack
+    from r2med.records.answer_record import AnswerRecord
+    from r2med.records.lock_file import Lock
     from r2med.records.record import Record
     from r2med.rerank.reranking import Reranked, Reranker, reranked
     from r2med.retrieve import Run
@@ -63,6 +74,8 @@ __all__ = [
     "Advice",
     "Analysed",
     "Answer",
+    "AnswerRecord",
+    "Audit",
     "Bound",
     "Built",
     "Checked",
@@ -79,7 +92,11 @@ __all__ = [
     "Judgement",
     "Labelling",
     "LangChainRetriever",
+    "Lock",
     "Measure",
+    "Overlay",
+    "OverlayLabel",
+    "PackManifest",
     "Passage",
     "PyTerrierRetriever",
     "Qrels",
@@ -100,11 +117,14 @@ __all__ = [
     "StagePlan",
     "Story",
     "System",
+    "Unpacked",
     "UserError",
     "__version__",
     "advise",
     "analyse",
+    "answer",
     "argument",
+    "audit",
     "board",
     "build",
     "cohen_kappa",
@@ -119,14 +139,17 @@ __all__ = [
     "export_runs",
     "fleiss_kappa",
     "generate",
+    "gwet_ac1",
     "identifiers",
     "import_predictions",
     "import_tables",
     "krippendorff_alpha",
     "labels",
     "load",
+    "lock",
     "names",
     "overrating",
+    "pack",
     "report",
     "reproduce",
     "reranked",
@@ -138,7 +161,9 @@ __all__ = [
     "serve",
     "serve_board",
     "submit",
+    "unpack",
     "verify",
+    "with_overlays",
     "write_example",
 ]
 
@@ -149,15 +174,14 @@ _MODULES = {
         "Analysed",
         "analyse",
     ),
+    "r2med.answers.answering": ("answer",),
     "r2med.bridges.data_export": ("export",),
     "r2med.bridges.langchain": ("LangChainRetriever",),
     "r2med.bridges.mteb_predictions": ("import_predictions",),
     "r2med.bridges.mteb_results": ("export_results",),
     "r2med.bridges.pyterrier": ("PyTerrierRetriever",),
-    "r2med.comparison.comparison": (
-        "Comparison",
-        "compare",
-    ),
+    "r2med.comparison.comparing": ("compare",),
+    "r2med.comparison.comparison": ("Comparison",),
     "r2med.comparison.report": (
         "Report",
         "report",
@@ -191,7 +215,8 @@ _MODULES = {
         "load",
         "names",
     ),
-    "r2med.data.importing": ("import_tables",),
+    "r2med.data.overlays": ("Overlay", "OverlayLabel", "with_overlays"),
+    "r2med.data.table_import": ("import_tables",),
     "r2med.encoders.encoder": ("Encoder",),
     "r2med.evaluation.batch": ("run",),
     "r2med.evaluation.doctor": (
@@ -199,6 +224,7 @@ _MODULES = {
         "doctor",
     ),
     "r2med.evaluation.evaluation": ("evaluate",),
+    "r2med.evaluation.locking": ("lock",),
     "r2med.evaluation.results": ("Results",),
     "r2med.evaluation.run_export": ("export_runs",),
     "r2med.evaluation.story": ("Story", "explain"),
@@ -219,6 +245,8 @@ _MODULES = {
         "Checked",
         "verify",
     ),
+    "r2med.judgements.audit": ("audit",),
+    "r2med.judgements.audit_findings": ("Audit",),
     "r2med.measure": (
         "Measure",
         "Scores",
@@ -227,8 +255,14 @@ _MODULES = {
     "r2med.measure.agreement": (
         "cohen_kappa",
         "fleiss_kappa",
+        "gwet_ac1",
         "krippendorff_alpha",
     ),
+    "r2med.packs.pack_manifest": ("PackManifest",),
+    "r2med.packs.packing": ("pack",),
+    "r2med.packs.unpacking": ("Unpacked", "unpack"),
+    "r2med.records.answer_record": ("AnswerRecord",),
+    "r2med.records.lock_file": ("Lock",),
     "r2med.records.record": ("Record",),
     "r2med.rerank.reranking": (
         "Reranked",

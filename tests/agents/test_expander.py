@@ -6,7 +6,8 @@ from r2med import UserError, load
 from r2med.agents.expander import AgentExpander
 from r2med.agents.sources import LocalSearch
 from r2med.core.spec import encoded, parse_stage
-from r2med.core.stages import help_of, stage
+from r2med.core.stage_settings import help_of
+from r2med.core.stages import stage
 from r2med.data import Query
 from r2med.expand.expansion import AskingStage, CheckedStage, Expander
 from r2med.expand.recorded import Recorded

@@ -13,7 +13,13 @@ def test_overlap_of_the_demo_is_a_page_and_tables(tmp_path: Path) -> None:
     done = analyse("overlap", data=["demo/MedQA-Diag", "demo/Biology"], out=tmp_path / "out")
     page, *tables = done.files
     assert page.name == "index.html"
-    assert {table.name for table in tables} == {"overlap-terms.csv", "overlap-bm25.csv"}
+    side_by_side = {f"overlap-by-{measure}.csv" for measure in ("jaccard", "coverage", "idf-weighted", "relative-bm25")}
+    assert {table.name for table in tables} == {
+        "overlap-terms.csv",
+        "overlap-bm25.csv",
+        "overlap-queries.csv",
+        *side_by_side,
+    }
     rows = list(csv.DictReader((tmp_path / "out/overlap-terms.csv").open()))
     assert len(rows) == 6
     assert all(float(row["Jaccard low"]) <= float(row["Jaccard"]) <= float(row["Jaccard high"]) for row in rows)

@@ -8,8 +8,8 @@ import pytest
 
 from r2med.analysis.analysis import analyse, rehearse
 from r2med.analysis.answer_accuracy import Judged, llm_rows
-from r2med.analysis.answer_rule import by_rule
 from r2med.analysis.scaling import Expanded
+from r2med.answers.answer_rule import by_rule
 from r2med.store import Store
 from support.scripted_llm import scripted
 
@@ -81,17 +81,17 @@ def test_wrong_answers_and_right_ones_are_told_apart_by_the_judge(tmp_path: Path
 
 def test_a_rehearsal_asks_nothing_and_says_what_would_be_asked(tmp_path: Path, store: Store, results: Path) -> None:
     setup = scripted(tmp_path, store, ([], {"verdict": "right"}))
-    previews = rehearse("answers", "downstream", "contamination", setup=setup, results=results, data=[DIAG], queries=2)
+    previews = rehearse("answers", "contamination", setup=setup, results=results, data=[DIAG], queries=2)
     calls = {name: len(preview.unanswered) for name, preview in previews.items()}
-    assert calls == {"judge-answer": 14, "answer-choice": 12, "answer-open": 12, "support": 10, "continue": 2}
+    assert calls == {"judge-answer": 2, "continue": 2}
 
 
 def test_what_was_answered_is_not_asked_again_and_gives_the_same_bytes(
     tmp_path: Path, store: Store, results: Path
 ) -> None:
-    said = {"continuation": "and so on", "verdict": "right", "choice": "A", "answer": "Gout", "supported": False}
+    said = {"continuation": "and so on", "verdict": "right"}
     setup = scripted(tmp_path, store, ([], said))
-    asked = ("answers", "downstream", "contamination")
+    asked = ("answers", "contamination")
     first, second = (
         analyse(*asked, setup=setup, results=results, data=[DIAG], queries=3, out=tmp_path / name)
         for name in ("a", "b")

@@ -1,12 +1,15 @@
 """What an LLM knows by heart."""
 
+import json
 from pathlib import Path
 
 import pytest
 
 from r2med.analysis.analysis import analyse
-from r2med.analysis.contamination import longest_run, same_words
+from r2med.analysis.contamination import documents, longest_run, same_words
 from r2med.core.errors import UserError
+from r2med.data import Dataset
+from r2med.pages.estimate import Estimate
 from r2med.store import Store
 from support.scripted_llm import scripted
 
@@ -26,3 +29,60 @@ def test_where_nothing_was_continued_nothing_is_claimed(tmp_path: Path, store: S
     done = analyse("contamination", setup=setup, data=["demo/Biology"], queries=1, out=tmp_path / "out")
     assert done.sections[0].lead == "No document was continued, so nothing is known."
     assert "1 unreadable" in done.sections[0].notes[0]
+
+
+LONG = {f"d{n}": " ".join(f"w{n}x{place}" for place in range(80 + n)) for n in range(30)}
+MINE = Dataset.of({}, {**LONG, "short": "only three words", "empty": " "})
+
+
+def test_the_sample_is_the_same_each_time_and_grows_from_its_beginning() -> None:
+    assert documents(MINE, 5) == documents(MINE, 5) == documents(MINE, 20)[:5]
+    assert documents(MINE, 5) != documents(MINE, None)[:5]
+    assert len({text[0] for text in documents(MINE, 20)}) == 20
+
+
+def test_all_documents_are_in_their_order_without_those_that_are_too_short() -> None:
+    assert [" ".join(text) for text in documents(MINE, None)] == [" ".join(text.split()[:80]) for text in LONG.values()]
+
+
+def folder(tmp_path: Path, texts: dict[str, str]) -> str:
+    root = tmp_path / "Mine"
+    root.mkdir()
+    lines = [json.dumps({"id": name, "text": text}) for name, text in texts.items()]
+    (root / "corpus.jsonl").write_text("\n".join(lines))
+    return str(root)
+
+
+def test_all_documents_are_continued_on_request_and_the_page_says_which(tmp_path: Path, store: Store) -> None:
+    first = LONG["d0"].split()
+    setup = scripted(
+        tmp_path,
+        store,
+        (["w0x39"], {"continuation": " ".join(first[40:])}),
+        ([], {"continuation": "something else"}),
+    )
+    data = [folder(tmp_path, {**LONG, "short": "only three words"})]
+    done = analyse("contamination", setup=setup, data=data, all_documents=True, queries=2, out=tmp_path / "all")
+    table = done.sections[0].tables[0]
+    (row,) = table.rows
+    assert row[1:3] == [31, 30]
+    same, chance, run, by_heart = row[3:]
+    assert [round(each.value * 30, 9) for each in (same, chance, run, by_heart)] == [1, 0, 40, 1]
+    assert run.low < run.value < run.high  # the bounds are words, not shares
+    assert "All documents of at least 80 words were used." in table.note
+    sampled = analyse("contamination", setup=setup, data=data, queries=1, out=tmp_path / "one").sections[0].tables[0]
+    assert sampled.rows[0][2] == 1
+    assert isinstance(sampled.rows[0][3], Estimate)
+    assert sampled.rows[0][4] is None  # one document has no other to compare with
+    assert "a random sample of up to 1 document" in sampled.note
+
+
+def test_a_corpus_of_short_documents_is_not_asked_about(tmp_path: Path, store: Store) -> None:
+    setup = scripted(tmp_path, store, ([], "no JSON"))
+    done = analyse(
+        "contamination",
+        setup=setup,
+        data=[folder(tmp_path, {"d": "short text", "e": "another text"})],
+        out=tmp_path / "out",
+    )
+    assert done.sections[0].lead == "No document has 80 words, which are needed, so nothing is known."

@@ -1,53 +1,48 @@
-"""Whether what an LLM reads helps its answers."""
+"""What retrieval is worth to answers, as an analysis of answer records."""
 
 from pathlib import Path
 
-from r2med.analysis.analysis import analyse
-from r2med.analysis.downstream import options_of
-from r2med.data import Query, load
-from r2med.store import Store
-from support.scripted_llm import scripted
+import pytest
+
+from r2med.analysis.analysis import analyse, rehearse
+from r2med.core.errors import UserError
+from r2med.data import load
+from support.answer_records import answer_record, answered, write
 
 DIAG = "demo/MedQA-Diag"
 
 
-def test_gold_passages_help_an_llm_that_reads_and_faithfulness_is_seen(
-    tmp_path: Path, store: Store, results: Path
-) -> None:
-    query = load(DIAG, store).queries[0]
-    letter = "ABCD"[options_of(query, load(DIAG, store).queries).index(query.answer)]
-    wrong = "B" if letter == "A" else "A"
-    setup = scripted(
-        tmp_path,
-        store,
-        (["Do the passages support"], {"supported": True}),
-        (["Expected answer", query.answer, f"Text:\n{query.answer}"], {"final_answer": "it", "verdict": "right"}),
-        (["Expected answer"], {"final_answer": "x", "verdict": "wrong"}),
-        (["choosing one option", "FGF23"], {"choice": letter}),
-        (["choosing one option"], {"choice": f"{wrong}."}),
-        (["name of one entity", "FGF23"], {"answer": query.answer}),
-        (["name of one entity"], {"answer": "gout"}),
-    )
-    done = analyse(
-        "downstream", setup=setup, results=results, data=[DIAG], queries=1, depths=(1, 3), out=tmp_path / "o"
-    )
-    rows = {(row[0], row[1]): row for row in done.sections[0].tables[0].rows}
-    assert set(rows) == {
-        ("no passages", 0),
-        ("relevant passages", None),
-        ("random passages", 3),
-        ("hyde(author) → bm25", 1),
-        ("hyde(author) → bm25", 3),
-    }
-    assert [figure.value for figure in rows["relevant passages", None][3:5]] == [1.0, 1.0]
-    assert [figure.value for figure in rows["no passages", 0][3:5]] == [0.0, 0.0]
-    assert rows["relevant passages", None][6].value == 1.0
-    assert rows["random passages", 3][5].value == 0.0  # gout stands nowhere in what was read
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Answer records of three systems. Relevant passages give right answers, and no passages only wrong ones."""
+    folder, dataset = tmp_path_factory.mktemp("results"), load(DIAG)
+    asked = [query.id for query in dataset.queries]
+    for number, system in enumerate(("bm25", "dense", "rerank")):
+        answers = answered(dataset, {"retrieved": asked[: 2 * number + 1], "relevant": asked})
+        ndcg = {query: 0.2 + 0.2 * number + 0.01 * n for n, query in enumerate(asked)}
+        write(answer_record(answers, dataset, system, retrieval=ndcg), folder, answers)
+    return folder
 
 
-def test_options_hold_the_right_answer_once_and_depend_on_the_query_alone() -> None:
-    queries = [Query(str(n), "?", f"answer {n}") for n in range(9)]
-    options = options_of(queries[3], queries)
-    assert len(options) == 4
-    assert options.count("answer 3") == 1
-    assert options == options_of(queries[3], queries[::-1])
+def test_the_worth_of_retrieval_is_read_from_answer_records(results: Path, tmp_path: Path) -> None:
+    done = analyse("downstream", results=results, data=[DIAG], out=tmp_path)
+    (section,) = done.sections
+    tables = {table.name: table for table in section.tables}
+    rows = {row[0]: row for row in tables["worth"].rows}
+    best = rows["rerank · smollm2"]
+    assert best[1:3] == [DIAG, 8]
+    assert [figure.value for figure in best[3:7]] == [0.0, 62.5, 100.0, 0.0]
+    assert (best[7].value, best[9].value) == (62.5, 0.625)
+    ((reader, systems, questions, observed, _),) = tables["worth-correlation"].rows
+    assert (reader, systems, questions) == ("smollm2", 3, 8)
+    assert observed == pytest.approx(1.0)
+    assert section.lead.startswith("The passages of rerank · smollm2 change accuracy by +62.5 points")
+    assert (tmp_path / "worth.csv").is_file()
+
+
+def test_without_answer_records_the_command_that_makes_them_is_named(results: Path, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="r2med answer bm25 --reader LLM"):
+        analyse("downstream", results=tmp_path, out=tmp_path / "o")
+    assert rehearse(results=tmp_path) == {}  # a plan of all analyses does not need answers
+    with pytest.raises(UserError, match="there are no answer records of demo/Biology"):
+        analyse("downstream", results=results, data=["demo/Biology"], out=tmp_path / "o")

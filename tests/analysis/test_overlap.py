@@ -4,12 +4,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy import stats
 
+from r2med.analysis.analysis import analyse
 from r2med.analysis.overlap import HARDEST, RANDOM, RELEVANT, cosines, dataset_overlap
 from r2med.data import Dataset, load
 from r2med.retrieve.bm25 import BM25, BM25Retriever
 from r2med.retrieve.retriever import SearchQuery
 from r2med.runtime.runtime import Runtime
+from r2med.runtime.setup import Setup
 from r2med.store import Store
 
 MINE = Dataset.of(
@@ -73,3 +76,16 @@ def test_the_hardest_negative_of_a_model_is_its_nearest_and_a_vector_of_zeros_is
     assert scored[RELEVANT][1].tolist() == [1.0, 1.0]
     assert scored[HARDEST][1] == pytest.approx([0.5**0.5] * 2)
     assert set(scored[RANDOM][1].round(3).tolist()) <= {0.0, 0.707}
+
+
+def test_the_interval_of_a_mean_bm25_score_is_in_scores_and_not_in_shares(store: Store, tmp_path: Path) -> None:
+    dataset = load("demo/MedQA-Diag")
+    done = analyse("overlap", setup=Setup(store=store), data=["demo/MedQA-Diag"], out=tmp_path)
+    table = next(table for table in done.sections[0].tables if table.name == "overlap-bm25")
+    pairs, overlap = dataset_overlap(dataset, store)[RELEVANT]
+    best = [max(overlap.bm25[pairs.queries == number]) for number in range(len(dataset.queries))]
+    reach = stats.t.ppf(0.975, len(best) - 1) * np.std(best, ddof=1) / np.sqrt(len(best))
+    found = table.rows[0][1]
+    assert (found.value, found.low, found.high) == pytest.approx(
+        (np.mean(best), np.mean(best) - reach, np.mean(best) + reach)
+    )

@@ -5,8 +5,9 @@ import pytest
 
 from r2med.analysis.material import Material
 from r2med.analysis.reliability import reliability
-from r2med.analysis.unjudged import as_one, bpref, condensed, headline, judged_share, with_unjudged_relevant
+from r2med.analysis.unjudged import bpref, condensed, with_unjudged_relevant
 from r2med.core.errors import UserError
+from r2med.judgements.rankings import as_one, headline, judged_share
 from r2med.pages.estimate import Estimate
 from r2med.runtime.runtime import Runtime
 from r2med.store import Store

@@ -12,6 +12,8 @@ from r2med.bridges.data_export import FORMS, export_data
 from r2med.core.errors import UserError
 from r2med.data import Dataset, load
 from r2med.data.check import check
+from r2med.data.dataset import Query
+from r2med.data.nuggets_file import nuggets_of
 from support.fork_server import Command
 from support.mteb_local import NO_MTEB
 
@@ -33,6 +35,22 @@ def test_what_is_exported_loads_as_the_same_queries_documents_and_judgements(
     if form in ("trec", "hub", "croissant"):  # these keep what is for analysis alone
         assert back.fingerprint == demo.fingerprint
     assert not check(tmp_path / "out").problems
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_aspects_and_nuggets_of_answers_are_exported_too(form: str, tmp_path: Path) -> None:
+    demo = load("demo/Medical-Sciences")
+    export_data(demo, form, tmp_path / "out")
+    back = load(tmp_path / "out")
+    assert back.aspects == demo.aspects
+    assert nuggets_of(back) == nuggets_of(demo) is not None
+
+
+def test_options_of_questions_are_exported_too(tmp_path: Path) -> None:
+    asked = Query("1", "a swollen toe", answer="gout", options=("gout", "a sprain"))
+    dataset = Dataset.of([asked], {"a": "about gout"}, {"1": {"a": 1}})
+    export_data(dataset, "hub", tmp_path / "out")
+    assert load(tmp_path / "out").queries[0] == asked
 
 
 @pytest.fixture
@@ -117,9 +135,12 @@ def test_an_id_that_would_break_a_column_is_told(tmp_path: Path) -> None:
     odd = Dataset.of({"q": "text"}, {"a b": "text"}, {"q": {"a b": 1}})
     export_data(odd, "beir", tmp_path / "beir")
     assert dict(load(tmp_path / "beir").qrels["q"]) == {"a b": 1}
-    with pytest.raises(UserError, match="'a b' would break a column"):
-        export_data(odd, "trec", tmp_path / "trec")
-    assert not (tmp_path / "trec").exists()
+    export_data(odd, "trec", tmp_path / "trec")
+    assert (tmp_path / "trec" / "qrels.txt").read_text() == "q 0 a%20b 1\n"  # as in our run files
+    broken = Dataset.of({"q": "text"}, {"a\tb": "text"}, {"q": {"a\tb": 1}})
+    with pytest.raises(UserError, match=r"'a\\tb' would break a column"):
+        export_data(broken, "beir", tmp_path / "broken")
+    assert not (tmp_path / "broken").exists()
 
 
 def test_a_folder_that_is_there_is_not_overwritten(demo: Dataset, tmp_path: Path) -> None:

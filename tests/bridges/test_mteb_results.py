@@ -94,9 +94,11 @@ def test_a_record_of_older_versions_on_such_a_folder_is_not_exported_either(tmp_
         export_results([], tmp_path / "out", tmp_path / "results")
 
 
-def test_weights_from_a_folder_have_no_revision_for_mteb(fetched: str, tmp_path: Path) -> None:
+def test_weights_from_a_folder_have_no_revision_for_mteb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A digest of ours looked like a commit of the model's repository, which has no such commit."""
-    evaluate("minilm", fetched, tmp_path / "results")
+    few = random_folder(tmp_path / "few", documents=3, queries=1)
+    monkeypatch.setattr("r2med.data.hub.snapshot", lambda *_: few)
+    evaluate("minilm", "MedQA-Diag", tmp_path / "results")
     [file] = export_results([], tmp_path / "out", tmp_path / "results")
     assert file.parent.name == "no_revision_available"
     assert json.loads((file.parent / "model_meta.json").read_bytes())["revision"] == "no_revision_available"

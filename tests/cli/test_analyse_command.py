@@ -12,8 +12,10 @@ def test_records_are_analysed_and_the_page_is_named(r2med: Command, tmp_path: Pa
     assert "Kendall" in done.stdout
     assert "out/index.html, with" in done.stdout
     assert (tmp_path / "out/rank-shift.csv").is_file()
-    plan = r2med("analyse", "downstream", "--llm", "gpt4", "--queries", 1, "--depth", 2, "--plan")
-    assert "answer-open: 4 calls" in plan.stdout  # no passages, gold, random and the system's first two
+    plan = r2med("analyse", "difficulty", "--llm", "gpt4", "--queries", 1, "--plan")
+    assert "closed-book: 1 call" in plan.stdout
+    missing = r2med("analyse", "downstream")
+    assert "make some with r2med answer bm25 --reader LLM" in missing.stderr
 
 
 def test_a_dry_run_asks_nothing_and_writes_nothing(r2med: Command, tmp_path: Path) -> None:

@@ -23,6 +23,20 @@ def built(r2med):
     r2med("build", "run", "example/plan.toml", "-o", "built")
 
 
+def test_a_build_without_a_dataset_says_why(tmp_path, r2med):
+    (tmp_path / "q.jsonl").write_text('{"id": "q", "question": "", "answer": "Rest"}\n')
+    (tmp_path / "t.jsonl").write_text('{"id": "p", "title": "Rest", "text": "Rest helps."}\n')
+    steps = ["read-table(q.jsonl)", "read-textbook(t.jsonl)", "chunk"]
+    (tmp_path / "plan.toml").write_text(f'name = "x"\nsteps = {steps}\n')
+    run = r2med("build", "run", "plan.toml", "-o", "out")
+    assert "No dataset was written, because no step of the plan judges candidates." in run.stdout
+    assert run.returncode == 0
+    steps += ["mine(committee=bm25)", "judge(smollm2)"]
+    (tmp_path / "plan.toml").write_text(f'name = "x"\nsteps = {steps}\n')
+    run = r2med("build", "run", "plan.toml", "-o", "out")
+    assert "no candidate was judged: step 1, read-table(q.jsonl), kept nothing." in run.stdout, run.stderr
+
+
 def test_what_each_step_kept_and_left_out_is_shown(built, r2med):
     status = r2med("build", "status", "built")
     assert "1 Too Simple, 1 Ambiguous Answer" in status.stdout
@@ -73,6 +87,9 @@ def test_a_dataset_without_the_latest_reviews_is_said_to_be_so_until_it_is_built
         "built/exam-example does not have them yet: r2med build run PLAN.toml -o built writes it again",
     ]
     assert "built/exam-example lacks reviews: r2med build" in r2med("build", "status", "built").stdout
+    counted = json.loads(r2med("review", "built", "--agreement", "--format", "json").stdout)
+    titles = ["Agreement of reviewers", "Agreement of judges", "Who reviewed"]
+    assert [section["title"] for section in counted["sections"]][1:] == titles
     r2med("build", "run", "example/plan.toml", "-o", "built")
     assert "lacks reviews" not in r2med("build", "status", "built").stdout
 

@@ -46,3 +46,11 @@ def test_bad_input_is_one_line(r2med: Command, words: list[str], message: str) -
     assert ended.returncode == 2
     assert message in ended.stderr
     assert len(ended.stderr.splitlines()) == 1
+
+
+def test_the_language_is_shown_with_the_command_that_searches_it(r2med: Command, tmp_path: Path) -> None:
+    notes = "".join(f"n{n};Der Patient klagt über Schmerzen in der Hand {n}.\n" for n in range(4))
+    (tmp_path / "faelle.csv").write_text(f"note_id;note\n{notes}", encoding="utf-8")
+    shown = r2med("data", "import", "faelle.csv", "-o", "ward").stdout
+    assert "\nThe text looks German (100% of 4 documents)\n" in shown
+    assert shown.endswith("Next: r2med search ward 'a question' --system 'bm25(language=de)'\n")

@@ -26,14 +26,16 @@ WITHOUT_TABLE = {
     "data fetch": "prints a line for each dataset",
     "data import": "asks a person about the columns",
     "generate": "writes files",
+    "lock": "writes a file",
+    "nuggets": "writes a file",
     "models check": "prints how texts are encoded",
     "prompts new": "writes files",
     "records export": "writes files; its --format is their layout",
     "records import": "prints one score",
     "report": "writes its table in every format",
-    "review": "serves a page",
     "serve": "serves a page",
     "submit": "writes a file",
+    "unpack": "prints what it put into the store",
 }
 """Command -> what it does instead of printing a table."""
 

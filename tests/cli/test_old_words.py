@@ -41,7 +41,7 @@ from support.fork_server import Command
 )
 def test_old_words_become_new_ones(old: str, new: str, notice: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert renewed(old.split()) == new.split()
-    assert capsys.readouterr().err == f"note: {notice}; the old form works until 0.4\n"
+    assert capsys.readouterr().err == f"note: {notice}; the old form works until 2.0\n"
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_words_of_today_are_left_alone(words: str, capsys: pytest.CaptureFixture
 def test_an_old_command_prints_what_the_new_one_prints(r2med: Command) -> None:
     old, new = r2med("llms", "list", "--json"), r2med("list", "llms", "--json")
     assert old.stdout == new.stdout and new.stderr == ""
-    assert old.stderr == "note: r2med llms list is now r2med list llms; the old form works until 0.4\n"
+    assert old.stderr == "note: r2med llms list is now r2med list llms; the old form works until 2.0\n"
 
 
 def test_help_shows_commands_in_panels_without_old_words(r2med: Command) -> None:
@@ -85,6 +85,7 @@ def test_help_shows_commands_in_panels_without_old_words(r2med: Command) -> None
         ),
         (["data", "chek"], "r2med: no command chek in r2med data: did you mean check? r2med data --help lists them"),
         (["xyzzy"], "r2med: no command xyzzy in r2med: r2med --help lists them"),
+        (["run", "bm25", "--llm"], "r2med: Option '--llm' requires an argument (r2med --help shows how it is used)"),
         (["verify"], "r2med: Missing argument 'ENTRY' (r2med verify --help shows how it is used)"),
     ],
 )

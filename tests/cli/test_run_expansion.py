@@ -66,8 +66,10 @@ def test_mistakes_about_llms_are_one_line(arguments, says, r2med, monkeypatch):
 
 @pytest.mark.parametrize("flags", [[], ["--json"]])
 def test_a_run_with_failures_says_so_at_its_end(r2med, chat_server, flags):
-    chat_server.script = [api.refuse(403)]
-    words = ["run", "hyde(mine) → bm25", "--base-url", chat_server.address, "--data", "demo/Biology", *flags]
+    # One question at a time, because an LLM whose very first answer is a 403 stops the run.
+    chat_server.script = [api.answer("an answer"), api.refuse(403)]
+    words = ["run", "hyde(mine) → bm25", "--base-url", chat_server.address, "--data", "demo/Biology"]
+    words += ["--concurrency", "1", *flags]
     ended = r2med(*words)
     told = "hyde(mine): 1 query got no generated text, so the search used the query alone."
     told += " Run the same command to repeat only these."

@@ -43,5 +43,5 @@ def test_no_system_on_the_pareto_line_is_beaten_at_no_more_cost() -> None:
 
 def test_without_matplotlib_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(UserError, match=r"\.\[report\]"):
+    with pytest.raises(UserError, match=r"\[report\]"):
         charts.rendered(FIGURES["bars"])

@@ -121,14 +121,29 @@ def test_the_sentence_on_the_detectable_gap_names_its_pair() -> None:
     assert f"{two.detectable_gap:.1f} points between weak and strong cannot" in detectable(two)
 
 
-def test_the_demo_is_never_mixed_with_other_data_unless_it_is_named() -> None:
+def test_groups_of_datasets_are_never_averaged_together() -> None:
+    sizes = {"Biology": 40, "SciFact": 30, "NFCorpus": 20, "mine": 10}
+    made = records({"weak": 0.3, "strong": 0.5}, sizes)
+    compared = comparison(collection(made), resamples=50)
+    assert compared.datasets == ["Biology"]
+    assert compared.notices == (
+        "medical is left out, because groups are not averaged together: compare it with compare(data=['medical'])",
+        "own data is left out, because groups are not averaged together: compare it with compare(data=['mine'])",
+    )
+    medical = comparison(collection(made), resamples=50, data=["medical"])
+    assert (medical.datasets, medical.notices) == (["NFCorpus", "SciFact"], ())
+    with pytest.raises(UserError, match=r"together \(R2MED: Biology; medical: SciFact\): compare one at a time"):
+        comparison(collection(made), data=["Biology", "SciFact"])
+
+
+def test_the_demo_is_never_mixed_with_other_data() -> None:
     made = records({"weak": 0.3, "strong": 0.5}, {"demo/Biology": 8, "Biology": 40})
     compared = comparison(collection(made), resamples=50)
     assert compared.datasets == ["Biology"]
     assert "the demo is left out" in compared.notices[0] and "compare(data=['demo'])" in compared.notices[0]
     assert comparison(collection(made), resamples=50, data=["demo"]).datasets == ["demo/Biology"]
-    both = comparison(collection(made), resamples=50, data=["demo", "Biology"])
-    assert sorted(both.datasets) == ["Biology", "demo/Biology"] and not both.notices
+    with pytest.raises(UserError, match="not averaged together"):
+        comparison(collection(made), resamples=50, data=["demo", "Biology"])
     with pytest.raises(UserError, match="did you mean Biology"):
         comparison(collection(made), data=["Biolgy"])
 

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from r2med.construction.pipeline import Build, BuildPlan, drawn
+from r2med.construction.build_plan import BuildPlan
+from r2med.construction.pipeline import Build, drawn
 from r2med.core.errors import UserError
 from r2med.engine.reporting import listening
 from r2med.llm.journal import answers_by_model

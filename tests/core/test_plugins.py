@@ -11,7 +11,7 @@ import pytest
 
 import r2med
 from r2med import System
-from r2med.core import plugins, stages
+from r2med.core import plugins, stage_settings, stages
 from r2med.runtime.runtime import Runtime
 from r2med.store import Store
 from support import chat_server, tiny_rerankers
@@ -103,7 +103,7 @@ def test_cards_of_a_plugin_are_in_the_lists_and_in_the_help(plugin: Path) -> Non
     assert "mini" in stages.names("retrieve")
     assert "tiny" in stages.names("rerank")
     assert stages.stage_class("socratic", "expand").summary("socratic") == "Ask what the question is after."
-    assert [setting.name for setting in stages.help_of("socratic", "expand")][:2] == ["llm", "samples"]
+    assert [setting.name for setting in stage_settings.help_of("socratic", "expand")][:2] == ["llm", "samples"]
     assert "wards" in r2med.data.names("wards")
 
 
@@ -138,7 +138,7 @@ def test_a_class_named_by_an_entry_point_is_a_stage(tmp_path: Path, monkeypatch:
     setup = Runtime(store=Store(tmp_path / "store"))
     system = System.parse("bm25 → reversed(strength=0.5)@3", setup)
     assert str(system) == "bm25 → reversed(strength=0.5)@3" and System.parse(str(system), setup) == system
-    assert [setting.name for setting in stages.help_of("reversed", "rerank")] == ["strength", "depth"]
+    assert [setting.name for setting in stage_settings.help_of("reversed", "rerank")] == ["strength", "depth"]
     record = r2med.evaluate(system, dataset)
     [settings] = record.settings["rerank"]
     assert settings.pop("code")

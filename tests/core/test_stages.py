@@ -7,7 +7,7 @@ import pytest
 from pydantic import Field
 
 from r2med.cli.stage_help import PURPOSE, stage_names, stage_pages
-from r2med.core import stages
+from r2med.core import stage_settings, stages
 from r2med.core.errors import UserError
 from r2med.core.spec import parse_stage
 from r2med.core.stages import Numbers, Stage, argument, depth_field
@@ -88,7 +88,7 @@ def test_settings_hold_every_declared_value() -> None:
 
 def test_help_comes_from_the_declaration(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stages, "_plugged", lambda: {"small-sorter": Sorter})
-    shown = {setting.name: setting for setting in stages.help_of("small-sorter", "rerank")}
+    shown = {setting.name: setting for setting in stage_settings.help_of("small-sorter", "rerank")}
     assert list(shown) == ["llm", "size", "weight", "order", "shares", "depth"]
     assert shown["size"].default == "10"
     assert shown["size"].values == "whole number from 2 to 100"
@@ -105,6 +105,6 @@ def test_help_comes_from_the_declaration(monkeypatch: pytest.MonkeyPatch) -> Non
 @pytest.mark.parametrize(("name", "kind"), [(name, kind) for kind in PURPOSE for name in stage_names(kind)])
 def test_every_setting_of_every_stage_has_a_meaning_and_says_what_may_be_typed(name: str, kind: str) -> None:
     [page] = [page for page in stage_pages(name) if page["kind"] == kind]
-    for setting in (stages.Setting(**each) for each in page["settings"]):
+    for setting in (stage_settings.Setting(**each) for each in page["settings"]):
         assert setting.meaning and setting.values.strip()
         assert not setting.values.startswith(" ") and setting.default != "None"

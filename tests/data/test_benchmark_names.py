@@ -10,7 +10,7 @@ import pytest
 from r2med.data import load
 from r2med.data.benchmark_names import known_fingerprint, source_of
 from r2med.data.dataset_cards import demo_folder
-from r2med.data.loading import name_of
+from r2med.data.locating import name_of
 from r2med.store import Store
 from support.datasets import r2med_folder, write_jsonl
 from support.fork_server import Command

@@ -6,7 +6,7 @@ import pytest
 
 from r2med.core.errors import UserError
 from r2med.data import load
-from r2med.data.dataset_cards import Instruction, cards, groups, read_card
+from r2med.data.dataset_cards import Instruction, cards, groups, home_group, read_card
 from support.datasets import r2med_folder
 from support.fork_server import Command
 from support.processes import python
@@ -76,9 +76,9 @@ def test_an_instruction_fills_only_the_names_it_knows_and_each_once() -> None:
     assert words.fill("{inst_query}") == "Represent the {what} post for retrieving relevant paragraphs: "
 
 
-def test_there_are_eight_cards_in_the_order_of_the_benchmark() -> None:
-    assert tuple(cards()) == ORDER
-    assert sum(card.counts.queries for card in cards().values() if card.counts) == 876
+def test_the_eight_cards_of_the_benchmark_come_first_and_in_its_order() -> None:
+    assert tuple(cards())[:8] == ORDER
+    assert sum(card.counts.queries for name, card in cards().items() if name in ORDER and card.counts) == 876
 
 
 @pytest.mark.parametrize("name", ORDER)
@@ -92,8 +92,16 @@ def test_a_card_has_the_facts_of_its_dataset(name: str) -> None:
     assert card.short
 
 
-def test_groups_are_the_benchmark_the_demo_and_one_per_task() -> None:
-    assert groups() == {
+def test_groups_are_the_benchmark_the_demo_one_per_task_and_those_of_other_benchmarks() -> None:
+    known = dict(groups())
+    assert {group: len(known.pop(group)) for group in list(known)[5:]} == {
+        "medical": 19,
+        "bright": 12,
+        "bright-long": 8,
+        "bright-pro": 7,
+        "nano": 10,
+    }
+    assert known == {
         "R2MED": ORDER,
         "demo": tuple(f"demo/{name}" for name in ORDER),
         "Q&A-reference": ORDER[:3],
@@ -102,12 +110,58 @@ def test_groups_are_the_benchmark_the_demo_and_one_per_task() -> None:
     }
 
 
+# name: repository, config, split, queries, documents, positives (facts of the repositories and of MTEB)
+OTHER_FACTS = {
+    "NFCorpus": ("mteb/nfcorpus", "", "test", 323, 3_633, 12_334),
+    "TREC-COVID": ("mteb/trec-covid", "", "test", 50, 171_332, 24_675),
+    "SciFact": ("mteb/scifact", "", "test", 300, 5_183, 339),
+    "CUREv1-fr": ("clinia/CUREv1", "fr", "all", 2_000, 244_600, 80_716),
+    "CMedQA": ("mteb/CmedqaRetrieval", "", "dev", 3_999, 100_001, 7_449),
+    "BRIGHT-leetcode": ("xlangai/BRIGHT", "", "leetcode", 142, 413_932, 262),
+    "BRIGHT-long-pony": ("xlangai/BRIGHT", "long_documents", "pony", 112, 577, 769),
+    "BRIGHT-Pro-economics": ("yale-nlp/Bright-Pro", "", "economics", 99, 52_240, 773),
+    "NanoR2MED-MedQA-Diag": ("hakari-bench/NanoR2MED", "", "NanoR2MEDMedQADiag", 118, 10_000, 522),
+    "NanoSciFact": ("mteb/NanoSciFactRetrieval", "", "train", 50, 2_919, 56),
+}
+
+
+@pytest.mark.parametrize("name", OTHER_FACTS)
+def test_a_card_of_another_benchmark_has_the_facts_of_its_dataset(name: str) -> None:
+    card = cards()[name]
+    assert card.counts and card.hub
+    counts = (card.counts.queries, card.counts.documents, card.counts.positives)
+    assert (card.hub.repository, card.hub.config, card.hub.split, *counts) == OTHER_FACTS[name]
+
+
+def test_other_benchmarks_have_the_sizes_of_their_papers() -> None:
+    def total(group: str, field: str) -> int:
+        return sum(getattr(cards()[name].counts, field) for name in groups()[group])
+
+    assert total("bright", "queries") == 1_384
+    assert (total("bright-pro", "queries"), total("bright-pro", "documents")) == (739, 526_319)
+    assert total("bright-pro", "positives") == 5_272
+    of_r2med = [name for name in groups()["nano"] if name.startswith("NanoR2MED")]
+    assert sum(cards()[name].counts.positives for name in of_r2med) == 2_678  # type: ignore[union-attr]
+
+
+def test_every_card_of_the_package_can_be_had_somewhere() -> None:
+    for card in cards().values():
+        assert card.hub is not None or card.by_hand
+        assert card.short
+        assert len(card.groups) == (0 if card.by_hand else 1)
+
+
+def test_a_dataset_is_averaged_in_the_first_group_of_its_card() -> None:
+    homes = ("Biology", "demo/Biology", "SciFact", "BRIGHT-pony", "own/SciFact", "mine", "BioASQ")
+    assert [home_group(name) for name in homes] == ["R2MED", "demo", "medical", "bright", *["own data"] * 3]
+
+
 def test_only_biology_is_also_left_out_of_an_average() -> None:
     assert [card.name for card in cards().values() if card.also_averaged_without] == ["Biology"]
 
 
 def test_scenarios_are_those_of_the_benchmark() -> None:
-    scenarios = [card.scenario for card in cards().values()]
+    scenarios = [cards()[name].scenario for name in ORDER]
     assert scenarios == ["Q&A", "Q&A", "Q&A", "examination", "diagnosis", "treatment", "case", "case"]
 
 
@@ -183,7 +237,7 @@ def test_the_groups_of_the_benchmark_take_no_others(tmp_path: Path, group: str, 
     failed = r2med("data", "list", R2MED_PLUGINS=plugin(tmp_path / "mine", "Ninth", f'groups = ["{group}"]\n'))
     assert failed.returncode == 2
     (line,) = failed.stderr.splitlines()
-    assert f"Ninth.toml: {group} is a group of the published benchmark: choose a name of your own" in line
+    assert f"Ninth.toml: {group} is a group that comes with r2med: choose a name of your own" in line
 
 
 def test_a_card_of_ones_own_may_take_the_place_of_a_dataset_of_the_benchmark(tmp_path: Path, r2med: Command) -> None:

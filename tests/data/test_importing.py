@@ -14,6 +14,7 @@ import pytest
 from r2med.core.errors import UserError
 from r2med.data import load
 from r2med.data.check import check
+from r2med.data.dataset_cards import cards, read_card
 from r2med.data.importing import plan_import
 
 NOTES = [(str(n), f"Visit {n}", f"The patient of note {n} has a fever, and a cough; no rash.") for n in range(1, 8)]
@@ -35,7 +36,7 @@ def imported(folder: Path, *files: Path, **named: Any) -> dict[str, list[dict[st
     plan_import(files, **named).write(folder)
     return {
         file.stem: [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
-        for file in folder.glob("[!.]*")
+        for file in folder.glob("*.jsonl")
     }
 
 
@@ -173,3 +174,35 @@ def test_a_bad_grade_leaves_nothing_behind(tmp_path: Path, notes: Path) -> None:
     with pytest.raises(UserError, match=r"asked.csv:3: grade 'very' is not a grade"):
         plan_import([notes, asked], grade="grade").write(tmp_path / "mine")
     assert sorted(path.name for path in tmp_path.iterdir() if "mine" in path.name) == []
+
+
+GERMAN = [
+    (str(n), f"Fall {n}", f"Der Patient klagt seit {n} Tagen über Schmerzen in der linken Hand.") for n in range(6)
+]
+
+
+def test_the_language_is_guessed_and_written_to_the_card(notes: Path, tmp_path: Path) -> None:
+    english = plan_import([notes])
+    assert english.language is not None and english.language.code == "en"
+    english.write(tmp_path / "english")
+    assert not (tmp_path / "english" / "card.toml").exists()
+    german = plan_import([csv_file(tmp_path / "faelle.csv", "note_id,title,note", GERMAN)])
+    assert german.language is not None
+    assert (german.language.code, german.language.share, german.language.texts) == ("de", 1.0, 6)
+    german.write(tmp_path / "ward")
+    card = load(tmp_path / "ward").card
+    assert card is not None and card.languages == ("de",)
+
+
+def test_the_card_of_an_import_belongs_to_the_user(tmp_path: Path) -> None:
+    table = csv_file(tmp_path / "faelle.csv", "note_id,title,note", GERMAN)
+    plan_import([table]).write(tmp_path / "ward")
+    (tmp_path / "ward" / "card.toml").write_text('languages = ["nl"]\n')
+    plan_import([table]).write(tmp_path / "ward", update=True)
+    assert (tmp_path / "ward" / "card.toml").read_text() == 'languages = ["nl"]\n'
+
+
+def test_a_folder_with_the_name_of_a_dataset_keeps_its_nature(tmp_path: Path) -> None:
+    plan_import([csv_file(tmp_path / "faelle.csv", "note_id,title,note", GERMAN)]).write(tmp_path / "Biology")
+    card = read_card(tmp_path / "Biology" / "card.toml", "Biology")
+    assert card.languages == ("de",) and card.instruction == cards()["Biology"].instruction

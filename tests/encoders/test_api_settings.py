@@ -88,8 +88,8 @@ def test_an_invalid_base_url_or_one_with_secrets_is_refused(home: Path, url: str
 def test_a_missing_http_library_names_the_extra(
     server: Server, home: Path, provider: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(sys.modules, "httpx", None)
-    with pytest.raises(MissingExtraError, match=r"\.\[api\]"):
+    monkeypatch.setitem(sys.modules, "httpx2", None)
+    with pytest.raises(MissingExtraError, match=r"\[api\]"):
         opened(server, home, provider).encode(TEXTS, "document")
 
 

@@ -1,4 +1,4 @@
-"""A Ray cluster of three nodes on this machine, each with its own store: the same results, even if workers die."""
+"""A Ray cluster of two nodes on this machine, each with its own store: the same results, even if workers die."""
 
 import contextlib
 import importlib.util
@@ -79,7 +79,7 @@ def nodes():
         import ray
 
         running = Nodes(folder)
-        for name in ("one", "two", "three"):
+        for name in ("one", "two"):
             running.join(name)
         patch.setenv("RAY_ADDRESS", running.cluster.address)
         yield running
@@ -113,7 +113,7 @@ def test_records_are_the_same_as_on_one_machine_with_node_stores_and_a_shared_st
     assert evaluate(Workspace(tmp_path / "ray"), "ray") == expected
     shards = {
         name: {kind: len(list((nodes.folder / name / kind).glob("*"))) for kind in ("vectors", "bm25-postings")}
-        for name in ("one", "two", "three")
+        for name in ("one", "two")
     }
     assert all(counts["vectors"] for counts in shards.values())  # all of them worked
     assert sum(counts["bm25-postings"] for counts in shards.values()) >= 5
@@ -155,13 +155,6 @@ def engine():
 
 def squares(work, count, store, **needs):
     return dict(engine().map(work, range(count), store, Needs(**needs)))
-
-
-def test_a_dead_worker_is_replaced_but_work_that_kills_three_gives_a_one_line_error(nodes, store, tmp_path):
-    once = Squares(dies_at=3, mark=str(tmp_path / "mark"))
-    assert squares(once, 8, store) == {number: number**2 for number in range(8)}
-    with pytest.raises(UserError, match="3 workers died at the same work, the last on node"):
-        squares(Squares(dies_at=3), 8, store)
 
 
 def test_a_node_that_is_killed_during_work_loses_nothing(nodes, store):
@@ -225,6 +218,18 @@ def wait_until(is_so, seconds=300):
     deadline = time.monotonic() + seconds
     while not is_so() and time.monotonic() < deadline:
         time.sleep(0.05)
+
+
+def working_driver(engine, home, attempts=5):
+    """Start the program and wait until it has worked. Ray's client may give up connecting on a slow machine."""
+    for _ in range(attempts):
+        started = driver(engine, home)
+        wait_until(lambda started=started: landed(home) >= 4 or started.poll() is not None)
+        if started.poll() is None:
+            break
+        with started:
+            assert "cannot be used" in started.stderr.read()
+    return started
 
 
 def goes_on(nodes, engine, home):
@@ -333,8 +338,7 @@ def test_a_lost_connection_gives_a_one_line_error_and_the_next_run_continues(nod
         told = lost.stderr.read().splitlines()[-1]
         # A machine that is slow enough is still connecting again when Ray's client gives up.
         assert told.startswith((f"r2med: {LOST_CONNECTION}", f"r2med: the Ray cluster at {engine} cannot be used"))
-    with server():
-        assert goes_on(nodes, engine, home)
+    assert goes_on(nodes, "ray", home)
 
 
 def test_a_busy_gpu_is_waited_for_once_and_then_not_used(nodes, store, caplog, monkeypatch):
@@ -344,21 +348,29 @@ def test_a_busy_gpu_is_waited_for_once_and_then_not_used(nodes, store, caplog, m
     node = nodes.join("four", gpus=1)
     other = ray.remote(num_gpus=1)(Squares).remote()
     wait_until(lambda: not ray.available_resources().get("GPU"))
-    monkeypatch.setattr(ray_engine, "START_SECONDS", 3)
+    monkeypatch.setattr(ray_engine, "START_SECONDS", 2)
     try:
         for _ in range(2):
             assert squares(Squares(), 4, store, gpu=True) == {0: 0, 1: 1, 2: 4, 3: 9}
     finally:
         ray.kill(other)
         nodes.cluster.remove_node(node)
-    assert caplog.messages.count("GPUs of the Ray cluster are used by others; waiting up to 3 s for them") == 1
-    assert sum("no worker started within 3 s" in message for message in caplog.messages) == 1
+    assert caplog.messages.count("GPUs of the Ray cluster are used by others; waiting up to 2 s for them") == 1
+    assert sum("no worker started within 2 s" in message for message in caplog.messages) == 1
 
 
 def test_a_node_whose_disk_is_full_is_left_out(nodes, store, caplog):
-    work = Squares(full="three", seconds=0.05)
+    work = Squares(full="two", seconds=0.05)
     assert squares(work, 12, store) == {number: number**2 for number in range(12)}
     assert sum("its disk is full" in message for message in caplog.messages) == 1
+
+
+def test_a_dead_worker_is_replaced_but_work_that_kills_three_gives_a_one_line_error(nodes, store, tmp_path):
+    engine.cache_clear()  # a node that others let die too often is not used any more
+    once = Squares(dies_at=3, mark=str(tmp_path / "mark"))
+    assert squares(once, 8, store) == {number: number**2 for number in range(8)}
+    with pytest.raises(UserError, match="3 workers died at the same work, the last on node"):
+        squares(Squares(dies_at=3), 8, store)
 
 
 @pytest.mark.parametrize("engine", ["ray", "ray://"])

@@ -8,6 +8,7 @@ import pytest
 import r2med
 from r2med.cli.formats import show_page
 from r2med.core.cost import Cost
+from r2med.core.errors import UserError
 from r2med.evaluation.results import Cell, Results
 from r2med.evaluation.run_page import BM25_CAPTION, PRICE_CAPTION, RECORDED_CAPTION, run_page
 from r2med.records.record import DatasetFacts, Record, StageFacts
@@ -184,3 +185,17 @@ def test_passages_that_a_reranker_did_not_rank_are_counted_for_each_system(capsy
     assert [line for line in lines if "not ranked" in line] == [
         f"{lazy}: 36 passages shown to the reranker but not ranked."
     ]
+
+
+def test_every_group_has_an_average_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
+    scores = {"Biology": 0.2, "MedQA-Diag": 0.4, "SciFact": 0.6, "NFCorpus": 0.8}
+    row = [cell("bm25", dataset, score) for dataset, score in scores.items()]
+    results = Results((tuple(row),))
+    assert results.averages == ["R2MED", "medical"]
+    table = results.table()
+    assert [column.head for column in table.columns][1:7] == [*scores, "R2MED", "medical"]
+    heads = report(capsys, row)[1].split()
+    assert heads[-4:] == ["Avg", "R2MED", "Avg", "medical"]
+    with pytest.raises(UserError, match=r"2 groups, which are not averaged together \(R2MED, medical\)"):
+        results.best()
+    assert Results((tuple(row[2:]),)).best() == "bm25"

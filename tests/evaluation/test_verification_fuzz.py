@@ -14,7 +14,7 @@ import pytest
 
 import r2med
 from r2med.data import Dataset
-from r2med.data.dataset_cards import benchmark_cards
+from r2med.data.dataset_cards import groups
 from r2med.leaderboard.submission import submit
 from r2med.leaderboard.verification import verify
 from r2med.measure import Measure, score
@@ -23,10 +23,10 @@ from r2med.store import Store, digest
 from r2med.store.files import sha256
 from support.datasets import random_folder
 
-VARIANTS = 600
+VARIANTS = 120
 SYSTEMS = ["bm25", "bm25(b=0.9)", "rm3 → bm25"]
 DATASETS = ["demo/Biology", "demo/MedQA-Diag", "demo/PMC-Clinical"]
-NAMES = [*DATASETS, *benchmark_cards(), "demo/Bioinformatics", "mine", "R2MED", "Biology ", "biology", "../Biology"]
+NAMES = [*DATASETS, *groups()["R2MED"], "demo/Bioinformatics", "mine", "R2MED", "Biology ", "biology", "../Biology"]
 
 Body = dict[str, Any]
 
@@ -130,7 +130,7 @@ def test_no_mixture_of_honest_records_is_accepted_with_a_false_score(
     submit([tmp_path / "runs"], tmp_path / "honest.json")
     honest = json.loads((tmp_path / "honest.json").read_text())["records"]
     runs = {sha256(file): file for file in (tmp_path / "runs").rglob("*.trec.gz")}
-    datasets = {name: r2med.load(name, store) for name in (*DATASETS, "demo/Bioinformatics", *benchmark_cards())}
+    datasets = {name: r2med.load(name, store) for name in (*DATASETS, "demo/Bioinformatics", *groups()["R2MED"])}
     chance = random.Random(24)
     seen: Counter[str] = Counter()
     for _ in range(VARIANTS):
@@ -142,4 +142,4 @@ def test_no_mixture_of_honest_records_is_accepted_with_a_false_score(
         seen.update(accepted=len(accepted), refused=sum(bool(each.fault) for each in checked))
         for record in accepted:
             assert is_true(record, runs, datasets), record["dataset"]["name"]
-    assert seen["accepted"] > 50 and seen["refused"] > 300, seen
+    assert seen["accepted"] > 10 and seen["refused"] > 60, seen

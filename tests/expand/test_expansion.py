@@ -5,7 +5,8 @@ import pytest
 from r2med import System, UserError, load
 from r2med.agents.expander import AgentExpander
 from r2med.core.spec import parse_stage
-from r2med.core.stages import help_of, names, retriever, stage
+from r2med.core.stage_settings import help_of
+from r2med.core.stages import names, retriever, stage
 from r2med.expand.llm_expander import LLMExpander
 from r2med.expand.recorded import Recorded
 from r2med.runtime.runtime import Runtime

@@ -6,7 +6,8 @@ import pytest
 
 from r2med import System, UserError, load
 from r2med.core.spec import parse_stage
-from r2med.core.stages import help_of, names, stage, stage_class
+from r2med.core.stage_settings import help_of
+from r2med.core.stages import names, stage, stage_class
 from r2med.expand.generate import Generated
 from r2med.expand.llm_expander import LLMExpander
 from r2med.expand.method_cards import METHODS, MethodCard

@@ -84,14 +84,9 @@ def test_generations_are_written_in_the_original_s_layout_and_searched_without_a
     assert json.loads(done.stdout)[0]["system"] == "hyde(tiny) → bm25"
 
 
-@pytest.mark.parametrize("method", ["queries", "rewrite"])
-def test_queries_of_a_real_llm_are_searched_apart_or_counted_as_failures(folder, short_answers, r2med, method):
-    prompt = {
-        "queries": 'Write {count} names of diseases as a JSON list, such as ["Measles", "Gout"].\n{query}',
-        "rewrite": "Name the disease in a few words.\n{query}",
-    }
-    (short_answers / "prompts" / f"{method}.txt").write_text(prompt[method])
-    arguments = ["run", f"{method}(tiny) → bm25", "--data", folder, "--prompts", short_answers / "prompts"]
+def test_a_query_that_a_real_llm_rewrote_is_searched_alone_or_counted_as_a_failure(folder, short_answers, r2med):
+    (short_answers / "prompts" / "rewrite.txt").write_text("Name the disease in a few words.\n{query}")
+    arguments = ["run", "rewrite(tiny) → bm25", "--data", folder, "--prompts", short_answers / "prompts"]
     arguments += ["--out", short_answers / "out"]
     first = r2med(*arguments)
     assert first.returncode == 0, first.stderr

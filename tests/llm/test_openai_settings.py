@@ -59,8 +59,8 @@ def test_bad_settings_give_a_one_line_error(home: Path, monkeypatch: pytest.Monk
             Runtime(**wrong)  # type: ignore[arg-type]
     with pytest.raises(UserError, match="is not a name"):
         resolve_llm(" ", Setup(base_url="http://h/v1"))
-    monkeypatch.setitem(sys.modules, "httpx", None)
-    with pytest.raises(MissingExtraError, match=r"\.\[llm\]"):
+    monkeypatch.setitem(sys.modules, "httpx2", None)
+    with pytest.raises(MissingExtraError, match=r"\[llm\]"):
         open_chat(card(), Runtime(base_url="http://127.0.0.1:1/v1", store=Store(home))).complete(ask("gout"))
 
 

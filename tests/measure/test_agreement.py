@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from r2med.measure.agreement import cohen_kappa, fleiss_kappa, krippendorff_alpha
+from r2med.measure.agreement import cohen_kappa, fleiss_kappa, gwet_ac1, krippendorff_alpha
 
 NONE = np.nan
 
@@ -90,6 +90,83 @@ def test_the_interval_is_students_with_the_error_of_the_jackknife(seed):
     assert [kappa.low, kappa.high] == pytest.approx(
         kappa.value + np.array([-1, 1]) * 2.022691 * error
     )  # R: qt(.975, 39)
+
+
+# Verdicts of three reviewers (0 reject, 1 unsure, 2 accept), some missing. The expected values were computed once with
+# irrCAC 0.4.4 (AC1), krippendorff 0.9.0 (α), statsmodels 0.15.0 (Fleiss' κ) and scikit-learn 1.9.1 (Cohen's κ).
+VERDICTS = np.array(
+    [[2, 2, 2], [2, 2, NONE], [2, 0, 2], [2, 2, 2], [0, 0, 1], [2, 2, 2], [NONE, 2, 2], [2, 1, 2], [2, 2, 2],
+     [0, 0, 0], [2, NONE, NONE], [2, 2, 0]]
+)  # fmt: skip
+COMPLETE = VERDICTS[~np.isnan(VERDICTS).any(axis=1)]
+SCORES = np.array([[5, 4, 0, 3, 5, 1, 0, 4, 2, 5], [4, 4, 1, 0, 5, 0, 0, 5, 3, 3]], dtype=float).T
+
+
+def test_coefficients_are_those_of_other_libraries():
+    assert gwet_ac1(VERDICTS).value == pytest.approx(0.69761133957477)
+    assert gwet_ac1(OBSERVERS).value == pytest.approx(0.775444068127)
+    assert gwet_ac1(OBSERVERS, categories=6).value == pytest.approx(0.785526781226)
+    assert krippendorff_alpha(VERDICTS).value == pytest.approx(0.4339622641509434)
+    assert krippendorff_alpha(VERDICTS, "ordinal").value == pytest.approx(0.5620133481646274)
+    assert fleiss_kappa(COMPLETE).value == pytest.approx(0.3863636363636365)
+    assert cohen_kappa(SCORES).value == pytest.approx(0.1358024691358024)
+    assert cohen_kappa(SCORES, "quadratic").value == pytest.approx(0.7662337662337663)
+
+
+def test_ac1_is_that_of_irrcac_where_it_is_installed():
+    raw = pytest.importorskip("irrCAC.raw", reason="irrCAC is not installed")
+    frame = pytest.importorskip("pandas", reason="pandas is not installed").DataFrame(VERDICTS)
+    # With some versions of pandas, irrCAC counts a missing rating as one more value unless the values are given.
+    found = raw.CAC(frame, categories=[0.0, 1.0, 2.0], digits=12).gwet()
+    assert gwet_ac1(VERDICTS).value == pytest.approx(found["est"]["coefficient_value"])
+
+
+@pytest.mark.parametrize("level", ["nominal", "ordinal", "interval"])
+def test_alpha_is_that_of_krippendorff_where_it_is_installed(level):
+    krippendorff = pytest.importorskip("krippendorff", reason="krippendorff is not installed")
+    expected = krippendorff.alpha(reliability_data=VERDICTS.T, level_of_measurement=level)
+    assert krippendorff_alpha(VERDICTS, level).value == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("weights", [None, "quadratic"])
+def test_cohens_kappa_is_that_of_scikit_learn_where_it_is_installed(weights):
+    metrics = pytest.importorskip("sklearn.metrics", reason="scikit-learn is not installed")
+    expected = metrics.cohen_kappa_score(*SCORES.T, weights=weights, labels=range(6))
+    assert cohen_kappa(SCORES, weights).value == pytest.approx(expected)
+
+
+def test_fleiss_kappa_is_that_of_statsmodels_where_it_is_installed():
+    inter_rater = pytest.importorskip("statsmodels.stats.inter_rater", reason="statsmodels is not installed")
+    expected = inter_rater.fleiss_kappa(inter_rater.aggregate_raters(COMPLETE.astype(int))[0])
+    assert fleiss_kappa(COMPLETE).value == pytest.approx(expected)
+
+
+def test_the_interval_of_weighted_kappa_is_that_of_fishers_transformation():
+    random = np.random.default_rng(0)
+    ratings = np.clip(random.integers(0, 6, (12, 1)) + random.integers(-1, 2, (12, 2)), 0, 5).astype(float)
+    without = [cohen_kappa(np.delete(ratings, unit, axis=0), "quadratic").value for unit in range(12)]
+    error = np.sqrt(11 / 12 * ((np.arctanh(without) - np.arctanh(without).mean()) ** 2).sum())
+    kappa = cohen_kappa(ratings, "quadratic")
+    expected = np.tanh(np.arctanh(kappa.value) + np.array([-1, 1]) * 2.200985 * error)  # R: qt(.975, 11)
+    assert kappa.bounds == pytest.approx(expected)
+    assert cohen_kappa(ratings[:9], "quadratic").low is None
+    assert cohen_kappa(ratings[:, [0, 0]], "quadratic").low is None  # perfect agreement of few units shows no spread
+
+
+def test_ac1_stays_high_where_one_value_prevails_and_kappa_falls():
+    ratings = np.array([[2, 2]] * 46 + [[2, 0], [0, 2]] * 2, dtype=float)
+    assert gwet_ac1(ratings).value > 0.9
+    assert cohen_kappa(ratings).value < 0
+
+
+def test_ac1_of_raters_who_always_agree_has_an_interval_from_ten_units_on():
+    always = gwet_ac1(np.full((10, 2), 2.0), categories=3)
+    assert (always.value, always.high) == (1, 1) and 0.5 < always.bounds[0] < 0.8
+    assert gwet_ac1(np.full((9, 2), 2.0), categories=3).low is None
+    assert gwet_ac1(np.full((10, 2), 2.0)).value == 1  # κ and α are not defined
+    assert np.isnan(gwet_ac1(np.full((0, 2), 2.0)).value)
+    alone = gwet_ac1(np.array([[2.0, NONE], [NONE, 1.0]] * 8))
+    assert np.isnan(alone.value) and alone.units == 0
 
 
 @pytest.mark.parametrize("coefficient", [cohen_kappa, fleiss_kappa, krippendorff_alpha])

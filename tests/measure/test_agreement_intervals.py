@@ -7,7 +7,15 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from r2med.measure.agreement import FEWEST_UNITS, Agreement, cohen_kappa, fleiss_kappa, krippendorff_alpha
+from r2med.measure.agreement import (
+    FEWEST_BOUNDED_UNITS,
+    FEWEST_UNITS,
+    Agreement,
+    cohen_kappa,
+    fleiss_kappa,
+    gwet_ac1,
+    krippendorff_alpha,
+)
 from r2med.measure.scores import Floats
 
 SAMPLES = 150
@@ -49,3 +57,8 @@ def test_fewer_units_have_no_interval(name: str) -> None:
     raters, coefficient = COEFFICIENTS[name]
     found = coefficient(rate(np.random.default_rng(0), FEWEST_UNITS - 1, raters, *GRID[1]))
     assert np.isfinite(found.value) and (found.low, found.high) == (None, None)
+
+
+def test_the_interval_of_ac1_holds_the_truth_in_at_least_93_of_100_samples_of_ten_units() -> None:
+    covered = [coverage(2, gwet_ac1, FEWEST_BOUNDED_UNITS, case) for case in range(len(GRID))]
+    assert np.mean(covered) >= 0.93

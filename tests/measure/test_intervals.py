@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from r2med.measure.intervals import difference_intervals, mean_intervals, wilson
+from r2med.measure.intervals import difference_intervals, group_difference_intervals, mean_intervals, wilson
 from r2med.measure.scores import Floats
 from r2med.measure.significance import SystemPairs
 
@@ -127,3 +127,13 @@ def test_a_rounding_error_at_the_bound_has_the_interval_of_the_bound() -> None:
     with np.errstate(all="raise"):
         near = mean_intervals({"": np.array([[100.0] * 9 + [below]])})
     np.testing.assert_allclose(near, mean_intervals({"": np.full((1, 10), 100.0)}))
+
+
+def test_the_difference_of_two_groups_keeps_its_level_near_a_bound() -> None:
+    random = np.random.default_rng(0)
+    held = []
+    for first, second in ((0.1, 0.1), (0.1, 0.5), (0.9, 0.4)):
+        groups = [100.0 * (random.random((400, size)) < share) for share, size in ((first, 5), (second, 25))]
+        low, high = group_difference_intervals(*groups)
+        held.append(np.mean((low <= 100 * (first - second)) & (100 * (first - second) <= high)))
+    assert np.mean(held) >= 0.93

@@ -62,12 +62,15 @@ VALUES = dict(
 )
 
 
+HOMES = dict.fromkeys(VALUES, "R2MED")
+
+
 def test_the_average_of_a_group_weighs_every_dataset_the_same():
-    assert group_means(VALUES, cards())["average"] == pytest.approx(15.125)
+    assert group_means(VALUES, cards(), HOMES)["average"] == pytest.approx(15.125)
 
 
 def test_the_benchmark_is_also_averaged_without_biology_and_by_task():
-    means = group_means(VALUES, cards())
+    means = group_means(VALUES, cards(), HOMES)
     assert means["without Biology"] == pytest.approx((121.0 - 19.19) / 7)
     assert means["Q&A reference"] == pytest.approx((19.19 + 21.55 + 19.68) / 3)
     assert means["clinical evidence"] == pytest.approx((0.66 + 2.55 + 23.69) / 3)
@@ -75,13 +78,14 @@ def test_the_benchmark_is_also_averaged_without_biology_and_by_task():
 
 
 def test_datasets_without_a_card_are_only_averaged():
-    assert group_means({"mine": 0.5, "yours": 0.7}, {"mine": None}) == {"average": pytest.approx(0.6)}
+    assert group_means({"mine": 0.5, "yours": 0.7}, {"mine": None}, {}) == {"average": pytest.approx(0.6)}
 
 
-def test_a_dataset_of_ones_own_does_not_change_the_averages_of_the_benchmark():
+def test_datasets_of_several_groups_are_never_averaged_together():
     own = cards()["MedQA-Diag"].model_copy(update={"name": "Mine", "groups": ()})
-    means = group_means({**VALUES, "Mine": 99.0}, {**cards(), "Mine": own})
-    assert means["average"] == pytest.approx((121.0 + 99.0) / 9)
-    assert means["R2MED"] == pytest.approx(15.125)
+    homes = {**HOMES, "Mine": "own data", "SciFact": "medical", "NFCorpus": "medical"}
+    means = group_means({**VALUES, "Mine": 99.0, "SciFact": 60.0, "NFCorpus": 40.0}, {**cards(), "Mine": own}, homes)
+    assert "average" not in means
+    assert (means["R2MED"], means["own data"], means["medical"]) == (pytest.approx(15.125), 99.0, 50.0)
     assert means["clinical evidence"] == pytest.approx((0.66 + 2.55 + 23.69) / 3)
     assert means["without Biology"] == pytest.approx((121.0 - 19.19) / 7)

@@ -131,8 +131,8 @@ def test_no_proxy_is_used_for_this_machine(chat_server: Server, monkeypatch: pyt
 
 
 def test_a_missing_package_is_reported_before_anything_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "httpx", None)
-    with pytest.raises(MissingExtraError, match=r"\.\[llm\]"):
+    monkeypatch.setitem(sys.modules, "httpx2", None)
+    with pytest.raises(MissingExtraError, match=r"\[llm\]"):
         asked("http://127.0.0.1:1")
 
 

@@ -8,7 +8,8 @@ import pytest
 from r2med.core.cards import read_cards
 from r2med.core.errors import UserError
 from r2med.core.spec import parse_stage
-from r2med.core.stages import help_of, stage
+from r2med.core.stage_settings import help_of
+from r2med.core.stages import stage
 from r2med.llm.chat import ChatRequest, Failure, Generation
 from r2med.rerank.card_answers import read_order, read_scores
 from r2med.rerank.card_prompts import CardPrompts, open_card_prompts

@@ -1,25 +1,46 @@
 """Trained rerankers behind a server on loopback: killed several times, with 429s between, nothing is asked twice."""
 
+import os
 import re
 import signal
 from pathlib import Path
+from typing import Any
 
 from r2med.llm.journal import answers_by_model
+from r2med.records.record import Record
 from r2med.store import Store
 from support import chat_server as api
+from support.faults import tell_process
+from support.fork_server import ForkServer
 from support.keys import KEY
-from support.processes import PATIENCE, started, wait_for
+from support.processes import wait_for
 
-CHILD = """
-import sys
-import r2med
+SYSTEMS = ("bm25 → reasonrank-7b@25", "bm25 → rank-r1-7b@25", "bm25 → grouprank-7b@25", "bm25 → rank1-7b@4")
 
-systems = ["bm25 → reasonrank-7b@25", "bm25 → rank-r1-7b@25", "bm25 → grouprank-7b@25", "bm25 → rank1-7b@4"]
-setup = r2med.Setup(base_url=sys.argv[1], first_wait=0.001, concurrency=4)
-results = r2med.run(systems, data="demo/Biology", setup=setup)
-for record in results.records:
-    print(record.system, record.per_query)
-"""
+
+class Run:
+    """A run of all systems in a folder of its own, with a server as their LLM."""
+
+    def __init__(self, fork_server: ForkServer, folder: Path, address: str) -> None:
+        folder.mkdir(exist_ok=True)
+        self._folder = folder
+        words = ("run", *SYSTEMS, "--data", "demo/Biology", "--base-url", address, "--concurrency", "4")
+        told = tell_process(folder / "process")
+        self._running = fork_server.start(*words, cwd=folder, fault=told, OPENAI_API_KEY=KEY, R2MED_HOME=folder)
+
+    def kill(self) -> None:
+        os.kill(int((self._folder / "process").read_text()), signal.SIGKILL)
+        assert self._running.ended().returncode == -signal.SIGKILL
+
+    def scores(self) -> dict[str, Any]:
+        """Wait for its end, and return what each system scored for each query."""
+        ended = self._running.ended()
+        assert ended.returncode == 0, ended.stderr
+        records = map(Record.read, (self._folder / "results").rglob("*.json"))
+        scores = {record.system: record.per_query for record in records}
+        assert len(scores) == len(SYSTEMS)
+        return scores
+
 
 LABEL = re.compile(r"^\[(\d+)\]", re.MULTILINE)
 
@@ -41,7 +62,9 @@ def answer_of_the_model(exchange: api.Exchange) -> api.Step:
     return api.answer(f"<think> hm </think> <answer> {order} </answer>")
 
 
-def test_killed_and_resumed_nothing_is_asked_twice_and_the_scores_are_the_same(tmp_path: Path) -> None:
+def test_killed_and_resumed_nothing_is_asked_twice_and_the_scores_are_the_same(
+    fork_server: ForkServer, tmp_path: Path
+) -> None:
     allowed = 0
     answered = 0
     due = 0  # answers that are on their way or have come
@@ -55,11 +78,6 @@ def test_killed_and_resumed_nothing_is_asked_twice_and_the_scores_are_the_same(t
         due += answered % 9 > 0
         await (answer_of_the_model(exchange) if answered % 9 else api.refuse(429, retry_after="0"))(exchange)
 
-    def run(home: Path, address: str) -> tuple[int, str, str]:
-        with started(["-c", CHILD, address], OPENAI_API_KEY=KEY, R2MED_HOME=home) as process:
-            out, err = process.communicate(timeout=PATIENCE)
-        return process.returncode, out, err
-
     def stalled() -> bool:
         """Return True if the server hangs, and all that it answered is in the journal: a kill can take no answer."""
         kept = sum(len(keys) for keys in answers_by_model(Store(tmp_path / "a")).values())
@@ -68,18 +86,15 @@ def test_killed_and_resumed_nothing_is_asked_twice_and_the_scores_are_the_same(t
     with api.serve(step) as server:
         for more in (7, 20, 40):
             allowed += more
-            with started(["-c", CHILD, server.address], OPENAI_API_KEY=KEY, R2MED_HOME=tmp_path / "a") as process:
-                wait_for(stalled)
-                process.send_signal(signal.SIGKILL)
-                process.communicate(timeout=PATIENCE)
+            run = Run(fork_server, tmp_path / "a", server.address)
+            wait_for(stalled)
+            run.kill()
         allowed = 1_000_000
-        code, resumed, err = run(tmp_path / "a", server.address)
-        assert code == 0, err
+        resumed = Run(fork_server, tmp_path / "a", server.address).scores()
         assert len(server.served) > 80
         assert set(server.served.values()) == {1}
         before = len(server.requests)
-        code, again, err = run(tmp_path / "a", server.address)
-        assert (code, again, len(server.requests)) == (0, resumed, before), err
+        assert Run(fork_server, tmp_path / "a", server.address).scores() == resumed
+        assert len(server.requests) == before
     with api.serve(step) as server:
-        code, whole, err = run(tmp_path / "b", server.address)
-        assert (code, whole) == (0, resumed), err
+        assert Run(fork_server, tmp_path / "b", server.address).scores() == resumed

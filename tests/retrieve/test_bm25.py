@@ -161,11 +161,11 @@ def test_parts_and_blocks_fit_the_memory_and_the_minimum_is_reported(store, monk
     sizes = {"part": [], "block": []}
     build, cut = postings.build_segment, postings.cut_chunks
 
-    def build_part(corpus, start, stop, memory):
+    def build_part(corpus, start, stop, memory, language):
         sizes["part"].append(
             sum(len(text) for _, _, texts in corpus.batches(start, stop) for text in texts.to_pylist())
         )
-        return build(corpus, start, stop, memory)
+        return build(corpus, start, stop, memory, language)
 
     def cut_block(texts):
         sizes["block"].append(sum(map(len, texts.to_pylist())))

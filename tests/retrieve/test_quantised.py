@@ -37,11 +37,10 @@ def plain_binary(row: Any) -> tuple[list[int], np.float32]:
     return [1 if value > 0 else -1 for value in row], np.float32(1)
 
 
-def plain_scores(query: Any, documents: Any, code: Any, cosine: bool) -> list[Fraction | float]:
+def plain_scores(query: Any, documents: Any, coded: Any, code: Any, cosine: bool) -> list[Fraction | float]:
     codes, scale = code(query)
     scores = []
-    for document in documents:
-        theirs, step = code(document)
+    for document, (theirs, step) in zip(documents, coded, strict=True):
         length = float(np.sqrt(np.sum(document.astype(np.float64) ** 2)))
         if cosine and code is plain_int8:
             step = np.float32(float(step) / length) if length else np.float32(0)
@@ -53,8 +52,9 @@ def plain_scores(query: Any, documents: Any, code: Any, cosine: bool) -> list[Fr
 def plain_search(queries: Any, documents: Any, k: int, ranks: Any, code: Any, rescore: int, cosine: bool) -> Any:
     """Return the ranking of each query, computed document by document."""
     found = []
+    coded = [code(document) for document in documents]
     for query in queries:
-        scores = plain_scores(query, documents, code, cosine)
+        scores = plain_scores(query, documents, coded, code, cosine)
         order = sorted(range(len(documents)), key=lambda row: (-scores[row], -ranks[row]))
         if rescore:
             wide, candidates = documents.astype(np.float64), order[: rescore * k]
@@ -81,9 +81,9 @@ def test_rankings_are_those_of_a_plain_computation(
     documents, queries = vectors(150, dimension, 1), vectors(5, dimension, 2)
     ranks = np.random.default_rng(3).permutation(150).astype(np.int32)
     blocks = [(0, documents[:90]), (90, documents[90:])]
+    expected = plain_search(queries, documents, 7, ranks, code, rescore, cosine)
     for memory in (0, 1 << 30):  # codes that are made anew for every search, and codes that stay
         coded = CodedBlocks(kind(rescore), blocks, cosine, memory)
-        expected = plain_search(queries, documents, 7, ranks, code, rescore, cosine)
         for _ in range(2):
             hits = search_quantised(queries, coded, 7, ranks)
             for (rows, scores), right in zip(hits, expected, strict=True):

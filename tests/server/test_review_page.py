@@ -8,6 +8,7 @@ import subprocess
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,16 @@ import httpx
 import pytest
 import uvicorn
 
-from r2med.construction.review.review_book import ReviewBook, read_reviews
+from r2med import load, run
+from r2med.construction.items import PageChunk, SentencePair, SourceQuestion
+from r2med.construction.review.annotators import AnnotatorBook, annotators_file, introduce
+from r2med.construction.review.review_book import ReviewBook, StoredReview, read_reviews
 from r2med.construction.review.review_desk import ReviewDesk
-from r2med.construction.review.review_items import review_items, reviews_file
+from r2med.construction.review.review_items import ReviewItem, review_items, reviews_file
+from r2med.construction.review.review_kinds import KINDS
+from r2med.data.overlays import Overlay, OverlayLabel
+from r2med.judgements.pool import pool
+from r2med.records.collection import collect
 from r2med.server.http_server import bind
 from r2med.server.review_app import create_review_app
 from support.browser import launched
@@ -53,8 +61,13 @@ class Desk:
     def start(self, rows: list[dict[str, str]]) -> None:
         """Serve the rows from a thread of this process."""
         self.write(rows)
+        self.serve({"passage": review_items(self.file)})
+
+    def serve(self, items: dict[str, list[ReviewItem]], guideline: str = "") -> None:
+        """Serve items of several kinds from a thread of this process."""
         book = self._stack.enter_context(ReviewBook(reviews_file(self.file)))
-        app = create_review_app(ReviewDesk(review_items(self.file), book), "candidates")
+        desks = {kind: ReviewDesk(each, book) for kind, each in items.items()}
+        app = create_review_app(desks, "candidates", guideline, partial(introduce, self.file, book))
         listener = bind("127.0.0.1", 0, None)
         listener.listen()
         server = uvicorn.Server(uvicorn.Config(app, lifespan="off", log_config=None))
@@ -64,9 +77,10 @@ class Desk:
         self._stack.callback(setattr, server, "should_exit", True)
         self.url = f"{listener.url}/"
 
-    def start_process(self, port: str = "0") -> None:
+    def start_process(self, port: str = "0", *words: str | Path) -> None:
         """Serve as a person does, so that it can be killed."""
-        self.process = self._stack.enter_context(started(["-m", "r2med", "review", self.file, "--port", port]))
+        command = ["-m", "r2med", "review", *(words or [self.file]), "--port", port]
+        self.process = self._stack.enter_context(started(command))
         self.url = first_line(self.process).split(" ")[0]
 
     def crash(self) -> None:
@@ -231,6 +245,113 @@ def test_hostile_texts_are_shown_as_texts(desk: Desk) -> None:
     assert len(desk.said()) == 1
 
 
+def test_two_people_review_every_kind_of_item_with_hostile_texts_in_every_field(desk: Desk) -> None:
+    bad = f"{SCRIPT} **b** {TURNED}"
+    pair = SentencePair(field="answer", source=f"source {bad}", target=f"target {bad}")
+    texts = {name: f"{name} {bad}" for name in ("text", "answer", "original", "reasoning", "source_text")}
+    question = SourceQuestion(id="SECRET", sentences=(pair,), **texts)
+    chunk = PageChunk(id="SECRET-C", text=f"passage {bad}", page="", title=bad, url="javascript:alert(1)", source=bad)
+    kinds = {kind: [ReviewItem(question, chunk if kind == "passage" else None, kind=kind)] for kind in KINDS}
+    desk.serve(kinds, f"# Rules {bad}\n\n- one **bold** {SCRIPT}\n- `two` [x](javascript:alert(1))")
+
+    phone = {"width": 390, "height": 844}
+    ann, bo = desk.open(viewport=phone, color_scheme="dark"), desk.open()
+    for page, name, qualification in ((ann, "Ann", "=physician <b>"), (bo, "Bo", "nurse")):
+        assert page.inner_text(".guideline li strong") == "bold"
+        page.fill("#name", name)
+        page.fill("#qualification", qualification)
+        page.fill("#years", "7")
+        page.keyboard.press("Enter")
+        page.wait_for_selector(".passage")
+    shown = {}
+    for kind in KINDS:
+        for page in (ann, bo):
+            page.click(f".kinds button:has-text('{KINDS[kind].noun}s')")
+            page.wait_for_function(f"() => location.hash.includes('kind={kind}') && document.querySelector('.passage')")
+            assert page.query_selector("main script, main img, main .text b, main a[href^='java']") is None
+        shown[kind] = ann.inner_text(".desk")
+        assert ann.evaluate("document.documentElement.scrollWidth") <= 390
+        if kind == "question":
+            assert {pair: ratio for pair, ratio in ann.evaluate(CONTRAST.read_text()) if ratio < 4.5} == {}
+            for key in "aua":
+                ann.keyboard.press(key)
+                bo.keyboard.press("a")
+            ann.reload()  # answers that are not complete are kept
+            ann.wait_for_selector('[aria-pressed="true"]')
+        press(ann, "r")
+        press(bo, "a")
+    wanted = {"question": "original", "answer": "original", "reasoning": "reasoning", "translation": "target"}
+    assert all(word in shown[kind] for kind, word in wanted.items())
+    assert all("\\u202e" in text and "<script>" in text for text in shown.values())
+
+    said = {(review.kind, review.annotator): review for review in (kept.review for kept in book_of(desk.file))}
+    assert {kind for kind, _ in said} == set(KINDS)
+    assert said["question", "Ann"].answers == {
+        **{"answerable": "yes", "self_contained": "unsure", "needs_inference": "yes", "words_mislead": "no"}
+    }
+    assert [said[kind, "Ann"].verdict for kind in ("passage", "answer", "reasoning", "translation")] == ["reject"] * 4
+    with AnnotatorBook(annotators_file(desk.file)) as annotators:
+        about = sorted((each.qualification, each.years) for each in annotators.annotators().values())
+    assert about == [("=physician <b>", 7), ("nurse", 7)]
+
+    for kind in KINDS:  # each kind has its disagreement
+        ann.goto(f"{desk.url}#/disagreements?name=Ann&kind={kind}")
+        ann.wait_for_function(f"() => document.querySelector('.said') && location.hash.includes('kind={kind}')")
+        assert "1 to settle" in ann.inner_text(".desk-bar")
+        assert "Bo" not in ann.inner_text("main")
+
+
+def book_of(file: Path) -> list[StoredReview]:
+    with ReviewBook(reviews_file(file)) as book:
+        return list(book.kept().values())
+
+
+def test_two_people_grade_the_labels_of_a_judge_and_the_scores_follow(
+    desk: Desk, r2med: Callable[..., Any], tmp_path: Path
+) -> None:
+    name = "demo/Biology"
+    run(["bm25", "bm25(b=0)"], name, out=tmp_path / "results")
+    before = r2med("compare", "--json").stdout
+    found = pool(collect(results=tmp_path / "results"), load(name), 1).documents
+    file = tmp_path / "judged.jsonl"
+    labels = [
+        OverlayLabel(dataset=name, query=query, document=document, grade=1, said="3", judge="SECRET")
+        for query, documents in found.items()
+        for document in documents
+    ]
+    Overlay("judged", tuple(labels)).write(file)
+    words = ["--overlay", file, "--results", tmp_path / "results", "--sample", "2", "--influential", "1"]
+    desk.start_process("0", *words)
+    phone = {"viewport": {"width": 390, "height": 844}, "color_scheme": "dark"}
+    ann, bo = desk.open("#/review?name=Ann", **phone), desk.open("#/review?name=Bo")
+    assert {pair: ratio for pair, ratio in ann.evaluate(CONTRAST.read_text()) if ratio < 4.5} == {}
+    assert ann.evaluate("document.documentElement.scrollWidth") <= 390
+    orders: list[list[str]] = [[], []]
+    for page, grade, order in ((ann, "3", orders[0]), (bo, "1", orders[1])):
+        while not page.query_selector(".done"):
+            order.append(text(page))
+            assert "SECRET" not in page.content()
+            assert "bm25" not in page.content()
+            press(page, grade)
+            if len(order) == 1 and page is ann:
+                desk.crash()
+                desk.start_process(desk.port, *words)
+    assert len(orders[0]) >= 2
+    assert orders[0] == orders[1], "the random part has one order, so that a part of it is a random sample too"
+    page = desk.open("#/disagreements?name=Cy")
+    assert sorted(page.inner_text(".said").split("\n"))[:2] == ["Answers it", "Same field"]
+
+    people = r2med("review", "--overlay", file, "--export", "people.jsonl")
+    assert f"{2 * len(orders[0])} labels of 2 reviewers" in people.stdout, people.stderr
+    said = Overlay.read(tmp_path / "people.jsonl").labels
+    assert {(label.reviewer, label.said, label.grade) for label in said} == {("Ann", "3", 1), ("Bo", "1", 0)}
+    both = ["--overlay", file, "--overlay", "people.jsonl"]
+    estimate = r2med("compare", *both, "--estimate")
+    assert "whole pool of 2 of" in estimate.stdout, estimate.stderr
+    assert r2med("compare", *both, "--json").stdout != before
+    assert r2med("compare", "--json").stdout == before, "without the overlays the first scores are back"
+
+
 def test_everything_can_be_done_by_keyboard_alone(desk: Desk) -> None:
     desk.start(ROWS)
     page = desk.open()
@@ -357,6 +478,11 @@ def test_only_this_machine_is_answered_and_only_pages_of_ours_can_speak(desk: De
     assert post(Host="evil.example", **{"Content-Type": "application/json"}).status_code == 403
     assert post(**{"Content-Type": "text/plain"}).status_code == 415
     assert post(**{"Content-Type": "application/json"}).status_code == 404
+    assert post({**body, "kind": "picture"}, **{"Content-Type": "application/json"}).status_code == 404
+    [item] = review_items(desk.file)[:1]
+    for said in ({"verdict": None}, {"verdict": None, "answers": {"answerable": "yes"}}):
+        wrong = {**body, "item": item.token, **said}
+        assert post(wrong, **{"Content-Type": "application/json"}).status_code == 422
     for wrong in ({"name": ""}, {"verdict": "yes"}, {"comment": "x" * 5001}, {"judge": "gpt4"}, {"name": "x" * 61}):
         assert post({**body, **wrong}, **{"Content-Type": "application/json"}).status_code == 422
     page = httpx.get(url, trust_env=False)

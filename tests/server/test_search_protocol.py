@@ -4,8 +4,10 @@ import logging
 
 import pytest
 
+from r2med.data import Corpus
 from r2med.server.limits import Limits
 from support.chat_server import answer, hang, refuse
+from support.datasets import dataset_of
 from support.live_systems import DOCUMENTS, MARKUP, app_of
 from support.served_app import request, requests
 
@@ -63,6 +65,17 @@ def test_words_that_match_are_marked_by_whose_they_are(app, chat_server):
     marked = [(text[start:stop], kind) for start, stop, kind in passages["knee"]["marks"]]
     assert marked == [("knee", "both"), ("fall", "query")]
     assert passages["knee"]["window"] == [0, len(text)]
+
+
+def test_words_are_marked_by_the_analyser_of_the_system(tmp_path):
+    pytest.importorskip("Stemmer")
+    dataset = dataset_of(Corpus.of([("ward", "Sturz, danach im Krankenhaus; Fieber.")]))
+    app = app_of("bm25(language=de)", "bm25", folder=tmp_path / "home", dataset=dataset)
+    marked = {}
+    for system in ("bm25(language=de)", "bm25"):
+        [passage] = search(app, "Krankenhäuser, Fieber", system=system)["passages"]
+        marked[system] = [passage["text"][start:stop] for start, stop, _ in passage["marks"]]
+    assert marked == {"bm25(language=de)": ["Krankenhaus", "Fieber"], "bm25": ["Fieber"]}
 
 
 @pytest.mark.parametrize(

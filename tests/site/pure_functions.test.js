@@ -142,12 +142,13 @@ test("a column of another kind is one entry: its values are found, written, sort
   const system = (name, score, seconds, llm) => ({
     ...{ name, entry: "", kind: "retriever", retriever: "", expansion: "", reranker: "", llm, size: 0, failures: 0 },
     ...{ figures: [[score, null, null]], averages: [null], classes: [null], approximate: [], judged_by_kin: [] },
+    aspects: [null],
     cost: { dollars: null, seconds, tokens: null },
   });
   const site = {
     measure: "nDCG@10",
     datasets: [{ name: "a", ...facts }],
-    sets: [{ name: "a", datasets: [0] }],
+    sets: [{ name: "a", overlays: [], missing: [], datasets: [0] }],
     systems: [system("slow", 0.5, 2, "x_1"), system("quick", 0.25, 0.0204, ""), system("not run", 0.3, 1, "")],
     published: [],
   };
@@ -180,6 +181,53 @@ test("a column of another kind is one entry: its values are found, written, sort
   assert.ok(files.markdown(exported).includes("| ---: | ---: | --- |\n"));
 });
 
+test("the mimic rate is a column if a system has it; the lowest is the best, and published rows have none", async () => {
+  const facts = { short: "", task: "", scenario: "", queries: 1, documents: 1, apart: false };
+  const system = (name, score, mimics) => ({
+    ...{
+      name,
+      entry: "",
+      kind: "retriever",
+      retriever: "",
+      expansion: "",
+      reranker: "",
+      llm: "",
+      size: 0,
+      failures: 0,
+    },
+    ...{ figures: [score, null], averages: [null, null], classes: [null, null], approximate: [], judged_by_kin: [] },
+    ...{ cost: { dollars: null, seconds: 1, tokens: null }, mimics },
+  });
+  const row = { name: "paper", kind: "retriever", llm: "", size: null, values: [0.9, 0.1], average: null };
+  const site = {
+    measure: "nDCG@10",
+    datasets: ["a", "b"].map((name) => ({ name, ...facts })),
+    sets: ["a", "b"].map((name, i) => ({ name, datasets: [i], group: name, missing: [], overlays: [] })),
+    systems: [
+      system("risky", [0.5, null, null], [[0.4375, 0.37, 0.5, 1], null]),
+      system("safe", [0.4, null, null], [[0.3, null, null, 0.85], null]),
+    ],
+    published: [row],
+  };
+  assert.ok(!rows.columns(site, site.sets[1]).some((column) => column.id === "mimic"));
+  const columns = rows.columns(site, site.sets[0]);
+  const at = columns.findIndex((column) => column.id === "mimic");
+  const made = await rows.all(site, 0, "nDCG@10", columns);
+  assert.deepEqual(
+    made.map((each) => [each.name, each.cells[at]]),
+    [
+      ["risky", { value: 0.4375, low: 0.37, high: 0.5 }],
+      ["safe", { value: 0.3, low: null, high: null }],
+      ["paper", { value: null, low: null, high: null }],
+    ],
+  );
+  assert.equal(rows.KINDS[columns[at].kind].text(0.4375), "43.8 %");
+  assert.ok(rows.startsUpwards(columns, "mimic"));
+  assert.equal(rows.sorted(made, columns, "mimic", true)[0].name, "safe");
+  assert.equal(columns[at].note(made[1]), "85 % of the first ten passages have a label");
+  assert.ok(files.latex({ measure: "nDCG@10", latex: {}, columns, rows: made }).includes("\\textbf{0.3}"));
+});
+
 test("an average alone and a single dataset are shown where they belong, and count in nothing else", async () => {
   const facts = { short: "", task: "", scenario: "", queries: 1, documents: 1, apart: false };
   const row = (name, values, average) => ({ name, kind: "retriever", llm: "", size: null, values, average });
@@ -189,7 +237,7 @@ test("an average alone and a single dataset are shown where they belong, and cou
       { name: "a", ...facts },
       { name: "b", ...facts },
     ],
-    sets: [{ name: "R2MED", datasets: [0, 1] }],
+    sets: [{ name: "R2MED", overlays: [], missing: [], datasets: [0, 1] }],
     systems: [],
     published: [row("one", [0.9, null], null), row("average", [null, null], 0.4), row("all", [0.2, 0.3], 0.25)],
   };
@@ -216,4 +264,27 @@ test("rows without a value come last, whichever way the others are sorted", () =
   assert.deepEqual(order("average", false), ["a", "b", "none"]);
   assert.deepEqual(order("average", true), ["b", "a", "none"]);
   assert.deepEqual(order("name", true), ["a", "b", "none"]);
+});
+
+test("columns of aspects exist only if a system has them, and a system without them has no value", () => {
+  const dataset = { name: "a", short: "A", task: "T", apart: false };
+  const site = {
+    ...{
+      datasets: [dataset],
+      sets: [{ name: "demo", datasets: [0], missing: [], overlays: [] }],
+      aspect_measures: ["alpha-nDCG@25", "A-Recall@25"],
+    },
+    systems: [{ aspects: [[0.25, 0.5]] }, { aspects: [null] }],
+  };
+  const made = rows.columns(site, site.sets[0]);
+  assert.deepEqual(
+    made.map(({ label }) => label),
+    ["A", "α-nDCG", "A-Rec"],
+  );
+  assert.deepEqual(
+    [...site.systems, {}].map((row) => made[2].value(row)),
+    [0.5, null, null],
+  );
+  site.systems.shift();
+  assert.equal(rows.columns(site, site.sets[0]).length, 1);
 });

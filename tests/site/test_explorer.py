@@ -10,6 +10,7 @@ from r2med.evaluation.batch import run
 from r2med.records.collection import collect
 from r2med.site.explorer import DEPTH, RELEVANT_SHOWN, SHOWN, explorer_files
 from r2med.text import english
+from support.datasets import r2med_folder
 from support.hostile import COPIED, ENDLESS, GENERATED, QUERIES, hostile_folder
 
 SYSTEMS = ["bm25", "bm25(scorer=lucene)", "hyde(author) → bm25"]
@@ -114,3 +115,15 @@ def test_a_run_that_is_missing_is_left_out_and_one_that_was_changed_is_told(expl
     first.write_bytes(content + b"\n")
     with pytest.raises(UserError, match=r"is not the run that bm25-.* was made with: run the system again"):
         files()
+
+
+def test_words_are_marked_in_the_language_that_was_searched(tmp_path):
+    pytest.importorskip("Stemmer")
+    documents = [{"id": "a", "text": "Sturz, danach im Krankenhaus."}, {"id": "b", "text": "Die Impfung."}]
+    queries = [{"id": "q", "text": "Welche Krankenhäuser?", "answer": ""}]
+    folder = r2med_folder(tmp_path / "ward", documents, queries, [{"q_id": "q", "p_id": "a", "score": 1}])
+    run(["bm25", "bm25(language=de)"], folder, out=tmp_path / "results")
+    collection = collect([tmp_path / "results"])
+    file = dict(explorer_files(collection, ["ward"], {"ward": load(folder)}))["explorer/0/q0"]
+    assert file["words"] == 1 and file["common"] == []
+    assert sorted(file["forms"]) == [["krankenhaus", 0], ["krankenhäuser", 0]]

@@ -275,9 +275,10 @@ def test_a_reranker_that_failed_is_told_query_by_query_and_from_its_systems_page
     assert "timeout" not in page.inner_text(".failure")
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [390, 1440])
-@pytest.mark.parametrize("data", [DEMO, "hostile"])
+@pytest.mark.parametrize(
+    ("data", "width", "scheme"),
+    [(DEMO, 390, "light"), (DEMO, 1440, "dark"), ("hostile", 390, "dark"), ("hostile", 1440, "light")],
+)
 def test_it_fits_every_screen_and_can_be_read(open_page: Open, data: str, width: int, scheme: str) -> None:
     settings = {"viewport": {"width": width, "height": 900}, "color_scheme": scheme}
     page = opened(open_page, settings, data=data, a=PLAIN, b=EXPANDED)

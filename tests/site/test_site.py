@@ -18,6 +18,7 @@ from r2med.leaderboard.submission import submit
 from r2med.pages.latex import LATEX_SIGNS
 from r2med.records.collection import RecordCollection
 from r2med.site import board as make_board
+from r2med.site.board_sets import dataset_sets
 from r2med.site.leaderboard import site_value
 from r2med.site.site import data_script, write_site
 from r2med.store import digest
@@ -27,7 +28,7 @@ from .conftest import DATASETS, HOSTILE, SYSTEMS
 
 def value(site: Path, name: str) -> Any:
     """Return what a data file hands to the page."""
-    match = re.fullmatch(r'board\.data\("[\w/]+", (".*")\);\n', (site / "data" / f"{name}.js").read_text(), re.DOTALL)
+    match = re.fullmatch(r'board\.data\("[\w/-]+", (".*")\);\n', (site / "data" / f"{name}.js").read_text(), re.DOTALL)
     assert match
     return json.loads(json.loads(match[1]))
 
@@ -201,3 +202,16 @@ def test_the_board_escapes_latex_by_the_list_of_the_report() -> None:
     assert site_value(RecordCollection({}))["latex"] == LATEX_SIGNS
     export = (Path(r2med.site.__file__).parent / "assets" / "export.js").read_text()
     assert "view.latex[sign]" in export and "textbackslash" not in export
+
+
+def test_every_group_of_datasets_has_a_tab_and_the_users_own_is_the_last() -> None:
+    names = ["Biology", "mine", "demo/Biology", "SciFact", "NFCorpus", "BRIGHT-pony", "NanoSciFact", "Biology+judged"]
+    assert dataset_sets(names) == {
+        "R2MED": ["Biology"],
+        "demo": ["demo/Biology"],
+        "medical": ["SciFact", "NFCorpus"],
+        "bright": ["BRIGHT-pony"],
+        "nano": ["NanoSciFact"],
+        "R2MED+judged": ["Biology+judged"],
+        "own data": ["mine"],
+    }

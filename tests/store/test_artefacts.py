@@ -13,8 +13,8 @@ import pytest
 
 from r2med.core.errors import UserError
 from r2med.store import Artefact, Store, artefacts, default_store
-from r2med.store.artefacts import DamagedError
 from r2med.store.files import write_array
+from r2med.store.manifest import DamagedError
 from r2med.store.owners import process_name
 
 

@@ -119,7 +119,7 @@ def test_files_are_hashed_again_only_when_their_times_differ(
     sound: Workspace, mini: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hashed: list[str] = []
-    monkeypatch.setattr("r2med.store.artefacts.sha256", lambda path: hashed.append(path.name))
+    monkeypatch.setattr("r2med.store.manifest.sha256", lambda path: hashed.append(path.name))
     evaluate("bm25", mini, store=Store(sound.home))
     assert hashed == []
 

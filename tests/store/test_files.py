@@ -8,6 +8,7 @@ import hashlib
 import os
 import stat
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from r2med.core.errors import UserError
+from r2med.data.overlays import Overlay
+from r2med.data.problems import Problems
+from r2med.data.source_rows import read_lines
+from r2med.judgements.rubrics import RUBRICS
+from r2med.packs.verified_pack import listed_pack
+from r2med.records.lock_file import Lock
 from r2med.store.files import exclusive, map_array, sha256, tidy, write_array, write_atomically
 from r2med.store.owners import process_name
 
@@ -206,3 +214,19 @@ def test_without_locks_the_work_is_told_so(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(fcntl, "flock", unsupported)
     with exclusive(tmp_path / "lock") as held:
         assert not held
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        Overlay.read,
+        Lock.read,
+        listed_pack,
+        RUBRICS["relevance"].template,
+        lambda path: list(read_lines(path, Problems())),
+    ],
+)
+def test_a_device_is_refused_before_it_is_read(read: Callable[[Path], object]) -> None:
+    """/dev/zero would fill the memory. /dev/null is a device that ends, so that this test can fail."""
+    with pytest.raises(UserError, match="/dev/null is a device, not a file"):
+        read(Path(os.devnull))

@@ -134,7 +134,7 @@ def test_a_complete_store_may_be_read_only(
 def test_a_read_only_results_folder_is_one_line(small_disk: Path, evaluation: Evaluation, workspace: Workspace) -> None:
     remount(small_disk, "ro")
     end = evaluation(workspace, small_disk / "out")
-    assert_one_line(end, f"cannot write results to {small_disk}/out (Read-only file system)")
+    assert_one_line(end, f"cannot write to {small_disk}/out (Read-only file system)")
     assert not workspace.home.exists()
 
 
@@ -152,7 +152,7 @@ def test_a_file_in_the_way_of_the_results_is_one_line_before_any_work(
     (tmp_path / "file").write_text("mine")
     out = tmp_path / "file" / below
     end = evaluation(workspace, out)
-    assert_one_line(end, f"cannot write results to {out} (")
+    assert_one_line(end, f"cannot write to {out} (")
     assert (tmp_path / "file").read_text() == "mine"
     assert not workspace.home.exists()
 

@@ -56,11 +56,11 @@ class Sweep:
 
 FRESH = ("--fresh",)
 SWEEPS = (
-    Sweep(from_nothing, signal.SIGKILL, 3),
-    Sweep(over_finished_work, signal.SIGKILL, 5, FRESH, FRESH),
-    Sweep(over_finished_work, signal.SIGKILL, 7, FRESH),
-    Sweep(over_damaged_work, signal.SIGKILL, 5),
-    Sweep(from_nothing, signal.SIGINT, 7),
+    Sweep(from_nothing, signal.SIGKILL, 5),
+    Sweep(over_finished_work, signal.SIGKILL, 7, FRESH, FRESH),
+    Sweep(over_finished_work, signal.SIGKILL, 11, FRESH),
+    Sweep(over_damaged_work, signal.SIGKILL, 7),
+    Sweep(from_nothing, signal.SIGINT, 11),
     Sweep(over_finished_work, signal.SIGINT, 11, FRESH),
     Sweep(over_damaged_work, signal.SIGINT, 11),
 )

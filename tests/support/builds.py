@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from r2med.construction.pipeline import Build, BuildPlan
+from r2med.construction.build_plan import BuildPlan
+from r2med.construction.pipeline import Build
 from r2med.store import Store
 
 

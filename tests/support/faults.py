@@ -27,6 +27,11 @@ def killed_after(seconds: float) -> Fault:
     return functools.partial(_killed_after, seconds)
 
 
+def tell_process(log: Path) -> Fault:
+    """A fault that is none: the number of the process is told in a file, so that a test can kill it."""
+    return functools.partial(_tell_process, log)
+
+
 def tell_writes(root: Path, log: Path) -> Fault:
     """A fault that is none: every write below a folder is told in a file elsewhere."""
     return functools.partial(_before_each_write, root, functools.partial(_tell, log))
@@ -40,6 +45,10 @@ def tell_builds(log: Path) -> Fault:
 def files_up_to(size: int) -> Fault:
     """A fault: no file may grow larger, as on a disk that is full. (Python ignores SIGXFSZ, so writes fail.)"""
     return functools.partial(resource.setrlimit, resource.RLIMIT_FSIZE, (size, size))
+
+
+def _tell_process(log: Path) -> None:
+    log.write_text(str(os.getpid()))
 
 
 def _killed_after(seconds: float) -> None:

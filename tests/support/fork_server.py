@@ -31,8 +31,11 @@ from support.processes import PATIENCE, Ended, environment
 TESTS = Path(__file__).parents[1]
 OFFLINE = {"HF_HUB_OFFLINE": "1"}
 """For all commands: the hub's library reads its settings when it is imported."""
-LIBRARIES = "rich.console rich.table httpx pandas torch transformers support.faults".split()
-"""What r2med's modules, or libraries of theirs, import only where it is used."""
+LIBRARIES = (
+    "rich.console rich.table httpx2 pandas torch scipy.stats transformers.modeling_utils "
+    "transformers.models.bert.modeling_bert sentence_transformers matplotlib.figure support.faults".split()
+)
+"""What r2med's modules, or libraries of theirs, import only where it is used; some take seconds."""
 
 Fault = Callable[[], None]
 Command = Callable[..., Ended]
@@ -114,6 +117,7 @@ def serve() -> None:
         orders.listen(100)
         print("listening", flush=True)
         _import_everything()
+        sys.dont_write_bytecode = True  # of what tests write: Python does not notice a change within the same second
         gc.collect()
         gc.freeze()  # else the first collection in each child would copy all that was imported
         children: dict[int, _Child] = {}

@@ -10,6 +10,8 @@ from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+import pytest
+
 from support.loopback import listening
 
 
@@ -40,9 +42,25 @@ def serve(root: Path, repository: str, revision: str, stalls_at: str = "") -> It
             hub.stopping.set()
 
 
+@contextmanager
+def reachable(hub: Hub, cache: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Let the hub's client of this process talk to a hub on loopback, and use a cache of its own."""
+    from huggingface_hub import constants
+
+    with monkeypatch.context() as patch:
+        patch.setattr(constants, "ENDPOINT", hub.address)
+        patch.setattr(constants, "HF_HUB_CACHE", str(cache))
+        template = f"{hub.address}/{{repo_id}}/resolve/{{revision}}/{{filename}}"
+        patch.setattr("huggingface_hub.file_download.HUGGINGFACE_CO_URL_TEMPLATE", template, raising=False)
+        patch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
+        yield
+
+
 def _handler(hub: Hub) -> type[BaseHTTPRequestHandler]:
     listing = f"/api/datasets/{hub.repository}/tree/{hub.revision}"
     about = f"/api/datasets/{hub.repository}/revision/{hub.revision}"  # what older clients list files by
+    newest = f"/api/datasets/{hub.repository}"
+    main = f"{newest}/revision/main"
     file = f"/datasets/{hub.repository}/resolve/{hub.revision}/"
 
     class Handler(BaseHTTPRequestHandler):
@@ -59,7 +77,7 @@ def _handler(hub: Hub) -> type[BaseHTTPRequestHandler]:
             path = unquote(urlsplit(self.path).path)
             if path == listing:
                 self._send(json.dumps([_entry(name, body) for name, body in hub.files.items()]).encode())
-            elif path == about:
+            elif path in (about, newest, main):
                 siblings = [{"rfilename": name} for name in hub.files]
                 self._send(json.dumps({"id": hub.repository, "sha": hub.revision, "siblings": siblings}).encode())
             elif (name := path.removeprefix(file)) in hub.files:

@@ -7,8 +7,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, ClassVar
 
+from r2med.construction.build_plan import BuildPlan, PlanFile
 from r2med.construction.items import Candidate, Found, Item, Judgement, PageChunk, Rejected, SourceQuestion, Stream
-from r2med.construction.pipeline import Build, BuildPlan, PlanFile
+from r2med.construction.pipeline import Build
 from r2med.construction.step import Step, StepWork, Streams
 from r2med.runtime.runtime import Runtime
 

@@ -61,3 +61,17 @@ def test_a_line_without_blanks_is_cut_at_the_width(width):
     window = best_window("a-" * 25_000 + "fever" + "-b" * 25_000, Words.of("fever"), width)
     assert window.stop - window.start == width
     assert len(window.matches) == 1
+
+
+def test_words_of_another_language_match_by_its_stems():
+    pytest.importorskip("Stemmer")
+    words = Words.of("Krankenhäuser", ["Entzündung"], "de")
+    assert marked("Im KRANKENHAUS: die Entzündungen.", words) == [
+        ("KRANKENHAUS", "query"),
+        ("Entzündungen", "generated"),
+    ]
+    assert marked("Im KRANKENHAUS", Words.of("Krankenhäuser")) == []
+
+
+def test_words_that_overlap_are_marked_once():
+    assert marked("당뇨병을", Words.of("당뇨병은", language="ko")) == [("당뇨", "query"), ("병", "query")]

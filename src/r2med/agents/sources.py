@@ -12,7 +12,9 @@ from r2med.core.cost import NOTHING, Cost
 from r2med.core.foreign_code import key_of
 from r2med.data import Dataset, Query
 from r2med.data.corpus import Corpus
+from r2med.engine.tracing import span
 from r2med.llm.chat import Failure
+from r2med.retrieve.ranking_spans import RETRIEVED, add_rankings, name_of, stage_kind
 from r2med.retrieve.retriever import Retriever, Search, SearchQuery, cached_search
 from r2med.retrieve.run import NO_DOCUMENT, Run
 from r2med.store import Store, about, default_store
@@ -62,9 +64,9 @@ class LocalSearch:
         """Return a block that labels data with the other dataset too, because answers may quote its documents."""
         if not self.corpus:
             return nullcontext()
-        from r2med.data.loading import locate
+        from r2med.data.locating import locate
 
-        return about(dataset=locate(self.corpus, self.store or default_store())[0])
+        return about(dataset=locate(self.corpus, self.store or default_store()).name)
 
     def open(self, dataset: Dataset, store: Store, topk: int) -> Source:
         """Return the search for the queries of one dataset."""
@@ -89,7 +91,11 @@ class _OpenRetriever:
     topk: int
 
     def search(self, queries: Sequence[Query]) -> SourceResult:
-        searched = cached_search(self.retriever, self.dataset, list(map(SearchQuery, queries)), self.topk, self.store)
+        asked = list(map(SearchQuery, queries))
+        with span(name_of(self.retriever), stage_kind("RETRIEVER", asked)) as trace:
+            searched = cached_search(self.retriever, self.dataset, asked, self.topk, self.store)
+            if trace is not None:
+                add_rankings(trace, "RETRIEVER", asked, {RETRIEVED: searched.run}, self.dataset.corpus)
         return SourceResult(tuple(hits_of(searched.run, self.dataset.corpus)), searched.cost, searched.prepared)
 
     def made(self, queries: Sequence[Query]) -> tuple[Search, ...]:

@@ -78,7 +78,7 @@ TEXT_ARGUMENTS: Mapping[str, str] = {"search": "query", "think": "thought", "get
 
 
 class BadCall(Exception):  # noqa: N818 - reads as what came
-    """A call that cannot be carried out: its status, and what the model is told."""
+    """A call that cannot be carried out: its status, and the answer that the model gets."""
 
     def __init__(self, status: Status, message: str) -> None:
         super().__init__(message)

@@ -33,7 +33,8 @@ class Analysis:
 
 ANALYSES = {
     "overlap": Analysis(
-        "overlap:overlap", "what queries share with relevant documents: words, BM25 score, cosine similarity"
+        "overlap_report:overlap",
+        "what queries share with relevant documents, by words, BM25 and cosine, beside known medical datasets",
     ),
     "reliability": Analysis(
         "reliability:reliability",
@@ -50,10 +51,17 @@ ANALYSES = {
         "system_pairs:complementarity", "what two systems could reach together, and what only one of them finds"
     ),
     "scaling": Analysis("scaling:scaling", "scores by the size of the LLM and by the length of its texts"),
+    "difficulty": Analysis(
+        "difficulty:difficulty",
+        "why queries are hard: terminology, sparsity, knowledge, reasoning, reviewers' judgement; an LLM may answer",
+        asks=True,
+    ),
     "answers": Analysis(
         "answer_accuracy:answers", "accuracy of generated answers and their retrieval gain; an LLM may judge", asks=True
     ),
-    "downstream": Analysis("downstream:downstream", "accuracy of an LLM's answers by the passages it reads", asks=True),
+    "downstream": Analysis(
+        "downstream:downstream", "what retrieval is worth to the answers of readers, from the records of r2med answer"
+    ),
     "contamination": Analysis("contamination:contamination", "documents that an LLM continues verbatim", asks=True),
 }
 
@@ -126,7 +134,8 @@ def rehearse(*names: str, setup: Setup | Runtime | None = None, **material: Any)
     with running(setup) as runtime:
         given = Material(runtime, rehearsal=True, **material)
         for name in checked_names(names):
-            function(name)(given)
+            if ANALYSES[name].asks:
+                function(name)(given)
         return given.questions.previews
 
 

@@ -12,10 +12,10 @@ from typing import Annotated
 
 import numpy as np
 
-from r2med.analysis.answer_rule import by_rule
 from r2med.analysis.estimates import correlation_interval, correlation_of_means, mean_interval
 from r2med.analysis.material import Material
 from r2med.analysis.scaling import Expanded, author_notes, expanded_systems, gains
+from r2med.answers.answer_rule import by_rule
 from r2med.ask.answers import LLMAnswer, Remark, one_of
 from r2med.ask.llm_questions import Questions
 from r2med.comparison.comparison import slice_facts

@@ -1,9 +1,13 @@
-"""Does an LLM know the corpus by heart? It sees the start of documents and must continue them word for word."""
+"""Does an LLM know the corpus by heart? It sees the start of documents and must continue them word for word.
+
+The documents are a fixed random sample, or all on request. Documents that are too short are left out.
+"""
 
 from __future__ import annotations
 
 import itertools
 import re
+from collections.abc import Sequence
 from difflib import SequenceMatcher
 
 import numpy as np
@@ -16,11 +20,16 @@ from r2med.data.dataset import Dataset
 from r2med.pages.cells import Value
 from r2med.pages.estimate import Estimate
 from r2med.pages.page import Section, Table
+from r2med.text.plurals import counted
 
 SHOWN_WORDS, HIDDEN_WORDS = 40, 40
 """Number of words that the LLM sees, and of the next words that it should produce."""
+MIN_WORDS = SHOWN_WORDS + HIDDEN_WORDS
+"""Number of words that a document needs."""
 DEFAULT_DOCUMENTS = 50
-"""Number of documents per dataset, unless another number is given."""
+"""Number of documents in the sample of each dataset, unless another number is given."""
+SEED = 0
+"""Seed of the sample. It does not change, so that two reports on one dataset ask about the same documents."""
 MIN_RUN_WORDS = 10
 """Number of words in a row that are unlikely by chance."""
 
@@ -38,26 +47,30 @@ def contamination(material: Material) -> Section:
     if not material.runtime.setup.llm:
         raise UserError("contamination needs an LLM: name one, as in Setup(llm='smollm2')")
     rows: list[list[Value]] = []
+    used = 0
     for name, dataset in material.datasets.items():
-        drawn = _drawn(dataset, material.queries or DEFAULT_DOCUMENTS)
+        drawn = documents(dataset, None if material.all_documents else material.queries or DEFAULT_DOCUMENTS)
+        used += len(drawn)
         fields = [{"text": " ".join(text[:SHOWN_WORDS]), "words": str(HIDDEN_WORDS)} for text in drawn]
         said = material.questions.ask(
             "continue", fields, lambda _: Continuation, lambda _, answer: str(answer.continuation)
         )
-        hidden = [" ".join(text[SHOWN_WORDS : SHOWN_WORDS + HIDDEN_WORDS]) for text in drawn]
-        others = hidden[1:] + hidden[:1]
-        answered = [(true, other, text) for true, other, text in zip(hidden, others, said, strict=True) if text]
-        runs = np.array([longest_run(true, text) for true, _, text in answered], dtype=np.float64)
-        same = np.array([same_words(true, text) for true, _, text in answered], dtype=np.float64)
-        chance = np.array([same_words(other, text) for _, other, text in answered], dtype=np.float64)
-        by_heart = (runs >= MIN_RUN_WORDS).astype(np.float64)
-        rows.append([name, len(answered), *map(mean_interval, (same, chance, runs, by_heart))])
+        hidden = [" ".join(text[SHOWN_WORDS:]) for text in drawn]
+        rows.append([name, len(dataset.corpus), *_figures(hidden, said)])
     longest = f"runs of {MIN_RUN_WORDS} words or more"
-    heads = ("dataset", "documents", "words in order", "by chance", "longest run", longest)
+    heads = (
+        "dataset",
+        "documents in corpus",
+        "documents continued",
+        "words in order",
+        "by chance",
+        "longest run",
+        longest,
+    )
     note = (
         f"The LLM sees {SHOWN_WORDS} words of a document and continues it. Its text is compared with the next "
         f"{HIDDEN_WORDS} words. Words in order: the share of these words that it contains in the same order. By "
-        "chance: the same share for the words of another document."
+        f"chance: the same share for the words of another document. {_selection(material)}"
     )
     table = Table.of(
         heads, rows, f"Documents that {material.runtime.setup.llm} continues verbatim", note, name="contamination"
@@ -65,15 +78,50 @@ def contamination(material: Material) -> Section:
     known = [row[-1].value for row in rows if isinstance(row[-1], Estimate)]
     most = f"{max(known, default=0):.0%} of a dataset's documents"
     lead = f"At most {most} are continued with {MIN_RUN_WORDS} or more of their words in a row."
-    lead = lead if known else "No document was continued, so nothing is known."
+    if not known:
+        why = "No document was continued" if used else f"No document has {MIN_WORDS} words, which are needed"
+        lead = f"{why}, so nothing is known."
     return Section("Contamination", [table], lead, list(material.questions.notes("continue")), name="contamination")
 
 
-def _drawn(dataset: Dataset, count: int) -> list[list[str]]:
-    """Return the words of `count` random documents that are long enough."""
-    order = np.random.default_rng(0).permutation(len(dataset.corpus)).tolist()
-    texts = (dataset.corpus.text(row).split() for row in order)
-    return list(itertools.islice((text for text in texts if len(text) >= SHOWN_WORDS + HIDDEN_WORDS), count))
+def documents(dataset: Dataset, count: int | None) -> list[list[str]]:
+    """Return the first words of a fixed random sample of documents; those of all documents if `count` is None.
+
+    Only documents of at least `MIN_WORDS` words count. A smaller sample is the beginning of a larger one.
+    """
+    size = len(dataset.corpus)
+    order = range(size) if count is None else np.random.default_rng(SEED).permutation(size).tolist()
+    texts = (dataset.corpus.text(row).split(maxsplit=MIN_WORDS)[:MIN_WORDS] for row in order)
+    return list(itertools.islice((text for text in texts if len(text) == MIN_WORDS), count))
+
+
+def _selection(material: Material) -> str:
+    """Return a sentence that says which documents were used."""
+    if material.all_documents:
+        return f"All documents of at least {MIN_WORDS} words were used."
+    count = counted(material.queries or DEFAULT_DOCUMENTS, "document")
+    return (
+        f"The documents are a random sample of up to {count} of at least {MIN_WORDS} words from each dataset. The "
+        "sample is the same each time."
+    )
+
+
+def _figures(hidden: Sequence[str], said: Sequence[str | None]) -> list[Value]:
+    """Return the number of continued documents, and means over them."""
+    others = [*hidden[1:], *hidden[:1]]
+    answered = [(true, other, text) for true, other, text in zip(hidden, others, said, strict=True) if text]
+    runs = np.array([longest_run(true, text) for true, _, text in answered], dtype=np.float64)
+    same = np.array([same_words(true, text) for true, _, text in answered], dtype=np.float64)
+    # One document alone has no other document to compare with.
+    chance = [same_words(other, text) if len(hidden) > 1 else np.nan for _, other, text in answered]
+    by_heart = (runs >= MIN_RUN_WORDS).astype(np.float64)
+    return [
+        len(answered),
+        mean_interval(same),
+        mean_interval(np.array(chance, dtype=np.float64)),
+        mean_interval(runs, top=max((float(len(_words(text))) for text in hidden), default=1.0)),
+        mean_interval(by_heart),
+    ]
 
 
 def _words(text: str) -> list[str]:

@@ -18,9 +18,6 @@ from r2med.records.collection import MAX_FAILURES, RecordCollection, collect
 from r2med.records.local_datasets import local_datasets
 from r2med.runtime.runtime import Runtime
 
-DEPTHS = (1, 3, 10)
-"""Numbers of passages that an LLM reads before it answers a question."""
-
 
 @dataclass(frozen=True)
 class Material:
@@ -36,11 +33,15 @@ class Material:
     measure: str = MEASURE
     model: str = ""
     """Embedding model for cosine similarities."""
+    thresholds: Sequence[float] = ()
+    """Overlaps below which queries are counted. Without any, the default ones are used."""
+    synonyms: Path | None = None
+    """A table of synonyms. The analysis difficulty compares concepts by it."""
     queries: int = 0
-    """Number of queries, or documents, of each dataset that an LLM is asked about. 0 means all."""
-    depths: Sequence[int] = DEPTHS
-    """Numbers of passages of a system's ranking that an LLM reads."""
-
+    """Number of queries, or documents, of each dataset that an LLM is asked about. 0 means all queries, and the
+    default sample of documents."""
+    all_documents: bool = False
+    """True if contamination asks about all documents instead of a sample."""
     rehearsal: bool = False
     """True if nothing may be asked."""
 

@@ -7,7 +7,7 @@ score that is not judged relevant.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -17,15 +17,10 @@ import numpy.typing as npt
 import pyarrow as pa
 from scipy import sparse
 
-from r2med.analysis.estimates import mean_interval
-from r2med.analysis.material import Material
 from r2med.data.corpus import Rows
 from r2med.data.dataset import Dataset, Query
 from r2med.measure.scores import Floats
 from r2med.measure.significance import Integers
-from r2med.pages.cells import Value
-from r2med.pages.estimate import Estimate
-from r2med.pages.page import Dots, Section, Table
 from r2med.retrieve.bm25 import BM25, BM25Retriever
 from r2med.retrieve.bm25.index import Index, Positions, open_index
 from r2med.retrieve.bm25.postings import MEMORY
@@ -254,72 +249,3 @@ def cosines(dataset: Dataset, model: str, runtime: Runtime) -> dict[str, tuple[D
             products = np.einsum("ij,ij->i", found, asked[each.queries[here]])
             values[kind][here] = products / np.maximum(np.linalg.norm(found, axis=1), MIN_LENGTH)
     return {kind: (each, values[kind]) for kind, each in pairs.items()}
-
-
-def overlap(material: Material) -> Section:
-    """Return what queries share with relevant documents, by dataset. A model adds the cosine of its vectors."""
-    runtime, model = material.runtime, material.model
-    terms: list[list[Value]] = []
-    scores: list[list[Value]] = []
-    vectors: list[list[Value]] = []
-    chart = []
-    for name, dataset in material.datasets.items():
-        size = len(judged_queries(dataset))
-        shared = dataset_overlap(dataset, runtime.store, memory=runtime.setup.memory)
-        figures = {kind: _figures(*each, size) for kind, each in shared.items()}
-        terms += [[name, size, kind, *values] for kind, values in figures.items()]
-        chart.append((name, {kind: values[-1] for kind, values in figures.items()}))
-        scores.append([name, *_margin({kind: (pairs, each.bm25) for kind, (pairs, each) in shared.items()}, size)])
-        if model:
-            vectors.append([name, *_margin(cosines(dataset, model, runtime), size)])
-    heads = ("dataset", "best relevant", HARDEST, RANDOM, "relevant above all negatives")
-    tables = [
-        Table.of(
-            ("dataset", "queries", "document", "Jaccard", "coverage", "idf-weighted"),
-            terms,
-            "Words that queries and documents share",
-            "Terms come from Lucene's English analysis, without stop words. Coverage: the share of a query's terms "
-            "that the document contains. Idf-weighted: rare terms count more. Values are means over queries.",
-            name="overlap-terms",
-            digits=3,
-            chart=Dots(chart, "idf-weighted share of the query's terms"),
-        ),
-        Table.of(heads, scores, "BM25 scores of relevant documents and negatives", _MARGIN_NOTE, name="overlap-bm25"),
-    ]
-    if model:
-        title = f"Cosine similarity by {model}"
-        tables.append(Table.of(heads, vectors, title, _MARGIN_NOTE, name="overlap-cosine", digits=3))
-    unnamed = "No embedding model was named: analyse(model='minilm') adds the cosine of queries and documents."
-    notes = [] if model else [unnamed]
-    return Section("Overlap", tables, _lead(chart), notes, name="overlap")
-
-
-_MARGIN_NOTE = (
-    "Scores of a query's best relevant document, of the best document that is not relevant, and of random documents. "
-    "The last column is the share of queries whose best relevant document scores above all others."
-)
-
-
-def _figures(pairs: DocumentPairs, overlap: Overlap, size: int) -> list[Estimate | None]:
-    values = overlap.jaccard, overlap.coverage, overlap.weighted
-    return [mean_interval(pairs.by_query(each, size)) for each in values]
-
-
-def _margin(scored: Mapping[str, tuple[DocumentPairs, Floats]], size: int) -> list[Value]:
-    best = {kind: pairs.best(values, size) for kind, (pairs, values) in scored.items()}
-    random = scored[RANDOM][0].by_query(scored[RANDOM][1], size)
-    rival = np.nan_to_num(best[HARDEST], nan=-np.inf)
-    above = np.where(np.isnan(best[RELEVANT]), np.nan, best[RELEVANT] > rival)
-    return [mean_interval(each) for each in (best[RELEVANT], best[HARDEST], random, above)]
-
-
-def _lead(chart: Sequence[tuple[str, Mapping[str, Estimate | None]]]) -> str:
-    known = [figures for _, figures in chart if all(figures.values())]
-    if not known:
-        return "No query has a relevant document in its corpus."
-    kinds = (RELEVANT, HARDEST, RANDOM)
-    relevant, hardest, random = (np.mean([figure.value for each in known if (figure := each[kind])]) for kind in kinds)
-    return (
-        f"Weighted by idf, a relevant document contains {relevant:.0%} of its query's terms, the hardest negative of "
-        f"BM25 {hardest:.0%}, and a random document {random:.0%}."
-    )

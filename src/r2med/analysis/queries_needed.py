@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
 from r2med.analysis.material import Material
+from r2med.measure.gap_curve import GapCurve, lengthened
 from r2med.measure.intervals import FEWEST_VALUES
 from r2med.measure.rank_correlation import kendall_tau, same_order, tau_ap
 from r2med.measure.ranking_reliability import MIN_RELIABILITY_QUERIES, Reliability, reliability_of_scores
 from r2med.measure.scores import Floats
-from r2med.measure.significance import ALPHA, SystemPairs, Values, detectable_gaps, means, pair_variances
+from r2med.measure.significance import ALPHA, Values, means
 from r2med.pages.cells import Column, Value
 from r2med.pages.estimate import Estimate
 from r2med.pages.page import Curves, Table
@@ -24,55 +24,8 @@ SPLITS = 200
 """Number of random pairs of separate sets of queries."""
 GAPS = (1, 2, 5)
 """Differences, in points, for which the number of queries is shown."""
-MAX_QUERIES = 1_000_000
-"""A gap that needs more queries is not of interest."""
 MAX_CURVES = 6
 ALL = "all datasets"
-
-
-@dataclass(frozen=True)
-class GapCurve:
-    """The smallest gap that can be detected, by the number of queries. All datasets grow by the same factor."""
-
-    spreads: Floats
-    """Datasets × pairs of systems: the variances of single queries' differences."""
-    sizes: Floats
-
-    @classmethod
-    def of(cls, values: Values) -> GapCurve:
-        """Return the curve of these values."""
-        pairs = SystemPairs.all(len(next(iter(values.values()))))
-        sizes = np.array([rows.shape[1] for rows in values.values()], dtype=np.float64)
-        return cls(np.array([pair_variances(rows, pairs) for rows in values.values()]), sizes)
-
-    def gap(self, length: float = 1.0) -> float | None:
-        """Return the gap for a set with `length` times the queries: the median over pairs of systems.
-
-        Returns None if all systems are equal, or a dataset has only one query.
-        """
-        gaps = detectable_gaps(self.spreads, np.array(_lengthened(self.sizes, length), dtype=np.float64))
-        return float(np.median(gaps[gaps > 0])) if (gaps > 0).any() else None
-
-    def needed(self, points: float) -> int | None:
-        """Return the number of queries that detect a gap; None if it is above `MAX_QUERIES` or unknown."""
-        total = int(self.sizes.sum())
-
-        def detects(queries: int) -> bool:
-            gap = self.gap(queries / total)
-            return gap is not None and gap <= points
-
-        low, high = 1, MAX_QUERIES
-        if not detects(high):
-            return None
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (low, middle) if detects(middle) else (middle, high)
-        return sum(_lengthened(self.sizes, high / total))
-
-
-def _lengthened(sizes: Floats, length: float) -> list[int]:
-    """Return the sizes times a factor. A dataset of two or more queries keeps at least two."""
-    return [int(min(size, 2)) if length * size < 2 else round(length * size) for size in sizes.tolist()]
 
 
 def parts_of(values: Values) -> dict[str, Values]:
@@ -89,10 +42,8 @@ def finding(material: Material) -> str:
     gap = curve.gap()
     sentences = []
     if gap is not None:
-        sentences.append(
-            f"With {queries:,} queries, differences below {gap:.1f} points of {material.measure} cannot be detected "
-            "reliably."
-        )
+        known = f"differences below {gap:.1f} points of {material.measure}" if gap < 100 else "differences of any size"
+        sentences.append(f"With {queries:,} queries, {known} cannot be detected reliably.")
         smaller = max((points for points in GAPS if points < gap), default=None)
         if smaller and (needed := curve.needed(smaller)):
             sentences.append(f"To detect {counted(smaller, 'point')}, about {needed:,} queries are needed.")
@@ -150,7 +101,7 @@ def _lengths(sizes: Floats) -> Iterator[tuple[int, float]]:
     """Yield different numbers of queries with their lengths."""
     seen = set()
     for length in LENGTHS:
-        queries = sum(_lengthened(sizes, length))
+        queries = sum(lengthened(sizes, length))
         if queries not in seen and (queries >= FEWEST_VALUES or length == 1):
             seen.add(queries)
             yield queries, queries / float(sizes.sum())

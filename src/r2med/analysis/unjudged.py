@@ -10,32 +10,16 @@ import numpy as np
 from r2med.analysis.material import Material
 from r2med.comparison.comparison import with_intervals
 from r2med.data import Dataset
-from r2med.measure import HEADLINE_MEASURE, score
+from r2med.judgements.rankings import CUTOFF, DEPTH, Grades, Lists, as_one, headline, judged_share, ranked_lists
+from r2med.measure import HEADLINE_MEASURE
 from r2med.measure.scores import Floats
 from r2med.measure.significance import Values
 from r2med.pages.cells import Value
 from r2med.pages.estimate import Estimate
 from r2med.pages.page import Table
-from r2med.records.collection import StoredRecord
-from r2med.retrieve.trec import WrittenRun
-
-CUTOFF = HEADLINE_MEASURE.cutoff or 10
-DEPTH = 100
-"""Number of ranks that are read. Lower ranks do not change a measure at 10, unless nearly all of a list is unjudged."""
 
 WHOLE_RUN = sys.maxsize
 """Depth for bpref, which counts judged documents at every rank, like trec_eval."""
-
-Lists = Mapping[str, list[str]]
-Grades = Mapping[str, Mapping[str, int]]
-
-
-def ranked_lists(kept: StoredRecord, dataset: Dataset, depth: int = DEPTH) -> Lists | None:
-    """Return the first documents of every judged query, best first; None if the run file is missing."""
-    if kept.run_file is None:
-        return None
-    run = WrittenRun(kept.run_file, [query.id for query in dataset.queries])
-    return {query: [document for document, _ in run.top(query, depth)] for query in dataset.qrels}
 
 
 def _rankings(material: Material, depth: int = DEPTH) -> Iterator[tuple[str, str, Dataset, Lists]]:
@@ -45,12 +29,6 @@ def _rankings(material: Material, depth: int = DEPTH) -> Iterator[tuple[str, str
         lists = ranked_lists(kept, dataset, depth) if dataset else None
         if dataset and lists is not None and name in material.values:
             yield system, name, dataset, lists
-
-
-def headline(qrels: Grades, lists: Lists) -> Floats:
-    """Return nDCG@10 × 100 of every query."""
-    run = {query: {d: -float(rank) for rank, d in enumerate(documents)} for query, documents in lists.items()}
-    return 100 * score(qrels, run, [HEADLINE_MEASURE]).values[HEADLINE_MEASURE]
 
 
 def with_unjudged_relevant(qrels: Grades, lists: Lists) -> Grades:
@@ -78,12 +56,6 @@ def bpref(qrels: Grades, lists: Lists) -> Floats:
                 above += 1
         values.append(100 * total / relevant if relevant else 0.0)
     return np.array(values)
-
-
-def judged_share(qrels: Grades, lists: Lists) -> Floats:
-    """Return the percentage of the first ten documents that are judged."""
-    shares = [np.mean([d in grades for d in lists[query][:CUTOFF]] or [False]) for query, grades in qrels.items()]
-    return 100 * np.array(shares, dtype=np.float64)
 
 
 def unjudged_table(material: Material) -> Table | None:
@@ -154,17 +126,6 @@ def first_copies(dataset: Dataset) -> dict[str, str]:
         if (first := seen.setdefault(mark, document)) != document:
             copies[document] = first
     return copies
-
-
-def as_one(qrels: Grades, lists: Lists, copies: Mapping[str, str]) -> tuple[Grades, Lists]:
-    """Return judgements and rankings in which all copies of a text are one document with its best grade and rank."""
-    grades: dict[str, dict[str, int]] = {}
-    for query, judged in qrels.items():
-        merged = grades.setdefault(query, {})
-        for document, grade in judged.items():
-            first = copies.get(document, document)
-            merged[first] = max(grade, merged.get(first, grade))
-    return grades, {query: list(dict.fromkeys(copies.get(d, d) for d in each)) for query, each in lists.items()}
 
 
 def _row(figures: Mapping[str, list[Floats]], top: float | None = 100.0) -> list[Estimate]:

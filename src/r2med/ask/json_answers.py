@@ -62,10 +62,12 @@ def ask_json(
     chat: JournaledChat,
     card: LLMCard,
     tries: int,
+    otherwise: Callable[[int, str], ReadAnswer | None] = lambda number, text: None,
 ) -> JsonAnswers[ReadAnswer]:
     """Ask every question up to `tries` times.
 
-    `read` turns an answer into an outcome. It raises ValueError if the answer is not usable.
+    `read` turns an answer into an outcome. It raises ValueError if the answer is not usable. `otherwise` may return the
+    outcome of a text without a usable answer, which is then not asked again.
     """
     asked: JsonAnswers[ReadAnswer] = JsonAnswers()
     unfit = {number: each.prompt for number, each in questions.items() if isinstance(each.prompt, Failure)}
@@ -78,6 +80,10 @@ def ask_json(
         asked.cost += answers_cost(answers, card)
         for number, answer in zip(waiting, answers, strict=True):
             _take_in(asked, number, answer, questions[number].answer, read)
+            text = answer.text if isinstance(answer, Generation) and number in asked.failures else ""
+            if text and (outcome := otherwise(number, text)) is not None:
+                asked.outcomes[number] = outcome
+                del asked.failures[number]
         waiting = [number for number in waiting if number not in asked.outcomes]
     return asked
 

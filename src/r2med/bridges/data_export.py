@@ -9,13 +9,17 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from r2med.construction.publish.croissant import CONFIGS, CONTEXT, VERSIONS, contents
+from r2med.construction.publish.croissant import CONFIGS, CONTEXT, VERSIONS, contents, in_language
 from r2med.construction.publish.hub_card import hub_head
 from r2med.core.errors import UserError, unknown
-from r2med.data.dataset import Dataset
+from r2med.data.aspects_file import ASPECTS_NAME
+from r2med.data.dataset import Dataset, Query
 from r2med.data.importing import require_new
 from r2med.data.loading import load
+from r2med.data.nuggets_file import NUGGETS_NAME, nuggets_of
+from r2med.retrieve.trec import encode_id
 from r2med.store.files import replaced, sha256
+from r2med.text.search_languages import ENGLISH
 
 COLUMNS = {
     "query": ("id", "text", "answer", "body_system"),
@@ -35,6 +39,16 @@ def export_data(dataset: Dataset, form: str, folder: Path) -> None:
     require_new(folder)
     with replaced(folder, "corpus.jsonl", "a dataset") as new:
         FORMS[form](dataset, new)
+        if dataset.aspects:
+            _write_rows(new / ASPECTS_NAME, _aspect_rows(dataset))
+        if nuggets := nuggets_of(dataset):
+            nuggets.write(new / NUGGETS_NAME)
+
+
+def _aspect_rows(dataset: Dataset) -> Iterator[dict[str, Any]]:
+    for query, aspects in dataset.aspects.items():
+        for name, aspect in aspects.items():
+            yield {"query": query, "aspect": name, "weight": aspect.weight, "documents": list(aspect.documents)}
 
 
 def export(data: Dataset | str | Path, out: Path | str, form: str = "beir") -> Path:
@@ -66,12 +80,15 @@ def _mteb(dataset: Dataset, folder: Path) -> None:
 
 
 def _trec(dataset: Dataset, folder: Path) -> None:
-    """Write topics and qrels in columns. Corpus and queries are JSON rows, since columns cannot hold long texts."""
-    _write_own(dataset, folder, ("query", "corpus"))
-    space = r"\s"
-    topics = (f"{_unbroken(query.id, space)}\t{' '.join(query.text.split())}" for query in dataset.queries)
+    """Write topics and qrels in columns. Corpus and queries are JSON rows, since columns cannot hold long texts.
+
+    Ids in columns are written as in our run files: an id with white space is percent-encoded. The qrels are also
+    written as JSON rows with the ids as they are.
+    """
+    _write_own(dataset, folder, COLUMNS)
+    topics = (f"{encode_id(query.id)}\t{' '.join(query.text.split())}" for query in dataset.queries)
     _write_lines(folder / "topics.tsv", topics)
-    lines = (f"{_unbroken(query, space)} 0 {_unbroken(d, space)} {grade}" for query, d, grade in _judged(dataset))
+    lines = (f"{encode_id(query)} 0 {encode_id(document)} {grade}" for query, document, grade in _judged(dataset))
     _write_lines(folder / "qrels.txt", lines)
 
 
@@ -94,7 +111,7 @@ def _croissant(dataset: Dataset, folder: Path) -> None:
         "url": f"https://huggingface.co/datasets/{repository}" if repository else "https://example.org/not-published",
         "license": _licence(dataset) or "not stated",
         "version": "1.0.0",
-        "inLanguage": "en",
+        "inLanguage": in_language(_languages(dataset)),
         "isLiveDataset": False,
         **contents(sizes, configs),
     }
@@ -119,10 +136,7 @@ def _judged(dataset: Dataset) -> Iterator[tuple[str, str, int]]:
 def _write_own(dataset: Dataset, folder: Path, names: Iterable[str]) -> None:
     """Write files in the benchmark's own layout."""
     rows: dict[str, Iterable[Mapping[str, Any]]] = {
-        "query": (
-            {**{name: getattr(query, name) for name in COLUMNS["query"]}, "excluded_ids": list(query.excluded)}
-            for query in dataset.queries
-        ),
+        "query": map(_query_row, dataset.queries),
         "corpus": ({"id": identifier, "text": text} for identifier, text in dataset.corpus),
         "qrels": ({"q_id": query, "p_id": document, "score": grade} for query, document, grade in _judged(dataset)),
     }
@@ -130,8 +144,13 @@ def _write_own(dataset: Dataset, folder: Path, names: Iterable[str]) -> None:
         _write_rows(folder / f"{name}.jsonl", rows[name])
 
 
+def _query_row(query: Query) -> dict[str, Any]:
+    row = {**{name: getattr(query, name) for name in COLUMNS["query"]}, "excluded_ids": list(query.excluded)}
+    return {**row, "options": list(query.options)} if query.options else row
+
+
 def _write_readme(dataset: Dataset, folder: Path, files: Mapping[str, str], split: str = "") -> None:
-    head = hub_head(dataset.name, _licence(dataset), len(dataset.corpus), files, split)
+    head = hub_head(dataset.name, _licence(dataset), len(dataset.corpus), files, split, _languages(dataset))
     (folder / "README.md").write_text(f"{head}# {dataset.name}\n\n{_description(dataset)}\n", "utf-8")
 
 
@@ -143,6 +162,11 @@ def _description(dataset: Dataset) -> str:
 
 def _licence(dataset: Dataset) -> str:
     return dataset.card.licence if dataset.card else ""
+
+
+def _languages(dataset: Dataset) -> tuple[str, ...]:
+    """Return the languages of the card. A card without languages is that of an English dataset."""
+    return (dataset.card.languages if dataset.card else ()) or (ENGLISH,)
 
 
 def _unbroken(identifier: str, breaks: str) -> str:

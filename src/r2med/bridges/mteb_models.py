@@ -22,7 +22,8 @@ import numpy as np
 
 from r2med.bridges.mteb_results import tasks
 from r2med.core.cost import Cost
-from r2med.core.errors import UserError, install_extra, unknown
+from r2med.core.errors import UserError, unknown
+from r2med.core.installation import install_extra
 from r2med.core.stages import Bound
 from r2med.crossencoders.pair_scorer import ScoredPair
 from r2med.crossencoders.pairs import Pair

@@ -104,7 +104,8 @@ def _usage_fault(error: Any, message: str) -> str:
     context = getattr(error, "ctx", None)
     path = context.command_path if context else "r2med"
     page = f"{path} --help lists them"
-    if option := getattr(error, "option_name", ""):
+    option = getattr(error, "option_name", "")
+    if option and message.startswith("No such option"):  # an option without its value has a name too
         known = [flag for each in context.command.params for flag in each.opts] if context else []
         return _with_nearest(f"no option {option} for {path}", nearest(option, known), page)
     if wrong := re.match(r"No such command '(.*?)'", message):

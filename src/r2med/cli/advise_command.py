@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 UNKNOWN = "unknown"
 
 
-@flags.with_runtime(*flags.WEIGHTS, *flags.ASKING)
+@flags.with_runtime(*flags.WEIGHTS, *flags.ASKING, *flags.TRACE)
 def advise(
     dataset: Annotated[
         str, typer.Argument(help="A dataset or a folder with judged questions.", autocompletion=completion.datasets)

@@ -45,23 +45,41 @@ def analyse(
             rich_help_panel=flags.MODELS,
         ),
     ] = "",
+    below: Annotated[
+        list[float] | None,
+        typer.Option(
+            min=-1.0,
+            max=1.0,
+            help="Count the queries with less overlap than this (overlap). May be repeated. Default: 0.1, 0.2, 0.3 and "
+            "0.5.",
+        ),
+    ] = None,
+    synonyms: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="A table of synonyms: MeSH, or a CSV file with the columns concept and term. The analysis difficulty "
+            "then shows which concepts relevant documents write in other words.",
+            show_default=False,
+        ),
+    ] = None,
     queries: Annotated[
         int,
         typer.Option(
             min=0,
-            help="Queries or documents per dataset that the LLM is asked about. 0 means all.",
+            help="Queries or documents per dataset that the LLM is asked about. 0 means all queries, and a sample of "
+            "50 documents (contamination).",
             rich_help_panel=flags.LLMS,
         ),
     ] = 0,
-    depths: Annotated[
-        list[int] | None,
+    all_documents: Annotated[
+        bool,
         typer.Option(
-            "--passages",
-            min=1,
-            help="Passages that the LLM reads before it answers (downstream). May be repeated. Default: 1, 3 and 10.",
+            "--all-documents",
+            help="Ask the LLM about all documents instead of a sample (contamination).",
             rich_help_panel=flags.LLMS,
         ),
-    ] = None,
+    ] = False,
     out: Annotated[
         Path, typer.Option("-o", "--out", help="Folder for the page and its CSV files.", rich_help_panel=flags.OUTPUT)
     ] = Path("analysis"),
@@ -83,7 +101,6 @@ def analyse(
 
     from r2med.analysis.analysis import analyse as run
     from r2med.analysis.analysis import checked_names, rehearse
-    from r2med.analysis.material import DEPTHS
     from r2med.cli.plan import show_previews
     from r2med.cli.progress import steps
     from r2med.pages.page import Note, Section
@@ -96,8 +113,10 @@ def analyse(
         "measure": measure,
         "max_failures": max_failures,
         "model": model,
+        "thresholds": below or (),
+        "synonyms": synonyms,
         "queries": queries,
-        "depths": depths or DEPTHS,
+        "all_documents": all_documents,
     }
     if dry_run:
         show_previews(rehearse(*wanted, setup=runtime, **material), runtime)

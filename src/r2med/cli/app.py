@@ -11,6 +11,8 @@ from typer.core import TyperGroup
 
 from r2med.cli.advise_command import advise
 from r2med.cli.analyse_command import analyse
+from r2med.cli.answer_command import answer
+from r2med.cli.audit_command import audit
 from r2med.cli.board_command import board
 from r2med.cli.build_command import build
 from r2med.cli.cache_command import cache
@@ -19,9 +21,13 @@ from r2med.cli.compare_command import compare
 from r2med.cli.data_command import data
 from r2med.cli.doctor_command import doctor
 from r2med.cli.generate_command import generate
+from r2med.cli.judge_command import judge
 from r2med.cli.list_command import list_
+from r2med.cli.lock_command import lock
 from r2med.cli.models_command import models
+from r2med.cli.nuggets_command import nuggets
 from r2med.cli.old_words import renewed
+from r2med.cli.pack_command import pack, unpack
 from r2med.cli.prompts_command import prompts
 from r2med.cli.records_command import records
 from r2med.cli.report_command import report
@@ -88,9 +94,11 @@ PANELS: Mapping[str, Mapping[str, Callable[..., None] | typer.Typer]] = {
     "Evaluate": {
         "run": run,
         "generate": generate,
+        "lock": lock,
         "compare": compare,
         "report": report,
         "score": score,
+        "answer": answer,
         "analyse": analyse,
         "reproduce": reproduce,
         "why": why,
@@ -98,8 +106,10 @@ PANELS: Mapping[str, Mapping[str, Callable[..., None] | typer.Typer]] = {
     },
     "Look": {"board": board, "search": search, "serve": serve},
     "Own data": {"data": data, "advise": advise},
+    "Labels": {"audit": audit, "judge": judge, "nuggets": nuggets},
     "Build": {"build": build, "review": review},
     "Leaderboard": {"submit": submit, "verify": verify},
+    "Share": {"pack": pack, "unpack": unpack},
     "Catalogue": {"list": list_, "show": show, "models": models, "prompts": prompts},
     "Machine": {"cache": cache, "doctor": doctor, "cite": cite},
 }

@@ -24,6 +24,15 @@ def board(
     entries: Annotated[
         Path | None, typer.Option(help="Folder with entries written by r2med submit.", show_default=False)
     ] = None,
+    overlay: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="FILE",
+            help="Also show scores with the labels of this overlay, and estimates if people labelled a random part. "
+            "May be repeated: later labels replace earlier ones.",
+            show_default=False,
+        ),
+    ] = None,
     without_texts: Annotated[
         bool, typer.Option("--without-texts", help="Leave out all texts of documents, queries and LLMs.")
     ] = False,
@@ -39,6 +48,6 @@ def board(
 
     of_board = (sources or (), out, data or (), entries, max_failures, not without_texts)
     if serve:
-        serve_board(*of_board, port)
+        serve_board(*of_board, port, overlays=overlay or ())
     else:
-        print(printable(f"The board: {make_board(*of_board)}"))
+        print(printable(f"The board: {make_board(*of_board, overlay or ())}"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,6 +11,7 @@ import typer
 from r2med.cli import options as flags
 from r2med.cli.formats import Format, show_page
 from r2med.core.errors import UserError
+from r2med.text.plurals import counted
 from r2med.text.terminal_text import printable
 
 if TYPE_CHECKING:
@@ -54,7 +56,8 @@ def run(
 
     from r2med.cli.progress import steps
     from r2med.construction.benchmark import build as build_benchmark
-    from r2med.construction.pipeline import Build, BuildPlan
+    from r2med.construction.build_plan import BuildPlan
+    from r2med.construction.pipeline import Build
     from r2med.runtime.runtime import Runtime
 
     read = BuildPlan.read(plan)
@@ -67,9 +70,20 @@ def run(
             built = build_benchmark(read, out, runtime, announce)
     value = [asdict(each) if each else None for each in built.steps]
     show_page(_steps(built.build, list(built.steps)), form, as_json, value)
-    if built.dataset is not None and form == "text" and not as_json:
+    if form == "text" and not as_json:
+        if built.dataset is None:
+            print(printable(_why_no_dataset(built.steps)))
+            return
         folder = shlex.quote(str(built.dataset))
         print(printable(f"{built.dataset}/datasheet.html describes it. Next: r2med run bm25 --data {folder}"))
+
+
+def _why_no_dataset(steps: Sequence[Done]) -> str:
+    """Return why a build wrote no dataset: nothing was judged, because no step judges or a step kept nothing."""
+    if not any(done.stream == "judgements" for done in steps):
+        return "No dataset was written, because no step of the plan judges candidates."
+    empty = next((f": step {done.number}, {done.step}, kept nothing" for done in steps if not done.kept), "")
+    return f"No dataset was written, because no candidate was judged{empty}."
 
 
 @build.command()
@@ -78,13 +92,27 @@ def status(folder: Folder, form: Format = "text", as_json: flags.AsJSON = False)
     from dataclasses import asdict
 
     from r2med.construction.pipeline import Build
-    from r2med.construction.publish.dataset_folder import lacks_reviews
+    from r2med.construction.publish.dataset_folder import lacks_reviewers, lacks_reviews
+    from r2med.construction.review.review_book import read_reviews
+    from r2med.construction.review.review_outcomes import counted_reasons, rejection_reasons
 
     made = Build.open(folder)
     done = made.status()
     show_page(_steps(made, done), form, as_json, [asdict(each) if each else None for each in done])
-    if form == "text" and not as_json and all(done) and lacks_reviews(made):
-        print(printable(f"{made.dataset} lacks reviews: r2med build run PLAN.toml -o {folder} writes it again"))
+    if form == "text" and not as_json and all(done):
+        reviews = read_reviews(folder)
+        for noun, reasons in (
+            ("question", rejection_reasons(reviews)),
+            ("translated page", rejection_reasons(reviews, "pages")),
+        ):
+            if reasons:
+                left_out = f"People rejected {counted(len(reasons), noun)}, which the dataset leaves out"
+                print(printable(f"{left_out}: {counted_reasons(reasons)}"))
+        again = f"r2med build run PLAN.toml -o {folder} writes it again"
+        if lacks_reviews(made):
+            print(printable(f"{made.dataset} lacks reviews: {again}"))
+        elif lacks_reviewers(made):
+            print(printable(f"{made.dataset} lacks what reviewers stated about their qualification: {again}"))
 
 
 @build.command()
@@ -134,6 +162,8 @@ def example(
 
 
 def _steps(made: Build, done: list[Done | None]) -> Page:
+    from r2med.construction.cited_links import links_hint
+    from r2med.construction.diagnosis_groups import groups_hint
     from r2med.pages.cells import Column, Value
     from r2med.pages.page import Note, Table, table_page
 
@@ -144,12 +174,18 @@ def _steps(made: Build, done: list[Done | None]) -> Page:
             continue
         out = sum(left.rejected.values())
         reasons = [*left.rejected.items(), *((f"failed: {kind}", count) for kind, count in left.failures.items())]
-        why = ", ".join(f"{count:,} {reason}" for reason, count in reasons)
+        replaced = left.facts.get("personal data", {}).get("kinds", {})
+        why = ", ".join(
+            [f"{count:,} {reason}" for reason, count in reasons]
+            + [f"{count:,} {kind} replaced" for kind, count in replaced.items()]
+        )
         rows.append([number, str(step), left.stream, left.kept, out, left.cost.calls, why])
     counts = [Column(head, "integer", missing="") for head in ("kept", "left out", "calls")]
     columns = (Column("#", "integer"), Column("step"), Column("stream"), *counts, Column("why"))
-    note = Note(f"r2med build sample {made.out} --step N --rejected shows what a step left out.", "quiet")
-    return table_page("Steps of a build", Table(columns, rows), notes=[note])
+    left_out = f"r2med build sample {made.out} --step N --rejected shows what a step left out."
+    hints = (left_out, links_hint(made.out), groups_hint(made.out))
+    notes = [Note(hint, "quiet") for hint in hints if hint]
+    return table_page("Steps of a build", Table(columns, rows), notes=notes)
 
 
 def _rehearsal(made: Build, runtime: Any) -> Page:

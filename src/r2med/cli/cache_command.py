@@ -30,11 +30,11 @@ def list_(form: Format = "text", as_json: flags.AsJSON = False) -> None:
 
     store = default_store()
     held, answers = holdings(store), {model: len(keys) for model, keys in answers_by_model(store).items()}
-    rows: list[list[Value]] = [[h.kind, h.dataset, h.model, len(h.paths), _bytes(h.size)] for h in held]
+    rows: list[list[Value]] = [[h.kind, h.dataset, h.model, len(h.paths), shown_bytes(h.size)] for h in held]
     rows += [["answers", "", model, count, ""] for model, count in answers.items()]
     numbers = (Column("number", "integer"), Column("size", "number"))
     columns = (Column("kind"), Column("dataset"), Column("model"), *numbers)
-    total = Note(f"{_bytes(sum(h.size for h in held))} in {store.root}", whole=True)
+    total = Note(f"{shown_bytes(sum(h.size for h in held))} in {store.root}", whole=True)
     kept = [{"kind": h.kind, "dataset": h.dataset, "model": h.model, "bytes": h.size} for h in held]
     page = table_page("Kept on this machine", Table(columns, rows), notes=[total])
     show_page(page, form, as_json, {"folder": str(store.root), "kept": kept, "answers": answers})
@@ -66,7 +66,7 @@ def clear(
 
     With --dataset alone, no text of the dataset stays in the cache: LLM answers about it are removed too.
     """
-    from r2med.data.loading import name_of
+    from r2med.data.locating import name_of
     from r2med.llm.journal import answers_by_model, forget_answers
     from r2med.store import default_store
     from r2med.store.holdings import clear as remove
@@ -86,7 +86,7 @@ def clear(
     held = [holding for holding in holdings(store) if any(holding.is_about(name, model) for name in datasets)]
     named = dataset or model
     wanted = [holding for holding in held if named or (everything and holding.kind != "api")]
-    parts = [f"{counted(sum(len(h.paths) for h in wanted), 'artefact')} ({_bytes(sum(h.size for h in wanted))})"]
+    parts = [f"{counted(sum(len(h.paths) for h in wanted), 'artefact')} ({shown_bytes(sum(h.size for h in wanted))})"]
     for file, keys in rows_about(store, datasets).items() if texts else ():
         parts.append(f"{len(keys):,} {_ROWS[file.parent.name]}")
     if llm:
@@ -125,8 +125,8 @@ def verify(
     from r2med.cli.progress import steps
     from r2med.engine.reporting import Reporter
     from r2med.store import default_store
-    from r2med.store.artefacts import MANIFEST
     from r2med.store.holdings import verify_store
+    from r2med.store.manifest import MANIFEST
 
     store = default_store()
     total = sum(1 for pattern in (f"*/*/{MANIFEST}", "**/*.sqlite") for _ in store.root.glob(pattern))
@@ -145,7 +145,7 @@ def verify(
     for verified in damaged:
         print(printable(f"damaged: {verified.path}: {verified.fault} ({_remedy(verified.kind, repair)})"))
     fine = counted(sound, "artefact is sound", "artefacts are sound")
-    print(printable(f"{store.root}: {fine}, {len(damaged):,} damaged; {_bytes(size)}"))
+    print(printable(f"{store.root}: {fine}, {len(damaged):,} damaged; {shown_bytes(size)}"))
     if damaged:
         raise typer.Exit(DAMAGED)
 
@@ -159,7 +159,8 @@ def _remedy(kind: str, repair: bool) -> str:
     return "r2med cache verify --repair removes it, and it is made again when it is next needed"
 
 
-def _bytes(number: float) -> str:
+def shown_bytes(number: float) -> str:
+    """Return a number of bytes with three digits and a unit."""
     for unit in ("bytes", "kB", "MB", "GB"):
         if number < 1000:
             return f"{number:.3g} {unit}"

@@ -9,6 +9,7 @@ import typer
 
 from r2med.cli import options as flags
 from r2med.cli.formats import Format, show_page
+from r2med.core.errors import UserError
 from r2med.core.spec import joined_words
 
 if TYPE_CHECKING:
@@ -26,6 +27,15 @@ def compare(
     systems: flags.ComparedSystems = None,
     results: flags.Results = Path("results"),
     data: flags.ComparedData = None,
+    overlay: flags.Overlays = None,
+    estimate: Annotated[
+        bool,
+        typer.Option(
+            "--estimate",
+            help="With --overlay: estimate the scores that people's labels would give, from the random part that "
+            "people reviewed. The intervals contain the errors of the judge.",
+        ),
+    ] = False,
     measure: flags.OneMeasure = "nDCG@10",
     baseline: flags.Baseline = "",
     slice_by: Annotated[
@@ -37,6 +47,9 @@ def compare(
             show_default=False,
         ),
     ] = None,
+    lock: flags.Lock = None,
+    answers: flags.Answers = False,
+    condition: flags.AnswerCondition = "retrieved",
     max_failures: flags.MaxFailures = 0.1,
     resamples: flags.Resamples = 10_000,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the random sign flips.")] = 0,
@@ -44,8 +57,15 @@ def compare(
     as_json: flags.AsJSON = False,
 ) -> None:
     """Compare systems by their records: paired by query, stratified by dataset."""
-    from r2med.comparison.comparison import compare as compute
+    from r2med.comparison.comparing import compare as compute
 
+    if estimate and lock:
+        raise UserError("--estimate adds labels, which a lock does not allow: leave out one of them")
+    if estimate and answers:
+        raise UserError("--estimate is about rankings, --answers about answers: leave out one of them")
+    if estimate:
+        _show_estimates(systems, results, data, overlay, measure, max_failures, form, as_json)
+        return
     compared = compute(
         *joined_words(systems or []),
         results=results,
@@ -55,10 +75,40 @@ def compare(
         slice_by=slice_by or (),
         resamples=resamples,
         data=flags.comma_separated(data),
+        overlays=overlay or (),
         seed=seed,
+        lock=lock or "",
+        answers=answers,
+        condition=condition,
     )
     page = _verdicts(compared) if form in ("text", "html") else _pairs(compared)
     show_page(page, form, as_json, compared.as_json())
+
+
+def _show_estimates(
+    systems: list[str] | None,
+    results: Path,
+    data: list[str] | None,
+    overlay: list[Path] | None,
+    measure: str,
+    max_failures: float,
+    form: str,
+    as_json: bool,
+) -> None:
+    """Show the scores that people's labels would give."""
+    from r2med.comparison.corrected_scores import corrected_scores, estimates_page
+    from r2med.core.errors import UserError
+    from r2med.data.overlays import Overlay
+    from r2med.records.collection import collect
+    from r2med.records.relabelled import recorded_datasets
+
+    if not overlay:
+        raise UserError("--estimate needs the labels of a judge and of people: --overlay FILE, made by r2med judge")
+    collection = collect(joined_words(systems or []), results, max_failures)
+    overlays = [Overlay.read(file) for file in overlay]
+    datasets = recorded_datasets(collection, flags.comma_separated(data))
+    found = corrected_scores(collection, overlays, datasets, measure)
+    show_page(estimates_page(found), form, as_json, found.as_json())
 
 
 def _pairs(compared: Comparison) -> Page:
@@ -74,17 +124,17 @@ def _verdicts(compared: Comparison) -> Page:
     from r2med.comparison import verdicts
     from r2med.pages.page import Note, Page, Section
 
-    sections = [
-        Section(f"{compared.measure} × 100", [_ranking(compared), Note(verdicts.class_rule(compared), "quiet")])
-    ]
+    lower = compared.lower_is_better
+    notes = [Note(f"Labels: {compared.labels}.", "quiet"), Note(verdicts.class_rule(compared), "quiet")]
+    sections = [Section(compared.heading, [_ranking(compared), *notes])]
     pairs = len(compared.pairs)
     if pairs > MAX_SENTENCES:
         differ = sum(pair.significant for pair in compared.pairs)
         sections.append(Section("", [f"Of {pairs:,} pairs {differ:,} differ: --json has them all."]))
     for pair in compared.pairs if pairs <= MAX_SENTENCES else ():
-        verdict = Note(verdicts.verdict(pair, pairs), "strong" if pair.significant else "")
+        verdict = Note(verdicts.verdict(pair, pairs, lower), "strong" if pair.significant else "")
         shown = _gaps(compared, pair) if pairs <= MAX_GAP_TABLES else []
-        sections.append(Section("", [verdict, verdicts.details(pair), *shown]))
+        sections.append(Section("", [verdict, verdicts.details(pair, lower), *shown]))
     warnings = [Note(f"Note: {warning}", "warning") for warning in verdicts.warnings(compared)]
     sections.append(Section("", [verdicts.detectable(compared), *warnings]))
     return Page("Comparison of systems", sections, kind="comparison")

@@ -150,3 +150,32 @@ def export(
 
     export_data(load(dataset), form, out)
     print(printable(f"{out} is written: r2med data check {shlex.quote(str(out))}"))
+
+
+@data.command()
+def overlays(
+    files: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="FILE|FOLDER", help="Overlays. Default: those in overlays/.", show_default=False),
+    ] = None,
+    compare: Annotated[bool, typer.Option("--compare", help="Compare the labels of two overlays.")] = False,
+    remove: Annotated[bool, typer.Option("--remove", help="Delete these overlays. Datasets never change.")] = False,
+    form: Format = "text",
+    as_json: flags.AsJSON = False,
+) -> None:
+    """List overlays, which add labels to datasets; compare two of them, or delete them."""
+    from r2med.core.errors import UserError
+    from r2med.judgements import overlay_files
+
+    if remove and not files:
+        raise UserError("name the overlays to delete: r2med data overlays FILE --remove")
+    paths = overlay_files.overlay_paths(files or [Path("overlays")])
+    if compare:
+        page, value = overlay_files.comparison_page(paths)
+        show_page(page, form, as_json, value)
+    elif remove:
+        overlay_files.remove_overlays(paths)
+        print(printable(f"{counted(len(paths), 'overlay')} deleted: scores without --overlay are as before"))
+    else:
+        rows = list(overlay_files.overlay_rows(paths))
+        show_page(overlay_files.overlays_page(rows), form, as_json, rows)

@@ -113,7 +113,7 @@ def import_(
         print(printable(line))
     folder = shlex.quote(str(out))
     judged = (out / "qrels.jsonl").is_file()
-    following = f"r2med run bm25 --data {folder}" if judged else f"r2med search {folder} 'a question'"
+    following = _next_command(folder, judged, plan.language.code if plan.language else "en")
     clearing = f"r2med cache clear --dataset {folder} --yes"
     print(printable(f"The cache holds a copy of its texts ({default_store().root}). To remove it: {clearing}"))
     print(f"{printable(str(out))} is written. Next: {printable(following)}")
@@ -127,6 +127,7 @@ def _show(plan: Import) -> None:
     from r2med.cli.typed_text import as_typed
     from r2med.pages.page import Table
     from r2med.pages.terminal_tables import print_table
+    from r2med.text.plurals import counted
 
     output = console()
     notices = plan.notices  # before anything is printed: what cannot be read ends here
@@ -141,6 +142,17 @@ def _show(plan: Import) -> None:
     for notice in notices:
         output.print(plain(f"note: {as_typed(notice)}"), soft_wrap=True)
     output.print(plain(_counts(plan)), soft_wrap=True)
+    if guess := plan.language:
+        sample = counted(guess.texts, "document")
+        output.print(plain(f"The text looks {guess.name} ({guess.share:.0%} of {sample})"), soft_wrap=True)
+
+
+def _next_command(folder: str, judged: bool, language: str) -> str:
+    """Return the command that searches the new dataset, with the analysis of its language."""
+    if language == "en":
+        return f"r2med run bm25 --data {folder}" if judged else f"r2med search {folder} 'a question'"
+    system = f"'bm25(language={language})'"
+    return f"r2med run {system} --data {folder}" if judged else f"r2med search {folder} 'a question' --system {system}"
 
 
 def _counts(plan: Import) -> str:

@@ -8,7 +8,7 @@ import typer
 
 from r2med.cli import options as flags
 from r2med.cli.formats import Format, show_page
-from r2med.core.errors import install_extra
+from r2med.core.installation import install_extra
 
 
 def doctor(

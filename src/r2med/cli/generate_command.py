@@ -20,7 +20,7 @@ INCOMPLETE = 1
 """Exit code if the texts of a dataset were not written."""
 
 
-@flags.with_runtime(*flags.WEIGHTS, *flags.ASKING)
+@flags.with_runtime(*flags.WEIGHTS, *flags.ASKING, *flags.TRACE)
 def generate(
     method: Annotated[
         str,

@@ -26,7 +26,7 @@ def list_(
     form: Format = "text",
     as_json: flags.AsJSON = False,
 ) -> None:
-    """List what there is to choose from: datasets, stages, models, LLMs, prompts or analyses."""
+    """List the choices of one kind: datasets, stages, models, LLMs, prompts or analyses."""
     from r2med.pages.cells import Column
     from r2med.pages.page import Note, Table, table_page
 

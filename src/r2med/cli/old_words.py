@@ -1,11 +1,11 @@
-"""Words of version 0.2 that still work, each with one line that gives the new ones. Version 0.4 forgets them."""
+"""Words of version 0.2 that still work, each with one line that gives the new ones. Version 2.0 forgets them."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
 
-UNTIL = "0.4"
+UNTIL = "2.0"
 
 _COMMANDS: Mapping[tuple[str, ...], tuple[tuple[str, ...], str]] = {
     ("import", "mteb"): (("records", "import"), "records import"),

@@ -17,8 +17,7 @@ from r2med.core.errors import UserError
 from r2med.runtime import setup as declared
 from r2med.runtime.setup import Flag, Setup, printed_bytes
 
-WHAT, DATA, MODELS, LLMS = declared.WHAT, declared.DATA, declared.MODELS, declared.LLMS
-OUTPUT = "Output"
+WHAT, DATA, MODELS, LLMS, OUTPUT = declared.WHAT, declared.DATA, declared.MODELS, declared.LLMS, declared.OUTPUT
 
 Data = Annotated[
     list[str] | None,
@@ -71,6 +70,14 @@ DryRun = Annotated[
     ),
 ]
 
+Lock = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="Do what this file of r2med lock decided, and refuse anything else. Records carry its digest.",
+        show_default=False,
+    ),
+]
 AsJSON = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 ComparedSystems = Annotated[
     list[str] | None,
@@ -91,21 +98,49 @@ ComparedData = Annotated[
         show_default=False,
     ),
 ]
+Overlays = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--overlay",
+        metavar="FILE",
+        help="Score with the labels of this overlay too. May be repeated: later labels replace earlier ones.",
+        show_default=False,
+    ),
+]
 Results = Annotated[Path, typer.Option(help="Folder with the records of systems.")]
 OneMeasure = Annotated[str, typer.Option(help="A measure of the records: nDCG@10, MRR, R@100, ….")]
 Baseline = Annotated[
     str,
     typer.Option(metavar="SYSTEM", help="Compare each system with this one only."),
 ]
+Answers = Annotated[
+    bool,
+    typer.Option(
+        "--answers", help="Use the records of `r2med answer`: each system with each reader, by accuracy or --measure."
+    ),
+]
+AnswerCondition = Annotated[
+    str,
+    typer.Option(
+        "--condition",
+        metavar="NAME",
+        help="With --answers: what was read. closed book, retrieved, relevant or random passages.",
+    ),
+]
 Resamples = Annotated[int, typer.Option(min=1, help="Number of random sign flips and of bootstrap samples.")]
 MaxFailures = Annotated[
-    float, typer.Option(help="Largest share of failed calls or queries. Records above it are refused.")
+    float,
+    typer.Option(
+        min=0, max=1, help="Largest share of failed calls or queries, from 0 to 1. Records above it are refused."
+    ),
 ]
 
 WEIGHTS = ("device", "dtype", "backend", "model_paths", "memory", "tokens_per_batch", "trust_remote_code", "offline")
 """Fields of Setup about models."""
 ASKING = ("base_url", "llm_backend", "budget", "prompts", "concurrency", "deadline", "idle", "ask_again")
 """Fields of Setup about LLMs."""
+TRACE = ("trace", "trace_content")
+"""Fields of Setup about traces."""
 
 
 def with_runtime(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -214,4 +249,4 @@ def check_writable(out: Path) -> None:
             pass
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno else str(error)
-        raise UserError(f"cannot write results to {out} ({reason}): choose another folder with --out") from None
+        raise UserError(f"cannot write to {out} ({reason}): choose another folder with --out") from None

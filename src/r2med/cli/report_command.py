@@ -16,6 +16,13 @@ def report(
     systems: flags.ComparedSystems = None,
     results: flags.Results = Path("results"),
     data: flags.ComparedData = None,
+    overlay: flags.Overlays = None,
+    estimate: Annotated[
+        bool,
+        typer.Option(
+            "--estimate", help="With --overlay: also write a table of the scores that people's labels would give."
+        ),
+    ] = False,
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder for tables and figures.")] = Path("report"),
     measure: flags.OneMeasure = "nDCG@10",
     baseline: flags.Baseline = "",
@@ -27,6 +34,8 @@ def report(
             show_default=False,
         ),
     ] = None,
+    answers: flags.Answers = False,
+    condition: flags.AnswerCondition = "retrieved",
     max_failures: flags.MaxFailures = 0.1,
     resamples: flags.Resamples = 10_000,
 ) -> None:
@@ -46,6 +55,10 @@ def report(
         between=between or (),
         resamples=resamples,
         data=flags.comma_separated(data),
+        overlays=overlay or (),
+        estimate=estimate,
+        answers=answers,
+        condition=condition,
     )
     output = console()
     for notice in written.notices:

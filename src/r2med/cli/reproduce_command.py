@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from r2med.runtime.runtime import Runtime
 
 
-@flags.with_runtime(*flags.WEIGHTS, "base_url", "generations")
+@flags.with_runtime(*flags.WEIGHTS, "base_url", "generations", *flags.TRACE)
 def reproduce(
     systems: Annotated[
         list[str] | None,

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 DEMO_SYSTEMS = ("bm25", "hyde(author) → bm25")
 
 
-@flags.with_runtime(*flags.WEIGHTS, *flags.ASKING, "engine", "depth", "recorded", "generations", "candidates")
+@flags.with_runtime(
+    *flags.WEIGHTS, *flags.ASKING, "engine", "depth", "recorded", "generations", "candidates", *flags.TRACE
+)
 def run(
     systems: Annotated[
         list[str] | None,
@@ -72,6 +74,7 @@ def run(
             rich_help_panel=flags.OUTPUT,
         ),
     ] = False,
+    lock: flags.Lock = None,
     dry_run: flags.DryRun = False,
     form: Format = "text",
     as_json: Annotated[
@@ -91,13 +94,13 @@ def run(
 
     if k < 1:
         raise UserError(f"k must be at least 1, not {k}")
-    shown = recorded_measure(measure)
+    shown = _locked_measure(lock, measure) if lock else recorded_measure(measure)
     runtime = runtime.with_store(runtime.store.with_policy("fresh")) if fresh else runtime
     setup = runtime.setup
     specs = joined_words(systems or [])
-    if not specs and not suite and setup.candidates is None:
+    if not specs and not suite and not lock and setup.candidates is None:
         specs = list(DEMO_SYSTEMS)
-    names = [] if suite and not data else flags.dataset_names(data)
+    names = [] if (suite or lock) and not data else flags.dataset_names(data)
     plan = plan_run(
         specs,
         names,
@@ -106,6 +109,7 @@ def run(
         llms=llm or [],
         samples=samples,
         suite=suite,
+        lock=lock or "",
         setup=runtime,
     )
     about_texts = {
@@ -130,12 +134,23 @@ def run(
         raise UserError(next(iter(results.errors)))
     if form == "text" and not as_json:
         print()
-    page = run_page(results, shown, out, demo=not systems and not data)
+    page = run_page(results, shown, out, demo=not systems and not data and not lock)
     show_page(page, form, as_json, [cell.summary() for cell in results])
     for line in failure_lines(results.records) if has_json or form == "csv" else ():
         print(printable(line), file=sys.stderr)  # where the exit code is 0 and no page shows it
     if not results.complete:
         raise typer.Exit(1)
+
+
+def _locked_measure(lock: Path, measure: str) -> str:
+    """Return the measure of a lock. Raises UserError if another one was asked for."""
+    from r2med.measure.measures import HEADLINE_MEASURE, recorded_measure
+    from r2med.records.lock_file import Lock
+
+    decided = Lock.read(lock).measure
+    if recorded_measure(measure) not in (str(HEADLINE_MEASURE), decided):
+        raise UserError(f"{lock}: its measure is {decided}, not {measure}; a lock allows nothing else")
+    return decided
 
 
 def _check_used(plan: Plan, given: list[str]) -> None:

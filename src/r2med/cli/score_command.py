@@ -18,6 +18,13 @@ if TYPE_CHECKING:
 def score(
     qrels: Annotated[Path, typer.Option(help="Judgements: TREC, TSV or JSON Lines.", show_default=False)],
     run: Annotated[Path, typer.Option(help="A TREC run file, gzipped or not.", show_default=False)],
+    aspects: Annotated[
+        Path | None,
+        typer.Option(
+            help="Aspects of the answers, a file like aspects.jsonl: also compute alpha-nDCG and A-Recall.",
+            show_default=False,
+        ),
+    ] = None,
     form: Format = "text",
     as_json: flags.AsJSON = False,
     per_query: Annotated[bool, typer.Option("--per-query", help="Also print every query's scores.")] = False,
@@ -28,7 +35,7 @@ def score(
     from r2med.pages.page import Page, Section
     from r2med.retrieve.run import Run
 
-    scores = compute(qrels, Run.read(run, doubles=True) if doubles else run)
+    scores = compute(qrels, Run.read(run, doubles=True) if doubles else run, aspects=aspects)
     mean = {str(measure): value for measure, value in scores.mean.items()}
     each = {q: {str(m): v for m, v in values.items()} for q, values in scores.per_query.items()}
     sections = [Section(f"mean of {counted(len(each), 'query', 'queries')}", [_table(mean)])]
@@ -49,7 +56,7 @@ def _table(values: dict[str, float]) -> Table:
     cutoffs = list(families["nDCG"])
     rows: list[list[Value]] = []
     for family, by_cutoff in families.items():
-        known = [by_cutoff[""]] if "" in by_cutoff else [by_cutoff[cutoff] for cutoff in cutoffs]
+        known = [by_cutoff[""]] if "" in by_cutoff else [by_cutoff.get(cutoff) for cutoff in cutoffs]
         rows.append([family, *known, *[None] * (len(cutoffs) - len(known))])
     columns = [Column(f"@{cutoff}", "number", 4, missing="") for cutoff in cutoffs]
     return Table((Column(""), *columns), rows)

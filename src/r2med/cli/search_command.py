@@ -18,7 +18,7 @@ LETTERS = 320
 """Characters of a passage that are shown."""
 
 
-@flags.with_runtime(*flags.WEIGHTS, *flags.ASKING, "llm", "depth", "recorded", "generations")
+@flags.with_runtime(*flags.WEIGHTS, *flags.ASKING, "llm", "depth", "recorded", "generations", *flags.TRACE)
 def search(
     data: Annotated[str, typer.Argument(metavar="DATASET", help="A dataset, or a folder with a corpus.")],
     question: Annotated[str, typer.Argument(help="The question, in quotes.")],
@@ -39,20 +39,22 @@ def search(
 
     from r2med.data import load
     from r2med.system import System
+    from r2med.system.marking import marking_language
     from r2med.system.question import ask
 
-    answer = ask(System.parse(system, runtime), load(data), question, k)
-    page = _marked_page(answer) if form in ("text", "html") else _table_page(answer)
+    parsed, dataset = System.parse(system, runtime), load(data)
+    answer = ask(parsed, dataset, question, k)
+    page = _marked_page(answer, marking_language(parsed, dataset)) if form in ("text", "html") else _table_page(answer)
     show_page(page, form, as_json, asdict(answer))
 
 
-def _marked_page(answer: Answer) -> Page:
+def _marked_page(answer: Answer, language: str) -> Page:
     """Return the passages to read, with their matching words marked."""
     from r2med.pages.marked_passages import marked_passage
     from r2med.pages.page import Content, Page, Section
     from r2med.text.highlight import Words
 
-    words = Words.of(answer.question, answer.generated)
+    words = Words.of(answer.question, answer.generated, language)
     written = [marked_passage("written:", text, words, LETTERS) for text in answer.generated]
     sections = [Section("", written)] if written else []
     for rank, passage in enumerate(answer.passages, 1):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -18,7 +18,16 @@ if TYPE_CHECKING:
 
 
 @flags.with_runtime(
-    *flags.WEIGHTS, "depth", "recorded", "generations", "llm", "base_url", "llm_backend", "prompts", "budget"
+    *flags.WEIGHTS,
+    "depth",
+    "recorded",
+    "generations",
+    "llm",
+    "base_url",
+    "llm_backend",
+    "prompts",
+    "budget",
+    *flags.TRACE,
 )
 def serve(
     dataset: Annotated[str, typer.Argument(help="The corpus to search: a dataset, demo/NAME or a folder.")],
@@ -50,6 +59,15 @@ def serve(
             show_default=False,
         ),
     ] = None,
+    mcp: Annotated[
+        Literal["stdio", "http"] | None,
+        typer.Option(
+            metavar="stdio|http",
+            help="Let assistants search by the Model Context Protocol: stdio speaks on stdin and stdout instead of "
+            "HTTP, http adds the address /mcp.",
+            show_default=False,
+        ),
+    ] = None,
     access_log: Annotated[bool, typer.Option("--access-log", help="Print a line for each request.")] = False,
     timeout: Annotated[
         float, typer.Option(help="Seconds that the answer to one question may take.", rich_help_panel=flags.LLMS)
@@ -57,7 +75,7 @@ def serve(
     *,
     runtime: Runtime,
 ) -> None:
-    """Serve a search page, POST /search, and POST /retrieve in the protocol of Search-R1."""
+    """Serve a search page, POST /search, POST /retrieve in the protocol of Search-R1, and MCP for assistants."""
     from r2med.server.serving import serve as serve_systems
 
     serve_systems(
@@ -70,6 +88,7 @@ def serve(
         limits=limits,
         timeout=timeout,
         access_log=access_log,
+        mcp=mcp or "",
         opening=_progress(f"{dataset} · {' · '.join([*(system or []), retriever])}".rstrip(" ·")),
     )
 

@@ -31,7 +31,9 @@ def submit(
 
     flags.check_writable(out.parent)
     entry = write(joined_words(records or []), out, results, max_failures)
-    systems = dict.fromkeys(record.system for record in entry.records)
-    print(printable(f"{out}: {counted(len(entry.records), 'record')} of {', '.join(systems)}"))
+    names = [*(record.system for record in entry.records), *(record.system for record in entry.answers)]
+    systems = dict.fromkeys(names)
+    answers = f" and {counted(len(entry.answers), 'answer record')}" if entry.answers else ""
+    print(printable(f"{out}: {counted(len(entry.records), 'record')}{answers} of {', '.join(systems)}"))
     runs = next((each for each in records or () if Path(each).is_dir()), results)
     print(printable(f"check it with: r2med verify {out} --runs {runs}"))

@@ -13,20 +13,22 @@ from r2med.cli.formats import Format, show_page
 
 def verify(
     entries: Annotated[list[Path], typer.Argument(metavar="ENTRY", help="Files of r2med submit.", show_default=False)],
-    runs: Annotated[Path, typer.Option(help="A folder with their run files, at any depth.")] = Path("results"),
+    runs: Annotated[
+        Path, typer.Option(help="A folder with their run files and files of answers, at any depth.")
+    ] = Path("results"),
     data: Annotated[
         list[str] | None, typer.Option(help="Folders of datasets that have no card; may be repeated.")
     ] = None,
     form: Format = "text",
     as_json: flags.AsJSON = False,
 ) -> None:
-    """Compute the scores of entries again from their runs, and refuse what does not match."""
+    """Compute the scores of entries again from their runs and answers, and refuse what does not match."""
     from r2med.leaderboard.verification import verify as check
     from r2med.pages.page import Note, Page, Section, Table
 
     checked = check(entries, runs, data or [])
     heads = ("entry", "system", "dataset", "verdict")
-    table = Table.of(heads, [(str(each.entry), each.system, each.dataset, each.fault or "matches") for each in checked])
+    table = Table.of(heads, [(str(each.entry), each.system, each.dataset, each.verdict) for each in checked])
     lines = [Note(str(each), whole=True) for each in checked]
     value = [{**vars(each), "entry": str(each.entry)} for each in checked]
     page = Page("Entries checked against their runs", [Section("", lines if form == "text" else [table])])

@@ -72,13 +72,15 @@ def _page(story: Story) -> Page:
     from r2med.measure import HEADLINE_MEASURE
     from r2med.pages.marked_passages import marked_passage
     from r2med.pages.page import Content, Note, Page, Section
+    from r2med.records.search_language import recorded_language
     from r2med.text.highlight import Words
 
     record, query = story.record, story.query
+    language = recorded_language([record.settings])
     title = f"{record.dataset.name} {query.id}"
     value = record.per_query[query.id][str(HEADLINE_MEASURE)]
-    of_relevant = Words.of(" ".join(document.text for document in story.relevant))
-    words = Words.of(query.text, story.generated)
+    of_relevant = Words.of(" ".join(document.text for document in story.relevant), language=language)
+    words = Words.of(query.text, story.generated, language)
     parts: list[Content] = [marked_passage("question:", query.text, of_relevant, LETTERS)]
     parts += [marked_passage("written:", text, of_relevant, LETTERS) for text in story.generated[:SHOWN]]
     parts += [Note(f"failed: {name}, {kinds}", "strong") for name, kinds in _failures(story).items()]

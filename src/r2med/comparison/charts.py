@@ -86,9 +86,9 @@ def _label(name: str, width: int = 38, lines: int = 3) -> str:
     return "\n".join(textwrap.wrap(clean, width, max_lines=lines, placeholder=" …", break_on_hyphens=False)) or clean
 
 
-def bars(figures: Mapping[str, Estimate], measure: str, baseline: str = "") -> Figure:
+def bars(figures: Mapping[str, Estimate], measure: str, baseline: str = "", lower_is_better: bool = False) -> Figure:
     """Draw a bar with its interval for each system. The best system is on top."""
-    names = sorted(figures, key=lambda name: figures[name].value)
+    names = sorted(figures, key=lambda name: figures[name].value, reverse=lower_is_better)
     values = np.array([figures[name].value for name in names])
     bounds = np.array([figures[n].bounds for n in names]).reshape(-1, 2)
     reach = [values - bounds[:, 0], bounds[:, 1] - values]
@@ -104,7 +104,7 @@ def bars(figures: Mapping[str, Estimate], measure: str, baseline: str = "") -> F
     axes.tick_params(axis="y", length=0)
     axes.set_xlim(0, max(1.0, 1.1 * max(each.bounds[1] for each in figures.values())))
     axes.set_ylim(-0.6, len(names) - 0.4)
-    note = f"95 % intervals{'; orange: the baseline' if baseline else ''}"
+    note = f"95 % intervals{'; orange: the baseline' if baseline else ''}{'; lower is better' * lower_is_better}"
     axes.set_xlabel(note)
     return figure
 

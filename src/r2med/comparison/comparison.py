@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from r2med.comparison.labelled_share import labelled_share
+from r2med.comparison.shared_data import labelled_records, shared_values
 from r2med.comparison.system_classes import classes
 from r2med.core.errors import UserError, unknown
-from r2med.data.dataset_cards import groups
 from r2med.engine.threads import map_threads
 from r2med.measure import HEADLINE_MEASURE, Measure, significance
 from r2med.measure.intervals import difference_intervals, mean_intervals
@@ -21,13 +21,13 @@ from r2med.measure.significance import ALPHA, RESAMPLES, SystemPairs, Values
 from r2med.measure.slices import Slice, SliceFacts, slices
 from r2med.pages.estimate import Estimate
 from r2med.records.approximate_searches import approximate_searches
-from r2med.records.collection import MAX_FAILURES, RecordCollection, collect
+from r2med.records.collection import RecordCollection
 from r2med.records.record import QueryFacts
+from r2med.records.used_labels import AS_PUBLISHED, used_labels
 from r2med.text.plurals import counted
 
 MEASURE = str(HEADLINE_MEASURE)
 MOVERS = 5
-DEMO = "demo"
 
 
 @dataclass(frozen=True)
@@ -165,6 +165,8 @@ class Comparison:
     """The pairs on slices of the queries."""
     notices: tuple[str, ...] = ()
     """Remarks for the reader, one sentence each."""
+    labels: str = AS_PUBLISHED
+    """The labels that scored the rankings: as published, or with which overlays."""
     resamples: int = RESAMPLES
     """Number of sign flips."""
     seed: int = 0
@@ -184,13 +186,26 @@ class Comparison:
         return list(self.queries)
 
     @property
+    def lower_is_better(self) -> bool:
+        """True if the better of two systems has the lower value."""
+        return Measure.parse(self.measure).lower_is_better
+
+    @property
+    def heading(self) -> str:
+        """The measure as a heading of scores in points, with its direction if lower is better."""
+        return heading(self.measure)
+
+    @property
     def ranked(self) -> list[Standing]:
         """The systems, best first."""
-        return sorted(self.systems, key=lambda each: (-each.mean.value if each.mean else 0.0, each.system))
+        sign = 1 if self.lower_is_better else -1
+        return sorted(self.systems, key=lambda each: (sign * each.mean.value if each.mean else 0.0, each.system))
 
     def classes(self, dataset: str = "") -> dict[str, int]:
         """Return the class of each system, over all datasets or on one of them, as `system_classes.classes` does."""
         values = {dataset: self._values[dataset]} if dataset else self._values
+        if self.lower_is_better:
+            values = {name: -rows for name, rows in values.items()}
         return classes([each.system for each in self.systems], values, self.resamples, self.seed)
 
     def movers(self, pair: Pair, count: int = MOVERS) -> list[Mover]:
@@ -221,27 +236,13 @@ class Comparison:
             "detectable_pair": self.detectable_pair,
             "slices": [asdict(each) for each in self.slices],
             "notices": list(self.notices),
+            "labels": self.labels,
         }
 
 
-def compare(
-    *sources: str | Path,
-    results: str | Path = "results",
-    max_failures: float = MAX_FAILURES,
-    measure: str = MEASURE,
-    baseline: str = "",
-    slice_by: Sequence[str] = (),
-    resamples: int = RESAMPLES,
-    seed: int = 0,
-    data: Sequence[str] = (),
-) -> Comparison:
-    """Compare systems by their records: files, folders, or names of systems with records in `results`.
-
-    With a baseline, every other system is compared with it. Without one, every pair is compared. `data` are datasets
-    or groups. By default these are all datasets that the systems share, but the demo is never mixed with others.
-    Raises UserError if no two systems were run on the same data.
-    """
-    return comparison(collect(sources, results, max_failures), measure, baseline, slice_by, resamples, seed, data)
+def heading(measure: str) -> str:
+    """Return a heading of scores in points, with the direction of the measure if lower is better."""
+    return f"{measure} × 100{', lower is better' if Measure.parse(measure).lower_is_better else ''}"
 
 
 def comparison(
@@ -255,9 +256,11 @@ def comparison(
 ) -> Comparison:
     """Compare the systems of a collection on the datasets that all of them were run on, or on those of `data`."""
     measure = str(Measure.parse(measure))
+    lower = Measure.parse(measure).lower_is_better
+    collection, data, unlabelled = labelled_records(collection, measure, data)
     names = list(collection.systems)
     pairs = _pairs(names, baseline)
-    queries, values, notices = _shared(collection, measure, data)
+    queries, values, notices = shared_values(collection, measure, data)
     test = partial(_test, pairs=pairs, holm=bool(baseline), resamples=resamples, seed=seed)
     overall, *tested = map_threads(test, [values, *({name: rows} for name, rows in values.items())])
     by_dataset = _adjusted(tested) if len(values) > 1 else tested
@@ -275,9 +278,9 @@ def comparison(
                 b=names[b],
                 p_t=_known(student.p[i]),
                 effect=_known(student.effect[i]),
-                wins=int(moved.wins[i]),
+                wins=int((moved.losses if lower else moved.wins)[i]),
                 ties=int(moved.ties[i]),
-                losses=int(moved.losses[i]),
+                losses=int((moved.wins if lower else moved.losses)[i]),
                 carried=_known(moved.carried[i]),
                 datasets={dataset: each[i] for dataset, each in zip(values, by_dataset, strict=True)},
             )
@@ -288,7 +291,13 @@ def comparison(
         baseline=baseline,
         queries=queries,
         slices=tuple(_slice_pairs(cut, values, names, pairs, resamples, seed)),
-        notices=(*notices, *approximate_searches(kept.record for kept in collection)),
+        notices=(
+            *notices,
+            *(f"{name} is left out: it has no labels for {measure}" for name in unlabelled),
+            *(labelled_share(kept.record for kept in collection) if lower else ()),
+            *approximate_searches(kept.record for kept in collection),
+        ),
+        labels=used_labels(kept.record for kept in collection if kept.record.dataset.name in queries),
         resamples=resamples,
         seed=seed,
         _values=values,
@@ -309,45 +318,6 @@ def _pairs(names: Sequence[str], baseline: str) -> SystemPairs:
     if baseline not in names:
         raise unknown("baseline", baseline, names)
     return SystemPairs.against(names.index(baseline), len(names))
-
-
-def _shared(
-    collection: RecordCollection, measure: str, data: Sequence[str]
-) -> tuple[dict[str, tuple[str, ...]], dict[str, Floats], list[str]]:
-    """Return the queries and values of the datasets that all systems share, and a notice for each other dataset."""
-    queries, values, notices = {}, {}, []
-    wanted = _wanted(data, collection.datasets)
-    for dataset, (ids, rows) in collection.values(measure).items():
-        if dataset not in wanted:
-            continue
-        lacking = [system for system, row in zip(collection.systems, rows, strict=True) if np.isnan(row).any()]
-        if lacking:
-            others = f" and {len(lacking) - 1} more" if len(lacking) > 1 else ""
-            notices.append(f"{dataset} is left out: {lacking[0]}{others} was not run on it")
-        else:
-            queries[dataset], values[dataset] = ids, 100 * rows
-    if not values:
-        number = "both" if len(collection.systems) == 2 else f"all {len(collection.systems)}"
-        raise UserError(f"no dataset has records of {number} systems: {notices[0]}")
-    demo = [dataset for dataset in values if dataset in groups()[DEMO]]
-    if demo and len(demo) < len(values) and not data:
-        for dataset in demo:
-            del queries[dataset], values[dataset]
-        notices.append(
-            f"the demo is left out, because it says nothing about other data: compare it with compare(data=[{DEMO!r}])"
-        )
-    return queries, values, notices
-
-
-def _wanted(data: Sequence[str], known: Sequence[str]) -> set[str]:
-    """Return the chosen datasets. A name may be that of a dataset or a group. Without names, return all datasets."""
-    wanted = set() if data else set(known)
-    for name in data:
-        members = {name, *groups().get(name, ())} & set(known)
-        if not members:
-            raise unknown("dataset", name, known)
-        wanted |= members
-    return wanted
 
 
 def _test(values: Values, pairs: SystemPairs, holm: bool, resamples: int, seed: int) -> list[Gap]:

@@ -12,18 +12,25 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from r2med.comparison import charts
+from r2med.comparison.answer_worth import worth_tables
+from r2med.comparison.comparing import compared_answers, with_labels
 from r2med.comparison.comparison import MEASURE, Comparison, comparison
+from r2med.comparison.corrected_scores import corrected_scores, estimates_table
 from r2med.comparison.report_tables import pair_table, score_table
 from r2med.core.cost import total
 from r2med.core.errors import UserError, unknown
 from r2med.data.dataset_cards import short_name
+from r2med.data.overlays import Overlay
 from r2med.measure.significance import RESAMPLES, Integers
 from r2med.measure.slices import UNKNOWN_LABEL
 from r2med.pages.csv_text import table_csv
 from r2med.pages.latex import table_latex
 from r2med.pages.markdown import table_markdown
+from r2med.pages.page import Table
+from r2med.records.answer_collection import MAIN_MEASURE, RETRIEVED, collect_answers
 from r2med.records.collection import MAX_FAILURES, RecordCollection, collect
 from r2med.records.record import Record
+from r2med.records.relabelled import recorded_datasets
 from r2med.store.files import write_atomically
 
 if TYPE_CHECKING:
@@ -67,29 +74,66 @@ def report(
     between: Sequence[str] = (),
     resamples: int = RESAMPLES,
     data: Sequence[str] = (),
+    overlays: Sequence[str | Path] = (),
+    estimate: bool = False,
+    answers: bool = False,
+    condition: str = RETRIEVED,
 ) -> Report:
-    """Write the tables and the figures of a paper. `sources` and `data` are those of `compare`.
+    """Write the tables and the figures of a paper. `sources`, `data` and `overlays` are those of `compare`.
 
     `between` are the two systems of the figures on relevant documents and body systems. By default they are the
-    baseline, or else the second best system, and the best system.
+    baseline, or else the second best system, and the best system. With `estimate`, there is also a table of the scores
+    that people's labels would give, estimated from `overlays`. With `answers`, the report is about the records of
+    `r2med answer`, as in `compare`, and has tables of what retrieval is worth to the answers.
     """
-    collection = collect(sources, results, max_failures)
-    compared = comparison(collection, measure, baseline, resamples=resamples, data=data)
+    if answers:
+        if overlays or estimate:
+            raise UserError("a report about answers has no overlays and no estimates: leave them out")
+        read = collect_answers(sources, results)
+        views = read.views(MAIN_MEASURE if measure == MEASURE else measure, condition, max_failures)
+        collection, tables = views.collection, {table.name: table for table in worth_tables(read, views.measure)}
+        compared = compared_answers(views, baseline, (), resamples, data=data)
+    else:
+        collection = collect(sources, results, max_failures)
+        tables = {"estimates": _estimates(collection, overlays, data, measure)} if estimate else {}
+        if overlays:
+            collection, data = with_labels(collection, overlays, data), ()
+        compared = comparison(collection, measure, baseline, resamples=resamples, data=data)
     before, after = _between(compared, between)
     figures: dict[str, Callable[[], Figure]] = {
         **_score_figures(compared),
-        **_cost_figures(collection, compared),
+        **({} if compared.lower_is_better or answers else _cost_figures(collection, compared)),
         **_pair_figures(collection, before, after, compared, resamples),
     }
     content: dict[str, bytes] = {}
-    for name, table in (("table", score_table(compared)), ("pairs", pair_table(compared))):
+    tables |= {"table": score_table(compared), "pairs": pair_table(compared)}
+    for name, table in tables.items():
         content |= {f"{name}.{suffix}": write(table).encode() for suffix, write in WRITERS.items()}
     for name, draw in figures.items():
         content |= {f"{name}.{suffix}": body for suffix, body in charts.rendered(draw).items()}
-    notices = [*compared.notices, *(f"no figure {name}: {why}" for name, why in NEEDS.items() if name not in figures)]
+    missing = {name: why for name, why in NEEDS.items() if name not in figures}
+    if compared.lower_is_better:
+        missing |= dict.fromkeys(missing.keys() - {"rank-shift"}, f"with {compared.measure}, lower is better")
+    if answers:
+        missing |= dict.fromkeys(
+            missing.keys() & {"cost-seconds", "cost-dollars"}, "a record holds the cost of all conditions together"
+        )
+        missing.pop("rank-shift", None)
+    notices = [*compared.notices, *(f"no figure {name}: {why}" for name, why in missing.items())]
     if len(compared.systems) > SHOWN:
         notices.append(f"figures show the best {SHOWN} of {len(compared.systems)} systems; tables show all")
     return Report(tuple(_write(Path(out), content)), tuple(notices))
+
+
+def _estimates(
+    collection: RecordCollection, overlays: Sequence[str | Path], data: Sequence[str], measure: str
+) -> Table:
+    if not overlays:
+        raise UserError(
+            "an estimate needs the labels of a judge and of people: report(overlays='FILE'), made by r2med judge"
+        )
+    labels = [Overlay.read(file) for file in overlays]
+    return estimates_table(corrected_scores(collection, labels, recorded_datasets(collection, data), measure))
 
 
 def _write(folder: Path, content: Mapping[str, bytes]) -> Iterator[Path]:
@@ -119,7 +163,7 @@ def _score_figures(compared: Comparison) -> dict[str, Callable[[], Figure]]:
     values = np.array([[standing.datasets[name].value for name in compared.datasets] for standing in shown])
     heads = list(map(short_name, compared.datasets))
     return {
-        "bars": partial(charts.bars, means, compared.measure, compared.baseline),
+        "bars": partial(charts.bars, means, compared.measure, compared.baseline, compared.lower_is_better),
         "heat-map": partial(charts.heat_map, list(means), heads, values, compared.measure),
     }
 
@@ -157,11 +201,11 @@ def _pair_figures(
         (rank_flows(pair.records(before)[name], pair.records(after)[name], bands) for name in compared.datasets),
         np.zeros((len(bands) + 1, len(bands) + 1), dtype=np.intp),
     )
-    if flows.sum():
+    if any(kept.record.gold for kept in pair):
         labels = [f"ranks {low + 1}–{high}" for low, high in zip((0, *bands), bands, strict=False)]
         figures["rank-shift"] = partial(charts.rank_shift, flows, [*labels, "not retrieved"], before, after)
     rows = [(f"{each.label} ({each.queries:,})", each) for each in compared.slices if each.label != UNKNOWN_LABEL]
-    if rows:
+    if rows and not whole.lower_is_better:
         rows.sort(key=lambda row: -row[1].difference)
         title = f"Gain by body system, {whole.measure} × 100"
         figures["body-systems"] = partial(charts.gains, rows, title, before, after)

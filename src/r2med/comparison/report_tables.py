@@ -28,7 +28,12 @@ def pair_table(compared: Comparison) -> Table:
     )
     counts = [Column(head, "integer", missing="") for head in ("wins", "ties", "losses")]
     columns = (Column("A"), Column("B"), Column("on"), *gap_columns("A − B", "p adjusted"), *counts)
-    return Table(columns, rows, note=f"{compared.measure} × 100: {method}. {detectable(compared)}", name="pairs")
+    return Table(
+        columns,
+        rows,
+        note=f"{compared.heading}: {method}. Labels: {compared.labels}. {detectable(compared)}",
+        name="pairs",
+    )
 
 
 def gaps(compared: Comparison, pair: Pair) -> Iterator[tuple[str, Gap]]:
@@ -63,7 +68,10 @@ def score_table(compared: Comparison) -> Table:
     rows: list[list[Value | Marked]] = [
         [
             standing.system,
-            *(_score(standing.system, column, mark) for column, mark in zip(columns, marks, strict=True)),
+            *(
+                _score(standing.system, column, mark, compared.lower_is_better)
+                for column, mark in zip(columns, marks, strict=True)
+            ),
         ]
         for standing in compared.ranked
     ]
@@ -71,8 +79,8 @@ def score_table(compared: Comparison) -> Table:
     return Table([Column("System"), *(Column(head, "score") for head in heads)], rows, note=_caption(compared))
 
 
-def _score(system: str, column: Mapping[str, Estimate], marks: Mapping[str, str]) -> Marked:
-    best, *others = sorted({round(each.value, 2) for each in column.values()}, reverse=True)
+def _score(system: str, column: Mapping[str, Estimate], marks: Mapping[str, str], lower_is_better: bool) -> Marked:
+    best, *others = sorted({round(each.value, 2) for each in column.values()}, reverse=not lower_is_better)
     value = column[system].value
     shown = round(value, 2)
     return Marked(value, shown == best, bool(others) and shown == others[0], marks.get(system, ""))
@@ -103,7 +111,8 @@ def _caption(compared: Comparison) -> str:
         f"α = 0.05; no classes below {FEWEST_QUERIES} queries)"
     )
     return (
-        f"{compared.measure} × 100. Avg: the unweighted mean of the datasets. The best is bold, the second underlined. "
+        f"{compared.heading}. Labels: {compared.labels}. Avg: the unweighted mean of the datasets. The best is bold, "
+        "the second underlined. "
         f"{marks}; paired sign flips within datasets. {detectable(compared)}"
         + "".join(f" {notice}." for notice in compared.notices)
     )

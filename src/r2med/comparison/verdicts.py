@@ -10,25 +10,33 @@ from r2med.measure.significance import ALPHA, TOP_QUERIES
 from r2med.pages.cells import signed
 
 
-def verdict(pair: Pair, pairs: int = 1) -> str:
+def verdict(pair: Pair, pairs: int = 1, lower_is_better: bool = False) -> str:
     """Return a sentence that names the better of two systems, or says that the difference is not significant."""
-    first, second = (pair.a, pair.b) if pair.difference >= 0 else (pair.b, pair.a)
+    as_given = _is_first_better(pair, lower_is_better)
+    first, second = (pair.a, pair.b) if as_given else (pair.b, pair.a)
+    difference = pair.difference if as_given else -pair.difference
     claim = f"{first} is better than {second}" if pair.significant else f"{first} cannot be distinguished from {second}"
     adjusted = f" (adjusted for {pairs:,} pairs {probability(pair.p_adjusted)})" if pairs > 1 else ""
-    return f"{claim}: {signed(abs(pair.difference))} points ({_interval(pair)}), p {probability(pair.p)}{adjusted}."
+    interval = _interval(pair, as_given)
+    return f"{claim}: {signed(difference)} points ({interval}), p {probability(pair.p)}{adjusted}."
 
 
-def _interval(pair: Pair) -> str:
-    """Return the interval of the better system's lead."""
+def _is_first_better(pair: Pair, lower_is_better: bool) -> bool:
+    return pair.difference <= 0 if lower_is_better else pair.difference >= 0
+
+
+def _interval(pair: Pair, as_given: bool) -> str:
+    """Return the interval of the difference, of the other system less the first unless `as_given`."""
     if pair.low is None or pair.high is None:
         return "no interval"
-    low, high = (pair.low, pair.high) if pair.difference >= 0 else (-pair.high, -pair.low)
+    low, high = (pair.low, pair.high) if as_given else (-pair.high, -pair.low)
     return f"95 % interval {signed(low)} to {signed(high)}"
 
 
-def details(pair: Pair) -> str:
+def details(pair: Pair, lower_is_better: bool = False) -> str:
     """Return the queries won and lost, the effect size, and the share of the difference from five queries."""
-    wins, losses = (pair.wins, pair.losses) if pair.difference >= 0 else (pair.losses, pair.wins)
+    as_given = _is_first_better(pair, lower_is_better)
+    wins, losses = (pair.wins, pair.losses) if as_given else (pair.losses, pair.wins)
     parts = [f"wins {wins:,}, ties {pair.ties:,}, losses {losses:,}"]
     if pair.effect is not None:
         parts.append(f"d_z {abs(pair.effect):.2f}")

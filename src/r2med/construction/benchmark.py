@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from r2med.construction.pipeline import Build, BuildPlan, Done
+from r2med.construction.build_plan import BuildPlan
+from r2med.construction.pipeline import Build, Done
 from r2med.construction.publish.dataset_folder import write_output
 from r2med.runtime.runtime import Runtime, running
 from r2med.runtime.setup import Setup

@@ -32,7 +32,37 @@ class IdentifiedText(Item):
         return self.id
 
 
-class SourceQuestion(IdentifiedText):
+class SentencePair(BaseModel):
+    """A sentence and its translation, with the results of the checks."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    field: str
+    """The field of the item that contains the sentence, such as text, answer or options."""
+    source: str
+    """The sentence in the language of the source."""
+    target: str
+    """Its translation."""
+    back: str = ""
+    """The translation, translated back into the language of the source. Empty if nothing was translated back."""
+    similarity: float | None = None
+    """Similarity (chrF, 0 to 100) of the sentence and the translation back; None if nothing was translated back."""
+    faults: tuple[str, ...] = ()
+    """What the checks found, such as "number lost: 38.5"."""
+
+
+class TranslatableText(IdentifiedText):
+    """An item that may be a translation. It keeps the text of its source."""
+
+    source_language: str = ""
+    """Language that the item was translated from. Empty if it is not a translation."""
+    source_text: str = ""
+    """The text before it was translated."""
+    sentences: tuple[SentencePair, ...] = ()
+    """The translated sentences of all fields, each beside its source, in their order."""
+
+
+class SourceQuestion(TranslatableText):
     """A question that may become a query."""
 
     answer: str = ""
@@ -42,6 +72,10 @@ class SourceQuestion(IdentifiedText):
     """Addresses of pages that its answer links to. Their chunks become candidates."""
     positives: tuple[str, ...] = ()
     """Ids of pages that are relevant by the structure of the source, such as cases with the same diagnosis."""
+    answer_group: str = ""
+    """Group of diagnoses that mean the same as the answer. Empty if answers were not grouped."""
+    other_names: tuple[str, ...] = ()
+    """Other names of the answer, by its group."""
     kind: str = ""
     """What the question asks for: EXM, DIA or TRT, and the kind of answer, as in DIA/disease."""
     body_system: str = ""
@@ -54,8 +88,11 @@ class SourceQuestion(IdentifiedText):
     licence: str = ""
 
 
-class SourcePage(IdentifiedText):
+class SourcePage(TranslatableText):
     """A whole text of a source."""
+
+    diagnosis: str = ""
+    """Diagnosis of a case report that cases with the same diagnosis are relevant to. It is not part of the text."""
 
     title: str = ""
     url: str = ""

@@ -14,18 +14,16 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import ValidationError
 
+from r2med.construction.build_plan import GUIDELINE, PLAN, BuildPlan
+from r2med.construction.cited_links import write_links
+from r2med.construction.diagnosis_groups import GROUPS_FACT, write_groups
 from r2med.construction.items import ITEMS, NOT_READ, Item, Rejected, Stream
 from r2med.construction.repeated_items import REPEATED_ID, KnownItems
-from r2med.construction.review.labels import Labelling
-from r2med.construction.step import Step, StepWork, Streams, beside, damaged
-from r2med.construction.step_table import parse_step
-from r2med.core.cards import read_toml, validated
+from r2med.construction.step import Step, StepWork, Streams, damaged
 from r2med.core.cost import Cost
-from r2med.core.errors import UserError, nearest
-from r2med.core.spec import parse_stage
-from r2med.data.dataset_cards import cards
+from r2med.core.errors import UserError
 from r2med.llm.chat import FROM_THE_MODEL
 from r2med.runtime.runtime import Runtime, running
 from r2med.runtime.setup import Setup
@@ -34,100 +32,8 @@ from r2med.store.files import exclusive, sha256, write_atomically
 
 log = logging.getLogger("r2med")
 
-PLAN = "plan.toml"
-"""Name of the plan's copy in the folder of a build."""
-RESERVED_NAMES = (PLAN, "steps", "reviews.sqlite")
-"""Files and folders of every build, which a plan's name must not clash with."""
 ITEMS_FILE, REJECTED_FILE = "items.jsonl", "rejected.jsonl"
 """Files that a step writes: the items that go on, and the items that it left out."""
-
-
-class PlanFile(BaseModel):
-    """The content of a plan's TOML file: the steps, and facts for the dataset's card and datasheet."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
-    """The name of the dataset, and of its folder in the build."""
-    steps: tuple[str, ...] = Field(min_length=1)
-    """The steps as text, such as NAME(ARGUMENT, SETTING=VALUE)."""
-    title: str = ""
-    """The title of the dataset."""
-    description: str = ""
-    """What the dataset holds, in a few sentences."""
-    task: str = ""
-    """The task that the dataset belongs to. Datasets of one task are averaged."""
-    scenario: str = ""
-    """The clinical setting of the queries."""
-    kind: str = ""
-    """Form of the queries: post, exam, case or similar case."""
-    licence: str = ""
-    """The licence of the dataset."""
-    creators: tuple[str, ...] = ()
-    """The people or groups that made the dataset."""
-    url: str = ""
-    """The address where the dataset is published."""
-    llm: str = ""
-    """The LLM for steps that do not name one."""
-    answers: str = ""
-    """A file of scripted answers (see `llm.scripted`) that replaces that LLM, so that the plan runs offline."""
-    labels: Labelling = Labelling()
-    """Scores from which a candidate is labelled positive, or is discarded."""
-    version: str = "1.0.0"
-    """Version of the dataset. Increase it when the dataset is published again."""
-    biases: tuple[str, ...] = ()
-    """Groups or topics that are over- or under-represented."""
-    limits: tuple[str, ...] = ()
-    """Known problems of the dataset, for the datasheet."""
-    sensitive: str = ""
-    """Personal or sensitive information in the dataset, and how it was handled."""
-    uses: str = ""
-    """Intended and unintended uses."""
-    impact: str = ""
-    """Possible benefits and harms."""
-
-
-@dataclass(frozen=True)
-class BuildPlan:
-    """A plan that was read, with its steps as declared values."""
-
-    file: Path
-    facts: PlanFile
-    steps: tuple[Step, ...]
-
-    @classmethod
-    def read(cls, path: Path | str) -> BuildPlan:
-        """Read a plan. Raises UserError with the step or the field that is wrong."""
-        file = Path(path)
-        if not file.is_file():
-            raise UserError(f"there is no plan {file}: r2med build example -o DIR writes an example")
-        facts = validated(PlanFile, read_toml(file, "plan"), file)
-        if facts.name in RESERVED_NAMES:
-            raise UserError(f"{file}: every build has a file or folder {facts.name!r}: choose another name")
-        kinds = {"post", "exam", "case", *(card.kind for card in cards().values() if card.kind)}
-        if facts.kind and facts.kind.replace("-", " ") not in kinds:
-            raise UserError(f"{file}: no kind {facts.kind!r}{nearest(facts.kind, kinds)}: {', '.join(sorted(kinds))}")
-        return cls(file, facts, tuple(_step(text, file) for text in facts.steps))
-
-    def setup(self, llm: str = "", **settings: Any) -> Setup:
-        """Return the setup of the plan. `settings` are fields of `Setup` and take precedence."""
-        if self.facts.answers and llm in ("", self.facts.llm):
-            given = settings.get("model_paths", ())
-            settings["model_paths"] = (*given, (self.facts.llm, beside(self.file.parent, self.facts.answers)))
-        return Setup(llm=llm or self.facts.llm, **settings)
-
-
-def _step(text: str, file: Path) -> Step:
-    try:
-        calls = parse_stage(text)
-        if len(calls) != 1:
-            raise UserError(f"{text!r} is more than one step: write each step in its own quotes")
-        made = parse_step(calls[0])
-    except UserError as error:
-        raise UserError(f"{file}: {error}") from None
-    assert isinstance(made, Step)
-    return made
-
 
 MAX_LOGGED_PARTS = 3
 """Number of unreadable parts of a source that get a line in the log. The others are only counted."""
@@ -220,7 +126,7 @@ class Build:
         files: dict[Stream, tuple[Path, ...]] = {}
         for number, step in enumerate(self.plan.steps[:upto], 1):
             _extend(files, step, self.folder(number))
-        return Streams(files, self.plan.file.parent)
+        return Streams(files, self.plan.file.parent, self.out)
 
     def items(self, number: int) -> Iterator[Item]:
         """Yield the items that a step wrote."""
@@ -268,6 +174,8 @@ class Build:
         self.out.mkdir(parents=True, exist_ok=True)
         with exclusive(self.out / ".lock"), about(dataset=self.plan.facts.name):
             write_atomically(self.out / PLAN, self.plan.file.read_bytes())
+            if (guideline := self.plan.file.with_name(GUIDELINE)).is_file():
+                write_atomically(self.out / GUIDELINE, guideline.read_bytes())
             with running(setup) as runtime:
                 return self._run(runtime, announce)
 
@@ -286,6 +194,10 @@ class Build:
                 done.append(replace(last, number=turn.number, reused=True))
             else:
                 done.append(_run(turn, StepWork(runtime)))
+            if turn.step.adds and turn.step.writes == "questions":
+                write_links(self.out, self.streams(turn.number))  # a later step may need the pages
+            if GROUPS_FACT in done[-1].facts:
+                write_groups(self.out, done[-1].facts[GROUPS_FACT])
             if "budget" in done[-1].failures:
                 raise runtime.budget.exceeded(done[-1].failures["budget"])
         named = {self.folder(number) for number in range(1, len(done) + 1)}
@@ -301,7 +213,7 @@ class Build:
         files: dict[Stream, tuple[Path, ...]] = {}
         keys: dict[Stream, str] = {}
         for number, step in enumerate(self.plan.steps, 1):
-            streams = Streams(dict(files), self.plan.file.parent)
+            streams = Streams(dict(files), self.plan.file.parent, self.out)
             inputs = dict.fromkeys((*step.reads, *([step.writes] if step.adds else [])))
             described = step.key(streams, runtime)
             key = digest([described, [keys.get(stream, "") for stream in inputs]])
@@ -407,7 +319,9 @@ def _run(turn: _PlannedStep, work: StepWork) -> Done:
     if reasons[REPEATED_ID]:
         log.warning("%s: items left out because of a repeated id: %d", step, reasons[REPEATED_ID])
     took = (work.failures, work.cost, work.facts)
-    files = {name: sha256(folder / name) for name in (ITEMS_FILE, REJECTED_FILE)}
+    for name, content in work.reports.items():
+        (folder / name).write_text(content, "utf-8")
+    files = {name: sha256(folder / name) for name in (ITEMS_FILE, REJECTED_FILE, *work.reports)}
     result = Done(turn.number, str(step), step.writes, turn.key, kept, dict(reasons), *took, turn.described, files)
     result.write(folder)
     return result

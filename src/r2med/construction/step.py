@@ -26,6 +26,8 @@ class Streams:
     files: Mapping[Stream, tuple[Path, ...]]
     folder: Path
     """Folder of the plan. Files that steps name are looked up here."""
+    out: Path | None = None
+    """Folder of the build, with the groups of diagnoses that people confirm. None if there is no build."""
 
     def read(self, stream: Stream, kind: type[AnyItem]) -> Iterator[AnyItem]:
         """Yield the items of a stream. Yields nothing if no earlier step wrote to it."""
@@ -103,6 +105,8 @@ class StepWork:
     """Facts for the status and the datasheet, as JSON values."""
     failures: dict[str, int] = field(default_factory=dict)
     """Kind of failure -> number of items without a usable answer."""
+    reports: dict[str, str] = field(default_factory=dict)
+    """Name -> content of files for people, in the folder of the step. They are never published."""
 
 
 class Step(Stage, kind="build"):
@@ -115,6 +119,8 @@ class Step(Stage, kind="build"):
     """True if the output is added to the stream. Otherwise it replaces the stream."""
     version: ClassVar[int] = 1
     """Increased when the code gives different items for the same input."""
+    deidentifies: ClassVar[bool] = False
+    """True if the step replaces personal data. What earlier steps left out of its stream is then not published."""
 
     def run(self, streams: Streams, work: StepWork) -> Iterator[Item | Rejected]:
         """Yield the items that go on and the rejected items, each as soon as it is known."""

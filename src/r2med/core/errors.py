@@ -18,12 +18,9 @@ class MissingExtraError(UserError):
     """An optional part is not installed."""
 
     def __init__(self, what: str, extra: str) -> None:
+        from r2med.core.installation import install_extra
+
         super().__init__(f"{what} needs an optional part: {install_extra(extra)}")
-
-
-def install_extra(extra: str) -> str:
-    """Return the command that installs an optional part. It names no package: r2med is installed from a clone."""
-    return f"pip install -e '.[{extra}]' in your clone of r2med"
 
 
 def refuse_table(value: object, what: str, shape: str) -> None:

@@ -24,6 +24,7 @@ BUILT_IN = {
     "datasets": "data/cards",
     "methods": "expand/methods",
     "models": "encoders/cards",
+    "overlap-references": "analysis/references",
     "llms": "llm/cards",
     "llm-rerankers": "rerank/cards",
     "prompts": "prompts/texts",

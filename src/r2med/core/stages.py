@@ -8,7 +8,7 @@ from another only in data is a card.
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import metadata
@@ -228,18 +228,19 @@ def derived(default: Any = None, **more: Any) -> Any:
     return Field(default, json_schema_extra={"at": "derived"}, **more)
 
 
-def _at(field: FieldInfo) -> str:
+def place_of(field: FieldInfo) -> str:
+    """Return where a setting is typed: "argument", "depth", "derived" (never), or empty for KEY=VALUE."""
     extra = field.json_schema_extra
     return str(extra.get("at", "")) if isinstance(extra, dict) else ""
 
 
 def _field_at(stage: type[Stage], at: str) -> str | None:
-    return next((name for name, field in stage.model_fields.items() if _at(field) == at), None)
+    return next((name for name, field in stage.model_fields.items() if place_of(field) == at), None)
 
 
 def settings_of(stage: type[Stage]) -> dict[str, FieldInfo]:
     """Return the fields that are typed as KEY=VALUE."""
-    return {name: field for name, field in stage.model_fields.items() if name != "name" and not _at(field)}
+    return {name: field for name, field in stage.model_fields.items() if name != "name" and not place_of(field)}
 
 
 def printed(value: Any) -> str:
@@ -388,64 +389,12 @@ def _fault(entry: metadata.EntryPoint, found: Collection[str]) -> str:
     return ""
 
 
-@dataclass(frozen=True)
-class Setting:
-    """The description of one setting for help and docs."""
-
-    name: str
-    default: str
-    values: str
-    """The allowed values: a list of words, or a type with its bounds."""
-    meaning: str
-    at: str = ""
-    """The position: "argument" comes first and without its name, "depth" after an @, all others as KEY=VALUE."""
-    required: bool = False
-
-
-def help_of(name: str, kind: Kind) -> Iterator[Setting]:
-    """Yield the settings of a stage from its declaration. The argument comes first."""
-    yield from help_of_class(stage_class(name, kind), name)
-
-
-def help_of_class(declared: type[Stage], name: str) -> Iterator[Setting]:
-    """Yield the settings of a name that a class declares."""
-    defaults = declared.defaults(name)
-    for key, field in declared.model_fields.items():
-        if key != "name" and _at(field) != "derived" and key not in declared.settings_of_card(name):
-            required = field.is_required() and key not in defaults
-            default = None if required else defaults.get(key, field.get_default(call_default_factory=True))
-            values = "the name of an LLM" if declared.needs == "llm" and _at(field) == "argument" else _values(field)
-            shown = "" if default is None else printed(default)
-            yield Setting(key, shown, values, field.description or "", _at(field), required)
-
-
-def _values(field: FieldInfo) -> str:
-    annotation = _bare(field.annotation)
-    if get_origin(annotation) is Literal:
-        return " or ".join(str(choice) for choice in get_args(annotation) if choice != "")
-    if get_origin(annotation) is tuple:
-        return _JOINED[_bare(get_args(annotation)[0])]
-    word = _WORDS.get(annotation, "text")
-    low = next((getattr(rule, "ge", None) for rule in field.metadata if hasattr(rule, "ge")), None)
-    high = next((getattr(rule, "le", None) for rule in field.metadata if hasattr(rule, "le")), None)
-    bounds = f" from {printed(low)} to {printed(high)}" if low is not None and high is not None else ""
-    return word + (bounds or (f" from {printed(low)}" if low is not None else ""))
-
-
-_WORDS: Mapping[Any, str] = {int: "whole number", float: "number", bool: "yes or no", Stage: "a retriever"}
-_JOINED: Mapping[Any, str] = {
-    float: "numbers joined by :",
-    str: "words joined by :",
-    Stage: "retrievers joined by +",
-}
-
-
 def _explained(stage: type[Stage], name: str, error: ValidationError) -> str:
     """Return one line about the first fault in the settings of a stage."""
     first = error.errors()[0]
     key, value, context = str(first["loc"][0]) if first["loc"] else "", first.get("input"), first.get("ctx", {})
     field = stage.model_fields.get(key)
-    if first["type"] == "missing" and field is not None and _at(field) == "argument":
+    if first["type"] == "missing" and field is not None and place_of(field) == "argument":
         if stage.needs == "llm":
             return f"{name} needs the name of an LLM, such as {name}(o3-mini), or Setup(llm='NAME')"
         return f"{name} needs {field.description}, as in {name}(…)"
@@ -455,7 +404,7 @@ def _explained(stage: type[Stage], name: str, error: ValidationError) -> str:
         typed = settings_of(stage)
         return f"{name} has no setting {key!r}{nearest(key, typed)}: {', '.join(typed) or 'it has none'}"
     if first["type"] == "literal_error" and field is not None:
-        choices = [str(choice) for choice in get_args(_bare(field.annotation))]
+        choices = [str(choice) for choice in get_args(bare_type(field.annotation))]
         return f"{name}: {key}={value}{nearest(str(value), choices)}: {' or '.join(choices)}"
     if first["type"] in _NOT_A:
         return f"{name}: {key}={str(value)[:80]} is not {_NOT_A[first['type']]}"
@@ -466,7 +415,7 @@ def _explained(stage: type[Stage], name: str, error: ValidationError) -> str:
     return message if message.startswith(name) else f"{name}: {key + ': ' if key else ''}{message}"
 
 
-def _bare(annotation: Any) -> Any:
+def bare_type(annotation: Any) -> Any:
     """Return a type without its annotations and without None."""
     while True:
         arguments = get_args(annotation)

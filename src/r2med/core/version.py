@@ -9,12 +9,12 @@ from functools import cache
 from importlib import metadata
 from pathlib import Path
 
-__version__ = "0.3.0"
+__version__ = "1.0.0"
 
 PACKAGES = (
-    *("numpy", "scipy", "pyarrow", "httpx"),
+    *("numpy", "scipy", "pyarrow", "httpx2"),
     *("torch", "transformers", "sentence-transformers", "openvino", "xllamacpp"),
-    "faiss-cpu",
+    *("faiss-cpu", "PyStemmer", "jieba"),
 )
 """Packages whose version can affect a score."""
 

@@ -8,14 +8,16 @@ if TYPE_CHECKING:
     from r2med.data.corpus import Corpus
     from r2med.data.dataset import Dataset, Qrels, Query
     from r2med.data.dataset_cards import DatasetCard
-    from r2med.data.loading import load, names
+    from r2med.data.loading import load
+    from r2med.data.locating import names
 
 __all__ = ["Corpus", "Dataset", "DatasetCard", "Qrels", "Query", "load", "names"]
 
 _MODULES = {
     "r2med.data.dataset_cards": ("DatasetCard",),
     "r2med.data.corpus": ("Corpus",),
-    "r2med.data.loading": ("load", "names"),
+    "r2med.data.loading": ("load",),
+    "r2med.data.locating": ("names",),
     "r2med.data.dataset": ("Dataset", "Qrels", "Query"),
 }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from r2med.data.dataset_cards import OWN_PREFIX, DatasetCard, benchmark_cards
+from r2med.data.dataset_cards import OWN_PREFIX, DatasetCard, bundled_cards
 from r2med.store import Store, digest
 
 
@@ -15,7 +15,7 @@ def own_name(name: str) -> str:
 
 def is_reserved(name: str) -> bool:
     """Return True if a name belongs to the benchmark or to the bundled demo."""
-    return name in benchmark_cards() or name.startswith("demo/")
+    return name in bundled_cards() or name.startswith("demo/")
 
 
 def has_benchmark_counts(name: str, queries: int, positives: Iterable[int]) -> bool:
@@ -23,31 +23,36 @@ def has_benchmark_counts(name: str, queries: int, positives: Iterable[int]) -> b
 
     `positives` is the number of relevant documents of each judged query.
     """
-    card = benchmark_cards().get(name)
+    card = bundled_cards().get(name)
     if card is None or card.counts is None:
         return False
     of_query = list(positives)
     counts = card.counts
-    return (queries, sum(of_query), max(of_query, default=0)) == (
-        *(counts.queries, counts.positives, counts.most_positives),
-    )
+    most = counts.most_positives or max(of_query, default=0)
+    return (queries, sum(of_query), max(of_query, default=0)) == (counts.queries, counts.positives, most)
 
 
 def remember_fingerprint(name: str, fingerprint: str, store: Store) -> None:
     """Save the fingerprint of a benchmark dataset that was fetched at its pinned revision."""
     if known_fingerprint(name, store) != fingerprint:
-        store.remember(_note(benchmark_cards()[name]), {"fingerprint": fingerprint})
+        store.remember(_note(bundled_cards()[name]), {"fingerprint": fingerprint})
 
 
 def known_fingerprint(name: str, store: Store) -> str:
     """Return the fingerprint of the benchmark's dataset of this name; empty if it was never loaded here."""
-    card = benchmark_cards().get(name)
+    card = bundled_cards().get(name)
     return str((store.recall(_note(card)) or {}).get("fingerprint", "")) if card else ""
+
+
+def is_source_of(name: str, source: str) -> bool:
+    """Return True if data of this source are the dataset of this name. A card without a revision allows any commit."""
+    known = source_of(name)
+    return bool(source) and bool(known) and (source == known or (known.endswith("@") and source.startswith(known)))
 
 
 def source_of(name: str) -> str:
     """Return the source of the benchmark's dataset of this name as REPOSITORY@REVISION."""
-    card = benchmark_cards().get(name)
+    card = bundled_cards().get(name)
     return f"{card.hub.repository}@{card.hub.revision}" if card and card.hub else ""
 
 

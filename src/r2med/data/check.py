@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
+from r2med.data.aspects_file import aspect_rows
 from r2med.data.dataset import Dataset, Query
-from r2med.data.loading import locate, read
+from r2med.data.loading import read
+from r2med.data.locating import locate
+from r2med.data.nuggets_file import NUGGETS_NAME, nugget_rows
 from r2med.data.problems import EXAMPLES, Problems
-from r2med.data.source_rows import JudgementRow, QueryRow
+from r2med.data.source_rows import AspectRow, JudgementRow, QueryRow
 from r2med.store import Store, about, default_store
 
 CONTROLS = {chr(c) for c in range(32)} - set("\t\n\r\f\v") | {"\x7f"}
@@ -17,18 +20,20 @@ CONTROLS = {chr(c) for c in range(32)} - set("\t\n\r\f\v") | {"\x7f"}
 def check(name_or_path: str | Path, store: Store | None = None) -> Problems:
     """Return all problems of a dataset. The result is empty if there are none."""
     store = store or default_store()
-    name, folder, card = locate(name_or_path, store)
+    location = locate(name_or_path, store)
     problems = Problems()
-    with about(dataset=name):
-        reading = read(name, folder, card, problems, store)
+    with about(dataset=location.name):
+        reading = read(location, problems, store)
     dataset, layout = reading.dataset, reading.layout
     # Read again for the line numbers. Faults inside the lines have been reported already.
     _check_links(dataset, list(layout.judgements(Problems())), layout.qrels_file, problems)
+    _check_aspects(dataset, list(aspect_rows(layout, Problems())), problems)
+    _check_nuggets(dataset, location.folder / NUGGETS_NAME, problems)
     judged = layout.qrels_file.is_file()
     _check_queries(dataset, list(layout.queries(Problems())), layout.query_file, judged, problems)
     _check_repeats(dataset, layout.query_file, problems)
     _check_corpus(dataset, layout.corpus_files[0], problems)
-    _check_counts(dataset, reading.document_rows, folder, problems)
+    _check_counts(dataset, reading.document_rows, location.folder, problems)
     return problems
 
 
@@ -47,6 +52,37 @@ def _check_links(dataset: Dataset, judgements: list[JudgementRow], path: Path, p
         problems.notice(f"there is no {path.name}: it can be searched and served, not scored")
     elif not judgements:
         problems.flaw(path, None, "no judgements: nothing can be scored")
+
+
+def _check_aspects(dataset: Dataset, rows: list[AspectRow], problems: Problems) -> None:
+    """Report aspects of unknown queries, documents that are not relevant, and judged queries without an aspect."""
+    queries = {query.id for query in dataset.queries}
+    for row in rows:
+        if row.query not in queries:
+            message = f"aspect of an unknown query {row.query!r}: not in the query file"
+            problems.flaw(row.path, row.line, message, "aspect of an unknown query")
+            continue
+        grades = dataset.qrels.get(row.query, {})
+        for document in row.documents:
+            if grades.get(document, 0) <= 0:
+                cause = "document of an aspect is not relevant in the qrels"
+                message = (
+                    f"document {document!r} of aspect {row.id!r} is not relevant to query {row.query!r} in the qrels"
+                )
+                problems.flaw(row.path, row.line, message, cause)
+    if rows:
+        for query in (query for query in dataset.qrels if query not in dataset.aspects):
+            cause = "has no aspect: its aspect measures are 0"
+            problems.flaw(rows[0].path, None, f"query {query!r} {cause}", f"query {cause}")
+
+
+def _check_nuggets(dataset: Dataset, path: Path, problems: Problems) -> None:
+    """Report faults of the nuggets beside a dataset, and nuggets of unknown queries."""
+    queries = {query.id for query in dataset.queries}
+    for line, nugget in nugget_rows(path, problems) if path.is_file() else ():
+        if nugget.query not in queries:
+            message = f"nugget of an unknown query {nugget.query!r}: not in the query file"
+            problems.flaw(path, line, message, "nugget of an unknown query")
 
 
 def _check_queries(dataset: Dataset, rows: list[QueryRow], path: Path, judged: bool, problems: Problems) -> None:
@@ -99,6 +135,6 @@ def _check_counts(dataset: Dataset, document_rows: int, folder: Path, problems: 
     }
     for field, number in counts.items():
         expected = getattr(card.counts, field)
-        if number != expected:
+        if number != expected and (expected or field != "most_positives"):
             noun = field.replace("_", " ")
             problems.flaw(folder, None, f"{number} {noun}, but the card of {card.name} says {expected}")

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """One information need. `answer` and `body_system` are for analysis only and never reach a retriever."""
+    """One information need. Its answer, body system and need of inference never reach a retriever."""
 
     id: str
     """The id of the query."""
@@ -32,6 +32,24 @@ class Query:
     """The body system of the query, if it is known."""
     excluded: tuple[str, ...] = ()
     """Ids of documents that are left out of the results."""
+    needs_inference: str = ""
+    """Reviewers' answer to "does it need inference?": yes, no or unsure. Empty if it was not reviewed."""
+    options: tuple[str, ...] = ()
+    """The options of a multiple-choice question. One of them is the answer. Empty for an open question."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueryAspect:
+    """One aspect of the answer to a query."""
+
+    weight: float
+    """The importance of the aspect, as the dataset states it."""
+    documents: tuple[str, ...]
+    """The relevant documents that support it."""
+
+
+Aspects = Mapping[str, Mapping[str, QueryAspect]]
+"""Query id -> id of an aspect -> the aspect."""
 
 
 class Qrels(Mapping[str, Mapping[str, int]]):
@@ -63,6 +81,20 @@ class Qrels(Mapping[str, Mapping[str, int]]):
         return digest(sorted((q, sorted(d.items())) for q, d in self._grades.items()))
 
 
+@dataclass(frozen=True, slots=True)
+class AppliedOverlay:
+    """An overlay whose labels are part of the judgements of a dataset."""
+
+    name: str
+    """The name of its file."""
+    digest: str
+    """A digest of its labels."""
+    labels: int
+    """Number of its labels for this dataset."""
+    reviewed: int = 0
+    """Number of these labels that people gave."""
+
+
 @dataclass(frozen=True)
 class Dataset:
     """Queries, the corpus they search, and the judgements; with the card that describes them, if there is one."""
@@ -81,8 +113,14 @@ class Dataset:
     """The folder of recorded generations (`METHOD/LLM/query_with_hydoc.jsonl`)."""
     source: str = ""
     """The source of the dataset, REPOSITORY@REVISION; empty for a user's folder."""
+    overlays: tuple[AppliedOverlay, ...] = ()
+    """The overlays whose labels are among the judgements."""
     notices: tuple[str, ...] = field(default=(), compare=False)
     """Remarks about the files, one sentence each."""
+    aspects: Aspects = field(default_factory=dict)
+    """Query id -> id of an aspect -> the aspect, for datasets whose relevant documents belong to aspects."""
+    mimics: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    """Query id -> document id -> 1 if the document argues for another answer, else 0. Overlays add these labels."""
 
     @classmethod
     def of(
@@ -148,7 +186,10 @@ class Dataset:
         """Return the same dataset with only these queries, in their original order."""
         wanted = set(queries)
         judged = {query: grades for query, grades in self.qrels.items() if query in wanted}
-        return replace(self, queries=[each for each in self.queries if each.id in wanted], qrels=Qrels(judged))
+        aspects = {query: each for query, each in self.aspects.items() if query in wanted}
+        mimics = {query: labels for query, labels in self.mimics.items() if query in wanted}
+        kept = [each for each in self.queries if each.id in wanted]
+        return replace(self, queries=kept, qrels=Qrels(judged), aspects=aspects, mimics=mimics)
 
     @property
     def instruction(self) -> Instruction:
@@ -162,6 +203,16 @@ class Dataset:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Hash of the corpus, queries and judgements, without names and paths."""
+        """Hash of the corpus, queries with options, judgements, aspects and mimics, without names and paths."""
         queries = [(q.id, q.text, q.answer, q.body_system, q.excluded) for q in self.queries]
-        return digest([self.corpus.fingerprint, queries, self.qrels.fingerprint])
+        aspects = [
+            (query, name, aspect.weight, aspect.documents)
+            for query, each in sorted(self.aspects.items())
+            for name, aspect in sorted(each.items())
+        ]
+        mimics = sorted((query, sorted(labels.items())) for query, labels in self.mimics.items())
+        options = [(q.id, q.options) for q in self.queries if q.options]
+        further: list[object] = [["options", options]] if options else []
+        further += [aspects] if aspects else []
+        further += [["mimics", mimics]] if mimics else []
+        return digest([self.corpus.fingerprint, queries, self.qrels.fingerprint, *further])

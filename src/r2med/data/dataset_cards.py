@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from functools import cache
 from importlib.resources.abc import Traversable
 from pathlib import Path
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
@@ -15,7 +16,10 @@ from r2med.core.cards import Catalogue, read_toml, validated
 from r2med.core.errors import UserError, checked_name
 
 BENCHMARK = "R2MED"
-"""The group of the published benchmark. Plugins cannot add members to it or to the groups of its tasks."""
+"""The group of the published benchmark. Plugins cannot add members to it or to other groups of this package."""
+
+OWN_DATA = "own data"
+"""The group in which datasets without a group are averaged."""
 
 OWN_PREFIX = "own/"
 """The prefix for a user's dataset that has the name of a benchmark dataset, as in `own/Biology`."""
@@ -25,13 +29,35 @@ class _CardPart(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
+class HubFiles(_CardPart):
+    """The files of a repository whose names do not say what they hold. Each value is a pattern such as `PPR/*.tsv`."""
+
+    documents: str
+    """The files of the corpus."""
+    queries: str = ""
+    """The files of the queries."""
+    judgements: str = ""
+    """The files of the qrels."""
+
+
 class Hub(_CardPart):
     """The repository of a dataset on the hub. The revision is pinned so that a score always refers to the same data."""
 
     repository: str
     """ORG/NAME."""
-    revision: str
-    """The commit."""
+    revision: str = ""
+    """The commit. Without one, the newest is looked up at the first use, and then used for good."""
+    config: str = ""
+    """The config (subset) to read, such as a language, if the repository has several."""
+    split: str = ""
+    """The split to read, if the repository has several."""
+    files: HubFiles | None = None
+    """The files of each part, for a repository without a known layout."""
+
+    @property
+    def is_whole(self) -> bool:
+        """True if the repository holds one dataset in R2MED's layout, and all its files are fetched."""
+        return bool(self.revision) and not (self.config or self.split or self.files)
 
 
 class Counts(_CardPart):
@@ -43,8 +69,8 @@ class Counts(_CardPart):
     """Rows of the corpus."""
     positives: int
     """Judged pairs with a grade above 0."""
-    most_positives: int
-    """The largest number of relevant documents of one query."""
+    most_positives: int = 0
+    """The largest number of relevant documents of one query. 0: it is not known and not checked."""
 
 
 class Instruction(_CardPart):
@@ -92,6 +118,8 @@ class DatasetCard(_CardPart):
     """The clinical setting of the queries."""
     kind: str = ""
     """The kind of prompt templates to use: post, exam, case or similar-case."""
+    answers: Literal["open", "choice"] = "open"
+    """The form in which readers answer: in their own words, or by choosing one of several options."""
     licence: str = ""
     """The licence of the texts."""
     judges: tuple[str, ...] = ()
@@ -108,6 +136,14 @@ class DatasetCard(_CardPart):
     """The repository that the dataset is fetched from."""
     folder: str = ""
     """The local folder of the dataset, relative to the card or starting with `~`."""
+    by_hand: str = ""
+    """Where to get a dataset that r2med may not or cannot fetch, in one sentence. The error message shows it."""
+    qrels: str = ""
+    """A qrels file that replaces the judgements of the dataset, relative to the card or starting with `~`."""
+    characters: int = 0
+    """The number of characters of a document that are read. 0: all."""
+    languages: tuple[str, ...] = ()
+    """The languages of queries and documents, such as en or de. The language of the documents is the last one."""
     counts: Counts | None = None
     """The row counts that are checked after fetching."""
     instruction: Instruction | None = None
@@ -120,7 +156,7 @@ class DatasetCard(_CardPart):
 
 
 # Fields that a card inherits from the card named by `like`: the nature of the task, not facts about that data.
-INHERITED_FIELDS = ("short", "task", "scenario", "kind", "order", "instruction")
+INHERITED_FIELDS = ("short", "task", "scenario", "kind", "answers", "order", "instruction")
 
 
 def read_card(file: Traversable | Path, name: str, seen: tuple[str, ...] = ()) -> DatasetCard:
@@ -136,16 +172,17 @@ def read_card(file: Traversable | Path, name: str, seen: tuple[str, ...] = ()) -
         model = read_card(known[like], like, (*seen, like))
         content = {field: getattr(model, field) for field in INHERITED_FIELDS} | content
     card = validated(DatasetCard, {"name": name, **content}, file)
-    if card.folder and isinstance(file, Path):
-        card = card.model_copy(update={"folder": str(file.parent / _expanded(card.folder, file))})
+    for field in ("folder", "qrels"):
+        if (path := getattr(card, field)) and isinstance(file, Path):
+            card = card.model_copy(update={field: str(file.parent / _expanded(path, field, file))})
     return card
 
 
-def _expanded(folder: str, file: Path) -> Path:
+def _expanded(path: str, field: str, file: Path) -> Path:
     try:
-        return Path(folder).expanduser()
+        return Path(path).expanduser()
     except RuntimeError:
-        raise UserError(f"{file}: folder = {folder!r} names the home folder of an unknown user") from None
+        raise UserError(f"{file}: {field} = {path!r} names the home folder of an unknown user") from None
 
 
 class _Datasets(Catalogue[DatasetCard]):
@@ -162,8 +199,8 @@ class _Datasets(Catalogue[DatasetCard]):
 
     def _checked(self, name: str, file: Traversable) -> DatasetCard:
         card = read_card(file, checked_name(name, self.noun))
-        if name not in benchmark_cards() and (taken := {*card.groups} & _benchmark_groups()):
-            raise UserError(f"{file}: {taken.pop()} is a group of the published benchmark: choose a name of your own")
+        if name not in bundled_cards() and (taken := sorted({*card.groups} & _bundled_groups())):
+            raise UserError(f"{file}: {taken[0]} is a group that comes with r2med: choose a name of your own")
         return card
 
 
@@ -188,24 +225,43 @@ def groups() -> Mapping[str, tuple[str, ...]]:
     """Return group -> dataset names: the groups on the cards, one per task of the benchmark, and the bundled demo."""
     members: dict[str, list[str]] = {BENCHMARK: [], "demo": []}
     for card in cards().values():
-        own_task = BENCHMARK in card.groups or card.task_group not in _benchmark_groups()
+        own_task = card.name in bundled_cards() or card.task_group not in _bundled_groups()
         for group in dict.fromkeys((*card.groups, *([card.task_group] if own_task else []))):
             if group:
                 members.setdefault(group, []).append(card.name)
-    members["demo"] = [f"demo/{name}" for name in cards() if demo_folder(name).is_dir()]
+    members["demo"] = [f"demo/{name}" for name in cards() if name in _demo_names()]
     return {group: tuple(names) for group, names in members.items()}
 
 
+def home_group(dataset: str) -> str:
+    """Return the group in which a dataset is averaged: the first group of its card, the demo, or `OWN_DATA`.
+
+    Scores of different groups are never averaged together. Datasets with an overlay, NAME+OVERLAY, are a group too.
+    """
+    base, plus, overlay = dataset.partition("+")
+    if base in groups()["demo"]:
+        return f"demo{plus}{overlay}"
+    card = cards().get(base)
+    return f"{card.groups[0]}{plus}{overlay}" if card and card.groups else OWN_DATA
+
+
 @cache
-def benchmark_cards() -> Mapping[str, DatasetCard]:
-    """Return the benchmark's cards, which come with this package. Plugins cannot change them."""
+def bundled_cards() -> Mapping[str, DatasetCard]:
+    """Return the cards that come with this package. Plugins cannot change them, and their names are reserved."""
     folder = next(plugins.folders("datasets"))
     files = {file.name.removesuffix(".toml"): file for file in folder.iterdir() if file.name.endswith(".toml")}
     return {name: read_card(file, name) for name, file in files.items()}
 
 
-def _benchmark_groups() -> set[str]:
-    return {BENCHMARK, *(card.task_group for card in benchmark_cards().values())}
+@cache
+def _bundled_groups() -> frozenset[str]:
+    return frozenset(group for card in bundled_cards().values() for group in (*card.groups, card.task_group) if group)
+
+
+@cache
+def _demo_names() -> frozenset[str]:
+    """Return the datasets that the demo has. A board asks for the groups of hundreds of rows."""
+    return frozenset(folder.name for folder in (Path(__file__).parent / "demo").iterdir() if folder.is_dir())
 
 
 def demo_folder(name: str) -> Path:

@@ -5,25 +5,29 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
 from r2med.core.errors import UserError, nearest
 from r2med.data.columns import Kind, Named, Part, guess_parts
-from r2med.data.dataset import Dataset
+from r2med.data.dataset_cards import cards
 from r2med.data.imported_documents import ImportedDocuments, read_documents
 from r2med.data.imported_folder import replace_folder, require_imported, write_mark
 from r2med.data.imported_judgements import ImportedJudgements, read_judgements
 from r2med.data.imported_questions import ImportedQuestions, read_questions
-from r2med.data.loading import load
 from r2med.data.table import TableOptions
 from r2med.data.table_files import open_tables
 from r2med.data.workbooks import sheet_names
 from r2med.store.files import json_line, scratch_beside, sync, write_atomically
+from r2med.text.language_guess import LanguageGuess, guess_language
+from r2med.text.search_languages import ENGLISH
 
 UPDATE_ADVICE = "name another folder, or replace it with import_tables(update=True)"
 """The advice of an import if the folder exists already."""
+
+LANGUAGE_SAMPLE = 200
+"""Number of documents that are read to guess the language."""
 
 
 @dataclass(frozen=True)
@@ -53,8 +57,15 @@ class Import:
         """The number of judgements with a grade above 0."""
         return sum(grade > 0 for grade in self._judged.grades.values())
 
+    @cached_property
+    def language(self) -> LanguageGuess | None:
+        """The language that the first documents look like; None if they look like no language that is known."""
+        return guess_language(document["text"] for document in islice(self._documents(), LANGUAGE_SAMPLE))
+
     def write(self, folder: Path, *, update: bool = False) -> None:
-        """Write the dataset folder. Raises UserError if the folder exists already, or if a cell cannot be understood.
+        """Write the dataset folder, with a card that states the language if it is not English.
+
+        Raises UserError if the folder exists already, or if a cell cannot be understood.
 
         With `update`, a folder that an import wrote is replaced.
         """
@@ -69,6 +80,9 @@ class Import:
                 if (first := next(rows, None)) is not None:
                     write_atomically(scratch / f"{name}.jsonl", map(json_line, chain((first,), rows)))
             write_mark(scratch)
+            # The mark does not list the card, which belongs to the user from now on. An update keeps it.
+            if self.language and self.language.code != ENGLISH:
+                write_atomically(scratch / "card.toml", _card(folder.resolve().name, self.language).encode())
             if imported:
                 replace_folder(folder, scratch, imported)
             else:
@@ -101,6 +115,12 @@ class Import:
     def _qrels(self) -> Iterator[dict[str, Any]]:
         for (query, document), grade in self._judged.grades.items():
             yield {"q_id": query, "p_id": document, "score": grade}
+
+
+def _card(name: str, language: LanguageGuess) -> str:
+    """Return the card of a folder. A folder with the name of a dataset that has a card remains like that dataset."""
+    like = f'like = "{name}"\n' if name in cards() else ""
+    return f'{like}languages = ["{language.code}"] # guessed by r2med data import\n'
 
 
 def require_new(folder: Path, remedy: str = "name another folder") -> None:
@@ -140,22 +160,6 @@ def plan_import(
     tables = [table for path, reading in zip(paths, readings, strict=True) for table in open_tables(path, reading)]
     named: Named = {role: column for role, column in columns.items() if column}
     return Import(tuple(guess_parts(tables, named)), "id" in named)
-
-
-def import_tables(
-    files: Path | str | Sequence[Path | str], out: Path | str, *, update: bool = False, **how: Any
-) -> Dataset:
-    """Make a dataset from tables, like `r2med data import` but without questions to the user, and return it.
-
-    `how` are the arguments of `plan_import`: column names by role (id, text, title, query, relevant, …), header,
-    skip_rows and sheets. Columns that are not named are guessed. With `update`, the dataset of an earlier import is
-    replaced. Raises UserError if a file cannot be read, or if the folder holds anything else.
-    """
-    folder = Path(out)
-    if not (update and require_imported(folder)):
-        require_new(folder, UPDATE_ADVICE)
-    plan_import([files] if isinstance(files, str | Path) else files, **how).write(folder, update=update)
-    return load(folder)
 
 
 def _skipped(paths: Sequence[Path], skip_rows: Sequence[int] | int | None) -> Sequence[int | None]:

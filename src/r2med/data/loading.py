@@ -2,30 +2,27 @@
 
 from __future__ import annotations
 
-import errno
 import logging
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from r2med.core.errors import UserError, refuse_table, unknown
-from r2med.data.benchmark_names import (
-    has_benchmark_counts,
-    is_reserved,
-    known_fingerprint,
-    own_name,
-    remember_fingerprint,
-    source_of,
-)
+from r2med.core.errors import UserError, refuse_table
+from r2med.data.aspects_file import aspect_rows, gather_aspects
+from r2med.data.benchmark_names import is_source_of, known_fingerprint, own_name, remember_fingerprint
 from r2med.data.corpus import Corpus
 from r2med.data.corpus_writer import write_corpus
 from r2med.data.dataset import Dataset, Qrels, Query
-from r2med.data.dataset_cards import OWN_PREFIX, DatasetCard, benchmark_cards, cards, demo_folder, groups, read_card
-from r2med.data.irds import PREFIX, irds_folder
-from r2med.data.layouts import Layout, detect, is_dataset
+from r2med.data.dataset_cards import OWN_PREFIX, DatasetCard, bundled_cards
+from r2med.data.layouts import Layout
+from r2med.data.locating import Location, locate
+from r2med.data.overlays import Overlay, overlay_files, with_overlays
 from r2med.data.problems import Problems
-from r2med.data.qrels_file import gather
-from r2med.data.source_rows import QueryRow, where
+from r2med.data.qrels_file import gather, read_judgements
+from r2med.data.query_file import gather_queries
+from r2med.data.source_rows import DocumentRow
 from r2med.store import Store, about, default_store, digest
+from r2med.text.plurals import counted
 
 log = logging.getLogger("r2med")
 
@@ -43,34 +40,48 @@ class FolderReading:
 
 
 def load(name_or_path: str | Path, store: Store | None = None) -> Dataset:
-    """Load one dataset by a name of the benchmark, `demo/NAME`, `irds:ID` of ir_datasets, or the path of a folder."""
+    """Load one dataset by its name, `demo/NAME`, `hub:ORG/NAME`, `irds:ID` of ir_datasets, or the path of a folder.
+
+    `NAME+FILE.jsonl` adds the labels of an overlay.
+    """
     refuse_table(
         name_or_path, "a dataset", "a name or a folder; for tables in memory: r2med.Dataset.of(queries, corpus, qrels)"
     )
-    name, folder, card = locate(name_or_path, store or default_store())
+    if isinstance(name_or_path, str):
+        name_or_path, files = overlay_files(name_or_path)
+        if files:
+            return _labelled(load(name_or_path, store), [Overlay.read(file) for file in files])
+    location = locate(name_or_path, store or default_store())
     problems = Problems()
-    with about(dataset=name, alone=True):
-        dataset = read(name, folder, card, problems, store or default_store()).dataset
+    with about(dataset=location.name, alone=True):
+        dataset = read(location, problems, store or default_store()).dataset
     problems.raise_first(str(name_or_path))
-    if card is not None and card.hub is not None and not card.folder and name_or_path in cards():
-        dataset = replace(dataset, source=f"{card.hub.repository}@{card.hub.revision}")
     dataset = _honestly_named(dataset, store or default_store())
     for notice in dataset.notices:
         log.info("%s", notice)
     return dataset
 
 
+def _labelled(dataset: Dataset, overlays: Sequence[Overlay]) -> Dataset:
+    """Return the dataset with overlays. One without labels for it is reported, since scores do not show it."""
+    for overlay in overlays:
+        if dataset.name not in overlay.datasets:
+            labelled = ", ".join(overlay.datasets)
+            log.info("overlay %s labels %s and changes nothing in %s", overlay.name, labelled, dataset.name)
+    return with_overlays(dataset, overlays)
+
+
 def _honestly_named(dataset: Dataset, store: Store) -> Dataset:
     """Return the dataset with its honest name. A reserved name needs the fingerprint of the benchmark's data."""
     name = dataset.name
-    if dataset.source and dataset.source == source_of(name):
+    if is_source_of(name, dataset.source):
         remember_fingerprint(name, dataset.fingerprint, store)
     elif known_fingerprint(name, store) not in ("", dataset.fingerprint):
         name = own_name(name)
     if name.startswith(OWN_PREFIX):
         word = name.removeprefix(OWN_PREFIX)
         notice = f"{dataset.folder} is not the dataset {word} of the benchmark: its name is {name}"
-        if word in benchmark_cards() and not known_fingerprint(word, store):
+        if word in bundled_cards() and not known_fingerprint(word, store):
             notice = (
                 f"{dataset.folder} has the name {name}: to compare it with the benchmark's {word}, load that one first "
                 f"(r2med data check {word})"
@@ -79,61 +90,30 @@ def _honestly_named(dataset: Dataset, store: Store) -> Dataset:
     return dataset
 
 
-def names(name_or_path: str | Path) -> list[str]:
-    """Return the datasets that a word names: the members of a group, the datasets in a folder, or the word itself."""
-    word = str(name_or_path)
-    if members := groups().get(word):
-        return list(members)
-    folder = _path(word)
-    if word not in cards() and folder.is_dir() and not is_dataset(folder):
-        inside = sorted(path for path in folder.iterdir() if path.is_dir() and is_dataset(path))
-        rank = {name: number for number, name in enumerate(cards())}
-        return [str(path) for path in sorted(inside, key=lambda p: rank.get(p.name, len(rank)))] or [word]
-    return [word]
-
-
-def locate(name_or_path: str | Path, store: Store) -> tuple[str, Path, DatasetCard | None]:
-    """Return (name, folder, card) of a dataset, and fetch it from the hub if necessary."""
-    word = str(name_or_path)
-    if isinstance(name_or_path, str):
-        if word.startswith(PREFIX):
-            return word.removeprefix(PREFIX), irds_folder(word.removeprefix(PREFIX), store), None
-        if word in cards():
-            from r2med.data.hub import snapshot
-
-            card = cards()[word]
-            if card.folder:
-                return _name_here(word, _local_folder(card), store), _local_folder(card), card
-            if card.hub is None:
-                raise UserError(
-                    f"the card of {word} names neither a folder nor a hub repository: add one, or give a path"
-                )
-            return word, snapshot(card.hub, store), card
-        if word in groups()["demo"]:
-            folder = demo_folder(word.removeprefix("demo/"))
-            return word, folder, _card_of(folder, word)
-        if word in groups():
-            members = groups()[word]
-            raise UserError(f"{word} is a group of {len(members)} datasets: name one of them, such as {members[0]}")
-    folder = _path(word)
-    if folder.is_dir():
-        return name_of(folder, store), folder, _card_of(folder)
-    if folder.exists():
-        raise UserError(f"{word} is a file: a dataset is a folder")
-    known = [*cards(), *groups(), *groups()["demo"]]
-    raise unknown("dataset or folder", word, known, "r2med data list shows all")
-
-
-def read(name: str, folder: Path, card: DatasetCard | None, problems: Problems, store: Store) -> FolderReading:
-    """Read as much of a folder as possible. Faults are reported to `problems`."""
-    layout = detect(folder)
-    qrels = gather(layout.judgements(problems), layout.qrels_file, problems)
-    queries = _queries(layout, qrels, problems)
-    corpus, document_rows = _corpus(layout, problems, store)
+def read(location: Location, problems: Problems, store: Store) -> FolderReading:
+    """Read as much of a dataset as possible. Faults are reported to `problems`."""
+    name, folder, card, layout = location.name, location.folder, location.card, location.layout
+    problems.notices += location.notices
+    qrels = _qrels(layout, card, problems)
+    queries = gather_queries(layout, qrels, problems)
+    corpus, document_rows = _corpus(layout, card.characters if card else 0, problems, store)
+    aspects = gather_aspects(aspect_rows(layout, problems), problems)
     flaws = [f"{name}: {len(problems.flaws)} flaws (r2med data check {folder})"] if problems.flaws else []
     flaws += _unknown(name, queries, corpus, qrels, store)
-    dataset = Dataset(name, queries, corpus, qrels, card, folder, notices=(*problems.notices, *flaws))
+    notices = (*problems.notices, *flaws)
+    dataset = Dataset(*(name, queries, corpus, qrels, card, folder, location.source), notices=notices, aspects=aspects)
     return FolderReading(dataset, layout, document_rows)
+
+
+def _qrels(layout: Layout, card: DatasetCard | None, problems: Problems) -> Qrels:
+    """Return the judgements of the dataset, or those of the file that its card names instead."""
+    if not (card and card.qrels):
+        return gather(layout.judgements(problems), layout.qrels_file, problems)
+    path = Path(card.qrels)
+    if not path.is_file():
+        raise UserError(f"the card of {card.name} names the qrels file {path}, which does not exist")
+    problems.notice(f"the judgements are those of {path}, which the card of {card.name} names")
+    return gather(read_judgements(path, problems), path, problems)
 
 
 def _unknown(name: str, queries: tuple[Query, ...], corpus: Corpus, qrels: Qrels, store: Store) -> list[str]:
@@ -157,42 +137,14 @@ def _missing(judged: list[str], corpus: Corpus, store: Store) -> int:
     return int(known["missing"])
 
 
-def _queries(layout: Layout, qrels: Qrels, problems: Problems) -> tuple[Query, ...]:
-    rows: dict[str, QueryRow] = {}
-    repeated = 0
-    other_texts: list[str] = []
-    for row in layout.queries(problems):
-        earlier = rows.get(row.id, row)
-        rows[row.id] = row
-        if earlier is not row:
-            repeated += 1
-            if earlier.text != row.text:
-                line = where(earlier.path, earlier.line, seen_from=row.path)
-                other_texts.append(f"{row.id!r}: {line} and {row.path.name}:{row.line}")
-    if repeated:
-        also = (
-            f"; {len(other_texts):,} ids came with another text, and the last one counts (such as {other_texts[0]})"
-            if other_texts
-            else ""
-        )
-        problems.notice(f"{layout.query_file}: {repeated:,} repeated rows merged{also}")
-    judged = [row for row in rows.values() if row.id in qrels or not layout.judged_queries_only]
-    if len(judged) < len(rows):
-        problems.notice(f"{layout.query_file}: {len(rows) - len(judged)} queries of other splits left out")
-    return tuple(_query(row, qrels) for row in judged)
+def _corpus(layout: Layout, characters: int, problems: Problems, store: Store) -> tuple[Corpus, int]:
+    """Return the corpus and the number of rows of its source. The source is read only if it has changed.
 
-
-def _query(row: QueryRow, qrels: Qrels) -> Query:
-    relevant = {document for document, grade in qrels.get(row.id, {}).items() if grade > 0}
-    excluded = tuple(document for document in dict.fromkeys(row.excluded) if document not in relevant)
-    return Query(row.id, row.text, row.answer, row.body_system, excluded)
-
-
-def _corpus(layout: Layout, problems: Problems, store: Store) -> tuple[Corpus, int]:
-    """Return the corpus and the number of rows of its source. The source is read only if it has changed."""
+    Documents are cut after this number of characters; 0 means never.
+    """
     stats = [(str(path.resolve()), path.stat()) for path in layout.corpus_files]
     note = digest(
-        ["corpus source 3", type(layout).__name__]
+        ["corpus source 3", type(layout).__name__, *layout.reading, *([characters] if characters else [])]
         + [[path, s.st_size, s.st_mtime_ns, s.st_ctime_ns, s.st_ino] for path, s in stats]
     )
     known = store.recall(note)
@@ -200,7 +152,7 @@ def _corpus(layout: Layout, problems: Problems, store: Store) -> tuple[Corpus, i
     if known is None or artefact is None:
         new = Problems()
         scratch = store.scratch()
-        written = write_corpus(layout.documents(new), scratch, new)
+        written = write_corpus(_cut(layout, characters, new), scratch, new)
         known = {
             "fingerprint": written.fingerprint,
             "rows": written.rows,
@@ -218,61 +170,13 @@ def _corpus(layout: Layout, problems: Problems, store: Store) -> tuple[Corpus, i
     return Corpus.open(artefact.path, known["fingerprint"]), known["rows"]
 
 
-def _local_folder(card: DatasetCard) -> Path:
-    folder = Path(card.folder)
-    if not folder.is_dir():
-        raise UserError(f"the card of {card.name} names the folder {folder}, which does not exist")
-    return folder
-
-
-def _path(word: str) -> Path:
-    """Return the path that a word means. An impossible path is treated as one that does not exist."""
-    try:
-        path = Path(word).expanduser()
-        path.exists()
-    except RuntimeError:  # ~ of an unknown user
-        return Path(word)
-    except OSError as error:
-        if error.errno != errno.ENAMETOOLONG:
-            raise
-        return Path("\0")
-    return path
-
-
-def name_of(word: str | Path, store: Store | None = None) -> str:
-    """Return the name of a dataset in records. The card in a folder may give another name than that of the folder."""
-    folder = _path(str(word))
-    if not folder.is_dir():
-        return str(word)
-    own = _card_of(folder)
-    return _name_here(own.name if own else _folder_name(folder), folder, store or default_store())
-
-
-def _name_here(name: str, folder: Path, store: Store) -> str:
-    """Return the name of the dataset in a folder: own/NAME if NAME is reserved and the data is not the benchmark's.
-
-    A copy can be the benchmark's only if the benchmark's fingerprint is known here and the copy has as many queries and
-    relevant documents, which are quick to read. Fingerprints are compared when the copy is loaded.
-    """
-    if not is_reserved(name):
-        return name
-    if not known_fingerprint(name, store):
-        return own_name(name)
-    try:
-        layout = detect(folder)
-        qrels = gather(layout.judgements(Problems()), layout.qrels_file, Problems())
-        queries = _queries(layout, qrels, Problems())
-    except UserError:  # reported when it is read
-        return own_name(name)
-    positives = (sum(grade > 0 for grade in grades.values()) for grades in qrels.values())
-    return name if has_benchmark_counts(name, len(queries), positives) else own_name(name)
-
-
-def _card_of(folder: Path, name: str = "") -> DatasetCard | None:
-    own = folder / "card.toml"
-    name = name or _folder_name(folder)
-    return read_card(own, name) if own.is_file() else cards().get(name)
-
-
-def _folder_name(folder: Path) -> str:
-    return folder.resolve().name or "dataset"
+def _cut(layout: Layout, characters: int, problems: Problems) -> Iterator[DocumentRow]:
+    """Yield the documents, without what is longer than the card of the dataset allows. The cuts are counted."""
+    count = 0
+    for document in layout.documents(problems):
+        if 0 < characters < len(document.text):
+            count += 1
+            document = replace(document, text=document.text[:characters])
+        yield document
+    if count:
+        problems.notice(f"{counted(count, 'document')} cut after {characters:,} characters, as the card says")

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from r2med.data.problems import Problems
+from r2med.store.files import refuse_device
 from r2med.text.unicode import is_unicode
 
 Fields = Mapping[str, type | tuple[type, ...]]
@@ -31,6 +32,7 @@ _WORDS = {str: "a string", int: "a whole number", list: "a list", float: "a numb
 
 def read_lines(path: Path, problems: Problems) -> Iterator[tuple[int, str, bool]]:
     """Yield (line number, text, whether it ended in a newline) for each non-blank line of valid UTF-8."""
+    refuse_device(path)
     with path.open("rb") as file:
         for number, raw in enumerate(file, 1):
             if number == 1:
@@ -138,6 +140,8 @@ class QueryRow:
     body_system: str = ""
     excluded: tuple[str, ...] = ()
     """Documents that are removed from the results of this query unless they are judged relevant."""
+    needs_inference: str = ""
+    options: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +151,18 @@ class JudgementRow:
     query: str
     document: str
     grade: int
+    path: Path
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class AspectRow:
+    """One aspect of the answer to a query, with the documents that support it."""
+
+    query: str
+    id: str
+    weight: float
+    documents: tuple[str, ...]
     path: Path
     line: int
 
@@ -183,6 +199,7 @@ def query_row(row: dict[str, Any], path: Path, line: int, problems: Problems) ->
     if not all(isinstance(document, str) and is_unicode(document) for document in excluded):
         problems.add(path, line, "field 'excluded_ids' must be a list of strings of Unicode text")
         return None
+    options = _options(row, path, line, problems)
     return QueryRow(
         id=row["id"],
         text=row["text"],
@@ -191,7 +208,20 @@ def query_row(row: dict[str, Any], path: Path, line: int, problems: Problems) ->
         answer=row.get("answer") or "",
         body_system=row.get("body_system") or "",
         excluded=tuple(excluded),
+        needs_inference=row.get("needs_inference") or "",
+        options=options,
     )
+
+
+def _options(row: dict[str, Any], path: Path, line: int, problems: Problems) -> tuple[str, ...]:
+    """Return the options of a multiple-choice question. Options without the answer are reported and left out."""
+    given = row.get("options") or []
+    options = tuple(given.values() if isinstance(given, dict) else given)  # {"A": "gout", …} or a list
+    if options and (row.get("answer") not in options or len(set(map(str, options))) < max(2, len(options))):
+        message = f"query {row['id']!r}: its options must be two or more different texts, and one of them the answer"
+        problems.flaw(path, line, message, "options without the answer")
+        return ()
+    return options
 
 
 def judgement_row(row: dict[str, Any], path: Path, line: int, problems: Problems) -> JudgementRow | None:

@@ -142,7 +142,7 @@ def _backend_here(setup: Setup) -> dict[str, str]:
     if setup.dtype != "auto":
         raise UserError(f"Setup(backend={backend!r}) chooses its own precision; remove Setup(dtype={setup.dtype!r})")
     if importlib.util.find_spec("openvino") is None:
-        raise UserError("Setup(backend='openvino') needs a package; run pip install openvino")
+        raise MissingExtraError("Setup(backend='openvino')", "openvino")
     return {"backend": backend, "dtype": _openvino_dtype()}
 
 

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from r2med.core.cost import Cost
 from r2med.core.errors import MissingExtraError, UserError
+from r2med.engine.tracing import Span, span
 
 if TYPE_CHECKING:
     from r2med.data.dataset_cards import Instruction
@@ -91,6 +92,9 @@ def extras_installed(model: str) -> Iterator[None]:
 
 Self = TypeVar("Self")
 
+MAX_SPAN_TEXTS = 20
+"""Number of texts that the span of an encoding lists."""
+
 
 def timed(encode: Callable[[Self, Sequence[str], Role], Encoded]) -> Callable[[Self, Sequence[str], Role], Encoded]:
     """Decorate `encode` so that its cost contains the time in seconds."""
@@ -98,11 +102,22 @@ def timed(encode: Callable[[Self, Sequence[str], Role], Encoded]) -> Callable[[S
     @wraps(encode)
     def measured(self: Self, texts: Sequence[str], role: Role) -> Encoded:
         started = time.perf_counter()
-        encoded = encode(self, texts, role)
+        with span("embed", "EMBEDDING") as trace:
+            encoded = encode(self, texts, role)
+            if trace is not None:
+                _describe(trace, self, texts, role)
         seconds = time.perf_counter() - started
         return replace(encoded, cost=replace(encoded.cost, seconds=seconds, encoder_seconds=seconds))
 
     return measured
+
+
+def _describe(trace: Span, encoder: Any, texts: Sequence[str], role: Role) -> None:
+    """Add the model, the role and the number of the texts to the span of an encoding."""
+    trace.name = str(encoder.describe(role).get("model", type(encoder).__name__))
+    trace.set({"embedding.model_name": trace.name, "r2med.role": role, "r2med.texts": len(texts)})
+    for number, text in enumerate(texts[:MAX_SPAN_TEXTS]):
+        trace.set_content({f"embedding.embeddings.{number}.embedding.text": text})
 
 
 class NotFiniteError(UserError):

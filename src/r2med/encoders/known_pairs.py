@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from r2med.core.errors import UserError
+from r2med.core.installation import requirement
 from r2med.encoders.encoder import Encoder, normalised, receiving
 from r2med.store import Store, about, digest
 
@@ -80,10 +81,8 @@ def _environment(card: ModelCard) -> str:
     """Return the command that makes an environment for the model."""
     folder = f"{card.name}-env"
     packages = " ".join(f"'{package}{wanted}'" for package, wanted in _needed(card).items())
-    return (
-        f"python -m venv {folder} && {folder}/bin/pip install -e '.[dense,hub]' {packages} in your clone of r2med "
-        "makes an environment for it"
-    )
+    install = f"{folder}/bin/pip install {packages} {requirement('dense,hub')}"
+    return f"python -m venv {folder} && {install} makes an environment for it"
 
 
 def _needed(card: ModelCard) -> dict[str, str]:

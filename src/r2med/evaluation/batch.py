@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,10 @@ from r2med.data import Dataset, load, names
 from r2med.encoders.user_objects import UserObjects
 from r2med.engine.reporting import notebook_progress
 from r2med.evaluation.evaluation import DEPTH, evaluated
+from r2med.evaluation.lock_check import check_lock
 from r2med.evaluation.results import Cell, Results
 from r2med.expand.expansion import Expansion
+from r2med.records.lock_file import Lock
 from r2med.runtime.runtime import Runtime, running
 from r2med.runtime.setup import Setup
 from r2med.system import System
@@ -34,6 +37,7 @@ def run(
     llms: Sequence[str] = (),
     samples: int = 1,
     suite: str = "",
+    lock: Path | str = "",
     setup: Setup | Runtime | None = None,
     **settings: Any,
 ) -> Results:
@@ -42,7 +46,8 @@ def run(
     A system is a spec, a `System`, or a model. A model is an object with `encode`, or with `encode_queries` and
     `encode_corpus`. An object with `predict` may be one of `rerank`. All combinations of `systems` with `expand`,
     `rerank` and `llms` are evaluated. `settings` are fields of `Setup`. If `setup` is a `Runtime`, its models stay
-    loaded for the next call.
+    loaded for the next call. `lock` is the file of an evaluation that was decided beforehand: its systems and data are
+    the default, and anything else is an error.
     """
     refuse_table(data, "data", "a dataset, its name or folder; for tables in memory: r2med.Dataset.of(...)")
     with running(setup if setup is not None else Setup(**settings)) as runtime, notebook_progress() as announce:
@@ -54,6 +59,7 @@ def run(
             llms=llms,
             samples=samples,
             suite=suite,
+            lock=lock,
             setup=runtime,
         )
         return plan.evaluate(Path(out) if out is not None else None, k, fresh, announce)
@@ -66,17 +72,27 @@ class Plan:
     systems: tuple[System, ...]
     data: tuple[str | Dataset, ...]
     runtime: Runtime
+    lock: Path | str = ""
+    """The file of the lock that the evaluation must keep to; empty without one."""
     _expansions: dict[tuple[str, str], Expansion] = field(default_factory=dict, compare=False, repr=False)
     """The expansions so far. Systems with the same expansion share its texts, so the LLM is asked only once."""
 
     def evaluate(
         self, out: Path | None, k: int = DEPTH, fresh: bool = False, announce: Callable[[str], None] = lambda step: None
     ) -> Results:
-        """Evaluate every system on every dataset. A UserError is reported in its cell."""
+        """Evaluate every system on every dataset. A UserError is reported in its cell.
+
+        Raises UserError if a system, a setting or a dataset is not part of the lock.
+        """
         datasets = [_attempt(self._load, source) for source in self.data]
         loaded = [dataset for dataset in datasets if isinstance(dataset, Dataset)]
         # Find errors now. Later they would stop a system after many calls were paid for.
         faults = [_attempt(system.check, loaded) for system in self.systems]
+        if self._locked is not None:
+            k = self._locked.k if k == DEPTH else k
+            for system, fault in zip(self.systems, faults, strict=True):
+                for dataset in loaded if fault is None else ():
+                    check_lock(self._locked, self.lock, system, dataset, k)
         rows = []
         for system, fault in zip(self.systems, faults, strict=True):  # systems first, so that each model is loaded once
             row = []
@@ -90,6 +106,10 @@ class Plan:
                 row.append(cell if isinstance(cell, Cell) else Cell(system.name, name, error=str(cell)))
             rows.append(tuple(row))
         return Results(tuple(rows))
+
+    @cached_property
+    def _locked(self) -> Lock | None:
+        return Lock.read(self.lock) if self.lock else None
 
     @property
     def dataset_names(self) -> list[str]:
@@ -106,9 +126,11 @@ class Plan:
     def _cell(self, system: System, dataset: Dataset, out: Path | None, k: int, fresh: bool) -> Cell:
         store = self.runtime.store.with_policy("fresh") if fresh else self.runtime.store
         shared = (system.expansion_name, dataset.fingerprint)
-        if shared not in self._expansions:
-            self._expansions[shared] = system.expand(dataset, store)
-        record, reused = evaluated(system, dataset, out, k, store, fresh, self._expansions[shared])
+        digest = self._locked.digest if self._locked else ""
+        with system.traced(dataset):
+            if shared not in self._expansions:
+                self._expansions[shared] = system.expand(dataset, store)
+            record, reused = evaluated(system, dataset, out, k, store, fresh, self._expansions[shared], digest)
         return Cell(system.name, dataset.name, record, reused)
 
 
@@ -121,6 +143,7 @@ def plan_run(
     llms: Sequence[str] = (),
     samples: int = 1,
     suite: str = "",
+    lock: Path | str = "",
     setup: Setup | Runtime,
 ) -> Plan:
     """Return the systems and datasets to evaluate. Raises UserError if a name is unknown or a setting has no effect."""
@@ -128,6 +151,10 @@ def plan_run(
     specs: list[str | Calls] = [_spec(system, runtime) for system in systems if not isinstance(system, System)]
     rerankers = [_spec(reranker, runtime) for reranker in rerank]
     made = [system for system in systems if isinstance(system, System)]
+    if lock:
+        decided = Lock.read(lock)
+        specs = specs or (list(decided.systems) if not (made or suite) else specs)
+        data = data or list(decided.datasets)
     if suite:
         chosen = read_suite(suite)
         specs += chosen.calls
@@ -146,7 +173,7 @@ def plan_run(
     for source in data or ["demo"]:
         meant = [source] if isinstance(source, Dataset) else names(source)
         sources += [each for each in meant if isinstance(each, Dataset) or each not in sources]
-    return Plan(tuple(parsed.values()), tuple(sources), runtime)
+    return Plan(tuple(parsed.values()), tuple(sources), runtime, lock)
 
 
 def _spec(stage: object, runtime: Runtime) -> str:

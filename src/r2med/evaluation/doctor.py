@@ -77,7 +77,7 @@ def doctor(base_urls: Sequence[str] = (), store: Store | None = None) -> Diagnos
 
 
 def _extras() -> dict[str, tuple[str, ...]]:
-    """Return the missing packages of each extra, from the metadata of the installed package."""
+    """Return the missing packages of each extra except `all`, from the metadata of the installed package."""
     try:
         lines = metadata.requires("r2med") or []
     except metadata.PackageNotFoundError:  # r2med runs from its source and is not installed
@@ -86,6 +86,7 @@ def _extras() -> dict[str, tuple[str, ...]]:
     for match in filter(None, map(_EXTRA.match, lines)):
         missing = () if match["package"] == "r2med" or _is_installed(match["package"]) else (match["package"],)
         lacking[match["extra"]] = lacking.get(match["extra"], ()) + missing
+    lacking.pop("all", None)  # its packages are those of the others
     return lacking
 
 

@@ -13,10 +13,10 @@ from r2med.evaluation.ir_metadata import metadata_path, write_run_metadata
 from r2med.evaluation.new_record import new_record
 from r2med.expand.expansion import Expansion
 from r2med.net.offline import is_offline
-from r2med.records.record import FORMAT, FileFacts, Record, RunFacts
+from r2med.records.record import FileFacts, Record, RunFacts, record_key
 from r2med.retrieve import write_run
 from r2med.runtime.setup import Setup
-from r2med.store import Store, default_store, digest
+from r2med.store import Store, default_store
 from r2med.store.files import sha256, tidy, write_atomically
 from r2med.system import System
 
@@ -57,10 +57,11 @@ def evaluated(
     store: Store,
     fresh: bool = False,
     expansion: Expansion | None = None,
+    lock: str = "",
 ) -> tuple[Record, bool]:
-    """Return the record of a system on a dataset, and True if it existed already."""
+    """Return the record of a system on a dataset, and True if it existed already. `lock` is the digest of a lock."""
     with system.runtime.network():
-        return _evaluated(system, dataset, out, k, store, fresh, expansion)
+        return _evaluated(system, dataset, out, k, store, fresh, expansion, lock)
 
 
 def _evaluated(
@@ -71,15 +72,16 @@ def _evaluated(
     store: Store,
     fresh: bool,
     expansion: Expansion | None,
+    lock: str,
 ) -> tuple[Record, bool]:
     if k < 1:
         raise UserError(f"k must be at least 1, not {k}")
     dataset.require_scorable()
     expansion = expansion or system.expand(dataset, store)
     settings = {**system.key(dataset, expansion), "k": k}
-    key = digest(["record", FORMAT, settings, dataset.fingerprint])
+    key = record_key(settings, dataset.fingerprint)
     path = record_path(out, system, dataset, key) if out is not None else None
-    if path is not None and not fresh and (record := _recorded(path, key)):
+    if path is not None and not fresh and (record := _recorded(path, key)) and lock in ("", record.lock):
         _remove_failed_tries(path, record)
         return record, True
     outcome = system.run(dataset, store, k, expansion, settings)
@@ -94,7 +96,7 @@ def _evaluated(
         texts = [{"id": query.query.id, "texts": query.generated} for query in expansion.queries if query.generated]
         files["generated"] = _write_text("\n".join(map(_json, texts)), generated_path(path)) if texts else None
     approximate = system.approximations(dataset, store, k, expansion)
-    record = new_record(key, system, dataset, outcome, settings, approximate, **files)
+    record = new_record(key, system, dataset, outcome, settings, approximate, lock, **files)
     if path is not None:
         record.write(path)
         _remove_failed_tries(path, record)

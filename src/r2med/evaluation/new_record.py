@@ -11,9 +11,11 @@ from r2med.core.approximation import Approximation
 from r2med.core.cost import Cost
 from r2med.core.version import installed_versions, source_digest
 from r2med.data.dataset import Dataset
-from r2med.measure import relevant_ranks, score
+from r2med.measure import relevant_ranks
+from r2med.measure.dataset_scores import dataset_scores
 from r2med.net.offline import is_offline
-from r2med.records.record import DatasetFacts, FileFacts, QueryFacts, Record, StageFacts
+from r2med.records.dataset_facts import dataset_facts, query_facts
+from r2med.records.record import FileFacts, Record, StageFacts
 from r2med.system import Outcome, System
 
 
@@ -24,10 +26,11 @@ def new_record(
     outcome: Outcome,
     settings: dict[str, Any],
     approximate: Mapping[str, tuple[Approximation, ...]],
+    lock: str = "",
     **files: FileFacts | None,
 ) -> Record:
     """Return the record of a system on a dataset. `files` are the files beside it: run, traces and generated."""
-    scores = score(dataset.qrels, outcome.run)
+    scores = dataset_scores(dataset, outcome.run)
     return Record(
         key=key,
         system=system.name,
@@ -45,37 +48,9 @@ def new_record(
         source=source_digest(),
         created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         offline=is_offline(),
+        lock=lock,
         **files,
     )
-
-
-def dataset_facts(dataset: Dataset) -> DatasetFacts:
-    """Return the facts about a dataset that a record contains."""
-    return DatasetFacts(
-        name=dataset.name,
-        fingerprint=dataset.fingerprint,
-        corpus_fingerprint=dataset.corpus.fingerprint,
-        queries=len(dataset.queries),
-        documents=len(dataset.corpus),
-        judged_queries=len(dataset.qrels),
-        task=dataset.card.task if dataset.card else "",
-        scenario=dataset.card.scenario if dataset.card else "",
-        source=dataset.source,
-        judges=dataset.card.judges if dataset.card else (),
-    )
-
-
-def query_facts(dataset: Dataset) -> dict[str, QueryFacts]:
-    """Return the facts about judged queries that a record contains."""
-    return {
-        query.id: QueryFacts(
-            words=len(query.text.split()),
-            positives=sum(grade > 0 for grade in dataset.qrels[query.id].values()),
-            body_system=query.body_system,
-        )
-        for query in dataset.queries
-        if query.id in dataset.qrels
-    }
 
 
 def _stage_facts(

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from r2med.comparison.comparison import Comparison, comparison
 from r2med.core.cost import Cost, total
 from r2med.core.errors import UserError, unknown
-from r2med.data.dataset_cards import BENCHMARK, cards, groups
-from r2med.measure.measures import HEADLINE_MEASURE, group_means, recorded_measure
+from r2med.data.dataset_cards import BENCHMARK, cards, groups, home_group
+from r2med.measure.measures import AVERAGE, HEADLINE_MEASURE, Measure, group_means, recorded_measure
 from r2med.pages.cells import Column, Value
 from r2med.pages.page import Table
 from r2med.records.approximate_searches import approximate_searches
@@ -94,6 +94,14 @@ class Results:
         return [cell.dataset for cell in self.rows[0]] if self.rows else []
 
     @property
+    def averages(self) -> list[str]:
+        """The labels of the averages: one for datasets of one group, none for a single dataset, else each group."""
+        homes = list(dict.fromkeys(map(_home, self.datasets)))
+        if len(homes) > 1:
+            return homes
+        return [AVERAGE] if len(self.datasets) > 1 else []
+
+    @property
     def errors(self) -> dict[str, list[Cell]]:
         """Each distinct error with its cells. The text is that of the first dataset with this error."""
         errors: dict[str, list[Cell]] = {}
@@ -108,11 +116,20 @@ class Results:
         return not self.errors and not any(_gave_up(record) for record in self.records)
 
     def best(self, measure: str = MEASURE) -> str:
-        """Return the system with the best average. Raises UserError if no system has a record on every dataset."""
-        averages = {row[0].system: means["average"] for row in self.rows if (means := row_means(row, measure))}
+        """Return the system with the best average.
+
+        Raises UserError if no system has a record on every dataset, or if the datasets belong to several groups.
+        """
+        if AVERAGE not in (labels := self.averages) and len(self.datasets) > 1:
+            raise UserError(
+                f"the datasets belong to {len(labels)} groups, which are not averaged together "
+                f"({', '.join(labels)}): run one group, or sort by a dataset"
+            )
+        averages = {row[0].system: means[AVERAGE] for row in self.rows if (means := row_means(row, measure))}
         if not averages:
             raise UserError("no system has a record on every dataset: see results.errors")
-        return max(averages, key=lambda system: averages[system])
+        choose = min if Measure.parse(measure).lower_is_better else max
+        return choose(averages, key=lambda system: averages[system])
 
     def compare(self, baseline: str = "", measure: str = MEASURE) -> Comparison:
         """Test the differences between the systems for significance. Without a baseline, compare every pair."""
@@ -134,17 +151,17 @@ class Results:
         """Return the sort key of rows. The smallest comes first."""
         if by in self.datasets:
             column = self.datasets.index(by)
-            return lambda row: -record.mean[measure] if (record := row[column].record) else None
+            return lambda row: _goodness(record.mean.get(measure), measure) if (record := row[column].record) else None
         return lambda row: _ORDERS[by](row, measure)
 
     def table(self, measure: str = MEASURE, sort: str = "") -> Table:
         """Return a table of scores × 100 with latency and dollars, for printing or a notebook."""
         name = recorded_measure(measure)
         results = self.sorted(sort, name) if sort else self
-        averaged = ["average"] * (len(self.datasets) > 1)
+        averaged = self.averages
         rows: list[list[Value]] = []
         for row in results.rows:
-            scores = [cell.record.mean[name] if cell.record else None for cell in row]
+            scores = [cell.record.mean.get(name) if cell.record else None for cell in row]
             scores += [row_means(row, name).get(label) for label in averaged]
             took = (*(latency_cell(row, share) for share in (0.5, 0.95)), dollars_cell(row_cost(row)))
             rows.append([row[0].system, *map(points_cell, scores), *took])
@@ -178,8 +195,8 @@ def check_order(by: str, datasets: Sequence[str]) -> None:
 
 
 def row_means(row: Row, measure: str) -> dict[str, float]:
-    """Return the averages of a row; empty if a dataset is missing, because that average could not be compared."""
-    records = [cell.record for cell in row if cell.record]
+    """Return the averages of a row; empty if a value is missing, because that average could not be compared."""
+    records = [cell.record for cell in row if cell.record and measure in cell.record.mean]
     if not records or len(records) < len(row):
         return {}
     names = [record.dataset.name for record in records]
@@ -187,10 +204,15 @@ def row_means(row: Row, measure: str) -> dict[str, float]:
     keys = [name if names.count(name) == 1 else f"{name} #{number}" for number, name in enumerate(names)]
     values = {key: record.mean[measure] for key, record in zip(keys, records, strict=True)}
     known = {key: cards().get(name.removeprefix("demo/")) for key, name in zip(keys, names, strict=True)}
-    means = group_means(values, known)
+    means = group_means(values, known, {key: _home(name) for key, name in zip(keys, names, strict=True)})
     if set(names) != set(groups()[BENCHMARK]):  # only the real benchmark has an average without Biology
         means = {label: value for label, value in means.items() if not label.startswith("without ")}
     return means
+
+
+def _home(dataset: str) -> str:
+    """Return the group in which a dataset is averaged, with or without an overlay."""
+    return home_group(dataset.partition("+")[0])
 
 
 def row_latency(row: Row, share: float) -> float | None:
@@ -214,7 +236,7 @@ def row_cost(row: Row) -> Cost:
 
 
 _ORDERS: Mapping[str, Callable[[Row, str], Any]] = {
-    "score": lambda row, measure: -means["average"] if (means := row_means(row, measure)) else None,
+    "score": lambda row, measure: _goodness(row_means(row, measure).get(AVERAGE), measure),
     "p50": lambda row, measure: row_latency(row, 0.5),
     "p95": lambda row, measure: row_latency(row, 0.95),
     "dollars": lambda row, measure: None if (cost := row_cost(row)).unpriced else cost.dollars,
@@ -222,6 +244,11 @@ _ORDERS: Mapping[str, Callable[[Row, str], Any]] = {
     "name": lambda row, measure: row[0].system,
 }
 """Name of an order -> sort key of a row. The smallest comes first. Rows can also be sorted by a dataset."""
+
+
+def _goodness(value: float | None, measure: str) -> float | None:
+    """Return a sort key: the smallest is the best value of a measure."""
+    return value if value is None or Measure.parse(measure).lower_is_better else -value
 
 
 def points_cell(score: float | None) -> float | None:

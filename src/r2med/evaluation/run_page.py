@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from r2med.core.cost import Cost
@@ -18,6 +18,7 @@ from r2med.evaluation.results import (
     row_means,
     row_tokens,
 )
+from r2med.measure.measures import ASPECT_MEASURES, AVERAGE, MIMIC, MIMIC_LABELLED, Measure
 from r2med.pages.cells import Column, Marked, Value
 from r2med.pages.page import Note, Page, Section, Table
 from r2med.records.approximate_searches import approximate_searches
@@ -33,6 +34,13 @@ BM25_CAPTION = "bm25: the benchmark's published scorer. Most other tools use Luc
 TIME_CAPTION = "p50 s, p95 s: seconds within which half and 95 % of queries are answered, on the slowest dataset."
 PRICE_CAPTION = "dollars: unknown if the card of an LLM has no price, ≥ if this is true for some of the calls."
 RECORDED_CAPTION = "unknown: the cost of recorded texts is not known."
+MIMIC_CAPTION = (
+    "Mimic@10: share of the first ten passages that argue for another answer; lower is better. Passages without a "
+    "label do not count."
+)
+ASPECT_CAPTION = (
+    "aspects: alpha-nDCG rewards documents of new aspects of the answer; A-Recall is the weight of the aspects found."
+)
 OFFLINE_CAPTION = "offline: no text left this machine."
 DEMO_CAPTION = (
     "The demo is small and was written to show one thing: the words of a clinical question mislead, but a text that "
@@ -61,30 +69,69 @@ def _scores(results: Results, measure: str) -> Section:
     """Return the tables of scores and costs, with explanations of their terms below."""
     means = [row_means(row, measure) for row in results.rows]
     tables = [_score_table(results, measure, means)]
-    tasks = list(dict.fromkeys(label for mean in means for label in mean if label != "average"))
-    if tasks:
-        by_task = [[mean.get(task) for task in tasks] for mean in means]
-        tables.append(_points_table("average by task", tasks, results.systems, by_task))
+    others = list(dict.fromkeys(label for mean in means for label in mean if label not in (AVERAGE, *results.averages)))
+    if others:
+        by_task = [[mean.get(label) for label in others] for mean in means]
+        tables.append(_points_table("average by task", others, results.systems, by_task))
     costs = [row_cost(row) for row in results.rows]
     captions = [Note(caption, "quiet") for caption in _captions(results.records, costs)]
     tables.append(_costs(results, costs))
+    if measure != str(MIMIC) and any(str(MIMIC) in record.mean for record in results.records):
+        tables.append(_mimic_table(results))
+        captions.append(Note(MIMIC_CAPTION, "quiet"))
+    if by_aspects := list(_aspect_tables(results)):
+        tables += by_aspects
+        captions.append(Note(ASPECT_CAPTION, "quiet"))
+    if not any(measure in record.mean for record in results.records):
+        captions.append(Note(f"No dataset here has the labels that {measure} needs."))
     return Section(f"{measure} × 100", [*tables, *captions], aside=_sizes(results))
 
 
 def _score_table(results: Results, measure: str, means: Sequence[Mapping[str, float]]) -> Table:
     heads = [short_name(cell.dataset) for cell in results.rows[0]]
-    rows = [[cell.record.mean[measure] if cell.record else None for cell in row] for row in results.rows]
-    if len(heads) > 1:
-        heads.append("Avg")
-        rows = [[*row, mean.get("average")] for row, mean in zip(rows, means, strict=True)]
-    return _points_table("system", heads, results.systems, rows)
+    rows = [[cell.record.mean.get(measure) if cell.record else None for cell in row] for row in results.rows]
+    labels = results.averages
+    heads += ["Avg" if label == AVERAGE else f"Avg {label}" for label in labels]
+    rows = [[*row, *(mean.get(label) for label in labels)] for row, mean in zip(rows, means, strict=True)]
+    return _points_table("system", heads, results.systems, rows, min if Measure.parse(measure).lower_is_better else max)
+
+
+def _mimic_table(results: Results) -> Table:
+    """Return the mimic rate of each system, and the share of its first ten passages with a label."""
+    heads, columns = [], []
+    for number, first in enumerate(results.rows[0]):
+        rates, shares = (
+            [record.mean.get(str(each)) if (record := row[number].record) else None for row in results.rows]
+            for each in (MIMIC, MIMIC_LABELLED)
+        )
+        best = min((rate for rate in rates if rate is not None), default=None)
+        heads += [short_name(first.dataset), "labelled"]
+        columns.append([Marked(points_cell(rate), bold=rate == best and len(rates) > 1) for rate in rates])
+        columns.append([Marked(points_cell(share)) for share in shares])
+    rows = [[system, *cells] for system, *cells in zip(results.systems, *columns, strict=True)]
+    return Table([Column(f"{MIMIC} × 100"), *(Column(head, "score") for head in heads)], rows)
+
+
+def _aspect_tables(results: Results) -> Iterator[Table]:
+    """Yield for each dataset with aspects a table of their measures."""
+    for number, first in enumerate(results.rows[0]):
+        records = [row[number].record for row in results.rows]
+        if any(record and str(ASPECT_MEASURES[0]) in record.mean for record in records):
+            names = list(map(str, ASPECT_MEASURES))
+            rows = [[record.mean.get(name) if record else None for name in names] for record in records]
+            yield _points_table(f"aspects of {short_name(first.dataset)}", names, results.systems, rows)
 
 
 def _points_table(
-    corner: str, heads: Sequence[str], systems: Sequence[str], rows: Sequence[Sequence[float | None]]
+    corner: str,
+    heads: Sequence[str],
+    systems: Sequence[str],
+    rows: Sequence[Sequence[float | None]],
+    best_of: Callable[..., float | None] = max,
 ) -> Table:
     """Return a table of scores × 100. The best score of each column is bold."""
-    best = [max((value for value in column if value is not None), default=None) for column in zip(*rows, strict=True)]
+    columns_of_values = zip(*rows, strict=True)
+    best = [best_of((value for value in column if value is not None), default=None) for column in columns_of_values]
     cells = [
         [Marked(points_cell(value), bold=value == top and len(rows) > 1) for value, top in zip(row, best, strict=True)]
         for row in rows

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -23,11 +23,12 @@ from r2med.data import Dataset
 from r2med.expand.expansion import Expansion
 from r2med.retrieve.bm25 import BM25
 from r2med.retrieve.bm25.index import open_index
-from r2med.retrieve.bm25.searcher import BM25Retriever
+from r2med.retrieve.bm25.searcher import BM25Retriever, all_bm25
 from r2med.retrieve.retriever import SearchQuery, cached_search
 from r2med.runtime.runtime import Runtime
 from r2med.store import Store
-from r2med.text import english
+from r2med.text.analysers import analyser
+from r2med.text.search_languages import ENGLISH
 
 Weights = Mapping[str, float]
 
@@ -56,7 +57,7 @@ class Feedback(Stage, kind="expand"):
 
     def feeding(self, retriever: Stage) -> Self:
         """Return the same feedback for a retriever. Without `by`, the first search uses the retriever's own BM25."""
-        return self if self.by else self.model_copy(update={"by": next(_all_bm25(retriever), BM25())})
+        return self if self.by else self.model_copy(update={"by": next(all_bm25(retriever), BM25())})
 
     def plan(self, data: Sequence[PlannedData], runtime: Runtime) -> list[StagePlan]:
         """Return the plan: a first search with its cost."""
@@ -67,27 +68,27 @@ class Feedback(Stage, kind="expand"):
         """Return the expander."""
         return FeedbackExpander(self, (self.by if isinstance(self.by, BM25) else BM25()).bind(runtime))
 
-    def weighted(self, query: str, documents: Sequence[Weights], scores: Sequence[float]) -> Weights:
-        """Return the terms of a query and of the documents it finds, with their weights."""
+    def weighted(self, query: Sequence[str], documents: Sequence[Weights], scores: Sequence[float]) -> Weights:
+        """Return the terms of a query and of the documents that it finds, with their weights."""
         raise NotImplementedError(f"{type(self).__name__} has no weighted()")
 
 
 class RM3(Feedback):
     """Add the frequent words of the top documents, weighted by their scores (RM3, as in Anserini)."""
 
-    # Only RM3 requires plain letters and digits.
+    # Only RM3 requires plain letters and digits, and only of English terms.
     word: ClassVar[re.Pattern[str]] = re.compile(r"[a-z0-9]{2,20}")
 
     name: str = "rm3"
     alpha: float = Field(0.5, ge=0, le=1, description="weight of the query; the documents get 1 - alpha")
 
-    def weighted(self, query: str, documents: Sequence[Weights], scores: Sequence[float]) -> Weights:
+    def weighted(self, query: Sequence[str], documents: Sequence[Weights], scores: Sequence[float]) -> Weights:
         """Return the sum of both language models."""
         learnt: Counter[str] = Counter()
         for document, score in zip(documents, scores, strict=True):
             for term, weight in _scaled(_top(document, self.terms), sum).items():
                 learnt[term] += weight * score  # type: ignore[assignment]
-        words = _scaled(Counter(english(query)), sum)
+        words = _scaled(Counter(query), sum)
         return _added(words, self.alpha, _scaled(_top(learnt, self.terms), sum), 1 - self.alpha)
 
 
@@ -106,13 +107,13 @@ class Rocchio(Feedback):
             raise ValueError("alpha and beta cannot both be 0")
         return self
 
-    def weighted(self, query: str, documents: Sequence[Weights], scores: Sequence[float]) -> Weights:
+    def weighted(self, query: Sequence[str], documents: Sequence[Weights], scores: Sequence[float]) -> Weights:
         """Return the sum of both vectors, each normalised to length 1."""
         mean: Counter[str] = Counter()
         for document in documents:
             for term, weight in _scaled(document, _length).items():
                 mean[term] += weight * (1 / len(documents))  # type: ignore[assignment]
-        words = _scaled(Counter(english(query)), _length)
+        words = _scaled(Counter(query), _length)
         return _added(words, self.alpha, _scaled(_top(mean, self.terms), _length), self.beta)
 
 
@@ -124,8 +125,13 @@ class FeedbackExpander(Bound[Feedback]):
 
     def key(self, dataset: Dataset) -> dict[str, Any]:
         """Return every setting that a score depends on."""
-        words = {"common": MAX_DOCUMENT_SHARE, "word": self.stage.word.pattern}
+        words = {"common": MAX_DOCUMENT_SHARE, "word": self._word.pattern}
         return {**self.stage.settings(), "source": "feedback", **words, "by": key_of(self.by, dataset)}
+
+    @property
+    def _word(self) -> re.Pattern[str]:
+        """The terms that can be added. Plain letters are required of English terms only."""
+        return self.stage.word if self.by.stage.language == ENGLISH else Rocchio.word
 
     def expand(self, dataset: Dataset, store: Store) -> Expansion:
         """Return the queries as weighted terms. A query without results stays unchanged."""
@@ -133,11 +139,12 @@ class FeedbackExpander(Bound[Feedback]):
         searched = cached_search(self.by, dataset, plain, self.stage.documents, store)
         run = searched.run
         counts: list[int] = run.found.tolist()
-        vectors = _TermCounts(dataset, store, self.stage.word, self.by)
+        vectors = _TermCounts(dataset, store, self._word, self.by)
+        analysed = analyser(self.by.stage.language).terms
         queries = []
         for search, rows, scores, count in zip(plain, run.rows, run.scores, counts, strict=True):
             documents = [vectors[row] for row in rows[:count].tolist()]
-            weights = self.stage.weighted(search.query.text, documents, scores[:count].tolist())
+            weights = self.stage.weighted(analysed(search.query.text), documents, scores[:count].tolist())
             terms = tuple((term, weight) for term, weight in weights.items() if weight > 0)
             queries.append(SearchQuery(search.query, terms=terms) if count else search)
         bare = counts.count(0)
@@ -153,23 +160,16 @@ class _TermCounts(dict[int, Weights]):
     def __init__(self, dataset: Dataset, store: Store, word: re.Pattern[str], by: BM25Retriever) -> None:
         super().__init__()
         self._corpus = dataset.corpus
-        self._index = open_index(dataset.corpus, store, engine=by.engine, memory=by.memory)
+        self._index = open_index(dataset.corpus, store, engine=by.engine, memory=by.memory, language=by.stage.language)
+        self._analysed = analyser(by.stage.language).terms
         self._word = word
 
     def __missing__(self, row: int) -> Weights:
-        counts = Counter(filter(self._word.fullmatch, english(self._corpus.text(row))))
+        counts = Counter(filter(self._word.fullmatch, self._analysed(self._corpus.text(row))))
         terms = list(counts)
         rare = self._index.df(pa.array(terms, pa.string())) <= MAX_DOCUMENT_SHARE * len(self._corpus)
         self[row] = {term: counts[term] for term, keep in zip(terms, rare, strict=True) if keep}
         return self[row]
-
-
-def _all_bm25(retriever: Stage) -> Iterator[BM25]:
-    """Yield the BM25s of a retriever, and of the parts of a fused one."""
-    if isinstance(retriever, BM25):
-        yield retriever
-    for part in getattr(retriever, "parts", ()):
-        yield from _all_bm25(part)
 
 
 def _top(weights: Weights, size: int) -> Weights:

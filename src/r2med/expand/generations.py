@@ -63,6 +63,11 @@ def _read_back(match: re.Match[str]) -> str:
     return bytes.fromhex(match[0].replace("+", "")).decode(errors="replace")
 
 
+def generations_path(method: str, llm: str) -> str:
+    """Return the path of the texts of one LLM by one method, in the folder of a dataset."""
+    return f"{folder_name(method)}/{folder_name(llm)}/{GENERATIONS_FILE}"
+
+
 def find_generations(roots: list[Path], method: str, llm: str) -> list[Path]:
     """Return the files with texts of one LLM by one method; empty if there are none. Roots are searched in order."""
     for root, config, split in product(roots, _spellings(folder_name(method)), _folders(llm)):
@@ -125,7 +130,7 @@ def write_generations(
     Generated texts cost money. A file with more texts, or with texts of other queries, is replaced only with
     `overwrite`, and never by an empty result.
     """
-    file = folder / dataset.name / folder_name(method) / folder_name(llm) / GENERATIONS_FILE
+    file = folder / dataset.name / generations_path(method, llm)
     count = sum(len(search.generated) for search in expansion.queries)
     if not count and dataset.queries:
         raise NotWrittenError(f"{file} was not written: none of {len(expansion.queries)} queries got a text")

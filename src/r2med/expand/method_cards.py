@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from r2med.core.cards import Catalogue
 from r2med.expand.expansion import Joining, QueryChoice
-from r2med.llm.llm_cards import LLMCard
+from r2med.llm.llm_cards import LLMCard, with_named_llm
 from r2med.retrieve.added_worth import FusionMethod
 
 MAX_SAMPLES = 1000
@@ -118,10 +117,7 @@ class MethodCard(_MethodPart):
     @model_validator(mode="before")
     @classmethod
     def _named_llm(cls, content: Any) -> Any:
-        """Give the model of a card the name of the card."""
-        if isinstance(content, Mapping) and isinstance(llm := content.get("llm"), Mapping):
-            return {**content, "llm": {"name": content.get("name", ""), **llm}}
-        return content
+        return with_named_llm(content)
 
     @field_validator("dense")
     @classmethod

@@ -117,6 +117,10 @@ class Recorded(Bound[Stage]):
         queries = [self.joining.join(query, texts[query.id]) for query in dataset.queries]
         return Expansion.of(queries, failure_kinds=_counted(failed), failed=failed, notices=tuple(notices))
 
+    def raw_texts(self, dataset: Dataset) -> Texts:
+        """Return the texts of each query as they are in the files, before cleaning."""
+        return _read(self._files(dataset), dataset)[0]
+
     def _texts(self, dataset: Dataset) -> tuple[Texts, dict[str, str], list[str]]:
         """Return the answers of each query, the reasons for missing ones, and notices about the files."""
         files = self._files(dataset)

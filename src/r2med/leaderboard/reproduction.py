@@ -12,7 +12,7 @@ from r2med.core.errors import UserError, unknown
 from r2med.core.spec import parse, printed_system
 from r2med.data import names as dataset_names
 from r2med.data.dataset_cards import cards, groups
-from r2med.data.loading import name_of
+from r2med.data.locating import name_of
 from r2med.evaluation.batch import plan_run
 from r2med.leaderboard.expectations import MEASURE, Expectation, expectations
 from r2med.leaderboard.published import PublishedRow, published

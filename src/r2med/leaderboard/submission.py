@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import datetime
 import json
 import logging
 import math
-import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -16,9 +14,17 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from r2med.core.errors import UserError
 from r2med.evaluation.evaluation import slug
+from r2med.leaderboard.submitted_answers import (
+    name_faults,
+    public_answers,
+    submitted_answer_faults,
+    submitted_sources,
+)
 from r2med.measure import DEFAULT_MEASURES, HEADLINE_MEASURE
+from r2med.measure.measures import ASPECT_MEASURES
+from r2med.records.answer_record import AnswerRecord
 from r2med.records.collection import MAX_FAILURES, StoredRecord, checked, collect, honestly_named
-from r2med.records.public_values import public_value
+from r2med.records.public_values import public_value, refuse_secrets
 from r2med.records.record import FORMAT as RECORD_FORMAT
 from r2med.records.record import Record
 from r2med.records.record_checks import LARGEST, record_faults
@@ -35,8 +41,6 @@ LONGEST_TEXT = 4096
 DEEPEST = 40
 """Maximum depth of nested values in an entry. Real settings have a depth of about twelve."""
 
-_SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSWORD")
-
 
 class Entry(BaseModel):
     """The records that are submitted, without the files beside them."""
@@ -47,6 +51,8 @@ class Entry(BaseModel):
     """The number of this format."""
     records: tuple[Record, ...]
     """The records, without the files beside them."""
+    answers: tuple[AnswerRecord, ...] = ()
+    """The answer records, without the files of their answers."""
 
 
 def submit(
@@ -55,24 +61,33 @@ def submit(
     results: Path | str = "results",
     max_failures: float = MAX_FAILURES,
 ) -> Entry:
-    """Write records as one entry. Raises UserError if the run file of a record is missing or was changed.
+    """Write records as one entry. Raises UserError if a run or the answers of a record are missing or were changed.
 
-    `sources` are record files, folders, or names of systems in `results`. In names and settings, a path is cut to its
-    last part, and an address is replaced by a digest.
+    `sources` are record files, folders, or names of systems in `results`. Answer records in these folders and of these
+    systems are part of the entry. In names and settings, a path is cut to its last part, and an address is replaced by
+    a digest.
     """
-    kept = list(collect(sources, results, max_failures))
+    ranked, answered = submitted_sources(sources, Path(results))
+    kept = list(collect(ranked, results, max_failures)) if ranked or not answered else []
     for each in kept:
         if each.record.run is None:
             raise UserError(f"{each.path}: this record has no run file: {each.how_to_make_it_again}")
         if unsound := each.record.unsound_file(each.path.parent):
             raise UserError(f"{each.path}: {unsound} is missing or was changed: {each.how_to_make_it_again}")
-    entry = Entry(records=tuple(_public(each.record) for each in kept))
-    body = entry.model_dump(mode="json")
+    answers = tuple(public_answers(each, max_failures) for each in answered)
+    entry = Entry(records=tuple(_public(each.record) for each in kept), answers=answers)
+    # Without answers, an entry is the same as one of a version that does not know answers.
+    body = entry.model_dump(mode="json", exclude=set() if answers else {"answers"})
     _check_entry(entry, path)
     _check_leaves(body, path)
-    _check_secrets(json.dumps(body, ensure_ascii=False))
-    lines = ",\n".join(json.dumps(record, ensure_ascii=False) for record in body["records"])
-    text = f'{{"format": {FORMAT}, "checksum": "{digest(body)}", "records": [\n{lines}\n]}}\n'
+    refuse_secrets(json.dumps(body, ensure_ascii=False), "entry")
+    parts = {
+        name: ",\n".join(json.dumps(record, ensure_ascii=False) for record in body[name])
+        for name in ("records", "answers")
+        if name in body
+    }
+    lists = ", ".join(f'"{name}": [\n{lines}\n]' for name, lines in parts.items())
+    text = f'{{"format": {FORMAT}, "checksum": "{digest(body)}", {lists}}}\n'
     write_atomically(path, text.encode())
     return entry
 
@@ -139,7 +154,8 @@ def read_entries(
         else:
             kept += new
     if not kept and not beside:
-        raise UserError(f"no entry in {folder} can be shown: {faults[0]}")
+        why = faults[0] if faults else "they have only answers, and no record of a system"
+        raise UserError(f"no entry in {folder} can be shown: {why}")
     return kept
 
 
@@ -153,22 +169,12 @@ def _public(record: Record) -> Record:
     return Record(**body)
 
 
-def _check_secrets(text: str) -> None:
-    """Raise UserError if an entry contains a key of this environment or the path of the home folder."""
-    for name, value in os.environ.items():
-        if _SECRET.search(name.upper()) and len(value) >= 8 and value in text:
-            raise UserError(
-                f"the entry would contain the value of {name}, from a setting or a name; nothing was written"
-            )
-    home = str(Path.home())
-    if len(home) > 1 and f"{home}/" in text:
-        raise UserError("the entry would contain a path in your home folder: run the system again with another path")
-
-
 def _check_entry(entry: Entry, path: Path) -> None:
     """Raise UserError for values that the types allow but no entry can have."""
-    if not entry.records:
+    if not entry.records and not entry.answers:
         raise UserError(f"{path} has no records")
+    for name, fault in submitted_answer_faults(entry.answers):
+        raise UserError(f"{path}: {name[:400]}: {fault}")
     cells = [(record.system, record.dataset.name) for record in entry.records]
     for record in entry.records:
         for fault in _faults(record, cells):
@@ -185,11 +191,7 @@ def _faults(record: Record, cells: Sequence[tuple[str, str]]) -> Iterator[str]:
     elif re.search(r"[/\\\0]", record.run.file):
         yield f"its run has a path instead of a name: {record.run.file[:200]}"
     yield from record_faults(record)
-    for name in (record.system, record.dataset.name):
-        if not name or name != name.strip() or not name.isprintable():
-            yield f"the name {name[:200]!r} is empty or has invisible characters"
-    if not _is_date(record.created):
-        yield f"its creation time {record.created[:60]!r} is not a date"
+    yield from name_faults((record.system, record.dataset.name), record.created)
     if not isinstance(record.settings.get("retrieve"), Mapping):
         yield "its settings are not those of a system"
     yield from _measure_faults(record)
@@ -205,14 +207,6 @@ def _faults(record: Record, cells: Sequence[tuple[str, str]]) -> Iterator[str]:
         yield "the recall of an approximate search is not between 0 and 1"
 
 
-def _is_date(text: str) -> bool:
-    try:
-        datetime.datetime.fromisoformat(text)
-    except ValueError:
-        return False
-    return True
-
-
 def _measure_faults(record: Record) -> Iterator[str]:
     """Yield faults that would stop a board: missing or unknown measures, and queries without facts."""
     known = {str(measure) for measure in DEFAULT_MEASURES}
@@ -220,7 +214,7 @@ def _measure_faults(record: Record) -> Iterator[str]:
         yield f"it has no {HEADLINE_MEASURE}, the main measure"
     if missing := sorted(known - record.mean.keys()):
         yield f"it has no {missing[0]}"
-    if invented := sorted(record.mean.keys() - known):
+    if invented := sorted(record.mean.keys() - known - set(map(str, ASPECT_MEASURES))):
         yield f"{invented[0][:60]} is not a measure of r2med's records"
     if record.queries.keys() != record.per_query.keys():
         yield "it has facts about other queries than those it scores"

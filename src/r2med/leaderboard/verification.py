@@ -11,10 +11,13 @@ from r2med.core.errors import UserError
 from r2med.data import Dataset, load
 from r2med.data.benchmark_names import source_of
 from r2med.data.dataset_cards import cards, groups
-from r2med.evaluation.new_record import dataset_facts, query_facts
+from r2med.leaderboard.answer_verification import ReadRanking, answer_record_faults, unverified
 from r2med.leaderboard.submission import read_entry
-from r2med.measure import Measure, relevant_ranks, score
-from r2med.records.record import Record
+from r2med.measure import Measure, relevant_ranks
+from r2med.measure.dataset_scores import dataset_scores
+from r2med.records.answer_record import AnswerRecord
+from r2med.records.dataset_facts import dataset_facts, query_facts
+from r2med.records.record import DatasetFacts, FileFacts, Record
 from r2med.retrieve.run import Run
 from r2med.store import Store, default_store
 from r2med.store.files import sha256
@@ -35,10 +38,18 @@ class Checked:
     """The name of the dataset."""
     fault: str = ""
     """What does not match, in one line; empty if everything matches."""
+    unverified: tuple[str, ...] = ()
+    """What cannot be computed again, such as the grades of an LLM in an answer record."""
+
+    @property
+    def verdict(self) -> str:
+        """The fault, or that everything matches that can be computed again."""
+        left = f"; not verified: {'; '.join(self.unverified)}" if self.unverified else ""
+        return self.fault or f"matches{left}"
 
     def __str__(self) -> str:
         record = f"{self.system} on {self.dataset}: " if self.system else ""
-        return f"{self.entry}: {record}{self.fault or 'matches'}"
+        return f"{self.entry}: {record}{self.verdict}"
 
 
 def verify(
@@ -46,8 +57,8 @@ def verify(
 ) -> list[Checked]:
     """Check every record of entries against run files and judgements. A bad entry does not stop the others.
 
-    Run files are found by their content anywhere below `runs`. Datasets are found by name: in `data`, in the benchmark
-    or in the demo.
+    Run files and files of answers are found by their content anywhere below `runs`. Datasets are found by name: in
+    `data`, in the benchmark or in the demo. Of answer records, all is computed again that needs no LLM.
     """
     store = store or default_store()
     given = [source if isinstance(source, Dataset) else load(source, store) for source in data]
@@ -68,14 +79,70 @@ class _Desk:
     def check_entry(self, path: Path) -> Iterator[Checked]:
         """Yield the result for each record of an entry."""
         try:
-            records = read_entry(path).records
+            entry = read_entry(path)
         except UserError as error:
             yield Checked(path, "", "", str(error).removeprefix(f"{path}: "))
             return
-        for record in records:
+        for record in entry.records:
             # Only records that match claim a cell, so that a false record cannot block an honest one.
             fault = next(self._faults(record), "") or self._claim(record, path)
             yield Checked(path, record.system, record.dataset.name, fault)
+        for answers in entry.answers:
+            ranking = self._ranking(answers, entry.records)
+            fault = next(self._answer_faults(answers, ranking), "") or self._claim_answers(answers, path)
+            left = () if fault else unverified(answers, ranking is not None)
+            yield Checked(path, answers.name, answers.dataset.name, fault, left)
+
+    def _claim_answers(self, record: AnswerRecord, path: Path) -> str:
+        """Return a fault if another entry has such a record, or another reader the same answers; otherwise empty."""
+        assert record.answers is not None
+        name = f"{record.name} ({record.passages} passages, {record.form})"
+        first = self._cells.setdefault((name, record.dataset.name), path)
+        if first != path:
+            return f"{name} has two records on {record.dataset.name}; the other one is in {first}"
+        # Two systems may give a reader the same passages, but two readers do not write the same answers.
+        owner, of_owner = self._owners.setdefault(record.answers.sha256, (record.reader, path))
+        return "" if owner == record.reader else f"its answers are the same as those of {owner} in {of_owner}"
+
+    def _ranking(self, answers: AnswerRecord, records: Sequence[Record]) -> ReadRanking | None:
+        """Return the ranking that was read; None if the entry does not have it, or its run file is missing."""
+        key = answers.settings.get("retrieval")
+        for record in records:
+            file = self._files.get(record.run.sha256) if record.run else None
+            if record.key == key and (record.system, record.dataset) == (answers.system, answers.dataset) and file:
+                try:
+                    run = Run.read(file, encoded=True)
+                except UserError:  # the record itself is refused for it
+                    return None
+                wanted = [query for query in run.queries if query in answers.queries]
+                lists = {query: [name for name, _ in run.top(query, answers.passages)] for query in wanted}
+                return ReadRanking(record, lists)
+        return None
+
+    def _answer_faults(self, record: AnswerRecord, ranking: ReadRanking | None) -> Iterator[str]:
+        """Yield the faults of an answer record, in the order of the checks."""
+        assert record.answers is not None
+        file = self._files.get(record.answers.sha256)
+        if file is None:
+            yield f"its file of answers is missing or was changed: {record.answers.file}"
+            return
+        dataset = self._dataset(record.dataset.name)
+        if isinstance(dataset, str):
+            yield dataset
+            return
+        yield from _fact_faults(record.dataset, dataset)
+        beside = FileFacts(file=file.name, sha256=record.answers.sha256)
+        try:
+            given = record.model_copy(update={"answers": beside}).given(file.parent)
+        except UserError as error:
+            yield str(error)
+            return
+        yield from answer_record_faults(record, given, dataset, ranking)
+
+    def _dataset(self, name: str) -> Dataset | str:
+        if name not in self._datasets:
+            self._datasets[name] = _loaded(name, self._store)
+        return self._datasets[name]
 
     def _claim(self, record: Record, path: Path) -> str:
         """Return a fault if another entry has a record of the same system, or the same run; otherwise empty."""
@@ -95,9 +162,7 @@ class _Desk:
             named = next((each for each in self._files.values() if each.name == record.run.file), None)
             yield f"{named} is not the run of this record" if named else f"its run file is missing: {record.run.file}"
             return
-        if name not in self._datasets:
-            self._datasets[name] = _loaded(name, self._store)
-        dataset = self._datasets[name]
+        dataset = self._dataset(name)
         if isinstance(dataset, str):
             yield dataset
         else:
@@ -108,7 +173,8 @@ class _Desk:
 def _run_files(runs: Path) -> dict[str, Path]:
     if not runs.is_dir():
         raise UserError(f"{runs}: no such folder: give the folder of the run files")
-    return {sha256(file): file for file in sorted(runs.rglob("*")) if file.is_file() and ".json" not in file.suffix}
+    files = [file for file in sorted(runs.rglob("*")) if file.is_file()]
+    return {sha256(file): file for file in files if ".json" not in file.suffix or file.suffix == ".jsonl"}
 
 
 def _loaded(name: str, store: Store) -> Dataset | str:
@@ -125,7 +191,17 @@ def _loaded(name: str, store: Store) -> Dataset | str:
 
 
 def _data_faults(record: Record, dataset: Dataset) -> Iterator[str]:
-    stated, here = record.dataset, dataset_facts(dataset)
+    yield from _fact_faults(record.dataset, dataset)
+    if query_facts(dataset) != record.queries:
+        yield _wrong_facts(dataset)
+
+
+def _wrong_facts(dataset: Dataset) -> str:
+    return f"its facts about {dataset.name} and its queries are wrong"
+
+
+def _fact_faults(stated: DatasetFacts, dataset: Dataset) -> Iterator[str]:
+    here = dataset_facts(dataset)
     if stated.fingerprint != here.fingerprint:
         yield (
             f"it was made on other data than {dataset.name} on this machine "
@@ -133,8 +209,8 @@ def _data_faults(record: Record, dataset: Dataset) -> Iterator[str]:
         )
     if stated.source not in ("", here.source, source_of(dataset.name)):
         yield f"it states a wrong source of {dataset.name}: {stated.source}"
-    if here.model_copy(update={"source": stated.source}) != stated or query_facts(dataset) != record.queries:
-        yield f"its facts about {dataset.name} and its queries are wrong"
+    if here.model_copy(update={"source": stated.source}) != stated:
+        yield _wrong_facts(dataset)
 
 
 def _run_faults(record: Record, dataset: Dataset, file: Path) -> Iterator[str]:
@@ -147,7 +223,11 @@ def _run_faults(record: Record, dataset: Dataset, file: Path) -> Iterator[str]:
     yield from _strange_ids(run, dataset)
     if int(run.found.max(initial=0)) > record.run.depth:
         yield f"its run has more than {record.run.depth:,} documents for a query"
-    yield from _wrong_scores(record, score(dataset.qrels, run, [Measure.parse(name) for name in record.mean]).per_query)
+    scores = dataset_scores(dataset, run, record.mean)
+    if unfounded := [name for name in record.mean if Measure.parse(name) not in scores.values]:
+        yield f"it states {unfounded[0]}, but {dataset.name} does not have the labels for it"
+        return
+    yield from _wrong_scores(record, scores.per_query)
     if relevant_ranks(dataset.qrels, run) != record.gold:
         yield "the ranks of its relevant documents are not those of its run"
 
@@ -168,6 +248,6 @@ def _wrong_scores(record: Record, computed: Mapping[str, Mapping[Measure, float]
         return
     for query, values in computed.items():
         for measure, value in values.items():
-            stated = record.per_query[query][str(measure)]
-            if not math.isclose(stated, value, abs_tol=1e-9):
+            stated = record.per_query[query].get(str(measure))  # older records lack measures of aspects
+            if stated is not None and not math.isclose(stated, value, abs_tol=1e-9):
                 yield f"{measure} of query {query} is {stated:.4f}, but its run gives {value:.4f}"

@@ -81,7 +81,7 @@ def answers_by_model(store: Store) -> dict[str, list[bytes]]:
     """Return the keys of all answers in a store's journal, by the name of the model."""
     models: dict[str, list[bytes]] = {}
     if (path := journal_file(store)).is_file():
-        with _rows(path) as rows:
+        with journal_rows(path) as rows:
             for key, content in rows.items():
                 models.setdefault(json.loads(content)["model"], []).append(key)
     return models
@@ -91,18 +91,19 @@ def answer_seconds(store: Store, model: str) -> list[float]:
     """Return the seconds that each answer of a model in a store's journal took."""
     if not (path := journal_file(store)).is_file():
         return []
-    with _rows(path) as rows:
+    with journal_rows(path) as rows:
         entries = [json.loads(content) for _, content in rows.items()]
     return [entry["answer"]["seconds"] for entry in entries if entry["model"] == model and "answer" in entry]
 
 
 def forget_answers(store: Store, keys: Sequence[bytes]) -> None:
     """Remove answers from a store's journal. They are then asked and paid for again."""
-    with _rows(journal_file(store)) as rows:
+    with journal_rows(journal_file(store)) as rows:
         rows.remove(keys)
 
 
-def _rows(path: Path) -> Rows:
+def journal_rows(path: Path) -> Rows:
+    """Open the table of answers."""
     return Rows(path, "journal of LLM answers", "journal", [_LEASE_TABLE])
 
 
@@ -110,7 +111,7 @@ class Journal:
     """An open journal, used as a context manager. It is thread-safe."""
 
     def __init__(self, path: Path) -> None:
-        self._rows = _rows(path)
+        self._rows = journal_rows(path)
         self._flushed = -math.inf
         self._seen: dict[tuple[str, int], float] = {}
 
@@ -234,8 +235,12 @@ def _encoded(model: str, answer: RawAnswer | Failure) -> bytes:
 
 def _decoded(content: bytes) -> JournalEntry:
     row = json.loads(content)
-    answer = Failure(**row["failure"]) if "failure" in row else _raw_answer(row["answer"])
-    return JournalEntry(answer, row.get("process") == _process(os.getpid()))
+    return JournalEntry(decoded_answer(row), row.get("process") == _process(os.getpid()))
+
+
+def decoded_answer(row: dict[str, Any]) -> RawAnswer | Failure:
+    """Return the answer of a row."""
+    return Failure(**row["failure"]) if "failure" in row else _raw_answer(row["answer"])
 
 
 def _raw_answer(content: dict[str, Any]) -> RawAnswer:

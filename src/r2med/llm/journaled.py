@@ -12,10 +12,12 @@ from typing import Any, TypeVar
 from r2med.core.errors import UserError, unknown
 from r2med.core.lazy import loaded
 from r2med.engine.reporting import Reporter
+from r2med.engine.tracing import TraceFile
 from r2med.llm import cleaning
 from r2med.llm.chat import FROM_THE_MODEL, Ability, Backend, ChatRequest, Failure, Generation, RawAnswer
 from r2med.llm.journal import LEASE_SECONDS, Journal, JournalEntry, Leases, journal_file, key_of
 from r2med.llm.llm_cards import NO_VLLM, LLMCard
+from r2med.llm.llm_spans import LLMSpans
 from r2med.runtime.runtime import Runtime
 from r2med.store import Store
 from r2med.store.owners import place_of
@@ -46,7 +48,7 @@ def open_chat(card: LLMCard, runtime: Runtime) -> JournaledChat:
     if name != "openai" and runtime.setup.base_url:
         raise UserError(f"Setup(base_url=...) is only for the backend openai; {name} runs {card.name} in this process")
     backend: Backend = loaded(BACKENDS[name])(card, runtime)
-    return JournaledChat(card, backend, runtime.store, ask_again=runtime.setup.ask_again)
+    return JournaledChat(card, backend, runtime.store, ask_again=runtime.setup.ask_again, trace=runtime.trace)
 
 
 class JournaledChat:
@@ -57,10 +59,13 @@ class JournaledChat:
     local backend, because the server may have been repaired and asking is free.
     """
 
-    def __init__(self, card: LLMCard, backend: Backend, store: Store, *, ask_again: bool = False) -> None:
+    def __init__(
+        self, card: LLMCard, backend: Backend, store: Store, *, ask_again: bool = False, trace: TraceFile | None = None
+    ) -> None:
         self.card = card
         self._backend = backend
         self._file = journal_file(store)
+        self._trace = trace
         self._ask_again = ask_again or backend.is_local
 
     @property
@@ -111,7 +116,9 @@ class JournaledChat:
         identity = self._identity()
         keys = [key_of(identity, request) for request in requests]
         with Journal(self._file) as journal:
-            asking = _Asking(self._backend, self.card.model, journal, dict(zip(keys, requests, strict=True)))
+            questions = dict(zip(keys, requests, strict=True))
+            spans = LLMSpans(self.card.model, self._trace)
+            asking = _Asking(self._backend, self.card.model, journal, questions, spans)
             answers = asking.answers(lambda entry: self._is_outdated(entry, read))
         outcomes = {key: read(answer) for key, answer in answers.items()}
         return [outcomes[key] for key in keys]
@@ -141,7 +148,10 @@ def _log_waiting(answers: int, owners: Sequence[str]) -> None:
 class _Asking:
     """One call of a model: distinct questions by their keys."""
 
-    def __init__(self, backend: Backend, model: str, journal: Journal, questions: dict[bytes, ChatRequest]) -> None:
+    def __init__(
+        self, backend: Backend, model: str, journal: Journal, questions: dict[bytes, ChatRequest], spans: LLMSpans
+    ) -> None:
+        self._spans = spans
         self._backend = backend
         self._model = model
         self._journal = journal
@@ -159,6 +169,8 @@ class _Asking:
         self._outdated = {key: entry.answer for key, entry in entries.items() if is_outdated(entry)}
         self._answers = {key: entry.answer for key, entry in entries.items() if key not in self._outdated}
         self._reporter = Reporter("answers", len(self._questions), before=len(self._answers))
+        for key, answer in self._answers.items():
+            self._spans.write(self._questions[key], answer, from_journal=True)
         named: tuple[str, ...] = ()
         while missing := self._missing():
             with self._journal.leases() as leases:
@@ -184,6 +196,8 @@ class _Asking:
             self._answers |= fresh
             if fresh:
                 self._context.run(self._reporter.advance, len(fresh))
+        for key, answer in fresh.items():
+            self._spans.write(self._questions[key], answer, from_journal=True)
 
     def _ask(self, keys: Sequence[bytes], leases: Leases) -> None:
         self._look(keys)  # Another process may have saved its answer just before it released the lease.
@@ -210,6 +224,8 @@ class _Asking:
                 self._answers[key] = answer
                 if is_first:
                     self._context.run(self._reporter.advance, 1)
+            if is_first:
+                self._spans.write(self._questions[key], answer)
 
         self._backend.answer(still_ours(), done)
         if unanswered := [key for key in asked if key not in self._answers]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
@@ -127,6 +128,13 @@ class LLMCard(BaseModel):
     def keeps_schema(self) -> bool:
         """True if requests contain the schema of the answer. A schema would forbid reasoning before an answer."""
         return self.json_schema and self.answer == "plain" and self.backend != "scripted"
+
+
+def with_named_llm(content: Any) -> Any:
+    """Return the content of another card in which the table `llm`, its own model, has the name of that card."""
+    if isinstance(content, Mapping) and isinstance(llm := content.get("llm"), Mapping):
+        return {**content, "llm": {"name": content.get("name", ""), **llm}}
+    return content
 
 
 LLMS = Catalogue("llms", LLMCard, "LLM")

@@ -2,7 +2,7 @@
 
 The mean of values between 0 and `top` has a score interval. It is Wilson's interval with the observed variance instead
 of that of a proportion, and Student's t instead of the normal quantile. If all values are 0 or `top`, it is Wilson's
-interval itself. Differences have no near bounds, so they have Student's interval.
+interval itself. Differences of two systems on the same queries have no near bounds, so they have Student's interval.
 """
 
 from __future__ import annotations
@@ -62,6 +62,19 @@ def difference_intervals(values: Values, pairs: SystemPairs) -> Floats:
     sizes = np.array([rows.shape[1] for rows in values.values()], dtype=np.float64)
     spreads = np.array([pair_variances(rows, pairs) for rows in values.values()]).reshape(len(sizes), -1)
     return _student(difference, *welch(spreads, sizes))
+
+
+def group_difference_intervals(first: Floats, second: Floats, top: float | None = 100.0) -> Floats:
+    """Return low and high of the first mean minus the second, for two separate groups of queries (rows × queries).
+
+    The intervals of the two means are combined (MOVER, Zou and Donner 2008; Newcombe 1998 for shares). Near a bound
+    they are not symmetric, which Welch's t-test ignores. NaN if one of the means has no interval.
+    """
+    (low, high), (other_low, other_high) = (mean_intervals({"": rows}, top) for rows in (first, second))
+    mean, other = first.mean(axis=1), second.mean(axis=1)
+    down = np.sqrt((mean - low) ** 2 + (other_high - other) ** 2)
+    up = np.sqrt((high - mean) ** 2 + (other - other_low) ** 2)
+    return np.array([mean - other - down, mean - other + up])
 
 
 def wilson(share: Floats, size: Floats, freedom: Floats | float = np.inf) -> Floats:

@@ -19,12 +19,20 @@ import numpy as np
 import numpy.typing as npt
 
 from r2med.core.errors import UserError, refuse_table
-from r2med.measure.measures import DEFAULT_MEASURES, Measure
+from r2med.measure.aspect_scores import aspect_values
+from r2med.measure.measures import (
+    ANSWER_FAMILIES,
+    ASPECT_FAMILIES,
+    ASPECT_MEASURES,
+    DEFAULT_MEASURES,
+    MIMIC_FAMILIES,
+    Measure,
+)
 from r2med.retrieve.run import NO_DOCUMENT, Run, as_scores
 from r2med.text.plurals import counted
 
 if TYPE_CHECKING:
-    from r2med.data.dataset import Qrels
+    from r2med.data.dataset import Aspects, Qrels
 
 Floats = npt.NDArray[np.float64]
 
@@ -89,11 +97,13 @@ def score(
     qrels: Mapping[str, Mapping[str, int]] | str | Path,
     run: Run | Mapping[str, Mapping[str, float]] | str | Path,
     measures: Sequence[Measure | str] = DEFAULT_MEASURES,
+    aspects: Aspects | str | Path | None = None,
 ) -> Scores:
     """Score a run against qrels, like `r2med score`. A judged query that the run lacks counts 0.
 
     `qrels` is query id -> document id -> grade, or a file in TREC, TSV or JSON Lines format. `run` is a `Run`, query
-    id -> document id -> score, or a TREC run file, gzipped or not.
+    id -> document id -> score, or a TREC run file, gzipped or not. With `aspects`, those of a dataset or a file like
+    `aspects.jsonl`, the measures of aspects are computed too: those of `measures`, or the usual ones.
 
     Raises UserError if a measure does not exist, if a file has nothing to score, or if an argument is a DataFrame.
     """
@@ -104,6 +114,14 @@ def score(
     if isinstance(run, str | Path):
         run = _read_run(Path(run), qrels)
     wanted = [Measure.parse(measure) if isinstance(measure, str) else measure for measure in measures]
+    if mimics := [measure for measure in wanted if measure.family in MIMIC_FAMILIES]:
+        raise UserError(f"{mimics[0]} needs labels that qrels do not have: r2med compare --overlay FILE shows it")
+    if of_answers := [measure for measure in wanted if measure.family in ANSWER_FAMILIES]:
+        raise UserError(f"{of_answers[0]} is a measure of answers, not of rankings: r2med compare --answers shows it")
+    by_aspects = [measure for measure in wanted if measure.family in ASPECT_FAMILIES]
+    if by_aspects and aspects is None:
+        raise UserError(f"{by_aspects[0]} needs the aspects of the answers: score(…, aspects=dataset.aspects)")
+    wanted = [measure for measure in wanted if measure not in by_aspects]
     queries = tuple(qrels)
     judged = _JudgedRun(qrels, run) if isinstance(run, Run) else _JudgedMapping(qrels, run)
     values: dict[Measure, list[Floats]] = {measure: [] for measure in wanted}
@@ -111,7 +129,11 @@ def score(
         ranking = judged.ranking(queries[start : start + QUERIES_AT_ONCE])
         for measure in wanted:
             values[measure].append(_COMPUTE[measure.family](ranking, measure.cutoff))
-    return Scores(queries, {m: np.concatenate([np.zeros(0), *parts]) for m, parts in values.items()})
+    known = {m: np.concatenate([np.zeros(0), *parts]) for m, parts in values.items()}
+    if aspects is not None:
+        given = _read_aspects(Path(aspects)) if isinstance(aspects, str | Path) else aspects
+        known |= aspect_values(given, run, queries, by_aspects or ASPECT_MEASURES)
+    return Scores(queries, known)
 
 
 def _read_qrels(path: Path) -> Qrels:
@@ -122,6 +144,12 @@ def _read_qrels(path: Path) -> Qrels:
     if not (qrels := read_qrels(path)):
         raise UserError(f"{path} has no judgements, so nothing can be scored")
     return qrels
+
+
+def _read_aspects(path: Path) -> Aspects:
+    from r2med.data.aspects_file import aspects_of_file
+
+    return aspects_of_file(path)
 
 
 def _read_run(path: Path, qrels: Mapping[str, Mapping[str, int]]) -> Run:

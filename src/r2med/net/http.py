@@ -1,6 +1,6 @@
 """Send HTTP requests to one endpoint. Its answers are not trusted: time and size are limited.
 
-httpx is used directly. The SDK of a provider has its own retries, without a deadline, an adaptive limit and Ctrl-C. It
+httpx2 is used directly. The SDK of a provider has its own retries, without a deadline, an adaptive limit and Ctrl-C. It
 also has its own error classes, and takes more time per answer than all the code here.
 """
 
@@ -22,7 +22,7 @@ from r2med.net.retry import RequestFailed, status_failure
 if TYPE_CHECKING:
     import ssl
 
-    import httpx
+    import httpx2
 
 T = TypeVar("T")
 
@@ -34,8 +34,8 @@ MAX_BYTES = 64 << 20
 _ERROR_BYTES = 64 << 10
 """Number of bytes that are read of the body of an error. One line of it is shown."""
 _PACKED = ("gzip", "deflate")
-"""Encodings that are unpacked although they were not requested. One piece from the network unpacks to at most 64 MB.
-With other or nested encodings it may unpack to gigabytes."""
+"""Encodings that are unpacked although they were not requested. httpx2 unpacks them in bounded pieces. With other
+or nested encodings a piece may unpack to gigabytes."""
 
 
 class Client:
@@ -46,7 +46,7 @@ class Client:
     ) -> None:
         """Prepare the client. If no byte arrives for `idle` seconds, the request fails.
 
-        `refusal` turns status, headers and body of an error into a failure. `extra` is the extra that installs httpx.
+        `refusal` turns status, headers and body of an error into a failure. `extra` is the extra that installs httpx2.
         """
         self.endpoint = endpoint
         self._idle = idle
@@ -55,8 +55,8 @@ class Client:
             self._headers["Authorization"] = f"Bearer {key}"
         self._refusal = refusal
         self._extra = extra
-        self._connections: list[httpx.AsyncClient] = []
-        self._free: list[httpx.AsyncClient] = []
+        self._connections: list[httpx2.AsyncClient] = []
+        self._free: list[httpx2.AsyncClient] = []
 
     async def __aenter__(self) -> Client:
         self._free.append(self._connect())  # so that a missing package is reported before anything is sent
@@ -81,10 +81,10 @@ class Client:
 
         `read` is called for statuses of success only, and may raise RequestFailed itself.
         """
-        import httpx
+        import httpx2
 
         content = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
-        # One client per connection: for each request, httpx's pool examines all its connections. With 64 requests at
+        # One client per connection: for each request, httpx2's pool examines all its connections. With 64 requests at
         # once this takes twice as long as everything else. The client used last is taken first.
         connection = self._free.pop() if self._free else self._connect()
         try:
@@ -93,13 +93,13 @@ class Client:
                 if not response.is_success:
                     raise await self._refused(answer)
                 return await read(answer)
-        except (httpx.ConnectError, httpx.ConnectTimeout) as error:
+        except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
             failure = self._broken(error, unreachable=True)
-        except httpx.TimeoutException:
+        except httpx2.TimeoutException:
             failure = RequestFailed(
                 f"{self.endpoint.server} was silent for {self._idle:g} s", again=True, kind="timeout"
             )
-        except (httpx.TransportError, httpx.StreamError, httpx.DecodingError) as error:
+        except (httpx2.TransportError, httpx2.StreamError, httpx2.DecodingError) as error:
             failure = self._broken(error)
         finally:
             self._free.append(connection)
@@ -122,22 +122,22 @@ class Client:
         reason = f"the connection to {self.endpoint.server} failed ({type(error).__name__})"
         return RequestFailed(reason, again=True, unreachable=unreachable)
 
-    def _connect(self) -> httpx.AsyncClient:
+    def _connect(self) -> httpx2.AsyncClient:
         try:
-            import httpx
+            import httpx2
         except ImportError:
             raise MissingExtraError(self.endpoint.provider, self._extra) from None
         # No proxy is used for this machine, whatever the environment says.
         use_proxies = not self.endpoint.is_local
         try:
-            connection = httpx.AsyncClient(
+            connection = httpx2.AsyncClient(
                 headers=self._headers,
-                timeout=httpx.Timeout(self._idle, connect=min(20.0, self._idle), pool=None),
+                timeout=httpx2.Timeout(self._idle, connect=min(20.0, self._idle), pool=None),
                 verify=_certificates(use_proxies),
                 trust_env=use_proxies,
                 follow_redirects=False,
             )
-        except (ImportError, ValueError, httpx.InvalidURL) as error:
+        except (ImportError, ValueError, httpx2.InvalidURL) as error:
             reason = f"{type(error).__name__}; check HTTP_PROXY, HTTPS_PROXY and ALL_PROXY (SOCKS is not supported)"
             raise UserError(f"{self.endpoint.provider}: a proxy in the environment cannot be used ({reason})") from None
         self._connections.append(connection)
@@ -147,7 +147,7 @@ class Client:
 class HTTPAnswer:
     """The answer to one request. Its size is checked while it is read."""
 
-    def __init__(self, response: httpx.Response, endpoint: Endpoint, max_bytes: int) -> None:
+    def __init__(self, response: httpx2.Response, endpoint: Endpoint, max_bytes: int) -> None:
         self.status = response.status_code
         self.headers: Mapping[str, str] = response.headers
         self.endpoint = endpoint
@@ -202,9 +202,9 @@ class HTTPAnswer:
 
     async def drain(self, seconds: float) -> None:
         """Read the rest for at most `seconds`. A connection is reused only if its last answer was read to the end."""
-        import httpx
+        import httpx2
 
-        with contextlib.suppress(TimeoutError, RequestFailed, httpx.HTTPError):
+        with contextlib.suppress(TimeoutError, RequestFailed, httpx2.HTTPError):
             async with asyncio.timeout(seconds):
                 async for _ in self._chunks:
                     pass
@@ -226,9 +226,9 @@ class HTTPAnswer:
 
 @cache
 def _certificates(from_environment: bool) -> ssl.SSLContext:
-    import httpx
+    import httpx2
 
-    return httpx.create_ssl_context(trust_env=from_environment)  # takes longer than a request on loopback
+    return httpx2.create_ssl_context(trust_env=from_environment)  # takes longer than a request on loopback
 
 
 def run_sync(work: Coroutine[Any, Any, T]) -> T:

@@ -52,7 +52,8 @@ def _section(section: Section, has_files: bool) -> str:
         inner = "".join(_part(part, has_files) for part in group)
         parts.append(f'<div class="{GROUPS[kind]}">{inner}</div>' if kind in GROUPS else inner)
     anchor = f' id="{escape(section.name)}"' if section.name else ""
-    aside = f" <small>{escape(section.aside)}</small>" if section.aside else ""
+    tone = section.aside_tone if section.aside_tone in ("good", "warning", "error") else ""
+    aside = f" <small{_class(tone)}>{escape(section.aside)}</small>" if section.aside else ""
     title = f"<h2>{escape(section.title)}{aside}</h2>" if section.title else ""
     lead = f'<p class="lead">{escape(section.lead)}</p>' if section.lead else ""
     notes = f'<ul class="notes">{_items(section.notes)}</ul>' if section.notes else ""

@@ -98,7 +98,7 @@ class Fitter:
         of_draft = approximate_tokens(draft)
 
         def render(tokens: int) -> str:
-            values = {"passages": _start_of(shown, tokens - of_draft), "draft": _start_of(draft, tokens)}
+            values = {"passages": start_of(shown, tokens - of_draft), "draft": start_of(draft, tokens)}
             return template.render({**(more or {}), "query": query, "examples": examples, **values})
 
         return self.fit(render, 0, of_draft + approximate_tokens(shown), "the question alone")
@@ -110,7 +110,7 @@ def first_words(text: str, words: int) -> str:
     return text if len(parts) <= words else text[: len(text) - len(parts[-1])].rstrip()
 
 
-def _start_of(text: str, tokens: int) -> str:
+def start_of(text: str, tokens: int) -> str:
     """Return the start of a text that has at most this many tokens, up to the end of a word."""
     if approximate_tokens(text) <= tokens:
         return text

@@ -5,20 +5,23 @@ from __future__ import annotations
 import json
 import logging
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from r2med.core.errors import UserError, unknown
-from r2med.data.benchmark_names import is_reserved, known_fingerprint, own_name, source_of
+from r2med.data.benchmark_names import is_reserved, is_source_of, known_fingerprint, own_name
 from r2med.data.dataset_cards import cards, groups
 from r2med.measure import HEADLINE_MEASURE, Measure
+from r2med.measure.measures import ANSWER_FAMILIES, ASPECT_FAMILIES, MIMIC_FAMILIES
 from r2med.measure.scores import Floats
-from r2med.records.record import FileFacts, Record
+from r2med.records.answer_record import SUFFIX as ANSWERS_SUFFIX
+from r2med.records.answer_record import AnswerRecord
+from r2med.records.record import DatasetFacts, FileFacts, Record
 from r2med.records.record_checks import record_faults
 from r2med.store import default_store
 
@@ -106,6 +109,13 @@ class RecordCollection:
         whole = {name for name in self.systems if len(self.records(name)) == len(self.datasets)}
         return RecordCollection({key: kept for key, kept in self.cells.items() if key[0] in whole})
 
+    def with_measure(self, measure: str) -> RecordCollection:
+        """Return the records to compare by a measure: all, or those on datasets with the labels that it needs."""
+        if Measure.parse(measure).from_qrels:
+            return self
+        having = {key: kept for key, kept in self.cells.items() if measure in kept.record.mean}
+        return RecordCollection(having) if having else self
+
     def values(self, measure: Measure | str = HEADLINE_MEASURE) -> dict[str, tuple[tuple[str, ...], Floats]]:
         """Return dataset -> (query ids, one row of values per system; NaN if it has no record)."""
         name = str(measure)
@@ -126,9 +136,26 @@ def _line(kept: StoredRecord, queries: Sequence[str], measure: str) -> list[floa
     except KeyError:
         known = next(iter(kept.record.per_query.values()), {})
         if measure not in known:
-            error = unknown("measure", measure, known)
+            error = _needs_labels(measure) or unknown("measure", measure, known)
             raise UserError(f"{kept.path}: {kept.record.system} on {kept.record.dataset.name}: {error}") from None
         raise UserError(f"{kept.path} scores other queries than the records beside it: run it again") from None
+
+
+def _needs_labels(measure: str) -> str:
+    """Return the end of a message if a measure needs more than qrels; empty for any other measure."""
+    family = measure.partition("@")[0]
+    if family in ANSWER_FAMILIES:
+        return f"{measure} is a measure of answers: compare(answers=True) compares the records of r2med answer"
+    if family in ASPECT_FAMILIES:
+        return (
+            f"{measure} needs a dataset with aspects, such as demo/Medical-Sciences: choose it with compare(data=...)"
+        )
+    if family not in MIMIC_FAMILIES:
+        return ""
+    return (
+        f"{measure} needs labels of passages that argue for another answer: compare(overlays='FILE') "
+        "adds them, and r2med judge --aspect mimic makes them"
+    )
 
 
 def collect(
@@ -220,14 +247,17 @@ def _is_outdated(record: Record, newest: Record) -> bool:
     return record.created < newest.created and record.dataset.fingerprint != newest.dataset.fingerprint
 
 
-def honestly_named(record: Record, path: Path) -> Record:
+AnyRecord = TypeVar("AnyRecord", Record, AnswerRecord)
+
+
+def honestly_named(record: AnyRecord, path: Path) -> AnyRecord:
     """Return a record whose dataset has a name of the benchmark only if it is the benchmark's data.
 
     Other data with that name are called own/NAME. If the benchmark's data were loaded on this machine, the fingerprint
     decides. Otherwise the source decides: it names the pinned commit from which the data were fetched.
     """
     facts = record.dataset
-    if not is_reserved(facts.name) or facts.name.startswith("demo/") or _is_benchmark(record):
+    if not is_reserved(facts.name) or facts.name.startswith("demo/") or _is_benchmark(facts):
         return record
     name = own_name(facts.name)
     _report_name(path.parent, facts.name, name)
@@ -239,37 +269,48 @@ def _report_name(folder: Path, stated: str, name: str) -> None:
     log.warning("%s: the data are not the dataset %s of the benchmark, so they are shown as %s", folder, stated, name)
 
 
-def _is_benchmark(record: Record) -> bool:
-    facts = record.dataset
+def _is_benchmark(facts: DatasetFacts) -> bool:
     if known := known_fingerprint(facts.name, default_store()):
         return facts.fingerprint == known
-    return facts.source == source_of(facts.name)
+    return is_source_of(facts.name, facts.source)
 
 
 def _read_all(source: Path) -> list[StoredRecord]:
+    if source.name.endswith(ANSWERS_SUFFIX):
+        raise UserError(f"{source} is a record of answers, not of a ranking: compare(answers=True) compares answers")
     files = [source] if source.is_file() else record_files(source)
     if not files:
         raise UserError(f"there are no records in {source}: make some with r2med run bm25 -o {source}")
-    kept, faults = [], []
+    return [StoredRecord(record, path) for record, path in sound_records(files, Record.read, record_faults)]
+
+
+def sound_records(
+    files: Iterable[Path], read: Callable[[Path], AnyRecord], faults_of: Callable[[AnyRecord], Iterator[str]]
+) -> Iterator[tuple[AnyRecord, Path]]:
+    """Yield the records of files that r2med wrote, with their paths. Others are reported and left out.
+
+    Raises UserError if all are left out.
+    """
+    faults, is_any = [], False
     for path in files:
-        record = Record.read(path)
-        if fault := next(record_faults(record), ""):
+        record = read(path)
+        if fault := next(faults_of(record), ""):
             faults.append(f"{path} is not a record that r2med wrote: {fault}")
         else:
-            kept.append(StoredRecord(honestly_named(record, path), path))
-    if not kept:
+            is_any = True
+            yield honestly_named(record, path), path
+    if not is_any:
         raise UserError(f"{faults[0]}: run it again")
     for line in faults:
         log.warning("%s: it is left out", line)
-    return kept
 
 
 def record_files(folder: Path) -> list[Path]:
     """Return the files of a folder that have a record's name."""
-    return [path for path in sorted(folder.rglob("*.json")) if _may_be_record(path)]
+    return [path for path in sorted(folder.rglob("*.json")) if may_be_record(path)]
 
 
-def _may_be_record(path: Path) -> bool:
+def may_be_record(path: Path) -> bool:
     """Return True if a file name is that of a record. Other files in a folder of results are ignored."""
     stem, _, key = path.stem.rpartition("-")
     return bool(stem) and len(key) == 10 and all(character in "0123456789abcdef" for character in key)

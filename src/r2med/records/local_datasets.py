@@ -12,7 +12,7 @@ from r2med.data import names as dataset_words
 from r2med.data.dataset_cards import cards
 from r2med.data.hub import is_fetched
 from r2med.data.irds import PREFIX
-from r2med.data.loading import name_of
+from r2med.data.locating import name_of
 from r2med.records.collection import RecordCollection
 from r2med.store import default_store
 
@@ -41,7 +41,7 @@ def local_datasets(collection: RecordCollection, data: Sequence[str]) -> dict[st
             missing.append(f"{name}: it has changed since its records were made")
     if missing:
         more = f" ({len(missing) - 1} more)" if len(missing) > 1 else ""
-        log.info("the board has no texts of %s%s", missing[0], more)
+        log.info("no texts of %s%s", missing[0], more)
     return datasets
 
 
@@ -49,7 +49,7 @@ def _plain(name: str) -> str:
     """Return the dataset name of a record. Raises UserError if an entry uses a path or a download as the name."""
     path = Path(name)
     if name.startswith((PREFIX, "~")) or path.is_absolute() or ".." in path.parts:
-        raise UserError("this is not the name of a dataset: give its folder with board(data=...)")
+        raise UserError("this is not the name of a dataset: give its folder as data")
     return name
 
 
@@ -57,7 +57,5 @@ def _local(word: str) -> Dataset:
     """Return a dataset of this machine. Nothing is downloaded, because making a board must not fetch data."""
     card = cards().get(word)
     if card and card.hub and not card.folder and not is_fetched(card.hub, default_store()):
-        raise UserError(
-            f"it is not on this machine: fetch it with r2med data fetch {word}, or give its folder with board(data=...)"
-        )
+        raise UserError(f"it is not on this machine: fetch it with r2med data fetch {word}, or give its folder as data")
     return load(word)

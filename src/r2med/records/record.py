@@ -2,27 +2,47 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
 from r2med.core.approximation import Approximation
 from r2med.core.cost import NOTHING, Cost, total
 from r2med.core.errors import UserError
+from r2med.records.sealed_json import parse_sealed, write_sealed
 from r2med.store import digest
-from r2med.store.files import sha256, write_atomically
+from r2med.store.files import sha256
 
 FORMAT = 2
 
 
-class _RecordPart(BaseModel):
+def record_key(settings: Mapping[str, Any], fingerprint: str) -> str:
+    """Return the key of a record: a digest of the format, the settings and the fingerprint of the dataset."""
+    return digest(["record", FORMAT, settings, fingerprint])
+
+
+class RecordPart(BaseModel):
+    """A part of a record. Nothing can be changed or added."""
+
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class DatasetFacts(_RecordPart):
+class OverlayFacts(RecordPart):
+    """An overlay whose labels an evaluation used beside those of the dataset."""
+
+    name: str
+    """The name of its file."""
+    digest: str
+    """A digest of its labels."""
+    labels: int
+    """Number of its labels for the dataset."""
+    reviewed: int = 0
+    """Number of these labels that people gave."""
+
+
+class DatasetFacts(RecordPart):
     """The dataset of an evaluation."""
 
     name: str
@@ -45,9 +65,11 @@ class DatasetFacts(_RecordPart):
     """REPOSITORY@REVISION of a dataset of the hub; empty for a user's folder."""
     judges: tuple[str, ...] = ()
     """The families of the LLMs that judged the documents."""
+    overlays: tuple[OverlayFacts, ...] = ()
+    """The overlays whose labels count beside those of the dataset. Empty for the labels as published."""
 
 
-class QueryFacts(_RecordPart):
+class QueryFacts(RecordPart):
     """The facts about a query by which scores can be grouped."""
 
     words: int
@@ -58,7 +80,7 @@ class QueryFacts(_RecordPart):
     """The body system, as the dataset states it."""
 
 
-class FileFacts(_RecordPart):
+class FileFacts(RecordPart):
     """A file beside the record."""
 
     file: str
@@ -74,7 +96,7 @@ class RunFacts(FileFacts):
     """Number of documents that were asked for, for each query."""
 
 
-class StageFacts(_RecordPart):
+class StageFacts(RecordPart):
     """The cost and the failures of one stage, the same for new and for cached work."""
 
     stage: Literal["expand", "retrieve", "rerank"]
@@ -110,7 +132,7 @@ class StageFacts(_RecordPart):
         return known * max(1.0, self.cost.calls / queries) if known else self.cost.seconds / queries
 
 
-class Record(_RecordPart):
+class Record(RecordPart):
     """One system on one dataset. Values of measures are between 0 and 1."""
 
     format: int = FORMAT
@@ -147,6 +169,8 @@ class Record(_RecordPart):
     """Date and time in UTC."""
     offline: bool = False
     """True if other machines could not be reached while the record was made, so no text left this machine."""
+    lock: str = ""
+    """The digest of the lock that decided this evaluation beforehand; empty without one."""
 
     def __repr__(self) -> str:
         shown = ", ".join(f"{name} {self.mean[name]:.4f}" for name in ("nDCG@10",) if name in self.mean)
@@ -202,30 +226,17 @@ class Record(_RecordPart):
 
     def write(self, path: Path) -> None:
         """Write the record to its file, completely or not at all."""
-        body = self.model_dump(mode="json")
-        content = json.dumps({**body, "checksum": digest(body)}, indent=1, ensure_ascii=False)
-        write_atomically(path, content.encode() + b"\n")
+        write_sealed(self, path)
 
     @classmethod
     def read(cls, path: Path) -> Record:
         """Read a record. Raises UserError if it was changed or truncated, or has another format."""
-        try:
-            body = json.loads(path.read_bytes())
-            checksum, written = body.pop("checksum"), body["format"]
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-            raise UserError(f"{path} is not a record of r2med, or it was cut off: run it again") from None
-        if written != FORMAT:
-            raise UserError(
-                f"{path} is a record of format {written}, but this version reads format {FORMAT}: make it again with "
-                f"r2med run {str(body.get('system', 'SYSTEM'))!r}"
-            )
-        try:
-            untouched = checksum == digest(body)  # a ValueError if the file contains NaN
-            record = cls(**body)
-        except (ValueError, TypeError, ValidationError):
-            raise UserError(f"{path} is not a record of r2med, or it was cut off: run it again") from None
-        if not untouched:
-            raise UserError(f"{path} was altered after it was written: run it again")
+        return cls.parse(path.read_bytes(), path)
+
+    @classmethod
+    def parse(cls, content: bytes, path: Path) -> Record:
+        """Return the record in the bytes of a file. `path` is its name in messages."""
+        record = parse_sealed(cls, content, path, FORMAT, "r2med run SYSTEM")
         for facts in filter(None, (record.run, record.traces, record.generated)):
             # Otherwise the record of another person could make a board show any file.
             if not facts.file or Path(facts.file).name != facts.file:

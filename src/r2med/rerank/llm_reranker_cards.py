@@ -13,7 +13,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from r2med.core.cards import Catalogue
-from r2med.llm.llm_cards import LLMCard
+from r2med.llm.llm_cards import LLMCard, with_named_llm
 
 Unit = Literal["words", "characters", "tokens"]
 Form = Literal["listwise", "groupwise", "pointwise", "setwise"]
@@ -96,10 +96,7 @@ class LLMRerankerCard(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _named_llm(cls, content: Any) -> Any:
-        """Give the model of a card the name of the card."""
-        if isinstance(content, Mapping) and isinstance(llm := content.get("llm"), Mapping):
-            return {**content, "llm": {"name": content.get("name", ""), **llm}}
-        return content
+        return with_named_llm(content)
 
     @field_validator("pattern")
     @classmethod

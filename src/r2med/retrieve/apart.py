@@ -11,7 +11,9 @@ from typing import Any
 from r2med.core.cost import Cost, total
 from r2med.core.foreign_code import key_of
 from r2med.data import Dataset
+from r2med.engine.tracing import span
 from r2med.retrieve.added_worth import DEFAULT_DEPTH, AddedWorth
+from r2med.retrieve.ranking_spans import RETRIEVED, add_rankings, name_of, stage_kind
 from r2med.retrieve.retriever import Retriever, Search, Searched, Searcher, SearchQuery, cached_search, indexed
 from r2med.store import Store
 
@@ -40,6 +42,22 @@ def search_apart(
 
     The first parts of all queries are one search, the second parts another, and so on. The store keeps each of them.
     """
+    with span(name_of(retriever), stage_kind("RETRIEVER", queries)) as trace:
+        searched = _search_apart(retriever, dataset, queries, k, store, timed, key)
+        if trace is not None:
+            add_rankings(trace, "RETRIEVER", queries, {RETRIEVED: searched.run}, dataset.corpus)
+    return searched
+
+
+def _search_apart(
+    retriever: Retriever,
+    dataset: Dataset,
+    queries: Sequence[SearchQuery],
+    k: int,
+    store: Store,
+    timed: bool,
+    key: Mapping[str, Any] | None,
+) -> Searched:
     batches = _batches(queries)
     if len(batches) == 1:
         return cached_search(retriever, dataset, batches[0].queries, k, store, timed, key=key)

@@ -19,6 +19,7 @@ from r2med.retrieve.run import Run
 from r2med.retrieve.ties import TIE_RULE
 from r2med.store import Store, about, digest
 from r2med.store.files import write_array
+from r2med.store.reads import current_reads
 
 MEAN = ""
 TEXTS_ALONE = "{text}"
@@ -163,8 +164,11 @@ def cached_search(
     known = key_of(retriever, dataset) if key is None else key
     run_key = digest(["run", VERSION, TIE_RULE, known, corpus.fingerprint, asked, k])
 
+    def opened() -> Searcher:
+        return index() if index is not None else indexed(retriever, dataset, store, known)
+
     def build(folder: Path) -> dict[str, Any]:
-        searcher = index() if index is not None else indexed(retriever, dataset, store, known)
+        searcher = opened()
         searched = _search(searcher, dataset, queries, k)
         write_array(folder / "rows.npy", searched.run.rows)
         write_array(folder / "scores.npy", searched.run.scores)
@@ -176,6 +180,8 @@ def cached_search(
 
     with about(dataset=dataset.name):
         artefact = store.make("run", run_key, build)
+        if (reads := current_reads()) is not None and reads.search_again:
+            _search(opened(), dataset, queries, k)  # what it reads is noted; the stored run is returned
     run = Run(tuple(query.query.id for query in queries), artefact.array("rows"), artefact.array("scores"), corpus)
     return Searched(run, Cost.from_dict(artefact.meta["cost"]), Cost.from_dict(artefact.meta["prepared"]))
 

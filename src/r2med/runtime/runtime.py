@@ -15,6 +15,7 @@ from typing import Any, Self, TypeVar
 
 from r2med.core.errors import unknown
 from r2med.core.shared_objects import Shared, SharedObjects
+from r2med.engine.tracing import TraceFile
 from r2med.engine.work import THREADS, Engine
 from r2med.net.budget import Budget
 from r2med.net.offline import is_offline, offline
@@ -94,6 +95,12 @@ class Runtime:
             return engine
         local_only = self.setup.offline or is_offline()
         return self.opened("engine", lambda: open_engine(engine, local_only)).value
+
+    @property
+    def trace(self) -> TraceFile | None:
+        """The file that spans are written to; None without `Setup.trace`."""
+        path, content = self.setup.trace, self.setup.trace_content
+        return None if path is None else self.opened("trace", lambda: TraceFile(path, content)).value
 
     def with_store(self, store: Store) -> Runtime:
         """Return this runtime over another store, or the same one with another policy; all else is shared with it."""

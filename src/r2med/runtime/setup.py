@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from r2med.net.retry import Policy
     from r2med.store import Store
 
-DATA, MODELS, LLMS, WHAT = "Data", "Models", "LLMs", "What to run"
+DATA, MODELS, LLMS, WHAT, OUTPUT = "Data", "Models", "LLMs", "What to run", "Output"
 
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
@@ -159,6 +159,18 @@ class Setup:
     candidates: Path | None = _setting(
         None, "A TREC run to rerank, or a folder with one per dataset.", DATA, show_default=False, kind=Path
     )
+    trace: Path | None = _setting(
+        None,
+        "Append what each stage did for each question to this file: OpenInference spans as OTLP JSON, without texts.",
+        OUTPUT,
+        metavar="FILE",
+        show_default=False,
+        kind=Path,
+        compare=False,
+    )
+    trace_content: bool = _setting(
+        False, "Write the texts of questions, documents and LLMs into the trace too.", OUTPUT, compare=False
+    )
     store: Store | None = _setting(None, "Where artefacts are kept. None is R2MED_HOME.", compare=False)
 
     def __new__(cls, *given: Any, **settings: Any) -> Self:
@@ -180,6 +192,8 @@ class Setup:
                 raise SettingError(name, f"{getattr(self, name):g}", "it must be a number of seconds above 0")
         if self.budget is not None and (not math.isfinite(self.budget) or self.budget < 0):
             raise SettingError("budget", self.budget, "it must be a number of dollars, 0 or more")
+        if self.trace_content and self.trace is None:
+            raise SettingError("trace_content", True, "it needs Setup(trace='FILE') as well")
         if self.generations is not None and not self.generations.is_dir():
             raise SettingError("generations", self.generations, "there is no such folder")
         if self.generations is not None:
@@ -219,7 +233,7 @@ class Setup:
         return None
 
 
-OF_THIS_PROCESS = ("budget", "store", "engine")
+OF_THIS_PROCESS = ("budget", "store", "engine", "trace", "trace_content")
 """Fields that are not sent to another process."""
 
 
@@ -266,6 +280,7 @@ _READERS: Mapping[str, Callable[[Any], Any]] = {
     "model_paths": _model_paths,
     "generations": _path,
     "candidates": _path,
+    "trace": _path,
 }
 """What reads a field as one types it: in Python, or on the command line."""
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import hmac
 import ipaddress
-import logging
 import re
 from collections.abc import Awaitable, Mapping, Sequence
 from importlib import resources
@@ -19,7 +18,6 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from r2med.core.errors import UserError
 from r2med.core.version import __version__
 from r2med.server.answer_pool import AnswerPool
 from r2med.server.limits import Limits
@@ -31,14 +29,12 @@ from r2med.server.search_protocol import (
     SearchResponse,
     SystemFacts,
     Systems,
-    answer_of,
+    answered,
     read_question,
 )
 from r2med.server.search_queue import SearchQueue
 from r2med.server.served_corpus import ServedCorpus
 from r2med.system.system import LiveSystem
-
-log = logging.getLogger("r2med")
 
 T = TypeVar("T")
 
@@ -99,7 +95,7 @@ def create_app(
         """Return the best documents of each query, in the protocol of Search-R1's retrieval server."""
         asked = read_request(await read_body(request, limits), limits)
         # Agents may send a batch without queries.
-        results = await _unless_gone(request, queue.search(asked.queries, asked.k)) if asked.queries else []
+        results = await unless_gone(request, queue.search(asked.queries, asked.k)) if asked.queries else []
         return Response(write_response(results, asked.return_scores), media_type="application/json")
 
     @app.get("/health", summary="What is served here")
@@ -118,7 +114,7 @@ def create_app(
     async def search(request: Request) -> Response:
         """Return the passages that a system finds for a question, the texts of its LLM, and the cost of each stage."""
         asked, system = read_question(await read_body(request, limits), systems, limits)
-        response = await _unless_gone(request, _answered(answers, system, asked, timeout))
+        response = await unless_gone(request, answered(answers, system, asked.question, asked.k, timeout))
         budget = system.system.runtime.budget
         response = response.model_copy(update={"spent": budget.spent, "budget": budget.limit})
         return Response(response.model_dump_json(), media_type="application/json")
@@ -161,22 +157,6 @@ def page_file(name: str, assets: Mapping[str, Sequence[str]]) -> Response:
         raise HTTPError(404, "there is no such page")
     content = (resources.files(room) / "assets" / name).read_bytes()
     return Response(content, media_type=_MEDIA_TYPES[PurePath(name).suffix], headers=PAGE_HEADERS)
-
-
-async def _answered(pool: AnswerPool, system: LiveSystem, asked: SearchRequest, timeout: float) -> SearchResponse:
-    """Return the answer of a system. If the system fails, the answer has one line with the reason."""
-    try:
-        return await pool.run(lambda: answer_of(system, asked.question, asked.k), timeout)
-    except TimeoutError:
-        problem = f"no answer within {timeout:g} seconds"
-    except UserError as error:
-        problem = str(error)
-    except HTTPError:
-        raise
-    except Exception as error:  # the reason may name files and models, so only the log has it
-        log.warning("an answer failed: %s: %s", type(error).__name__, error)
-        problem = "the search failed; the server's log says why"
-    return SearchResponse(system=system.name, status="failed", problem=problem)
 
 
 class Guard:
@@ -269,7 +249,7 @@ async def read_body(request: Request, limits: Limits) -> bytes:
     return bytes(body)
 
 
-async def _unless_gone(request: Request, work: Awaitable[T]) -> T:
+async def unless_gone(request: Request, work: Awaitable[T]) -> T:
     """Return the result of work. The work is cancelled if the client disconnects."""
     task = asyncio.ensure_future(work)
     leaving = asyncio.ensure_future(_disconnected(request))

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import FrameType
+from typing import NoReturn
 
 import uvicorn
 from fastapi import FastAPI
@@ -104,12 +105,19 @@ def serve_app(
     limits: Limits = app.state.limits
     GuardedServer(app, limits, ready, (queue, answers), access_log=access_log).serve_at(listener)
     if queue.is_searching or answers.is_busy:
-        # A search that does not end must not keep the process alive. A normal exit could crash, because threads of
-        # libraries still use objects that Python would destroy.
-        leave()
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(0)
+        end_now(leave)
+
+
+def end_now(leave: Callable[[], None]) -> NoReturn:
+    """End the process without waiting for its threads, after a call of `leave`.
+
+    A search that does not end must not keep the process alive. A normal exit could crash, because threads of
+    libraries still use objects that Python would destroy.
+    """
+    leave()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)
 
 
 def _affordable(connections: int) -> int:

@@ -68,8 +68,13 @@ def read_request(body: bytes, limits: Limits) -> RetrieveRequest:
 
 def validated(model: type[Request], body: bytes, example: dict[str, Any]) -> Request:
     """Return a body as a request. Raises HTTPError if it is not JSON, or if a field is wrong."""
+    return checked(model, _parse_json(body), example)
+
+
+def checked(model: type[Request], value: Any, example: dict[str, Any]) -> Request:
+    """Return a value of JSON as a request. Raises HTTPError if a field is wrong."""
     try:
-        return model.model_validate(_parse_json(body))
+        return model.model_validate(value)
     except ValidationError as error:
         raise HTTPError(422, _describe(error, example)) from None
 

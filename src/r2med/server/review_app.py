@@ -1,7 +1,9 @@
-"""The application of the review page: people accept or reject candidates and settle disagreements."""
+"""The application of the review page: people review candidates and texts of questions, and settle disagreements."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from typing import Annotated, TypeVar
 
 from fastapi import FastAPI
@@ -10,9 +12,10 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
+from r2med.construction.review.annotators import QUALIFICATIONS, Annotator
 from r2med.construction.review.review_book import ConflictError
 from r2med.construction.review.review_desk import ReviewDesk, View
-from r2med.construction.review.reviews import Verdict
+from r2med.construction.review.review_kinds import PASSAGE, REVIEW_KINDS, ReviewKind, Verdict
 from r2med.server.http_app import PAGE_HEADERS, guarded_app, page_file, read_body
 from r2med.server.limits import Limits
 from r2med.server.refusals import HTTPError
@@ -27,11 +30,12 @@ Name = Annotated[str, Field(min_length=1, max_length=60, pattern=r"^\S(.*\S)?$")
 
 
 class ViewRequest(BaseModel):
-    """The request for a candidate to show."""
+    """The request for an item to show."""
 
     model_config = ConfigDict(extra="forbid")
 
     name: Name
+    kind: str = PASSAGE
     at: str = ""
     step: int = Field(0, ge=-1, le=1)
     disputes: bool = False
@@ -49,17 +53,40 @@ class VerdictRequest(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     name: Name
+    kind: str = PASSAGE
     item: str
-    verdict: Verdict
+    verdict: Verdict | None = None
+    """The verdict, for a kind with one point that is answered by yes or no."""
+    answers: dict[str, str] = {}
+    """The answers, for other kinds."""
     comment: str = Field("", max_length=5000)
     seen: str
     """The revision of the verdict that this one replaces. Empty for a first verdict."""
     disputes: bool = False
 
 
-def create_review_app(desk: ReviewDesk, title: str) -> FastAPI:
-    """Return the application that serves a review desk to people at this machine."""
+class AnnotatorRequest(Annotator):
+    """What a person says about themselves when they begin."""
+
+    name: Name
+
+
+def create_review_app(
+    desks: Mapping[str, ReviewDesk],
+    title: str,
+    guideline: str = "",
+    introduce: Callable[[str, Annotator], None] = lambda name, annotator: None,
+) -> FastAPI:
+    """Return the application that serves review desks, one for each kind of items, to people at this machine.
+
+    `guideline` is a text for reviewers. `introduce` stores the qualification and the years of a person.
+    """
     app = guarded_app("r2med review")
+
+    def _desk(kind: str) -> ReviewDesk:
+        if kind not in desks:
+            raise HTTPError(404, "this kind of items is not reviewed here: reload the page")
+        return desks[kind]
 
     @app.get("/")
     @app.get("/assets/{name}")
@@ -68,37 +95,62 @@ def create_review_app(desk: ReviewDesk, title: str) -> FastAPI:
 
     @app.get("/data/site.js")
     async def site() -> Response:
-        foot = f"{title} · Every verdict is on the disk before the next passage is shown."
-        script = data_script("site", {"foot": foot})
+        foot = f"{title} · Every verdict is on the disk before the next item is shown."
+        kinds = [_described(REVIEW_KINDS[name]) for name in desks]
+        content = {"foot": foot, "kinds": kinds, "guideline": guideline, "qualifications": QUALIFICATIONS}
+        script = data_script("site", content)
         return Response(script, media_type="text/javascript", headers={**PAGE_HEADERS, **_OWN_PAGES_ONLY})
 
     @app.post("/names")
     async def names(request: Request) -> Response:
         """Return the names of reviewers as JSON. Pages of other sites cannot read JSON, but could load a script."""
         await _read(request, EmptyRequest)
-        return _json({"names": await run_in_threadpool(desk.names)})
+        names = await run_in_threadpool(lambda: {name for desk in desks.values() for name in desk.names()})
+        return _json({"names": sorted(names)})
+
+    @app.post("/annotator")
+    async def annotator(request: Request) -> Response:
+        """Store what a person says about themselves. No answer contains it."""
+        said = await _read(request, AnnotatorRequest)
+        about = Annotator(qualification=" ".join(said.qualification.split()), years=said.years)
+        await run_in_threadpool(introduce, said.name, about)
+        return _json({})
 
     @app.post("/view")
     async def view(request: Request) -> Response:
         asked = await _read(request, ViewRequest)
+        desk = _desk(asked.kind)
         show = desk.dispute if asked.disputes else desk.view
         return _json(await run_in_threadpool(show, asked.name, asked.at, asked.step))
 
     @app.post("/decide")
     async def decide(request: Request) -> Response:
         given = await _read(request, VerdictRequest)
-        said = given.name, given.item, given.verdict, given.comment, given.seen, given.disputes
+        said = given.verdict or given.answers
+        rest = given.comment, given.seen, given.disputes
         try:
-            kept = await run_in_threadpool(desk.decide, *said)
+            kept = await run_in_threadpool(_desk(given.kind).decide, given.name, given.item, said, *rest)
         except KeyError:
-            raise HTTPError(404, "this passage no longer exists: reload the page") from None
+            raise HTTPError(404, "this item no longer exists: reload the page") from None
+        except ValidationError as error:
+            raise HTTPError(422, str(error.errors()[0]["msg"])) from None
         except ConflictError as error:
             current = error.current
-            stored = {"verdict": current.review.verdict, "comment": current.review.comment} if current else {}
+            stored = current.review.model_dump(include={"verdict", "answers", "comment"}) if current else {}
             return _json({**stored, "revision": current.revision if current else ""}, 409)
         return _json({"revision": kept.revision})
 
     return app
+
+
+def _described(kind: ReviewKind) -> View:
+    """Return what the page needs to know about a kind."""
+    points = [{"name": point.name, "text": point.text} for point in kind.points]
+    scale = [asdict(word) for word in reversed(kind.scale)]  # the highest answer is the first button
+    return {
+        **{"name": kind.name, "noun": kind.noun, "task": kind.task},
+        **{"points": points, "scale": scale, "answers": kind.has_answers},
+    }
 
 
 async def _read(request: Request, kind: type[_Body]) -> _Body:
@@ -114,8 +166,9 @@ def _json(value: View, status: int = 200) -> Response:
     return JSONResponse(value, status, {"Cache-Control": "no-store"})
 
 
+_SCRIPTS = ("", "_enter", "_guideline", "_replies", "_sending", "_texts")
 _ASSETS = {
-    "r2med.server": ("review.html", "review.css", "review.js", "review_sending.js"),
+    "r2med.server": ("review.html", "review.css", *(f"review{part}.js" for part in _SCRIPTS)),
     "r2med.web": ("base.css", "shell.js", "formats.js", "board.js", "marks.js", "icon.svg"),
 }
 """Room -> files of the page, which uses the shell of the board."""

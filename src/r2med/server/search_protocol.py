@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Literal
@@ -9,11 +10,16 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from r2med.core.cost import Cost
+from r2med.core.errors import UserError
+from r2med.server.answer_pool import AnswerPool
 from r2med.server.limits import Limits
 from r2med.server.refusals import HTTPError
 from r2med.server.retrieve_protocol import check_text, validated
+from r2med.system.marking import marking_language
 from r2med.system.system import LiveSystem, Outcome
 from r2med.text.highlight import Kind, Words, best_window, matches
+
+log = logging.getLogger("r2med")
 
 K = 10
 TEXT = 6000
@@ -112,10 +118,30 @@ def read_question(body: bytes, systems: Sequence[LiveSystem], limits: Limits) ->
     check_text("question", request.question, limits)
     if not 1 <= request.k <= limits.topk:
         raise HTTPError(422, f"k: it must be from 1 to {limits.topk:,}")
-    for system in systems:
-        if request.system in ("", system.name):
-            return request, system
-    raise HTTPError(422, "system: this server has no such system (GET /systems lists them)")
+    if (system := find_system(systems, request.system)) is None:
+        raise HTTPError(422, "system: this server has no such system (GET /systems lists them)")
+    return request, system
+
+
+def find_system(systems: Sequence[LiveSystem], name: str) -> LiveSystem | None:
+    """Return the system of a name, or the first one if the name is empty."""
+    return next((system for system in systems if name in ("", system.name)), None)
+
+
+async def answered(pool: AnswerPool, system: LiveSystem, question: str, k: int, timeout: float) -> SearchResponse:
+    """Return the answer of a system. If the system fails, the answer has one line with the reason."""
+    try:
+        return await pool.run(lambda: answer_of(system, question, k), timeout)
+    except TimeoutError:
+        problem = f"no answer within {timeout:g} seconds"
+    except UserError as error:
+        problem = str(error)
+    except HTTPError:
+        raise
+    except Exception as error:  # the reason may name files and models, so only the log has it
+        log.warning("an answer failed: %s: %s", type(error).__name__, error)
+        problem = "the search failed; the server's log says why"
+    return SearchResponse(system=system.name, status="failed", problem=problem)
 
 
 def answer_of(system: LiveSystem, question: str, k: int) -> SearchResponse:
@@ -172,7 +198,8 @@ def _report(
 def _passages(system: LiveSystem, outcome: Outcome) -> Iterator[FoundPassage]:
     run, corpus = outcome.run, system.dataset.corpus
     [query] = outcome.expansion.queries
-    words = Words.of(query.query.text, query.generated)
+    language = marking_language(system.system, system.dataset)
+    words = Words.of(query.query.text, query.generated, language)
     words = replace(words, generated=words.generated | {term for term, _ in query.terms})
     count = int(run.found[0])
     rows = run.rows[0, :count]

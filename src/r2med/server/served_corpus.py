@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from r2med.core.errors import UserError
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from r2med.core.stages import Stage
     from r2med.data.corpus import Corpus
     from r2med.data.dataset import Dataset
+    from r2med.engine.tracing import TraceFile
     from r2med.retrieve.retriever import Searcher
     from r2med.runtime.runtime import Runtime
     from r2med.store import Store
@@ -27,15 +28,23 @@ class ServedCorpus:
     corpus: Corpus
     retriever: str
     searcher: Searcher
+    trace: TraceFile | None = None
+    """The file that spans of searches are written to."""
 
     def search(self, queries: Sequence[str], k: int) -> list[tuple[Hit, ...]]:
         """Return the k best documents of each query, best first. No document is excluded for any query."""
         from r2med.agents.sources import hits_of
         from r2med.data.dataset import Query
+        from r2med.engine.tracing import span
+        from r2med.retrieve.ranking_spans import RETRIEVED, add_rankings, stage_kind
         from r2med.retrieve.retriever import SearchQuery
 
         asked = [SearchQuery(Query(str(i), text)) for i, text in enumerate(queries)]
-        return hits_of(self.searcher.search(asked, k).run, self.corpus)
+        with span(self.retriever, stage_kind("RETRIEVER", asked), self.trace) as trace:
+            run = self.searcher.search(asked, k).run
+            if trace is not None:
+                add_rankings(trace, "RETRIEVER", asked, {RETRIEVED: run}, self.corpus)
+        return hits_of(run, self.corpus)
 
 
 def open_served_corpus(dataset: Dataset, spec: str | Stage, runtime: Runtime, store: Store) -> ServedCorpus:
@@ -50,7 +59,7 @@ def open_served_corpus(dataset: Dataset, spec: str | Stage, runtime: Runtime, st
     searcher = live_searcher(stage.bind(runtime), dataset, store.with_policy("live"))
     served = ServedCorpus(dataset.name, dataset.corpus, str(stage), searcher)
     served.search(["warm up"], 1)  # loads the weights now, so that no client has to wait
-    return served
+    return replace(served, trace=runtime.trace)
 
 
 def open_served(

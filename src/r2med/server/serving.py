@@ -1,4 +1,4 @@
-"""The three functions that serve until Ctrl-C: systems that search, the review page, and a board that follows records.
+"""The functions that serve until Ctrl-C: systems that search, the review page, and a board that follows records.
 
 FastAPI and uvicorn are an extra. They are imported when a function is called.
 """
@@ -6,14 +6,16 @@ FastAPI and uvicorn are an extra. They are imported when a function is called.
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
-from r2med.core.errors import MissingExtraError
+from r2med.core.errors import MissingExtraError, UserError, unknown
 from r2med.data.loading import load
+from r2med.judgements.drawing import INFLUENTIAL_DOCUMENTS, SAMPLE_QUERIES
 from r2med.records.collection import MAX_FAILURES
 from r2med.runtime.runtime import running
 from r2med.server.refusals import ANSWER_SECONDS
@@ -21,26 +23,30 @@ from r2med.text.plurals import counted
 from r2med.text.terminal_text import printable
 
 if TYPE_CHECKING:
+    from r2med.construction.review.review_book import ReviewBook
+    from r2med.construction.review.review_desk import ReviewDesk
     from r2med.data.dataset import Dataset
     from r2med.runtime.runtime import Runtime
     from r2med.runtime.setup import Setup
+    from r2med.server.served_corpus import ServedCorpus
+    from r2med.system.system import LiveSystem
 
 LOOPBACK = "127.0.0.1"
 
 
-def _print_line(line: str) -> None:
-    print(printable(line), flush=True)
+def _print_line(line: str, file: TextIO | None = None) -> None:
+    print(printable(line), file=file, flush=True)
 
 
 @contextmanager
-def needing_server(command: str) -> Iterator[None]:
+def needing_server(command: str, extra: str = "serve") -> Iterator[None]:
     """Import the packages of the server. Raises MissingExtraError if the extra is not installed."""
     try:
         yield
     except ModuleNotFoundError as error:
-        if (error.name or "").split(".")[0] not in ("fastapi", "starlette", "uvicorn"):
+        if (error.name or "").split(".")[0] not in ("fastapi", "starlette", "uvicorn", "mcp", "mcp_types", "anyio"):
             raise
-        raise MissingExtraError(command, "serve") from None
+        raise MissingExtraError(command, extra) from None
 
 
 def serve(
@@ -54,64 +60,208 @@ def serve(
     limits: str | Path | None = None,
     timeout: float = ANSWER_SECONDS,
     access_log: bool = False,
+    mcp: str = "",
     opening: AbstractContextManager[object] | None = None,
-    ready: Callable[[str], None] = _print_line,
+    ready: Callable[[str], None] | None = None,
 ) -> None:
     """Serve a search page, POST /search and POST /retrieve until Ctrl-C, like `r2med serve`.
 
     `systems` answer on the page and at /search, each within `timeout` seconds. `retriever` answers at /retrieve; by
     default it is the retriever of the first system, or bm25. Port 0 picks a free port. `limits` is a TOML file. The
     corpus and the models are opened inside the block `opening`, which can show progress. `ready` gets one line with the
-    address when the server accepts connections.
+    address when the server accepts connections. By default, the line is printed.
+
+    With `mcp`, assistants can search by the Model Context Protocol: "http" adds the address /mcp to the server, and
+    "stdio" speaks on stdin and stdout instead of serving HTTP, until stdin ends.
 
     If a search does not end within the limit `grace` after Ctrl-C, the process ends without waiting for it. Raises
     UserError if the server would be open to other machines and R2MED_SERVE_TOKEN is not set.
     """
-    with needing_server("r2med serve"):
+    if mcp not in ("", "stdio", "http"):
+        raise unknown("MCP transport", mcp, ["stdio", "http"])
+    with needing_server(f"r2med serve --mcp {mcp}" if mcp else "r2med serve", "mcp" if mcp else "serve"):
         from r2med.server.http_app import create_app
         from r2med.server.http_server import TOKEN, bind, serve_app
         from r2med.server.limits import Limits, read_limits
-        from r2med.server.served_corpus import open_served
+
+        if mcp:
+            from r2med.server.mcp_server import add_mcp, serve_stdio, stdout_to_stderr
 
     allowed = read_limits(Path(limits)) if limits is not None else Limits()
     token = os.environ.get(TOKEN, "").strip() or None
     with running(setup) as runtime:
-        store = runtime.store.with_policy("live")
-        patient = runtime.with_settings(deadline=timeout)
+        if mcp == "stdio":
+            with stdout_to_stderr():
+                served, opened, leave = _opened(dataset, systems, retriever, timeout, runtime, opening)
+            print_line = ready or partial(_print_line, file=sys.stderr)
+            print_line(f"MCP on stdin and stdout searches with {_names(opened)} · {_about(served)} · Ctrl-C stops")
+            serve_stdio(served, opened, allowed, timeout, leave)
+            return
         listener = bind(host, port, token)
-        with opening or nullcontext():
-            loaded = load(dataset, store) if isinstance(dataset, str | Path) else dataset
-            served, opened = open_served(loaded, systems, retriever, patient, store)
+        served, opened, leave = _opened(dataset, systems, retriever, timeout, runtime, opening)
         app = create_app(served, allowed, token, opened, timeout)
-        about = f"{served.dataset}, {counted(len(served.corpus), 'document')}, {served.retriever}"
-        names = ", ".join(each.name for each in opened)
-        agents = f"agents: POST {listener.url}/retrieve"
-        line = f"{listener.url}/ searches with {names} · {about} · {agents} · Ctrl-C stops"
-        serve_app(app, listener, partial(ready, line), access_log=access_log, leave=store.close)
+        if mcp:
+            add_mcp(app, served, opened, timeout)
+        agents = f"agents: POST {listener.url}/retrieve" + (f" · MCP: {listener.url}/mcp" if mcp else "")
+        line = f"{listener.url}/ searches with {_names(opened)} · {_about(served)} · {agents} · Ctrl-C stops"
+        serve_app(app, listener, partial(ready or _print_line, line), access_log=access_log, leave=leave)
 
 
-def review(source: str | Path, sample: int = 0, port: int = 8070, ready: Callable[[str], None] = _print_line) -> None:
-    """Serve a page on which people accept or reject candidates until Ctrl-C, like `r2med review`.
+def _opened(
+    dataset: Dataset | str | Path,
+    systems: Sequence[str],
+    retriever: str,
+    timeout: float,
+    runtime: Runtime,
+    opening: AbstractContextManager[object] | None,
+) -> tuple[ServedCorpus, tuple[LiveSystem, ...], Callable[[], None]]:
+    """Return the corpus and the systems, ready to search, and a function that removes what is kept for questions."""
+    from r2med.server.served_corpus import open_served
 
-    `source` is the folder of a build or a table of candidates. With a `sample` only that many candidates are shown.
-    Port 0 picks a free port. `ready` gets one line with the address when the server accepts connections.
+    store = runtime.store.with_policy("live")
+    patient = runtime.with_settings(deadline=timeout)
+    with opening or nullcontext():
+        loaded = load(dataset, store) if isinstance(dataset, str | Path) else dataset
+        return *open_served(loaded, systems, retriever, patient, store), store.close
+
+
+def _names(systems: Sequence[LiveSystem]) -> str:
+    return ", ".join(each.name for each in systems)
+
+
+def _about(served: ServedCorpus) -> str:
+    return f"{served.dataset}, {counted(len(served.corpus), 'document')}, {served.retriever}"
+
+
+def review(
+    source: str | Path,
+    sample: int = 0,
+    port: int = 8070,
+    ready: Callable[[str], None] = _print_line,
+    kind: str = "passage",
+    reviews_per_item: int = 0,
+) -> None:
+    """Serve a page on which people review passages or texts of questions until Ctrl-C, like `r2med review`.
+
+    `source` is the folder of a build or a table. `kind` is passage, question, answer, reasoning, translation, page or
+    all. With a `sample` only that many items of a kind are shown. An item is shown until it has `reviews_per_item`
+    reviews; with 0 everybody sees every item. Port 0 picks a free port. `ready` gets one line with the address when the
+    server accepts connections.
     """
     from r2med.construction.review.review_book import ReviewBook
     from r2med.construction.review.review_desk import ReviewDesk
-    from r2med.construction.review.review_items import review_items, reviews_file
+    from r2med.construction.review.review_items import items_by_kind, read_guideline, reviews_file
+    from r2med.construction.review.review_kinds import KINDS, PASSAGE
+
+    path = Path(source)
+    items = items_by_kind(path, kind, sample)
+    nouns = {name: "candidate" if name == PASSAGE else KINDS[name].noun for name in items}
+    counts = ", ".join(counted(len(each), nouns[name]) for name, each in items.items())
+    with ReviewBook(reviews_file(path)) as book:
+        desks = {name: ReviewDesk(each, book, reviews_per_item) for name, each in items.items()}
+        finished = f", {sum(desk.finished for desk in desks.values())} finished" if reviews_per_item else ""
+        _serve_desks(path, desks, book, port, f"{path}, {counts}{finished}", ready, read_guideline(path))
+
+
+def review_labels(
+    overlay: str | Path,
+    results: str | Path = "results",
+    data: Sequence[str] = (),
+    sample: int = SAMPLE_QUERIES,
+    influential: int = INFLUENTIAL_DOCUMENTS,
+    port: int = 8070,
+    ready: Callable[[str], None] = _print_line,
+    reviews_per_item: int = 0,
+) -> None:
+    """Serve a page on which people label what judges labelled, until Ctrl-C, like `r2med review --overlay FILE`.
+
+    People label the whole pool of `sample` random queries of each dataset, and then the `influential` documents whose
+    labels could change the order of the systems in `results` most. `data` are folders of datasets, or names that
+    restrict them. The other arguments are those of `review`.
+    """
+    from r2med.construction.review.label_reviews import draw, label_items
+    from r2med.construction.review.review_book import ReviewBook
+    from r2med.construction.review.review_desk import ReviewDesk
+    from r2med.construction.review.review_items import read_guideline, reviews_file
+    from r2med.data.overlays import Overlay
+    from r2med.judgements.drawing import drawn_pairs
+    from r2med.judgements.rubrics import RUBRICS
+    from r2med.records.collection import collect
+    from r2med.records.relabelled import recorded_datasets
+
+    path = Path(overlay)
+    labels = Overlay.read(path)
+    collection = collect(results=results)
+    known = recorded_datasets(collection, list(data))
+    datasets = {name: known[name] for name in labels.datasets if name in known}
+    drawn = drawn_pairs(labels, collection, datasets, sample, influential)
+    items = label_items(drawn, datasets)
+    if not items:
+        names = ", ".join(labels.datasets)
+        raise UserError(f"{path}: no label of a judge can be reviewed: {results} needs records of systems on {names}")
+    queries = len({(pair.dataset, pair.query) for pair in drawn if pair.drawn == "random"})
+    others = sum(pair.drawn == "influence" for pair in drawn)
+    random = f"{counted(len(items) - others, 'passage')} of {counted(queries, 'random query', 'random queries')}"
+    with ReviewBook(reviews_file(path)) as book:
+        desks = {
+            aspect: ReviewDesk(each, book, reviews_per_item, in_order=True)
+            for aspect, each in draw(book, items).items()
+        }
+        # People follow the rules of the judges, unless the project has its own.
+        rules = "\n\n".join(rubric.guideline for aspect, rubric in RUBRICS.items() if aspect in desks)
+        what = f"{path}, {random}, {counted(others, 'influential passage')}"
+        _serve_desks(path, desks, book, port, what, ready, read_guideline(path) or rules)
+
+
+def review_nuggets(
+    file: str | Path,
+    data: str | Path,
+    port: int = 8070,
+    ready: Callable[[str], None] = _print_line,
+    reviews_per_item: int = 0,
+) -> None:
+    """Serve a page on which people check nuggets, until Ctrl-C, like `r2med review --nuggets FILE --data NAME`.
+
+    `data` is the dataset of the nuggets. The other arguments are those of `review`.
+    """
+    from r2med.construction.review.nugget_reviews import NUGGET_GUIDELINE, nugget_items
+    from r2med.construction.review.review_book import ReviewBook
+    from r2med.construction.review.review_desk import ReviewDesk
+    from r2med.construction.review.review_items import read_guideline, reviews_file
+    from r2med.construction.review.review_kinds import NUGGET_KIND
+    from r2med.data.loading import load
+    from r2med.data.nuggets_file import read_nuggets
+
+    path = Path(file)
+    dataset = load(data)
+    items = [item for _, item in nugget_items(read_nuggets(path, dataset), dataset)]
+    with ReviewBook(reviews_file(path)) as book:
+        desks = {NUGGET_KIND.name: ReviewDesk(items, book, reviews_per_item, in_order=True)}
+        what = f"{path}, {counted(len(items), 'nugget')} of {dataset.name}"
+        _serve_desks(path, desks, book, port, what, ready, read_guideline(path) or NUGGET_GUIDELINE)
+
+
+def _serve_desks(
+    path: Path,
+    desks: dict[str, ReviewDesk],
+    book: ReviewBook,
+    port: int,
+    what: str,
+    ready: Callable[[str], None],
+    guideline: str,
+) -> None:
+    """Serve review desks until Ctrl-C. `path` is a build, a table or an overlay."""
+    from r2med.construction.review.annotators import introduce
 
     with needing_server("r2med review"):
         from r2med.server.http_server import GuardedServer, bind
         from r2med.server.limits import Limits
         from r2med.server.review_app import create_review_app
 
-    path = Path(source)
-    items = review_items(path, sample)
     listener = bind(LOOPBACK, port, None)
-    line = f"{listener.url}/ · {path}, {counted(len(items), 'candidate')} · Ctrl-C stops"
-    with ReviewBook(reviews_file(path)) as book:
-        app = create_review_app(ReviewDesk(items, book), path.resolve().name)
-        GuardedServer(app, Limits(), partial(ready, line)).serve_at(listener)
+    app = create_review_app(desks, path.resolve().name, guideline, partial(introduce, path, book))
+    line = f"{listener.url}/ · {what} · Ctrl-C stops"
+    GuardedServer(app, Limits(), partial(ready, line)).serve_at(listener)
 
 
 def serve_board(
@@ -123,11 +273,12 @@ def serve_board(
     texts: bool = True,
     port: int = 8080,
     ready: Callable[[str], None] = _print_line,
+    overlays: Sequence[str | Path] = (),
 ) -> None:
     """Make a board, serve it on this machine until Ctrl-C, and make it again when a record changes.
 
-    This is `r2med board --serve`; the first six arguments are those of `board`. Port 0 picks a free port. `ready` gets
-    one line with the address when the server accepts connections.
+    This is `r2med board --serve`; the first six arguments and `overlays` are those of `board`. Port 0 picks a free
+    port. `ready` gets one line with the address when the server accepts connections.
     """
     from r2med.site.live_preview import LiveBoard
     from r2med.site.site import board
@@ -137,9 +288,14 @@ def serve_board(
         from r2med.server.limits import Limits
         from r2med.server.preview_app import create_preview_app, serve_preview
 
-    watched = [*map(Path, sources or ([] if entries else ["results"])), *([entries] if entries else [])]
+    watched = [
+        *map(Path, sources or ([] if entries else ["results"])),
+        *([entries] if entries else []),
+        *map(Path, overlays),
+    ]
     listener = bind(LOOPBACK, port, None)
-    preview = LiveBoard(partial(board, sources, out, data, entries, max_failures, texts), Path(out), watched)
+    make = partial(board, sources, out, data, entries, max_failures, texts, overlays)
+    preview = LiveBoard(make, Path(out), watched)
     line = f"{listener.url}/ · Ctrl-C stops"
     server = GuardedServer(create_preview_app(preview), Limits(), partial(ready, line))
     serve_preview(preview, listener, server)

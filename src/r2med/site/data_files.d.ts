@@ -26,20 +26,31 @@ interface DatasetFacts {
 
 interface DatasetSet {
   name: string;
+  group: string; // its name without overlays
+  overlays: string[];
+  labels: string; // in words
   datasets: number[];
+  missing: string[]; // datasets of the group without such labels; then there is no average
+  estimated: boolean; // scores that people's labels would give
 }
 
 interface SystemRow extends SystemParts {
   name: string;
   entry: string; // the name of the entry that it was submitted in
   figures: (Score | null)[]; // by dataset
+  estimates: (Score | null)[]; // by dataset; empty if nothing is estimated
   averages: (Score | null)[]; // by set
   classes: (number | null)[]; // by set
+  mimics?: (MimicRate | null)[]; // by set
   cost: { dollars: number | null; seconds: number | null; tokens: number | null }; // of one query
   failures: number;
   approximate: string[];
+  lock: string; // the digest of the lock that decided its records beforehand; "" without one
+  aspects: (number[] | null)[]; // by set: means of the measures of aspects; null without them
   judged_by_kin: string[];
 }
+
+type MimicRate = [value: number, low: number | null, high: number | null, labelled: number];
 
 interface PublishedRow extends SystemParts {
   name: string;
@@ -57,13 +68,59 @@ interface PublishedRow extends SystemParts {
 
 interface Site {
   foot: string;
+  kinds?: ReviewKind[]; // of the review page, as are the next two
+  guideline?: string;
+  qualifications?: string[];
   advice: boolean;
   measure: string;
+  aspect_measures: string[]; // the columns of systems' `aspects`
   latex: Record<string, string>;
   datasets: DatasetFacts[];
   sets: DatasetSet[];
   systems: SystemRow[];
   published: PublishedRow[];
+  answers?: number[]; // datasets with answers of readers; left out if there are none
+}
+
+/* --- data/answers.js: answer_rows.py ------------------------------------------------------------------------------ */
+
+type AnswerCondition = "closed book" | "retrieved" | "relevant" | "random";
+type AnswerStatus = "answered" | "refused" | "other language" | "copied" | "unreadable" | "failed";
+
+interface AnswerRow {
+  name: string; // the system and its reader, with what tells two records apart
+  system: string;
+  number: number | null; // of the system; null if the board has no record of it
+  reader: string;
+  passages: number;
+  questions: number;
+  scores: Record<AnswerCondition, Record<string, Score>>; // condition -> measure -> score
+  gain: Score | null; // accuracy with retrieved passages minus closed book
+  share: Score | null; // the gain as a share of the gain of the labelled passages
+  statuses: Record<AnswerCondition, [status: AnswerStatus, answers: number][]>;
+  cost: { dollars: number | null; seconds: number | null; tokens: number | null; judging: number | null }; // of one answer
+  judge: {
+    names: string[];
+    agreed: number;
+    both: number;
+    controls: [right: number, asked: number];
+    own_family: boolean;
+  } | null;
+  notices: string[];
+}
+
+/* The rows of one dataset, or of a group of datasets, and the correlation of nDCG@10 with accuracy across systems. */
+interface AnswersView {
+  name: string;
+  correlations: [
+    reader: string,
+    systems: number,
+    questions: number,
+    observed: number | null,
+    corrected: Score | null,
+  ][];
+  datasets: number[];
+  rows: AnswerRow[];
 }
 
 /* --- data/system/N.js: system_pages.py ---------------------------------------------------------------------------- */
@@ -151,9 +208,13 @@ type ShownDocument = [
 /* A written form, and the index terms in it: one term for all of it, or [start, stop, term] for each part. */
 type WordForm = [written: string, ...terms: (number | [start: number, stop: number, term: number])[]];
 
+type LabelLine = [who: string, grade: number, why: string];
+
 interface QueryFile {
   documents: ShownDocument[]; // the relevant ones first
   gold: number; // how many of them are relevant
+  said: [document: number, lines: LabelLine[]][]; // labels of overlays
+  aspects: [name: string, weight: number, documents: number[]][]; // parts of the answer, and the documents that support them
   words: number; // terms below this number are the query's
   common: number[];
   forms: WordForm[];
@@ -175,6 +236,50 @@ interface TraceFile {
     further?: boolean; // a further call in the same turn of the model
   }[];
   chosen?: string[]; // documents that the agent ended with
+}
+
+/* --- data/explorer/N/answers.js and data/explorer/N/aSYSTEM-QUERY.js: answer_texts.py ------------------------------ */
+
+type AnswersIndex = [system: number, queries: number[]][];
+
+type AnswerSentence = [
+  text: string,
+  cited: number[], // positions in `read`
+  unknown: number, // citations of passages that do not exist
+  supported: boolean | null, // null: no judge decided
+];
+
+interface ShownAnswer {
+  condition: AnswerCondition;
+  status: AnswerStatus;
+  failure: string;
+  text: string;
+  left_out: number; // characters of the text
+  sentences: AnswerSentence[];
+  read: number[]; // documents of the query's file; those beyond its end are in `more`
+  cut: number;
+  tokens: number;
+  options: string[];
+  choice: number | null;
+  by_rule: boolean | null;
+  by_judge: boolean | null;
+  why: string;
+  nuggets: [text: string, vital: boolean | null, found: "support" | "partial" | "none"][];
+  statements: [found: number, all: number];
+  scores: [measure: string, value: number][];
+}
+
+interface ReaderAnswers {
+  reader: string;
+  passages: number;
+  judge: string;
+  own_family: boolean;
+  answers: ShownAnswer[];
+}
+
+interface AnswersFile {
+  more: ShownDocument[]; // passages that were read, and that no ranking shows
+  readers: ReaderAnswers[];
 }
 
 /* --- data/reproduce.js and data/advice.js: reproduce_page.py, advice_page.py -------------------------------------- */
@@ -233,26 +338,32 @@ type DataFile<Name extends string> = Name extends "site"
     ? Reproduction[]
     : Name extends "advice"
       ? AdviceFile[]
-      : Name extends "explorer/index"
-        ? ExplorerDatasets
-        : Name extends `system/${number}`
-          ? SystemFile
-          : Name extends `gold/${number}`
-            ? GoldFile
-            : Name extends `explorer/${number}/index`
-              ? ExplorerIndex
-              : Name extends `explorer/${number}/s${number}`
-                ? RankingsFile
-                : Name extends `explorer/${number}/q${number}`
-                  ? QueryFile
-                  : Name extends `explorer/${number}/t${number}-${number}`
-                    ? TraceFile
-                    : never;
+      : Name extends "answers"
+        ? AnswersView[]
+        : Name extends "explorer/index"
+          ? ExplorerDatasets
+          : Name extends `explorer/${number}/answers`
+            ? AnswersIndex
+            : Name extends `explorer/${number}/a${number}-${number}`
+              ? AnswersFile
+              : Name extends `system/${number}`
+                ? SystemFile
+                : Name extends `gold/${number}`
+                  ? GoldFile
+                  : Name extends `explorer/${number}/index`
+                    ? ExplorerIndex
+                    : Name extends `explorer/${number}/s${number}`
+                      ? RankingsFile
+                      : Name extends `explorer/${number}/q${number}`
+                        ? QueryFile
+                        : Name extends `explorer/${number}/t${number}-${number}`
+                          ? TraceFile
+                          : never;
 
 /* --- what the pages make of them ---------------------------------------------------------------------------------- */
 
 /* What the values of a column are: rows.js says how each kind is written. */
-type ColumnKind = "score" | "share" | "seconds" | "dollars" | "parameters" | "text";
+type ColumnKind = "score" | "difference" | "share" | "harm" | "seconds" | "dollars" | "parameters" | "text";
 
 interface KindOfColumn {
   text: (value: any) => string; // on the page
@@ -273,6 +384,9 @@ interface Column {
   dataset?: number; // the only one of them
   main?: boolean; // the first column, by which systems are ranked
   value?: (row: Omit<Row, "cells">) => number | string | null; // of a column that is not a mean of scores
+  interval?: (row: Omit<Row, "cells">) => [low: number | null, high: number | null]; // of that value
+  about?: string; // what its values are, for readers who do not know
+  note?: (row: Omit<Row, "cells">) => string; // about one value
 }
 
 interface Cell {
@@ -293,6 +407,9 @@ interface Row extends Partial<Omit<SystemRow, keyof PublishedRow>>, Partial<Publ
   cells: Cell[];
   number?: number;
   rank?: number;
+  system?: string; // the system of a row that is not a system itself
+  chips?: [text: string, bad: boolean, title: string][]; // further notes beside the name
+  answers?: AnswerRow;
 }
 
 interface LeaderboardView {
@@ -313,11 +430,14 @@ interface LeaderboardView {
   sort: (column: string, upwards?: boolean) => void;
   restart: (changes: Record<string, string>) => void; // with other rows
   open: (position: number) => void; // the details of a row
+  chartLines?: [label: string, value: number][]; // scores to compare with, drawn across the chart
+  chartNotes?: { unplaced: string; line: string };
 }
 
 /* What is saved as a file. */
 interface ExportedView {
   measure: string;
+  labels: string;
   columns: Column[];
   rows: Row[];
   latex: Record<string, string>;
@@ -328,7 +448,7 @@ interface Match {
   start: number;
   stop: number;
   term: number;
-  kind: "query" | "generated" | "both";
+  kind: "query" | "generated" | "both" | "answer";
   common: boolean;
 }
 
@@ -370,8 +490,12 @@ interface ExplorerView {
   step: (by: number) => void;
   compare: () => void;
   wantedBy: (system: number) => WantedWords;
+  citedBy: (file: AnswersFile | null) => Map<number, string[]>;
   files: RankingsFile[]; // of A, and of B where there is one
   query: QueryFile;
+  answered: Map<number, Set<number>>; // system -> queries with answers
+  answers: (AnswersFile | null)[]; // of A, and of B where there is one
+  condition: AnswerCondition; // that is shown first
   shown: number[]; // positions of the queries in the list
   listed?: string; // the choices that `shown` was computed with
   listDrawn?: string;
@@ -404,6 +528,8 @@ interface Side {
   system: number;
   file: RankingsFile;
   documents: ShownDocument[];
+  said: Map<number, LabelLine[]>;
+  cited: Map<number, string[]>; // document -> the readers that cite it
   ranking: number[];
   scores: number[];
   wanted: WantedWords;
@@ -423,40 +549,60 @@ interface Page {
 /* --- the pages that are served: search_protocol.py, review_desk.py ------------------------------------------------ */
 
 type ReviewVerdict = "accept" | "unsure" | "reject";
+type ReviewReply = string; // a word of the scale
+type ReviewReplies = Record<string, ReviewReply>; // by the name of a point
+type ReviewAlpha = [value: number, low: number | null, high: number | null, items: number];
+
+/* A kind of review items: review_kinds.py. */
+interface ReviewKind {
+  name: string;
+  noun: string;
+  task: string;
+  points: { name: string; text: string }[];
+  scale: { word: ReviewReply; label: string; key: string; verdict: ReviewVerdict }[]; // the highest first
+  answers: boolean; // a review has replies, and not one verdict
+}
+
+interface ReviewText {
+  label: string;
+  text: string;
+  folds: boolean;
+}
 
 interface ReviewItem {
   token: string;
-  query: string;
-  answer: string;
-  reasoning: string;
-  passage: string;
-  title: string;
-  url: string;
-  source: string;
+  beside: ReviewText[]; // to compare with
+  main: ReviewText[]; // to review
+  sentences: [source: string, translation: string][];
+  origin: { title: string; url: string; source: string } | null; // of a passage
   verdict: ReviewVerdict | null; // what this person said
+  answers?: ReviewReplies; // of a kind with answers
   comment: string;
   revision: string; // of that verdict; empty where there is none
   frozen?: boolean; // what others said was shown
-  reviews?: { verdict: ReviewVerdict; comment: string }[]; // of a passage that people disagree about
+  reviews?: { verdict: ReviewVerdict; answers: ReviewReplies; comment: string }[]; // of an item that people disagree about
 }
 
-/* The answer to POST /view: a passage to review, or one that people disagree about. */
+/* The answer to POST /view: an item to review, or one that people disagree about. */
 interface ReviewAnswer {
   item: ReviewItem | null;
   back: boolean;
   on: boolean;
   reviewed?: number;
+  finished?: number; // items with enough reviews, if a number is wanted
   open?: number; // disagreements to settle
   settled?: number;
   annotators?: number;
-  alpha?: [value: number, low: number | null, high: number | null, passages: number] | null;
+  alpha?: Record<string, ReviewAlpha>; // by the name of a point
 }
 
 /* What is sent to POST /decide, and what answers it: the revision, and with status 409 the verdict that was there. */
 interface ReviewDecision {
   name: string;
+  kind: string;
   item: string;
-  verdict: ReviewVerdict;
+  verdict?: ReviewVerdict;
+  answers?: ReviewReplies;
   comment: string;
   seen: string;
   disputes: boolean;
@@ -465,6 +611,7 @@ interface ReviewDecision {
 interface DecisionAnswer {
   revision: string;
   verdict?: ReviewVerdict;
+  answers?: ReviewReplies;
   comment?: string;
   detail?: string;
 }
@@ -474,8 +621,13 @@ interface ReviewPage {
   name: string;
   disputes: boolean;
   main: HTMLElement;
+  site: Site & { kinds: ReviewKind[] };
+  kind: ReviewKind;
   data: ReviewAnswer | null; // null until the first answer
+  replies: ReviewReplies;
+  current: string; // the point that a key answers
   buttons: HTMLButtonElement[];
+  rows: HTMLElement[]; // one for each point
   comment: HTMLTextAreaElement | null;
   notice: HTMLElement;
 }

@@ -1,7 +1,8 @@
 """The data of the explorer: the rankings of each system for each query of a dataset, and the texts.
 
 Each dataset has several files, which a page loads when it needs them: an index of the queries, a file per system with
-the top of its rankings, a file per query with the texts of all shown documents, and the traces of agents.
+the top of its rankings, a file per query with the texts of all shown documents, the traces of agents, and the answers
+of readers.
 """
 
 from __future__ import annotations
@@ -13,16 +14,20 @@ from functools import partial
 from typing import Any
 
 from r2med.core.errors import UserError
-from r2med.data import Dataset, Query
+from r2med.data import Dataset
 from r2med.engine.threads import map_threads
+from r2med.records.answer_collection import StoredAnswers
 from r2med.records.collection import RecordCollection, StoredRecord
 from r2med.records.record import Record
+from r2med.records.search_language import recorded_language
 from r2med.retrieve.bm25.chunks import EDGE_MARKS
 from r2med.retrieve.trec import WrittenRun
+from r2med.site.answer_texts import answer_files
+from r2med.site.board_labels import Said
 from r2med.site.text_copies import copies_of_relevant, ranks_with_copies
 from r2med.site.word_forms import BLANKS, Mask, WordForms
 from r2med.store.files import sha256
-from r2med.text.highlight import COMMON_TERMS, Words, around
+from r2med.text.highlight import Words, around
 
 log = logging.getLogger("r2med")
 
@@ -57,18 +62,25 @@ class Rankings:
 
 
 def explorer_files(
-    collection: RecordCollection, names: Sequence[str], datasets: Mapping[str, Dataset]
+    collection: RecordCollection,
+    names: Sequence[str],
+    datasets: Mapping[str, Dataset],
+    said: Mapping[str, Said] | None = None,
+    answers: Iterable[StoredAnswers] = (),
 ) -> Iterator[tuple[str, Any]]:
     """Yield (name, value) of all data files. Numbers of systems and datasets are positions in `collection` and `names`.
 
-    Records without a run file and datasets without texts on this machine are left out. Raises UserError if a run file
-    does not match its record.
+    Records without a run file and datasets without texts on this machine are left out. `said` is who labelled the
+    documents of a dataset with overlays. `answers` are the answer records of all datasets. Raises UserError if a run
+    file does not match its record.
     """
     cells = {name: _cells(collection, name) for name in names if name in datasets}
     numbers = [number for number, name in enumerate(names) if cells.get(name)]
     yield "explorer/index", {"datasets": [[number, list(cells[names[number]])] for number in numbers]}
     for number in numbers:
-        yield from dataset_files(datasets[names[number]], cells[names[number]], f"explorer/{number}")
+        name = names[number]
+        here = [each for each in answers if each.record.dataset.name == name]
+        yield from dataset_files(datasets[name], cells[name], f"explorer/{number}", (said or {}).get(name, {}), here)
 
 
 def _cells(collection: RecordCollection, dataset: str) -> dict[int, StoredRecord]:
@@ -82,7 +94,13 @@ def _cells(collection: RecordCollection, dataset: str) -> dict[int, StoredRecord
     return {number: kept for number, kept in cells.items() if kept.run_file is not None}
 
 
-def dataset_files(dataset: Dataset, cells: Mapping[int, StoredRecord], folder: str) -> Iterator[tuple[str, Any]]:
+def dataset_files(
+    dataset: Dataset,
+    cells: Mapping[int, StoredRecord],
+    folder: str,
+    said: Said,
+    answers: Sequence[StoredAnswers] = (),
+) -> Iterator[tuple[str, Any]]:
     """Yield (name, value) of the data files of a dataset. `cells` are number of a system -> its record with a run."""
     judged = {q.id: {d: g for d, g in dataset.qrels.get(q.id, {}).items() if g > 0} for q in dataset.queries}
     copies = copies_of_relevant(dataset)
@@ -103,7 +121,15 @@ def dataset_files(dataset: Dataset, cells: Mapping[int, StoredRecord], folder: s
         for position, query in enumerate(judged):
             if query in rankings.traces:
                 yield f"{folder}/t{number}-{position}", rankings.traces[query]
-    yield from _query_files(dataset, shown, systems, copies, folder)
+    language = recorded_language(kept.record.settings for kept in cells.values())
+    yield from _query_files(dataset, shown, systems, copies, folder, language, said)
+    if answers:
+        by_system = {
+            number: own
+            for number, kept in cells.items()
+            if (own := [each for each in answers if each.record.system == kept.record.system])
+        }
+        yield from answer_files(by_system, dataset, shown, folder)
 
 
 def _read(
@@ -175,12 +201,15 @@ def _query_files(
     systems: Mapping[int, Rankings],
     copies: Mapping[str, list[str]],
     folder: str,
+    language: str,
+    said: Said,
 ) -> Iterator[tuple[str, Any]]:
-    documents = _Documents(dataset, shown, systems)
+    documents = _Documents(dataset, shown, systems, language)
     for number, query in enumerate(dataset.queries):
         own = _own_generated(query.id, systems)
-        terms, generated_terms = _terms(query, own)
-        telling = documents.words.matching(set(terms) - COMMON_TERMS)
+        words = Words.of(query.text, language=language)
+        terms, generated_terms = _terms(words, own)
+        telling = documents.words.matching(term for term in terms if not words.is_common(term))
         grades = dataset.qrels.get(query.id, {})
         relevant = {document: place for document, place in shown[query.id].items() if grades.get(document, 0) > 0}
         copy_of = {o: position for document, position in relevant.items() for o in copies.get(document, ())}
@@ -192,8 +221,17 @@ def _query_files(
                     for document, *cut in documents.cut(query.id, telling)
                 ],
                 "gold": len(relevant),
-                "words": len(Words.of(query.text).query),
-                "common": [number for number, term in enumerate(terms) if term in COMMON_TERMS],
+                "said": [
+                    [shown[query.id][document], lines]
+                    for document, lines in said.get(query.id, {}).items()
+                    if document in shown[query.id]
+                ],
+                "aspects": [
+                    [name, aspect.weight, [relevant[document] for document in aspect.documents if document in relevant]]
+                    for name, aspect in dataset.aspects.get(query.id, {}).items()
+                ],
+                "words": len(words.query),
+                "common": [number for number, term in enumerate(terms) if words.is_common(term)],
                 "forms": documents.words.forms(documents.rows(query.id), terms),
                 "generated": [
                     [texts, numbers, own[texts]] for texts, numbers in zip(own, generated_terms, strict=True)
@@ -211,10 +249,10 @@ def _own_generated(query: str, systems: Mapping[int, Rankings]) -> dict[tuple[st
     return own
 
 
-def _terms(query: Query, generated: Iterable[Sequence[str]]) -> tuple[list[str], list[list[int]]]:
+def _terms(query: Words, generated: Iterable[Sequence[str]]) -> tuple[list[str], list[list[int]]]:
     """Return all index terms, those of the query first, and the term numbers of each generated text."""
-    words = [Words.of(query.text, texts) for texts in generated]
-    terms = dict.fromkeys(sorted(Words.of(query.text).query))
+    words = [Words.of("", texts, query.language) for texts in generated]
+    terms = dict.fromkeys(sorted(query.query))
     for each in words:
         terms.update(dict.fromkeys(sorted(each.generated)))
     number_of = {term: number for number, term in enumerate(terms)}
@@ -225,7 +263,11 @@ class _Documents:
     """The texts of a dataset that the explorer shows. Each is read and analysed once."""
 
     def __init__(
-        self, dataset: Dataset, shown: Mapping[str, Mapping[str, int]], systems: Mapping[int, Rankings]
+        self,
+        dataset: Dataset,
+        shown: Mapping[str, Mapping[str, int]],
+        systems: Mapping[int, Rankings],
+        language: str,
     ) -> None:
         ids = sorted({document for documents in shown.values() for document in documents})
         rows = dataset.corpus.rows(ids)
@@ -240,7 +282,7 @@ class _Documents:
             self._texts.append(query.text)
             self._texts += [text for own in _own_generated(query.id, systems) for text in own]
             self._own[query.id] = range(first, len(self._texts))
-        self.words = WordForms(self._texts)
+        self.words = WordForms(self._texts, language)
 
     def rows(self, query: str) -> list[int]:
         """Return the rows of the texts shown for a query: its documents, the query itself, and generated texts."""

@@ -2,60 +2,75 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
-from r2med.comparison.comparison import intervals, points
+from r2med.comparison.comparison import Standing, intervals, points
 from r2med.comparison.system_classes import classes
 from r2med.core.cost import total
 from r2med.core.version import __version__
-from r2med.data.dataset_cards import BENCHMARK, cards, groups
+from r2med.data.dataset_cards import cards
 from r2med.leaderboard.expectations import expectation_of
 from r2med.leaderboard.published import PublishedRow, published
 from r2med.measure import HEADLINE_MEASURE
+from r2med.measure.measures import ASPECT_MEASURES
 from r2med.pages.estimate import Estimate
 from r2med.pages.latex import LATEX_SIGNS
 from r2med.records.approximate_searches import approximate_searches
 from r2med.records.collection import RecordCollection, StoredRecord
 from r2med.records.record import Record
+from r2med.records.used_labels import published_name
+from r2med.site.board_labels import BoardEstimates
+from r2med.site.board_sets import BoardSet, board_sets, dataset_names, part, runs_of
+from r2med.site.mimic_rates import mimic_rates
 from r2med.site.system_facts import judged_by_kin, parts_of_published, parts_of_record
 from r2med.text.plurals import counted
 
 DEMO = "demo"
-OWN = "own data"
+
+ASPECT_COLUMNS = tuple(measure for measure in ASPECT_MEASURES if measure.cutoff == 25)
+"""The measures of aspects on the leaderboard: those that BRIGHT-Pro reports, and alpha-nDCG."""
 
 
-def site_value(collection: RecordCollection, advice: bool = False, own_texts: Sequence[str] = ()) -> dict[str, Any]:
+def site_value(
+    collection: RecordCollection,
+    advice: bool = False,
+    own_texts: Sequence[str] = (),
+    estimates: BoardEstimates | None = None,
+    answered: Collection[str] = (),
+) -> dict[str, Any]:
     """Return the data that every page needs at once. Larger data are in separate files.
 
-    `own_texts` are the user's datasets whose texts are in the board. Every page names them.
+    `own_texts` are the user's datasets whose texts are in the board. Every page names them. `answered` are the datasets
+    with answers of readers.
     """
     names = dataset_names(collection)
-    sets = dataset_sets(names)
+    estimates = estimates or BoardEstimates()
+    sets = board_sets(collection, estimates.datasets)
     return {
         "foot": _foot(collection, own_texts),
         "advice": advice,
         "measure": str(HEADLINE_MEASURE),
+        "aspect_measures": list(map(str, ASPECT_COLUMNS)),
         "latex": LATEX_SIGNS,
         "datasets": [_dataset(collection, name) for name in names],
-        "sets": [{"name": name, "datasets": [names.index(each) for each in members]} for name, members in sets.items()],
-        "systems": list(_systems(collection, names, sets)),
+        "sets": [_set(each, names) for each in sets],
+        "systems": list(_systems(collection, names, sets, estimates)),
         "published": [_published(row, names) for row in published()],
+        **({"answers": [names.index(name) for name in names if name in answered]} if answered else {}),
     }
 
 
-def dataset_names(collection: RecordCollection) -> list[str]:
-    """Return the datasets in their order. The names of data files contain the position of a dataset in this list."""
-    return list(dict.fromkeys([*groups()[BENCHMARK], *collection.datasets]))
-
-
-def dataset_sets(names: Sequence[str]) -> dict[str, list[str]]:
-    """Return groups of datasets that are averaged together: the benchmark's, the demo's, and all others."""
-    sets: dict[str, list[str]] = {}
-    for name in names:
-        home = BENCHMARK if name in groups()[BENCHMARK] else DEMO if name in groups()[DEMO] else OWN
-        sets.setdefault(home, []).append(name)
-    return sets
+def _set(each: BoardSet, names: Sequence[str]) -> dict[str, Any]:
+    return {
+        "name": each.name,
+        "group": each.group,
+        "overlays": list(each.overlays),
+        "labels": each.labels,
+        "datasets": [names.index(name) for name in each.datasets],
+        "missing": list(each.missing),
+        "estimated": each.estimated,
+    }
 
 
 def _published(row: PublishedRow, names: Sequence[str]) -> dict[str, Any]:
@@ -76,8 +91,8 @@ def _published(row: PublishedRow, names: Sequence[str]) -> dict[str, Any]:
 
 
 def _dataset(collection: RecordCollection, name: str) -> dict[str, Any]:
-    card = cards().get(name.removeprefix(f"{DEMO}/"))
     record = next((kept.record for kept in collection if kept.record.dataset.name == name), None)
+    card = cards().get((published_name(record.dataset) if record else name).removeprefix(f"{DEMO}/"))
     counts = card.counts if card else None
     return {
         "name": name,
@@ -90,40 +105,67 @@ def _dataset(collection: RecordCollection, name: str) -> dict[str, Any]:
     }
 
 
-def part(collection: RecordCollection, datasets: Sequence[str]) -> RecordCollection:
-    """Return the records on some of the datasets."""
-    return RecordCollection({key: kept for key, kept in collection.cells.items() if key[1] in datasets})
-
-
 def _systems(
-    collection: RecordCollection, names: Sequence[str], sets: Mapping[str, Sequence[str]]
+    collection: RecordCollection, names: Sequence[str], sets: Sequence[BoardSet], estimates: BoardEstimates
 ) -> Iterator[dict[str, Any]]:
-    parts = [part(collection, members) for members in sets.values()]
+    parts = [part(collection, () if each.estimated else each.datasets) for each in sets]
     standings = [intervals(each) if each.cells else {} for each in parts]
-    averages = [{name: standing.mean for name, standing in each.items() if standing.mean} for each in standings]
-    levels = [classes(each.systems, points(each)) if each.cells else {} for each in parts]
+    levels = [
+        classes(of.systems, points(of)) if of.cells and not each.missing else {}
+        for each, of in zip(sets, parts, strict=True)
+    ]
+    mimics = [mimic_rates(each) for each in parts]
     for system in collection.systems:
-        records = list(collection.records(system).values())
-        figures = {
-            name: figure for each in standings if system in each for name, figure in each[system].datasets.items()
-        }
+        records = list(runs_of(collection, system))
+        mine = [each.get(system) for each in standings]
+        figures = {name: figure for each in mine if each for name, figure in each.datasets.items()}
         yield {
             **parts_of_record(records[0]),
             "name": system,
             "entry": _entry(next(kept for kept in collection if kept.record.system == system)),
             "figures": [triple(figures.get(name)) for name in names],
-            "averages": [triple(each.get(system)) for each in averages],
+            "estimates": [triple(estimates.score([name], system)) for name in names] if estimates.datasets else [],
+            "averages": [
+                triple(_average(each, standing, estimates, system)) for each, standing in zip(sets, mine, strict=True)
+            ],
             "classes": [each.get(system) for each in levels],
+            "mimics": [each.get(system) for each in mimics],
             "cost": _cost(records),
             "failures": sum(record.failures + record.unordered for record in records),
             "approximate": approximate_searches(records),
+            "lock": _lock(records),
+            "aspects": [_aspects(of, system) for of in parts],
             "judged_by_kin": [record.dataset.name for record in records if judged_by_kin(record)],
         }
+
+
+def _aspects(collection: RecordCollection, system: str) -> list[float] | None:
+    """Return a system's means over the datasets with aspects; None if there are none, or it lacks one of them."""
+    having = [kept.record for kept in collection if all(str(each) in kept.record.mean for each in ASPECT_COLUMNS)]
+    mine = [record for record in having if record.system == system]
+    if not mine or len(mine) < len({record.dataset.name for record in having}):
+        return None
+    return [round(sum(record.mean[str(each)] for record in mine) / len(mine), 6) for each in ASPECT_COLUMNS]
+
+
+def _average(each: BoardSet, standing: Standing | None, estimates: BoardEstimates, system: str) -> Estimate | None:
+    """Return the average of a system over a set; None if a dataset of the group has other labels."""
+    if each.missing:
+        return None
+    if each.estimated:
+        return estimates.score(each.datasets, system)
+    return standing.mean if standing else None
 
 
 def _entry(kept: StoredRecord) -> str:
     """Return the name of the entry of a record; empty for a record that was run here."""
     return kept.path.stem if kept.is_entry else ""
+
+
+def _lock(records: Sequence[Record]) -> str:
+    """Return the digest of the lock that decided all records of a system beforehand; empty if there is none."""
+    locks = {record.lock for record in records}
+    return locks.pop() if len(locks) == 1 else ""
 
 
 def triple(figure: Estimate | None) -> list[float | None] | None:
@@ -147,7 +189,8 @@ def _cost(records: Sequence[Record]) -> dict[str, float | None]:
 
 
 def _foot(collection: RecordCollection, own_texts: Sequence[str]) -> str:
-    newest = max((kept.record.created[:10] for kept in collection), default="")
-    records = f"{counted(len(collection.cells), 'record')}, the newest of {newest}" if newest else "no records"
+    runs = [record for system in collection.systems for record in runs_of(collection, system)]
+    newest = max((record.created[:10] for record in runs), default="")
+    records = f"{counted(len(runs), 'record')}, the newest of {newest}" if newest else "no records"
     foot = f"r2med {__version__} · {records} · {len(published())} published rows"
     return f"{foot} · contains texts of documents and queries of {', '.join(own_texts)}" if own_texts else foot

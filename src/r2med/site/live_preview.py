@@ -17,7 +17,7 @@ SECONDS = 1.0
 
 
 def state(sources: Iterable[Path]) -> str:
-    """Return a digest that changes when a record is written, replaced or removed."""
+    """Return a digest that changes when a record or an overlay is written, replaced or removed."""
     files = [path for source in sources for path in ([source] if source.is_file() else sorted(source.rglob("*.json")))]
     return digest([[str(path), *_stamp(path)] for path in files])
 

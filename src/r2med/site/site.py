@@ -9,15 +9,21 @@ from pathlib import Path
 from typing import Any
 
 from r2med.advice.advice import Advice
-from r2med.data import Dataset
+from r2med.data.benchmark_names import is_reserved
+from r2med.data.overlays import Overlay
 from r2med.leaderboard.submission import read_entries
+from r2med.records.answer_collection import AnswerCollection
 from r2med.records.collection import MAX_FAILURES, RecordCollection, checked, collect, record_files
 from r2med.records.local_datasets import local_datasets, typed_places
 from r2med.site.advice_page import advice_value, read_advice
+from r2med.site.answer_rows import answers_value
+from r2med.site.board_answers import is_answer_file, read_board_answers
 from r2med.site.board_folder import asset_files, updated_board
+from r2med.site.board_labels import LabelledRecords, with_board_labels
+from r2med.site.board_sets import dataset_names
 from r2med.site.explorer import explorer_files
 from r2med.site.gold_ranks import gold_value
-from r2med.site.leaderboard import OWN, dataset_names, dataset_sets, site_value
+from r2med.site.leaderboard import site_value
 from r2med.site.reproduce_page import reproduce_value
 from r2med.site.system_pages import system_values
 
@@ -31,19 +37,25 @@ def board(
     entries: Path | None = None,
     max_failures: float = MAX_FAILURES,
     texts: bool = True,
+    overlays: Sequence[str | Path] = (),
 ) -> Path:
     """Make a board of records, as `r2med board` does, and return the page to open.
 
     Without sources, the board shows the records and the advice of `results`. If `entries` is given, it shows only the
-    entries. With `texts=False`, the board contains no text of a document, a query or an LLM.
+    entries. With `texts=False`, the board contains no text of a document, a query or an LLM. With `overlays`, the
+    leaderboard can also show scores with the labels of these files, and estimates if people labelled a random part.
+    Answer records among the sources are shown on a page of their own, and under the rankings.
     """
     folders = sources or ([] if entries else ["results"])
     advice = read_advice(folders)
     if advice:  # a folder may contain only advice
         folders = [each for each in folders if not Path(each).is_dir() or record_files(Path(each))]
-    kept = list(collect(folders, max_failures=max_failures)) if folders else []
+    of_records = [each for each in folders if not is_answer_file(each)]
+    kept = list(collect(of_records, max_failures=max_failures)) if of_records else []
     kept += read_entries(entries, kept, max_failures) if entries else []
-    make_site(checked(kept, max_failures), Path(out), data, advice, texts)
+    labels = [Overlay.read(file) for file in overlays]
+    collection = checked(kept, max_failures)
+    make_site(collection, Path(out), data, advice, texts, labels, read_board_answers(folders, collection))
     return Path(out) / "index.html"
 
 
@@ -53,6 +65,8 @@ def make_site(
     data: Sequence[str] = (),
     advice: Sequence[Advice] = (),
     texts: bool = True,
+    overlays: Sequence[Overlay] = (),
+    answers: AnswerCollection | None = None,
 ) -> None:
     """Make the board of records in a folder. It replaces an earlier board.
 
@@ -61,8 +75,10 @@ def make_site(
     files but no board.
     """
     datasets = local_datasets(collection, data)
-    own = dataset_sets(list(datasets)).get(OWN, []) if texts else []
-    write_site(folder, _site_files(collection, datasets, advice, texts, own, typed_places(data)))
+    own = [name for name in datasets if not is_reserved(name.partition("+")[0])] if texts else []
+    labelled = with_board_labels(collection, datasets, overlays)
+    answered = answers or AnswerCollection(())
+    write_site(folder, _site_files(collection, labelled, advice, texts, own, typed_places(data), answered))
     if own:
         log.warning(
             "the board contains texts of documents and queries of %s: show it only to people who may read them, "
@@ -72,25 +88,29 @@ def make_site(
 
 
 def _site_files(
-    collection: RecordCollection,
-    datasets: Mapping[str, Dataset],
+    published: RecordCollection,
+    labelled: LabelledRecords,
     advice: Sequence[Advice],
     texts: bool,
     own: Sequence[str],
     places: Mapping[str, str],
+    answers: AnswerCollection,
 ) -> Iterator[tuple[str, Any]]:
+    collection, datasets, estimates = labelled.collection, labelled.datasets, labelled.estimates
     names = dataset_names(collection)
-    yield "site", site_value(collection, bool(advice), own)
-    yield "reproduce", reproduce_value(collection)
+    yield "site", site_value(collection, bool(advice), own, estimates, {each.record.dataset.name for each in answers})
+    yield "reproduce", reproduce_value(published)
     if advice:
         yield "advice", [advice_value(each) for each in advice]
-    for number, value in enumerate(system_values(collection, names, places)):
+    if answers:
+        yield "answers", answers_value(answers, collection, names)
+    for number, value in enumerate(system_values(collection, names, places, estimates.datasets)):
         yield f"system/{number}", value
     for number, name in enumerate(names):
         if name in collection.datasets:
             dataset = datasets.get(name)
             yield f"gold/{number}", gold_value(collection, name, dataset.qrels if dataset else None)
-    yield from explorer_files(collection, names, datasets if texts else {})
+    yield from explorer_files(collection, names, datasets if texts else {}, labelled.said, answers)
 
 
 def write_site(folder: Path, files: Iterable[tuple[str, Any]]) -> None:

@@ -4,30 +4,32 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import Any
 
 from r2med.comparison.comparison import slice_figures
-from r2med.data.dataset_cards import BENCHMARK, cards, groups
+from r2med.data.dataset_cards import cards, groups, home_group
 from r2med.measure.slices import KINDS
 from r2med.records.collection import RecordCollection
 from r2med.records.record import Record, StageFacts
-from r2med.site.leaderboard import DEMO, dataset_sets, part, triple
+from r2med.site.board_sets import board_sets, part, runs_of
+from r2med.site.leaderboard import DEMO, triple
 
 
 def system_values(
-    collection: RecordCollection, names: Sequence[str], places: Mapping[str, str]
+    collection: RecordCollection, names: Sequence[str], places: Mapping[str, str], estimated: Container[str] = ()
 ) -> Iterator[dict[str, Any]]:
     """Yield the content of each system's data file. `names` are the datasets in the order of their numbers.
 
-    `places` are the folders of the user's datasets, as they were typed.
+    `places` are the folders of the user's datasets, as they were typed. `estimated` are those of `board_sets`.
     """
-    cuts = [list(_slices(part(collection, members))) for members in dataset_sets(names).values()]
+    sets = board_sets(collection, estimated)
+    cuts = [[] if each.estimated else list(_slices(part(collection, each.datasets))) for each in sets]
     for system in collection.systems:
         records = collection.records(system)
         first = next(iter(records.values()))
         yield {
-            "command": command(first, list(records), places),
+            "command": command(first, [run.dataset.name for run in runs_of(collection, system)], places),
             "settings": list(_flat(first.settings)),
             "versions": list(first.versions.items()),
             "records": [_record(records[name], position) for position, name in enumerate(names) if name in records],
@@ -42,7 +44,8 @@ def command(record: Record, datasets: Sequence[str], places: Mapping[str, str]) 
 
     A record contains only the name of its dataset. If its folder is not in `places`, the reader must fill in the path.
     """
-    group = next((name for name in (BENCHMARK, DEMO) if set(groups()[name]) == set(datasets)), "")
+    home = home_group(datasets[0]) if datasets else ""
+    group = home if set(groups().get(home, ())) == set(datasets) else ""
     known = {*cards(), *groups()[DEMO]}
     typed = [places.get(name) or (name if name in known else f"path/to/{name}") for name in datasets]
     words = ["r2med", "run", record.system, "--data", group or ",".join(typed)]

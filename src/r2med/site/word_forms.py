@@ -10,7 +10,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from r2med.retrieve.bm25.chunks import BLANKED_BYTES, cut_chunks
-from r2med.text.english import located_terms
+from r2med.text.analysers import analyser
+from r2med.text.search_languages import ENGLISH
 
 Mask = npt.NDArray[np.bool_]
 
@@ -24,12 +25,13 @@ _CONTINUES = 0x80  # the two high bits of a UTF-8 byte that continues a characte
 class WordForms:
     """Texts split into chunks at blanks. Each distinct chunk, without case and outer marks, is analysed once."""
 
-    def __init__(self, texts: Sequence[str]) -> None:
+    def __init__(self, texts: Sequence[str], language: str = ENGLISH) -> None:
         block = cut_chunks(pa.array(texts, pa.large_string()))
         self._texts = texts
         self._chunks = block.chunks
         self._bounds = np.concatenate(([0], np.cumsum(block.chunks_per_document)))
         self._written: list[str] = block.distinct.to_pylist()
+        located_terms = analyser(language).located_terms
         self._located = [located_terms(chunk) for chunk in self._written]
         chunks_of: dict[str, list[int]] = {}
         for number, parts in enumerate(self._located):
@@ -80,7 +82,12 @@ class WordForms:
 
     def _form(self, chunk: int, number_of: dict[str, int]) -> list[Any]:
         written, located = self._written[chunk], self._located[chunk]
-        parts = [[start, stop, number_of[term]] for start, stop, term in located if term in number_of]
+        parts: list[list[int]] = []
+        end = 0
+        for start, stop, term in located:  # Korean terms overlap, and a page marks each character once
+            if term in number_of and (first := max(start, end)) < stop:
+                parts.append([first, stop, number_of[term]])
+                end = stop
         if parts[0][:2] == [0, len(written)]:
             return [written, parts[0][2]]
         return [written, *([_units(written[:start]), _units(written[:stop]), term] for start, stop, term in parts)]

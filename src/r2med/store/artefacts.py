@@ -20,7 +20,6 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -31,12 +30,12 @@ import numpy.typing as npt
 from r2med.core.errors import UserError
 from r2med.core.shared_objects import SharedObjects
 from r2med.store.dataset_labels import LABEL_PREFIX, add_labels, current_datasets, current_labels
-from r2med.store.files import digest, exclusive, map_array, private_folder, sha256, sync, write_atomically
+from r2med.store.files import digest, exclusive, map_array, private_folder, sync, write_atomically
+from r2med.store.manifest import MANIFEST, STAMP, DamagedError, check_files, read_manifest, seal, write_stamp
 from r2med.store.owners import abandoned, process_name, stale, stale_work
+from r2med.store.reads import current_reads
 
 log = logging.getLogger("r2med")
-
-MANIFEST, STAMP = "manifest.json", "stamp.json"
 
 StorePolicy = Literal["keep", "fresh", "live"]
 """What a store keeps and uses again. keep: everything. fresh: it keeps everything, but uses only what this run made.
@@ -53,10 +52,6 @@ def is_content(name: str) -> bool:
 def _labelled(meta: dict[str, Any] | None) -> dict[str, Any]:
     labels = current_labels()
     return {**(meta or {}), **({"about": labels} if labels else {})}
-
-
-class DamagedError(Exception):
-    """The files of an artefact differ from its manifest."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +71,7 @@ class Artefact:
 
     def verify(self) -> None:
         """Hash every file, even if its times are unchanged. Raises DamagedError if a file has changed."""
-        _check_files(self.path, _read_manifest(self.path)["files"], trusted={})
+        check_files(self.path, read_manifest(self.path)["files"], trusted={})
 
 
 class Store:
@@ -124,6 +119,12 @@ class Store:
 
     def get(self, kind: str, key: str) -> Artefact | None:
         """Return the artefact, or None if it is missing. A damaged artefact is removed and treated as missing."""
+        artefact = self._found(kind, key)
+        if (reads := current_reads()) is not None:
+            reads.add_artefact(kind, key, artefact is not None)
+        return artefact
+
+    def _found(self, kind: str, key: str) -> Artefact | None:
         with contextlib.suppress(DamagedError):
             return self._look(kind, key)
         with self._locked(kind, key) as locked:  # another process may be making it again, and must not lose it
@@ -187,6 +188,8 @@ class Store:
         note = self._note(key) if self.usable(key) else None
         if note is None:
             return None
+        if (reads := current_reads()) is not None:
+            reads.add_note(key)
         if not {*current_datasets()} <= {*note["datasets"]}:
             with contextlib.suppress(OSError):  # a read-only store is fine
                 self._write_note(key, note["value"], note["datasets"])
@@ -266,7 +269,7 @@ class Store:
 
     def _put(self, folder: Path, path: Path, meta: dict[str, Any], locked: bool) -> Artefact:
         """Move a finished folder to its final path. An existing equal artefact is kept."""
-        _seal(folder, meta)
+        seal(folder, meta)
         add_labels(folder, meta)
         try:
             if not path.exists():
@@ -322,76 +325,26 @@ def _cache_folder() -> Path:
     return Path.home() / ".cache"
 
 
-def _seal(folder: Path, meta: dict[str, Any]) -> None:
-    paths = sorted(path for path in folder.iterdir() if path.is_file())
-    with ThreadPoolExecutor() as threads:  # disks flush while cores hash
-        flushed = threads.map(sync, paths)
-        hashes = list(threads.map(sha256, paths))
-        list(flushed)  # raises the errors of the threads
-    files = {path.name: {"size": path.stat().st_size, "sha256": sha} for path, sha in zip(paths, hashes, strict=True)}
-    for path in paths:
-        path.chmod(0o600)
-    body = {"files": files, "meta": meta}
-    write_atomically(folder / MANIFEST, json.dumps({**body, "check": digest(body)}, indent=1).encode(), private=True)
-    _stamp(folder, {name: _signature(folder / name) for name in files})
-    sync(folder)
-
-
-def _stamp(folder: Path, signatures: dict[str, list[int]]) -> None:
-    write_atomically(folder / STAMP, json.dumps(signatures).encode(), private=True)
-
-
-def _signature(path: Path) -> list[int]:
-    stat = path.stat()
-    return [stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino]
-
-
 def _open(path: Path) -> Artefact:
-    manifest = _read_manifest(path)
+    manifest = read_manifest(path)
     try:
         trusted = json.loads((path / STAMP).read_bytes())
     except (OSError, ValueError):
         trusted = None
-    seen = _check_files(path, manifest["files"], trusted if isinstance(trusted, dict) else {})
+    seen = check_files(path, manifest["files"], trusted if isinstance(trusted, dict) else {})
     if seen != trusted:
         with contextlib.suppress(OSError):  # a read-only store is allowed: files are only hashed again next time
-            _stamp(path, seen)
+            write_stamp(path, seen)
     return Artefact(path, manifest["meta"])
 
 
 def _is_sound_copy(path: Path, folder: Path) -> bool:
     try:
-        files = _read_manifest(path)["files"]
-        _check_files(path, files, trusted={})
-        return bool(files == _read_manifest(folder)["files"])
+        files = read_manifest(path)["files"]
+        check_files(path, files, trusted={})
+        return bool(files == read_manifest(folder)["files"])
     except DamagedError:
         return False
-
-
-def _read_manifest(path: Path) -> dict[str, Any]:
-    try:
-        manifest: dict[str, Any] = json.loads((path / MANIFEST).read_bytes())
-        sound = manifest["check"] == digest({"files": manifest["files"], "meta": manifest["meta"]})
-    except (OSError, ValueError, KeyError, TypeError):
-        sound = False
-    if not sound:
-        raise DamagedError("its manifest is missing or altered")
-    return manifest
-
-
-def _check_files(path: Path, files: dict[str, Any], trusted: dict[str, Any]) -> dict[str, list[int]]:
-    """Return the signatures of the files before they were read. Raises DamagedError for the first wrong file."""
-    seen = {}
-    for name, expected in files.items():
-        try:
-            signature = seen[name] = _signature(path / name)
-        except OSError:
-            raise DamagedError(f"{name} is missing") from None
-        if signature[0] != expected["size"]:
-            raise DamagedError(f"{name} has {signature[0]} bytes instead of {expected['size']}")
-        if trusted.get(name) != signature and sha256(path / name) != expected["sha256"]:
-            raise DamagedError(f"{name} was altered")
-    return seen
 
 
 def _remove(path: Path) -> None:

@@ -28,6 +28,12 @@ def sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+def refuse_device(path: Path) -> None:
+    """Raise UserError if a path is a device. Reading one such as /dev/zero never ends and fills the memory."""
+    if path.is_char_device() or path.is_block_device():
+        raise UserError(f"{path} is a device, not a file: give the path of a file")
+
+
 def sync(path: Path) -> None:
     """Flush a file or folder to the disk, so that a later rename cannot reach the disk before the content."""
     handle = os.open(path, os.O_RDONLY)

@@ -10,8 +10,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from r2med.store.artefacts import MANIFEST, Artefact, DamagedError, Store
+from r2med.store.artefacts import Artefact, Store
 from r2med.store.dataset_labels import artefact_datasets
+from r2med.store.manifest import MANIFEST, DamagedError
 from r2med.store.owners import is_owner, lives_here, place_of
 from r2med.store.rows import Rows, count_rows
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from r2med.store.database import Database, chunks
 from r2med.store.dataset_labels import current_datasets
+from r2med.store.reads import current_reads
 
 
 class Rows:
@@ -38,6 +39,7 @@ class Rows:
         self._table = table
         # Threads of backends put rows too, and they do not know the labels of their caller.
         self._datasets = [name.encode() for name in current_datasets()]
+        self._reads = current_reads()
         create = (
             f"CREATE TABLE IF NOT EXISTS {table} (key BLOB PRIMARY KEY, value BLOB NOT NULL, checksum BLOB NOT NULL)",
             f"CREATE TABLE IF NOT EXISTS {table}_labels (key BLOB NOT NULL, dataset BLOB NOT NULL, "
@@ -62,6 +64,8 @@ class Rows:
             return values
 
         values = self.database.read(select)
+        if self._reads is not None:
+            self._reads.add_rows(self.database.path, keys, values)
         if unlabelled := self._unlabelled(values):
             self.database.write(lambda sql: self._label(sql, unlabelled), durable=False)
         return values
@@ -94,6 +98,13 @@ class Rows:
         If not `durable`, they are only in the memory of the system: they survive a kill, but not a power failure.
         """
         self.database.write(lambda sql: self._insert(sql, rows.items()), durable)
+
+    def put_from(self, make: Callable[[], Mapping[bytes, bytes]]) -> None:
+        """Save the rows that `make` returns, all or none. No other process writes after `make` has begun to read.
+
+        `make` may be called again if the file was damaged and salvaged.
+        """
+        self.database.write(lambda sql: self._insert(sql, make().items()))
 
     def _insert(self, sql: sqlite3.Connection, rows: Iterable[tuple[bytes, bytes]]) -> None:
         statement = f"INSERT OR REPLACE INTO {self._table} VALUES (?, ?, ?)"

@@ -21,11 +21,11 @@ class Grid(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     expand: tuple[str, ...] = ("",)
-    """Expansions; "" is none."""
+    """Expansions. An empty text means no expansion."""
     retrieve: tuple[str, ...]
     """Retrievers."""
     rerank: tuple[str, ...] = ("",)
-    """Rerankers, or chains of them joined by arrows; "" is none."""
+    """Rerankers, or chains of them joined by arrows. An empty text means no reranker."""
 
     @property
     def systems(self) -> list[Calls]:

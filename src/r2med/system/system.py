@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property, wraps
 from typing import Any, TypeVar, cast
@@ -18,17 +20,20 @@ from r2med.core.foreign_code import key_of
 from r2med.core.spec import ARROW, Call, Calls, encoded, joined_stages, printed_system
 from r2med.core.stages import Stage
 from r2med.data.dataset import Dataset, Query
+from r2med.engine.tracing import Span, current_span, span
 from r2med.expand.expansion import AskingStage, Expander, Expansion, check
 from r2med.expand.recorded import Recorded
 from r2med.rerank.reranking import Reranked, Reranker
 from r2med.retrieve.apart import search_apart, searches_apart
 from r2med.retrieve.candidates import Candidates
 from r2med.retrieve.finds import finds_first
+from r2med.retrieve.ranking_spans import MAX_DOCUMENTS
 from r2med.retrieve.retriever import Retriever, Searched, SearchQuery, cached_search
 from r2med.retrieve.run import Run
 from r2med.runtime.runtime import Runtime
 from r2med.runtime.setup import Setup
 from r2med.store import Store, about
+from r2med.system.stage_spans import add_expansion, traced_rerank
 from r2med.system.system_specs import read
 
 log = logging.getLogger("r2med")
@@ -143,19 +148,42 @@ class System:
             **keys,
         }
 
+    @_offline_if_asked
+    def stage_keys(self, dataset: Dataset) -> dict[str, Any]:
+        """Return every setting that is known before an LLM is asked: those of `key` without the generated texts."""
+        return {"expand": key_of(self._expander, dataset) if self._expander else None, **self._keys(dataset)}
+
+    @property
+    def recorded(self) -> Recorded | None:
+        """The reader of recorded texts, if the expansion uses them."""
+        return self._expander if isinstance(self._expander, Recorded) else None
+
     def _keys(self, dataset: Dataset) -> dict[str, Any]:
         return {
             "retrieve": key_of(self._retriever, dataset),
             "rerank": [key_of(reranker, dataset) for reranker in self._rerankers],
         }
 
+    @contextmanager
+    def traced(self, dataset: Dataset) -> Iterator[Span | None]:
+        """Open the span of this system's work on a dataset. Inside another span it does nothing and yields None."""
+        if current_span() is not None:
+            yield None
+            return
+        with span(self.name, "CHAIN", self.runtime.trace) as trace:
+            if trace is not None:
+                trace.set({"r2med.dataset": dataset.name, "r2med.queries": len(dataset.queries)})
+            yield trace
+
     @_offline_if_asked
     def expand(self, dataset: Dataset, store: Store) -> Expansion:
         """Return the queries to search with. If the system expands queries, this asks the LLM."""
         if self._expander is None:
             return Expansion(tuple(SearchQuery(query) for query in dataset.queries))
-        with about(dataset=dataset.name):
+        with about(dataset=dataset.name), span(self._expander.name, "CHAIN", self.runtime.trace) as trace:
             expansion = self._expander.expand(dataset, store)
+            if trace is not None:
+                add_expansion(trace, expansion, self._expander.name)
         _log(expansion.notices, store)
         return expansion
 
@@ -172,7 +200,7 @@ class System:
 
         `settings` are what `key` returned, where that was asked already.
         """
-        with about(dataset=dataset.name):
+        with about(dataset=dataset.name), self.traced(dataset):
             return self._run(dataset, store, k, expansion or self.expand(dataset, store), settings or {})
 
     def _run(
@@ -186,7 +214,7 @@ class System:
             searched = replace(searched, run=run)
         run, reranked = searched.run, []
         for stage, reranker in zip(self.rerankers, self._rerankers, strict=True):
-            reranked.append(reranker.rerank(dataset, expansion.queries, run, store))
+            reranked.append(traced_rerank(reranker, dataset, expansion.queries, run, store))
             run = reranked[-1].run
             odd = _odd_candidates(run, str(stage), reranker.depth, len(dataset.corpus))
             _log((*odd, *reranked[-1].notices), store)
@@ -223,9 +251,16 @@ class System:
             )
         asked = replace(dataset, queries=(own or Query("question", question),))
         # Two systems must not ask the same question at once. The second one reuses the answer of the first.
-        with self.runtime.turn(("question", self.expansion_name, question)):
-            expansion = self.expand(asked, store)
-        return self.run(asked, store, k, expansion)
+        with self.traced(asked) as trace:
+            if trace is not None:
+                trace.set_content({"input.value": question})
+            with self.runtime.turn(("question", self.expansion_name, question)):
+                expansion = self.expand(asked, store)
+            outcome = self.run(asked, store, k, expansion)
+            if trace is not None:
+                found = [identifier for identifier, _ in outcome.run.top(asked.queries[0].id, MAX_DOCUMENTS)]
+                trace.set({"output.value": json.dumps(found), "output.mime_type": "application/json"})
+            return outcome
 
     @_offline_if_asked
     def live(self, dataset: Dataset, store: Store) -> LiveSystem:

@@ -7,19 +7,24 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from r2med.text.english import CHUNK_PATTERN, english, located_terms
+from r2med.text.analysers import analyser
+from r2med.text.english import CHUNK_PATTERN, english
+from r2med.text.search_languages import ENGLISH
 
 Kind = Literal["query", "generated", "both"]
 
-_COMMON = """
+COMMON_WORDS = """
 about after again all also always am any because been before being between both can could did do does doing done down
 during each even ever every from get go got had has have having he her here hers him his how i its just like made make
 many may me might more most much must my never now off one only or other our out over own same she should since so some
 something still than them thing through too under until up upon us use very want we were what when where whether which
 while who whom why within without would yet you your
 """
-COMMON_TERMS = frozenset(term for term in english(_COMMON))
-"""Terms that can match, because the analyser keeps them, but rarely show why a text is relevant."""
+COMMON_TERMS = frozenset(term for term in english(COMMON_WORDS))
+"""English terms that can match, because the analyser keeps them, but rarely show why a text is relevant.
+
+The stop words of other languages include such words.
+"""
 
 
 @dataclass(frozen=True)
@@ -28,17 +33,24 @@ class Words:
 
     query: frozenset[str]
     generated: frozenset[str] = frozenset()
+    language: str = ENGLISH
+    """The language whose analyser gives the index terms."""
 
     @classmethod
-    def of(cls, query: str, generated: Iterable[str] = ()) -> Words:
+    def of(cls, query: str, generated: Iterable[str] = (), language: str = ENGLISH) -> Words:
         """Return the words of a query and of its generated texts."""
-        return cls(frozenset(english(query)), frozenset(term for text in generated for term in english(text)))
+        terms = analyser(language).terms
+        return cls(frozenset(terms(query)), frozenset(term for text in generated for term in terms(text)), language)
 
     def kind(self, term: str) -> Kind | None:
         """Return the origin of an index term; None if it is not one of these words."""
         if term in self.query:
             return "both" if term in self.generated else "query"
         return "generated" if term in self.generated else None
+
+    def is_common(self, term: str) -> bool:
+        """Return True for a term that rarely shows why a text is relevant."""
+        return self.language == ENGLISH and term in COMMON_TERMS
 
 
 @dataclass(frozen=True)
@@ -61,13 +73,17 @@ class Window:
 
 
 def matches(text: str, words: Words) -> list[Match]:
-    """Return the words of a text that match, in order."""
-    return [
-        Match(chunk.start() + start, chunk.start() + stop, term, kind)
-        for chunk in CHUNK_PATTERN.finditer(text)
-        for start, stop, term in located_terms(chunk[0])
-        if (kind := words.kind(term))
-    ]
+    """Return the words of a text that match, in order. Words that overlap, as Korean ones do, are cut."""
+    located_terms = analyser(words.language).located_terms
+    found = []
+    end = 0
+    for chunk in CHUNK_PATTERN.finditer(text):
+        for start, stop, term in located_terms(chunk[0]):
+            first, last = max(end, chunk.start() + start), chunk.start() + stop
+            if (kind := words.kind(term)) and first < last:
+                found.append(Match(first, last, term, kind))
+                end = last
+    return found
 
 
 def best_window(text: str, words: Words, width: int) -> Window:
@@ -78,7 +94,7 @@ def best_window(text: str, words: Words, width: int) -> Window:
     if nothing matches.
     """
     all_matches = matches(text, words)
-    telling = [match for match in all_matches if match.term not in COMMON_TERMS]
+    telling = [match for match in all_matches if not words.is_common(match.term)]
     start, stop = around(text, *densest(telling, width), width)
     return Window(start, stop, tuple(m for m in all_matches if start <= m.start and m.stop <= stop))
 

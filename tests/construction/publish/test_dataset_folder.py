@@ -10,12 +10,13 @@ import yaml
 
 from r2med.construction.publish.build_outcome import origin
 from r2med.construction.publish.dataset_folder import write_output
+from r2med.construction.review.annotators import Annotator
 from r2med.construction.review.reviews import Review
 from r2med.core.errors import UserError
 from r2med.data import load
 from r2med.data.check import check
 from r2med.data.layouts.hub_clone import config_files
-from r2med.data.loading import name_of
+from r2med.data.locating import name_of
 from r2med.evaluation.evaluation import evaluate
 from r2med.runtime.runtime import Runtime
 from r2med.store import Store
@@ -173,3 +174,39 @@ def test_without_judgements_nothing_is_written(tmp_path, monkeypatch):
 )
 def test_sources_are_counted_without_their_lines(source, told):
     assert origin(source) == told
+
+
+def test_questions_that_most_people_reject_are_left_out_with_the_reason(tmp_path, store, monkeypatch):
+    """An LLM wrote the texts of a question, and people come before it. What they say of inference is published."""
+    made = small_build(tmp_path / "build", queries=6)
+    fine = {"answerable": "yes", "self_contained": "yes", "needs_inference": "no", "words_mislead": "yes"}
+
+    def about(number: int, annotator: str, **answers: str) -> Review:
+        return Review(question=f"q{number}", annotator=annotator, kind="question", answers={**fine, **answers})
+
+    people = ("Ann", "Bo", "Cy")
+    said = [about(2, name, self_contained=reply) for name, reply in zip(people, ("no", "no", "yes"), strict=True)]
+    said += [about(3, name, answerable=reply) for name, reply in zip(people, ("no", "yes", "yes"), strict=True)]
+    said += [about(4, "Ann", needs_inference="unsure")]
+    said += [Review(question="q5", annotator="Bo", kind="reasoning", verdict="reject")]
+    monkeypatch.setattr("r2med.construction.publish.dataset_folder.read_reviews", lambda folder: said)
+    stated = [Annotator(qualification="Physician", years=2), Annotator(qualification="physician", years=9), Annotator()]
+    monkeypatch.setattr("r2med.construction.publish.dataset_folder.read_annotators", lambda folder: stated)
+    (made.out / "guideline.md").write_text("Read <b>twice</b>.")
+    written = write_output(made, Runtime(store=store))
+    assert written
+    sheet = (written / "README.md").read_text("utf-8")
+    assert "median 5.5, from 2 to 9 (stated by 2 of 3)" in sheet
+    assert re.search(r"self-contained, .*\|\s*67.*\|\s*2\s*\|\s*1\s*\|\s*0", sheet)
+    assert re.search(r"physician\s*\|\s*2", sheet)
+    assert "Read &lt;b&gt;twice" in (written / "datasheet.html").read_text("utf-8")
+    queries = {row["id"]: (row["needs_inference"], row["words_mislead"]) for row in rows(written / "query.jsonl")}
+    assert queries == {"q1": ("", ""), "q3": ("no", "yes"), "q4": ("", "yes")}
+    assert {query.id: query.needs_inference for query in load(written, store).queries}["q3"] == "no"
+    reasons = {row["key"]: (row["step"], row["reason"]) for row in rows(written / "rejected.jsonl")}
+    assert reasons["q2"] == ("review", "not self-contained")
+    assert reasons["q5"] == ("review", "unsound reasoning")
+    assert "1 not self-contained, 1 unsound reasoning" in (written / "README.md").read_text("utf-8")
+    opinions = [row for row in rows(written / "labels.jsonl") if row["kind"] == "question" and row["q_id"] == "q2"]
+    assert {(row["by"], row["point"], row["verdict"]) for row in opinions} >= {("person 1", "self_contained", "no")}
+    assert "Ann" not in (written / "labels.jsonl").read_text("utf-8")

@@ -1,6 +1,8 @@
 """The desk: an order for each person, one step at a time, nothing that tells ids, opinions or numbers; the book."""
 
 import json
+import threading
+from collections import Counter
 
 import pytest
 
@@ -34,7 +36,7 @@ def desk(book):
 def go_through(desk, name, verdict="accept"):
     passages = []
     while (item := desk.view(name)["item"]) is not None:
-        passages.append(item["passage"])
+        passages.append(item["main"][0]["text"])
         desk.decide(name, item["token"], verdict, "", item["revision"])
     return passages
 
@@ -99,7 +101,7 @@ def test_who_was_shown_a_disagreement_is_not_asked_for_a_blind_verdict_on_it_eve
     with ReviewBook(tmp_path / "reviews.sqlite") as reopened:
         again = ReviewDesk(ITEMS, reopened)
         passages = go_through(again, "Dee")
-        assert shown["passage"] not in passages
+        assert shown["main"][0]["text"] not in passages
         assert len(passages) == len(ITEMS) - 1  # the other disagreement was not shown
         said = again.decide("Dee", shown["token"], "accept", "", None)
         assert said.review.adjudicated
@@ -210,3 +212,56 @@ def test_another_process_is_seen_at_once(tmp_path, book, desk):
         other.add_all([said])
     assert desk.view("Ann")["reviewed"] == 1
     assert desk.names() == ["Ann"]
+
+
+def test_each_item_gets_the_wanted_number_of_reviews_even_if_people_ask_at_the_same_time(tmp_path):
+    """Two processes share the file: each has a connection of its own."""
+    counts = []
+
+    def work(name):
+        with ReviewBook(tmp_path / "reviews.sqlite") as book:
+            counts.append(len(go_through(ReviewDesk(ITEMS, book, reviews_per_item=2), name)))
+
+    threads = [threading.Thread(target=work, args=(name,)) for name in ("Ann", "Bo", "Cy", "Dee")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    with ReviewBook(tmp_path / "reviews.sqlite") as book:
+        reviewers = Counter(item for item, _, _ in book.kept())
+        assert ReviewDesk(ITEMS, book, reviews_per_item=2).finished == len(ITEMS)
+        assert ReviewDesk(ITEMS, book, reviews_per_item=3).finished == 0
+    assert reviewers == {item.token: 2 for item in ITEMS}
+    assert sum(counts) == 2 * len(ITEMS)
+
+
+def test_an_item_that_somebody_holds_is_given_to_others_after_a_time(book, monkeypatch):
+    desk = ReviewDesk(ITEMS[:1], book, reviews_per_item=1)
+    shown = desk.view("Ann")
+    assert (shown["item"]["token"], shown["finished"]) == (ITEMS[0].token, 0)
+    assert desk.view("Ann")["item"] is not None  # a reload
+    assert desk.view("Bo")["item"] is None
+    monkeypatch.setattr("r2med.construction.review.review_book._ASSIGNED_NS", 0)
+    assert desk.view("Bo")["item"] is not None
+    desk.decide("Bo", ITEMS[0].token, "accept", "", "")
+    desk.decide("Ann", ITEMS[0].token, "reject", "", "")  # late, and not lost
+    assert desk.view("Cy") == {"item": None, "reviewed": 0, "back": False, "on": False, "finished": 1}
+
+
+def test_points_are_shown_answered_and_settled_one_by_one(book):
+    fine = {"answerable": "yes", "self_contained": "yes", "needs_inference": "yes", "words_mislead": "no"}
+    items = [ReviewItem(item.question, kind="question") for item in ITEMS[:3]]
+    desk = ReviewDesk(items, book)
+    for item in items:
+        desk.decide("Ann", item.token, fine, "", "")
+        desk.decide("Bo", item.token, {**fine, "needs_inference": "no"}, "", "")
+    own = desk.view("Ann", items[0].token)["item"]
+    assert (own["verdict"], own["answers"]) == ("accept", fine)
+    dispute = desk.dispute("Dee")
+    assert dispute["open"] == 3
+    assert [each["answers"]["needs_inference"] for each in dispute["item"]["reviews"]].count("no") == 1
+    assert set(dispute["alpha"]) == {"needs_inference"}  # of the others α is not defined, since all say the same
+    desk.decide("Dee", dispute["item"]["token"], fine, "", "", adjudicated=True)
+    assert desk.dispute("Dee")["open"] == 2
+    with pytest.raises(ValueError, match="a review of kind question answers"):
+        desk.decide("Ann", items[0].token, "accept", "", None)

@@ -4,10 +4,11 @@ import json
 
 import pytest
 
-from r2med.construction.pipeline import Build, BuildPlan
+from r2med.construction.build_plan import BuildPlan
+from r2med.construction.pipeline import Build
 from r2med.construction.publish.dataset_folder import write_output
 from r2med.construction.review.review_book import add_reviews, read_reviews
-from r2med.construction.review.review_items import review_items
+from r2med.construction.review.review_items import items_by_kind, read_guideline, review_items
 from r2med.construction.review.reviews import Review
 from r2med.construction.step_table import STEPS
 from r2med.core.errors import UserError
@@ -35,6 +36,7 @@ def built(tmp_path, monkeypatch):
         monkeypatch.setitem(STEPS, f"given-{stream}", f"support.building:Given{stream.title()}")
     asked_of(reply, monkeypatch)
     (tmp_path / "plan.toml").write_text(PLAN)
+    (tmp_path / "guideline.md").write_text("Read twice.")
     build = Build(BuildPlan.read(tmp_path / "plan.toml"), tmp_path / "out")
     build.run(Runtime(llm="gpt4", store=Store(tmp_path / "store")))
     return build
@@ -56,6 +58,15 @@ def test_a_sample_holds_some_of_each_label_and_a_larger_one_holds_the_smaller(bu
     small, large = review_items(built.out, 3), review_items(built.out, 5)
     assert {item.stratum for item in small} == {"positive", "negative", "control"}
     assert large[:3] == small
+
+
+def test_all_kinds_are_those_that_the_build_has_texts_of_and_the_guideline_comes_with_it(built):
+    kinds = items_by_kind(built.out, "all")
+    assert list(kinds) == ["passage", "question", "reasoning"]
+    assert [item.question.id for item in kinds["question"]] == ["q1", "q2", "q3"]
+    assert read_guideline(built.out) == "Read twice."
+    with pytest.raises(UserError, match=r"no kind of review items 'questoin' \(did you mean question"):
+        items_by_kind(built.out, "questoin")
 
 
 def test_a_build_that_is_not_done_is_told(built):

@@ -1,6 +1,7 @@
 import pytest
 
-from r2med.construction.pipeline import Build, BuildPlan
+from r2med.construction.build_plan import BuildPlan
+from r2med.construction.pipeline import Build
 from support.builds import built, lines, plan_file
 
 EXAM = lines(

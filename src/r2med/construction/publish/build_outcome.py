@@ -3,24 +3,34 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import islice
 from typing import Any
 from urllib.parse import urlsplit
 
 import numpy as np
 
-from r2med.construction.items import Candidate, SourceQuestion
-from r2med.construction.pipeline import Build, Done, PlanFile
+from r2med.construction.build_plan import PlanFile
+from r2med.construction.items import Candidate, PageChunk, SourceQuestion, Stream
+from r2med.construction.pipeline import Build, Done
+from r2med.construction.review.annotators import Annotator
 from r2med.construction.review.labels import Label, LabelName, labels
-from r2med.construction.review.reviews import Review, Verdict, by_candidate, decision
+from r2med.construction.review.review_items import read_guideline
+from r2med.construction.review.review_kinds import Verdict
+from r2med.construction.review.review_outcomes import rejection_reasons
+from r2med.construction.review.reviews import Review, by_candidate, decision
 from r2med.construction.step import Streams
 from r2med.llm.llm_cards import LLMS, LLMCard, families
 from r2med.measure.prediction_powered import Share, share
+from r2med.text.language_guess import guess_language
+from r2med.text.search_languages import ENGLISH, search_languages
 
 HIGHEST_SUM = 10
 """The highest sum of a judge's two scores."""
+LANGUAGE_SAMPLE = 200
+"""Number of documents that are read to guess their language."""
 
 
 @dataclass(frozen=True)
@@ -53,28 +63,45 @@ class BuildOutcome:
     """Questions with a relevant document. They become the queries."""
     left_over: Sequence[SourceQuestion]
     """Questions without a relevant document."""
+    refused: Mapping[str, tuple[str, ...]]
+    """Id of each question that people rejected -> their reasons. It does not become a query."""
+    refused_pages: Mapping[str, tuple[str, ...]]
+    """Id of each page whose translation people rejected -> their reasons. Its chunks do not become documents."""
     labels: Sequence[Label]
     reviews: Sequence[Review]
+    annotators: Sequence[Annotator] = ()
+    """People who reviewed, without names."""
+    guideline: str = ""
+    """The text that reviewers were given."""
     sources: Counter[tuple[str, str, str]] = field(default_factory=Counter)
     """(queries or documents, source, licence) -> number. Documents are counted while they are written."""
 
     @classmethod
-    def read(cls, build: Build, reviews: Sequence[Review] = ()) -> BuildOutcome:
+    def read(cls, build: Build, reviews: Sequence[Review] = (), annotators: Sequence[Annotator] = ()) -> BuildOutcome:
         """Read the outcome from the output of a build's steps."""
         streams = build.streams()
-        labelled = labels(streams.judgements(), reviews, build.plan.facts.labels)
+        pages = rejection_reasons(reviews, "pages")
+        gone = {chunk.id for chunk in streams.chunks() if chunk.page in pages} if pages else set()
+        judged = labels(streams.judgements(), reviews, build.plan.facts.labels)
+        labelled = [label for label in judged if label.chunk not in gone]
         evident = {label.question for label in labelled if label.label == "positive"}
         questions = list(streams.questions())
-        kept = [question for question in questions if question.id in evident]
+        refused = rejection_reasons(reviews)
+        accepted = [question for question in questions if question.id not in refused]
+        kept = [question for question in accepted if question.id in evident]
         made = cls(
             build.plan.facts,
             build,
             [done for done in build.status() if done is not None],
             streams,
             kept,
-            [question for question in questions if question.id not in evident],
+            [question for question in accepted if question.id not in evident],
+            {question.id: refused[question.id] for question in questions if question.id in refused},
+            pages,
             labelled,
             reviews,
+            annotators,
+            read_guideline(build.out),
         )
         for question in kept:
             made.sources["queries", origin(question.source), question.licence] += 1
@@ -89,14 +116,47 @@ class BuildOutcome:
                 chunks[label.question].append(label.chunk)
         return chunks
 
+    @cached_property
+    def translations(self) -> Sequence[tuple[str, Mapping[str, Any]]]:
+        """Steps that translated something, each with its numbers of items, sentences and faults."""
+        found = ((done.step, done.facts.get("translation")) for done in self.steps)
+        return [(step, facts) for step, facts in found if isinstance(facts, Mapping) and facts["items"]]
+
+    @cached_property
+    def languages(self) -> tuple[str, ...]:
+        """Codes of the languages of queries and documents, that of the documents last.
+
+        Texts are in the language that they were translated into. The language of other texts is guessed.
+        """
+        queries = self._translated_into("questions") or _guessed(question.text for question in self.questions)
+        chunks = islice(self.chunks(), LANGUAGE_SAMPLE)
+        documents = self._translated_into("pages") or _guessed(chunk.text for chunk in chunks)
+        return (documents,) if queries == documents else (queries, documents)
+
+    def _translated_into(self, stream: Stream) -> str:
+        """Return the code of the language that a stream was translated into; empty if it was not translated."""
+        steps = {done.step: done.stream for done in self.steps}
+        names = [facts["to"] for step, facts in self.translations if steps[step] == stream]
+        codes = {each.name: each.code for each in search_languages().values()}
+        return codes[names[-1]] if names else ""
+
     @property
     def documents(self) -> int:
         """Number of documents that were written."""
         return sum(count for (kind, *_), count in self.sources.items() if kind == "documents")
 
+    def chunks(self) -> Iterator[PageChunk]:
+        """Yield the chunks that become documents."""
+        return (chunk for chunk in self.streams.chunks() if chunk.page not in self.refused_pages)
+
     def candidates(self) -> Iterator[Candidate]:
         """Yield the candidates, without planted controls."""
         return (candidate for candidate in self.streams.candidates() if not candidate.control)
+
+    def holds_personal_data(self, done: Done) -> bool:
+        """Return True if a later step replaces personal data in the stream of this step."""
+        later = self.build.plan.steps[done.number :]
+        return any(step.deidentifies and step.writes == done.stream for step in later)
 
     @cached_property
     def asked(self) -> Sequence[LLMUse]:
@@ -134,13 +194,19 @@ class BuildOutcome:
 
 
 def _asked(done: Done) -> Iterator[LLMUse]:
-    """Yield the LLMs of a step: its own, or those of its judges or attempts."""
+    """Yield the LLMs of a step: its own and the one that translates back, or those of its judges or attempts."""
     described: Mapping[str, Any] = done.described
-    for each in described.get("judges") or described.get("attempts") or [described]:
+    own = [described, described.get("back_translator")]
+    for each in described.get("judges") or described.get("attempts") or own:
         if isinstance(each, Mapping) and isinstance(each.get("llm"), Mapping):
             llm, prompt = each["llm"], str(done.facts.get("prompt", ""))
             scripted = llm.get("backend") == "scripted"
             yield LLMUse(done.step, str(llm["model"]), prompt, str(each["prompt"]), scripted)
+
+
+def _guessed(texts: Iterable[str]) -> str:
+    guess = guess_language(texts)
+    return guess.code if guess else ENGLISH
 
 
 def origin(source: str) -> str:

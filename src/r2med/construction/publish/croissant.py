@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from importlib import resources
 from typing import Any
 
 from r2med.construction.publish.build_outcome import BuildOutcome
 from r2med.construction.publish.datasheet import GENERAL_LIMITS, NOT_STATED
+from r2med.construction.publish.label_trust import trust_sections
+from r2med.construction.publish.reviewers import demographics
+from r2med.construction.review.review_outcomes import PUBLISHED_POINTS
 from r2med.core.version import __version__
 from r2med.pages.page import Page, Table
 
 VERSIONS = ("http://mlcommons.org/croissant/1.1", "http://mlcommons.org/croissant/RAI/1.0")
+
+DEMOGRAPHICS = "rai:annotatorDemographics"
 
 TEXT, INTEGER, FLOAT = "sc:Text", "sc:Integer", "sc:Float"
 
@@ -21,7 +26,11 @@ CONFIGS: Configs = {
     "query": (
         "The queries, with facts about each for analysis.",
         dict.fromkeys(
-            ("id", "text", "answer", "body_system", "kind", "original", "reasoning", "source", "licence"), TEXT
+            (
+                *("id", "text", "answer", "body_system", "kind", "original", "reasoning", "source", "licence"),
+                *PUBLISHED_POINTS,
+            ),
+            TEXT,
         ),
     ),
     "corpus": ("The documents.", {"id": TEXT, "text": TEXT}),
@@ -37,9 +46,10 @@ CONFIGS: Configs = {
         | {"relevance": FLOAT, "support": FLOAT, "proposed": TEXT},
     ),
     "labels": (
-        "The opinion of every judge and every person about a candidate, including planted controls.",
+        "The opinion of every judge and every person about a candidate, including planted controls, and of every "
+        "person about each point of a question.",
         {"q_id": TEXT, "p_id": TEXT, "by": TEXT, "relevance": FLOAT, "support": FLOAT}
-        | dict.fromkeys(("verdict", "why", "control", "text"), TEXT),
+        | dict.fromkeys(("verdict", "why", "control", "text", "kind", "point"), TEXT),
     ),
     "rejected": (
         "The items that each step left out, with the reason.",
@@ -48,7 +58,25 @@ CONFIGS: Configs = {
 }
 """Name of each file of rows -> its description and its columns."""
 
-FILES = tuple(f"{name}.jsonl" for name in CONFIGS)
+TRANSLATED_QUERY = dict.fromkeys(("source_language", "source_text"), TEXT)
+"""Further columns of the queries of a translated dataset."""
+TRANSLATIONS: Configs = {
+    "translations": (
+        "The translated sentences of queries and pages, each beside its source, with the results of the checks.",
+        dict.fromkeys(("of", "id", "language", "field", "source", "target", "back"), TEXT)
+        | {"similarity": FLOAT, "faults": TEXT},
+    )
+}
+"""The file of rows that only a translated dataset has."""
+
+
+def configs_of(made: BuildOutcome) -> Configs:
+    """Return the files of rows of a dataset. A translated dataset keeps its source beside the translation."""
+    if not made.translations:
+        return CONFIGS
+    described, columns = CONFIGS["query"]
+    return {**CONFIGS, "query": (described, {**columns, **TRANSLATED_QUERY}), **TRANSLATIONS}
+
 
 FORMATS = {".jsonl": "application/jsonlines", ".html": "text/html", ".md": "text/markdown", ".toml": "application/toml"}
 
@@ -72,14 +100,19 @@ def croissant(made: BuildOutcome, sheet: Page, files: Mapping[str, tuple[int, st
         "creator": [{"@type": "sc:Person", "name": name} for name in plan.creators or (NOT_STATED,)],
         "version": plan.version,
         "datePublished": date,
-        "inLanguage": "en",
+        "inLanguage": in_language(made.languages),
         "keywords": ["medicine", "retrieval", "reasoning", "benchmark"],
         "citeAs": f"{', '.join(plan.creators) or NOT_STATED}: {plan.title or plan.name}, {date[:4]}",
         "isLiveDataset": False,
         **_responsible(made, sheet),
         **_provenance(made),
-        **contents(files),
+        **contents(files, configs_of(made)),
     }
+
+
+def in_language(codes: Sequence[str]) -> str | list[str]:
+    """Return the value of inLanguage: one code, or a list of several."""
+    return codes[0] if len(codes) == 1 else list(codes)
 
 
 def contents(files: Mapping[str, tuple[int, str]], configs: Configs = CONFIGS) -> dict[str, Any]:
@@ -100,9 +133,10 @@ def contents(files: Mapping[str, tuple[int, str]], configs: Configs = CONFIGS) -
 def _responsible(made: BuildOutcome, sheet: Page) -> dict[str, Any]:
     """Return the fields of the RAI vocabulary."""
     plan = made.plan
-    labelling, trust = (next(s for s in sheet.sections if s.title.startswith(t)) for t in ("Labels", "How far"))
-    analysis = [part for part in trust.parts if isinstance(part, str)]
-    for part in trust.parts:
+    labelling = next(section for section in sheet.sections if section.title == "Labels")
+    trust = [part for section in trust_sections(made) for part in section.parts]
+    analysis = [part for part in trust if isinstance(part, str)]
+    for part in trust:
         if isinstance(part, Table):
             rows = zip(*(column.texts for column in part.shown_columns), strict=True)
             analysis.append(f"{part.title}: {'; '.join(' '.join(row) for row in rows)}")
@@ -113,12 +147,13 @@ def _responsible(made: BuildOutcome, sheet: Page) -> dict[str, Any]:
         "rai:personalSensitiveInformation": plan.sensitive or NOT_STATED,
         "rai:dataUseCases": plan.uses or NOT_STATED,
         "rai:dataSocialImpact": plan.impact or NOT_STATED,
-        "rai:hasSyntheticData": any(question.original for question in made.questions),
+        "rai:hasSyntheticData": any(each.original or each.source_text for each in made.questions),
         "rai:dataCollection": "; ".join(done.step for done in made.steps),
         "rai:dataAnnotationProtocol": [part for part in labelling.parts if isinstance(part, str)],
         "rai:dataAnnotationPlatform": "r2med build" + (" and r2med review" if people else ""),
         "rai:dataAnnotationAnalysis": analysis,
         "rai:annotationsPerItem": f"{len(made.judges)} LLM judges; {people} people, on a sample",
+        DEMOGRAPHICS: demographics(made.annotators),
         "rai:machineAnnotationTools": [f"{judge.model} (prompt {judge.digest})" for judge in made.judges],
     }
 

@@ -6,15 +6,21 @@ import datetime
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from r2med.construction.items import SourcePage, SourceQuestion
 from r2med.construction.pipeline import Build
 from r2med.construction.publish.build_outcome import BuildOutcome, origin
-from r2med.construction.publish.croissant import CONFIGS, FILES, croissant
+from r2med.construction.publish.croissant import DEMOGRAPHICS, TRANSLATIONS, configs_of, croissant
 from r2med.construction.publish.datasheet import datasheet
 from r2med.construction.publish.hub_card import hub_card
+from r2med.construction.publish.reviewers import demographics
+from r2med.construction.review.annotators import read_annotators
 from r2med.construction.review.review_book import read_reviews
+from r2med.construction.review.review_kinds import ONLY_POINT, PASSAGE
+from r2med.construction.review.review_outcomes import PUBLISHED_POINTS, published_replies
 from r2med.construction.review.reviews import Review
 from r2med.core.errors import UserError
 from r2med.data.loading import load
@@ -23,8 +29,9 @@ from r2med.pages.markdown import page_markdown
 from r2med.runtime.runtime import Runtime, running
 from r2med.runtime.setup import Setup
 from r2med.store.files import json_line, replaced, sha256
+from r2med.text.search_languages import ENGLISH
 
-CARD, LABELS = "card.toml", "labels.jsonl"
+CARD, LABELS, CROISSANT = "card.toml", "labels.jsonl", "croissant.json"
 Row = Mapping[str, Any]
 
 
@@ -33,24 +40,26 @@ def write_output(build: Build, setup: Setup | Runtime) -> Path | None:
 
     Raises UserError if no question has a relevant document.
     """
-    made = BuildOutcome.read(build, read_reviews(build.out))
+    made = BuildOutcome.read(build, read_reviews(build.out), read_annotators(build.out))
     if not made.labels:
         return None
     if not made.questions:
-        raise UserError(f"no question has a relevant document: r2med build sample {build.out} shows the judgements")
+        people = f"; people rejected {len(made.refused)} (r2med build status {build.out})" if made.refused else ""
+        look = f"r2med build sample {build.out} shows the judgements"
+        raise UserError(f"no question has a relevant document: {look}{people}")
     folder = build.dataset
     with replaced(folder, CARD, "a dataset") as new:
         for name, rows in _tables(made).items():
             _write(new / name, rows)
         (new / CARD).write_text(_card(made), "utf-8")
-        files = {name: sha256(new / name) for name in [*FILES, CARD]}
+        files = {name: sha256(new / name) for name in [*_tables(made), CARD]}
         with running(setup) as runtime:
             sheet = datasheet(made, load(new, runtime.store), files, runtime.store)
         (new / "README.md").write_text(hub_card(made) + page_markdown(sheet), "utf-8")
         (new / "datasheet.html").write_text(page_html(sheet), "utf-8")
         sizes = {path.name: (path.stat().st_size, sha256(path)) for path in sorted(new.iterdir())}
         described = croissant(made, sheet, sizes, _date(build))
-        (new / "croissant.json").write_text(json.dumps(described, indent=1, ensure_ascii=False) + "\n", "utf-8")
+        (new / CROISSANT).write_text(json.dumps(described, indent=1, ensure_ascii=False) + "\n", "utf-8")
     return folder
 
 
@@ -63,15 +72,27 @@ def lacks_reviews(build: Build) -> bool:
     return published != Counter(map(_said, _human_rows(read_reviews(build.out))))
 
 
+def lacks_reviewers(build: Build) -> bool:
+    """Return True if reviewers have stated another qualification or other years since the dataset was written."""
+    path = build.dataset / CROISSANT
+    if not path.is_file():
+        return False
+    published = json.loads(path.read_text("utf-8")).get(DEMOGRAPHICS, [])
+    return bool(published != demographics(read_annotators(build.out)))
+
+
 def _said(row: Row) -> tuple[str, ...]:
-    return tuple(row[name] for name in ("q_id", "p_id", "by", "verdict", "why"))
+    # Datasets that were written before there were kinds of reviews have passages only.
+    about = row.get("kind", PASSAGE), row.get("point", ONLY_POINT)
+    return *about, *(row[name] for name in ("q_id", "p_id", "by", "verdict", "why"))
 
 
 def _tables(made: BuildOutcome) -> dict[str, Iterable[Row]]:
     """Return the rows of each file, by its name. Rows are read and written one at a time."""
+    translated = {f"{name}.jsonl": _translations(made) for name in TRANSLATIONS if made.translations}
     return {
         "query.jsonl": _queries(made),
-        "corpus.jsonl": ({"id": chunk.id, "text": chunk.text} for chunk in made.streams.chunks()),
+        "corpus.jsonl": ({"id": chunk.id, "text": chunk.text} for chunk in made.chunks()),
         "qrels.jsonl": (
             {"q_id": query, "p_id": chunk, "score": 1} for query, chunks in made.positives.items() for chunk in chunks
         ),
@@ -79,6 +100,7 @@ def _tables(made: BuildOutcome) -> dict[str, Iterable[Row]]:
         "candidates.jsonl": _candidates(made),
         LABELS: _opinions(made),
         "rejected.jsonl": _rejected(made),
+        **translated,
     }
 
 
@@ -88,14 +110,29 @@ def _write(path: Path, rows: Iterable[Row]) -> None:
 
 
 def _queries(made: BuildOutcome) -> Iterator[Row]:
+    replies = published_replies(made.reviews)
+    _, columns = configs_of(made)["query"]
     for question in made.questions:
-        yield {name: getattr(question, name) for name in CONFIGS["query"][1]}
+        said = dict.fromkeys(PUBLISHED_POINTS, "") | dict(replies.get(question.id, {}))
+        yield {name: said[name] if name in said else getattr(question, name) for name in columns}
 
 
 def _provenance(made: BuildOutcome) -> Iterator[Row]:
-    for chunk in made.streams.chunks():
+    for chunk in made.chunks():
         made.sources["documents", origin(chunk.url or chunk.source), chunk.licence] += 1
         yield chunk.model_dump(exclude={"text"})
+
+
+def _translations(made: BuildOutcome) -> Iterator[Row]:
+    """Yield the translated sentences of queries and pages. The ids of pages are those of provenance.jsonl."""
+    items: Iterable[tuple[str, SourceQuestion | SourcePage]] = chain(
+        (("query", question) for question in made.questions),
+        (("page", page) for page in made.streams.pages() if page.id not in made.refused_pages),
+    )
+    for kind, item in items:
+        for pair in item.sentences:
+            row = {"of": kind, "id": item.id, "language": item.source_language, **pair.model_dump()}
+            yield {**row, "faults": "; ".join(pair.faults)}
 
 
 def _candidates(made: BuildOutcome) -> Iterator[Row]:
@@ -116,30 +153,41 @@ def _opinions(made: BuildOutcome) -> Iterator[Row]:
         pair = {"q_id": judgement.question, "p_id": judgement.chunk, "by": judgement.judge}
         scores: Row = {"relevance": judgement.relevance, "support": judgement.support, "verdict": None}
         text = texts.get((judgement.question, judgement.chunk), "")
-        yield {**pair, **scores, "why": judgement.rationale, "control": judgement.control, "text": text}
+        about = {"kind": PASSAGE, "point": ONLY_POINT}
+        yield {**pair, **scores, "why": judgement.rationale, "control": judgement.control, "text": text, **about}
     yield from _human_rows(made.reviews)
 
 
 def _human_rows(reviews: Sequence[Review]) -> Iterator[Row]:
-    """Yield the opinions of all people, each with a number instead of a name."""
+    """Yield the opinions of all people, one for each point, with a number instead of a name."""
     numbers = {name: number for number, name in enumerate(sorted({each.annotator for each in reviews}), 1)}
     for review in reviews:
         who = f"{'adjudicator' if review.adjudicated else 'person'} {numbers[review.annotator]}"
-        pair = {"q_id": review.question, "p_id": review.chunk, "by": who}
-        scores = {"relevance": None, "support": None, "verdict": review.verdict}
-        yield {**pair, **scores, "why": review.comment, "control": "", "text": ""}
+        pair = {"q_id": review.question, "p_id": review.chunk, "by": who, "relevance": None, "support": None}
+        for point, said in review.written.items():
+            texts = {"verdict": said, "why": review.comment, "control": "", "text": ""}
+            yield {**pair, **texts, "kind": review.kind, "point": point}
 
 
 def _rejected(made: BuildOutcome) -> Iterator[Row]:
     for done in made.steps:
+        is_private = made.holds_personal_data(done)
         for each in made.build.rejected(done.number):
-            item = json.dumps(each.item, ensure_ascii=False)
-            yield {"step": done.step, "key": each.key, "reason": each.reason, "note": each.note, "item": item}
-    for question in made.left_over:
-        yield {
-            **{"step": "labels", "key": question.id, "reason": "no positive", "note": ""},
-            "item": question.model_dump_json(exclude_defaults=True),
-        }
+            item = "{}" if is_private else json.dumps(each.item, ensure_ascii=False)
+            note = "" if is_private else each.note
+            yield {"step": done.step, "key": each.key, "reason": each.reason, "note": note, "item": item}
+    why = {question.id: ("labels", "no positive", "") for question in made.left_over}
+    why |= {question: ("review", reason, ", ".join(more)) for question, (reason, *more) in made.refused.items()}
+    for question in made.streams.questions():
+        if question.id in why:
+            step, reason, note = why[question.id]
+            item = question.model_dump_json(exclude_defaults=True)
+            yield {"step": step, "key": question.id, "reason": reason, "note": note, "item": item}
+    for page in made.streams.pages() if made.refused_pages else ():
+        if page.id in made.refused_pages:
+            reason, *more = made.refused_pages[page.id]
+            item = page.model_dump_json(exclude_defaults=True)
+            yield {"step": "review", "key": page.id, "reason": reason, "note": ", ".join(more), "item": item}
 
 
 def _card(made: BuildOutcome) -> str:
@@ -147,7 +195,11 @@ def _card(made: BuildOutcome) -> str:
     plan = made.plan
     families = sorted({family for judge in made.judges for family in judge.families})
     facts: dict[str, Any] = {"name": plan.name, "task": plan.task, "scenario": plan.scenario, "kind": plan.kind}
-    facts |= {"licence": plan.licence, "judges": families}
+    facts |= {
+        "licence": plan.licence,
+        "judges": families,
+        "languages": [] if made.languages == (ENGLISH,) else list(made.languages),
+    }
     per_query = Counter({query: len(chunks) for query, chunks in made.positives.items()})
     counts = {"queries": len(made.questions), "documents": made.documents}
     counts |= {"positives": per_query.total(), "most_positives": max(per_query.values())}

@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 
 import numpy as np
 
 from r2med.analysis.overlap import RELEVANT, dataset_overlap
+from r2med.construction.diagnosis_groups import GROUPS_FACT, GROUPS_FILE, read_groups
 from r2med.construction.publish.build_outcome import BuildOutcome
-from r2med.construction.review.labels import LabelName, overrating
-from r2med.construction.review.reviews import VERDICTS, rating_table
+from r2med.construction.publish.label_trust import LABEL_NAMES, trust_facts, trust_sections
+from r2med.construction.publish.reviewers import reviewers
+from r2med.construction.review.review_outcomes import counted_reasons
 from r2med.construction.steps.pool_coverage import Contribution, Coverage, contributions
 from r2med.core.spec import parse_stage
 from r2med.core.version import __version__
 from r2med.data.check import repeated_queries
 from r2med.data.dataset import Dataset
-from r2med.measure.agreement import Agreement, cohen_kappa, fleiss_kappa, krippendorff_alpha
 from r2med.measure.scores import Floats
-from r2med.pages.cells import Column
-from r2med.pages.estimate import Estimate
 from r2med.pages.page import Bars, Bullets, Content, Page, Section, Table, Verbatim
 from r2med.store import Store
 
 NOT_STATED = "not stated"
-LABEL_NAMES: tuple[LabelName, ...] = ("positive", "discarded", "negative")
 MAX_SHOWN_SOURCES = 30
 """Number of sources, or of repeated queries, that are listed one by one."""
 MAX_BINS = 7
@@ -47,7 +45,12 @@ def datasheet(made: BuildOutcome, dataset: Dataset, files: Mapping[str, str], st
         Section("Sources and licences", [_sources(made)]),
         Section("Candidates", list(_pool(made))),
         Section("Labels", list(_labels(made))),
-        Section("How far the labels can be trusted", list(_trust(made))),
+        *trust_sections(made),
+        *(
+            [Section("Who reviewed", list(reviewers(made.annotators, made.guideline, made.reviews)))]
+            if made.reviews
+            else []
+        ),
         Section("What is in it", list(_contents(made, dataset))),
         Section("Words that queries share with their documents", list(_overlap(dataset, store))),
         Section("Models and prompts", list(_models(made))),
@@ -61,26 +64,16 @@ def datasheet(made: BuildOutcome, dataset: Dataset, files: Mapping[str, str], st
 
 def _facts(made: BuildOutcome, dataset: Dataset) -> Iterator[tuple[str, str, str]]:
     positives, queries = dataset.qrels.positives, len(dataset.queries)
-    yield "Queries", f"{queries:,}", f"of {queries + len(made.left_over):,} questions that were judged"
+    yield (
+        "Queries",
+        f"{queries:,}",
+        f"of {queries + len(made.left_over) + len(made.refused):,} questions that were judged",
+    )
     yield "Documents", f"{len(dataset.corpus):,}", ""
     yield "Relevant documents", f"{positives:,}", f"{positives / queries:.1f} per query"
-    precision = made.accepted("positive")
-    if precision:
-        whole = precision.reviewed == precision.items
-        note = "people reviewed all of them" if whole else _interval(precision, ".0%")
-        yield "Precision of positives", f"{precision.value:.0%}", note
-    else:
-        why = "people reviewed nothing that judges called positive" if made.decisions else "people reviewed no sample"
-        yield "Precision of positives", "unknown", why
-    alpha = next((row for row in _agreements(made) if row[0].startswith("Krippendorff")), None)
-    if alpha:
-        yield "Agreement of people", f"α {alpha[1].value:.2f}", _interval(alpha[1], ".2f")
+    yield from trust_facts(made)
     note = "a person wrote the answers; no model was asked" if any(judge.scripted for judge in made.judges) else ""
     yield "Judged by", ", ".join(sorted({judge.model for judge in made.judges})) or "people", note
-
-
-def _interval(estimate: Estimate, form: str) -> str:
-    return "too few reviews for an interval" if estimate.low is None else f"95 % interval {estimate.interval(form)}"
 
 
 # How it was made.
@@ -93,16 +86,86 @@ def _making(made: BuildOutcome) -> Iterator[Content]:
         why = ", ".join(f"{count:,} {reason}" for reason, count in sorted(reasons, key=lambda pair: -pair[1]))
         calls = done.cost.calls
         rows.append((done.step, done.stream, done.kept, sum(done.rejected.values()), why, calls))
-    if made.left_over:
-        rest = len(made.left_over)
+    rest = len(made.left_over)
+    if made.refused:
+        why = counted_reasons(made.refused)
+        rows.append(("review", "questions", len(made.questions) + rest, len(made.refused), why, 0))
+    if made.refused_pages:
+        pages = sum(1 for _ in made.streams.pages()) - len(made.refused_pages)
+        why = counted_reasons(made.refused_pages)
+        rows.append(("review", "pages", pages, len(made.refused_pages), why, 0))
+    if rest:
         rows.append(("labels", "questions", len(made.questions), rest, f"{rest:,} no positive", 0))
     yield Table.of(
         ("step", "of", "kept", "left out", "why", "LLM calls"),
         rows,
         "Items kept and left out by every step (rejected.jsonl lists what was left out)",
     )
+    if made.translations:
+        yield from _translation(made)
+    yield from _personal_data(made)
     after = [(parse_stage(step)[0].name, kept) for step, stream, kept, *_ in rows if stream == "questions"]
     yield Bars("Questions after each step", after)
+    if any(GROUPS_FACT in done.facts for done in made.steps):
+        yield grouping_table(made.build.out / GROUPS_FILE)
+
+
+def grouping_table(groups: Path) -> Table:
+    """Return how many diagnoses were grouped in each way, by the list of groups of a build."""
+    counts = Counter((row.by, row.confirmed) for row in read_groups(groups))
+    rows = [
+        ("the table of synonyms has them", counts["table", "yes"], "yes"),
+        ("they differ in spelling only", counts["string", "yes"], "yes"),
+        ("an LLM proposed them and a person confirmed them", counts["proposal", "yes"], "yes"),
+        ("an LLM proposed them and a person rejected them", counts["proposal", "no"], "no"),
+        ("an LLM proposed them and no person answered", counts["proposal", ""], "no"),
+    ]
+    return Table.of(("grouped because", "diagnoses", "used"), rows, "Diagnoses that mean the same")
+
+
+def _translation(made: BuildOutcome) -> Iterator[Content]:
+    """Yield what was translated, and what the checks of the sentences found."""
+    rows = []
+    for step, facts in made.translations:
+        faults = ", ".join(f"{count:,} {fault}" for fault, count in facts["faults"].items())
+        second = f"{facts['mended']:,} of {facts['again']:,}" if "again" in facts else "none"
+        similarity = "not compared" if facts["similarity"] is None else f"{facts['similarity']:.0f}"
+        counts = (facts["items"], facts["faulty"], facts["sentences"], similarity, second, faults or "none")
+        rows.append((step, f"{facts['from']} into {facts['to']}", *counts))
+    yield (
+        "An LLM translated the text sentence by sentence. Numbers, units, names, negations and sides were compared by "
+        "rules, and the translation back by chrF (0 to 100). A sentence with a fault was asked for once more, "
+        "with the fault named. The checks find faults of form, not every wrong word. "
+        "translations.jsonl has each sentence beside its source."
+    )
+    heads = (
+        "step",
+        "languages",
+        "items",
+        "with faults",
+        "sentences",
+        "mean chrF",
+        "mended by a second request",
+        "faults left",
+    )
+    yield Table.of(heads, rows, "Translations")
+
+
+def _personal_data(made: BuildOutcome) -> Iterator[Content]:
+    counts = {done.step: done.facts["personal data"] for done in made.steps if "personal data" in done.facts}
+    if not counts:
+        return
+    rows = [
+        (step, fact["changed"], fact["items"], kind, count)
+        for step, fact in counts.items()
+        for kind, count in fact["kinds"].items()
+    ]
+    yield (
+        "Personal data was replaced by placeholders, such as [NAME-1]. This is not a guarantee that none is left. "
+        "Items that were left out before are listed without their texts. Intervals between dates are lost."
+    )
+    heads = ("step", "items changed", "of", "kind", "replaced")
+    yield Table.of(heads, rows, "Personal data that was replaced")
 
 
 def _sources(made: BuildOutcome) -> Table:
@@ -137,7 +200,7 @@ def _pool(made: BuildOutcome) -> Iterator[Content]:
         )
 
 
-# Labels, and how far they can be trusted.
+# Labels.
 
 
 def _labels(made: BuildOutcome) -> Iterator[Content]:
@@ -152,53 +215,6 @@ def _labels(made: BuildOutcome) -> Iterator[Content]:
     who = sorted({by for _, by in counts})
     rows = [(word, *(counts[word, by] for by in who), sum(counts[word, by] for by in who)) for word in LABEL_NAMES]
     yield Table.of(("label", *who, "all"), rows, "Labels, by who decided")
-
-
-def _trust(made: BuildOutcome) -> Iterator[Content]:
-    known = [
-        (f"{word}, accepted by people", each, f"{each.reviewed:,} of {each.items:,}")
-        for word in LABEL_NAMES
-        if (each := made.accepted(word))
-    ]
-    if known:
-        yield (
-            "People reviewed a sample of what the judges labelled. The share of all candidates that people would "
-            "accept is estimated from this sample and the judges’ scores of all candidates (prediction-powered "
-            "inference). The estimate is valid if the sample was drawn at random among the candidates of a label."
-        )
-        columns = (Column("label"), Column("share", "share", 1), Column("reviewed"))
-        yield Table(columns, known, "What people would accept, by the label that judges gave")
-        confusion = made.confusion()
-        rows = [(word, *(confusion[word, verdict] for verdict in VERDICTS)) for word in LABEL_NAMES]
-        yield Table.of(("judges say", *VERDICTS), rows, "Judges against people")
-    else:
-        yield "People have not reviewed a sample, so it is not known how many positives are right (r2med review)."
-    if agreements := list(_agreements(made)):
-        coefficients = [(name, each, each.units) for name, each in agreements]
-        yield Table.of(("coefficient", "value", "candidates"), coefficients, "Agreement of people beyond chance")
-    controls = overrating(made.streams.judgements(), made.plan.labels)
-    if controls:
-        yield (
-            "Controls were planted among the candidates. They are texts that cannot be evidence, so a judge that calls "
-            "one positive overrates. The qrels contain no controls."
-        )
-        yield Table.of(
-            ("judge", "control", "planted", "called positive", "discarded", "mean relevance", "mean support"),
-            [(c.judge, c.control, c.count, c.positive, c.discarded, c.relevance, c.support) for c in controls],
-            "Planted controls",
-        )
-    else:
-        yield "No controls were planted, so it is not known how much the judges overrate."
-
-
-def _agreements(made: BuildOutcome) -> Iterator[tuple[str, Agreement]]:
-    """Yield the coefficients of agreement that are defined for this number of people."""
-    _, people, ratings = rating_table(made.reviews)
-    if len(people) < 2:
-        return
-    rows: list[tuple[str, Agreement]] = [("Krippendorff’s α, ordinal", krippendorff_alpha(ratings, "ordinal"))]
-    rows.append(("Cohen’s κ", cohen_kappa(ratings)) if len(people) == 2 else ("Fleiss’ κ", fleiss_kappa(ratings)))
-    yield from ((name, each) for name, each in rows if not math.isnan(each.value))
 
 
 # What is in it.
@@ -247,7 +263,7 @@ def _overlap(dataset: Dataset, store: Store) -> Iterator[Content]:
         for kind, overlap in kinds.items()
         if len(overlap.coverage)
     ]
-    heads = ("", "lower quartile", "median", "upper quartile")
+    heads = ("measure", "lower quartile", "median", "upper quartile")
     yield Table.of(heads, rows, "Overlap of a query and a document")
     tenths = Counter(min(9, int(10 * share)) for share in kinds[RELEVANT].coverage)
     bars = [(f"{10 * tenth} to {10 * tenth + 10} %", tenths[tenth]) for tenth in range(max(tenths) + 1)]

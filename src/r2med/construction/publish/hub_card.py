@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from r2med.construction.publish.build_outcome import BuildOutcome
-from r2med.construction.publish.croissant import CONFIGS
+from r2med.construction.publish.croissant import configs_of
+from r2med.text.search_languages import ENGLISH
 
 LICENCES = ("apache-2.0", "cc-by-4.0", "cc-by-nc-4.0", "cc-by-nc-sa-4.0", "cc-by-sa-4.0", "cc0-1.0", "mit", "odc-by")
 """Licences of the hub's list that are used for data. Any other licence is "other", with its name beside it."""
@@ -17,21 +18,28 @@ SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_
 def hub_card(made: BuildOutcome) -> str:
     """Return the head of the README for a build."""
     plan = made.plan
-    files = {name: f"{name}.jsonl" for name in CONFIGS}
-    return hub_head(plan.title or plan.name, plan.licence, made.documents, files)
+    files = {name: f"{name}.jsonl" for name in configs_of(made)}
+    return hub_head(plan.title or plan.name, plan.licence, made.documents, files, languages=made.languages)
 
 
-def hub_head(title: str, licence: str, documents: int, files: Mapping[str, str], split: str = "") -> str:
+def hub_head(
+    title: str,
+    licence: str,
+    documents: int,
+    files: Mapping[str, str],
+    split: str = "",
+    languages: Sequence[str] = (ENGLISH,),
+) -> str:
     """Return the head of a README. `files` maps each config to its file.
 
-    `split` is the name of every split. Without it, each split has the name of its config.
+    `split` is the name of every split. Without it, each split has the name of its config. `languages` are codes.
     """
     known = SHORT_LICENCES.get(licence.lower(), licence.lower())
     facts = {
         "pretty_name": title,
         "license": known if known in LICENCES else "other",
         **({} if known in LICENCES else {"license_name": licence or "not stated"}),
-        "language": ["en"],
+        "language": list(languages),
         "task_categories": ["text-retrieval"],
         "tags": ["medical", "reasoning", "retrieval", "r2med"],
         "size_categories": [next(name for most, name in SIZES if documents < most)],

@@ -2,21 +2,26 @@
 
 Once a person has seen the verdicts of others on an item, their own verdict on it is frozen. Agreement is computed from
 it, and any later verdict of this person is an adjudication.
+
+If each item needs a certain number of reviews, an item that is shown is assigned to the person for an hour. Then others
+do not get it in vain.
 """
 
 from __future__ import annotations
 
 import json
 import logging
+import secrets
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from r2med.construction.review.review_items import review_items, reviews_file
+from r2med.construction.review.review_items import all_items, reviews_file
+from r2med.construction.review.review_kinds import REVIEW_KINDS
 from r2med.construction.review.reviews import Review
 from r2med.core.errors import UserError
 from r2med.store.rows import Rows
@@ -31,6 +36,9 @@ class StoredReview:
     review: Review
     revision: str
 
+
+_ASSIGNED_NS = 3600 * 10**9
+"""Nanoseconds for which an item stays assigned to a person who has not reviewed it. Some people never come back."""
 
 Slot = tuple[str, str, bool]
 """Key of one review that counts: the item, the annotator, and True for an adjudication."""
@@ -54,6 +62,9 @@ class ReviewBook:
         self._last = 0
         self._kept: dict[Slot, StoredReview] = {}
         self._seen: set[tuple[str, str]] = set()
+        self._assigned: dict[tuple[str, str], int] = {}
+        self._numbers: dict[str, str] = {}
+        self._drawn: dict[str, dict[str, Any]] = {}
 
     def __enter__(self) -> ReviewBook:
         return self
@@ -82,6 +93,97 @@ class ReviewBook:
             if new:
                 self._rows.put({self._next_key(): row for row in rows})
             self._seen.update((item, annotator) for item in new)
+
+    def assign(self, waiting: Sequence[str], annotator: str, wanted: int) -> str | None:
+        """Assign one of these items to a person and return it: the first that fewer than `wanted` people have.
+
+        A person has an item who gave a verdict on it, or got it within the last hour. The assignment is on disk on
+        return, and two people who ask at the same time do not get the same last place of an item.
+        """
+        found: str | None = None
+        since = 0
+
+        def make() -> dict[bytes, bytes]:
+            nonlocal found, since
+            self._refresh()
+            now = time.time_ns()
+            held = {pair for pair, start in self._assigned.items() if now - start < _ASSIGNED_NS}
+            found = next((item for item in waiting if (item, annotator) in held), None)
+            if found is not None:
+                since = self._assigned[found, annotator]
+                return {}
+            people = self._people(held)
+            found = next((item for item in waiting if len(people.get(item, set()) - {annotator}) < wanted), None)
+            if found is None:
+                return {}
+            key = self._next_key()
+            since = self._last
+            return {key: json.dumps({"item": found, "assigned_to": annotator}).encode("ascii")}
+
+        with self._lock:
+            self._rows.put_from(make)
+            if found is not None:
+                self._assigned[found, annotator] = since
+        return found
+
+    def _people(self, held: Iterable[tuple[str, str]] = ()) -> dict[str, set[str]]:
+        """Return the people who gave an independent verdict on each item, or hold it."""
+        people: dict[str, set[str]] = {}
+        own = ((item, annotator) for item, annotator, adjudicated in self._kept if not adjudicated)
+        for item, annotator in (*own, *held):
+            people.setdefault(item, set()).add(annotator)
+        return people
+
+    def finished(self, items: Iterable[str], wanted: int) -> int:
+        """Return how many of these items have the wanted number of independent verdicts."""
+        with self._lock:
+            self._refresh()
+            people = self._people()
+        return sum(len(people.get(item, ())) >= wanted for item in items)
+
+    def number(self, annotator: str) -> str:
+        """Return the random number of a person, which the file of annotators uses instead of the name."""
+
+        new = secrets.token_hex(8)
+
+        def make() -> dict[bytes, bytes]:
+            self._refresh()
+            row = json.dumps({"annotator": annotator, "number": new}).encode("ascii")
+            return {} if annotator in self._numbers else {self._next_key(): row}
+
+        with self._lock:
+            self._rows.put_from(make)
+            return self._numbers.setdefault(annotator, new)
+
+    def numbers(self) -> dict[str, str]:
+        """Return the random number of each person who has one, by name."""
+        with self._lock:
+            self._refresh()
+            return dict(self._numbers)
+
+    def note_drawn(self, drawn: Mapping[str, Mapping[str, Any]]) -> None:
+        """Store what was drawn for review, and why: item -> fields of a `DrawnPair`.
+
+        An item of the random part stays in it. The random part does not depend on labels, so an item may join it.
+        """
+        with self._lock:
+            self._refresh()
+            known = self._drawn
+            new = {
+                item: dict(fields)
+                for item, fields in drawn.items()
+                if known.get(item) != fields and known.get(item, {}).get("drawn") != "random"
+            }
+            rows = (json.dumps({"item": item, "drawn": fields}).encode("ascii") for item, fields in new.items())
+            if new:
+                self._rows.put({self._next_key(): row for row in rows})
+            self._drawn.update(new)
+
+    def drawn(self) -> dict[str, dict[str, Any]]:
+        """Return what was drawn for review by item."""
+        with self._lock:
+            self._refresh()
+            return dict(self._drawn)
 
     def add(self, review: Review, seen: str | None) -> StoredReview:
         """Store a review. It is on disk on return.
@@ -121,7 +223,7 @@ class ReviewBook:
     def _counted(self, review: Review) -> Review:
         """Return a review as it counts: a changed verdict of a person who saw those of others is an adjudication."""
         own = self._kept.get((review.item, review.annotator, False))
-        if (review.item, review.annotator) not in self._seen or (own and own.review.verdict == review.verdict):
+        if (review.item, review.annotator) not in self._seen or (own and own.review.replies == review.replies):
             return review
         return review.model_copy(update={"adjudicated": True})
 
@@ -151,11 +253,20 @@ class ReviewBook:
         self._version = version
         self._kept.clear()
         self._seen.clear()
+        self._assigned.clear()
+        self._numbers.clear()
+        self._drawn.clear()
         for key, value in sorted(self._rows.items()):
             self._last = max(self._last, int.from_bytes(key, "big"))
             row = json.loads(value)
             if "seen_by" in row:
                 self._seen.add((row["item"], row["seen_by"]))
+            elif "assigned_to" in row:
+                self._assigned[row["item"], row["assigned_to"]] = int.from_bytes(key, "big")
+            elif "drawn" in row:
+                self._drawn[row["item"]] = row["drawn"]
+            elif "number" in row:
+                self._numbers.setdefault(row["annotator"], row["number"])
             else:
                 self._place(StoredReview(Review(**row), key.hex()))
 
@@ -183,20 +294,21 @@ def _replaces(review: Review, kept: Review) -> bool:
 
 
 def _same(first: Review, second: Review) -> bool:
-    return (first.verdict, first.comment) == (second.verdict, second.comment)
+    return (first.replies, first.comment) == (second.replies, second.comment)
 
 
 def read_reviews(source: Path | str) -> list[Review]:
-    """Return the reviews of the candidates of a build or a table.
+    """Return the reviews of all kinds of items of a build or a table.
 
     Reviews of texts that have changed since are left out, and their number is logged.
     """
     path = reviews_file(Path(source))
     if not path.is_file():
         return []
-    tokens = {item.token for item in review_items(Path(source))}
     with ReviewBook(path) as book:
         reviews = [kept.review for kept in book.kept().values()]
+    kinds = dict.fromkeys(review.kind for review in reviews)
+    tokens = {item.token for kind in kinds for item in all_items(Path(source), kind)}
     if outdated := sum(review.item not in tokens for review in reviews):
         message = "%s: reviews left out because their texts changed or are gone: %d (r2med review %s asks again)"
         log.warning(message, path, outdated, source)
@@ -206,13 +318,18 @@ def read_reviews(source: Path | str) -> list[Review]:
 def add_reviews(source: Path | str, reviews: Iterable[Review]) -> int:
     """Add reviews that were made elsewhere, all or none, and return how many were new.
 
-    Raises UserError if a review does not belong to a candidate.
+    Raises UserError if a review does not belong to an item of the build or table.
     """
-    tokens = {item.pair: item.token for item in review_items(Path(source))}
+    given = list(reviews)
+    kinds = dict.fromkeys(review.kind for review in given)
+    tokens = {(kind, item.pair): item.token for kind in kinds for item in all_items(Path(source), kind)}
     placed = []
-    for review in reviews:
-        if review.pair not in tokens:
-            raise UserError(f"{source} has no candidate {review.chunk!r} for the question {review.question!r}")
-        placed.append(review.model_copy(update={"item": tokens[review.pair]}))
+    for review in given:
+        if (review.kind, review.pair) not in tokens:
+            kind = REVIEW_KINDS[review.kind]
+            noun = f"candidate {review.chunk!r}" if review.chunk else kind.noun
+            whose = f"for the question {review.question!r}" if kind.of == "questions" else review.question
+            raise UserError(f"{source} has no {noun} {whose}")
+        placed.append(review.model_copy(update={"item": tokens[review.kind, review.pair]}))
     with ReviewBook(reviews_file(Path(source))) as book:
         return book.add_all(placed)

@@ -1,8 +1,8 @@
-"""Choose what a person sees next on the review page: candidates in a personal order, and disagreements of others."""
+"""Choose what a person sees next on the review page: items in a personal order, and disagreements of others."""
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -10,7 +10,8 @@ import numpy as np
 
 from r2med.construction.review.review_book import ReviewBook, Slot, StoredReview
 from r2med.construction.review.review_items import ReviewItem
-from r2med.construction.review.reviews import Review, Verdict, is_disputed, rating_table
+from r2med.construction.review.review_kinds import PASSAGE, REVIEW_KINDS, ShownText, Verdict
+from r2med.construction.review.reviews import Review, is_disputed, rating_table
 from r2med.measure.agreement import krippendorff_alpha
 from r2med.store import digest
 
@@ -19,39 +20,53 @@ View = dict[str, Any]
 
 
 class ReviewDesk:
-    """The candidates to review and the file of their reviews."""
+    """The items of one kind to review, and the file of their reviews."""
 
-    def __init__(self, items: Sequence[ReviewItem], book: ReviewBook) -> None:
+    def __init__(
+        self, items: Sequence[ReviewItem], book: ReviewBook, reviews_per_item: int = 0, *, in_order: bool = False
+    ) -> None:
+        """Make a desk. An item is shown until it has this number of reviews. With 0, everybody sees every item.
+
+        Everybody has a personal order of the items. With `in_order`, all have the given one.
+        """
         self._items = {item.token: item for item in items}
         self._book = book
-        self._order = lru_cache(maxsize=64)(self._shuffled)
+        self._wanted = reviews_per_item
+        self._order = (lambda name: list(self._items)) if in_order else lru_cache(maxsize=64)(self._shuffled)
+
+    @property
+    def finished(self) -> int:
+        """Number of items that have the wanted number of reviews."""
+        return self._book.finished(self._items, self._wanted)
 
     def names(self) -> list[str]:
         """Return the names of all people who have made a review."""
         return sorted({annotator for _, annotator, _ in self._book.kept()})
 
     def view(self, name: str, at: str = "", step: int = 0) -> View:
-        """Return a candidate for a person: `step` places after the one at `at`, or the first without a verdict.
+        """Return an item for a person: `step` places after the one at `at`, or the first without a verdict.
 
-        A person can go back through their own verdicts, and forward up to the first candidate without a verdict.
+        A person can go back through their own verdicts, and forward up to the first item without a verdict.
         """
         kept, seen = self._book.kept(), self._book.seen()
         said = [token for token in self._order(name) if (token, name, False) in kept]
-        waiting = next((each for each in self._order(name) if _is_waiting(kept, each, name, seen)), None)
+        open_items = (each for each in self._order(name) if _is_waiting(kept, each, name, seen))
+        waiting = self._book.assign(list(open_items), name, self._wanted) if self._wanted else next(open_items, None)
         path = [*said, *([waiting] if waiting else [])]
         place, token = _moved(path, at, len(said), step)
         shown = None
         if token:
             shown = self._shown(token, kept.get((token, name, True)) or kept.get((token, name, False)))
             shown["frozen"] = (token, name) in seen
-        return {"item": shown, "reviewed": len(said), "back": place > 0, "on": place + 1 < len(path)}
+        finished = {"finished": self.finished} if self._wanted else {}
+        return {"item": shown, "reviewed": len(said), "back": place > 0, "on": place + 1 < len(path), **finished}
 
     def dispute(self, name: str, at: str = "", step: int = 0) -> View:
-        """Return a candidate that people disagree about, with their verdicts but not their names.
+        """Return an item that people disagree about, with their verdicts but not their names.
 
-        A person who also reviews sees only candidates that they have reviewed, so that their own verdict stays
-        independent. Settled candidates are shown to those who reviewed or settled them. From now on the person's own
-        verdicts on all of these are frozen.
+        A person who also reviews sees only items that they have reviewed, so that their own verdict stays independent.
+        Settled items are shown to those who reviewed or settled them. From now on the person's own verdicts on all of
+        these are frozen.
         """
         kept = self._book.kept()
         reviews = [each.review for each in kept.values() if each.review.item in self._items]
@@ -75,39 +90,44 @@ class ReviewDesk:
             )
             last = [each for (item, _, adjudicated), each in kept.items() if item == token and adjudicated][-1:]
             shown = self._shown(token, last[0] if last else None)
-            shown["reviews"] = [{"verdict": review.verdict, "comment": review.comment} for review in said]
-        _, annotators, table = rating_table(reviews)
-        alpha = krippendorff_alpha(table, "ordinal")
-        # JSON has no NaN. α may be undefined, and so may the interval for few passages.
-        agreement = None if np.isnan(alpha.value) else [alpha.value, alpha.low, alpha.high, alpha.units]
+            shown["reviews"] = [_opinion(review) for review in said]
         return {
             "item": shown,
             "open": len(disputed),
             "settled": len(settled),
             "back": place > 0,
             "on": place + 1 < len(path),
-            "annotators": len(annotators),
-            "alpha": agreement,
+            "annotators": len({review.annotator for review in reviews if not review.adjudicated}),
+            "alpha": dict(_alphas(reviews)),
         }
 
     def decide(
-        self, name: str, token: str, verdict: Verdict, comment: str, seen: str | None, adjudicated: bool = False
+        self,
+        name: str,
+        token: str,
+        said: Verdict | Mapping[str, str],
+        comment: str,
+        seen: str | None,
+        adjudicated: bool = False,
     ) -> StoredReview:
-        """Store a verdict. Raises KeyError for an unknown candidate, ConflictError if another verdict came before."""
+        """Store a verdict, or the answers to the points of the kind.
+
+        Raises KeyError for an unknown item, ConflictError if another verdict came before, and ValueError for answers
+        that do not belong to the kind.
+        """
         item = self._items[token]
-        said = Review(
-            question=item.question.id,
-            chunk=item.chunk.id,
-            annotator=name,
-            verdict=verdict,
-            comment=comment,
-            adjudicated=adjudicated,
-            item=token,
+        question, chunk = item.pair
+        review = Review.model_validate(
+            {
+                **{"question": question, "chunk": chunk, "kind": item.kind, "item": token},
+                **({"verdict": said} if isinstance(said, str) else {"answers": said}),
+                **{"annotator": name, "comment": comment, "adjudicated": adjudicated},
+            }
         )
-        return self._book.add(said, seen)
+        return self._book.add(review, seen)
 
     def _shuffled(self, name: str) -> list[str]:
-        """Return the candidates in a person's order, grouped by question so that each question is read once."""
+        """Return the items in a person's order, grouped by question so that each question is read once."""
 
         def place(item: ReviewItem) -> tuple[str, str]:
             return digest([name, item.question.text]), digest([name, item.token])
@@ -116,20 +136,41 @@ class ReviewDesk:
 
     def _shown(self, token: str, own: StoredReview | None) -> View:
         item = self._items[token]
+        kind = REVIEW_KINDS[item.kind]
         said = own.review if own else None
+        origin = {"title": item.chunk.title, "url": item.chunk.url, "source": item.chunk.source} if item.chunk else None
         return {
             "token": token,
-            "query": item.question.text,
-            "answer": item.question.answer,
-            "reasoning": item.question.reasoning,
-            "passage": item.chunk.text,
-            "title": item.chunk.title,
-            "url": item.chunk.url,
-            "source": item.chunk.source,
+            "beside": _texts(item, kind.beside),
+            "main": _texts(item, kind.main),
+            "sentences": item.sentences,
+            "origin": origin,
             "verdict": said.verdict if said else None,
+            "answers": dict(said.answers) if said else {},
             "comment": said.comment if said else "",
             "revision": own.revision if own else "",
         }
+
+
+def _texts(item: ReviewItem, shown: Sequence[ShownText]) -> list[View]:
+    texts = ((each, item.text(each)) for each in shown)
+    return [{"label": each.label, "text": text, "folds": each.folds} for each, text in texts if text]
+
+
+def _opinion(review: Review) -> View:
+    return {"verdict": review.verdict, "answers": dict(review.answers), "comment": review.comment}
+
+
+def _alphas(reviews: Sequence[Review]) -> Iterator[tuple[str, list[float | int | None]]]:
+    """Yield each point with its α, the interval and the number of items, from reviews of one kind.
+
+    JSON has no NaN, so points with an undefined α are left out.
+    """
+    kind = reviews[0].kind if reviews else PASSAGE
+    for point in REVIEW_KINDS[kind].points:
+        alpha = krippendorff_alpha(rating_table(reviews, kind, point.name)[2], "ordinal")
+        if not np.isnan(alpha.value):
+            yield point.name, [alpha.value, alpha.low, alpha.high, alpha.units]
 
 
 def _moved(path: Sequence[str], at: str, start: int, step: int) -> tuple[int, str | None]:

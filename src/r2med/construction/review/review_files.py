@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
 from r2med.construction.review.review_items import ReviewItem
+from r2med.construction.review.review_kinds import KINDS, PASSAGE
 from r2med.construction.review.reviews import VERDICTS, Review, by_candidate
 from r2med.core.errors import UserError
 from r2med.data.table_files import open_tables
@@ -17,12 +18,15 @@ from r2med.pages.csv_text import FORMULA_STARTS, csv_rows
 from r2med.store.files import write_atomically
 
 COLUMNS = ("question", "chunk", "annotator", "verdict", "comment", "adjudicated", "at")
+"""Columns of reviews of passages. With reviews of other kinds there are also `kind` and a column for each point."""
+POINTS = tuple(dict.fromkeys(point.name for kind in KINDS.values() for point in kind.points if kind.has_several_points))
+_ALL_COLUMNS = (*COLUMNS, "kind", *POINTS)
 
 _QUOTED_STARTS = (*FORMULA_STARTS, "'")
 """First characters of a cell that is exported with a quotation mark in front. The import removes this mark again."""
 
 
-def export_reviews(path: Path, reviews: Iterable[Review], items: Sequence[ReviewItem]) -> None:
+def export_reviews(path: Path, reviews: Sequence[Review], items: Sequence[ReviewItem]) -> None:
     """Write reviews as .csv, or as .json for Label Studio with one task per candidate."""
     if path.suffix.lower() == ".csv":
         content = _as_csv(reviews)
@@ -42,59 +46,86 @@ def import_reviews(path: Path) -> list[Review]:
             reviews.append(Review(**fields))
         except (ValidationError, TypeError) as error:
             first = error.errors()[0] if isinstance(error, ValidationError) else None
-            field = str(first["loc"][0]) if first else "the row"
-            given = f"{field}={str(fields.get(field, ''))[:60]!r}"
-            raise UserError(
-                f"{path}, {where}: {given} is wrong: a review has a verdict ({', '.join(VERDICTS)}) and an annotator"
-            ) from None
+            raise UserError(f"{path}, {where}: {_wrong(first, fields)}") from None
     return reviews
 
 
-def _as_csv(reviews: Iterable[Review]) -> str:
-    rows: list[Sequence[str]] = [COLUMNS]
+def _wrong(first: Any, fields: Mapping[str, Any]) -> str:
+    """Return what is wrong in a row, from the first error of its validation."""
+    if first and not first["loc"]:
+        return str(first["msg"]).removeprefix("Value error, ")
+    field = str(first["loc"][-1]) if first else "the row"
+    given = {**fields, **fields.get("answers", {})}.get(field, "")
+    right = f"a review has a verdict ({', '.join(VERDICTS)}) and an annotator"
+    return f"{field}={str(given)[:60]!r} is wrong: {right}"
+
+
+def _as_csv(reviews: Sequence[Review]) -> str:
+    columns = COLUMNS if all(review.kind == PASSAGE for review in reviews) else _ALL_COLUMNS
+    rows: list[Sequence[str]] = [columns]
     for review in reviews:
-        cells = {**review.model_dump(), "adjudicated": "yes" if review.adjudicated else "no"}
-        rows.append([f"'{cells[name]}" if cells[name].startswith("'") else cells[name] for name in COLUMNS])
+        cells = {**review.model_dump(), **review.answers, "adjudicated": "yes" if review.adjudicated else "no"}
+        texts = [str(cells.get(name, "")) for name in columns]
+        rows.append([f"'{text}" if text.startswith("'") else text for text in texts])
     return csv_rows(rows)
 
 
 def _from_csv(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
     for table in open_tables(path):
         for line, row in table:
-            cells = {name: str(cell) for name, cell in row.items() if name in COLUMNS}
+            cells = {name: str(cell) for name, cell in row.items() if name in _ALL_COLUMNS}
             plain = {
                 name: cell[1:] if cell[:1] == "'" and cell[1:].startswith(_QUOTED_STARTS) else cell
                 for name, cell in cells.items()
             }
             settled = plain.pop("adjudicated", "").strip().lower() in ("yes", "true", "1")
-            yield f"line {line}", {**plain, "verdict": plain.get("verdict", "").strip().lower(), "adjudicated": settled}
+            yield f"line {line}", {**_answered(plain), "adjudicated": settled}
+
+
+def _answered(cells: Mapping[str, str]) -> dict[str, Any]:
+    """Return the fields of a review, with the answers to points in a field of their own."""
+    fields: dict[str, Any] = {name: cell for name, cell in cells.items() if name not in POINTS}
+    fields |= {"verdict": fields.get("verdict", "").strip().lower(), "kind": fields.get("kind", "").strip() or PASSAGE}
+    answers = {name: cell for name in POINTS if (cell := cells.get(name, "").strip().lower())}
+    return fields | ({"answers": answers} if answers else {})
 
 
 # Label Studio has a task for each candidate and an annotation for each review. Its accounts are unknown here, so the
 # annotator is a field of the form, as docs/review.md shows.
 
 
-def _tasks(items: Sequence[ReviewItem], reviews: Iterable[Review]) -> Iterator[dict[str, Any]]:
-    reviewed = by_candidate(reviews)
+def _tasks(items: Sequence[ReviewItem], reviews: Sequence[Review]) -> Iterator[dict[str, Any]]:
+    reviewed = {kind: by_candidate(reviews, kind) for kind in KINDS}
     for item in items:
-        question, chunk = item.question, item.chunk
-        data = {"question_id": question.id, "chunk_id": chunk.id, "question": question.text, "answer": question.answer}
-        data |= {"reasoning": question.reasoning, "passage": chunk.text}
-        data |= {"source": chunk.url or chunk.source or chunk.title}
-        yield {"data": data, "annotations": [_annotation(review) for review in reviewed.get(item.pair, [])]}
+        annotations = [_annotation(review) for review in reviewed[item.kind].get(item.pair, [])]
+        yield {"data": _data(item), "annotations": annotations}
+
+
+def _data(item: ReviewItem) -> dict[str, str]:
+    """Return the texts of a task. Texts of questions have the names of their fields."""
+    question, chunk = item.question, item.chunk
+    data = {"question_id": question.id, "question": question.text, "answer": question.answer}
+    if chunk:
+        data |= {"chunk_id": chunk.id, "reasoning": question.reasoning, "passage": chunk.text}
+        return data | {"source": chunk.url or chunk.source or chunk.title}
+    kind = KINDS[item.kind]
+    shown = {text.field.removeprefix("question."): item.text(text) for text in (*kind.beside, *kind.main)}
+    return data | {"kind": item.kind, **{name: text for name, text in shown.items() if name != "text"}}
 
 
 def _annotation(review: Review) -> dict[str, Any]:
     texts = {"annotator": review.annotator, "comment": review.comment}
-    result = [_result("verdict", "choices", {"choices": [review.verdict]})]
+    choices = review.written
     if review.adjudicated:
-        result.append(_result("adjudicated", "choices", {"choices": ["yes"]}))
-    result += [_result(name, "textarea", {"text": [text]}) for name, text in texts.items() if text]
+        choices["adjudicated"] = "yes"
+    about = "passage" if review.kind == PASSAGE else "question"
+    result = [_result(name, about, "choices", {"choices": [choice]}) for name, choice in choices.items()]
+    result += [_result(name, about, "textarea", {"text": [text]}) for name, text in texts.items() if text]
     return {"result": result, "created_at": review.at, "was_cancelled": False}
 
 
-def _result(name: str, kind: str, value: Mapping[str, Any]) -> dict[str, Any]:
-    return {"from_name": name, "to_name": "passage", "type": kind, "value": value}
+def _result(name: str, about: str, kind: str, value: Mapping[str, Any]) -> dict[str, Any]:
+    return {"from_name": name, "to_name": about, "type": kind, "value": value}
 
 
 def _from_tasks(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -104,8 +135,10 @@ def _from_tasks(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
             data = task["data"]
             for annotation in task.get("annotations") or []:
                 if not annotation.get("was_cancelled"):
-                    pair = {"question": str(data["question_id"]), "chunk": str(data["chunk_id"])}
-                    yield f"task {number}", {**pair, **_said(annotation), "at": str(annotation.get("created_at") or "")}
+                    kind = str(data.get("kind") or PASSAGE)
+                    chunk = str(data["chunk_id"]) if kind == PASSAGE else ""
+                    item = {"question": str(data["question_id"]), "chunk": chunk, "kind": kind}
+                    yield f"task {number}", {**item, **_said(annotation), "at": str(annotation.get("created_at") or "")}
     except FileNotFoundError:
         raise UserError(f"{path}: there is no such file") from None
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
@@ -124,9 +157,11 @@ def _said(annotation: Mapping[str, Any]) -> dict[str, Any]:
         said[result["from_name"]] = str(text)
     by = annotation.get("completed_by")
     account = str(by.get("email") or by.get("id") or "") if isinstance(by, dict) else str(by or "")
+    answers = {name: said[name].lower() for name in POINTS if name in said}
     return {
         "annotator": said.get("annotator") or account,
         "verdict": said.get("verdict", "").lower(),
         "comment": said.get("comment", ""),
         "adjudicated": said.get("adjudicated") == "yes",
+        **({"answers": answers} if answers else {}),
     }

@@ -8,7 +8,7 @@ case is a query, and the article that it comes from is its relevant document. An
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import Any, Literal
@@ -16,12 +16,14 @@ from xml.etree.ElementTree import Element
 
 from pydantic import Field
 
+from r2med.construction.diagnosis_groups import DiagnosisGroups, groups_key
 from r2med.construction.items import Item, Rejected, SourcePage, SourceQuestion
 from r2med.construction.sources.page_readers import ReadJats, paragraphs, words
 from r2med.construction.sources.safe_xml import xml_elements
 from r2med.construction.sources.source_files import SourceError, SourceFile, SourceStep, unreadable
 from r2med.construction.step import StepWork, Streams
 from r2med.core.errors import UserError
+from r2med.runtime.runtime import Runtime
 
 _IDS = ("patient_uid", "patient_id", "id")
 _TEXTS = ("patient", "text", "case")
@@ -58,6 +60,19 @@ class CaseStep(SourceStep, kind="build"):
         "relevant documents. With source, each case is a query, and its article is the relevant document.",
     )
 
+    synonyms: str = Field(
+        "",
+        description="Table of synonyms beside the plan, so that cases with synonymous diagnoses are one group: a CSV "
+        "file with the columns concept and term, or MeSH descriptors.",
+    )
+
+    def key(self, streams: Streams, runtime: Runtime) -> dict[str, Any]:
+        """Return the settings, the hash of the source, and what groups of diagnoses depend on."""
+        key = super().key(streams, runtime)
+        if not self.synonyms:
+            del key["synonyms"]  # builds that were made before this setting existed stay valid
+        return {**key, **(groups_key(streams, self.synonyms) if self.group == "diagnosis" else {})}
+
     def cases(self, streams: Streams) -> Iterator[CaseReport | Rejected]:
         """Yield every case of the source, and every part that cannot be read as rejected."""
         for case in self.parts(streams, _cases):
@@ -69,12 +84,24 @@ class CaseStep(SourceStep, kind="build"):
             reports = [case for case in self.cases(streams) if isinstance(case, CaseReport)]
             return {case.id: case.articles if self.group == "source" else () for case in reports}
         members = defaultdict(list)
+        shared = self._shared(streams)
         for case in self.cases(streams):
-            if isinstance(case, CaseReport) and (shared := " ".join(getattr(case, self.group).lower().split())):
-                members[shared].append(case.id)
+            if isinstance(case, CaseReport) and (value := shared(case)):
+                members[value].append(case.id)
         if not members:
             raise UserError(f"{self}: no case has a {self.group}: set group=article or group=none")
         return {first: tuple(others) for first, *others in members.values() if others}
+
+    def _shared(self, streams: Streams) -> Callable[[CaseReport], str]:
+        """Return the function that gives what cases of one group share."""
+
+        def written(case: CaseReport) -> str:
+            return " ".join(str(getattr(case, self.group)).lower().split())
+
+        if self.group != "diagnosis" or not groups_key(streams, self.synonyms):
+            return written
+        groups = DiagnosisGroups.read(streams, self.synonyms)
+        return lambda case: groups.group(case.diagnosis)
 
 
 class ReadCases(CaseStep, kind="build"):
@@ -105,6 +132,7 @@ class ReadCasePages(CaseStep, kind="build"):
     """Read as pages those case reports that read-cases, with the same settings, does not turn into questions."""
 
     writes = "pages"
+    version = 2
 
     name: str = "read-case-pages"
 
@@ -114,7 +142,8 @@ class ReadCasePages(CaseStep, kind="build"):
         for case in self.cases(streams):
             if isinstance(case, CaseReport) and case.id not in queries:
                 facts = {"title": case.title, "source": case.where, "licence": self.licence}
-                yield SourcePage(id=case.id, text=case.text, **facts)
+                diagnosis = case.diagnosis if self.group == "diagnosis" else ""
+                yield SourcePage(id=case.id, text=case.text, diagnosis=diagnosis, **facts)
 
 
 def _cases(file: SourceFile) -> Iterator[CaseReport | Rejected]:

@@ -7,10 +7,14 @@ import contextlib
 import re
 from collections.abc import Iterator
 from pathlib import PurePosixPath
+from typing import Any
 
+from r2med.construction.cited_links import links_hint
 from r2med.construction.items import Rejected, SourcePage
 from r2med.construction.sources.source_files import SourceError, SourceFile, SourceStep
-from r2med.core.errors import MissingExtraError
+from r2med.construction.step import Streams
+from r2med.core.errors import MissingExtraError, UserError
+from r2med.runtime.runtime import Runtime
 
 MAX_TAGS = 100_000
 """Maximum number of tags. Long articles have about ten thousand; a page with more is a bomb or a dump, and takes
@@ -33,6 +37,14 @@ class ReadWeb(SourceStep, kind="build"):
 
     name: str = "read-web"
 
+    def key(self, streams: Streams, runtime: Runtime) -> dict[str, Any]:
+        """Return the settings and the hash of the source. If it is missing, the error says how to save cited pages."""
+        try:
+            return super().key(streams, runtime)
+        except UserError as error:
+            lists = {links_hint(path.parents[2]) for path in streams.files.get("questions", ())}
+            raise UserError("; ".join([str(error), *filter(None, lists)])) from None
+
     def items(self, file: SourceFile) -> Iterator[SourcePage | Rejected]:
         """Yield the page of a file."""
         try:
@@ -53,16 +65,17 @@ class ReadWeb(SourceStep, kind="build"):
             id=f"{self.prefix}{name.with_suffix('')}",
             title=" ".join((tree.findtext(".//title") or name.stem).split()),
             text=trafilatura.extract(tree, include_comments=False) or "",
-            url=next((each for each in addresses if each.startswith("http")), _address(name)),
+            url=next((each for each in addresses if each.startswith("http")), saved_address(file.name)),
             source=file.where,
             licence=self.licence,
         )
         yield page if page.text else Rejected.of(page, "no text")
 
 
-def _address(name: PurePosixPath) -> str:
-    """Return the address of a file that was saved under its host and path, like those of wget -x."""
-    return f"https://{name}" if len(name.parts) > 1 and "." in name.parts[0] else ""
+def saved_address(name: str) -> str:
+    """Return the address of a page that was saved under its host and path, like those of wget -x; otherwise empty."""
+    host, _, path = name.partition("/")
+    return f"https://{name}" if path and "." in host else ""
 
 
 def decoded(body: bytes) -> str:

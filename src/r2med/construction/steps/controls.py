@@ -6,6 +6,7 @@ import random
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from itertools import islice
 from typing import Any, ClassVar
 
@@ -18,6 +19,7 @@ from r2med.construction.step import Step, StepWork, Streams
 from r2med.construction.steps.asking import AskingStep
 from r2med.construction.steps.full_candidates import chunks_of
 from r2med.runtime.runtime import Runtime
+from r2med.text.synonyms import Synonyms
 
 NEAR_MISS, STUFFED, RANDOM = "near miss", "stuffed", "random"
 """Kinds of controls: a similar but wrong condition, an unrelated text with the query's words mixed in, and an unrelated
@@ -82,7 +84,7 @@ class PlantControls(AskingStep[SourceQuestion], kind="build", needs="llm"):
 
     def read(self, item: SourceQuestion, answer: NearMiss) -> Candidate:
         """Return the near miss. Raises ValueError if it names the answer."""
-        if any(_names(text, item.answer) for text in (answer.condition, answer.passage)):
+        if any(_names_answer(text, item) for text in (answer.condition, answer.passage)):
             raise ValueError("it names the answer")
         return _control(item, "near-miss", NEAR_MISS, answer.passage)
 
@@ -130,7 +132,7 @@ class _Sources:
     def near_misses(self, question: SourceQuestion, chance: random.Random) -> Iterator[Candidate]:
         """Yield the best candidates of similar questions that have a different answer."""
         others = chance.sample(list(self.asked.values()), min(len(self.asked), SAMPLE_DRAWS))
-        own = {candidate.chunk for candidate in self.candidates[question.id]}
+        own = self._possible_evidence(question)
 
         def likeness(other: SourceQuestion) -> tuple[bool, float]:
             first, second = set(question.text.lower().split()), set(other.text.lower().split())
@@ -138,21 +140,34 @@ class _Sources:
             return other.body_system == question.body_system != "", shared
 
         for other in sorted(others, key=likeness, reverse=True):
-            if not question.answer or _names(other.answer, question.answer) or _names(question.answer, other.answer):
+            if not question.answer or _may_mean_the_same(question, other):
                 continue
             for candidate in sorted(self._real(other), key=_standing)[:1]:
                 text = self.chunks[candidate.chunk].text
-                if candidate.chunk not in own and not _names(text, question.answer):
+                if candidate.chunk not in own and not _names_answer(text, question):
                     yield Candidate(question=question.id, chunk=candidate.chunk, control=NEAR_MISS)
+
+    def _possible_evidence(self, question: SourceQuestion) -> set[str]:
+        """Return the candidates of a question, and of all questions whose answers are in the same group."""
+        group = question.answer_group
+        same = self._by_group.get(group, ()) if group else ()
+        return {candidate.chunk for each in (question, *same) for candidate in self.candidates[each.id]}
+
+    @cached_property
+    def _by_group(self) -> Mapping[str, Sequence[SourceQuestion]]:
+        groups = defaultdict[str, list[SourceQuestion]](list)
+        for question in self.asked.values():
+            groups[question.answer_group].append(question)
+        return groups
 
     def _real(self, question: SourceQuestion) -> list[Candidate]:
         return [candidate for candidate in self.candidates[question.id] if candidate.chunk in self.chunks]
 
     def _strangers(self, question: SourceQuestion, chance: random.Random) -> list[PageChunk]:
         """Return random chunks that are no candidates of a question and do not name its answer."""
-        own = {candidate.chunk for candidate in self.candidates[question.id]}
+        own = self._possible_evidence(question)
         strangers = chance.sample(self.pool, min(len(self.pool), SAMPLE_DRAWS))
-        return [chunk for chunk in strangers if chunk.id not in own and not _names(chunk.text, question.answer)]
+        return [chunk for chunk in strangers if chunk.id not in own and not _names_answer(chunk.text, question)]
 
 
 def _control(question: SourceQuestion, name: str, control: str, text: str) -> Candidate:
@@ -163,6 +178,24 @@ def _standing(candidate: Candidate) -> tuple[bool, int]:
     """Return a sort key that is smallest for the candidate that is most likely relevant to its question."""
     from_source = any(found.member == "source" for found in candidate.found)
     return not from_source, min((found.rank for found in candidate.found), default=1 << 30)
+
+
+def _may_mean_the_same(question: SourceQuestion, other: SourceQuestion) -> bool:
+    if question.answer_group and question.answer_group == other.answer_group:
+        return True
+    return _names_answer(other.answer, question) or _names_answer(question.answer, other)
+
+
+def _names_answer(text: str, question: SourceQuestion) -> bool:
+    """Return True if a text contains the answer of a question or one of its other names."""
+    if _names(text, question.answer):
+        return True
+    return bool(question.other_names) and bool(_other_names(question.other_names).concepts(text))
+
+
+@lru_cache(maxsize=256)
+def _other_names(names: tuple[str, ...]) -> Synonyms:
+    return Synonyms((names[0], name) for name in names)
 
 
 def _names(text: str, answer: str) -> bool:

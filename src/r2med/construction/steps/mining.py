@@ -14,6 +14,7 @@ from urllib.parse import unquote, urlsplit
 from pydantic import Field, field_validator
 
 from r2med.construction.items import Candidate, Found, PageChunk, Rejected, SourceQuestion
+from r2med.construction.sources.web_pages import saved_address
 from r2med.construction.step import Step, StepWork, Streams
 from r2med.construction.steps.pool_coverage import SOURCE, LinkedChunks, contributions
 from r2med.core.errors import UserError
@@ -40,6 +41,7 @@ class Mine(Step, kind="build"):
 
     reads = ("questions", "chunks")
     writes = "candidates"
+    version = 2
 
     name: str = "mine"
     committee: str = Field("bm25+medcpt+bge", description="The systems that search, joined by +.")
@@ -129,7 +131,8 @@ def linked_chunks(questions: Iterable[SourceQuestion], chunks: Iterable[PageChun
             named[positive].add(question.id)
     for chunk in chunks:
         pages = (chunk.id, chunk.page, *chunk.copies)
-        by_link = {each for page in (chunk.url, *chunk.copies) for each in linked.get(normalised(page), ())}
+        addresses = (chunk.url, saved_address(chunk.page), *chunk.copies)  # a link may lead to a page by a redirect
+        by_link = {each for address in addresses for each in linked.get(normalised(address), ())}
         by_name = {each for page in pages for each in named.get(page, ())}
         for how, found in (("link", by_link), ("positive", by_name - by_link)):
             for question_id in sorted(found):
@@ -184,4 +187,5 @@ def normalised(address: str) -> str:
     path = f"{host}{unquote(parts.path)}".rstrip("/")
     for pattern, instead in _EQUIVALENT_PARTS:
         path = pattern.sub(instead, path)
-    return f"{path}?{parts.query}" if parts.query else path
+    query = unquote(parts.query).removesuffix(".html")  # wget -E adds this ending to a page of a query too
+    return f"{path}?{query}" if query else path

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from r2med.data.problems import Problems
@@ -14,6 +14,7 @@ class BeirFolder:
     """A folder in BEIR's layout. The test split is read, and queries of other splits are left out."""
 
     judged_queries_only = True
+    reading: Sequence[str] = ()
 
     def __init__(self, root: Path) -> None:
         self.root = root

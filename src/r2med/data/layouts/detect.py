@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -25,6 +25,8 @@ class Layout(Protocol):
     """Files that the dataset must have."""
     judged_queries_only: bool
     """True if queries without judgements belong to other splits and are left out."""
+    reading: Sequence[str]
+    """What a corpus depends on besides its files, such as the names of columns."""
 
     def documents(self, problems: Problems) -> Iterator[DocumentRow]:
         """Yield the corpus."""

@@ -7,7 +7,7 @@ names on the hub are tried: CONFIG/SPLIT-*.parquet, CONFIG/SPLIT.jsonl, CONFIG.j
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -44,6 +44,9 @@ PATTERNS = (
 )
 
 
+MAX_BATCH_ROWS, MAX_BATCH_BYTES = 1024, 32 << 20
+"""Rows of a Parquet file that are read at a time, and about how many bytes."""
+
 _SHARD = re.compile(r"-\d{5}-of-(\d{5})\.")
 
 
@@ -51,6 +54,7 @@ class HubClone:
     """A downloaded dataset repository."""
 
     judged_queries_only = False
+    reading: Sequence[str] = ()
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -156,10 +160,17 @@ def _read_parquet(
                 return
             columns = [n for n in file.schema_arrow.names if n in required or n in optional]
             number = 0
-            for batch in file.iter_batches(batch_size=1024, columns=columns):
+            for batch in file.iter_batches(batch_size=_batch_rows(file.metadata), columns=columns):
                 for row in batch.to_pylist():
                     number += 1
                     if not report_faults(row, required, optional, path, number, problems):
                         yield path, number, row
     except (pa.ArrowInvalid, OSError, UnicodeDecodeError) as error:
         problems.add(path, None, f"not a readable Parquet file ({error}): download it again")
+
+
+def _batch_rows(metadata: Any) -> int:
+    """Return the number of rows to read at a time, so that long documents do not fill the memory."""
+    groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
+    size = sum(group.total_byte_size for group in groups)
+    return max(1, min(MAX_BATCH_ROWS, MAX_BATCH_BYTES * int(metadata.num_rows) // max(1, int(size))))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from r2med.data.problems import Problems
@@ -21,7 +21,13 @@ from r2med.data.source_rows import (
 DOCUMENT_FIELDS: Fields = {"id": str, "text": str}
 DOCUMENT_OPTIONS: Fields = {"title": str}
 QUERY_FIELDS: Fields = {"id": str, "text": str}
-QUERY_OPTIONS: Fields = {"answer": str, "body_system": str, "excluded_ids": list}
+QUERY_OPTIONS: Fields = {
+    "answer": str,
+    "body_system": str,
+    "excluded_ids": list,
+    "needs_inference": str,
+    "options": (list, dict),
+}
 QRELS_NAMES = ("qrels.jsonl", "qrels.txt", "qrels.tsv", "qrels.trec", "qrels/test.tsv")
 
 
@@ -29,6 +35,7 @@ class R2medFolder:
     """A folder in the benchmark's layout. Queries and qrels may be missing, because a corpus alone can be searched."""
 
     judged_queries_only = False
+    reading: Sequence[str] = ()
 
     def __init__(self, root: Path) -> None:
         self.root = root

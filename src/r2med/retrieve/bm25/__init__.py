@@ -1,4 +1,4 @@
-"""BM25 with Lucene's English analysis, without Java. The search is exact and uses memory-mapped files and all cores."""
+"""BM25 in English, as Lucene analyses it, and in other languages. The search is exact and uses memory-mapped files."""
 
 from r2med.retrieve.bm25.searcher import BM25, BM25Retriever
 

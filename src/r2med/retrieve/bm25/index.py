@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from bisect import bisect_left
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +18,13 @@ from r2med.engine.work import THREADS, Engine, Needs, Work
 from r2med.retrieve.bm25.postings import MEMORY, MIN_MEMORY, Segment, write_segment
 from r2med.retrieve.bm25.scorers import Collection
 from r2med.store import Artefact, Store, digest
+from r2med.text.analysers import analyser
+from r2med.text.search_languages import ENGLISH
 
 log = logging.getLogger("r2med")
 
 VERSION = 1
-"""Version of the text analysis. Increase it when the analysis changes, because scores change too."""
+"""Version of the English text analysis. Increase it when the analysis changes, because scores change too."""
 
 LAYOUT_VERSION = 2
 """Version of the index files. Increase it when the files change, so that an old index is not read as a new one."""
@@ -80,11 +82,18 @@ def _sought(term: str, vocabulary: pa.Array) -> int:
 
 
 def open_index(
-    corpus: Corpus, store: Store, counts_repeats: bool = False, engine: Engine = THREADS, memory: int = MEMORY
+    corpus: Corpus,
+    store: Store,
+    counts_repeats: bool = False,
+    engine: Engine = THREADS,
+    memory: int = MEMORY,
+    language: str = ENGLISH,
 ) -> Index:
     """Return the index of a corpus. Segments in the store are memory-mapped; others are built within `memory` bytes."""
-    key = digest(["bm25 index", VERSION, LAYOUT_VERSION, corpus.fingerprint])
-    work = BuildSegment(memory)
+    # English has no name in the key, so that indexes of earlier versions are found.
+    analysis = [] if language == ENGLISH else [analyser(language).identity]
+    key = digest(["bm25 index", VERSION, LAYOUT_VERSION, corpus.fingerprint, *analysis])
+    work = BuildSegment(memory, language)
     segments, seconds = _segments(corpus, key, store, engine, work)
     repeats: tuple[Segment, ...] = ()
     if counts_repeats and corpus.repeats is not None:
@@ -116,12 +125,13 @@ class BuildSegment(Work[DocumentShard, Artefact]):
     """Work that builds segments on any machine."""
 
     memory: int
+    language: str = ENGLISH
 
     def __call__(self, shard: DocumentShard, store: Store) -> Artefact:
         """Return the segment from the store, and build it first if it is missing."""
 
         def build(folder: Path) -> dict[str, Any]:
-            return write_segment(shard.documents, shard.start, folder, self.memory)
+            return write_segment(shard.documents, shard.start, folder, self.memory, self.language)
 
         return store.make(POSTINGS_KIND, shard.key, build)
 
@@ -139,7 +149,7 @@ def _segments(
     )
     if work.memory < MIN_MEMORY and None in made.values():
         log.warning("building a BM25 index needs %d MiB; the smaller memory limit is not used", MIN_MEMORY >> 20)
-        work = BuildSegment(MIN_MEMORY)
+        work = replace(work, memory=MIN_MEMORY)
     for shard, artefact in engine.map(work, missing, store, Needs(ahead=0)):
         made[shard.start] = artefact
     artefacts = [artefact for artefact in made.values() if artefact is not None]

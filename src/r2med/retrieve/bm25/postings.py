@@ -20,7 +20,8 @@ from r2med.engine import cores, map_threads
 from r2med.retrieve.bm25.chunks import Block, Ints, cut_chunks
 from r2med.store import Artefact
 from r2med.store.files import array_file, let_go, write_array
-from r2med.text.english import analyse_chunks
+from r2med.text.analysers import analyser
+from r2med.text.search_languages import ENGLISH
 
 BLOCK_DOCUMENTS = 8192
 """Maximum number of documents that one thread analyses at a time."""
@@ -89,24 +90,27 @@ def _save_terms(folder: Path, start: int, terms: pa.Array, offsets: Ints, length
     return {"start": start, "postings": int(offsets[-1]), "terms": len(terms)}
 
 
-def write_segment(corpus: Corpus, start: int, folder: Path, memory: int = MEMORY) -> dict[str, Any]:
+def write_segment(
+    corpus: Corpus, start: int, folder: Path, memory: int = MEMORY, language: str = ENGLISH
+) -> dict[str, Any]:
     """Write the segment of a part of a corpus that begins at row `start`, and return its metadata.
 
     If it does not fit into memory, it is built in parts. The files are the same, byte for byte.
     """
     stretches = [*corpus.stretches((memory - LIBRARY_BYTES) // PART_BYTES_PER_BYTE)]
     if len(stretches) == 1:
-        return replace(build_segment(corpus, *stretches[0], memory), start=start).save(folder)
+        return replace(build_segment(corpus, *stretches[0], memory, language), start=start).save(folder)
     with TemporaryDirectory(dir=folder) as scratch:
         parts = []
         for first, stop in stretches:
             path = Path(scratch) / str(first)
             path.mkdir()
-            parts.append(Segment.open(Artefact(path, build_segment(corpus, first, stop, memory).save(path))))
+            built = build_segment(corpus, first, stop, memory, language)
+            parts.append(Segment.open(Artefact(path, built.save(path))))
         return _merge(parts, start, folder, memory // MERGE_BYTES_PER_POSTING)
 
 
-def build_segment(corpus: Corpus, start: int, stop: int, memory: int = MEMORY) -> Segment:
+def build_segment(corpus: Corpus, start: int, stop: int, memory: int = MEMORY, language: str = ENGLISH) -> Segment:
     """Analyse and invert a range of the corpus on all cores."""
 
     def cut(stretch: tuple[int, int]) -> Block:
@@ -117,7 +121,7 @@ def build_segment(corpus: Corpus, start: int, stop: int, memory: int = MEMORY) -
     ]
     pa.default_memory_pool().release_unused()
     distinct = pa.concat_arrays([block.distinct for block in blocks]).dictionary_encode()
-    terms = _analyse(distinct.dictionary.to_pylist())
+    terms = _analyse(distinct.dictionary.to_pylist(), language)
     numbering = np.split(distinct.indices.to_numpy(), np.cumsum([len(block.distinct) for block in blocks])[:-1])
     counted = [*map_threads(lambda pair: _count(*pair, terms), zip(blocks, numbering, strict=True))]
     del blocks
@@ -127,8 +131,8 @@ def build_segment(corpus: Corpus, start: int, stop: int, memory: int = MEMORY) -
     return Segment(start, terms.terms, matrix.indptr, matrix.indices, frequencies, lengths)
 
 
-def _analyse(chunks: list[str]) -> Terms:
-    analysed = analyse_chunks(chunks)
+def _analyse(chunks: list[str], language: str) -> Terms:
+    analysed = analyser(language).analyse_chunks(chunks)
     encoded = pa.array([term for terms in analysed for term in terms], pa.string()).dictionary_encode()
     counts = np.fromiter(map(len, analysed), np.int32, len(analysed))
     order = _descending(encoded.dictionary)

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from pydantic import Field
+from pydantic import Field, field_validator
 from scipy.sparse._sparsetools import csc_matvec  # The loop of `csc_array @ vector`, which itself would copy columns.
 
 from r2med.core.cost import Cost
@@ -32,8 +34,11 @@ from r2med.retrieve.ties import best, best_positive
 from r2med.runtime.runtime import Runtime
 from r2med.store import Store, about, digest
 from r2med.store.files import array_file, let_go
-from r2med.text import english
+from r2med.text.analysers import analyser
 from r2med.text.plurals import counted
+from r2med.text.search_languages import ENGLISH, search_language, search_languages
+
+log = logging.getLogger("r2med")
 
 Hits = tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]]
 """Rows and scores."""
@@ -47,7 +52,7 @@ DOCUMENTS_PER_SECOND = 10_000
 
 
 class BM25(Stage, kind="retrieve"):
-    """Match words: BM25 over Lucene's English analysis. The defaults reproduce the benchmark's published results."""
+    """Match words: BM25. The defaults, with Lucene's English analysis, reproduce the benchmark's published results."""
 
     name: str = "bm25"
     scorer: Literal["published", "lucene"] = Field(
@@ -58,6 +63,21 @@ class BM25(Stage, kind="retrieve"):
         0.9, ge=0, le=1e6, description="saturation of repeated words: with a larger k1, repetitions count more"
     )
     b: float = Field(0.4, ge=0, le=1, description="effect of a document's length; 0: none")
+    language: str = Field(
+        ENGLISH, description="language of the documents, as a code of two letters, such as de; its words are stemmed"
+    )
+
+    @field_validator("language")
+    @classmethod
+    def _can_be_analysed(cls, code: str) -> str:
+        return code if code == ENGLISH else search_language(code).code
+
+    def settings(self) -> dict[str, Any]:
+        """Return all settings that differ, or may differ, in records. English is not named, as in earlier versions."""
+        values = super().settings()
+        if self.language == ENGLISH:
+            del values["language"]
+        return values
 
     def plan(self, data: Sequence[PlannedData], runtime: Runtime) -> list[StagePlan]:
         """Return how many documents would be indexed."""
@@ -70,6 +90,14 @@ class BM25(Stage, kind="retrieve"):
     def bind(self, runtime: Runtime) -> BM25Retriever:
         """Return the retriever. Its key depends only on its settings, not on the engine that builds the index."""
         return BM25Retriever(self, runtime.engine, runtime.setup.memory)
+
+
+def all_bm25(retriever: Stage) -> Iterator[BM25]:
+    """Yield the BM25s of a retriever, and of the parts of a fused one."""
+    if isinstance(retriever, BM25):
+        yield retriever
+    for part in getattr(retriever, "parts", ()):
+        yield from all_bm25(part)
 
 
 @dataclass(frozen=True)
@@ -85,15 +113,18 @@ class BM25Retriever(Bound[BM25]):
 
     @property
     def _scored_by(self) -> dict[str, Any]:
-        return {**self.stage.settings(), "version": VERSION, "analysis": "lucene-english"}
+        return {**self.stage.settings(), "version": VERSION, "analysis": analyser(self.stage.language).identity}
 
     def index(self, dataset: Dataset, store: Store) -> BM25Searcher:
         """Return a searcher. The index and the impacts are read from the store if they are there."""
         corpus = dataset.corpus
         if not len(corpus):
             raise UserError("the corpus is empty: there is nothing to search")
+        if self.stage.language == ENGLISH and dataset.card:
+            _hint_at_language(dataset.name, *dataset.card.languages[-1:])
         with about(dataset=dataset.name):
-            index = open_index(corpus, store, SCORERS[self.stage.scorer].counts_repeats, self.engine, self.memory)
+            counts_repeats = SCORERS[self.stage.scorer].counts_repeats
+            index = open_index(corpus, store, counts_repeats, self.engine, self.memory, self.stage.language)
             impacts = [self._impacts(index, segment, store) for segment in index.segments]
         return BM25Searcher(self.stage, corpus, index, impacts, self.memory)
 
@@ -121,6 +152,14 @@ class BM25Retriever(Bound[BM25]):
         return store.make("bm25-impacts", key, build).array("impacts")
 
 
+@cache
+def _hint_at_language(dataset: str, code: str = ENGLISH) -> None:
+    """Say once how to search a dataset whose documents are not English. Scores never depend on a card silently."""
+    language = search_languages().get(code)
+    if language and code != ENGLISH:
+        log.warning("%s is %s, but bm25 analyses it as English: use bm25(language=%s)", dataset, language.name, code)
+
+
 class BM25Searcher:
     """BM25 search over one corpus."""
 
@@ -137,7 +176,8 @@ class BM25Searcher:
         if k < 1:
             raise UserError(f"k must be at least 1, not {k}")
         started = time.perf_counter()
-        bags = [_bag(query) for query in queries]
+        analysed = analyser(self._settings.language).terms
+        bags = [_bag(query, analysed) for query in queries]
         terms = pa.array(sorted(set().union(*bags)), pa.string())
         number_of = {term: number for number, term in enumerate(terms.to_pylist())}
         positions = self._index.positions(terms)
@@ -223,6 +263,6 @@ def add_columns(segment: Segment, impacts: Floats, positions: Positions, weights
     csc_matvec(len(sums), len(factors), bounds, segment.documents, impacts, factors, sums)
 
 
-def _bag(search: SearchQuery) -> Mapping[str, float]:
+def _bag(search: SearchQuery, analysed: Callable[[str], list[str]]) -> Mapping[str, float]:
     """Return the weight of each query term: the given weight, or else its count in the text."""
-    return dict(search.terms) if search.terms else Counter(english(search.lexical_text))
+    return dict(search.terms) if search.terms else Counter(analysed(search.lexical_text))

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from r2med.core.cost import Cost, total
 from r2med.encoders.encoder import Vectors
 from r2med.store import Artefact, Store, about
-from r2med.store.artefacts import MANIFEST
+from r2med.store.manifest import MANIFEST
 
 MAX_DOCUMENTS = 10_000_000
 """Maximum number of earlier documents that are kept in memory."""

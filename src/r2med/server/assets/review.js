@@ -1,18 +1,16 @@
-/* The review page: it shows one candidate at a time and takes a verdict. Text from data is never used as HTML. */
+/* The review page: it shows one item at a time and takes a verdict, or an answer to each of several points. Text from
+   data is never used as HTML. */
 "use strict";
 
 (() => {
   const { h, visible } = board;
   const { readable } = marks;
-  /** @type {[word: ReviewVerdict, key: string, label: string, done: string][]} */
-  const VERDICTS = [
-    ["accept", "a", "Accept", "Accepted"],
-    ["unsure", "u", "Unsure", "Unsure"],
-    ["reject", "r", "Reject", "Rejected"],
-  ];
+  const { isSeveral, plural, repliesOf, described, done, agreement } = board.reviewReplies;
+  const { asked, texts, provenance } = board.reviewTexts;
   /** @type {ReviewPage | null} */
   let shown = null; // the content of the page; null until the reviewer is known
   let busy = false;
+  let isGuidelineOpen = false;
 
   function notice(text) {
     if (shown) shown.notice.textContent = text;
@@ -21,6 +19,7 @@
   const { storage, put, get, unsent, post, deliver } = board.reviewSending(notice);
 
   const draftKey = (page, token) => `r2med-review draft ${location.host} ${page.name} ${page.disputes} ${token}`;
+  const repliesKey = (page, token) => `${draftKey(page, token)} replies`;
 
   /* --- verdicts ------------------------------------------------------------------------------------------------ */
 
@@ -47,54 +46,88 @@
   }
 
   /**
-   * Send a verdict. Return true if it was saved.
+   * Send the answers of the page. Return true if they were saved.
    * @param {ReviewPage} page
    * @param {ReviewItem} item
-   * @param {ReviewVerdict} verdict
    */
-  async function said(page, item, verdict) {
+  async function send(page, item) {
     const comment = page.comment?.value.trim() ?? "";
-    const { name, disputes } = page;
-    const decision = { name, item: item.token, verdict, comment, seen: item.revision, disputes };
+    const { name, disputes, kind, replies } = page;
+    const verdict = kind.scale.find(({ word }) => word === replies[kind.points[0].name])?.verdict;
+    const said = kind.answers ? { answers: replies } : { verdict };
+    const decision = { name, kind: kind.name, item: item.token, ...said, comment, seen: item.revision, disputes };
     const { status, body: answer } = await deliver(decision);
+    put(repliesKey(page, item.token), null);
     if (status === 409) {
-      Object.assign(item, { verdict: answer.verdict || null, revision: answer.revision });
-      mark(page, item.verdict);
+      Object.assign(item, { verdict: answer.verdict || null, answers: answer.answers, revision: answer.revision });
+      mark(page, repliesOf(page, item));
+      const words = kind.answers ? described(page, page.replies) : answer.verdict;
       notice(
-        `Another tab saved this verdict: ${answer.verdict}${answer.comment ? `, “${visible(answer.comment)}”` : ""}. Give your verdict again to replace it.`,
+        `Another tab saved this verdict: ${words}${answer.comment ? `, “${visible(answer.comment)}”` : ""}. Give your verdict again to replace it.`,
       );
       return false;
     }
     if (status !== 200) {
+      if (!isSeveral(page)) mark(page, repliesOf(page, item));
       notice(`Not saved: ${visible(answer.detail)}`);
       return false;
     }
     put(draftKey(page, item.token), null);
-    Object.assign(item, { verdict, comment, revision: answer.revision });
+    Object.assign(item, { verdict: verdict ?? "accept", answers: replies, comment, revision: answer.revision });
     return true;
   }
 
-  const done = (verdict) => VERDICTS.find(([word]) => word === verdict)?.[3] ?? "";
-
-  const decide = (verdict) =>
+  /**
+   * Answer a point, or the current one. The item is sent when all points are answered.
+   * @param {ReviewReply} reply
+   * @param {string} [point]
+   */
+  const decide = (reply, point) =>
     alone(async (page, { item, on }) => {
       if (!item) return;
       const again = item.verdict !== null;
       const focused = page.buttons.findIndex((button) => button === document.activeElement);
-      if (!(await said(page, item, verdict))) return;
-      board.toast(done(verdict));
-      await move(page, again && on ? { at: item.token, step: 1 } : {});
-      if (focused >= 0) {
-        setDisabled(page, false);
-        page.buttons[focused]?.focus();
+      const { points } = page.kind;
+      const at = points.findIndex(({ name }) => name === (point ?? page.current));
+      mark(page, { ...page.replies, [points[at].name]: reply });
+      if (isSeveral(page)) {
+        put(repliesKey(page, item.token), JSON.stringify(page.replies));
+        const later = [...points.slice(at + 1), ...points.slice(0, at)];
+        const next = again ? points[at + 1] : later.find(({ name }) => !page.replies[name]);
+        setCurrent(page, (next ?? points[0]).name);
+        if (!again && next) {
+          refocus(page, focused, points.indexOf(next));
+          return;
+        }
       }
+      if (!(await send(page, item))) return;
+      board.toast(done(page, item.verdict, page.replies));
+      if (again && isSeveral(page)) {
+        refocus(
+          page,
+          focused,
+          points.findIndex(({ name }) => name === page.current),
+        );
+        return;
+      }
+      await move(page, again && on ? { at: item.token, step: 1 } : {});
+      refocus(page, focused, 0);
     });
+
+  /* Focus the same answer of a point if an answer had the focus before. Disabled buttons lose it. */
+  function refocus(page, focused, point) {
+    if (focused < 0) return;
+    setDisabled(page, false);
+    const { length } = page.kind.scale;
+    page.buttons[point * length + (focused % length)]?.focus();
+  }
 
   /* Save the verdict again if its comment was changed. */
   const commented = () =>
     alone(async (page, { item }) => {
-      if (item?.verdict && page.comment?.value.trim() !== item.comment && (await said(page, item, item.verdict)))
-        board.toast("Comment saved");
+      if (!item?.verdict || page.comment?.value.trim() === item.comment) return;
+      page.replies = repliesOf(page, item);
+      if (await send(page, item)) board.toast("Comment saved");
     });
 
   const step = (by) =>
@@ -104,47 +137,38 @@
 
   /** @type {(page: ReviewPage, to: { at?: string, step?: number }) => Promise<void>} */
   async function move(page, { at = "", step: by = 0 }) {
-    const { name, disputes } = page;
-    const { status, body } = await post("view", { name, at, step: by, disputes });
+    const { name, disputes, kind } = page;
+    const { status, body } = await post("view", { name, kind: kind.name, at, step: by, disputes });
     if (shown !== page) return; // another reviewer was chosen meanwhile
     if (status !== 200) throw new Error(body.detail);
     page.data = body;
     board.set({ name, at: body.item?.verdict ? body.item.token : "" });
     draw(page, body);
+    page.main.querySelector(".kinds [aria-pressed='true']")?.scrollIntoView({ inline: "center" }); // on a phone
     window.scrollTo(0, 0);
   }
 
   /* --- the page ------------------------------------------------------------------------------------------------ */
 
-  /** @type {(page: ReviewPage, verdict: ReviewVerdict | null) => void} */
-  function mark(page, verdict) {
-    page.buttons.forEach((button, i) => button.setAttribute("aria-pressed", String(VERDICTS[i][0] === verdict)));
+  /** @type {(page: ReviewPage, replies: ReviewReplies) => void} */
+  function mark(page, replies) {
+    page.replies = replies;
+    page.buttons.forEach((button) =>
+      button.setAttribute("aria-pressed", String(replies[button.dataset.point ?? ""] === button.dataset.reply)),
+    );
   }
 
-  const labelled = (label, text, kind) =>
-    text
-      ? h("section", null, h("h2", { class: "label" }, label), h("p", { class: `text ${kind}` }, readable(text)))
-      : null;
-
-  /** @param {ReviewItem} item */
-  function provenance({ title, url, source }) {
-    const parts = [
-      title && readable(title),
-      url && h("a", { href: url, target: "_blank", rel: "noopener noreferrer" }, visible(url)),
-      source && visible(source),
-    ].filter(Boolean);
-    return h(
-      "p",
-      { class: "provenance" },
-      parts.length ? parts.flatMap((part, i) => (i ? [" · ", part] : [part])) : "The source is not known.",
-    );
+  /** @type {(page: ReviewPage, point: string) => void} */
+  function setCurrent(page, point) {
+    page.current = point;
+    for (const row of page.rows) row.classList.toggle("current", row.dataset.point === point);
   }
 
   /**
    * @param {ReviewPage} page
    * @param {ReviewAnswer} data
    */
-  function bar(page, { reviewed, open, settled, alpha, annotators, back, on }) {
+  function bar(page, { reviewed, finished, open, settled, alpha, annotators, back, on }) {
     const turn = (by, sign, label, may) =>
       h(
         "button",
@@ -158,11 +182,11 @@
         },
         sign,
       );
-    const count = page.disputes ? `${open} to settle · ${settled} settled` : `${reviewed} reviewed`;
-    const [value, low, high] = (alpha || []).map((figure) => figure?.toFixed(2).replace("-", "−"));
-    const interval = low ? ` [${low}, ${high}]` : "";
-    const figure = alpha
-      ? h("span", { class: "muted" }, `Agreement of ${annotators}: α ${value}${interval} over ${alpha[3]} passages`)
+    const mine = finished === undefined ? `${reviewed} reviewed` : `${reviewed} reviewed · ${finished} finished`;
+    const count = page.disputes ? `${open} to settle · ${settled} settled` : mine;
+    const figures = Object.entries(alpha || {});
+    const figure = figures.length
+      ? h("span", { class: "muted" }, `Agreement of ${annotators}: ${agreement(page, figures)}`)
       : null;
     const leave = h(
       "button",
@@ -185,8 +209,33 @@
     );
   }
 
-  /** @param {NonNullable<ReviewItem["reviews"]>} reviews */
-  function others(reviews) {
+  /* Draw the choice of a kind. */
+  function kinds(page) {
+    const all = page.site.kinds;
+    if (all.length < 2) return null;
+    const options = all.map((kind) => [kind.name, plural(kind)[0].toUpperCase() + plural(kind).slice(1)]);
+    const change = (kind) => board.go(page.disputes ? "disagreements" : "review", { name: page.name, kind });
+    const group = board.segmented("What to review", options, page.kind.name, change);
+    group.classList.add("kinds");
+    return group;
+  }
+
+  function guideline(page) {
+    if (!page.site.guideline) return null;
+    const fold = h(
+      "details",
+      { class: "guideline panel", open: isGuidelineOpen },
+      h("summary", null, "Guideline ", h("kbd", null, "g")),
+      board.guideline(page.site.guideline),
+    );
+    fold.addEventListener("toggle", () => {
+      isGuidelineOpen = fold.open;
+    });
+    return fold;
+  }
+
+  /** @type {(page: ReviewPage, reviews: NonNullable<ReviewItem["reviews"]>) => HTMLElement} */
+  function others(page, reviews) {
     return h(
       "section",
       { class: "others" },
@@ -194,11 +243,13 @@
       h(
         "ul",
         { class: "said" },
-        reviews.map(({ verdict, comment }) =>
+        reviews.map(({ verdict, answers, comment }) =>
           h(
             "li",
-            null,
-            h("b", { class: `is-${verdict}` }, done(verdict)),
+            { class: isSeveral(page) ? "points" : null },
+            isSeveral(page)
+              ? h("span", null, described(page, answers))
+              : h("b", { class: `is-${verdict}` }, done(page, verdict, repliesOf(page, { verdict, answers }))),
             h("span", { class: "text" }, readable(comment) || h("span", { class: "muted" }, "no comment")),
           ),
         ),
@@ -217,28 +268,10 @@
       onchange: commented,
     });
 
-  /* Draw the question and its answer. On small screens the reasoning is folded. */
-  function asked(item) {
-    const isWide = window.matchMedia("(min-width: 60rem)").matches;
-    return h(
-      "div",
-      { class: "asked" },
-      labelled("Question", item.query, "question"),
-      labelled("Answer", item.answer, "answer"),
-      item.reasoning
-        ? h(
-            "details",
-            { class: "reasoning", open: isWide },
-            h("summary", { class: "label" }, "Reasoning"),
-            h("p", { class: "text" }, readable(item.reasoning)),
-          )
-        : null,
-    );
-  }
-
   /** @type {(page: ReviewPage, item: ReviewItem) => HTMLElement} */
-  function passage(page, item) {
-    const title = page.disputes ? "The passage they disagree about" : "Is this passage evidence for the answer?";
+  function reviewed(page, item) {
+    const question = isSeveral(page) ? page.kind.task : page.kind.points[0].text;
+    const title = page.disputes ? `The ${page.kind.noun} they disagree about` : question;
     const frozen =
       "You have seen that others disagree with you here. A new verdict settles this. Your first verdict is kept.";
     return h(
@@ -248,10 +281,10 @@
         "section",
         { class: "panel passage" },
         h("h2", { class: "label" }, title),
-        h("p", { class: "text" }, readable(item.passage)),
-        provenance(item),
+        texts(item),
+        item.origin ? provenance(item.origin) : null,
       ),
-      item.reviews ? others(item.reviews) : null,
+      item.reviews ? others(page, item.reviews) : null,
       item.frozen ? h("p", { class: "muted frozen" }, frozen) : null,
       h(
         "div",
@@ -262,37 +295,60 @@
     );
   }
 
+  /* Draw the buttons of one point. A kind with several points shows the question beside them. */
+  function pointRow(page, { name, text }) {
+    const buttons = page.kind.scale.map(({ word, label, key, verdict }) =>
+      h(
+        "button",
+        { type: "button", class: verdict, "data-point": name, "data-reply": word, onclick: () => decide(word, name) },
+        label,
+        h("kbd", null, key),
+      ),
+    );
+    page.buttons.push(...buttons);
+    const label = isSeveral(page) ? text : "Verdict";
+    const columns = buttons.length > 3 ? "verdict-row four" : "verdict-row";
+    const group = h("div", { class: columns, role: "group", "aria-label": label }, buttons);
+    return isSeveral(page) ? h("div", { class: "point", "data-point": name }, h("p", null, text), group) : group;
+  }
+
+  /* Return the answers to show: those that are saved, and over them those that this browser keeps. */
+  function startingReplies(page, item) {
+    const draft = isSeveral(page) ? get(repliesKey(page, item.token)) : null;
+    return { ...repliesOf(page, item), ...(draft ? JSON.parse(draft) : {}) };
+  }
+
   /** @type {(page: ReviewPage, data: ReviewAnswer) => void} */
   function draw(page, data) {
     const { item } = data;
     const heading = h("h1", { class: "visually-hidden" }, page.disputes ? "Disagreements" : "Review");
     page.notice = h("p", { class: "notice", role: "alert" });
+    page.buttons = [];
+    const top = [heading, kinds(page), bar(page, data), guideline(page)].filter((part) => part !== null);
     if (!item) {
-      page.buttons = [];
-      page.main.replaceChildren(heading, bar(page, data), nothing(page));
+      page.main.replaceChildren(...top, nothing(page, data));
       return;
     }
     page.comment = commentField(page, item);
-    page.buttons = VERDICTS.map(([word, key, label]) =>
-      h("button", { type: "button", class: word, onclick: () => decide(word) }, label, h("kbd", null, key)),
-    );
-    mark(page, item.verdict);
-    const verdicts = h("div", { class: "verdict-row", role: "group", "aria-label": "Verdict" }, page.buttons);
+    page.rows = page.kind.points.map((point) => pointRow(page, point));
+    mark(page, startingReplies(page, item));
+    setCurrent(page, (page.kind.points.find(({ name }) => !page.replies[name]) ?? page.kind.points[0]).name);
+    const isBeside = item.beside.length > 0 && !item.sentences.length;
     page.main.replaceChildren(
-      heading,
-      bar(page, data),
+      ...top,
       h(
         "div",
-        { class: "desk" },
-        asked(item),
-        passage(page, item),
-        h("div", { class: "verdicts" }, page.notice, verdicts),
+        { class: isBeside ? "desk" : "desk alone" },
+        isBeside ? asked(item) : null,
+        reviewed(page, item),
+        h("div", { class: isSeveral(page) ? "verdicts several" : "verdicts" }, page.notice, page.rows),
       ),
     );
   }
 
-  /** @param {ReviewPage} page */
-  function nothing(page) {
+  /** @type {(page: ReviewPage, data: ReviewAnswer) => HTMLElement} */
+  function nothing(page, { finished }) {
+    const others = finished === undefined ? "" : " All other items have enough reviewers.";
     return h(
       "div",
       { class: "done" },
@@ -301,72 +357,33 @@
         "p",
         null,
         page.disputes
-          ? "There are no disagreements about passages that you may see."
-          : "All your verdicts are saved. Go back with k to change one.",
+          ? `There are no disagreements about ${plural(page.kind)} that you may see.`
+          : `All your verdicts are saved. Go back with k to change one.${others}`,
       ),
     );
   }
 
-  async function enter(main) {
+  async function enter(main, site) {
     shown = null;
-    const { names } = (await post("names", {})).body;
     const begin = (name) => {
       storage("tab", (kept) => kept.setItem("r2med-review name", name));
       board.go("review", { name });
     };
-    const input = h("input", { type: "text", id: "name", maxlength: 60, autocomplete: "off", required: true });
-    const form = h(
-      "form",
-      {
-        onsubmit: (event) => {
-          event.preventDefault();
-          if (input.value.trim()) begin(input.value.trim().normalize("NFC"));
-        },
-      },
-      h("label", { class: "field" }, h("span", null, "Your name, which is saved with your verdicts"), input),
-      h("button", { type: "submit", class: "primary" }, "Begin"),
-    );
-    const known = names.length
-      ? h(
-          "p",
-          { class: "row" },
-          h("span", { class: "muted" }, "or continue as"),
-          names.map((name) =>
-            h("button", { type: "button", onclick: () => begin(name) }, h("bdi", null, visible(name))),
-          ),
-        )
-      : null;
-    main.replaceChildren(
-      h(
-        "div",
-        { class: "enter" },
-        h("h1", null, "Who reviews?"),
-        h(
-          "p",
-          null,
-          "You see a question with its answer, and one passage at a time. You do not see the opinions of models or other people.",
-        ),
-        h(
-          "dl",
-          { class: "facts" },
-          h("dt", null, "Accept"),
-          h("dd", null, "The passage gives the answer, or a step of the reasoning that decides it."),
-          h("dt", null, "Reject"),
-          h("dd", null, "It does not, even if it shares many words with the question."),
-          h("dt", null, "Unsure"),
-          h("dd", null, "You cannot decide. Write why, and continue."),
-        ),
-        form,
-        known,
-      ),
-    );
-    input.focus();
+    await board.reviewEnter(main, site, { post, begin });
   }
 
-  async function show(disputes, main, params) {
+  /* Return the kind of the address, else the one that this tab showed last, else the first. */
+  function chosenKind(params, site) {
+    const wanted = params.get("kind") || storage("tab", (kept) => kept.getItem("r2med-review kind"));
+    const kind = site.kinds.find(({ name }) => name === wanted) ?? site.kinds[0];
+    storage("tab", (kept) => kept.setItem("r2med-review kind", kind.name));
+    return kind;
+  }
+
+  async function show(disputes, main, params, site) {
     const name = params.get("name") || storage("tab", (kept) => kept.getItem("r2med-review name"));
     if (!name) {
-      await enter(main);
+      await enter(main, site);
       return;
     }
     storage("tab", (kept) => kept.setItem("r2med-review name", name));
@@ -374,8 +391,13 @@
       name,
       disputes,
       main,
+      site,
+      kind: chosenKind(params, site),
       data: null,
+      replies: {},
+      current: "",
       buttons: [],
+      rows: [],
       comment: null,
       notice: h("p", { class: "notice", role: "alert" }),
     });
@@ -386,18 +408,38 @@
     await move(page, { at: params.get("at") || "" });
   }
 
-  /** @type {NonNullable<Page["keys"]>} */
-  const keys = [
-    ...VERDICTS.map(([word, key, label]) => /** @type {PageKey} */ ([key, label.toLowerCase(), () => decide(word)])),
+  function toggleGuideline() {
+    const fold = /** @type {HTMLDetailsElement | null} */ (document.querySelector("main .guideline"));
+    if (fold) fold.open = !fold.open;
+  }
+
+  /**
+   * Return the keys of the page: those of the scale, and those of all kinds.
+   * @returns {NonNullable<Page["keys"]>}
+   */
+  const keysNow = () => [
+    ...(shown?.kind.scale ?? []).map(
+      ({ key, label, word }) => /** @type {PageKey} */ ([key, label.toLowerCase(), () => decide(word)]),
+    ),
     ["j", "on", () => step(1)],
     ["k", "back to your earlier verdicts", () => step(-1)],
+    ["g", "open or close the guideline", () => toggleGuideline()],
     ["/", "write a comment; Escape leaves it", () => shown?.comment?.focus()],
   ];
-  board.page("review", { title: "Review", label: "Review", keys, show: (main, params) => show(false, main, params) });
+  board.page("review", {
+    title: "Review",
+    label: "Review",
+    get keys() {
+      return keysNow();
+    },
+    show: (main, params, site) => show(false, main, params, site),
+  });
   board.page("disagreements", {
     title: "Disagreements",
     label: "Disagreements",
-    keys,
-    show: (main, params) => show(true, main, params),
+    get keys() {
+      return keysNow();
+    },
+    show: (main, params, site) => show(true, main, params, site),
   });
 })();

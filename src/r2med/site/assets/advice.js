@@ -125,7 +125,7 @@
             "tr",
             null,
             h("th", { scope: "col" }, "Pipeline"),
-            h("th", { class: "plot" }, scale.head()),
+            h("td", { class: "plot" }, scale.head()),
             h("th", { scope: "col", class: "num" }, "nDCG@10"),
             HEADS.map((text) => h("th", { scope: "col", class: "num aside" }, text)),
           ),

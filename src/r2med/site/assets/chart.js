@@ -140,8 +140,8 @@ board.chart = (() => {
   }
 
   /* Draw items: {x, y (points), low, high, name, kind, solid, costed, text, href}.
-     Items that are not `costed` are not on the line. */
-  function scatter(items, { width, xLabel, yLabel, tick }) {
+     Items that are not `costed` are not on the line. `lines` are [label, value] of scores to compare with. */
+  function scatter(items, { width, xLabel, yLabel, tick, lines = [] }) {
     const height = width < 560 ? 380 : 480;
     const frame = { left: 44, right: width - 16, top: 16, bottom: height - 46 };
     const axis = logAxis(
@@ -149,9 +149,10 @@ board.chart = (() => {
       frame.left,
       frame.right,
     );
+    const levels = lines.map(([, value]) => 100 * value);
     const ys = linearTicks(
-      Math.min(...items.map((item) => item.low ?? item.y)),
-      Math.max(...items.map((item) => item.high ?? item.y)),
+      Math.min(...levels, ...items.map((item) => item.low ?? item.y)),
+      Math.max(...levels, ...items.map((item) => item.high ?? item.y)),
     );
     const y = (value) =>
       frame.bottom - ((value - ys[0]) / (ys[ys.length - 1] - ys[0] || 1)) * (frame.bottom - frame.top);
@@ -174,6 +175,14 @@ board.chart = (() => {
       ),
       svg("line", { class: "axis", x1: frame.left, x2: frame.right, y1: frame.bottom, y2: frame.bottom }),
       svg("text", { class: "axis-title", x: frame.right, y: height - 6, "text-anchor": "end" }, xLabel),
+      lines.map(([label], i) => [
+        svg("line", { class: "reference", x1: frame.left, x2: frame.right, y1: y(levels[i]), y2: y(levels[i]) }),
+        svg(
+          "text",
+          { class: "reference-name", x: frame.right, y: y(levels[i]) - 5, "text-anchor": "end" },
+          `${label} ${levels[i].toFixed(1)}`,
+        ),
+      ]),
       svg("path", { class: "pareto", d: steps }),
       [...items].sort((a, b) => a.solid - b.solid).map((item) => point(item, axis.at(item.x), y)),
       labels(front, items, axis.at, y, frame),
@@ -257,7 +266,7 @@ board.chart = (() => {
     });
   }
 
-  const legend = (kinds) =>
+  const legend = (kinds, note = "filled: run here or submitted · hollow: published") =>
     h(
       "div",
       { class: "row legend" },
@@ -269,7 +278,7 @@ board.chart = (() => {
           kind,
         ),
       ),
-      h("span", { class: "muted" }, "filled: run here or submitted · hollow: published"),
+      note ? h("span", { class: "muted" }, note) : null,
     );
 
   return { interval, scale, bar, span, scatter, legend, pareto, KINDS };

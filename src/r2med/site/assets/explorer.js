@@ -36,8 +36,10 @@
     view.compare = compare;
     const scores = (view.scores = board.explorerScores(view));
     const { drawList, markCurrent } = board.explorerList(view);
-    const { heading, drawLedger, wantedBy } = board.explorerQuery(view);
+    const { heading, drawLedger, drawAspects, wantedBy } = board.explorerQuery(view);
     view.wantedBy = wantedBy;
+    const answers = board.explorerAnswers(view);
+    view.citedBy = answers.citedBy;
     const { drawRankings } = board.explorerRankings(view);
 
     /* --- choices -------------------------------------------------------------------------------------------------- */
@@ -95,8 +97,12 @@
       view.files = files;
       const list = updateList();
       const position = openQuery();
-      const query = position < 0 ? null : await board.load(`explorer/${view.number}/q${position}`);
+      const [query, answered] = await Promise.all([
+        position < 0 ? null : board.load(`explorer/${view.number}/q${position}`),
+        answers.load(scores.sides(), position),
+      ]);
       if (isLate()) return;
+      view.answers = answered;
       if (list.choices === view.listDrawn) markCurrent();
       else if (list.reordered) drawList();
       else board.afterFrame(() => isLate() || drawList()); // the same queries, with other values
@@ -140,7 +146,13 @@
       if (view.position !== undefined && view.position !== position) window.scrollTo(0, 0);
       view.position = position;
       const focus = /** @type {HTMLElement | null} */ (document.activeElement)?.dataset?.focus;
-      view.body.replaceChildren(heading(position), drawLedger(position), drawRankings(position));
+      view.body.replaceChildren(
+        heading(position),
+        drawLedger(position),
+        ...drawAspects(position),
+        drawRankings(position),
+        ...answers.drawAnswers(position),
+      );
       if (focus) /** @type {HTMLElement | null} */ (view.body.querySelector(`[data-focus="${focus}"]`))?.focus();
       const next = view.shown[at + 1];
       if (next !== undefined) board.load(`explorer/${view.number}/q${next}`).catch(() => {}); // load the next query before j is pressed
@@ -224,8 +236,8 @@
     }
 
     function answer() {
-      const details = /** @type {HTMLDetailsElement | null} */ (view.body.querySelector(".answer"));
-      if (details) details.open = !details.open;
+      const [first, ...others] = /** @type {NodeListOf<HTMLDetailsElement>} */ (view.body.querySelectorAll(".answer"));
+      for (const details of first ? [...others, first] : []) details.open = !first.open;
     }
 
     return { view, check, frame, draw, step, turnSystem, compare, swap, answer };
@@ -268,7 +280,11 @@
       return;
     }
     const number = chosenDataset(datasets, params, site);
-    const [index, gold] = await Promise.all([board.load(`explorer/${number}/index`), board.load(`gold/${number}`)]);
+    const [index, gold, answered] = await Promise.all([
+      board.load(`explorer/${number}/index`),
+      board.load(`gold/${number}`),
+      site.answers?.includes(number) ? board.load(`explorer/${number}/answers`) : [],
+    ]);
     const place = new Map(gold.queries.map((id, i) => [id, i]));
     /** @type {Map<number, number>} */
     const judged = new Map();
@@ -287,6 +303,8 @@
       chosen: /** @type {any} */ (Object.fromEntries(KEYS.map((name) => [name, params.get(name) || ""]))),
       kept: new Map(),
       side: "a",
+      condition: "retrieved",
+      answered: new Map(answered.map(([system, queries]) => /** @type {const} */ ([system, new Set(queries)]))),
       names: site.systems.map(({ name }) => name),
     });
     open = explored(view);

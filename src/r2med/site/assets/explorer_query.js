@@ -130,5 +130,73 @@ board.explorerQuery = (view) => {
     );
   }
 
-  return { heading, drawLedger, wantedBy };
+  const FOUND = 10; // an aspect is found if one of its documents is among the first ten
+
+  /* Draw which systems find each aspect of the answer, if the dataset has aspects. */
+  function drawAspects(position) {
+    const { aspects } = view.query;
+    if (!aspects.length) return [];
+    const total = aspects.reduce((sum, [, weight]) => sum + weight, 0);
+    const finds = (system, documents) =>
+      documents.some((i) => {
+        const rank = ranksOf(system, position)[i];
+        return rank && rank <= FOUND;
+      });
+    const lines = aspects.map(([name, weight, documents]) => {
+      const found = view.index.systems.filter((system) => finds(system, documents));
+      return { name, share: weight / total, found: found.map((system) => view.site.systems[system].name) };
+    });
+    const lost = lines.filter((line) => !line.found.length).length;
+    return [
+      h(
+        "section",
+        { class: "section aspects" },
+        h("h2", null, "Aspects of the answer"),
+        lost ? h("p", { class: "note" }, `No system finds ${lost} of ${counted(aspects.length, "aspect")}.`) : null,
+        h(
+          "div",
+          { class: "scroll" },
+          h(
+            "table",
+            null,
+            h(
+              "thead",
+              null,
+              h(
+                "tr",
+                null,
+                h("th", null, "Aspect"),
+                h("th", { class: "num" }, "Weight"),
+                h("th", null, "Found in the first ten by"),
+              ),
+            ),
+            h(
+              "tbody",
+              null,
+              lines.map(({ name, share, found }) =>
+                h(
+                  "tr",
+                  null,
+                  h("td", null, h("bdi", null, marks.readable(name))),
+                  h("td", { class: "num" }, `${formats.points(share, 0)} %`),
+                  h("td", null, foundBy(found)),
+                ),
+              ),
+            ),
+          ),
+        ),
+      ),
+    ];
+  }
+
+  /* Draw the systems that find an aspect: all, some of them by name, or none. */
+  function foundBy(found) {
+    const all = view.index.systems.length;
+    if (!found.length) return h("strong", null, "No system finds this aspect");
+    if (found.length === all && all > 3) return `all ${all} systems`;
+    const shown = found.slice(0, 3).flatMap((name, i) => (i ? [", ", named(name)] : [named(name)]));
+    return [...shown, found.length > 3 ? ` and ${found.length - 3} more` : ""];
+  }
+
+  return { heading, drawLedger, drawAspects, wantedBy };
 };

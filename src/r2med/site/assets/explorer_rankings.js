@@ -146,6 +146,8 @@ board.explorerRankings = (view) => {
         system,
         file,
         documents: view.query.documents,
+        said: new Map(view.query.said),
+        cited: view.citedBy(view.answers[i]),
         ranking: file.rankings[position],
         scores: file.scores[position],
         wanted: view.wantedBy(system),

@@ -40,6 +40,7 @@ board.exports = (() => {
     `${JSON.stringify(
       {
         measure: view.measure,
+        labels: view.labels,
         address: location.hash,
         rows: view.rows.map((row) => ({
           rank: row.rank ?? null,

@@ -13,7 +13,7 @@
     const setNumber = chosenSet(site, params.get("set"));
     const set = site.sets[setNumber];
     const asked = params.get("measure") || "";
-    const measure = board.measure.parse(asked) ? asked : site.measure;
+    const measure = board.measure.parse(asked) && !set.estimated ? asked : site.measure;
     const columns = board.rows.columns(site, set);
     const all = await board.rows.all(site, setNumber, measure, columns);
     view = {
@@ -45,7 +45,9 @@
   function chosenSet(site, name) {
     const asked = site.sets.findIndex((set) => set.name === name);
     if (asked >= 0) return asked;
-    const run = site.sets.findIndex((set, i) => site.systems.some((system) => system.averages[i]));
+    const run = site.sets.findIndex((set) =>
+      site.systems.some((system) => set.datasets.some((number) => system.figures[number])),
+    );
     return Math.max(0, run);
   }
 
@@ -61,7 +63,11 @@
   /* Draw the page again from the address, because the rows themselves change. */
   const restart = (changes) => board.go("leaderboard", { ...Object.fromEntries(view.params), ...changes });
 
-  const order = () => ({ by: view.params.get("sort") || view.columns[0].id, upwards: view.params.get("up") === "1" });
+  /* Return the first column in which a row has a value: the average, if there is one. */
+  const firstColumn = () =>
+    view.columns.find((_, i) => view.all.some((row) => row.cells[i].value !== null)) ?? view.columns[0];
+
+  const order = () => ({ by: view.params.get("sort") || firstColumn().id, upwards: view.params.get("up") === "1" });
 
   /* Sort by a column. The default direction depends on the kind of column. */
   const sort = (id, upwards = board.rows.startsUpwards(view.columns, id)) =>
@@ -87,6 +93,7 @@
         ),
         board.exports.buttons(() => ({
           measure: view.measure,
+          labels: board.sets.kind(view.set),
           columns: view.columns,
           rows: view.rows,
           latex: view.site.latex,
@@ -101,12 +108,17 @@
 
   function notes() {
     const headline = view.measure === view.site.measure;
+    const { set } = view;
+    const unranked = "Published rows have no rankings, so they have scores as published only.";
     return h(
       "p",
       { class: "note" },
-      headline
-        ? "A paired test does not distinguish the systems of a class from the leader of the class (sign flips, max-T over the leader's pairs, 5 %). A system can be in a better class than a system that ranks above it, if its scores vary more. Classes are computed over all systems run here on all of these datasets, so filters do not change them. With fewer than 20 queries there are no classes. Published rows have no scores of single queries, so they are ranked by value only."
-        : `${view.measure} is computed here from the ranks of the relevant documents. Published rows and classes exist only for ${view.site.measure}.`,
+      set.overlays.length ? `${unranked} ` : "",
+      set.estimated
+        ? `An estimate is the ${view.measure} that people’s labels of all pools would give. Its interval contains the errors of the judge. There is no interval if people labelled fewer than 20 queries of a dataset.`
+        : headline
+          ? "A paired test does not distinguish the systems of a class from the leader of the class (sign flips, max-T over the leader's pairs, 5 %). A system can be in a better class than a system that ranks above it, if its scores vary more. Classes are computed over all systems run here on all of these datasets, so filters do not change them. With fewer than 20 queries there are no classes. Published rows have no scores of single queries, so they are ranked by value only."
+          : `${view.measure} is computed here from the ranks of the relevant documents. Published rows and classes exist only for ${view.site.measure}.`,
     );
   }
 

@@ -40,7 +40,7 @@ board.leaderboardChart = (view) => {
           kind: row.kind,
           solid: row.ours,
           costed: !row.ours || row.cost?.seconds !== null,
-          href: row.ours ? board.link("system", { name: row.name, set: view.set.name }) : null,
+          href: row.ours ? board.link("system", { name: row.system ?? row.name, set: view.set.name }) : null,
           text: `${visible(row.name)}: ${points(cell.value)}, ${tick(x(row))}`,
         };
       });
@@ -59,8 +59,14 @@ board.leaderboardChart = (view) => {
       h("div", { class: "row spread" }, h("h2", null, `${column.title} against ${xLabel}`), switcher),
       items.length
         ? [
-            board.chart.legend(kinds),
-            board.chart.scatter(items, { width, xLabel, yLabel: `${view.measure} × 100`, tick }),
+            board.chart.legend(kinds, view.chartNotes ? "" : undefined),
+            board.chart.scatter(items, {
+              width,
+              xLabel,
+              yLabel: `${view.measure} × 100`,
+              tick,
+              lines: view.chartLines,
+            }),
             pointList(items),
           ]
         : h("p", { class: "empty" }, "This cost is not known for any of these systems."),
@@ -68,13 +74,14 @@ board.leaderboardChart = (view) => {
         ? h(
             "p",
             { class: "muted" },
-            `${unplaced} of these systems are not drawn: ${axis.id === "size" ? "the size of one of their models is not known" : "published rows do not state their cost, and the cost of recorded texts is not known"}.`,
+            `${unplaced} of these systems are not drawn: ${view.chartNotes?.unplaced ?? (axis.id === "size" ? "the size of one of their models is not known" : "published rows do not state their cost, and the cost of recorded texts is not known")}.`,
           )
         : null,
       h(
         "p",
         { class: "muted" },
-        "The line joins the systems that no other system beats at the same or lower cost. Systems with recorded texts are not on it, because their cost is not known.",
+        view.chartNotes?.line ??
+          "The line joins the systems that no other system beats at the same or lower cost. Systems with recorded texts are not on it, because their cost is not known.",
       ),
     );
   }

@@ -16,11 +16,12 @@ board.leaderboardControls = (view) => {
       h(
         "p",
         { class: "eyebrow" },
-        `${set.name} · ${counted(known.length, "dataset")}, ${counted(queries, "query", "queries")} · ${measure} × 100`,
+        `${set.group} · ${counted(known.length, "dataset")}, ${counted(queries, "query", "queries")} · ${measure} × 100`,
+        site.sets.some((each) => each.overlays.length) ? ` · ${board.sets.sentence(set)}` : "",
       ),
       h("h1", null, "Which systems reason about medicine?"),
       h("p", null, summary()),
-      set.name === "demo"
+      set.group === "demo"
         ? h(
             "p",
             { class: "note" },
@@ -32,6 +33,7 @@ board.leaderboardControls = (view) => {
 
   function summary() {
     const ranked = view.all.filter((row) => row.rank).sort((a, b) => (a.rank ?? 0) - (b.rank ?? 0));
+    if (view.set.missing.length) return board.sets.noAverage(view.set);
     if (!ranked.length) return "No system has been run on all of these datasets yet.";
     const best = ranked.find((row) => row.ours && row.level === 1);
     const parts = [
@@ -102,14 +104,7 @@ board.leaderboardControls = (view) => {
       h(
         "div",
         { class: "row spread" },
-        site.sets.length > 1
-          ? board.segmented(
-              "Datasets",
-              site.sets.map((each) => [each.name, each.name]),
-              set.name,
-              (name) => view.restart({ set: name, sort: "" }),
-            )
-          : null,
+        board.sets.switches(site.sets, set, (name) => view.restart({ set: name, sort: "" })),
         board.segmented(
           "View",
           [
@@ -119,7 +114,7 @@ board.leaderboardControls = (view) => {
           params.get("view") || "",
           (value) => view.change({ view: value }),
         ),
-        measureField(measure),
+        set.estimated ? null : measureField(measure),
         opener,
       ),
       rest,

@@ -55,6 +55,9 @@ board.leaderboardDetails = (view) => {
       row.cells[i].low === null
         ? ""
         : h("span", { class: "muted" }, ` ${points(row.cells[i].low)} to ${points(row.cells[i].high)}`),
+      column.about && row.cells[i].value !== null
+        ? h("small", { class: "muted" }, ` ${column.about} ${column.note?.(row) ?? ""}.`)
+        : null,
     ),
   ];
 
@@ -77,7 +80,11 @@ board.leaderboardDetails = (view) => {
           "p",
           { class: "row" },
           h("a", { href: board.link("system", { name: row.name, set: view.set.name }) }, "System page"),
-          h("a", { href: board.link("explorer", { a: row.name }) }, "Its queries in the explorer"),
+          h(
+            "a",
+            { href: board.link("explorer", { a: row.name, data: board.sets.explored(view.site, view.set) }) },
+            "Its queries in the explorer",
+          ),
         ),
       ),
     ];

@@ -6,6 +6,7 @@ board.leaderboardTable = (view) => {
   const { h, named, visible } = board;
   const { points, counted } = formats;
   const { KINDS } = board.rows;
+  const WIDE = 12; // columns besides the main one that fit on a screen, as many as the benchmark has
 
   /* Return the shared headings of neighbouring columns of a group: [{name, size}]. */
   function columnGroups() {
@@ -43,7 +44,11 @@ board.leaderboardTable = (view) => {
         { class: "groups" },
         h("td", { colspan: 2 }),
         groups.map((group, i) =>
-          h("th", { scope: "colgroup", colspan: group.size, class: i ? "starts" : "" }, visible(group.name)),
+          h(
+            "th",
+            { scope: "colgroup", colspan: group.size, class: i ? "starts" : "", title: visible(group.name) },
+            visible(group.name),
+          ),
         ),
       ),
       h(
@@ -55,7 +60,7 @@ board.leaderboardTable = (view) => {
           heading(
             column.id,
             column.label,
-            `Sort by ${column.title}`,
+            `${column.about ? `${column.about} ` : ""}Sort by ${column.title}`,
             `${cellClass(column, i, starts)}${i === sorted ? " sorted" : ""}`,
           ),
         ),
@@ -92,7 +97,10 @@ board.leaderboardTable = (view) => {
       ),
       headings(groups, starts, sorted),
     );
-    return board.region("Systems and their scores", board.fillTable(table, view.rows, made), "long");
+    const extra = view.columns.filter((column) => !column.main).length;
+    table.style.setProperty("--extra-columns", String(extra));
+    const kind = extra > WIDE ? "long wide" : "long"; // more columns than a screen: they scroll inside the table
+    return board.region("Systems and their scores", board.fillTable(table, view.rows, made), kind);
   }
 
   const cellClass = (column, i, starts) =>
@@ -118,15 +126,23 @@ board.leaderboardTable = (view) => {
   function line(row, tracks, starts) {
     const cells = view.columns.map((column, i) => {
       const cell = row.cells[i];
-      if (cell.value === null) return h("td", { class: `${cellClass(column, i, starts)} muted` }, "–");
+      if (cell.value === null) {
+        const why = column.main ? board.sets.noAverage(view.set) || null : null;
+        return h("td", { class: `${cellClass(column, i, starts)} muted`, title: why }, "–");
+      }
       const range =
         cell.low === null ? null : `${column.title}: 95 % interval ${points(cell.low)} to ${points(cell.high)}`;
       const made = h(
         "td",
-        { class: `${cellClass(column, i, starts)}${cell.value === tracks[i].best ? " best" : ""}`, title: range },
+        {
+          class: `${cellClass(column, i, starts)}${cell.value === tracks[i].best ? " best" : ""}`,
+          title: [range, column.note?.(row)].filter(Boolean).join("; ") || null,
+        },
         KINDS[column.kind].text(cell.value),
       );
       if (column.kind !== "score") return made;
+      if (column.main && view.set.estimated && range)
+        made.append(h("small", { class: "muted" }, `${points(cell.low)} – ${points(cell.high)}`));
       if (column.main) made.append(board.chart.interval(cell, tracks[i].span));
       return column.main ? made : board.chart.bar(made, cell.value, tracks[i].best);
     });
@@ -163,12 +179,12 @@ board.leaderboardTable = (view) => {
 
   const nameOf = (row) =>
     row.ours
-      ? h("a", { href: board.link("system", { name: row.name, set: view.set.name }) }, named(row.name))
+      ? h("a", { href: board.link("system", { name: row.system ?? row.name, set: view.set.name }) }, named(row.name))
       : named(row.name);
 
   const chip = (text, bad, title) => [" · ", h("span", { class: bad ? "chip bad" : "chip", title }, text)];
 
-  /* Return the notes beside a name: where the system comes from, failures, approximate searches. */
+  /* Return the notes beside a name: where the system comes from, failures, approximate searches, a lock. */
   function about(row) {
     const from = row.entry ? `entry ${visible(row.entry)}` : row.from;
     const searches = row.approximate?.map(visible).join(" · ");
@@ -177,11 +193,14 @@ board.leaderboardTable = (view) => {
       row.ours
         ? [h("span", { class: "chip solid" }, from), " ", row.kind]
         : `${row.kind} · ${visible(row.reported_by)}`,
+      view.set.overlays.length ? chip(board.sets.kind(view.set)) : null,
       row.average_only ? chip("average only as published") : null,
       row.reason ? chip("cannot be run", false, visible(row.reason)) : null,
       row.failures ? chip(counted(row.failures, "failure"), true) : null,
       searches ? chip("≈ approximate search", false, searches) : null,
+      row.lock ? chip("locked", false, `Decided beforehand in a lock: ${visible(row.lock)}`) : null,
       judged ? chip("judge’s own family", true, `An LLM of the same family judged the documents of ${judged}`) : null,
+      row.chips?.map(([text, bad, title]) => chip(text, bad, title)),
     ];
   }
 

@@ -8,9 +8,12 @@ board.ranking = (() => {
   const COMPARED = 10;
   const AT_ONCE = 3;
 
-  /* Draw a text that can be opened. It shows its best window first, and after a click the whole text in the data file. */
-  function text(content, before, after, wanted) {
-    const all = marks.matches(content, wanted);
+  /* Draw a text with the words of the query and of generated texts marked. */
+  const text = (content, before, after, wanted) => excerpt(content, before, after, marks.matches(content, wanted));
+
+  /* Draw a text that can be opened. It shows the window with the most matches first, and after a click the whole text
+     in the data file. */
+  function excerpt(content, before, after, all) {
     const window = marks.best(content, all, WINDOW);
     const whole = window[0] === 0 && window[1] === content.length;
     const body = h("p", { class: "text" });
@@ -58,6 +61,16 @@ board.ranking = (() => {
     return h("span", { class: "muted judgement" }, grade !== null ? "judged not relevant" : "unjudged");
   }
 
+  /* Draw how many readers cite a document in their answers. */
+  const citations = (readers) =>
+    readers
+      ? h(
+          "span",
+          { class: "chip solid", title: readers.map(board.visible).join(", ") },
+          `cited by ${formats.counted(readers.length, "reader")}`,
+        )
+      : null;
+
   /* Draw the rank of a document in the other system, with an arrow. */
   function elsewhere(rank, other, letter, isGold) {
     if (!other)
@@ -66,7 +79,17 @@ board.ranking = (() => {
     return h("span", { class: `elsewhere ${turn[0]}` }, `${letter} `, h("b", null, `${turn[1]} ${count(other)}`));
   }
 
-  function hit({ letter, documents, ranking, scores, wanted }, i, other) {
+  /* Draw who labelled a document in an overlay, and why. */
+  const label = ([who, grade, why]) =>
+    h(
+      "p",
+      { class: "said" },
+      h("bdi", null, board.visible(who)),
+      `: ${grade > 0 ? (grade > 1 ? `relevant, grade ${grade}` : "relevant") : "not relevant"}`,
+      why ? [". ", h("bdi", null, marks.readable(why))] : null,
+    );
+
+  function hit({ letter, documents, said, cited, ranking, scores, wanted }, i, other) {
     const document = documents[ranking[i]];
     const [id, content, before, after, grade] = document;
     return h(
@@ -81,6 +104,7 @@ board.ranking = (() => {
           { class: "hit-head" },
           named(id),
           judgement(document, documents),
+          citations(cited.get(ranking[i])),
           h("span", { class: "grow" }),
           other && elsewhere(i + 1, other(ranking[i]), letter === "A" ? "B" : "A", grade > 0),
           h("span", { class: "score", title: "score" }, Number(scores[i].toPrecision(4)).toString()),
@@ -88,6 +112,7 @@ board.ranking = (() => {
         content === null
           ? h("p", { class: "muted" }, "This document is not in the corpus.")
           : text(content, before, after, wanted),
+        said.get(ranking[i])?.map(label),
       ),
     );
   }
@@ -160,5 +185,5 @@ board.ranking = (() => {
     return (one(x, y) + one(y, x)) / 2;
   }
 
-  return { list, text, summary, tauAP };
+  return { list, text, excerpt, summary, tauAP };
 })();

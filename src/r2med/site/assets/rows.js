@@ -9,7 +9,19 @@ board.rows = (() => {
   /** @type {Record<ColumnKind, KindOfColumn>} */
   const KINDS = {
     score: { text: points, file: (value) => points(value), tick: (value) => points(value), best: Math.max },
+    difference: {
+      text: (value) => `${value > 0 ? "+" : ""}${points(value)}`,
+      file: (value) => points(value),
+      tick: (value) => points(value),
+      best: Math.max,
+    },
     share: { text: (value) => `${points(value, 1)} %`, file: String, tick: (value) => `${short(100 * value)} %` },
+    harm: {
+      text: (value) => `${points(value, 1)} %`,
+      file: String,
+      tick: (value) => `${short(100 * value)} %`,
+      best: Math.min,
+    },
     seconds: { text: seconds, file: String, tick: (value) => `${short(value)} s`, best: Math.min },
     dollars: { text: price, file: String, tick: (value) => (value ? `$${short(value)}` : "free"), best: Math.min },
     parameters: { text: parameters, file: String, tick: parameters },
@@ -32,9 +44,18 @@ board.rows = (() => {
     const apart = numbers.filter((number) => site.datasets[number].apart);
     /** @type {Column[]} */
     const made = [];
-    if (numbers.length > 1) {
-      made.push({ id: "average", title: "Average", label: "Average", group: "All", kind: "score", members: numbers });
-      if (apart.length && apart.length < numbers.length) {
+    const whole = !set.missing.length; // otherwise no mean is shown
+    const labels = set.overlays.length ? `, ${board.sets.kind(set)}` : "";
+    if (numbers.length > 1 || !whole) {
+      made.push({
+        id: "average",
+        title: `Average${labels}`,
+        label: "Average",
+        group: "All",
+        kind: "score",
+        members: whole ? numbers : [],
+      });
+      if (whole && apart.length && apart.length < numbers.length) {
         const [names, shorts] = ["name", "short"].map((field) =>
           apart.map((number) => site.datasets[number][field]).join(", "),
         );
@@ -51,13 +72,13 @@ board.rows = (() => {
     const tasks = [...new Set(numbers.map((number) => site.datasets[number].task))];
     for (const task of tasks) {
       const members = numbers.filter((number) => site.datasets[number].task === task);
-      if (tasks.length > 1 && members.length > 1)
+      if (whole && tasks.length > 1 && members.length > 1)
         made.push({ id: `task ${task}`, title: task, label: "Mean", group: task, kind: "score", members });
       for (const number of members) {
         const { name, short } = site.datasets[number];
         made.push({
           id: name,
-          title: name,
+          title: set.estimated ? `${name}, estimated` : name,
           label: short,
           group: task,
           kind: "score",
@@ -67,7 +88,47 @@ board.rows = (() => {
       }
     }
     if (made.length) made[0].main = true;
-    return made;
+    return [...made, ...aspectColumns(site, set), ...mimicColumns(site, set)];
+  }
+
+  /* Return the column of the mimic rate, if a system of the set has one. */
+  /** @type {(site: Site, set: DatasetSet) => Column[]} */
+  function mimicColumns(site, set) {
+    const number = site.sets.indexOf(set);
+    if (!site.systems.some((system) => system.mimics?.[number])) return [];
+    const rate = (row) => row.mimics?.[number] ?? null;
+    return [
+      {
+        id: "mimic",
+        title: "Mimic@10",
+        label: "Mimic",
+        group: "Harm",
+        kind: "harm",
+        about:
+          "Share of the first ten passages that argue for another answer; lower is better. Passages without a label do not count, so it is a lower bound.",
+        value: (row) => rate(row)?.[0] ?? null,
+        interval: (row) => [rate(row)?.[1] ?? null, rate(row)?.[2] ?? null],
+        note: (row) => `${points(rate(row)?.[3] ?? 0, 0)} % of the first ten passages have a label`,
+      },
+    ];
+  }
+
+  /* Return the columns of the measures of aspects, if a system of the set has them. */
+  /** @type {(site: Site, set: DatasetSet) => Column[]} */
+  function aspectColumns(site, set) {
+    const number = site.sets.indexOf(set);
+    if (!site.systems.some((system) => system.aspects?.[number])) return [];
+    const short = (family) =>
+      family.replace("weighted-alpha-nDCG", "weighted").replace("alpha", "α").replace("Recall", "Rec");
+    return site.aspect_measures.map((title, i) => ({
+      id: title,
+      title,
+      label: short(title.split("@")[0]),
+      group: `Aspects, @${title.split("@")[1]}`,
+      kind: "score",
+      about: "The mean over the datasets whose relevant documents belong to aspects of an answer.",
+      value: (row) => row.aspects?.[number]?.[i] ?? null,
+    }));
   }
 
   /**
@@ -83,7 +144,7 @@ board.rows = (() => {
     const headline = measure === site.measure;
     const recomputed = headline ? null : await recompute(site, set, measure);
     const ours = site.systems.map((system, number) => {
-      const figures = recomputed ? recomputed(number) : system.figures;
+      const figures = recomputed ? recomputed(number) : set.estimated ? system.estimates : system.figures;
       const average = headline && set.datasets.length > 1 ? system.averages[setNumber] : null;
       const from = system.entry ? "submitted" : "run here";
       const row = { ...system, number, ours: true, from, level: headline ? system.classes[setNumber] : null };
@@ -125,7 +186,10 @@ board.rows = (() => {
    */
   const cells = (made, row, figures, average) =>
     made.map((column) => {
-      if (column.value) return { value: /** @type {any} */ (column.value(row)), low: null, high: null };
+      if (column.value) {
+        const [low, high] = column.interval?.(row) ?? [null, null];
+        return { value: /** @type {any} */ (column.value(row)), low, high };
+      }
       const figure = column.dataset === undefined ? (column.main ? average : null) : figures[column.dataset];
       const value = figure ? figure[0] : mean((column.members ?? []).map((number) => figures[number]?.[0] ?? null));
       return { value, low: figure?.[1] ?? null, high: figure?.[2] ?? null };
@@ -242,5 +306,5 @@ board.rows = (() => {
     return !column || KINDS[column.kind].isText || KINDS[column.kind].best === Math.min;
   }
 
-  return { KINDS, COSTS, columns, all, cells, goldFiles, FILTERS, passing, sorted, startsUpwards, perThousand };
+  return { KINDS, COSTS, columns, all, cells, rank, goldFiles, FILTERS, passing, sorted, startsUpwards, perThousand };
 })();

@@ -42,7 +42,7 @@
     document.title = `${visible(system.name)} · r2med board`;
     main.append(
       head(site, system, set, run),
-      figures(row, columns, records, site, rows),
+      figures(row, columns, records, site, rows, set),
       actions(site, system, set),
       section("Scores", scoreTable(site, row, columns, records)),
       slices(data.slices[setNumber]) ?? "",
@@ -84,20 +84,20 @@
         "p",
         { class: "eyebrow" },
         h("a", { href: board.link("leaderboard", { set: set.name }) }, "Leaderboard"),
+        set.overlays.length ? ` · ${board.sets.sentence(set)}` : "",
         ` · ${system.kind}${system.llm ? ` · ${visible(system.llm)}` : ""}`,
       ),
       h("h1", null, named(system.name)),
-      run.length > 1
-        ? board.segmented(
-            "Datasets",
-            run.map((i) => [site.sets[i].name, site.sets[i].name]),
-            set.name,
-            (name) => board.go("system", { name: system.name, set: name }),
-          )
-        : null,
+      board.sets
+        .switches(
+          run.map((i) => site.sets[i]),
+          set,
+          (name) => board.go("system", { name: system.name, set: name }),
+        )
+        .map((each) => each && h("div", null, each)),
     );
 
-  function figures(row, columns, records, site, rows) {
+  function figures(row, columns, records, site, rows, set) {
     const figure = (label, value, note) =>
       h("div", { class: "figure" }, h("dt", null, label), h("dd", null, value, note ? h("small", null, note) : null));
     const main = row.cells[0];
@@ -113,7 +113,7 @@
         points(main.value),
         main.low === null
           ? main.value === null
-            ? "not run on all datasets"
+            ? board.sets.noAverage(set) || "not run on all datasets"
             : null
           : `${points(main.low)} to ${points(main.high)}`,
       ),
@@ -141,20 +141,21 @@
   const mean = (values) => values.reduce((a, b) => a + b, 0) / values.length;
 
   function actions(site, system, set) {
+    const data = board.sets.explored(site, set);
     const others = site.systems.filter(
       (other) => other.name !== system.name && set.datasets.some((dataset) => other.figures[dataset]),
     );
     return h(
       "div",
       { class: "row actions" },
-      h("a", { class: "button", href: board.link("explorer", { a: system.name }) }, "Explore its queries"),
+      h("a", { class: "button", href: board.link("explorer", { a: system.name, data }) }, "Explore its queries"),
       others.length
         ? board.select(
             "Compare with",
             [["", "another system"], ...others.map((other) => [other.name, other.name])],
             "",
             (name) => {
-              if (name) board.go("explorer", { a: system.name, b: name });
+              if (name) board.go("explorer", { a: system.name, b: name, data });
             },
           )
         : null,

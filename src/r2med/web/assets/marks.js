@@ -5,7 +5,12 @@
 const marks = (() => {
   const { h, visible } = shell;
   const CAPITALS = /[A-Z]+/g;
-  const KINDS = { query: "a word of the query", generated: "a word of the generated text", both: "a word of both" };
+  const KINDS = {
+    query: "a word of the query",
+    generated: "a word of the generated text",
+    both: "a word of both",
+    answer: "a word of a sentence that cites it",
+  };
 
   // A page has hundreds of marks, and copies are faster than new elements.
   const MARKS = Object.fromEntries(

@@ -1,0 +1,75 @@
+"""Which questions an LLM answers right without any passage: from answer records, or asked."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from functools import reduce
+from operator import add
+
+from r2med.analysis.answer_accuracy import judge
+from r2med.analysis.material import Material
+from r2med.answers.reader import AnswerReader
+from r2med.answers.reading import asked_queries
+from r2med.core.errors import UserError
+from r2med.data.dataset import Dataset, Query
+from r2med.records.answer_collection import MAIN_MEASURE, collect_answers
+from r2med.records.answer_record import Condition
+
+CLOSED_BOOK: Condition = "closed book"
+ASKED = "closed-book"
+"""The name of these questions in plans and notes."""
+
+
+def closed_book(material: Material, datasets: Iterable[Dataset]) -> dict[tuple[str, str], float]:
+    """Return (dataset, query) -> 1 if an LLM answers right without passages, 0 if not; NaN if it was not decided.
+
+    Answers in the records of `r2med answer` are used. Only the other questions are asked, with the same prompt, so that
+    the journal has them for both.
+    """
+    recorded = _recorded(material)
+    found: dict[tuple[str, str], float] = {}
+    for dataset in datasets:
+        known = recorded.get(dataset.fingerprint, {})
+        queries = asked_queries(dataset, material.queries)
+        found |= {(dataset.name, query.id): known[query.id] for query in queries if query.id in known}
+        texts = _asked(material, dataset, [query for query in queries if query.id not in known])
+        items = [(dataset.name, query.id, query.answer, texts[query.id]) for query in queries if query.id in texts]
+        found |= {(each.dataset, each.query): each.right for each in judge(items, material.questions)}
+    return found
+
+
+def _recorded(material: Material) -> dict[str, Mapping[str, float]]:
+    """Return the fingerprint of a dataset -> query -> accuracy of open answers that the LLM gave without passages."""
+    try:
+        kept = collect_answers((), material.results)
+    except UserError:
+        return {}
+    return {
+        each.record.dataset.fingerprint: {
+            query: values[MAIN_MEASURE]
+            for query, values in each.record.per_query.get(CLOSED_BOOK, {}).items()
+            if MAIN_MEASURE in values
+        }
+        for each in kept
+        if each.record.reader == material.questions.card.spec and each.record.form == "open"
+    }
+
+
+def _asked(material: Material, dataset: Dataset, queries: Sequence[Query]) -> dict[str, str]:
+    """Return query -> answer without passages. In a rehearsal, open questions get an answer of no meaning."""
+    if not queries:
+        return {}
+    asked = material.questions
+    reader = AnswerReader(asked.card, asked.chat)
+    questions = reader.questions(dataset, queries, queries, {}, "open", (CLOSED_BOOK,), 1)
+    if material.rehearsal:
+        preview = reader.preview(questions)
+        asked.previews[ASKED] = reduce(add, [*filter(None, [asked.previews.get(ASKED)]), preview])
+        if preview.unanswered:
+            return {query.id: f"an answer, number {number}" for number, query in enumerate(queries)}
+    given, cost = reader.ask(questions)
+    asked.cost += cost
+    asked.asked[ASKED] += len(given)
+    asked.failures.setdefault(ASKED, Counter()).update(each.failure for each in given if each.failure)
+    return {each.query: each.text for each in given if each.status == "answered"}

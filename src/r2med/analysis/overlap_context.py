@@ -1,0 +1,144 @@
+"""Show the overlap of datasets beside that of known medical datasets: distributions and shares below thresholds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from r2med.analysis.estimates import mean_interval
+from r2med.analysis.overlap_references import REFERENCES, OverlapReference
+from r2med.analysis.overlap_values import COSINE, MEASURES, WEIGHTED, OverlapValues
+from r2med.measure.scores import Floats
+from r2med.pages.cells import Column, Value
+from r2med.pages.estimate import Estimate
+from r2med.pages.page import Curves, Table
+
+THRESHOLDS = (0.1, 0.2, 0.3, 0.5)
+"""Overlaps below which queries are counted, unless others are given."""
+MAX_CURVES = 6
+STEPS = 20
+"""Number of steps of a curve between 0 and 1."""
+ALL = "all these datasets"
+
+
+@dataclass(frozen=True)
+class ComparedSet:
+    """One row of the comparison: a dataset of the report, or a reference."""
+
+    name: str
+    queries: int | None
+    values: Mapping[str, Floats]
+    means: Mapping[str, Estimate]
+    """Published means, where no values are known."""
+    is_reference: bool = False
+
+
+def own_sets(sets: Sequence[OverlapValues]) -> list[ComparedSet]:
+    """Return the datasets of a report, and all of them together if there are several."""
+    rows = [ComparedSet(each.name, len(each.queries), each.values, {}) for each in sets]
+    if len(rows) < 2:
+        return rows
+    shared = [measure for measure in MEASURES if all(measure in each.values for each in sets)]
+    pooled = {measure: np.concatenate([each.values[measure] for each in sets]) for measure in shared}
+    return [*rows, ComparedSet(ALL, sum(len(each.queries) for each in sets), pooled, {})]
+
+
+def reference_sets(model: str) -> list[ComparedSet]:
+    """Return the references. Cosines of other models are left out."""
+    return [_reference(card, model) for card in REFERENCES.values()]
+
+
+def _reference(card: OverlapReference, model: str) -> ComparedSet:
+    hidden = () if card.model == model else (COSINE,)
+    values = {measure: each for measure, each in card.values.items() if measure not in hidden}
+    means = {
+        measure: Estimate(each.mean, each.low, each.high)
+        for measure, each in card.means.items()
+        if measure not in hidden
+    }
+    size = max((len(each) for each in card.values.values()), default=card.queries)
+    return ComparedSet(card.title, size, values, means, is_reference=True)
+
+
+def context_tables(
+    own: Sequence[ComparedSet], references: Sequence[ComparedSet], thresholds: Sequence[float]
+) -> Iterator[Table]:
+    """Yield a table for each measure with the datasets side by side, and the distributions as a chart."""
+    for measure, meaning in MEASURES.items():
+        compared = [each for each in (*own, *references) if measure in each.values or measure in each.means]
+        if any(not each.is_reference for each in compared):
+            yield _table(measure, meaning, compared, thresholds)
+
+
+def _table(measure: str, meaning: str, compared: Sequence[ComparedSet], thresholds: Sequence[float]) -> Table:
+    rows = [[each.name, _kind(each), each.queries, *_figures(each, measure, thresholds)] for each in compared]
+    columns = (
+        Column("dataset"),
+        Column("numbers"),
+        Column("queries", "integer"),
+        Column("mean", "number", 3),
+        *(Column(head, "number", 3) for head in ("lower quarter", "median", "upper quarter")),
+        *(Column(f"below {threshold:g}", "share", 0) for threshold in thresholds),
+    )
+    note = (
+        f"{meaning} The last columns are shares of queries below a value. The chart shows these shares for all values: "
+        f"a curve further to the left has less overlap. In the row {ALL!r} every query has the same weight."
+    )
+    chart = Curves(dict(_curves(compared, measure)), measure, "share of queries below")
+    name = f"overlap-by-{measure.lower().replace(' ', '-')}"
+    return Table(columns, rows, f"Side by side: {measure}", note, name, chart)
+
+
+def _kind(each: ComparedSet) -> str:
+    return "own" if not each.is_reference else "published" if each.means else "reference"
+
+
+def _figures(each: ComparedSet, measure: str, thresholds: Sequence[float]) -> list[Value]:
+    known = _known(each, measure)
+    if not len(known):
+        return [each.means.get(measure), None, None, None, *(None for _ in thresholds)]
+    top = None if measure == COSINE else 1.0
+    shares = [mean_interval((known < threshold).astype(np.float64)) for threshold in thresholds]
+    return [mean_interval(known, top), *np.quantile(known, [0.25, 0.5, 0.75]).tolist(), *shares]
+
+
+def _known(each: ComparedSet, measure: str) -> Floats:
+    values = each.values.get(measure, np.array([]))
+    return values[~np.isnan(values)]
+
+
+def _curves(compared: Sequence[ComparedSet], measure: str) -> Iterator[tuple[str, list[tuple[float, Estimate]]]]:
+    """Yield the share of queries below each value. If there are too many datasets, they are one curve."""
+    drawn = [each for each in compared if len(_known(each, measure))]
+    own = [each for each in drawn if not each.is_reference]
+    references = [each for each in drawn if each.is_reference]
+    parts = [each for each in own if each.name != ALL]
+    own = parts if len(parts) + len(references) <= MAX_CURVES else own[-1:]
+    for each in [*own, *references][:MAX_CURVES]:
+        known = _known(each, measure)
+        points = [step / STEPS for step in range(STEPS + 1)]
+        name = f"{each.name} (reference)" if each.is_reference else each.name
+        yield name, [(x, Estimate(float((known < x).mean()))) for x in points]
+
+
+def context_lead(references: Sequence[ComparedSet]) -> str:
+    """Return the means of the references in one sentence; empty if there are none."""
+    means = [(each, mean) for each in references if (mean := _mean(each)) is not None]
+    shown = [f"{mean:.0%} in {each.name}" for each, mean in means]
+    return f" For comparison, relevant documents contain {', '.join(shown)}." if shown else ""
+
+
+def _mean(each: ComparedSet) -> float | None:
+    known = _known(each, WEIGHTED)
+    if len(known):
+        return float(known.mean())
+    return each.means[WEIGHTED].value if WEIGHTED in each.means else None
+
+
+def context_notes(model: str) -> Iterator[str]:
+    """Yield the origin of each reference, and why its cosines are missing."""
+    for card in REFERENCES.values():
+        other = f" Its cosines are by {card.model}, so they are left out." if model and card.model != model else ""
+        yield f"{card.about}{other if card.model else ''}"

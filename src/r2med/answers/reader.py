@@ -1,0 +1,147 @@
+"""Ask a reader, through the journal, and turn its replies into answers with a status."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from r2med.answers.answer_options import options_of
+from r2med.answers.citations import cited_sentences
+from r2med.answers.reader_prompts import ReaderQuestion, reader_question
+from r2med.answers.reading import ReadPassages, random_passages, relevant_passages, retrieved_passages
+from r2med.answers.statuses import refuses, status_of
+from r2med.ask.answers import Choice, OpenAnswer
+from r2med.ask.json_answers import ask_json, warn_of_identifiers
+from r2med.core.cost import Cost
+from r2med.data.dataset import Dataset, Query
+from r2med.llm.chat import FROM_THE_MODEL
+from r2med.llm.costs import CostPreview
+from r2med.llm.journaled import JournaledChat, open_chat
+from r2med.llm.llm_cards import LLMCard, resolve_llm
+from r2med.records.answer_record import AnswerForm, AnswerStatus, Condition, GivenAnswer
+from r2med.runtime.runtime import Runtime
+
+TRIES = 3
+
+
+@dataclass(frozen=True)
+class _Reply:
+    """What a reader replied: an answer in its own words, or the number of an option."""
+
+    text: str = ""
+    choice: int | None = None
+    refused: bool = False
+
+
+@dataclass(frozen=True)
+class AnswerReader:
+    """An LLM that answers questions."""
+
+    card: LLMCard
+    chat: JournaledChat
+
+    @classmethod
+    def open(cls, name: str, runtime: Runtime) -> AnswerReader:
+        """Return the reader of this name. Nothing is asked. Raises UserError if there is no such LLM."""
+        card = resolve_llm(name, runtime.setup)
+        return cls(card, open_chat(card, runtime))
+
+    def questions(
+        self,
+        dataset: Dataset,
+        queries: Sequence[Query],
+        others: Sequence[Query],
+        lists: Mapping[str, Sequence[str]],
+        form: AnswerForm,
+        conditions: Sequence[Condition],
+        passages: int,
+    ) -> list[ReaderQuestion]:
+        """Return all questions about a dataset. `lists` is the ranking: query -> documents, best first.
+
+        `others` are all queries with an answer, from which options are drawn.
+        """
+        found: list[ReaderQuestion] = []
+        for query in queries:
+            options = options_of(query, others) if form == "choice" else ()
+            if form == "choice" and len(options) < 2:  # a choice without a wrong option is right by itself
+                continue
+            found += self._of_query(dataset, query, options, lists, conditions, passages)
+        return found
+
+    def _of_query(
+        self,
+        dataset: Dataset,
+        query: Query,
+        options: tuple[str, ...],
+        lists: Mapping[str, Sequence[str]],
+        conditions: Sequence[Condition],
+        count: int,
+    ) -> Iterator[ReaderQuestion]:
+        def asked(condition: Condition, passages: ReadPassages) -> ReaderQuestion:
+            return reader_question(self.card, query, condition, passages, options)
+
+        retrieved = asked("retrieved", retrieved_passages(dataset, query, lists, count))
+        for condition in conditions:
+            if condition == "retrieved":
+                yield retrieved
+            elif condition == "closed book":
+                yield asked(condition, ReadPassages())
+            elif condition == "relevant":
+                yield asked(condition, relevant_passages(dataset, query, count))
+            else:
+                yield asked(condition, random_passages(dataset, query, retrieved.read.tokens))
+
+    def preview(self, questions: Sequence[ReaderQuestion], note: str = "") -> CostPreview:
+        """Return what asking would cost. Nothing is asked."""
+        fitting = [each for each in questions if each.prompt.fits]
+        requests = [each.prompt.request(self.card) for each in fitting]
+        cut = sum(each.cut > 0 for each in fitting)
+        unfit = len(questions) - len(fitting)
+        return CostPreview.of(self.chat, self.card, requests, cut=cut, unfit=unfit, note=note)
+
+    def ask(self, questions: Sequence[ReaderQuestion]) -> tuple[list[GivenAnswer], Cost]:
+        """Ask all questions, and return an answer for each of them, and the cost."""
+        texts = (" ".join((each.query.text, *each.read.texts)) for each in questions)
+        warn_of_identifiers("answer", self.chat, texts)
+        prompts = {number: each.prompt for number, each in enumerate(questions)}
+        asked = ask_json(prompts, _read, self.chat, self.card, TRIES, otherwise=_read_prose)
+        given = [
+            _given(each, asked.outcomes.get(number), asked.failures.get(number, ""))
+            for number, each in enumerate(questions)
+        ]
+        return given, asked.cost
+
+
+def _read(number: int, answer: OpenAnswer | Choice) -> _Reply:
+    return _Reply(choice=answer.choice) if isinstance(answer, Choice) else _Reply(answer.answer)
+
+
+def _read_prose(number: int, text: str) -> _Reply | None:
+    """Return a refusal that is not JSON. It is not asked again, because the reader has answered."""
+    return _Reply(text, refused=True) if refuses(text) else None
+
+
+def _given(question: ReaderQuestion, reply: _Reply | None, failure: str) -> GivenAnswer:
+    answer = GivenAnswer(
+        query=question.query.id,
+        condition=question.condition,
+        read=question.read.documents,
+        cut=question.cut,
+        tokens=question.tokens,
+        options=question.options,
+        status="answered",
+    )
+    if reply is None:
+        return answer.model_copy(update={"status": _failed_status(failure), "failure": failure})
+    if reply.choice is not None:
+        return answer.model_copy(update={"choice": reply.choice, "text": question.options[reply.choice]})
+    status = "refused" if reply.refused else status_of(reply.text, question.query.text, question.read.texts)
+    sentences = cited_sentences(reply.text, question.read.documents)
+    return answer.model_copy(update={"status": status, "text": reply.text, "sentences": sentences})
+
+
+def _failed_status(failure: str) -> AnswerStatus:
+    if failure == "refused":
+        return "refused"
+    # What the model itself said is an answer, if not a usable one. All other failures are asked again by the next run.
+    return "unreadable" if failure == "unreadable" or failure in FROM_THE_MODEL else "failed"

@@ -1,0 +1,142 @@
+"""Score answers: by the chosen option or a rule, and with a judge also by its verdicts, by nuggets and citations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from r2med.answers.answer_controls import check_nugget_matching, check_support, check_verdicts
+from r2med.answers.answer_judge import AnswerJudge
+from r2med.answers.answer_scores import rule_verdict, scores_of
+from r2med.answers.citation_support import cited_sentences_of, with_support
+from r2med.answers.nugget_matching import MAX_SENTENCES, match_nuggets
+from r2med.core.cost import NOTHING, Cost
+from r2med.data.dataset import Dataset
+from r2med.data.nuggets_file import Nuggets
+from r2med.judgements.planted import ControlCount
+from r2med.records.answer_record import GivenAnswer, JudgeFacts
+
+
+@dataclass(frozen=True)
+class ScoredAnswers:
+    """Answers with their scores, and what is known about the judge."""
+
+    answers: tuple[GivenAnswer, ...]
+    judge: JudgeFacts | None = None
+    """None if no judge was asked."""
+    cost: Cost = NOTHING
+    """The cost of the judge."""
+    notices: tuple[str, ...] = ()
+
+
+def scored(
+    answers: Sequence[GivenAnswer], dataset: Dataset, judge: AnswerJudge | None, nuggets: Nuggets | None
+) -> ScoredAnswers:
+    """Return the answers with all scores that can be computed.
+
+    A judge first gets planted controls. Raises UserError if it fails them.
+    """
+    references = {query.id: query.answer for query in dataset.queries}
+    given = [each.model_copy(update={"by_rule": rule_verdict(each, references[each.query])}) for each in answers]
+    facts = None
+    if judge is not None and any(map(_is_judged, given)):
+        given, counts = _judged(given, dataset, judge, nuggets)
+        facts = _facts(given, judge, counts)
+    done = tuple(_with_scores(each, dataset, nuggets, judged=facts is not None) for each in given)
+    notices = tuple(_notices(done, nuggets, judge if facts else None))
+    return ScoredAnswers(done, facts, judge.cost if judge and facts else NOTHING, notices)
+
+
+def _is_judged(answer: GivenAnswer) -> bool:
+    """Return True for an answer in the reader's own words."""
+    return answer.status == "answered" and not answer.options
+
+
+def _judged(
+    answers: Sequence[GivenAnswer], dataset: Dataset, judge: AnswerJudge, nuggets: Nuggets | None
+) -> tuple[list[GivenAnswer], list[ControlCount]]:
+    """Return the answers with the verdicts of a judge, and how it answered the controls. All controls come first."""
+    counts = [*check_verdicts(judge, dataset, nuggets)]
+    if nuggets:
+        counts += check_nugget_matching(judge, dataset, nuggets)
+    if any(cited_sentences_of(answers)):
+        counts += check_support(judge, dataset)
+    given = _with_verdicts(answers, dataset, judge)
+    if nuggets:
+        given = _with_nuggets(given, dataset, judge, nuggets)
+    return with_support(given, dataset, judge), counts
+
+
+def _with_verdicts(answers: Sequence[GivenAnswer], dataset: Dataset, judge: AnswerJudge) -> list[GivenAnswer]:
+    queries = {query.id: query for query in dataset.queries}
+    asked = [number for number, each in enumerate(answers) if _is_judged(each)]
+    items = [
+        (queries[each.query].text, queries[each.query].answer, each.text) for each in map(answers.__getitem__, asked)
+    ]
+    given = list(answers)
+    for number, verdict in zip(asked, judge.verdicts(items), strict=True):
+        if verdict is not None:
+            given[number] = given[number].model_copy(update={"by_judge": verdict[0], "why": verdict[1]})
+    return given
+
+
+def _with_nuggets(
+    answers: Sequence[GivenAnswer], dataset: Dataset, judge: AnswerJudge, nuggets: Nuggets
+) -> list[GivenAnswer]:
+    """Return the answers with their nuggets. An answer that was refused, copied and so on contains none of them."""
+    texts = {query.id: query.text for query in dataset.queries}
+    with_facts = [number for number, each in enumerate(answers) if each.query in nuggets.by_query and not each.options]
+    asked = [number for number in with_facts if _is_judged(answers[number])]
+    items = [
+        (texts[each.query], nuggets.by_query[each.query], [sentence.text for sentence in each.sentences])
+        for each in map(answers.__getitem__, asked)
+    ]
+    found = dict(zip(asked, match_nuggets(judge, items), strict=True))
+    given = list(answers)
+    for number in with_facts:
+        answer, match = given[number], found.get(number)
+        if match is not None:
+            facts = {"nuggets": dict(match.said), "statements_found": match.sentences}
+            given[number] = answer.model_copy(update={**facts, "statements": len(answer.sentences)})
+        elif answer.status not in ("answered", "failed"):
+            none = {nugget.id: "none" for nugget in nuggets.by_query[answer.query]}
+            given[number] = answer.model_copy(update={"nuggets": none})
+    return given
+
+
+def _facts(answers: Sequence[GivenAnswer], judge: AnswerJudge, counts: Sequence[ControlCount]) -> JudgeFacts:
+    both = [each for each in answers if _is_judged(each) and None not in (each.by_rule, each.by_judge)]
+    return JudgeFacts(
+        judge=judge.card.spec,
+        controls={count.kind: (count.right, count.asked) for count in counts},
+        agreed=sum(each.by_rule == each.by_judge for each in both),
+        both=len(both),
+        own_family=bool(judge.shared_families),
+        failures=dict(judge.failures),
+    )
+
+
+def _with_scores(answer: GivenAnswer, dataset: Dataset, nuggets: Nuggets | None, *, judged: bool) -> GivenAnswer:
+    facts = nuggets.by_query.get(answer.query, ()) if nuggets else ()
+    grades = dataset.qrels.get(answer.query, {})
+    return answer.model_copy(update={"scores": scores_of(answer, facts, grades, judged=judged)})
+
+
+def _notices(answers: Sequence[GivenAnswer], nuggets: Nuggets | None, judge: AnswerJudge | None) -> Iterator[str]:
+    """Yield what a reader of the scores should know, one sentence each."""
+    written = [each for each in answers if _is_judged(each)]
+    if judge is None:
+        undecided = sum(each.by_rule is None for each in written)
+        if undecided:
+            yield f"The rule could not decide {undecided:,} of {len(written):,} answers. A judge would decide them."
+        if nuggets and written:
+            yield "Nuggets were not matched and citations not checked, because no judge was named."
+        return
+    yield from judge.notices()
+    if nuggets and (unreviewed := sum(not nugget.reviewed for nugget in nuggets)):
+        yield f"{unreviewed:,} of {len(nuggets):,} nuggets were not reviewed by people."
+    if long := sum(len(each.sentences) > MAX_SENTENCES for each in written):
+        yield (
+            f"{long:,} of {len(written):,} answers have more than {MAX_SENTENCES} sentences. The others count as "
+            "not supported and as saying no nugget."
+        )

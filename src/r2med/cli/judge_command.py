@@ -1,0 +1,79 @@
+"""`r2med judge`: let LLMs label the documents that systems return and that have no label."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from r2med.cli import completion
+from r2med.cli import options as flags
+from r2med.cli.formats import Format, show_page
+
+if TYPE_CHECKING:
+    from r2med.runtime.runtime import Runtime
+
+
+@flags.with_runtime("base_url", "llm_backend", "concurrency", "ask_again", "budget", "offline", "model_paths")
+def judge(
+    systems: flags.ComparedSystems = None,
+    data: flags.ComparedData = None,
+    results: flags.Results = Path("results"),
+    llm: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--llm",
+            metavar="NAME",
+            help="A judge. May be repeated: the judges then form a committee.",
+            autocompletion=completion.llms,
+            show_default=False,
+        ),
+    ] = None,
+    depth: Annotated[int, typer.Option(min=1, help="Ranks of each system whose documents are labelled.")] = 10,
+    aspect: Annotated[
+        Literal["relevance", "mimic"],
+        typer.Option(help="What to label: relevance, or passages that argue for another answer (mimic)."),
+    ] = "relevance",
+    controls: Annotated[int, typer.Option(min=5, help="Planted controls of each kind and dataset.")] = 20,
+    prompt: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="A prompt of your own instead of ours.", show_default=False),
+    ] = None,
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The overlay to write.")] = Path(
+        "overlays/judged.jsonl"
+    ),
+    max_failures: flags.MaxFailures = 0.1,
+    dry_run: Annotated[
+        bool, typer.Option("--plan", help="Print the calls, their cost and three prompts. No LLM is asked.")
+    ] = False,
+    form: Format = "text",
+    as_json: flags.AsJSON = False,
+    *,
+    runtime: Runtime,
+) -> None:
+    """Label the documents that systems return and that have no label, in an overlay. The dataset is not changed."""
+    from r2med.cli.plan import show_previews
+    from r2med.cli.progress import steps
+    from r2med.core.errors import UserError
+    from r2med.core.spec import joined_words
+    from r2med.judgements.committee import plan_judging
+    from r2med.judgements.judge_page import judge_json, judge_page
+    from r2med.records.collection import collect
+    from r2med.records.relabelled import recorded_datasets
+
+    if out.suffix != ".jsonl":
+        raise UserError(f"{out} does not end in .jsonl: an overlay is a file of JSON lines, such as {out.stem}.jsonl")
+    collection = collect(joined_words(systems or []), results, max_failures)
+    datasets = list(recorded_datasets(collection, flags.comma_separated(data)).values())
+    plan = plan_judging(
+        collection, datasets, llm or [], runtime, aspect=aspect, depth=depth, each=controls, prompt=prompt
+    )
+    if dry_run:
+        show_previews(plan.preview(), runtime)
+        return
+    flags.check_writable(out.parent)
+    with runtime.network(), steps(2 * len(plan.llms) * len(plan.pools)) as step:
+        judged = plan.ask(step)
+    judged.overlay.write(out)
+    show_page(judge_page(judged, str(out)), form, as_json, judge_json(judged, str(out)))

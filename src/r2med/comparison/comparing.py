@@ -1,0 +1,106 @@
+"""Compare systems by name: choose the records of rankings, of a lock or of answers, and compare them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from r2med.comparison.comparison import MEASURE, Comparison, comparison
+from r2med.core.errors import UserError
+from r2med.data.overlays import Overlay
+from r2med.measure.significance import RESAMPLES
+from r2med.records.answer_collection import MAIN_MEASURE, RETRIEVED, AnswerViews, collect_answers
+from r2med.records.collection import MAX_FAILURES, RecordCollection, collect
+from r2med.records.lock_file import Lock, locked_collection
+from r2med.records.relabelled import recorded_datasets, relabelled
+
+
+def compare(
+    *sources: str | Path,
+    results: str | Path = "results",
+    max_failures: float = MAX_FAILURES,
+    measure: str = MEASURE,
+    baseline: str = "",
+    slice_by: Sequence[str] = (),
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+    data: Sequence[str] = (),
+    overlays: Sequence[str | Path] = (),
+    lock: str | Path = "",
+    answers: bool = False,
+    condition: str = RETRIEVED,
+) -> Comparison:
+    """Compare systems by their records: files, folders, or names of systems with records in `results`.
+
+    With a baseline, every other system is compared with it. Without one, every pair is compared. `data` are datasets
+    or groups. By default these are all datasets of the first group that the systems share, because scores of different
+    groups are never averaged. With `overlays`, the rankings are scored with the labels of these files too. `lock` is
+    the file of a comparison that was decided beforehand: its systems, datasets, measure and baseline are used, and
+    anything else is an error. With `answers`, the records of `r2med answer` are compared: each system with each reader,
+    by a measure of answers (by default `accuracy`), in one `condition`. Raises UserError if no two systems were run on
+    the same data, or if `data` names datasets of several groups.
+    """
+    if answers:
+        if lock or overlays:
+            raise UserError("answers are compared without a lock and without overlays: leave them out")
+        views = answer_views(sources, results, max_failures, measure, condition)
+        return compared_answers(views, baseline, slice_by, resamples, seed, data)
+    if condition != RETRIEVED:
+        raise UserError(f"the condition {condition!r} is one of answers: compare(answers=True, condition=...)")
+    if lock:
+        if overlays:
+            raise UserError(f"{lock}: a lock compares with the labels of its datasets: leave out overlays")
+        decided = _decided(lock, measure, baseline, data)
+        locked = locked_collection(decided, lock, sources, results, max_failures)
+        compared = comparison(
+            locked, decided.measure, decided.baseline, slice_by, resamples, seed, tuple(decided.datasets)
+        )
+        notice = f"decided beforehand: lock {decided.digest[:12]} of {Path(lock).name}"
+        return replace(compared, notices=(*compared.notices, notice))
+    collection = collect(sources, results, max_failures)
+    if overlays:
+        collection, data = with_labels(collection, overlays, data), ()
+    return comparison(collection, measure, baseline, slice_by, resamples, seed, data)
+
+
+def answer_views(
+    sources: Sequence[str | Path], results: str | Path, max_failures: float, measure: str, condition: str
+) -> AnswerViews:
+    """Return answer records as records to compare. Without a measure of answers, accuracy is compared."""
+    chosen = MAIN_MEASURE if measure == MEASURE else measure
+    return collect_answers(sources, results).views(chosen, condition, max_failures)
+
+
+def compared_answers(
+    views: AnswerViews,
+    baseline: str = "",
+    slice_by: Sequence[str] = (),
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+    data: Sequence[str] = (),
+) -> Comparison:
+    """Compare answers. The baseline may be a system without its reader, if only one reader read its results."""
+    named = [name for name in views.collection.systems if name.startswith(f"{baseline} · ")]
+    if baseline and baseline not in views.collection.systems and len(named) == 1:
+        baseline = named[0]
+    compared = comparison(views.collection, views.measure, baseline, slice_by, resamples, seed, data)
+    return replace(compared, notices=(*compared.notices, *views.notices))
+
+
+def _decided(file: str | Path, measure: str, baseline: str, data: Sequence[str]) -> Lock:
+    """Return a lock. Raises UserError if another measure, baseline or dataset was asked for."""
+    lock = Lock.read(file)
+    for name, given, locked in (("measure", measure, lock.measure), ("baseline", baseline, lock.baseline)):
+        if given not in ("", MEASURE, locked):
+            raise UserError(f"{file}: its {name} is {locked or 'none'}, not {given}; a lock allows nothing else")
+    if data and {*data} != {*lock.datasets}:
+        raise UserError(f"{file}: its datasets are {', '.join(lock.datasets)}; a lock allows nothing else")
+    return lock
+
+
+def with_labels(
+    collection: RecordCollection, overlays: Sequence[str | Path], data: Sequence[str] = ()
+) -> RecordCollection:
+    """Return the records of a collection, scored with the labels of overlay files too."""
+    return relabelled(collection, [Overlay.read(file) for file in overlays], recorded_datasets(collection, data))

@@ -1,0 +1,193 @@
+"""Scores as people's labels would give them: from a judge's labels for all queries and people's for a random sample."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from r2med.comparison.comparison import MEASURE, heading
+from r2med.core.errors import UserError
+from r2med.data.dataset import Dataset
+from r2med.data.overlays import Aspect, Overlay
+from r2med.measure import Measure
+from r2med.measure.corrected_means import CorrectedMean, ReviewedQueries, corrected_mean
+from r2med.measure.scores import Floats
+from r2med.measure.significance import Integers
+from r2med.pages.page import Page, Section, Table
+from r2med.records.collection import RecordCollection
+from r2med.records.relabelled import relabelled
+from r2med.store import digest
+
+
+@dataclass(frozen=True)
+class CorrectedScores:
+    """The estimated scores of systems in points, and the differences of each pair."""
+
+    measure: str
+    scores: Mapping[str, CorrectedMean]
+    """System -> its score, the best first."""
+    differences: Mapping[tuple[str, str], CorrectedMean]
+    """(better, other) -> the difference of their scores."""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the scores and the differences as JSON values."""
+        return {
+            "measure": self.measure,
+            "systems": [{"system": system, **asdict(each)} for system, each in self.scores.items()],
+            "pairs": [{"a": a, "b": b, **asdict(each)} for (a, b), each in self.differences.items()],
+        }
+
+
+def reviewed_queries(overlays: Sequence[Overlay], dataset: str, aspect: Aspect = "relevance") -> set[str]:
+    """Return the queries that were drawn at random and whose whole pool people labelled.
+
+    The pool of a query are the documents that judges labelled.
+    """
+    labels = [label for overlay in overlays for label in overlay.of(dataset, aspect)]
+    pools = _documents((label.query, label.document) for label in labels if label.judge)
+    seen = _documents((label.query, label.document) for label in labels if label.drawn == "random")
+    return {query for query, pool in pools.items() if pool <= seen.get(query, set())}
+
+
+def without_pool(
+    overlays: Sequence[Overlay],
+    dataset: str,
+    queries: Sequence[str],
+    reviewed: set[str],
+    aspect: Aspect = "relevance",
+) -> set[str]:
+    """Return the queries without a pool that belong to the sample: the same share as of the queries with one.
+
+    Nothing is to be labelled for them, so people's value is known. Without them, the sample would not be like the rest.
+    """
+    pooled = {label.query for overlay in overlays for label in overlay.of(dataset, aspect) if label.judge}
+    others = sorted((query for query in queries if query not in pooled), key=lambda query: digest([dataset, query]))
+    share = len(reviewed & set(queries)) / (len(queries) - len(others))
+    return set(others[: round(share * len(others))])
+
+
+def _documents(pairs: Iterable[tuple[str, str]]) -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
+    for query, document in pairs:
+        found.setdefault(query, set()).add(document)
+    return found
+
+
+@dataclass(frozen=True)
+class ReviewedScores:
+    """The points of systems on every query, by the labels of judges and by those of people."""
+
+    systems: tuple[str, ...]
+    """The systems, in the order of the rows."""
+    datasets: Mapping[str, tuple[Floats, Integers, Floats]]
+    """Dataset -> rows by the labels of judges, positions of reviewed queries, and rows by people's labels there. A row
+    of a system without a record is NaN."""
+
+    def mean(self, datasets: Iterable[str], system: str, less: str = "") -> CorrectedMean | None:
+        """Return the estimated score of a system over datasets, or its difference from the system `less`.
+
+        None if a record is missing, or if people labelled the pool of fewer than two queries of a dataset.
+        """
+        if system not in self.systems:
+            return None
+        rows = [self.systems.index(name) for name in (system, less) if name]
+
+        def values(points: Floats) -> Floats:
+            return np.asarray(points[rows[0]] - points[rows[1]] if less else points[rows[0]])
+
+        parts = [
+            ReviewedQueries(values(judge), reviewed, values(people))
+            for judge, reviewed, people in map(self.datasets.__getitem__, datasets)
+        ]
+        if any(np.isnan(part.judge).any() for part in parts):
+            return None
+        return corrected_mean(parts, None if less else 100.0)
+
+
+def reviewed_scores(
+    collection: RecordCollection,
+    overlays: Sequence[Overlay],
+    datasets: Mapping[str, Dataset],
+    measure: str = MEASURE,
+) -> ReviewedScores:
+    """Return the points of systems on the datasets that overlays label, by judges and by people."""
+    by_judge = relabelled(collection, overlays, datasets, drawn=False).with_measure(measure)
+    by_people = relabelled(collection, overlays, datasets).with_measure(measure).values(measure)
+    aspect: Aspect = "mimic" if Measure.parse(measure).lower_is_better else "relevance"
+    found = {}
+    for dataset, (queries, judge) in by_judge.values(measure).items():
+        name = next(known for known in datasets if dataset.startswith(f"{known}+") or dataset == known)
+        sampled = reviewed_queries(overlays, name, aspect) & set(queries)
+        if len(sampled) > 1:
+            sampled |= without_pool(overlays, name, queries, sampled, aspect)
+        reviewed = np.array([place for place, query in enumerate(queries) if query in sampled], dtype=np.intp)
+        found[name] = (100 * judge, reviewed, 100 * by_people[dataset][1][:, reviewed])
+    return ReviewedScores(tuple(by_judge.systems), found)
+
+
+def corrected_scores(
+    collection: RecordCollection,
+    overlays: Sequence[Overlay],
+    datasets: Mapping[str, Dataset],
+    measure: str = MEASURE,
+) -> CorrectedScores:
+    """Return the estimated scores of systems that have a record on every dataset of the overlays.
+
+    Raises UserError if people labelled the whole pool of fewer than two randomly drawn queries of a dataset.
+    """
+    measure = str(Measure.parse(measure))
+    lower = Measure.parse(measure).lower_is_better
+    values = reviewed_scores(collection, overlays, datasets, measure)
+    for name, (_, reviewed, _) in values.datasets.items():
+        if len(reviewed) < 2:
+            raise UserError(
+                f"people labelled the whole pool of {len(reviewed)} randomly drawn queries of {name}, and an estimate "
+                "needs more: r2med review --overlay FILE"
+            )
+    names = tuple(values.datasets)
+    scores = {system: mean for system in values.systems if (mean := values.mean(names, system))}
+    ranked = sorted(scores, key=lambda system: scores[system].value * (1 if lower else -1))
+    if not scores:
+        raise UserError(
+            f"no system has a record on each of {', '.join(names)}: r2med run SYSTEM --data {','.join(names)}"
+        )
+    pairs = {pair: mean for pair in combinations(ranked, 2) if (mean := values.mean(names, *pair))}
+    return CorrectedScores(measure, {system: scores[system] for system in ranked}, pairs)
+
+
+def estimates_table(found: CorrectedScores) -> Table:
+    """Return the estimated scores with their intervals, the best first."""
+    known = next(iter(found.scores.values()))
+    heads = ("system", found.measure, "weight of the judge")
+    rows = [(system, each, round(each.weight, 2)) for system, each in found.scores.items()]
+    note = (
+        f"People labelled the whole pool of {known.reviewed:,} of {known.queries:,} queries, drawn at random. "
+        "They correct the labels of the judge for all queries. A weight of 0 means that only people's labels count."
+    )
+    return Table.of(heads, rows, note=note, name="estimates", digits=1)
+
+
+def estimates_page(found: CorrectedScores) -> Page:
+    """Return the scores and the differences with their intervals."""
+    pairs = [(f"{a} less {b}", each, _verdict(each)) for (a, b), each in found.differences.items()]
+    return Page(
+        "Scores that people's labels would give",
+        [
+            Section(heading(found.measure), [estimates_table(found)]),
+            Section(
+                "Differences",
+                [Table.of(("pair", "difference", "verdict"), pairs, name="estimate-differences", digits=1)],
+            ),
+        ],
+        kind="estimates",
+    )
+
+
+def _verdict(difference: CorrectedMean) -> str:
+    if difference.low is None or difference.high is None:
+        return "too few reviewed queries"
+    return "differ" if difference.low > 0 or difference.high < 0 else "no difference shown"

@@ -1,0 +1,59 @@
+"""Choose the datasets of a comparison: those that were asked for, that all systems share, and that form one group."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from r2med.comparison.one_group import of_one_group
+from r2med.core.errors import UserError, unknown
+from r2med.data.dataset_cards import groups
+from r2med.measure.scores import Floats
+from r2med.records.collection import RecordCollection
+
+
+def labelled_records(
+    collection: RecordCollection, measure: str, data: Sequence[str]
+) -> tuple[RecordCollection, list[str], list[str]]:
+    """Return the records with a measure, the names of their datasets in `data`, and the wanted datasets without it."""
+    wanted, kept = _wanted(data, collection.datasets), collection.with_measure(measure)
+    without = [name for name in collection.datasets if name in wanted and name not in kept.datasets]
+    if without and wanted <= set(without):
+        raise UserError(
+            f"{without[0]} has no labels for {measure}: choose a dataset that has them with compare(data=...)"
+        )
+    return kept, [name for name in data if {name, *groups().get(name, ())} & set(kept.datasets)], without
+
+
+def shared_values(
+    collection: RecordCollection, measure: str, data: Sequence[str]
+) -> tuple[dict[str, tuple[str, ...]], dict[str, Floats], list[str]]:
+    """Return the queries and values of the datasets that all systems share, and a notice for each other dataset."""
+    queries, values, notices = {}, {}, []
+    wanted = _wanted(data, collection.datasets)
+    for dataset, (ids, rows) in collection.values(measure).items():
+        if dataset not in wanted:
+            continue
+        lacking = [system for system, row in zip(collection.systems, rows, strict=True) if np.isnan(row).any()]
+        if lacking:
+            others = f" and {len(lacking) - 1} more" if len(lacking) > 1 else ""
+            notices.append(f"{dataset} is left out: {lacking[0]}{others} was not run on it")
+        else:
+            queries[dataset], values[dataset] = ids, 100 * rows
+    if not values:
+        number = "both" if len(collection.systems) == 2 else f"all {len(collection.systems)}"
+        raise UserError(f"no dataset has records of {number} systems: {notices[0]}")
+    kept, left_out = of_one_group(list(values), bool(data))
+    return {name: queries[name] for name in kept}, {name: values[name] for name in kept}, [*notices, *left_out]
+
+
+def _wanted(data: Sequence[str], known: Sequence[str]) -> set[str]:
+    """Return the chosen datasets. A name may be that of a dataset or a group. Without names, return all datasets."""
+    wanted = set() if data else set(known)
+    for name in data:
+        members = {name, *groups().get(name, ())} & set(known)
+        if not members:
+            raise unknown("dataset", name, known)
+        wanted |= members
+    return wanted

@@ -1,0 +1,114 @@
+"""Read the plan of a build: its steps, and facts for the dataset's card and datasheet."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from r2med.construction.cited_links import LINKS_FILE
+from r2med.construction.diagnosis_groups import GROUPS_FILE
+from r2med.construction.review.labels import Labelling
+from r2med.construction.step import Step, beside
+from r2med.construction.step_table import parse_step
+from r2med.core.cards import read_toml, validated
+from r2med.core.errors import UserError, nearest
+from r2med.core.spec import parse_stage
+from r2med.data.dataset_cards import cards
+from r2med.runtime.setup import Setup
+
+PLAN = "plan.toml"
+"""Name of the plan's copy in the folder of a build."""
+GUIDELINE = "guideline.md"
+"""Name of the guideline for reviewers. A guideline beside the plan is copied into the build."""
+RESERVED_NAMES = (PLAN, GUIDELINE, "steps", "reviews.sqlite", "annotators.sqlite", LINKS_FILE, GROUPS_FILE)
+"""Files and folders of every build, which a plan's name must not clash with."""
+
+
+class PlanFile(BaseModel):
+    """The content of a plan's TOML file: the steps, and facts for the dataset's card and datasheet."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
+    """The name of the dataset, and of its folder in the build."""
+    steps: tuple[str, ...] = Field(min_length=1)
+    """The steps as text, such as NAME(ARGUMENT, SETTING=VALUE)."""
+    title: str = ""
+    """The title of the dataset."""
+    description: str = ""
+    """What the dataset holds, in a few sentences."""
+    task: str = ""
+    """The task that the dataset belongs to. Datasets of one task are averaged."""
+    scenario: str = ""
+    """The clinical setting of the queries."""
+    kind: str = ""
+    """Form of the queries: post, exam, case or similar case."""
+    licence: str = ""
+    """The licence of the dataset."""
+    creators: tuple[str, ...] = ()
+    """The people or groups that made the dataset."""
+    url: str = ""
+    """The address where the dataset is published."""
+    llm: str = ""
+    """The LLM for steps that do not name one."""
+    answers: str = ""
+    """A file of scripted answers (see `llm.scripted`) that replaces that LLM, so that the plan runs offline."""
+    labels: Labelling = Labelling()
+    """Scores from which a candidate is labelled positive, or is discarded."""
+    version: str = "1.0.0"
+    """Version of the dataset. Increase it when the dataset is published again."""
+    biases: tuple[str, ...] = ()
+    """Groups or topics that are over- or under-represented."""
+    limits: tuple[str, ...] = ()
+    """Known problems of the dataset, for the datasheet."""
+    sensitive: str = ""
+    """Personal or sensitive information in the dataset, and how it was handled."""
+    uses: str = ""
+    """Intended and unintended uses."""
+    impact: str = ""
+    """Possible benefits and harms."""
+
+
+@dataclass(frozen=True)
+class BuildPlan:
+    """A plan that was read, with its steps as declared values."""
+
+    file: Path
+    facts: PlanFile
+    steps: tuple[Step, ...]
+
+    @classmethod
+    def read(cls, path: Path | str) -> BuildPlan:
+        """Read a plan. Raises UserError with the step or the field that is wrong."""
+        file = Path(path)
+        if not file.is_file():
+            raise UserError(f"there is no plan {file}: r2med build example -o DIR writes an example")
+        facts = validated(PlanFile, read_toml(file, "plan"), file)
+        if facts.name in RESERVED_NAMES:
+            raise UserError(f"{file}: every build has a file or folder {facts.name!r}: choose another name")
+        kinds = {"post", "exam", "case", *(card.kind for card in cards().values() if card.kind)}
+        if facts.kind and facts.kind.replace("-", " ") not in kinds:
+            raise UserError(f"{file}: no kind {facts.kind!r}{nearest(facts.kind, kinds)}: {', '.join(sorted(kinds))}")
+        return cls(file, facts, tuple(_step(text, file) for text in facts.steps))
+
+    def setup(self, llm: str = "", **settings: Any) -> Setup:
+        """Return the setup of the plan. `settings` are fields of `Setup` and take precedence."""
+        if self.facts.answers and llm in ("", self.facts.llm):
+            given = settings.get("model_paths", ())
+            settings["model_paths"] = (*given, (self.facts.llm, beside(self.file.parent, self.facts.answers)))
+        return Setup(llm=llm or self.facts.llm, **settings)
+
+
+def _step(text: str, file: Path) -> Step:
+    try:
+        calls = parse_stage(text)
+        if len(calls) != 1:
+            raise UserError(f"{text!r} is more than one step: write each step in its own quotes")
+        made = parse_step(calls[0])
+    except UserError as error:
+        raise UserError(f"{file}: {error}") from None
+    assert isinstance(made, Step)
+    return made

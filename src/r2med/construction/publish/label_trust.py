@@ -1,0 +1,211 @@
+"""How far the labels of a build can be trusted: judges against people, agreement, label recall and controls."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from math import isnan
+from pathlib import Path
+
+from r2med.construction.publish.build_outcome import BuildOutcome
+from r2med.construction.publish.reviewers import reviewers
+from r2med.construction.review.annotators import read_annotators
+from r2med.construction.review.judge_quality import (
+    JudgeAgreement,
+    JudgeConfusion,
+    judge_agreement,
+    judge_confusions,
+    label_recall,
+)
+from r2med.construction.review.labels import LabelName, overrating
+from r2med.construction.review.people_agreement import agreement_by_point
+from r2med.construction.review.review_book import read_reviews
+from r2med.construction.review.review_items import finished_build, read_guideline
+from r2med.construction.review.reviews import VERDICTS, Review
+from r2med.core.errors import UserError
+from r2med.pages.cells import Column
+from r2med.pages.estimate import Estimate
+from r2med.pages.page import Content, Page, Section, Table
+
+LABEL_NAMES: tuple[LabelName, ...] = ("positive", "discarded", "negative")
+
+
+def trust_sections(made: BuildOutcome) -> list[Section]:
+    """Return the sections about the trust in the labels of a build."""
+    return [
+        Section("How far the labels can be trusted", list(_judges_and_people(made))),
+        _of_people(made.reviews),
+        Section("Agreement of judges", list(_judges(made))),
+    ]
+
+
+def agreement_page(source: Path) -> Page:
+    """Return the sections about trust for the reviews so far of a build, or those about people for a table."""
+    if not source.exists():
+        raise UserError(f"{source}: there is no such build or table: r2med review DIR takes the folder of a build")
+    reviews = read_reviews(source)
+    if source.is_dir():
+        sections = trust_sections(BuildOutcome.read(finished_build(source), reviews))
+    else:
+        sections = [_of_people(reviews)]
+    if reviews:
+        people = reviewers(read_annotators(source), read_guideline(source), reviews)
+        sections.append(Section("Who reviewed", list(people)))
+    return Page(f"Reviews of {source}", sections)
+
+
+def trust_facts(made: BuildOutcome) -> Iterator[tuple[str, str, str]]:
+    """Yield the precision and the recall of the labels, and the agreement of people, each with its interval."""
+    precision = made.accepted("positive")
+    if precision:
+        whole = precision.reviewed == precision.items
+        note = "people reviewed all of them" if whole else _interval(precision, ".0%")
+        yield "Precision of positives", f"{precision.value:.0%}", note
+    else:
+        why = "people reviewed nothing that judges called positive" if made.decisions else "people reviewed no sample"
+        yield "Precision of positives", "unknown", why
+    if recall := label_recall(made.labels, made.decisions):
+        yield "Recall of positives", f"{recall.value:.0%}", f"among candidates; {_interval(recall, '.0%')}"
+    for each in agreement_by_point(made.reviews):
+        if each.name == "passage":
+            name, found = ("AC1", each.ac1) if isnan(each.alpha.value) else ("α", each.alpha)
+            yield "Agreement of people", f"{name} {found.value:.2f}", _interval(found, ".2f")
+
+
+def _interval(estimate: Estimate, form: str) -> str:
+    return "too few reviews for an interval" if estimate.low is None else f"95 % interval {estimate.interval(form)}"
+
+
+# Labels by judges and decisions of people.
+
+
+def _judges_and_people(made: BuildOutcome) -> Iterator[Content]:
+    known = [
+        (f"{word}, accepted by people", each, f"{each.reviewed:,} of {each.items:,}")
+        for word in LABEL_NAMES
+        if (each := made.accepted(word))
+    ]
+    if known:
+        yield (
+            "People reviewed a sample of what the judges labelled. The share of all candidates that people would "
+            "accept is estimated from this sample and the judges’ scores of all candidates (prediction-powered "
+            "inference). The estimate is valid if the sample was drawn at random among the candidates of a label."
+        )
+        columns = (Column("label"), Column("share", "share", 1), Column("reviewed"))
+        yield Table(columns, known, "What people would accept, by the label that judges gave")
+        yield _recall(made)
+        yield from _confusions(made)
+    else:
+        yield "People have not reviewed a sample, so it is not known how many positives are right (r2med review)."
+    yield from _controls(made)
+
+
+def _recall(made: BuildOutcome) -> str:
+    recall = label_recall(made.labels, made.decisions)
+    if recall is None:
+        return (
+            "It is not known how many relevant candidates have no positive label, because people did not review some "
+            "candidates of each label (r2med review DIR --sample N asks for them)."
+        )
+    return (
+        f"Of all candidates that people would accept, {recall.value:.0%} have the label positive "
+        f"({_interval(recall, '.0%')}). This recall follows from the random part of the reviews: what people accept "
+        "among candidates that the judges did not call positive. It does not include documents that are no candidates."
+    )
+
+
+def _confusions(made: BuildOutcome) -> Iterator[Content]:
+    """Yield the counts of labels and decisions, and the rates of each judge."""
+    confusion = made.confusion()
+    rows: list[tuple[str | int, ...]] = [
+        (word, *(confusion[word, verdict] for verdict in VERDICTS)) for word in LABEL_NAMES
+    ]
+    judges = judge_confusions(made.streams.judgements(), made.decisions, made.plan.labels)
+    if len(judges) > 1:
+        rows += [row for judge in judges for row in _counted(judge)]
+    yield Table.of(("judges say", *VERDICTS), rows, "Judges against people, number of reviewed candidates")
+    rates = [
+        (each.judge, each.rates.sensitivity, each.rates.specificity, each.rates.precision, each.reviewed)
+        for each in judges
+    ]
+    columns = (
+        *(Column("judge"), Column("sensitivity", "share", 0), Column("specificity", "share", 0)),
+        *(Column("precision", "share", 0), Column("reviewed", "integer")),
+    )
+    note = (
+        "Rates of positive against all other labels, for all judged candidates. A sample has some of each label, so "
+        "every reviewed candidate counts for the unreviewed ones of its label. Sensitivity: of what people would "
+        "accept, the share that the judge calls positive. Specificity: of what they would reject, the share that it "
+        "does not. They use no scores of judges, so precision can differ a little from the share above."
+    )
+    yield Table(columns, rates, "Each judge against people", note)
+
+
+def _counted(judge: JudgeConfusion) -> Iterator[tuple[str | int, ...]]:
+    for word in LABEL_NAMES:
+        yield f"{judge.judge}: {word}", *(judge.counts[word, verdict] for verdict in VERDICTS)
+
+
+def _controls(made: BuildOutcome) -> Iterator[Content]:
+    controls = overrating(made.streams.judgements(), made.plan.labels)
+    if not controls:
+        yield "No controls were planted, so it is not known how much the judges overrate."
+        return
+    yield (
+        "Controls were planted among the candidates. They are texts that cannot be evidence, so a judge that calls "
+        "one positive overrates. The qrels contain no controls."
+    )
+    yield Table.of(
+        ("judge", "control", "planted", "called positive", "discarded", "mean relevance", "mean support"),
+        [(c.judge, c.control, c.count, c.positive, c.discarded, c.relevance, c.support) for c in controls],
+        "Planted controls",
+    )
+
+
+# Agreement.
+
+
+def _of_people(reviews: Iterable[Review]) -> Section:
+    return Section("Agreement of reviewers", list(_people(reviews)))
+
+
+def _people(reviews: Iterable[Review]) -> Iterator[Content]:
+    """Yield the agreement of reviewers for each kind of item and each point, and why coefficients differ."""
+    found = agreement_by_point(reviews)
+    if not found:
+        yield "No item was reviewed by two people, so their agreement is not known."
+        return
+    rows = [
+        (each.name, each.items, each.people, each.observed, each.alpha, each.kappa_name, each.kappa, each.ac1)
+        for each in found
+    ]
+    columns = (
+        *(Column("reviewed"), Column("items", "integer"), Column("people", "integer"), Column("agree", "share", 0)),
+        *(Column("Krippendorff’s α", "number"), Column("κ of"), Column("κ", "number"), Column("Gwet’s AC1", "number")),
+    )
+    note = (
+        "Items are those with at least two reviews. Only first verdicts count, not those that settle a disagreement. "
+        "Agree: how often two people give the same answer. α is ordinal (no, unsure, yes). α and κ have no interval "
+        "below 30 items, AC1 below 10."
+    )
+    yield Table(columns, rows, "Agreement of people beyond chance", note)
+    yield from (each.paradox for each in found if each.paradox)
+    if constant := ", ".join(each.name for each in found if each.is_constant):
+        yield f"All reviewers gave the same answer to all items, so α and κ are not defined: {constant}."
+
+
+def _judges(made: BuildOutcome) -> Iterator[Content]:
+    found = judge_agreement(made.streams.judgements(), made.plan.labels)
+    if not found:
+        yield "At most one LLM judged the candidates, so there is no agreement of judges."
+        return
+    rows = [(_title(each), each.relevance.units, each.relevance, each.support, each.label) for each in found]
+    columns = (
+        *(Column("judges"), Column("candidates", "integer"), Column("relevance", "number")),
+        *(Column("support", "number"), Column("label", "number")),
+    )
+    note = "All judges: Krippendorff’s ordinal α. Two judges: Cohen’s κ with quadratic weights. Controls do not count."
+    yield Table(columns, rows, "Agreement of judges beyond chance", note)
+
+
+def _title(found: JudgeAgreement) -> str:
+    return f"α of all {len(found.judges)}" if found.is_of_all else f"κ of {' and '.join(found.judges)}"

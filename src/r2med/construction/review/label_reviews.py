@@ -1,0 +1,80 @@
+"""People review the labels of an overlay: the items of the page, and the overlay that their reviews become."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from r2med.construction.items import PageChunk, SourceQuestion
+from r2med.construction.review.review_book import ReviewBook
+from r2med.construction.review.review_items import ReviewItem, reviews_file
+from r2med.construction.review.reviews import Review
+from r2med.core.errors import UserError
+from r2med.data.dataset import Dataset
+from r2med.data.overlays import Overlay, OverlayLabel
+from r2med.judgements.drawing import DrawnPair
+from r2med.judgements.rubrics import RUBRICS, grade_of
+
+
+def label_items(drawn: Sequence[DrawnPair], datasets: Mapping[str, Dataset]) -> list[tuple[DrawnPair, ReviewItem]]:
+    """Return what people see of each drawn pair. It shows neither labels of judges nor names of systems.
+
+    Documents that the dataset does not have are left out.
+    """
+    queries = {(name, query.id): query for name, dataset in datasets.items() for query in dataset.queries}
+    items = []
+    for pair in drawn:
+        corpus = datasets[pair.dataset].corpus
+        rows = [row for row in corpus.rows([pair.document]).tolist() if row >= 0]
+        query = queries[pair.dataset, pair.query]
+        question = SourceQuestion(id=f"{pair.dataset} {query.id}", text=query.text, answer=query.answer)
+        for text in corpus.texts(rows):
+            chunk = PageChunk(id=pair.document, text=text, page="", source=pair.dataset)
+            items.append((pair, ReviewItem(question, chunk, pair.drawn, pair.aspect)))
+    return items
+
+
+def draw(book: ReviewBook, items: Sequence[tuple[DrawnPair, ReviewItem]]) -> dict[str, list[ReviewItem]]:
+    """Return the items of each aspect, and store in the file of reviews what was drawn and why."""
+    book.note_drawn({item.token: asdict(pair) for pair, item in items})
+    found: dict[str, list[ReviewItem]] = {}
+    for pair, item in items:
+        found.setdefault(pair.aspect, []).append(item)
+    return found
+
+
+def people_overlay(file: Path, name: str) -> Overlay:
+    """Return the labels that people gave on the review page of an overlay.
+
+    Each person's label is kept. If a disagreement was settled, only the settlement is. Raises UserError if there is no
+    review.
+    """
+    path = reviews_file(file)
+    if not path.is_file():
+        raise UserError(f"people have reviewed nothing of {file} yet: r2med review --overlay {file}")
+    with ReviewBook(path) as book:
+        reviews = [kept.review for kept in book.kept().values()]
+        drawn = {item: DrawnPair(**fields) for item, fields in book.drawn().items()}
+    settled = {review.item: review for review in reviews if review.adjudicated}
+    counted = [review for review in reviews if review.item not in settled]
+    labels = [_label(review, drawn[review.item]) for review in (*counted, *settled.values()) if review.item in drawn]
+    if not labels:
+        raise UserError(f"people have reviewed nothing of {file} yet: r2med review --overlay {file}")
+    return Overlay(name, tuple(labels))
+
+
+def _label(review: Review, pair: DrawnPair) -> OverlayLabel:
+    (said,) = review.answers.values()
+    return OverlayLabel(
+        dataset=pair.dataset,
+        query=pair.query,
+        document=pair.document,
+        aspect=pair.aspect,
+        grade=grade_of(RUBRICS[pair.aspect], said, pair.highest),
+        said=said,
+        reviewer=review.annotator,
+        drawn=pair.drawn,
+        at=review.at,
+        why=review.comment,
+    )

@@ -1,0 +1,58 @@
+"""What the reviews of texts lead to: queries and pages that people reject, and facts about queries."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Literal
+
+from r2med.construction.review.review_kinds import KINDS, ReviewPoint, YesNo
+from r2med.construction.review.reviews import Review, by_candidate, decided_reply
+
+PUBLISHED_POINTS = tuple(point.name for kind in KINDS.values() for point in kind.points if point.publishes)
+"""Points whose answers are columns of the queries."""
+
+
+def rejection_reasons(
+    reviews: Iterable[Review], of: Literal["questions", "pages"] = "questions"
+) -> Mapping[str, tuple[str, ...]]:
+    """Return the reasons for which people reject questions or pages: id -> reasons. Most of them said no."""
+    reasons: dict[str, tuple[str, ...]] = {}
+    for question, point, reply in _decisions(review for review in reviews if KINDS[review.kind].of == of):
+        if point.rejects and reply == "no":
+            reasons[question] = (*reasons.get(question, ()), point.rejects)
+    return reasons
+
+
+def counted_reasons(reasons: Mapping[str, tuple[str, ...]]) -> str:
+    """Return how many items each reason rejects, as in "2 not answerable". Each item counts once."""
+    counts = Counter(first for first, *_ in reasons.values())
+    return ", ".join(f"{count:,} {reason}" for reason, count in counts.most_common())
+
+
+def published_replies(reviews: Iterable[Review]) -> Mapping[str, Mapping[str, YesNo]]:
+    """Return what people say about queries for analysis: id of the question -> point -> answer of the majority."""
+    replies: dict[str, dict[str, YesNo]] = {}
+    for question, point, reply in _decisions(reviews):
+        if point.publishes:
+            replies.setdefault(question, {})[point.name] = reply
+    return replies
+
+
+def reply_counts(reviews: Iterable[Review]) -> Mapping[ReviewPoint, Counter[YesNo]]:
+    """Return how often people decide yes, no or unsure about each point. Texts that all are unsure of do not count."""
+    counts: dict[ReviewPoint, Counter[YesNo]] = {}
+    for _, point, reply in _decisions(reviews):
+        counts.setdefault(point, Counter())[reply] += 1
+    return counts
+
+
+def _decisions(reviews: Iterable[Review]) -> Iterator[tuple[str, ReviewPoint, YesNo]]:
+    """Yield the question, the point and the answer of each decision about a text of a question."""
+    given = [review for review in reviews if not review.chunk]
+    for kind in KINDS.values():
+        for (question, _), said in by_candidate(given, kind.name).items():
+            for point in kind.points:
+                reply, _ = decided_reply(said, point.name)
+                if reply is not None:
+                    yield question, point, reply

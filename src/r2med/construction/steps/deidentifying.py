@@ -1,0 +1,314 @@
+"""Replace personal data in questions or pages by placeholders: by rules, by an installed library, and by an LLM.
+
+Nothing finds all personal data, so this is no guarantee. The LLM gets texts in which the rules have already replaced
+what they found. It answers with quotes, and only quotes that the text contains are replaced.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import logging
+import re
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Literal, TypeVar
+
+from pydantic import BaseModel, Field, field_validator
+
+from r2med.ask.answers import FieldReader, LLMAnswer
+from r2med.construction.items import IdentifiedText, Item, Rejected, SourcePage, SourceQuestion, Stream
+from r2med.construction.step import Step, StepWork, Streams
+from r2med.construction.steps.asking import ITEMS_PER_BLOCK, AskingStep
+from r2med.construction.steps.person_names import is_eponym
+from r2med.construction.steps.personal_data import (
+    PERSONAL_KINDS,
+    PLACEHOLDER,
+    PersonalKind,
+    PersonalSpan,
+    personal_spans,
+    separated,
+)
+from r2med.construction.steps.personal_data_report import SAMPLE_FILE, PersonalDataReport
+from r2med.construction.steps.placeholders import Placeholders
+from r2med.construction.steps.presidio_spans import PresidioSpans, presidio_version
+from r2med.construction.steps.text_pieces import piece_spans
+from r2med.core.errors import UserError, unknown
+from r2med.core.stages import Words
+from r2med.runtime.runtime import Runtime
+
+log = logging.getLogger("r2med")
+
+PIECE_CHARACTERS = 6_000
+"""Characters of a text that the LLM is asked about at once. Longer texts are asked about in pieces."""
+MIN_HIGH_AGE = 90
+UNCHANGED_FIELDS = frozenset("id links positives kind body_system source source_language url licence".split())
+"""Fields that are not texts. Ids, addresses and names of files stay as they are."""
+
+AnyPart = TypeVar("AnyPart", bound=BaseModel)
+Search = Callable[[str], Sequence[PersonalSpan]]
+
+
+def _quotes(value: Any) -> list[tuple[str, PersonalKind]]:
+    """Return quotes with their kinds. Raises ValueError or TypeError if one cannot be read, since it may matter."""
+    kinds: dict[str, PersonalKind] = {kind: kind for kind in PERSONAL_KINDS}
+    quotes = []
+    for each in value:
+        fields = dict(each)
+        kind = str(fields.get("kind", "")).upper()
+        if not isinstance(fields.get("quote"), str) or kind not in kinds:
+            raise ValueError(f"{fields} is not a quote with a kind")
+        quotes.append((str(fields["quote"]), kinds[kind]))
+    return quotes
+
+
+_QUOTE_SCHEMA = {
+    "type": "object",
+    "properties": {"quote": {"type": "string"}, "kind": {"type": "string", "enum": list(PERSONAL_KINDS)}},
+    "required": ["quote", "kind"],
+    "additionalProperties": False,
+}
+
+
+class QuotedPersonalData(LLMAnswer):
+    """Quotes of personal data, each with its kind."""
+
+    found: Annotated[
+        list[tuple[str, PersonalKind]], FieldReader(json.dumps({"type": "array", "items": _QUOTE_SCHEMA}), _quotes)
+    ]
+
+
+class PieceQuotes(Item):
+    """The quotes of one piece of a text."""
+
+    quotes: tuple[tuple[str, PersonalKind], ...] = ()
+
+
+@dataclass(frozen=True)
+class TextPiece:
+    """A piece of an item's texts, which the LLM is asked about."""
+
+    item: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Cleaned:
+    """An item in which personal data was replaced, and its placeholders so far."""
+
+    item: SourceQuestion | SourcePage
+    placeholders: Placeholders
+    changed: bool = False
+
+
+class DeidentifyingStep(AskingStep[TextPiece], kind="build", needs="llm"):
+    """A step that replaces personal data in the texts of one stream."""
+
+    template = "deidentify"
+    answer = QuotedPersonalData
+    deidentifies = True
+    before: ClassVar[Stream]
+    """The stream that is made from this one, so that this step must come before it."""
+
+    kinds: Words = Field(
+        tuple(kind.lower() for kind in PERSONAL_KINDS), description="Kinds of personal data that are replaced."
+    )
+    library: Literal["", "presidio"] = Field(
+        "", description="Installed library that looks for personal data too: presidio."
+    )
+
+    @field_validator("kinds")
+    @classmethod
+    def _known_kinds(cls, kinds: tuple[str, ...]) -> tuple[str, ...]:
+        for kind in kinds:
+            if kind.upper() not in PERSONAL_KINDS:
+                raise unknown("kind of personal data", kind, [each.lower() for each in PERSONAL_KINDS])
+        return tuple(kind.lower() for kind in kinds)
+
+    def texts(self, streams: Streams) -> Iterator[SourceQuestion | SourcePage]:
+        """Yield the items of the stream."""
+        raise NotImplementedError
+
+    def key(self, streams: Streams, runtime: Runtime) -> dict[str, Any]:
+        """Return the settings and the version of the library, and with an LLM its description and prompt."""
+        described = super().key(streams, runtime) if self.llm else Step.key(self, streams, runtime)
+        return {**described, **({"library version": presidio_version()} if self.library else {})}
+
+    def run(self, streams: Streams, work: StepWork) -> Iterator[Item | Rejected]:
+        """Yield the items with placeholders. An item without a usable answer of the LLM is left out."""
+        if streams.files.get(self.before):
+            raise UserError(f"{self.name} comes too late: in the plan, put it before the step that makes {self.before}")
+        report, search = PersonalDataReport(), self._search(work)
+        replaced = (
+            _replaced(Cleaned(item, Placeholders(_texts(item).values())), search, report)
+            for item in self.texts(streams)
+        )
+        if self.llm:
+            yield from self._asked(replaced, streams, work, report)
+        else:
+            yield from (report.counted(each.item, each.changed) for each in replaced)
+        work.facts["personal data"] = report.facts()
+        work.reports[SAMPLE_FILE] = report.sample()
+
+    def _search(self, work: StepWork) -> Search:
+        kinds = [kind for kind in PERSONAL_KINDS if kind.lower() in self.kinds]
+        if not self.library or work.rehearsal:
+            return lambda text: personal_spans(text, kinds)
+        library = PresidioSpans.open()
+
+        def search(text: str) -> Sequence[PersonalSpan]:
+            found = [span for span in library.spans(text) if span.kind in kinds]
+            return separated([*personal_spans(text, kinds), *found], text)
+
+        return search
+
+    def _asked(
+        self,
+        replaced: Iterator[Cleaned],
+        streams: Streams,
+        work: StepWork,
+        report: PersonalDataReport,
+    ) -> Iterator[Item | Rejected]:
+        """Ask the LLM about items in which rules replaced what they found."""
+        work.facts["prompt"] = self.prompt(streams).text
+        chat = self.chat(work.runtime)
+        if not chat.is_local and not work.rehearsal:
+            log.warning(
+                "%s sends texts to %s on another machine; what the rules miss is sent too; Ctrl-C stops, "
+                "Setup(offline=True) refuses",
+                *(self.name, chat.name),
+            )
+        total = 0 if work.rehearsal else sum(1 for _ in self.texts(streams))
+        begun = 0
+        while block := list(itertools.islice(replaced, ITEMS_PER_BLOCK)):
+            pieces = [_pieces(each.item) for each in block]
+            answers = self.about(itertools.chain.from_iterable(pieces), streams, work, total, begun)
+            for each, asked in zip(block, pieces, strict=True):
+                yield self._with_quotes(each, [next(answers) for _ in asked], report)
+            begun += len(block)
+
+    def _with_quotes(
+        self, cleaned: Cleaned, answers: Sequence[Item | Rejected], report: PersonalDataReport
+    ) -> Item | Rejected:
+        for answer in answers:
+            if isinstance(answer, Rejected):
+                return Rejected.of(cleaned.item, answer.reason, answer.note)
+        quotes = [quote for answer in answers if isinstance(answer, PieceQuotes) for quote in answer.quotes]
+        wanted = {quote: kind for quote, kind in quotes if kind.lower() in self.kinds}
+        whole = "\n".join(_texts(cleaned.item).values())
+        report.not_found += sum(quote not in whole for quote, _ in quotes)
+        final = _replaced(cleaned, lambda text: quoted_spans(text, wanted), report)
+        return report.counted(final.item, final.changed)
+
+    def fields(self, item: TextPiece) -> Mapping[str, str]:
+        """Return the text of the piece and the kinds to look for."""
+        return {"text": item.text, "kinds": ", ".join(kind.upper() for kind in self.kinds)}
+
+    def read(self, item: TextPiece, answer: QuotedPersonalData) -> PieceQuotes:
+        """Return the quotes of an answer."""
+        return PieceQuotes(quotes=tuple(answer.found))
+
+    def failed(self, item: TextPiece, kind: str) -> Rejected:
+        """Return a mark that the item of this piece must be left out."""
+        return Rejected(key=item.item, reason="no usable answer", note=kind, item={})
+
+    def unread(self, item: TextPiece) -> PieceQuotes:
+        """Return an empty answer, since a rehearsal asks nothing."""
+        return PieceQuotes()
+
+
+class DeidentifyQuestions(DeidentifyingStep, kind="build", needs="llm"):
+    """Replace names, dates, addresses, numbers and ages over 89 in questions by placeholders. This is no guarantee."""
+
+    reads = ("questions",)
+    writes = "questions"
+    before = "candidates"
+
+    name: str = "deidentify"
+
+    def texts(self, streams: Streams) -> Iterator[SourceQuestion]:
+        """Yield the questions."""
+        return streams.questions()
+
+
+class DeidentifyPages(DeidentifyingStep, kind="build", needs="llm"):
+    """Replace names, dates, addresses, numbers and ages over 89 in pages by placeholders. This is no guarantee."""
+
+    reads = ("pages",)
+    writes = "pages"
+    before = "chunks"
+
+    name: str = "deidentify-pages"
+
+    def texts(self, streams: Streams) -> Iterator[SourcePage]:
+        """Yield the pages."""
+        return streams.pages()
+
+
+def quoted_spans(text: str, quotes: Mapping[str, PersonalKind]) -> list[PersonalSpan]:
+    """Return the places where a text contains quotes as whole words, without eponyms and ages up to 89."""
+    spans = []
+    for quote, kind in quotes.items():
+        if PLACEHOLDER.search(quote) or not any(map(str.isalnum, quote)):
+            continue
+        for match in re.finditer(rf"(?<!\w){re.escape(quote)}(?!\w)", text):
+            start, end = match.span()
+            if kind == "AGE":
+                number = re.search(r"\d{2,3}", quote)
+                if number is None or int(number[0]) < MIN_HIGH_AGE:
+                    continue
+                start, end = start + number.start(), start + number.end()
+            if kind != "NAME" or not is_eponym(text, start, end):
+                spans.append(PersonalSpan(start, end, kind, "LLM"))
+    return separated(spans, text)
+
+
+def _texts(item: IdentifiedText) -> dict[str, str]:
+    """Return all texts of an item by the name of their field, as text, options.0 or sentences.0.source."""
+    texts: dict[str, str] = {}
+
+    def collect(name: str, text: str) -> str:
+        texts[name] = text
+        return text
+
+    _changed(item, collect, UNCHANGED_FIELDS)
+    return texts
+
+
+def _changed(part: AnyPart, change: Callable[[str, str], str], unchanged: Container[str], prefix: str = "") -> AnyPart:
+    """Return an item or a part of it, with every text replaced by what `change` returns for its name and content."""
+    updates = {
+        name: _changed_value(f"{prefix}{name}", getattr(part, name), change)
+        for name in type(part).model_fields
+        if name not in unchanged
+    }
+    return part.model_copy(update=updates)
+
+
+def _changed_value(name: str, value: Any, change: Callable[[str, str], str]) -> Any:
+    if isinstance(value, str):
+        return change(name, value)
+    if isinstance(value, tuple):
+        return tuple(_changed_value(f"{name}.{number}", each, change) for number, each in enumerate(value))
+    if isinstance(value, BaseModel):
+        return _changed(value, change, {"field"}, f"{name}.")
+    return value
+
+
+def _replaced(cleaned: Cleaned, search: Search, report: PersonalDataReport) -> Cleaned:
+    """Return an item with placeholders in all its texts."""
+    item, placeholders = cleaned.item, cleaned.placeholders
+
+    def replace(name: str, text: str) -> str:
+        spans = search(text) if text else ()
+        for span in spans:
+            report.add(item.id, name, text, span, placeholders.of(span.kind, text[span.start : span.end]))
+        return placeholders.replace(text, spans)
+
+    new = _changed(item, replace, UNCHANGED_FIELDS)
+    return Cleaned(new, placeholders, cleaned.changed or new != item)
+
+
+def _pieces(item: IdentifiedText) -> list[TextPiece]:
+    whole = "\n".join(filter(None, _texts(item).values()))
+    return [TextPiece(item.id, whole[start:end]) for start, end in piece_spans(whole, PIECE_CHARACTERS)]

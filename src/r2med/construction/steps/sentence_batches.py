@@ -1,0 +1,86 @@
+"""Sentences that one request translates, and what came back for each item."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from r2med.construction.items import Item, SentencePair
+
+DrugNames = Mapping[str, tuple[str, ...]]
+
+AGAIN = (
+    "A first translation of these sentences has faults, which a program found. Translate them again without these "
+    "faults. If the program is wrong and the first translation is right, repeat it:"
+)
+
+
+class SentenceBatch(Item):
+    """Sentences of one item that are translated by one request."""
+
+    item: str
+    """The id of the item."""
+    sentences: tuple[str, ...]
+    glossary: str = ""
+    """For the prompt: drug names of the user's table that the sentences contain, and faults of a first translation."""
+    translations: tuple[str, ...] = ()
+
+    @property
+    def key(self) -> str:
+        """The id of the item."""
+        return self.item
+
+    @classmethod
+    def of(cls, key: str, sentences: Sequence[str], drugs: DrugNames) -> SentenceBatch:
+        """Return a batch with the drug names that its sentences contain."""
+        text = "\n".join(sentences)
+        known = [f"{name} = {' or '.join(each)}" for name, each in drugs.items() if name in text]
+        glossary = f"\nNames to use: {'; '.join(known)}.\n" if known else ""
+        return cls(item=key, sentences=tuple(sentences), glossary=glossary)
+
+    def again(self, pairs: Mapping[str, SentencePair]) -> SentenceBatch:
+        """Return the batch as a second request, which names the faults of the first translation of each sentence."""
+        first = {
+            str(number): {"translation": pairs[sentence].target, "faults": pairs[sentence].faults}
+            for number, sentence in enumerate(self.sentences, 1)
+        }
+        note = f"\n{AGAIN}\n{json.dumps(first, ensure_ascii=False, indent=0)}\n"
+        return self.model_copy(update={"glossary": self.glossary + note})
+
+    def returned(self) -> SentenceBatch:
+        """Return the batch that is translated back."""
+        return SentenceBatch(item=self.item, sentences=self.translations)
+
+
+@dataclass
+class SentenceTranslations:
+    """The translations of the sentences of some items."""
+
+    batches: list[SentenceBatch] = field(default_factory=list)
+    by_item: dict[str, dict[str, str]] = field(default_factory=dict)
+    """Id of an item -> sentence -> translation."""
+    failures: dict[str, str] = field(default_factory=dict)
+    """Id of an item -> why a request about it has no usable answer."""
+
+    def add(self, batch: SentenceBatch) -> None:
+        """Take in a translated batch."""
+        self.batches.append(batch)
+        self.by_item.setdefault(batch.item, {}).update(zip(batch.sentences, batch.translations, strict=True))
+
+    def get(self, item: str, sentence: str) -> str | None:
+        """Return the translation of a sentence of an item; None if it was not translated."""
+        return self.by_item.get(item, {}).get(sentence)
+
+
+@dataclass
+class TwoWayTranslations:
+    """Translations of sentences, and the translations of these back into the language of the source."""
+
+    there: SentenceTranslations = field(default_factory=SentenceTranslations)
+    back: SentenceTranslations = field(default_factory=SentenceTranslations)
+
+    def put(self, item: str, pair: SentencePair) -> None:
+        """Replace the translation of a sentence and its translation back."""
+        self.there.by_item[item][pair.source] = pair.target
+        self.back.by_item.setdefault(item, {})[pair.target] = pair.back

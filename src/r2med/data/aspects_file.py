@@ -1,0 +1,76 @@
+"""Read the aspects of answers: `aspects.jsonl` beside a dataset, or the table of a dataset of the hub."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from r2med.core.errors import UserError
+from r2med.data.dataset import QueryAspect
+from r2med.data.layouts import Layout
+from r2med.data.layouts.hub_tables import HubTables
+from r2med.data.problems import Problems
+from r2med.data.source_rows import AspectRow, Fields, read_jsonl
+from r2med.text.unicode import is_unicode
+
+ASPECTS_NAME = "aspects.jsonl"
+ASPECT_FIELDS: Fields = {"query": str, "aspect": str, "documents": list}
+ASPECT_OPTIONS: Fields = {"weight": (float, int)}
+
+
+def aspect_rows(layout: Layout, problems: Problems) -> Iterator[AspectRow]:
+    """Yield the aspects of a dataset, if there are any."""
+    path = layout.root / ASPECTS_NAME
+    if isinstance(layout, HubTables):
+        yield from layout.aspects(problems)
+    elif path.is_file():
+        yield from read_aspects(path, problems)
+
+
+def read_aspects(path: Path, problems: Problems) -> Iterator[AspectRow]:
+    """Yield the rows of an aspects file. An aspect without a weight has the weight 1."""
+    for line, row in read_jsonl(path, ASPECT_FIELDS, problems, ASPECT_OPTIONS):
+        if fault := _fault(row):
+            problems.add(path, line, fault)
+        else:
+            weight = 1.0 if row.get("weight") is None else float(row["weight"])
+            yield AspectRow(row["query"], row["aspect"], weight, tuple(row["documents"]), path, line)
+
+
+def aspects_of_file(path: Path) -> dict[str, dict[str, QueryAspect]]:
+    """Return the aspects of a file. Raises UserError for its first fault, or if it has no aspects."""
+    if not path.is_file():
+        raise UserError(f"{path}: there is no such file of aspects")
+    problems = Problems()
+    aspects = gather_aspects(read_aspects(path, problems), problems)
+    if problems.problems:
+        raise UserError(str(problems.problems[0]))
+    if not aspects:
+        raise UserError(f"{path} has no aspects")
+    return aspects
+
+
+def gather_aspects(rows: Iterator[AspectRow], problems: Problems) -> dict[str, dict[str, QueryAspect]]:
+    """Return query id -> id of an aspect -> the aspect. An aspect that is repeated is a problem."""
+    aspects: dict[str, dict[str, QueryAspect]] = {}
+    for row in rows:
+        of_query = aspects.setdefault(row.query, {})
+        if row.id in of_query:
+            message = f"aspect {row.id!r} of query {row.query!r} is repeated: name all its documents in one line"
+            problems.add(row.path, row.line, message, "repeated aspect")
+        of_query[row.id] = QueryAspect(row.weight, tuple(dict.fromkeys(row.documents)))
+    return aspects
+
+
+def _fault(row: dict[str, Any]) -> str:
+    """Return what is wrong with a row whose fields have the right types; empty if nothing is."""
+    if not row["query"] or not row["aspect"]:
+        return "empty id: every aspect needs the id of its query and one of its own"
+    if not row["documents"] or not all(isinstance(each, str) and is_unicode(each) for each in row["documents"]):
+        return "field 'documents' must be a list of at least one document id"
+    weight = row.get("weight")
+    if weight is not None and not (math.isfinite(weight) and weight > 0):
+        return f"field 'weight' must be a number above 0, found {weight}"
+    return ""

@@ -1,0 +1,270 @@
+"""A dataset in some tables of a hub repository: BEIR's and MTEB's configs, BRIGHT's, BRIGHT-Pro's, or pairs of texts.
+
+The columns of a table are recognised by their names. One notice says which table and column was taken for what.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from r2med.core.errors import UserError
+from r2med.data.layouts.hub_clone import read_rows
+from r2med.data.layouts.hub_listing import HubTable, Role
+from r2med.data.problems import Problems
+from r2med.data.qrels_file import read_judgements
+from r2med.data.source_rows import (
+    AspectRow,
+    DocumentRow,
+    Fields,
+    JudgementRow,
+    QueryRow,
+    document_row,
+    judgement_row,
+    query_row,
+    with_title,
+)
+from r2med.data.table_files import open_tables
+
+COLUMNS: Mapping[Role, Mapping[str, tuple[str, ...]]] = {
+    "documents": {
+        "id": ("_id", "id", "corpus-id", "corpus_id", "doc_id", "docid", "pid"),
+        "text": ("text", "content", "contents", "passage"),
+        "title": ("title",),
+    },
+    "queries": {
+        "id": ("_id", "id", "query-id", "query_id", "qid"),
+        "text": ("text", "query", "question", "contents"),
+        "answer": ("answer", "gold_answer"),
+        "body_system": ("body_system",),
+        "excluded_ids": ("excluded_ids",),
+    },
+    "judgements": {
+        "q_id": ("query-id", "q_id", "query_id", "qid"),
+        "p_id": ("corpus-id", "p_id", "corpus_id", "doc_id", "docid", "pid"),
+        "score": ("score", "relevance", "label", "grade"),
+    },
+    "aspects": {"id": ("id", "_id"), "weight": ("weight",), "documents": ("supporting_docs",)},
+    "pairs": {"question": ("question", "query"), "answer": ("answer", "passage", "context")},
+}
+"""Part of a dataset -> role of a column -> its names on the hub. The first name that a table has counts."""
+
+CORPUS_ROLES = ("documents", "pairs")
+
+OPTIONAL = {"title", "answer", "body_system", "excluded_ids"}
+
+RELEVANT_IDS = ("gold_ids_long", "gold_ids")
+"""Columns of relevant documents in a table of queries, as in BRIGHT: of its long documents, and of its passages."""
+
+NO_IDS = ["N/A"]
+"""What BRIGHT writes for an empty list of ids."""
+
+_ASPECT = re.compile(r"(.+?)-(?:a|aspect-)\d+")
+"""The id of an aspect in BRIGHT-Pro: that of its query and a number."""
+
+_TEXT: tuple[type, ...] = (str, int)
+
+
+@dataclass(frozen=True)
+class TableColumns:
+    """The columns of a table by role."""
+
+    table: HubTable
+    columns: Mapping[str, str]
+
+    def renamed(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the cells of a row by role. Ids that are numbers become texts."""
+        cells = {role: row.get(column) for role, column in self.columns.items()}
+        return {
+            role: str(cell) if isinstance(cell, int) and role in ("id", "q_id", "p_id") else cell
+            for role, cell in cells.items()
+        }
+
+    def __str__(self) -> str:
+        return f"{self.table} ({', '.join(self.columns.values())})"
+
+
+class HubTables:
+    """The tables of one dataset in a folder of a repository."""
+
+    def __init__(self, root: Path, tables: Mapping[Role, HubTable]) -> None:
+        """Recognise the columns. Raises UserError if a table has none for a part of a dataset."""
+        self.root = root
+        self._tables = tables
+        self._parts = {role: part for role, table in tables.items() if (part := self._part(role, table))}
+        self._relevant = self._relevant_ids()
+        self.corpus_files = self._paths("pairs" if "pairs" in tables else "documents")
+        self.query_file = (self._paths("queries") or self._paths("pairs") or [root / "queries"])[0]
+        judged = self._paths("judgements") or ([self.query_file] if self._judges_itself else [root / "qrels"])
+        self.qrels_file = judged[0]
+        self.needed = self.corpus_files
+        self.judged_queries_only = "judgements" in self._parts
+        self.reading: Sequence[str] = (
+            str([(role, str(part), part.table.files) for role, part in self._parts.items()]),
+        )
+
+    @property
+    def _judges_itself(self) -> bool:
+        return bool(self._relevant) or "pairs" in self._parts or "aspects" in self._parts
+
+    def summary(self) -> str:
+        """Return what was taken for what, as a sentence without its subject."""
+        parts = [f"{role} from {part}" for role, part in self._parts.items()]
+        if self._relevant:
+            parts.append(f"judgements from {self._parts['queries'].table} ({self._relevant})")
+        elif "aspects" in self._parts and "judgements" not in self._parts:
+            parts.append("judgements from the aspects")
+        return "; ".join(parts)
+
+    def documents(self, problems: Problems) -> Iterator[DocumentRow]:
+        """Yield the corpus, each title before its text."""
+        if "pairs" in self._parts:
+            for number, path, line, row in self._pairs(problems):
+                if document := document_row(f"d{number}", row["answer"], path, line, problems):
+                    yield document
+            return
+        fields: Fields = {"id": _TEXT, "text": str}
+        for path, line, row in self._rows("documents", fields, {"title": str}, problems):
+            if document := document_row(row["id"], with_title(row), path, line, problems):
+                yield document
+
+    def queries(self, problems: Problems) -> Iterator[QueryRow]:
+        """Yield the queries."""
+        if "pairs" in self._parts:
+            for number, path, line, row in self._pairs(problems):
+                if query := query_row({"id": f"q{number}", "text": row["question"]}, path, line, problems):
+                    yield query
+            return
+        optional: Fields = {"answer": str, "body_system": str, "excluded_ids": list}
+        for path, line, row in self._rows("queries", {"id": _TEXT, "text": str}, optional, problems):
+            if row.get("excluded_ids") == NO_IDS:
+                row["excluded_ids"] = []
+            if query := query_row(row, path, line, problems):
+                yield query
+
+    def judgements(self, problems: Problems) -> Iterator[JudgementRow]:
+        """Yield the qrels: a table of their own, a column of the queries, or the documents of the aspects."""
+        if "judgements" in self._parts:
+            yield from self._judged_rows(problems)
+        elif self._relevant:
+            fields: Fields = {self._parts["queries"].columns["id"]: _TEXT, self._relevant: list}
+            for path, line, row in read_rows(self._paths("queries"), fields, {}, problems):
+                query = str(row[self._parts["queries"].columns["id"]])
+                for document in dict.fromkeys(row[self._relevant]) if row[self._relevant] != NO_IDS else ():
+                    yield JudgementRow(query, str(document), 1, path, line)
+        elif "pairs" in self._parts:
+            for number, path, line, _ in self._pairs(Problems()):
+                yield JudgementRow(f"q{number}", f"d{number}", 1, path, line)
+        else:
+            for aspect in self.aspects(Problems()):
+                for document in dict.fromkeys(aspect.documents):
+                    yield JudgementRow(aspect.query, document, 1, aspect.path, aspect.line)
+
+    def aspects(self, problems: Problems) -> Iterator[AspectRow]:
+        """Yield the aspects of the queries, if there are any."""
+        if "aspects" not in self._parts:
+            return
+        fields: Fields = {"id": str, "weight": (int, float), "documents": list}
+        for path, line, row in self._rows("aspects", fields, {}, problems):
+            match = _ASPECT.fullmatch(row["id"])
+            if match is None:
+                problems.add(path, line, f"aspect {row['id']!r} does not name its query, as in QUERY-a1")
+            else:
+                yield AspectRow(match[1], row["id"], float(row["weight"]), tuple(row["documents"]), path, line)
+
+    def _judged_rows(self, problems: Problems) -> Iterator[JudgementRow]:
+        paths = self._paths("judgements")
+        if paths[0].suffix == ".tsv":
+            for path in paths:
+                yield from read_judgements(path, problems)
+            return
+        fields: Fields = {"q_id": _TEXT, "p_id": _TEXT, "score": (int, float)}
+        for path, line, row in self._rows("judgements", fields, {}, problems):
+            if judgement := judgement_row(row, path, line, problems):
+                yield judgement
+
+    def _pairs(self, problems: Problems) -> Iterator[tuple[int, Path, int, dict[str, Any]]]:
+        """Yield (number, file, line, row) of the pairs. Pairs with an empty text are left out with a notice."""
+        empty = 0
+        numbers = itertools.count()
+        for path, line, row in self._rows("pairs", {}, {"question": str, "answer": str}, problems):
+            if (row["question"] or "").strip() and (row["answer"] or "").strip():
+                yield next(numbers), path, line, row
+            else:
+                empty += 1
+        if empty:
+            problems.notice(f"{self.query_file}: {empty:,} pairs without a question or an answer left out")
+
+    def _rows(
+        self, role: Role, required: Fields, optional: Fields, problems: Problems
+    ) -> Iterator[tuple[Path, int, dict[str, Any]]]:
+        """Yield the rows of a part, with cells by role."""
+        part = self._parts.get(role)
+        if part is None:
+            return
+        names = part.columns
+        needed = {names[name]: kinds for name, kinds in required.items()}
+        others = {names[name]: kinds for name, kinds in optional.items() if name in names}
+        for path, line, row in _table_rows(self._paths(role), needed, others, problems):
+            yield path, line, part.renamed(row)
+
+    def _paths(self, role: Role) -> list[Path]:
+        return [self.root / file for file in self._tables[role].files] if role in self._tables else []
+
+    def _part(self, role: Role, table: HubTable) -> TableColumns | None:
+        """Return a table with its columns; None for a table `default` that does not hold judgements after all."""
+        path = self.root / table.files[0]
+        has = head(path)
+        found = {name: next((each for each in COLUMNS[role][name] if each in has), "") for name in COLUMNS[role]}
+        missing = [name for name, column in found.items() if not column and name not in OPTIONAL]
+        if role == "judgements" and missing and path.suffix == ".tsv":
+            return TableColumns(table, {"q_id": "query", "p_id": "document", "score": "grade"})
+        if missing and (role, table.config) == ("judgements", "default"):
+            return None
+        if missing or (role == "pairs" and not found["answer"]):
+            raise UnknownColumnsError(
+                f"{path}: it has the columns {', '.join(has)}, which are not those of {role} "
+                f"({', '.join(COLUMNS[role][(missing or ['answer'])[0]])})"
+            )
+        return TableColumns(table, {name: column for name, column in found.items() if column})
+
+    def _relevant_ids(self) -> str:
+        """Return the column of relevant documents in the table of queries, if there are no other judgements."""
+        if "queries" not in self._parts or "judgements" in self._parts:
+            return ""
+        has = head(self._paths("queries")[0])
+        long = "long" in self._tables["documents"].config
+        return next((column for column in RELEVANT_IDS[0 if long else 1 :] if column in has), "")
+
+
+class UnknownColumnsError(UserError):
+    """A table whose columns have no known names. The guesser of `data import` may still know what they hold."""
+
+
+def head(path: Path) -> list[str]:
+    """Return the columns of a table. Raises UserError if the file cannot be read."""
+    if path.suffix != ".parquet":
+        return list(open_tables(path)[0].columns)
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        return list(pq.read_schema(path).names)
+    except (pa.ArrowInvalid, OSError) as error:
+        raise UserError(f"{path}: not a readable Parquet file ({error}): download it again") from None
+
+
+def _table_rows(
+    files: Sequence[Path], required: Fields, optional: Fields, problems: Problems
+) -> Iterator[tuple[Path, int, dict[str, Any]]]:
+    """Yield (file, line, row) over the files of a table, including delimited files, whose cells are all texts."""
+    for path in files:
+        if path.suffix in (".csv", ".tsv"):
+            for line, row in open_tables(path)[0]:
+                yield path, line, dict(row)
+        else:
+            yield from read_rows([path], required, optional, problems)

@@ -1,0 +1,187 @@
+"""Find a dataset by its word: a name, a group, a folder, `irds:ID` or `hub:ORG/NAME`. Hub datasets are fetched."""
+
+from __future__ import annotations
+
+import errno
+from dataclasses import dataclass
+from pathlib import Path
+
+from r2med.core.errors import UserError, unknown
+from r2med.data import hub as hub_client
+from r2med.data.benchmark_names import has_benchmark_counts, is_reserved, known_fingerprint, own_name
+from r2med.data.dataset_cards import DatasetCard, Hub, cards, demo_folder, groups, read_card
+from r2med.data.hub_words import HUB_PREFIX, card_of, described, guessed_folder, hub_name, parse_hub_word
+from r2med.data.irds import PREFIX, irds_folder
+from r2med.data.layouts import Layout, detect, is_dataset
+from r2med.data.layouts.hub_tables import HubTables, UnknownColumnsError
+from r2med.data.overlays import overlay_files
+from r2med.data.problems import Problems
+from r2med.data.qrels_file import gather
+from r2med.data.query_file import gather_queries
+from r2med.store import Store, about, default_store
+
+SHOWN_DIGITS = 7
+"""Number of digits of a commit in messages."""
+
+
+@dataclass(frozen=True)
+class Location:
+    """Where a dataset is, and what is known about it before it is read."""
+
+    name: str
+    """The name of the dataset in records."""
+    folder: Path
+    card: DatasetCard | None
+    layout: Layout
+    source: str = ""
+    """REPOSITORY@COMMIT of a dataset of the hub; empty for a user's folder."""
+    notices: tuple[str, ...] = ()
+
+
+def names(name_or_path: str | Path) -> list[str]:
+    """Return the datasets that a word names: the members of a group, the datasets in a folder, or the word itself."""
+    word, files = overlay_files(str(name_or_path))
+    if files:
+        return ["+".join([name, *files]) for name in names(word)]
+    if members := groups().get(word):
+        return list(members)
+    folder = _path(word)
+    if word not in cards() and folder.is_dir() and not is_dataset(folder):
+        inside = sorted(path for path in folder.iterdir() if path.is_dir() and is_dataset(path))
+        rank = {name: number for number, name in enumerate(cards())}
+        return [str(path) for path in sorted(inside, key=lambda p: rank.get(p.name, len(rank)))] or [word]
+    return [word]
+
+
+def locate(name_or_path: str | Path, store: Store) -> Location:
+    """Return where a dataset is, and fetch it from the hub if necessary."""
+    word = str(name_or_path)
+    if isinstance(name_or_path, str):
+        if word.startswith(PREFIX):
+            folder = irds_folder(word.removeprefix(PREFIX), store)
+            return Location(word.removeprefix(PREFIX), folder, None, detect(folder))
+        if word.startswith(HUB_PREFIX):
+            return _hub_location(parse_hub_word(word), hub_name(word), store)
+        if word in cards():
+            return _card_location(cards()[word], store)
+        if word in groups()["demo"]:
+            folder = demo_folder(word.removeprefix("demo/"))
+            return Location(word, folder, _card_of(folder, word), detect(folder))
+        if word in groups():
+            members = groups()[word]
+            raise UserError(f"{word} is a group of {len(members)} datasets: name one of them, such as {members[0]}")
+    folder = _path(word)
+    if folder.is_dir():
+        return Location(name_of(folder, store), folder, _card_of(folder), detect(folder))
+    if folder.exists():
+        raise UserError(f"{word} is a file: a dataset is a folder")
+    known = [*cards(), *groups(), *groups()["demo"]]
+    raise unknown("dataset or folder", word, known, "r2med data list shows all")
+
+
+def _card_location(card: DatasetCard, store: Store) -> Location:
+    if card.folder:
+        folder = _local_folder(card)
+        return Location(_name_here(card.name, folder, store), folder, card, detect(folder))
+    if card.by_hand:
+        folder = _folder_by_hand(card, store)
+        return Location(card.name, folder, card, detect(folder))
+    if card.hub is None:
+        raise UserError(f"the card of {card.name} names neither a folder nor a hub repository: add one, or give a path")
+    if not card.hub.is_whole:
+        return _tables_location(card.hub, card.name, card, store)
+    folder = hub_client.snapshot(card.hub, store)
+    return Location(card.name, folder, card, detect(folder), f"{card.hub.repository}@{card.hub.revision}")
+
+
+def _hub_location(hub: Hub, name: str, store: Store) -> Location:
+    if card := card_of(hub):
+        return _card_location(card, store)
+    return _tables_location(hub, name, None, store)
+
+
+def _tables_location(hub: Hub, name: str, card: DatasetCard | None, store: Store) -> Location:
+    """Return the tables of a hub repository as a dataset. Tables with unknown columns are guessed."""
+    with about(dataset=name):
+        fetched = hub_client.fetch_tables(hub, store)
+    card = described(fetched, name) if card is None else card
+    source = f"{fetched.hub.repository}@{fetched.hub.revision}"
+    short = source[: len(fetched.hub.repository) + 1 + SHOWN_DIGITS]
+    try:
+        layout = HubTables(fetched.folder, fetched.tables)
+    except UnknownColumnsError as unknown_columns:
+        folder, guess = guessed_folder(fetched, name, unknown_columns, store)
+        return Location(name, folder, card, detect(folder), source, (f"{short}: guessed {guess}",))
+    return Location(name, fetched.folder, card, layout, source, (f"{short}: {layout.summary()}",))
+
+
+def _folder_by_hand(card: DatasetCard, store: Store) -> Path:
+    folder = store.root / "by-hand" / card.name
+    if not folder.is_dir():
+        raise UserError(
+            f"{card.name} must be fetched by hand. {card.by_hand} Put it as corpus.jsonl, queries.jsonl and "
+            f"qrels/test.tsv (BEIR's layout) into {folder}, or name another folder"
+        )
+    return folder
+
+
+def _local_folder(card: DatasetCard) -> Path:
+    folder = Path(card.folder)
+    if not folder.is_dir():
+        raise UserError(f"the card of {card.name} names the folder {folder}, which does not exist")
+    return folder
+
+
+def _path(word: str) -> Path:
+    """Return the path that a word means. An impossible path is treated as one that does not exist."""
+    try:
+        path = Path(word).expanduser()
+        path.exists()
+    except RuntimeError:  # ~ of an unknown user
+        return Path(word)
+    except OSError as error:
+        if error.errno != errno.ENAMETOOLONG:
+            raise
+        return Path("\0")
+    return path
+
+
+def name_of(word: str | Path, store: Store | None = None) -> str:
+    """Return the name of a dataset in records. The card in a folder may give another name than that of the folder."""
+    if isinstance(word, str) and word.startswith(HUB_PREFIX):
+        return hub_name(word)
+    folder = _path(str(word))
+    if not folder.is_dir():
+        return str(word)
+    own = _card_of(folder)
+    return _name_here(own.name if own else _folder_name(folder), folder, store or default_store())
+
+
+def _name_here(name: str, folder: Path, store: Store) -> str:
+    """Return the name of the dataset in a folder: own/NAME if NAME is reserved and the data is not the benchmark's.
+
+    A copy can be the benchmark's only if the benchmark's fingerprint is known here and the copy has as many queries and
+    relevant documents, which are quick to read. Fingerprints are compared when the copy is loaded.
+    """
+    if not is_reserved(name):
+        return name
+    if not known_fingerprint(name, store):
+        return own_name(name)
+    try:
+        layout = detect(folder)
+        qrels = gather(layout.judgements(Problems()), layout.qrels_file, Problems())
+        queries = gather_queries(layout, qrels, Problems())
+    except UserError:  # reported when it is read
+        return own_name(name)
+    positives = (sum(grade > 0 for grade in grades.values()) for grades in qrels.values())
+    return name if has_benchmark_counts(name, len(queries), positives) else own_name(name)
+
+
+def _card_of(folder: Path, name: str = "") -> DatasetCard | None:
+    own = folder / "card.toml"
+    name = name or _folder_name(folder)
+    return read_card(own, name) if own.is_file() else cards().get(name)
+
+
+def _folder_name(folder: Path) -> str:
+    return folder.resolve().name or "dataset"

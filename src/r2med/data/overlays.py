@@ -1,0 +1,195 @@
+"""Overlays: further labels for a dataset in a file of their own. The dataset itself is never changed.
+
+An overlay is a file of JSON lines, one label each: who gave which grade to which document, when and why. Overlays can
+be stacked. A label of a later overlay replaces that of an earlier one, and both replace the label of the dataset.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from statistics import median_low
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from r2med.core.errors import UserError
+from r2med.data.dataset import AppliedOverlay, Dataset, Qrels
+from r2med.data.source_rows import HIGHEST_GRADE
+from r2med.store.files import digest, json_line, refuse_device, write_atomically
+
+SUFFIX = ".jsonl"
+DEMO = "demo"
+
+Aspect = Literal["relevance", "mimic"]
+"""What a label is about: relevance to the query, or whether a passage argues for another answer."""
+
+Drawn = Literal["", "random", "influence"]
+"""Why a person was asked: the query was drawn at random, or the label could change the order of systems."""
+
+
+class OverlayLabel(BaseModel):
+    """One line of an overlay: the grade that a judge or a reviewer gave to a document."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    dataset: str
+    """The name of the dataset, as in records."""
+    query: str
+    """The id of the query."""
+    document: str
+    """The id of the document."""
+    aspect: Aspect = "relevance"
+    """What the label is about. For "mimic", a grade of 1 means that the passage argues for another answer."""
+    grade: int = Field(ge=-HIGHEST_GRADE, le=HIGHEST_GRADE)
+    """The grade on the scale of the dataset."""
+    said: str = ""
+    """What the judge or reviewer said on the scale of the prompt, such as 3."""
+    judge: str = ""
+    """The LLM that gave the grade; empty for a person."""
+    prompt: str = ""
+    """A digest of the prompt of the judge."""
+    reviewer: str = ""
+    """The person who gave the grade; empty for an LLM."""
+    drawn: Drawn = ""
+    """Why the person was asked."""
+    at: str = ""
+    """Date and time in UTC."""
+    why: str = ""
+    """The reason that was given."""
+
+
+Grades = Mapping[str, Mapping[str, int]]
+"""Query -> document -> grade."""
+
+
+@dataclass(frozen=True)
+class Overlay:
+    """The labels of one file."""
+
+    name: str
+    """The name of the file, without its ending."""
+    labels: tuple[OverlayLabel, ...]
+    """The labels, in the order of the file."""
+
+    @classmethod
+    def read(cls, path: Path | str) -> Overlay:
+        """Read an overlay. Raises UserError if the file is missing or a line is not a label.
+
+        demo/mimics.jsonl is the overlay of the bundled demo, unless there is such a file.
+        """
+        file = _bundled(Path(path))
+        refuse_device(file)
+        try:
+            lines = file.read_bytes().splitlines()
+        except OSError as error:
+            raise UserError(
+                f"{file}: this overlay cannot be read ({error.strerror}): r2med data overlays lists yours"
+            ) from None
+        labels = []
+        for number, line in enumerate(lines, 1):
+            try:
+                label = OverlayLabel.model_validate_json(line)
+            except ValidationError as error:
+                fault = error.errors()[0]
+                where = ".".join(map(str, fault["loc"])) or "line"
+                raise UserError(f"{file}:{number}: not a label of an overlay: {where}: {fault['msg']}") from None
+            if bool(label.judge) == bool(label.reviewer):
+                raise UserError(f"{file}:{number}: a label is given by a judge or by a reviewer: name one of them")
+            labels.append(label)
+        if not labels:
+            raise UserError(f"{file} has no labels: r2med judge makes an overlay")
+        return cls(file.stem, tuple(labels))
+
+    def write(self, path: Path | str) -> None:
+        """Write the overlay to a file, completely or not at all."""
+        rows = (label.model_dump(mode="json", exclude_defaults=True) for label in self.labels)
+        write_atomically(Path(path), map(json_line, rows))
+
+    @cached_property
+    def digest(self) -> str:
+        """Hash of the labels, independent of the name of the file."""
+        return digest([label.model_dump(mode="json") for label in self.labels])
+
+    @property
+    def datasets(self) -> tuple[str, ...]:
+        """The names of the datasets that it has labels for."""
+        return tuple(dict.fromkeys(label.dataset for label in self.labels))
+
+    def of(self, dataset: str, aspect: Aspect = "relevance") -> list[OverlayLabel]:
+        """Return the labels of one dataset and aspect."""
+        return [label for label in self.labels if label.dataset == dataset and label.aspect == aspect]
+
+    def grades(self, dataset: str, aspect: Aspect = "relevance", *, drawn: bool = True) -> Grades:
+        """Return the grade of each pair: that of people if they labelled it, otherwise that of the judges.
+
+        Several grades of one kind become their lower median. Without `drawn`, the labels that people gave to drawn
+        documents do not count.
+        """
+        labels = [label for label in self.of(dataset, aspect) if drawn or not label.drawn]
+        judged = _combined(labels, lambda label: bool(label.judge))
+        reviewed = _combined(labels, lambda label: bool(label.reviewer))
+        return {query: {**judged.get(query, {}), **reviewed.get(query, {})} for query in [*judged, *reviewed]}
+
+
+def _combined(labels: Iterable[OverlayLabel], counts: Callable[[OverlayLabel], bool]) -> dict[str, dict[str, int]]:
+    said: dict[str, dict[str, dict[str, int]]] = {}
+    for label in filter(counts, labels):  # the last label of a judge or person counts
+        said.setdefault(label.query, {}).setdefault(label.document, {})[label.judge or label.reviewer] = label.grade
+    return {
+        query: {document: median_low(grades.values()) for document, grades in documents.items()}
+        for query, documents in said.items()
+    }
+
+
+def with_overlays(dataset: Dataset, overlays: Sequence[Overlay], *, drawn: bool = True) -> Dataset:
+    """Return the dataset with the labels of overlays, called NAME+OVERLAY. `Overlay.grades` explains `drawn`.
+
+    An overlay without labels for this dataset changes nothing. Raises UserError if an overlay names a query or document
+    that the dataset does not have.
+    """
+    grades = {query: dict(judged) for query, judged in dataset.qrels.items()}
+    mimics = {query: dict(labels) for query, labels in dataset.mimics.items()}
+    applied: list[AppliedOverlay] = []
+    for overlay in overlays:
+        labels = [label for label in overlay.labels if label.dataset == dataset.name]
+        if not labels:
+            continue
+        _check(dataset, overlay, labels)
+        for query, judged in overlay.grades(dataset.name, drawn=drawn).items():
+            grades.setdefault(query, {}).update(judged)
+        for query, argued in overlay.grades(dataset.name, "mimic", drawn=drawn).items():
+            mimics.setdefault(query, {}).update(argued)
+        count = sum(bool(label.reviewer) for label in labels)
+        applied.append(AppliedOverlay(overlay.name, overlay.digest, len(labels), count))
+    name = "+".join([dataset.name, *(overlay.name for overlay in applied)])
+    return replace(dataset, name=name, qrels=Qrels(grades), mimics=mimics, overlays=(*dataset.overlays, *applied))
+
+
+def overlay_files(word: str) -> tuple[str, list[str]]:
+    """Return the dataset and the overlay files that a word such as Biology+judged.jsonl names."""
+    files: list[str] = []
+    while word.endswith(SUFFIX) and "+" in word and not Path(word).exists():
+        word, _, file = word.rpartition("+")
+        files.insert(0, file)
+    return word, files
+
+
+def _bundled(file: Path) -> Path:
+    """Return the file of the demo that comes with r2med if its name is given and no such file exists here."""
+    own = Path(__file__).parent / DEMO / file.name
+    return own if file.parts == (DEMO, file.name) and not file.exists() and own.is_file() else file
+
+
+def _check(dataset: Dataset, overlay: Overlay, labels: Sequence[OverlayLabel]) -> None:
+    queries = {query.id for query in dataset.queries}
+    if lost := [label.query for label in labels if label.query not in queries]:
+        raise UserError(f"overlay {overlay.name}: {dataset.name} has no query {lost[0]!r}: is it of another version?")
+    documents = sorted({label.document for label in labels})
+    rows = dataset.corpus.rows(documents)
+    if missing := [document for document, row in zip(documents, rows, strict=True) if row < 0]:
+        raise UserError(
+            f"overlay {overlay.name}: {dataset.name} has no document {missing[0]!r}: is it of another version?"
+        )

@@ -1,0 +1,28 @@
+"""Import tables and load the dataset: `import_tables`, the Python form of `r2med data import`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from r2med.data.dataset import Dataset
+from r2med.data.imported_folder import require_imported
+from r2med.data.importing import UPDATE_ADVICE, plan_import, require_new
+from r2med.data.loading import load
+
+
+def import_tables(
+    files: Path | str | Sequence[Path | str], out: Path | str, *, update: bool = False, **how: Any
+) -> Dataset:
+    """Make a dataset from tables, like `r2med data import` but without questions to the user, and return it.
+
+    `how` are the arguments of `plan_import`: column names by role (id, text, title, query, relevant, …), header,
+    skip_rows and sheets. Columns that are not named are guessed. With `update`, the dataset of an earlier import is
+    replaced. Raises UserError if a file cannot be read, or if the folder holds anything else.
+    """
+    folder = Path(out)
+    if not (update and require_imported(folder)):
+        require_new(folder, UPDATE_ADVICE)
+    plan_import([files] if isinstance(files, str | Path) else files, **how).write(folder, update=update)
+    return load(folder)

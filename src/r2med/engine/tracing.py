@@ -1,0 +1,159 @@
+"""Traces: spans of the work on questions, written as OTLP JSON with the attribute names of OpenInference.
+
+A span is written when it ends, as one line of the file. So a killed run leaves a file that can be read. Its open spans
+are missing. Each line is an ExportTraceServiceRequest, which is the format of the OpenTelemetry Collector's files.
+Without a file of traces, `span` does nothing and yields None.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import secrets
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from pathlib import Path
+from typing import Any, Literal
+
+from r2med.core.errors import UserError
+from r2med.core.version import __version__
+
+SpanKind = Literal["CHAIN", "AGENT", "LLM", "RETRIEVER", "RERANKER", "EMBEDDING"]
+"""Kinds of OpenInference that occur here."""
+Attributes = Mapping[str, str | bool | int | float]
+
+_INTERNAL, _ERROR = 1, 2
+"""The kind of all spans, and the status of failed ones, in the numbers of OTLP."""
+
+
+class TraceFile:
+    """A file to which spans are appended. Threads and processes may share it, because each line is one write.
+
+    Texts of questions, documents and LLMs are written only if `content` is True.
+    """
+
+    def __init__(self, path: Path, content: bool = False) -> None:
+        self.content = content
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600 if content else 0o644)
+        except OSError as error:
+            reason = error.strerror or str(error)
+            raise UserError(f"Setup(trace={str(path)!r}): the file cannot be written ({reason})") from None
+        size = os.fstat(self._file).st_size
+        if size and os.pread(self._file, 1, size - 1) != b"\n":  # a full disk cut the last line
+            os.write(self._file, b"\n")
+
+    def write(self, span: Mapping[str, Any]) -> None:
+        """Append one span."""
+        scope = {"scope": {"name": "r2med", "version": __version__}, "spans": [span]}
+        line = {"resourceSpans": [{"resource": {"attributes": _RESOURCE}, "scopeSpans": [scope]}]}
+        os.write(
+            self._file, json.dumps(line, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode() + b"\n"
+        )
+
+    def close(self) -> None:
+        """Close the file."""
+        os.close(self._file)
+
+
+class Span:
+    """A piece of work that has started. Attributes are added until it ends."""
+
+    def __init__(self, file: TraceFile, name: str, kind: SpanKind, parent: Span | None = None) -> None:
+        self.kind = kind
+        self.has_content = file.content
+        self.file = file
+        self.trace_id: str = parent.trace_id if parent else secrets.token_hex(16)
+        self.id = secrets.token_hex(8)
+        self._parent = parent.id if parent else ""
+        self.name = name
+        self._attributes: dict[str, str | bool | int | float] = {}
+        self._status: dict[str, Any] = {}
+        self.started = time.time_ns()
+
+    def set(self, attributes: Attributes) -> None:
+        """Add attributes that contain no text of a question, a document or an LLM."""
+        self._attributes.update(attributes)
+
+    def set_content(self, attributes: Attributes) -> None:
+        """Add attributes with such texts, if the user asked for them."""
+        if self.has_content:
+            self._attributes.update(attributes)
+
+    def fail(self, kind: str, message: str = "") -> None:
+        """Mark the work as failed. The message may quote a text, so it is content."""
+        self._status = {"code": _ERROR, "message": f"{kind}: {message}" if message and self.has_content else kind}
+
+    def part(self, kind: SpanKind) -> Span:
+        """Return a span of one item of this work, with the same name and the same beginning."""
+        part = Span(self.file, self.name, kind, self)
+        part.started = self.started
+        return part
+
+    def end(self, at: int | None = None) -> None:
+        """Write the span, with the time in nanoseconds at which its work ended. Default: now."""
+        attributes = {"openinference.span.kind": self.kind, **self._attributes}
+        written = {
+            "traceId": self.trace_id,
+            "spanId": self.id,
+            "parentSpanId": self._parent,
+            "name": self.name,
+            "kind": _INTERNAL,
+            "startTimeUnixNano": str(self.started),
+            "endTimeUnixNano": str(at or time.time_ns()),
+            "attributes": [{"key": key, "value": _value(value)} for key, value in attributes.items()],
+            "status": self._status,
+        }
+        self.file.write(written)
+
+
+_current: ContextVar[Span | None] = ContextVar("r2med_span", default=None)
+
+
+def current_span() -> Span | None:
+    """Return the span around this code; None without one."""
+    return _current.get()
+
+
+@contextmanager
+def span(name: str, kind: SpanKind = "CHAIN", file: TraceFile | None = None) -> Iterator[Span | None]:
+    """Yield the span of the work inside the block, as a part of the span around it. Yield None if nothing is traced.
+
+    Without a span around it, it starts a new trace in `file`.
+    """
+    parent = _current.get()
+    file = parent.file if parent else file
+    if file is None:
+        yield None
+        return
+    opened = Span(file, name, kind, parent)
+    token = _current.set(opened)
+    try:
+        yield opened
+    except BaseException as error:
+        opened.fail(type(error).__name__, str(error))
+        raise
+    finally:
+        _current.reset(token)
+        opened.end()
+
+
+def _value(value: str | bool | int | float) -> dict[str, Any]:
+    """Return a value in the form of OTLP JSON, in which integers are texts."""
+    if isinstance(value, bool):
+        return {"boolValue": value}
+    if isinstance(value, int):
+        return {"intValue": str(value)}
+    if isinstance(value, float):
+        return {"doubleValue": value if math.isfinite(value) else str(value)}
+    return {"stringValue": value}
+
+
+_RESOURCE = [
+    {"key": key, "value": _value(value)}
+    for key, value in {"service.name": "r2med", "service.version": __version__}.items()
+]

@@ -1,0 +1,127 @@
+"""Checks of an audit: queries that give away what they ask for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from r2med.data.query_metadata import query_metadata
+from r2med.judgements.audit_findings import AuditEvidence, AuditFinding, EvidenceCell, verdict_for
+from r2med.judgements.audit_material import AuditMaterial
+from r2med.text.named import named_in
+from r2med.text.plurals import counted
+
+QUOTED_WORDS = 12
+"""Number of words in a row from which a query quotes a document. Shorter runs are often set phrases."""
+MIN_ID = 5
+"""Number of characters of a document id that is looked for in metadata. A shorter one, such as 12, is any number."""
+SHOWN = 80
+"""Number of characters of a text that are shown as evidence."""
+
+_WORD = re.compile(r"\w+")
+_CLOSED_WORDS = set("yes no maybe true false unknown none other both all neither of the above and or".split())
+
+
+def answers_in_queries(material: AuditMaterial) -> AuditFinding:
+    """Find queries that contain their answer."""
+    answered = [query for query in material.queries.values() if is_open_answer(query.answer)]
+    rows = [(query.id, _cut(query.answer)) for query in answered if named_in(query.text, [query.answer])]
+    sentence = f"No query contains its answer ({counted(len(answered), 'answer')} looked for)."
+    if rows:
+        sentence = (
+            f"{counted(len(rows), 'query', 'queries')} of {len(answered):,} contain the answer. This is expected only "
+            "if queries list the options to choose from."
+        )
+    return AuditFinding(
+        verdict=verdict_for(len(rows), len(answered)),
+        sentence=sentence,
+        numbers={"queries": len(rows), "answers": len(answered)},
+        evidence=(AuditEvidence.of(("query", "answer"), rows),) if rows else (),
+    )
+
+
+def is_open_answer(answer: str) -> bool:
+    """Return True for an answer that says something by itself: neither yes or no, nor a number, nor one letter."""
+    words = _WORD.findall(answer.lower())
+    said = [word for word in words if not word.isdigit() and len(word) > 1 and word not in _CLOSED_WORDS]
+    return bool(said)
+
+
+def quoted_documents(material: AuditMaterial) -> AuditFinding:
+    """Find queries that share a long run of words with a relevant document."""
+    assert material.dataset is not None
+    rows: list[tuple[str, str, int, str]] = []
+    for query in material.queries.values():
+        places = [document for document in material.relevant.get(query.id, ()) if document in material.rows]
+        texts = material.dataset.corpus.texts([material.rows[document] for document in places])
+        words = _WORD.findall(query.text.lower())
+        for document, text in zip(places, texts, strict=True):
+            if quoted := longest_run(words, _WORD.findall(text.lower())):
+                rows.append((query.id, document, len(quoted), _cut(" ".join(quoted))))
+    rows.sort(key=lambda row: -row[2])
+    queries = len({row[0] for row in rows})
+    sentence = f"No query shares {QUOTED_WORDS} words in a row with a relevant document."
+    if rows:
+        share = "shares" if queries == 1 else "share"
+        sentence = (
+            f"{counted(queries, 'query', 'queries')} of {len(material.qrels):,} {share} {QUOTED_WORDS} or more words "
+            f"in a row with a relevant document (at most {rows[0][2]:,}). Matching words is enough to find it."
+        )
+    heads = ("query", "relevant document", "words in a row", "the words")
+    return AuditFinding(
+        verdict=verdict_for(queries, len(material.qrels)),
+        sentence=sentence,
+        numbers={"queries": queries, "pairs": len(rows), "longest": rows[0][2] if rows else 0},
+        evidence=(AuditEvidence.of(heads, rows),) if rows else (),
+    )
+
+
+def longest_run(query: Sequence[str], document: Sequence[str], least: int = QUOTED_WORDS) -> Sequence[str]:
+    """Return the longest run of words that both texts contain, or nothing if it has fewer than `least` words."""
+    starts: dict[tuple[str, ...], list[int]] = {}
+    for place in range(len(query) - least + 1):
+        starts.setdefault(tuple(query[place : place + least]), []).append(place)
+    best: Sequence[str] = ()
+    if not starts:
+        return best
+    for place in range(len(document) - least + 1):
+        for start in starts.get(tuple(document[place : place + least]), ()):
+            length = least
+            while query[start + length : start + length + 1] == document[place + length : place + length + 1] != []:
+                length += 1
+            if length > len(best):
+                best = query[start : start + length]
+    return best
+
+
+def answers_in_metadata(material: AuditMaterial) -> AuditFinding:
+    """Find further fields of the query file that name the answer or a relevant document."""
+    assert material.dataset is not None
+    rows: list[Sequence[EvidenceCell]] = []
+    for query, fields in query_metadata(material.dataset).items():
+        answer = material.queries[query].answer
+        for field, text in fields.items():
+            named = named_in(text.replace("_", " "), [answer]) if is_open_answer(answer) else ""
+            tokens = set(re.split(r"[\s,;|]+", text)) if field != "id" else set()
+            ids = [each for each in material.relevant.get(query, ()) if len(each) >= MIN_ID and each in tokens]
+            if named or ids:
+                rows.append((query, field, _cut(named or ids[0]), "answer" if named else "relevant document"))
+    queries = len({row[0] for row in rows})
+    sentence = "No further field of a query names its answer or a relevant document."
+    if rows:
+        fields_named = ", ".join(dict.fromkeys(str(row[1]) for row in rows))
+        sentence = (
+            f"{counted(queries, 'query', 'queries')} of {len(material.queries):,} name the answer or a relevant "
+            f"document in another field ({_cut(fields_named)}). No system may read these fields."
+        )
+    heads = ("query", "field", "what it names", "which is the")
+    return AuditFinding(
+        verdict="look" if rows else "sound",
+        sentence=sentence,
+        numbers={"queries": queries},
+        evidence=(AuditEvidence.of(heads, rows),) if rows else (),
+    )
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"

@@ -1,0 +1,98 @@
+"""The answer records of an entry: which are submitted, what of them is public, and which values none can have."""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from r2med.core.errors import UserError
+from r2med.evaluation.evaluation import slug
+from r2med.records.answer_checks import answer_faults
+from r2med.records.answer_collection import StoredAnswers, answer_files, collect_answers, refuse_failures
+from r2med.records.answer_record import FORMAT, SUFFIX, AnswerRecord
+from r2med.records.collection import record_files
+from r2med.records.public_values import public_value
+
+
+def submitted_sources(sources: Sequence[str | Path], results: Path) -> tuple[list[str | Path], list[StoredAnswers]]:
+    """Return the sources of records, and the answer records of these sources.
+
+    A folder may have both. The name of a system means its records and the answers that were read from it; the name of
+    a reader, or of a system with its reader, means answers only.
+    """
+    if not answer_files(results) and not sources:
+        return [], []
+    ranked: list[str | Path] = []
+    answered: list[str | Path] = []
+    here = list(collect_answers([results])) if answer_files(results) else []
+    systems = {each.record.system for each in here}
+    others = {name for each in here for name in (each.record.reader, each.record.name)}
+    for source in sources or [results]:
+        path = Path(source)
+        if path.is_dir():
+            has_answers = bool(answer_files(path))
+            answered += [source] if has_answers else []
+            ranked += [source] if record_files(path) or not has_answers else []
+        elif path.exists():
+            (answered if path.name.endswith(SUFFIX) else ranked).append(source)
+        else:
+            answered += [source] if str(source) in systems | others else []
+            ranked += [source] if str(source) not in others - systems else []
+    return ranked, list(collect_answers(answered, results)) if answered else []
+
+
+def public_answers(kept: StoredAnswers, max_failures: float) -> AnswerRecord:
+    """Return a record without paths and addresses of this machine. Raises UserError if its answers are missing."""
+    record = kept.record
+    for condition in record.statuses:
+        refuse_failures(kept, condition, max_failures)
+    if record.answers is None:
+        raise UserError(f"{kept.path}: this record has no file of answers: r2med answer makes it again")
+    kept.given()  # raises UserError if the file is missing or was changed
+    body = record.model_dump(mode="json")
+    body |= public_value({name: body[name] for name in ("system", "reader", "settings", "notices", "judge")})
+    names = f"{slug(body['system'])[:100]}__{slug(body['reader'])[:50]}"
+    body["answers"]["file"] = f"{names}-{record.key[:10]}.answers.jsonl"
+    return AnswerRecord(**body)
+
+
+def submitted_answer_faults(records: Sequence[AnswerRecord]) -> Iterator[tuple[str, str]]:
+    """Yield (name, fault) for values that the types allow but no entry can have."""
+    cells = [(each.name, each.passages, each.form, each.dataset.name) for each in records]
+    for record, cell in zip(records, cells, strict=True):
+        name = f"{record.name[:200]} on {record.dataset.name[:200]}"
+        if cells.count(cell) > 1:
+            yield name, "it has two answer records"
+        yield from ((name, fault) for fault in _faults(record))
+
+
+def _faults(record: AnswerRecord) -> Iterator[str]:
+    if record.format != FORMAT:
+        yield f"an answer record of format {record.format}, but this version reads format {FORMAT}"
+    if record.answers is None:
+        yield "the entry must name the file of its answers"
+    elif re.search(r"[/\\\0]", record.answers.file):
+        yield f"its answers have a path instead of a name: {record.answers.file[:200]}"
+    yield from answer_faults(record)
+    yield from name_faults((record.system, record.reader, record.dataset.name), record.created)
+    if record.passages < 1:
+        yield f"it states {record.passages} passages"
+
+
+def name_faults(names: Sequence[str], created: str) -> Iterator[str]:
+    """Yield faults of names and of a creation time."""
+    for name in names:
+        if not name or name != name.strip() or not name.isprintable():
+            yield f"the name {name[:200]!r} is empty or has invisible characters"
+    if not _is_date(created):
+        yield f"its creation time {created[:60]!r} is not a date"
+
+
+def _is_date(text: str) -> bool:
+    try:
+        datetime.datetime.fromisoformat(text)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,58 @@
+"""The smallest difference between systems that a set of queries can detect, for smaller and larger sets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from r2med.measure.scores import Floats
+from r2med.measure.significance import SystemPairs, Values, detectable_gaps, pair_variances
+
+MAX_QUERIES = 1_000_000
+"""A gap that needs more queries is not of interest."""
+
+
+@dataclass(frozen=True)
+class GapCurve:
+    """The smallest gap that can be detected, by the number of queries. All datasets grow by the same factor."""
+
+    spreads: Floats
+    """Datasets × pairs of systems: the variances of single queries' differences."""
+    sizes: Floats
+
+    @classmethod
+    def of(cls, values: Values) -> GapCurve:
+        """Return the curve of these values."""
+        pairs = SystemPairs.all(len(next(iter(values.values()))))
+        sizes = np.array([rows.shape[1] for rows in values.values()], dtype=np.float64)
+        return cls(np.array([pair_variances(rows, pairs) for rows in values.values()]), sizes)
+
+    def gap(self, length: float = 1.0) -> float | None:
+        """Return the gap for a set with `length` times the queries: the median over pairs of systems.
+
+        Returns None if all systems are equal, or a dataset has only one query.
+        """
+        gaps = detectable_gaps(self.spreads, np.array(lengthened(self.sizes, length), dtype=np.float64))
+        return float(np.median(gaps[gaps > 0])) if (gaps > 0).any() else None
+
+    def needed(self, points: float) -> int | None:
+        """Return the number of queries that detect a gap; None if it is above `MAX_QUERIES` or unknown."""
+        total = int(self.sizes.sum())
+
+        def detects(queries: int) -> bool:
+            gap = self.gap(queries / total)
+            return gap is not None and gap <= points
+
+        low, high = 1, MAX_QUERIES
+        if not detects(high):
+            return None
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if detects(middle) else (middle, high)
+        return sum(lengthened(self.sizes, high / total))
+
+
+def lengthened(sizes: Floats, length: float) -> list[int]:
+    """Return the sizes times a factor. A dataset of two or more queries keeps at least two."""
+    return [int(min(size, 2)) if length * size < 2 else round(length * size) for size in sizes.tolist()]

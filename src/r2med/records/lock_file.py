@@ -1,0 +1,120 @@
+"""A lock: an evaluation that was decided beforehand, in one file whose digest every record of it carries."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from r2med.core.errors import UserError
+from r2med.records.collection import RecordCollection, StoredRecord, collect
+from r2med.store import digest
+from r2med.store.files import refuse_device, write_atomically
+
+FORMAT = 1
+
+
+class Lock(BaseModel):
+    """The systems, settings and datasets of an evaluation, and the comparisons that were decided beforehand."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    format: int = FORMAT
+    """The number of this format."""
+    systems: tuple[str, ...]
+    """The systems, as typed."""
+    datasets: dict[str, str]
+    """Name of a dataset -> its fingerprint."""
+    k: int
+    """Number of documents that are asked for, for each query."""
+    settings: dict[str, dict[str, dict[str, Any]]]
+    """System -> dataset -> every setting of every stage, as in a record. Generated texts are not yet known."""
+    measure: str
+    """The measure of the comparison."""
+    baseline: str = ""
+    """The system that all others are compared with; empty if every pair is compared."""
+    pairs: tuple[tuple[str, str], ...]
+    """The pairs of systems that are compared."""
+
+    @property
+    def digest(self) -> str:
+        """The digest of the content. Records of the evaluation carry it."""
+        return digest(self.model_dump(mode="json"))
+
+    def write(self, path: Path) -> None:
+        """Write the file with its digest."""
+        body = {**self.model_dump(mode="json"), "digest": self.digest}
+        write_atomically(path, json.dumps(body, indent=1, ensure_ascii=False).encode() + b"\n")
+
+    @classmethod
+    def read(cls, path: Path | str) -> Lock:
+        """Read a lock. Raises UserError if it was edited or is not a lock."""
+        refuse_device(Path(path))
+        try:
+            body = json.loads(Path(path).read_bytes())
+            stated, written = body.pop("digest"), body["format"]
+            if written != FORMAT:
+                raise UserError(f"{path} is a lock of format {str(written)[:20]}, but this version reads {FORMAT}")
+            lock = cls(**body)
+        except FileNotFoundError:
+            raise UserError(f"{path}: there is no such lock; make one with r2med lock SYSTEM --data NAME") from None
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, ValidationError):
+            raise UserError(f"{path} is not a lock: make one with r2med lock SYSTEM --data NAME") from None
+        if digest(body) != stated or lock.digest != stated:
+            raise UserError(
+                f"{path} was edited after it was written, so it decides nothing: restore it, or make a new one with "
+                "r2med lock"
+            )
+        return lock
+
+    def difference(self, system: str, dataset: str, fingerprint: str, settings: dict[str, Any]) -> str:
+        """Return what differs from the lock in one line; empty if this evaluation is part of it."""
+        if system not in self.systems:
+            return f"{system} is not one of its systems ({', '.join(self.systems)})"
+        if dataset not in self.datasets:
+            return f"{dataset} is not one of its datasets ({', '.join(self.datasets)})"
+        if fingerprint != self.datasets[dataset]:
+            return f"{dataset} has changed since it was locked"
+        locked = self.settings[system][dataset]
+        # A file has lists where the settings have tuples.
+        given = json.loads(json.dumps(settings))
+        if other := next((name for name in {**locked, **given} if locked.get(name) != given.get(name)), ""):
+            return f"{system} has other settings than those that were locked: {other}"
+        return ""
+
+
+def locked_collection(
+    lock: Lock, path: Path | str, sources: Sequence[str | Path], results: Path | str, max_failures: float
+) -> RecordCollection:
+    """Return the records of a lock. Raises UserError if one is missing, or if anything else is to be compared."""
+    if strangers := [str(source) for source in sources if source not in lock.systems]:
+        raise UserError(f"{path}: {strangers[0]} is not one of its systems ({', '.join(lock.systems)})")
+    if sources and {*sources} != {*lock.systems}:
+        raise UserError(f"{path} compares all of {', '.join(lock.systems)}: leave out the names of systems")
+    read = collect(lock.systems, results, max_failures)
+    cells = {key: kept for key, kept in read.cells.items() if key[1] in lock.datasets}
+    for fault in _faults(lock, cells):
+        raise UserError(f"{path}: {fault}: run r2med run --lock {path}")
+    return RecordCollection(cells)
+
+
+def _faults(lock: Lock, cells: Mapping[tuple[str, str], StoredRecord]) -> Iterator[str]:
+    for system in lock.systems:
+        for dataset in lock.datasets:
+            kept = cells.get((system, dataset))
+            if kept is None:
+                yield f"{system} has no record on {dataset}"
+            elif kept.record.lock != lock.digest:
+                yield f"the record of {system} on {dataset} was not made with this lock"
+            elif difference := lock.difference(
+                system, dataset, kept.record.dataset.fingerprint, stages_of(kept.record.settings)
+            ):
+                yield difference
+
+
+def stages_of(settings: dict[str, Any]) -> dict[str, Any]:
+    """Return the settings of a record without the fingerprint of generated texts, which is not known beforehand."""
+    return {name: value for name, value in settings.items() if name != "generations"}

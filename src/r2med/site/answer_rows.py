@@ -1,0 +1,167 @@
+"""The data of the page Answers: each system with each reader, its scores by what was read, statuses, judge and cost."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+from r2med.comparison.answer_worth import ALL_DATASETS, Worth, correlations, worth
+from r2med.comparison.comparison import with_intervals
+from r2med.core.cost import total
+from r2med.core.errors import UserError
+from r2med.pages.estimate import Estimate
+from r2med.records.answer_collection import AnswerCollection
+from r2med.records.answer_record import CONDITIONS, AnswerRecord, Condition, JudgeFacts
+from r2med.records.collection import RecordCollection
+from r2med.site.board_sets import dataset_sets
+from r2med.site.leaderboard import triple
+
+MEASURES = (
+    "accuracy",
+    "nugget-recall",
+    "vital-recall",
+    "nugget-precision",
+    "citation-support",
+    "citation-relevance",
+)
+"""The measures of an answer, in the order of the columns."""
+
+PARTS: tuple[Literal["retrieval", "reader", "judge"], ...] = ("retrieval", "reader", "judge")
+
+MAX_NOTICES = 20
+NOTICE_SHOWN = 500
+"""Number of characters of a notice that are shown."""
+
+
+def answers_value(answers: AnswerCollection, collection: RecordCollection, names: Sequence[str]) -> list[Any]:
+    """Return the rows of each group of datasets with several answered ones, then those of each dataset.
+
+    A pair of system and reader is in the rows of a group only if it has a record on each of them.
+    """
+    answered = {each.record.dataset.name for each in answers}
+    record_on = {kept.record.dataset.name: kept.record for kept in collection}
+    groups = {
+        group: datasets
+        for group, members in dataset_sets(names, record_on).items()
+        if len(datasets := [name for name in members if name in answered]) > 1
+    }
+    views = {**groups, **{name: [name] for name in names if name in answered}}
+    return [_view(name, answers, datasets, collection, names) for name, datasets in views.items()]
+
+
+def _view(
+    name: str, answers: AnswerCollection, datasets: Sequence[str], collection: RecordCollection, names: Sequence[str]
+) -> dict[str, Any]:
+    kept = AnswerCollection(tuple(each for each in answers if each.record.dataset.name in datasets))
+    return {
+        "name": name,
+        "datasets": [names.index(dataset) for dataset in datasets],
+        "rows": list(_rows(kept, datasets, _worths(kept, datasets), collection)),
+        "correlations": [
+            [each.reader, each.systems, each.questions, each.observed, _figure(each.corrected)]
+            for each in correlations(kept, data=datasets)
+        ],
+    }
+
+
+def _worths(kept: AnswerCollection, datasets: Sequence[str]) -> dict[str, Worth]:
+    """Return system and reader -> what retrieval is worth over all of the datasets. Empty without any accuracy."""
+    on = ALL_DATASETS if len(datasets) > 1 else datasets[0]
+    try:
+        return {each.name: each for each in worth(kept, data=datasets) if each.dataset == on}
+    except UserError:  # it was not decided which answers are right
+        return {}
+
+
+def _rows(
+    kept: AnswerCollection, datasets: Sequence[str], worths: Mapping[str, Worth], collection: RecordCollection
+) -> Iterator[dict[str, Any]]:
+    for name in dict.fromkeys(kept.names.values()):
+        records = {each.record.dataset.name: each.record for each in kept if kept.names[each.path] == name}
+        if len(records) < len(datasets):
+            continue
+        first = next(iter(records.values()))
+        value = worths.get(name)
+        yield {
+            "name": name,
+            "system": first.system,
+            "number": collection.systems.index(first.system) if first.system in collection.systems else None,
+            "reader": first.reader,
+            "passages": first.passages,
+            "questions": sum(len(record.queries) for record in records.values()),
+            "scores": {condition: _scores(records, condition) for condition in CONDITIONS},
+            "gain": triple(value.gain) if value else None,
+            "share": _figure(value.share) if value else None,
+            "statuses": {condition: _statuses(records.values(), condition) for condition in CONDITIONS},
+            "cost": _cost(records.values()),
+            "judge": _judge([record.judge for record in records.values() if record.judge]),
+            "notices": list(
+                dict.fromkeys(notice[:NOTICE_SHOWN] for record in records.values() for notice in record.notices)
+            )[:MAX_NOTICES],
+        }
+
+
+def _figure(figure: Estimate | None) -> list[float | None] | None:
+    """Return an estimate that is not in points: value, low and high."""
+    return None if figure is None else [figure.value, figure.low, figure.high]
+
+
+def _scores(records: Mapping[str, AnswerRecord], condition: Condition) -> dict[str, Any]:
+    """Return measure -> mean over the questions that have a value, with its interval."""
+    scores = {}
+    for measure in MEASURES:
+        values = {name: _values(record, condition, measure) for name, record in records.items()}
+        if all(values.values()):
+            points = {name: 100 * np.array([row]) for name, row in values.items()}
+            scores[measure] = triple(with_intervals(points)[0])
+    return scores
+
+
+def _values(record: AnswerRecord, condition: Condition, measure: str) -> list[float]:
+    return [scores[measure] for scores in record.per_query.get(condition, {}).values() if measure in scores]
+
+
+def _statuses(records: Collection[AnswerRecord], condition: Condition) -> list[tuple[str, int]]:
+    counts: dict[str, int] = {}
+    for record in records:
+        for status, count in record.statuses.get(condition, {}).items():
+            counts[status] = counts.get(status, 0) + count
+    return list(counts.items())
+
+
+def _judge(judges: Sequence[JudgeFacts]) -> dict[str, Any] | None:
+    if not judges:
+        return None
+    controls = [pair for each in judges for pair in each.controls.values()]
+    return {
+        "names": list(dict.fromkeys(each.judge for each in judges)),
+        "agreed": sum(each.agreed for each in judges),
+        "both": sum(each.both for each in judges),
+        "controls": [sum(right for right, _ in controls), sum(asked for _, asked in controls)],
+        "own_family": any(each.own_family for each in judges),
+    }
+
+
+def _cost(records: Collection[AnswerRecord]) -> dict[str, float | None]:
+    """Return the mean cost of an answer: searching for its question, and the reader. Unknown dollars are None.
+
+    A record has one cost of the reader for all conditions, so this is the mean over them.
+    """
+    searched = sum(record.dataset.queries for record in records)
+    given = sum(count for record in records for statuses in record.statuses.values() for count in statuses.values())
+    searching, reading, judging = (
+        total(record.costs[part] for record in records if part in record.costs) for part in PARTS
+    )
+    unpriced = searching.unpriced or reading.unpriced
+
+    def each(name: str) -> float:
+        return float(getattr(searching, name) / max(1, searched) + getattr(reading, name) / max(1, given))
+
+    return {
+        "dollars": None if unpriced else each("dollars"),
+        "seconds": each("seconds"),
+        "tokens": each("llm_tokens"),
+        "judging": None if judging.unpriced else judging.dollars / max(1, given),
+    }

@@ -1,0 +1,362 @@
+/* The answers below the rankings of a query: what each reader answered, which passages it cites, and how it was judged. */
+"use strict";
+
+/** @param {ExplorerView} view */
+board.explorerAnswers = (view) => {
+  const { h, named } = board;
+  const { counted, count } = formats;
+  const FIRST = "retrieved"; // the condition that is shown if none was chosen
+  const WORD = /\p{L}[\p{L}\p{N}-]{4,}|\p{N}[\p{N}.,]+/gu; // words that say something: long ones, and numbers
+
+  /** @type {Record<AnswerStatus, string>} */
+  const STATUSES = {
+    answered: "",
+    refused: "The reader declined to answer, so the answer counts as wrong.",
+    "other language": "The answer is not in the language of the question, so it counts as wrong.",
+    copied: "The answer only repeats a passage, so it counts as wrong.",
+    unreadable: "The answer does not have the form that was asked for, so it counts as wrong.",
+    failed: "The request failed, so there is no answer and no score. The same command asks it again.",
+  };
+  const READ = {
+    "closed book": "no passage",
+    retrieved: "the best passages of the system",
+    relevant: "the labelled passages",
+    random: "random passages",
+  };
+  const FOUND = {
+    support: ["✓", "in the answer"],
+    partial: ["◐", "partly in the answer"],
+    none: ["✗", "not in the answer"],
+  };
+  const SUPPORT = new Map([
+    [true, ["supported", "✓", "The cited passages support this sentence"]],
+    [false, ["unsupported", "✗", "The cited passages do not support this sentence"]],
+    [null, ["undecided", "", "No judge decided if the cited passages support this sentence"]],
+  ]);
+
+  /** Load the answers of the systems on the screen; null for a system without answers to this query. */
+  const load = (systems, position) =>
+    Promise.all(
+      systems.map((system) =>
+        view.answered.get(system)?.has(position) ? board.load(`explorer/${view.number}/a${system}-${position}`) : null,
+      ),
+    );
+
+  /**
+   * Return document -> readers that cite it when they read the system's passages.
+   * @param {AnswersFile | null} file
+   */
+  function citedBy(file) {
+    /** @type {Map<number, string[]>} */
+    const cited = new Map();
+    for (const { reader, answers } of file?.readers ?? [])
+      for (const { condition, sentences, read } of answers)
+        if (condition === FIRST)
+          for (const at of new Set(sentences.flatMap(([, numbers]) => numbers))) {
+            const names = cited.get(read[at]) ?? [];
+            if (!names.includes(reader)) cited.set(read[at], [...names, reader]);
+          }
+    return cited;
+  }
+
+  /* --- the verdict ------------------------------------------------------------------------------------------------- */
+
+  /** @param {ShownAnswer} answer */
+  function verdict({ status, scores }) {
+    const accuracy = scores.find(([measure]) => measure === "accuracy")?.[1];
+    if (status !== "answered") return { sign: "✗", text: status, kind: "bad" };
+    if (accuracy === undefined) return { sign: "?", text: "not decided", kind: "" };
+    return accuracy >= 1 ? { sign: "✓", text: "right", kind: "solid" } : { sign: "✗", text: "wrong", kind: "bad" };
+  }
+
+  /**
+   * Return why an answer was judged as it was, as pairs of a name and a content.
+   * @param {ShownAnswer} answer
+   * @param {ReaderAnswers} reader
+   */
+  function reasons(answer, { judge, own_family }) {
+    const { by_rule, by_judge, why, nuggets, statements, scores, status, failure, options } = answer;
+    const rule = options.length ? "the chosen option" : "comparison with the reference answer";
+    const says = (value) => (value === null ? "cannot decide" : value ? "right" : "wrong");
+    return [
+      STATUSES[status] ? ["Status", [STATUSES[status], failure ? [" ", text(failure)] : null]] : null,
+      status === "answered" ? ["Rule", `${says(by_rule)} (${rule})`] : null,
+      by_judge === null && !why
+        ? null
+        : [
+            "Judge",
+            [
+              judge ? [named(judge), ": "] : null,
+              by_judge === null ? "no verdict" : says(by_judge),
+              own_family ? [" ", h("span", { class: "chip bad" }, "the reader’s own family")] : null,
+              why ? [". ", text(why)] : null,
+            ],
+          ],
+      nuggets.length ? ["Facts", nuggetList(nuggets)] : null,
+      statements[1]
+        ? ["Statements", `${statements[0]} of ${counted(statements[1], "statement")} say such a fact`]
+        : null,
+      scores.length
+        ? [
+            "Scores",
+            scores.map(([name, value]) => `${board.measureName(name)} ${formats.points(value, 0)}`).join(" · "),
+          ]
+        : null,
+    ].filter((line) => line !== null);
+  }
+
+  const text = (content) => h("bdi", null, marks.readable(content));
+
+  const nuggetList = (nuggets) =>
+    h(
+      "ul",
+      { class: "nuggets" },
+      nuggets.map(([content, vital, found]) =>
+        h(
+          "li",
+          { class: found },
+          h("span", { "aria-hidden": "true" }, FOUND[found][0]),
+          h("span", null, text(content), h("span", { class: "muted" }, ` ${FOUND[found][1]}`)),
+          vital === null ? null : h("span", { class: "chip" }, vital ? "vital" : "okay"),
+        ),
+      ),
+    );
+
+  /* --- the answer and its passages --------------------------------------------------------------------------------- */
+
+  /** @type {(file: AnswersFile, place: number) => ShownDocument} */
+  const documentAt = (file, place) => view.query.documents[place] ?? file.more[place - view.query.documents.length];
+
+  /* Return the words of a text that also occur in the sentences that cite it. */
+  function sharedWords(content, sentences) {
+    const folded = (word) => word.toLowerCase();
+    const wanted = new Set(sentences.flatMap((each) => (each.match(WORD) ?? []).map(folded)));
+    return [...content.matchAll(WORD)]
+      .filter(({ 0: word }) => wanted.has(folded(word)))
+      .map(({ 0: word, index }) => ({
+        start: index,
+        stop: index + word.length,
+        term: [...wanted].indexOf(folded(word)),
+        kind: /** @type {const} */ ("answer"),
+        common: false,
+      }));
+  }
+
+  /**
+   * Draw the passages that a reader read. Return the fold, and a function that opens it at a passage.
+   * @param {ShownAnswer} answer
+   * @param {AnswersFile} file
+   */
+  function passages({ read, sentences, cut }, file) {
+    const citing = read.map((_, at) => sentences.filter(([, cited]) => cited.includes(at)).map(([each]) => each));
+    const used = citing.filter((each) => each.length).length;
+    const items = read.map((place, at) => passage(documentAt(file, place), citing[at], at));
+    const fold = h(
+      "details",
+      { class: "read" },
+      h(
+        "summary",
+        null,
+        `${counted(read.length, "passage")} read, ${count(used)} cited`,
+        cut ? `, ${count(cut)} shortened or left out` : "",
+      ),
+      h("ol", null, items),
+    );
+    const point = (at, on) => items[at].classList.toggle("hinted", on);
+    const open = (at) => {
+      /** @type {HTMLDetailsElement} */ (fold).open = true;
+      items.forEach((item, i) => item.classList.toggle("pointed", i === at));
+      items[at].focus({ preventScroll: true });
+      items[at].scrollIntoView({ block: "center" });
+    };
+    return { fold: read.length ? fold : null, open, point };
+  }
+
+  function passage(document, citing, at) {
+    const [id, content, before, after, grade] = document;
+    const judged = grade === null ? "unjudged" : grade > 0 ? "relevant" : "judged not relevant";
+    return h(
+      "li",
+      { class: "passage", tabindex: -1 },
+      h(
+        "p",
+        { class: "hit-head" },
+        h("b", null, `[${at + 1}]`),
+        named(id),
+        h("span", { class: grade !== null && grade > 0 ? "chip gold" : "muted" }, judged),
+        citing.length ? h("span", { class: "chip solid" }, `cited by ${counted(citing.length, "sentence")}`) : null,
+      ),
+      content === null
+        ? h("p", { class: "muted" }, "This document is not in the corpus.")
+        : board.ranking.excerpt(content, before, after, sharedWords(content, citing)),
+    );
+  }
+
+  /**
+   * Draw the sentences of an answer, each with its citations.
+   * @param {ShownAnswer} answer
+   * @param {AnswersFile} file
+   * @param {{ open: (at: number) => void, point: (at: number, on: boolean) => void }} shown
+   */
+  function sentencesOf(answer, file, shown) {
+    const cite = (at) =>
+      h(
+        "button",
+        {
+          type: "button",
+          class: "cite",
+          title: board.visible(documentAt(file, answer.read[at])[0]),
+          "aria-label": `Passage ${at + 1}`,
+          onclick: () => shown.open(at),
+          onpointerenter: () => shown.point(at, true),
+          onpointerleave: () => shown.point(at, false),
+        },
+        `[${at + 1}]`,
+      );
+    return answer.sentences.map(([content, cited, unknown, supported]) => {
+      const [kind, sign, title] = /** @type {string[]} */ (SUPPORT.get(supported));
+      const judged = answer.read.length && (supported !== null || cited.length);
+      return [
+        h("span", judged ? { class: `sentence ${kind}`, title } : null, text(content)),
+        cited.map(cite),
+        unknown
+          ? h(
+              "span",
+              { class: "cite-unknown", title: "This passage does not exist" },
+              `[? ${counted(unknown, "unknown citation")}]`,
+            )
+          : null,
+        judged && sign ? h("span", { class: `support-sign ${kind}`, role: "img", "aria-label": kind }, sign) : null,
+        " ",
+      ];
+    });
+  }
+
+  /** @param {ShownAnswer} answer */
+  const optionList = ({ options, choice }) =>
+    h(
+      "ol",
+      { class: "options" },
+      options.map((option, i) =>
+        h(
+          "li",
+          { class: i === choice ? "chosen" : "" },
+          text(option),
+          i === choice ? h("span", { class: "chip" }, "chosen") : null,
+        ),
+      ),
+    );
+
+  /**
+   * @param {ShownAnswer} answer
+   * @param {ReaderAnswers} reader
+   * @param {AnswersFile} file
+   */
+  function drawAnswer(answer, reader, file) {
+    const shown = passages(answer, file);
+    const { kind, sign, text: word } = verdict(answer);
+    const body = answer.sentences.length ? sentencesOf(answer, file, shown) : answer.text ? text(answer.text) : null;
+    return [
+      h(
+        "p",
+        { class: "row answer-facts" },
+        h("span", { class: `chip ${kind}` }, `${sign} ${word}`),
+        h("span", { class: "muted" }, `read ${READ[answer.condition]}, about ${counted(answer.tokens, "token")}`),
+      ),
+      answer.options.length ? optionList(answer) : null,
+      answer.options.length && answer.choice !== null
+        ? null
+        : h("p", { class: "answer-text text" }, body ?? h("span", { class: "muted" }, "There is no text.")),
+      answer.left_out ? h("p", { class: "left-out" }, `⋯ ${counted(answer.left_out, "character")} left out ⋯`) : null,
+      h(
+        "details",
+        { class: "why" },
+        h("summary", null, "Why it was judged so"),
+        h(
+          "dl",
+          { class: "facts" },
+          reasons(answer, reader).map(([name, content]) => [h("dt", null, name), h("dd", null, content)]),
+        ),
+      ),
+      shown.fold,
+    ];
+  }
+
+  /* --- a reader ---------------------------------------------------------------------------------------------------- */
+
+  /* Draw the answers of one reader: a switch of what it read, and the answer. */
+  function card(reader, file) {
+    const body = h("div", { class: "answer-body" });
+    const of = (condition) => reader.answers.find((each) => each.condition === condition) ?? reader.answers[0];
+    const draw = (condition) => body.replaceChildren(...shownNodes(drawAnswer(of(condition), reader, file)));
+    const wanted = of(of(view.condition).condition === view.condition ? view.condition : FIRST).condition;
+    draw(wanted);
+    const options = reader.answers.map((each) => [each.condition, `${verdict(each).sign} ${each.condition}`]);
+    return h(
+      "article",
+      { class: "panel answer-card" },
+      h(
+        "div",
+        { class: "row spread" },
+        h("h3", null, named(reader.reader)),
+        board.segmented("What the reader read", options, wanted, (condition) => {
+          view.condition = condition;
+          draw(condition);
+        }),
+      ),
+      body,
+    );
+  }
+
+  const shownNodes = (nodes) => nodes.flat(Infinity).filter((node) => node !== null && node !== false);
+
+  function side(file, system, i) {
+    const letter = i ? "B" : "A";
+    return h(
+      "section",
+      { class: "answer-side", "aria-label": `Answers with the passages of ${letter}` },
+      view.answers.length > 1
+        ? h(
+            "p",
+            { class: "who" },
+            h("span", { class: `key key-${letter.toLowerCase()}` }, `${letter} `),
+            named(view.site.systems[system].name),
+          )
+        : null,
+      file
+        ? file.readers.map((reader) => card(reader, file))
+        : h("p", { class: "muted" }, "No reader answered this query with the passages of this system."),
+    );
+  }
+
+  /* Draw the answers of A, and of B where there is one. A board without answers has no such section. */
+  function drawAnswers(position) {
+    if (!view.answers.some(Boolean)) return [];
+    const reference = view.index.queries[position][2];
+    return [
+      h(
+        "section",
+        { class: "section answers" },
+        h("h2", null, "Answers"),
+        h(
+          "p",
+          { class: "legend" },
+          h("span", { class: "sentence supported" }, "supported ✓"),
+          h("span", { class: "sentence unsupported" }, "not supported ✗"),
+          h("span", { class: "sentence undecided" }, "not decided"),
+          h("span", { class: "muted" }, "[2] opens the passage that a sentence cites, with the words that both share."),
+        ),
+        reference
+          ? h("details", { class: "answer" }, h("summary", null, "Reference answer"), h("p", null, text(reference)))
+          : null,
+        h(
+          "div",
+          { class: view.answers.length > 1 ? "answer-sides two" : "answer-sides" },
+          view.answers.map((file, i) => side(file, view.scores.sides()[i], i)),
+        ),
+      ),
+    ];
+  }
+
+  return { load, citedBy, drawAnswers };
+};

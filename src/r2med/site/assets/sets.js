@@ -1,0 +1,65 @@
+/* The sets of datasets: a group of datasets, scored as published, with overlays, or estimated. */
+"use strict";
+
+board.sets = (() => {
+  /* Return in a few words which labels the scores of a set are made with. */
+  /** @type {(set: DatasetSet) => string} */
+  const kind = (set) => {
+    if (!set.overlays.length) return "as published";
+    const names = board.visible(set.overlays.join(", "));
+    return set.estimated ? `estimated from ${names}` : `with overlay ${names}`;
+  };
+
+  /* Return one sentence on the labels of a set. */
+  /** @type {(set: DatasetSet) => string} */
+  const sentence = (set) =>
+    board.visible(
+      set.estimated ? `scores that people’s labels would give, estimated ${set.labels}` : `labels ${set.labels}`,
+    );
+
+  /* Return the dataset that the explorer opens with if the labels are not those as published. */
+  /** @type {(site: Site, set: DatasetSet) => string} */
+  const explored = (site, set) => (set.overlays.length ? site.datasets[set.datasets[0]].name : "");
+
+  /* Return why a set has no average; empty if it has one. */
+  /** @type {(set: DatasetSet) => string} */
+  const noAverage = (set) =>
+    set.missing.length
+      ? `There is no average, because ${board.visible(set.missing.join(", "))} ${set.missing.length > 1 ? "have" : "has"} no such labels.`
+      : "";
+
+  /**
+   * Return the switches for the group and for the labels, each only if there is a choice.
+   * @param {DatasetSet[]} offered
+   * @param {DatasetSet} set the set that is shown
+   * @param {(name: string) => void} go
+   */
+  function switches(offered, set, go) {
+    const groups = [...new Set(offered.map((each) => each.group))];
+    const variants = offered.filter((each) => each.group === set.group);
+    const inGroup = (group) => {
+      const [first, ...others] = offered.filter((each) => each.group === group);
+      return [first, ...others].find((each) => kind(each) === kind(set)) ?? first;
+    };
+    return [
+      groups.length > 1
+        ? board.segmented(
+            "Datasets",
+            groups.map((group) => [group, group]),
+            set.group,
+            (group) => go(inGroup(group).name),
+          )
+        : null,
+      variants.length > 1
+        ? board.segmented(
+            "Labels",
+            variants.map((each) => [each.name, kind(each)]),
+            set.name,
+            go,
+          )
+        : null,
+    ];
+  }
+
+  return { kind, sentence, explored, noAverage, switches };
+})();

@@ -1,0 +1,166 @@
+"""Overlap beside that of other datasets."""
+
+import math
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from r2med.analysis.analysis import Analysed, analyse
+from r2med.analysis.overlap import dataset_overlap
+from r2med.analysis.overlap_context import ALL, THRESHOLDS
+from r2med.analysis.overlap_references import REFERENCES
+from r2med.analysis.overlap_values import COVERAGE, JACCARD, MEASURES, RELATIVE_BM25, WEIGHTED, OverlapValues
+from r2med.core.errors import UserError
+from r2med.data import Dataset, load
+from r2med.pages.html import page_html
+from r2med.pages.page import Curves, Table
+from r2med.retrieve.bm25 import BM25, BM25Retriever
+from r2med.retrieve.retriever import SearchQuery
+from r2med.runtime.setup import Setup
+from r2med.store import Store
+from r2med.text.english import english
+
+DIAG = "demo/MedQA-Diag"
+CARD = 'title = "Other set"\nversion = "1"\ndate = 2026-11-17\nsource = "us"\n'
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
+    return Store(tmp_path_factory.mktemp("store"))
+
+
+@pytest.fixture(scope="module")
+def report(store: Store, tmp_path_factory: pytest.TempPathFactory) -> tuple[Analysed, Path]:
+    out = tmp_path_factory.mktemp("out")
+    return analyse("overlap", setup=Setup(store=store), data=[DIAG], thresholds=[0.25, 0.5], out=out), out
+
+
+@pytest.fixture
+def plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "plugin" / "overlap-references"
+    folder.mkdir(parents=True)
+    monkeypatch.setenv("R2MED_PLUGINS", str(folder.parent))
+    return folder
+
+
+def named(done: Analysed, name: str) -> Table:
+    return next(table for table in done.sections[0].tables if table.name == name)
+
+
+def test_values_of_queries_equal_sets_of_words_and_a_search_of_the_whole_corpus(store: Store) -> None:
+    dataset = load(DIAG)
+    found = OverlapValues.of(dataset, dataset_overlap(dataset, store))
+    ranked = BM25Retriever(BM25()).index(dataset, store)
+    run = ranked.search([SearchQuery(query) for query in dataset.queries], len(dataset.corpus)).run
+    ids = dataset.corpus.ids(range(len(dataset.corpus)))
+    texts = {name: set(english(dataset.corpus.text(row))) for row, name in enumerate(ids)}
+    holders = {term: sum(term in text for text in texts.values()) for term in set().union(*texts.values())}
+    for number, query in enumerate(dataset.queries):
+        terms = set(english(query.text))
+        relevant = [name for name, grade in dataset.qrels[query.id].items() if grade > 0]
+        idf = {term: math.log((len(texts) + 1) / (holders.get(term, 0) + 0.5)) for term in terms}
+        wanted = {
+            JACCARD: np.mean([len(terms & texts[name]) / len(terms | texts[name]) for name in relevant]),
+            COVERAGE: np.mean([len(terms & texts[name]) / len(terms) for name in relevant]),
+            WEIGHTED: np.mean([sum(idf[t] for t in terms & texts[name]) for name in relevant]) / sum(idf.values()),
+        }
+        found_rows = run.rows[number][run.rows[number] >= 0]
+        scores = dict(zip(dataset.corpus.ids(found_rows), run.scores[number].tolist(), strict=False))
+        wanted[RELATIVE_BM25] = max(scores.get(name, 0.0) for name in relevant) / max(scores.values())
+        for measure, value in wanted.items():
+            assert found.values[measure][number] == pytest.approx(value, rel=1e-5), measure
+
+
+def test_shares_below_thresholds_are_counted_with_wilsons_interval(report: tuple[Analysed, Path], store: Store) -> None:
+    dataset = load(DIAG)
+    values = OverlapValues.of(dataset, dataset_overlap(dataset, store)).values[COVERAGE]
+    table = named(report[0], "overlap-by-coverage")
+    assert table.heads[-2:] == ("below 0.25", "below 0.5")
+    row = table.rows[0]
+    assert [row[0], row[2]] == [DIAG, len(values)]
+    assert row[4:7] == pytest.approx(np.percentile(values, [25, 50, 75]))
+    for share, threshold in zip(row[7:], (0.25, 0.5), strict=True):
+        count = sum(value < threshold for value in values.tolist())
+        bounds = stats.binomtest(count, len(values)).proportion_ci(method="wilson")
+        assert (share.value, share.low, share.high) == pytest.approx((count / len(values), *bounds))
+    assert isinstance(table.chart, Curves)
+    curve = table.chart.series[DIAG]
+    assert [(x, y.value) for x, y in curve] == [(x, np.mean(values < x)) for x in np.arange(21) / 20]
+
+
+def test_a_report_is_a_reference_for_later_ones(
+    report: tuple[Analysed, Path], plugin: Path, store: Store, tmp_path: Path
+) -> None:
+    shutil.copy(report[1] / "overlap-queries.csv", plugin / "other.csv")
+    (plugin / "other.toml").write_text(CARD)
+    done = analyse("overlap", setup=Setup(store=store), data=[DIAG], out=tmp_path / "again")
+    for measure in ("jaccard", "coverage", "idf-weighted", "relative-bm25"):
+        mine, *_, other = [row for row in named(done, f"overlap-by-{measure}").rows if row[0] in (DIAG, "Other set")]
+        assert list(mine[2:]) == list(other[2:])
+        assert (mine[1], other[1]) == ("own", "reference")
+    assert any("Other set: 1. Computed on 2026-11-17: us." in note for note in done.sections[0].notes)
+
+
+def test_published_means_are_shown_as_published(plugin: Path, store: Store, tmp_path: Path) -> None:
+    means = "queries = 40\n[means.coverage]\nmean = 0.4\nlow = 0.3\nhigh = 0.5\n[means.cosine]\nmean = 0.7\n"
+    (plugin / "other.toml").write_text(f'{CARD}model = "bge"\n{means}')
+    done = analyse("overlap", setup=Setup(store=store), data=[DIAG], out=tmp_path / "o")
+    row = next(row for row in named(done, "overlap-by-coverage").rows if row[0] == "Other set")
+    assert list(row[1:3]) == ["published", 40]
+    assert (row[3].value, row[3].low, row[3].high) == (0.4, 0.3, 0.5)
+    assert set(row[4:]) == {None}
+    assert not any(table.name == "overlap-by-cosine" for table in done.sections[0].tables)  # no model was named
+
+
+@pytest.mark.parametrize(
+    ("card", "values", "fault"),
+    [
+        (CARD, None, "needs other.csv"),
+        (CARD, "dataset,query\n", "no queries"),
+        (CARD, "dataset,query,coverage\na,b,\n", "no values"),
+        (CARD, "dataset,query,coverage\na,b,0.5\na,c,1.5\n", "csv:3: coverage is 1.5; it must be between 0 and 1"),
+        (CARD, "dataset,query,coverage\na,b,nan\n", "other.csv:2"),
+        (CARD, "dataset,query,coverage\na,b,many\n", "not a number"),
+        (CARD, 'coverage\n"0.5\n', "not a CSV file"),
+        (f"{CARD}[means.coverage]\nmean = 0.5\n", "coverage\n0.5\n", r"remove \[means\]"),
+        (f"{CARD}[means.coverag]\nmean = 0.5\n", None, "not one of"),
+        (f"{CARD}[means.coverage]\nmean = 0.5\nlow = 0.6\nhigh = 0.7\n", None, "between low and high"),
+        (f"{CARD}[means.cosine]\nmean = 0.5\n", None, "needs the field model"),
+    ],
+)  # fmt: skip
+def test_a_wrong_reference_is_one_plain_error(card: str, values: str | None, fault: str, plugin: Path) -> None:
+    (plugin / "other.toml").write_text(card)
+    if values is not None:
+        (plugin / "other.csv").write_text(values)
+    with pytest.raises(UserError, match=fault):
+        _ = REFERENCES.card("other").values
+
+
+def test_references_of_the_package_have_values_and_state_their_origin() -> None:
+    for card in REFERENCES.values():
+        sizes = {len(values) for values in card.values.values()}
+        assert len(sizes) == 1
+        assert set(card.values) <= set(MEASURES)
+        assert card.date.isoformat() in card.about
+    assert len(REFERENCES["scifact"].values[COVERAGE]) == 300
+    assert set(REFERENCES["scifact"].values) == set(MEASURES)
+
+
+def test_odd_datasets_have_tables_without_errors(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    odd = {
+        "one": Dataset.of({"q": "pale skin"}, {"d": "skin"}, {"q": {"d": 1}}, "one"),
+        "mute": Dataset.of({"q": "the ?", "r": "pale"}, {"d": "skin", "e": ""}, {"q": {"d": 1}, "r": {"e": 1}}, "mute"),
+        "unjudged": Dataset.of({"q": "x"}, {"d": "x"}, None, "unjudged"),
+    }  # fmt: skip
+    monkeypatch.setattr("r2med.analysis.material.load", odd.__getitem__)
+    done = analyse("overlap", setup=Setup(store=store), data=list(odd), out=tmp_path)
+    rows = {row[0]: row for row in named(done, "overlap-by-relative-bm25").rows}
+    assert rows["one"][3].value == 1.0
+    assert rows["mute"][3] is None  # no document has a word of these queries
+    assert rows["unjudged"][2:4] == [0, None]
+    assert rows[ALL][2] == 3
+    assert "nan" not in page_html(done.page).replace("nanm", "")
+    assert len(named(done, "overlap-by-coverage").heads) == 7 + len(THRESHOLDS)

@@ -1,0 +1,35 @@
+"""`r2med answer` on the command line, with a reader whose replies are written beforehand."""
+
+import json
+from pathlib import Path
+
+from support.fork_server import Command
+
+WORDS = ["answer", "bm25", "--reader", "script", "--data", "demo/Medical-Sciences", "--queries", "2"]
+
+
+def test_a_plan_asks_nothing_and_the_command_prints_and_keeps_the_answers(r2med: Command, tmp_path: Path) -> None:
+    rule = {"when": [], "answer": json.dumps({"answer": "It is the nocebo effect [1]."})}
+    (tmp_path / "replies.jsonl").write_text(json.dumps(rule) + "\n")
+    words = [*WORDS, "--model-path", "script=replies.jsonl"]
+    plan = r2med(*words, "--plan")
+    assert plan.returncode == 0, plan.stderr
+    assert "script: 8 calls, 0 answered already" in plan.stdout
+    assert "passages of other questions take the place of its results" in plan.stdout
+    assert "prompt 1" in plan.stdout
+    assert not (tmp_path / "results").exists()
+    done = r2med(*words, "--json")
+    assert done.returncode == 0, done.stderr
+    (record,) = json.loads(done.stdout)
+    assert record["statuses"]["retrieved"] == {"answered": 2}
+    assert record["calls"] == 8
+    assert len(list(tmp_path.rglob("*.answers.jsonl"))) == 1
+    again = r2med(*words)
+    assert "1 of 1 records existed already" in again.stdout
+
+
+def test_a_missing_reader_and_an_unknown_condition_are_one_line(r2med: Command) -> None:
+    assert r2med("answer", "bm25").messages[0].startswith("r2med: a reader is an LLM")
+    wrong = r2med(*WORDS, "--llm-backend", "scripted", "--condition", "gold")
+    assert wrong.returncode == 2
+    assert "condition" in wrong.messages[0]

@@ -1,0 +1,36 @@
+"""`r2med nuggets` writes a file of nuggets, which `r2med review --nuggets` takes."""
+
+import json
+from pathlib import Path
+
+from support.fork_server import Command
+
+DATA = ("--data", "demo/Medical-Sciences")
+
+
+def test_nuggets_are_written_and_can_be_reviewed(r2med: Command, tmp_path: Path) -> None:
+    fact = {"nuggets": [{"text": "It is so.", "importance": "vital"}]}
+    (tmp_path / "author.jsonl").write_text(json.dumps({"when": [], "answer": json.dumps(fact)}) + "\n")
+    asked = ("nuggets", *DATA, "--llm", "author", "--model-path", "author=author.jsonl", "-o", "n.jsonl")
+    planned = r2med(*asked, "--plan")
+    assert planned.returncode == 0, planned.stderr
+    assert "author: 8 calls" in planned.stdout
+    assert not (tmp_path / "n.jsonl").exists()
+    made = r2med(*asked)
+    assert made.returncode == 0, made.stderr
+    assert "8 nuggets for 8 questions in n.jsonl, 8 of them vital" in made.stdout
+    assert "r2med review --nuggets n.jsonl --data demo/Medical-Sciences" in made.stdout
+    rows = [json.loads(line) for line in (tmp_path / "n.jsonl").read_text().splitlines()]
+    assert rows[0] == {
+        "query": "0",
+        "nugget": "n1",
+        "text": "It is so.",
+        "vital": True,
+        "by": "author",
+        "reviewed": False,
+    }
+    early = r2med("review", "--nuggets", "n.jsonl", *DATA, "--export", "checked.jsonl")
+    assert early.returncode == 2
+    assert "people have reviewed nothing of n.jsonl yet" in early.stderr
+    lost = r2med("review", "--nuggets", "n.jsonl")
+    assert "--nuggets needs the dataset of its questions" in lost.stderr

@@ -1,0 +1,98 @@
+"""Scores that people's labels for a random sample of queries correct."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from r2med import UserError, load, report, run
+from r2med.comparison.corrected_scores import corrected_scores, reviewed_queries
+from r2med.data.overlays import Overlay, OverlayLabel, with_overlays
+from r2med.measure.corrected_means import ReviewedQueries, corrected_mean
+from r2med.records.collection import collect
+from support.fork_server import Command
+
+NAME = "demo/Biology"
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("results")
+    run(["bm25", "bm25(k1=0.1, b=0)"], NAME, out=folder)
+    return folder
+
+
+def labels(grade: int, queries: list[str], documents: list[str], **who: str) -> tuple[OverlayLabel, ...]:
+    lines = [{"dataset": NAME, "query": q, "document": d, "grade": grade, **who} for q in queries for d in documents]
+    return tuple(map(OverlayLabel.model_validate, lines))
+
+
+def test_estimates_equal_those_of_plain_values(results: Path) -> None:
+    dataset = load(NAME)
+    queries = [query.id for query in dataset.queries]
+    documents = [document for document, _ in dataset.corpus][:12]
+    judge = Overlay("judge", labels(1, queries, documents, judge="j"))
+    people = Overlay("people", labels(0, queries[:5], documents, reviewer="R1", drawn="random"))
+    collection = collect(results=results)
+    assert reviewed_queries([judge, people], NAME) == set(queries[:5])
+    found = corrected_scores(collection, [judge, people], {NAME: dataset})
+
+    order = list(dataset.qrels)
+    rows = []
+    for overlays in ([judge], [judge, people]):
+        record = run("bm25", with_overlays(dataset, overlays), out=None).records[0]
+        rows.append(np.array([100 * record.per_query[query]["nDCG@10"] for query in order]))
+    at = np.array([order.index(query) for query in queries[:5]])
+    expected = corrected_mean([ReviewedQueries(rows[0], np.sort(at), rows[1][np.sort(at)])])
+    assert expected is not None
+    assert found.scores["bm25"] == expected
+    (pair,) = found.differences
+    better, other = (found.scores[system].value for system in pair)
+    assert better >= other
+
+
+def test_a_half_labelled_pool_does_not_count(results: Path) -> None:
+    dataset = load(NAME)
+    queries = [query.id for query in dataset.queries]
+    documents = [document for document, _ in dataset.corpus][:4]
+    judge = Overlay("judge", labels(1, queries, documents, judge="j"))
+    half = Overlay("people", labels(0, queries, documents[:3], reviewer="R1", drawn="random"))
+    chosen = Overlay("people", labels(0, queries, documents, reviewer="R1", drawn="influence"))
+    assert reviewed_queries([judge, half], NAME) == set()
+    assert reviewed_queries([judge, chosen], NAME) == set(), "they were not drawn at random"
+    with pytest.raises(UserError, match="whole pool of 0 randomly drawn queries"):
+        corrected_scores(collect(results=results), [judge, half], {NAME: dataset})
+
+
+def test_the_command_shows_all_three_kinds_of_scores(results: Path, tmp_path: Path, r2med: Command) -> None:
+    queries = [query.id for query in load(NAME).queries]
+    documents = [document for document, _ in load(NAME).corpus][:12]
+    judge = labels(1, queries, documents, judge="j")
+    Overlay("labels", (*judge, *labels(0, queries[:5], documents, reviewer="R1", drawn="random"))).write(
+        tmp_path / "labels.jsonl"
+    )
+    given = ["compare", "--results", str(results), "--data", NAME]
+    overlay = ["--overlay", str(tmp_path / "labels.jsonl")]
+    published, labelled, estimated = (
+        json.loads(r2med(*given, *more, "--json").stdout) for more in ([], overlay, [*overlay, "--estimate"])
+    )
+    assert published["pairs"] != labelled["pairs"]
+    assert published["labels"] == "as published"
+    assert labelled["labels"].startswith("with overlay labels (")
+    assert "Labels: with overlay labels (" in " ".join(r2med(*given, *overlay).stdout.split())
+    assert [system["reviewed"] for system in estimated["systems"]] == [5, 5]
+    assert estimated["systems"][0]["low"] is None, "five queries are too few for an interval"
+    shown = r2med(*given, *overlay, "--estimate").stdout
+    assert "of 8 queries, drawn at random" in " ".join(shown.split())
+    written = report(
+        results=results, out=tmp_path / "report", data=[NAME], overlays=[tmp_path / "labels.jsonl"], estimate=True
+    )
+    assert {"estimates.md", "estimates.tex", "estimates.csv"} <= {file.name for file in written.files}
+    assert "bm25" in (tmp_path / "report" / "estimates.md").read_text()
+    assert "Labels: with overlay labels (" in (tmp_path / "report" / "table.md").read_text()
+    refused = r2med(*given, "--estimate")
+    assert refused.returncode == 2
+    assert "--overlay FILE" in refused.stderr

@@ -1,0 +1,65 @@
+"""Agreement of reviewers by kind of item and by point."""
+
+import numpy as np
+import pytest
+
+from r2med.construction.review.people_agreement import agreement_by_point
+from r2med.construction.review.reviews import Review
+from r2med.measure.agreement import cohen_kappa
+
+POINTS = ("answerable", "self_contained", "needs_inference", "words_mislead")
+
+
+def passages(verdicts: dict[str, str]) -> list[Review]:
+    """Return reviews of passages by their annotators; each letter is a verdict on the next passage, - is none."""
+    words = {"a": "accept", "r": "reject", "u": "unsure"}
+    return [
+        Review(question="q", chunk=f"c{number}", annotator=name, verdict=words[letter])
+        for name, letters in verdicts.items()
+        for number, letter in enumerate(letters)
+        if letter != "-"
+    ]
+
+
+def test_two_reviewers_have_cohens_kappa_and_adjudications_do_not_count():
+    reviews = passages({"ann": "aarrau", "bob": "aarar-"})
+    reviews.append(Review(question="q", chunk="c3", annotator="ann", verdict="accept", adjudicated=True))
+    [found] = agreement_by_point(reviews)
+    assert (found.name, found.items, found.people, found.kappa_name) == ("passage", 5, 2, "Cohen’s")
+    assert found.observed == 0.6
+    expected = cohen_kappa(np.array([[2, 2], [2, 2], [0, 0], [0, 2], [2, 0]], dtype=float))
+    assert found.kappa.value == pytest.approx(expected.value)
+
+
+def test_every_point_of_a_question_has_its_own_agreement():
+    replies = {"ann": "yyny", "bob": "yynn", "eve": "yyyn"}
+    words = {"y": "yes", "n": "no"}
+    reviews = [
+        Review(
+            question=f"q{number}",
+            annotator=name,
+            kind="question",
+            answers=dict.fromkeys(POINTS, "yes") | {"needs_inference": words[letter]},
+        )
+        for name, letters in replies.items()
+        for number, letter in enumerate(letters)
+    ]
+    found = {each.point.name: each for each in agreement_by_point(reviews)}
+    assert list(found) == list(POINTS)
+    assert found["needs_inference"].name == "question: needs_inference"
+    assert found["needs_inference"].kappa_name == "Fleiss’"
+    assert found["needs_inference"].observed == pytest.approx((1 + 1 + 1 / 3 + 1 / 3) / 4)
+    assert found["answerable"].is_constant and not found["needs_inference"].is_constant
+    assert found["answerable"].paradox == ""
+
+
+def test_a_sentence_explains_a_low_kappa_of_reviewers_who_agree():
+    [found] = agreement_by_point(passages({"ann": "a" * 19 + "r", "bob": "r" + "a" * 19}))
+    assert found.ac1.value > 0.85 and found.kappa.value < 0
+    assert "agree in 90% of pairs" in found.paradox and "95% of all answers are yes" in found.paradox
+    [found] = agreement_by_point(passages({"ann": "ar" * 10, "bob": "ar" * 9 + "rr"}))
+    assert found.paradox == ""
+
+
+def test_one_reviewer_has_no_agreement():
+    assert agreement_by_point(passages({"ann": "aar", "bob": "---a"})) == []

@@ -1,0 +1,123 @@
+"""Kinds of review items: what a review of each kind holds, how its points are decided, and which texts have items."""
+
+import json
+
+import numpy as np
+import pytest
+from pydantic import ValidationError
+
+from r2med.construction.review.review_book import add_reviews, read_reviews
+from r2med.construction.review.review_files import export_reviews, import_reviews
+from r2med.construction.review.review_items import review_items
+from r2med.construction.review.review_kinds import KINDS
+from r2med.construction.review.reviews import Review, decided_reply, is_disputed, rating_table
+from r2med.core.errors import UserError
+
+FINE = {"answerable": "yes", "self_contained": "yes", "needs_inference": "yes", "words_mislead": "unsure"}
+
+
+def about_question(annotator="Ann", question="q1", **answers):
+    return Review(question=question, annotator=annotator, kind="question", answers={**FINE, **answers})
+
+
+def test_the_verdict_on_a_question_follows_from_the_points_that_reject():
+    assert about_question().verdict == "accept"
+    assert about_question(needs_inference="no", words_mislead="no").verdict == "accept"
+    assert about_question(self_contained="unsure").verdict == "unsure"
+    assert about_question(self_contained="unsure", answerable="no").verdict == "reject"
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"kind": "question", "verdict": "accept"},
+        {"kind": "question", "answers": {"answerable": "yes"}},
+        {"kind": "question", "answers": FINE, "chunk": "c1"},
+        {"kind": "question", "answers": {**FINE, "answerable": "perhaps"}},
+        {"kind": "reasoning", "answers": FINE},
+        {"kind": "passage", "verdict": "accept"},
+        {"kind": "picture", "verdict": "accept"},
+    ],
+)
+def test_a_review_that_does_not_fit_its_kind_is_refused(fields):
+    with pytest.raises(ValidationError):
+        Review(question="q1", annotator="Ann", **fields)
+
+
+def test_each_point_is_decided_by_its_own_majority():
+    said = [about_question("Ann", answerable="no"), about_question("Bo", self_contained="no"), about_question("Cy")]
+    assert [review.verdict for review in said] == ["reject", "reject", "accept"]
+    assert decided_reply(said, "answerable") == decided_reply(said, "self_contained") == ("yes", False)
+    assert decided_reply(said, "words_mislead") == (None, False)
+    assert is_disputed(said)
+    settled = about_question("Dee", answerable="no").model_copy(update={"adjudicated": True})
+    assert decided_reply([*said, settled], "answerable") == ("no", True)
+
+
+def test_a_rating_table_holds_one_point_of_one_kind():
+    sound = Review(question="q1", annotator="Ann", kind="reasoning", verdict="reject")
+    said = [about_question("Ann"), about_question("Bo", needs_inference="no"), sound]
+    pairs, people, table = rating_table(said, "question", "needs_inference")
+    assert (pairs, people) == ([("q1", "")], ["Ann", "Bo"])
+    np.testing.assert_array_equal(table, [[2.0, 0.0]])
+    np.testing.assert_array_equal(rating_table(said, "reasoning")[2], [[0.0]])
+    assert rating_table(said)[0] == []
+
+
+@pytest.fixture
+def table(tmp_path):
+    rows = [
+        {"question_id": "q1", "question": "Which?", "answer": "This", "original": "Which of these?"},
+        {"question_id": "q2", "question": "Why?", "answer": "So", "reasoning": "Because."},
+        {"question_id": "q2", "question": "Why?", "answer": "So", "passage": "A second row of one question."},
+    ]
+    path = tmp_path / "questions.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def test_a_question_has_an_item_of_each_kind_whose_texts_it_has(table):
+    asked = {kind: [item.question.id for item in review_items(table, kind=kind)] for kind in ("question", "answer")}
+    assert asked == {"question": ["q1", "q2"], "answer": ["q1"]}
+    assert [item.question.id for item in review_items(table, kind="reasoning")] == ["q2"]
+    with pytest.raises(UserError, match="has no translations to review"):
+        review_items(table, kind="translation")
+    tokens = {item.token for kind in ("question", "answer", "reasoning") for item in review_items(table, kind=kind)}
+    assert len(tokens) == 4
+
+
+@pytest.mark.parametrize("name", ["reviews.csv", "tasks.json"])
+def test_reviews_of_every_kind_survive_an_export_and_an_import(table, tmp_path, name):
+    said = [
+        about_question(words_mislead="no", answerable="unsure").model_copy(update={"comment": "'=1+1"}),
+        about_question("Bo", question="q2").model_copy(update={"adjudicated": True}),
+        Review(question="q1", annotator="Ann", kind="answer", verdict="reject"),
+        Review(question="q2", annotator="Ann", kind="reasoning", verdict="unsure"),
+    ]
+    assert add_reviews(table, said) == 4
+    stored = read_reviews(table)
+    items = [item for kind in ("question", "answer", "reasoning") for item in review_items(table, kind=kind)]
+    export_reviews(tmp_path / name, stored, items)
+    again = import_reviews(tmp_path / name)
+    bare = {review.model_copy(update={"item": ""}).model_dump_json() for review in stored}
+    assert {review.model_dump_json() for review in again} == bare
+    assert add_reviews(table, again) == 0
+
+
+def test_an_import_says_which_answer_is_wrong(table, tmp_path):
+    file = tmp_path / "in.csv"
+    head = "kind,question,annotator,answerable,self_contained,needs_inference,words_mislead\n"
+    file.write_text(f"{head}question,q1,Ann,yes,yes,maybe,no\n")
+    with pytest.raises(UserError, match=r"line 2: needs_inference='maybe' is wrong: an answer is no, unsure or yes"):
+        import_reviews(file)
+    file.write_text(f"{head}question,q1,Ann,yes,yes,,no\n")
+    with pytest.raises(UserError, match="a review of kind question answers answerable, needs_inference"):
+        import_reviews(file)
+    file.write_text(f"{head}question,q9,Ann,yes,yes,no,no\n")
+    with pytest.raises(UserError, match="has no question for the question 'q9'"):
+        add_reviews(table, import_reviews(file))
+
+
+def test_points_that_are_columns_have_one_meaning():
+    names = [point.name for kind in KINDS.values() if kind.has_several_points for point in kind.points]
+    assert len(names) == len(set(names))

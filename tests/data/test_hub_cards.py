@@ -1,0 +1,135 @@
+"""Cards of other benchmarks: what they name is found in the hub's own form, and read as the benchmark's code does."""
+
+from pathlib import Path
+
+import pytest
+
+import r2med
+from data.test_hub_tables import ODD, bright, cure, online
+from r2med.core.errors import UserError
+from r2med.data import load
+from r2med.data.dataset_cards import cards
+from r2med.records.collection import StoredRecord, checked
+from r2med.records.local_datasets import local_datasets
+from r2med.store import Store
+from support.datasets import r2med_folder, write_jsonl
+from support.hub import reachable, serve
+
+
+def test_a_card_of_bright_is_read_at_its_revision_and_a_word_means_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, store: Store
+) -> None:
+    revision = cards()["BRIGHT-economics"].hub.revision  # type: ignore[union-attr]
+    root = bright(tmp_path / "repository")
+    with serve(root, "xlangai/BRIGHT", revision) as hub, reachable(hub, tmp_path / "cache", monkeypatch):
+        dataset = load("BRIGHT-economics", store)
+        again = load("hub:xlangai/BRIGHT:economics", store)
+        long = load("BRIGHT-long-economics", store)
+    assert (dataset.name, dataset.source) == ("BRIGHT-economics", f"xlangai/BRIGHT@{revision}")
+    assert dataset.instruction.kind == "Economics post"
+    assert (again.name, again.fingerprint, again.source) == (dataset.name, dataset.fingerprint, dataset.source)
+    assert long.qrels["0"] == {"long": 1}
+
+
+def test_excluded_documents_are_dropped_before_the_first_k_are_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, store: Store
+) -> None:
+    with online(bright(tmp_path / "repository"), "xlangai/Small", tmp_path / "cache", monkeypatch):
+        dataset = load("hub:xlangai/Small:economics", store)
+    # "x" is excluded for query 0 only, and k is as large as what is left.
+    dataset = r2med.Dataset.of(
+        [r2med.Query("0", "about x", excluded=("x",)), r2med.Query("1", "about x")], dataset.corpus, dataset.qrels
+    )
+    for system in ("bm25", "bm25 + bm25(scorer=lucene)", "rm3 → bm25"):
+        run = r2med.run(system, data=dataset, k=2, out=tmp_path / system[:4]).records[0]
+        path = next((tmp_path / system[:4]).rglob("*.trec.gz"))
+        found = r2med.Run.read(path, encoded=True)
+        assert run.dataset.queries == 2
+        assert "x" not in dict(found.top("0", 5))
+        assert len(found.top("0", 5)) == 2
+        assert "x" in dict(found.top("1", 5))
+
+
+def test_documents_are_cut_where_the_card_says_and_the_cuts_are_counted(tmp_path: Path, store: Store) -> None:
+    folder = r2med_folder(tmp_path / "set", [{"id": "0", "text": "x" * 30}, {"id": "d2", "text": "short"}])
+    whole = load(folder, store)
+    (folder / "card.toml").write_text("characters = 10\n")
+    dataset = load(folder, store)
+    assert dict(dataset.corpus) == {"0": "x" * 10, "d2": "short"}
+    assert "1 document cut after 10 characters, as the card says" in dataset.notices
+    assert load(folder, store).notices == dataset.notices  # also when the corpus is in the store
+    (folder / "card.toml").unlink()
+    assert load(folder, store).fingerprint == whole.fingerprint != dataset.fingerprint
+
+
+def test_a_card_may_name_corrected_judgements(tmp_path: Path, store: Store) -> None:
+    folder = r2med_folder(tmp_path / "set")
+    (tmp_path / "fixed.txt").write_text("0 0 d2 1\n")
+    (folder / "card.toml").write_text('qrels = "../fixed.txt"\n')
+    dataset = load(folder, store)
+    assert dataset.qrels == {"0": {"d2": 1}}
+    assert any("fixed.txt, which the card of set names" in notice for notice in dataset.notices)
+    (folder / "card.toml").write_text('qrels = "../lost.txt"\n')
+    with pytest.raises(UserError, match=r"the card of set names the qrels file .*lost.txt, which does not exist"):
+        load(folder, store)
+
+
+def test_the_three_languages_of_cure_search_one_corpus(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, store: Store
+) -> None:
+    revision = cards()["CUREv1-en"].hub.revision  # type: ignore[union-attr]
+    root = cure(tmp_path / "repository")
+    with serve(root, "clinia/CUREv1", revision) as hub, reachable(hub, tmp_path / "cache", monkeypatch):
+        datasets = [load(f"CUREv1-{language}", store) for language in ("en", "es", "fr")]
+    assert [each.queries[0].text for each in datasets] == ["Why pale?", "¿Por qué pálida?", "Pourquoi pâle ?"]
+    assert len({each.corpus.fingerprint for each in datasets}) == 1
+
+
+def test_pmc_patients_is_read_by_the_names_of_its_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, store: Store
+) -> None:
+    root = tmp_path / "repository"
+    write_jsonl(root / "PPR" / "corpus.jsonl", [{"_id": "p-1", "title": "", "text": "A man."}])
+    for split in ("train", "dev", "test"):
+        write_jsonl(root / "queries" / f"{split}_queries.jsonl", [{"_id": f"q-{split}", "text": split}])
+        (root / "PPR" / f"qrels_{split}.tsv").write_text(f"query-id\tcorpus-id\tscore\nq-{split}\tp-1\t2\n")
+    with online(root, "zhengyun21/PMC-Patients-ReCDS", tmp_path / "cache", monkeypatch) as hub:
+        dataset = load("PMC-Patients", store)
+        assert "PPR/qrels_train.tsv" not in hub.sent
+    assert ([query.id for query in dataset.queries], dataset.qrels) == (["q-test"], {"q-test": {"p-1": 2}})
+
+
+def test_a_dataset_that_must_be_fetched_by_hand_says_from_where_and_where_to_put_it(store: Store) -> None:
+    with pytest.raises(UserError) as error:
+        load("BioASQ", store)
+    assert "BioASQ must be fetched by hand. Register at bioasq.org" in str(error.value)
+    assert f"into {store.root}/by-hand/BioASQ, or name another folder" in str(error.value)
+    r2med_folder(store.root / "by-hand" / "BioASQ")
+    assert load("BioASQ", store).name == "BioASQ"
+
+
+def test_a_board_never_fetches_a_dataset_of_a_card(tmp_path: Path) -> None:
+    record = r2med.run("bm25", data="demo/Biology", out=tmp_path).records[0]
+    facts = record.dataset.model_copy(
+        update={"name": "BRIGHT-Pro-biology", "source": "yale-nlp/Bright-Pro@" + "0" * 40}
+    )
+    collection = checked([StoredRecord(record.model_copy(update={"dataset": facts}), tmp_path / "x.json")])
+    assert local_datasets(collection, []) == {}
+
+
+def test_ids_with_slashes_quotes_and_blanks_survive_every_format(tmp_path: Path, store: Store) -> None:
+    from r2med.bridges.data_export import export_data
+
+    dataset = r2med.Dataset.of({"q 1/'": "Iron?", "q2": "Tax?"}, {ODD: "Iron.", "x/y": "Tax."}, {"q 1/'": {ODD: 1}})
+    for form in ("beir", "mteb", "trec", "hub", "croissant"):
+        export_data(dataset, form, tmp_path / form)
+        again = load(tmp_path / form, store)
+        assert (again.qrels, dict(again.corpus)) == (dataset.qrels, dict(dataset.corpus))
+    results = r2med.run("bm25", data=dataset, out=tmp_path / "results")
+    record = results.records[0]
+    assert record.per_query["q 1/'"]["nDCG@10"] == 1.0
+    again = r2med.Record.read(next((tmp_path / "results").rglob("*.json")))
+    assert again.per_query == record.per_query
+    run_file = next((tmp_path / "results").rglob("*.trec.gz"))
+    for qrels in ("qrels.jsonl", "qrels.txt"):  # the ids as they are, and as in run files
+        assert r2med.score(tmp_path / "trec" / qrels, run_file).mean["nDCG@10"] == 1.0

@@ -1,0 +1,128 @@
+"""Overlays: further labels beside a dataset."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from r2med import Dataset, UserError, load
+from r2med.data import names
+from r2med.data.overlays import Overlay, OverlayLabel, with_overlays
+
+
+def mine() -> Dataset:
+    return Dataset.of(
+        {"q1": "one", "q2": "two"}, {"a": "A", "b": "B", "c": "C"}, {"q1": {"a": 1}, "q2": {"b": 1}}, name="mine"
+    )
+
+
+def label(document: str, grade: int, by: str = "gpt4", query: str = "q1", **more: str) -> OverlayLabel:
+    who = {"reviewer": by} if by.startswith("R") else {"judge": by}
+    given = {"dataset": "mine", "query": query, "document": document, "grade": grade, **who, **more}
+    return OverlayLabel.model_validate(given)
+
+
+def test_labels_are_added_and_the_dataset_stays_as_it_was() -> None:
+    dataset = mine()
+    labelled = with_overlays(dataset, [Overlay("judged", (label("b", 1), label("a", 0)))])
+    assert labelled.qrels["q1"] == {"a": 0, "b": 1}
+    assert labelled.qrels["q2"] == {"b": 1}
+    assert dataset.qrels["q1"] == {"a": 1}
+    assert labelled.name == "mine+judged"
+    assert labelled.fingerprint != dataset.fingerprint
+    assert [(each.name, each.labels, each.reviewed) for each in labelled.overlays] == [("judged", 2, 0)]
+
+
+def test_people_come_before_judges_and_several_grades_become_their_lower_median() -> None:
+    overlay = Overlay(
+        "x", (label("b", 3, "A"), label("b", 0, "B"), label("c", 3, "A"), label("c", 0, "R1", drawn="random"))
+    )
+    assert overlay.grades("mine") == {"q1": {"b": 0, "c": 0}}
+    assert overlay.grades("mine", drawn=False) == {"q1": {"b": 0, "c": 3}}
+    twice = Overlay("x", (label("b", 3, "R1"), label("b", 1, "R1")))
+    assert twice.grades("mine") == {"q1": {"b": 1}}, "the last label of a person counts"
+
+
+def test_a_later_overlay_replaces_labels_of_an_earlier_one() -> None:
+    stacked = with_overlays(mine(), [Overlay("x", (label("b", 1),)), Overlay("y", (label("b", 0), label("c", 1)))])
+    assert stacked.qrels["q1"] == {"a": 1, "b": 0, "c": 1}
+    assert stacked.name == "mine+x+y"
+
+
+def test_labels_about_mimics_do_not_change_relevance() -> None:
+    dataset = mine()
+    labelled = with_overlays(dataset, [Overlay("x", (label("b", 1, aspect="mimic"), label("a", 0, aspect="mimic")))])
+    assert labelled.qrels.fingerprint == dataset.qrels.fingerprint
+    assert labelled.mimics == {"q1": {"b": 1, "a": 0}}
+    assert labelled.only(["q2"]).mimics == {}
+    assert (labelled.name, labelled.overlays[0].labels) == ("mine+x", 2)
+    assert labelled.fingerprint != dataset.fingerprint
+    assert replace(labelled, mimics={}).fingerprint == dataset.fingerprint, "no labels change nothing"
+    assert with_overlays(labelled, [Overlay("y", (label("c", 1, dataset="other"),))]) == labelled
+
+
+def test_the_overlay_of_the_demo_is_found_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    labelled = load("demo/MedQA-Diag+demo/mimics.jsonl")
+    assert labelled.name == "demo/MedQA-Diag+mimics"
+    assert labelled.qrels == load("demo/MedQA-Diag").qrels
+    for query in labelled.queries:
+        relevant = labelled.qrels[query.id]
+        assert all(labelled.mimics[query.id][document] == 0 for document in relevant), "a relevant passage supports"
+        assert sum(labelled.mimics[query.id].values()) >= 5
+    (tmp_path / "demo").mkdir()
+    Overlay("mimics", (label("b", 1),)).write(tmp_path / "demo" / "mimics.jsonl")
+    assert Overlay.read("demo/mimics.jsonl").datasets == ("mine",), "a file here comes first"
+
+
+def test_a_file_can_be_written_and_read(tmp_path: Path) -> None:
+    overlay = Overlay("judged", (label("b", 1, why="it says so — “yes”"), label("c", 0, "R1", drawn="random")))
+    overlay.write(tmp_path / "judged.jsonl")
+    assert Overlay.read(tmp_path / "judged.jsonl") == overlay
+    assert len((tmp_path / "judged.jsonl").read_text(encoding="utf-8").splitlines()) == 2
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", "has no labels"),
+        ("{}", "not a label of an overlay: dataset"),
+        ('{"dataset":"d","query":"q","document":"x","grade":1}', "by a judge or by a reviewer"),
+        ('{"dataset":"d","query":"q","document":"x","grade":1e99,"judge":"j"}', "grade"),
+        ("\x00\xff", "not a label"),
+    ],
+)
+def test_a_damaged_file_is_one_line(tmp_path: Path, content: str, message: str) -> None:
+    file = tmp_path / "bad.jsonl"
+    file.write_text(content, encoding="latin-1")
+    with pytest.raises(UserError, match=message):
+        Overlay.read(file)
+
+
+def test_a_missing_file_or_an_unknown_id_is_one_line(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="cannot be read"):
+        Overlay.read(tmp_path / "none.jsonl")
+    with pytest.raises(UserError, match="no document 'z'"):
+        with_overlays(mine(), [Overlay("x", (label("z", 1),))])
+    with pytest.raises(UserError, match="no query 'q9'"):
+        with_overlays(mine(), [Overlay("x", (label("a", 1, query="q9"),))])
+
+
+def test_a_dataset_is_loaded_with_its_overlay(tmp_path: Path) -> None:
+    plain = load("demo/Biology")
+    query, document = plain.queries[0].id, next(iter(plain.corpus))[0]
+    line = OverlayLabel(dataset="demo/Biology", query=query, document=document, grade=1, judge="j")
+    Overlay("more", (line,)).write(tmp_path / "more.jsonl")
+    loaded = load(f"demo/Biology+{tmp_path / 'more.jsonl'}")
+    assert loaded.name == "demo/Biology+more"
+    assert loaded.qrels[query][document] == 1
+    assert len(names(f"demo+{tmp_path / 'more.jsonl'}")) == len(names("demo"))
+
+
+def test_an_overlay_of_another_dataset_is_reported(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    Overlay("x", (label("a", 1, dataset="other"),)).write(tmp_path / "x.jsonl")
+    with caplog.at_level("INFO", logger="r2med"):
+        assert load(f"demo/Biology+{tmp_path / 'x.jsonl'}").name == "demo/Biology"
+    assert "overlay x labels other and changes nothing in demo/Biology" in caplog.text

@@ -1,0 +1,44 @@
+"""The board of a dataset with aspects: columns of the leaderboard, and the aspects of each query in the explorer."""
+
+from __future__ import annotations
+
+import pytest
+
+from r2med.data import load
+from r2med.evaluation.batch import run
+from r2med.records.collection import RecordCollection, collect
+from r2med.site.explorer import explorer_files
+from r2med.site.leaderboard import site_value
+
+WITH, WITHOUT = "demo/Medical-Sciences", "demo/Bioinformatics"
+
+
+@pytest.fixture(scope="module")
+def collection(tmp_path_factory: pytest.TempPathFactory) -> RecordCollection:
+    results = tmp_path_factory.mktemp("results")
+    run("bm25", [WITH, WITHOUT], out=results)
+    run("bm25(scorer=lucene)", WITHOUT, out=results)
+    return collect([results])
+
+
+def test_the_leaderboard_has_the_means_of_the_measures_of_aspects(collection: RecordCollection) -> None:
+    site = site_value(collection)
+    demo = [each["name"] for each in site["sets"]].index("demo")
+    by_name = {system["name"]: system["aspects"] for system in site["systems"]}
+    mean = collection.cells["bm25", WITH].record.mean
+    assert by_name["bm25"][demo] == [round(mean[name], 6) for name in site["aspect_measures"]]
+    assert by_name["bm25(scorer=lucene)"][demo] is None
+    assert all(
+        values[number] is None for values in by_name.values() for number in range(len(site["sets"])) if number != demo
+    )
+
+
+def test_the_explorer_has_the_aspects_of_a_query_with_their_documents(collection: RecordCollection) -> None:
+    names, dataset = [WITH, WITHOUT], load(WITH)
+    files = dict(explorer_files(collection, names, {WITH: dataset, WITHOUT: load(WITHOUT)}))
+    query = files["explorer/0/q3"]
+    shown = [(name, weight, [query["documents"][at][0] for at in places]) for name, weight, places in query["aspects"]]
+    expected = [(name, each.weight, list(each.documents)) for name, each in dataset.aspects["3"].items()]
+    assert shown == expected
+    assert all(at < query["gold"] for _, _, places in query["aspects"] for at in places)
+    assert files["explorer/1/q0"]["aspects"] == []

@@ -1,0 +1,189 @@
+"""Answer records as `r2med answer` would have written them, made without an LLM.
+
+`synthetic` makes a record with given values and no answers, for statistics. `answered` makes answers to the questions
+of a dataset, with citations, nuggets and verdicts, and `write` puts a record with its answers where the command does.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from r2med.core.cost import Cost
+from r2med.data.dataset import Dataset, Query
+from r2med.evaluation.evaluation import slug
+from r2med.records.answer_record import (
+    CONDITIONS,
+    SUFFIX,
+    AnswerRecord,
+    CitedSentence,
+    Condition,
+    GivenAnswer,
+    JudgeFacts,
+    answer_key,
+    write_answers,
+)
+from r2med.records.dataset_facts import dataset_facts, query_facts
+from r2med.records.record import DatasetFacts, QueryFacts
+from support.records import record as retrieval_record
+
+SYSTEM, READER, JUDGE = "bm25", "smollm2", "gpt4"
+RETRIEVED: Condition = "retrieved"
+COSTS = {
+    "retrieval": Cost(seconds=1.0),
+    "reader": Cost(seconds=8.0, calls=12, prompt_tokens=6000, completion_tokens=600, dollars=0.012),
+    "judge": Cost(seconds=4.0, calls=12, prompt_tokens=3000, completion_tokens=300, dollars=0.03),
+}
+
+
+def synthetic(
+    values: Mapping[Condition, Sequence[float | None]],
+    system: str = SYSTEM,
+    reader: str = READER,
+    dataset: str = "Biology",
+    retrieval: Sequence[float] = (),
+    measure: str = "accuracy",
+) -> AnswerRecord:
+    """Return a record with these values of a measure, one for each question. None is a question without a value."""
+    size = max(map(len, values.values()))
+    plain = retrieval_record(system, dataset, [0.5] * size)
+    known = {
+        condition: {f"q{n}": {measure: float(value)} for n, value in enumerate(row) if value is not None}
+        for condition, row in values.items()
+    }
+    return AnswerRecord(
+        key=answer_key({"system": system, "reader": reader}, dataset),
+        system=system,
+        reader=reader,
+        settings={"system": system, "reader": reader, "passages": 5},
+        dataset=plain.dataset,
+        form="open",
+        passages=5,
+        mean={condition: means(rows) for condition, rows in known.items()},
+        per_query=known,
+        statuses={condition: {"answered": len(row)} for condition, row in values.items()},
+        queries=plain.queries,
+        retrieval={f"q{n}": value for n, value in enumerate(retrieval)},
+        costs=COSTS,
+        created="2026-01-01T00:00:00+00:00",
+    )
+
+
+def means(rows: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
+    """Return measure -> mean over the queries that have a value."""
+    measures = dict.fromkeys(measure for values in rows.values() for measure in values)
+    found = {measure: [values[measure] for values in rows.values() if measure in values] for measure in measures}
+    return {measure: sum(each) / len(each) for measure, each in found.items()}
+
+
+def answered(
+    dataset: Dataset, right: Mapping[Condition, Sequence[str]] | None = None, passages: int = 3
+) -> list[GivenAnswer]:
+    """Return an open answer to each judged question of a dataset that has a reference answer, in each condition.
+
+    `right` has the queries that are answered right; by default half of those with passages that help. A right answer
+    says the reference answer and cites the first passage. A wrong answer cites the last one, and is not supported.
+    """
+    asked = [query for query in dataset.queries if query.answer and query.id in dataset.qrels]
+    known = right or {"retrieved": [query.id for query in asked[::2]], "relevant": [query.id for query in asked]}
+    return [
+        _answer(dataset, query, condition, query.id in known.get(condition, ()), passages)
+        for condition in CONDITIONS
+        for query in asked
+    ]
+
+
+def _answer(dataset: Dataset, query: Query, condition: Condition, right: bool, passages: int) -> GivenAnswer:
+    read = _passages(dataset, query, condition, passages)
+    cited = (read[0 if right else -1],) if read else ()
+    text = query.answer if right else "I think that it is something else entirely."
+    grades = dataset.qrels[query.id]
+    scores = {
+        "accuracy": float(right),
+        "nugget-recall": 0.75 if right else 0.0,
+        "nugget-precision": 0.5 if right else 0.0,
+        "citation-support": float(right and bool(cited)),
+        **({"citation-relevance": float(grades.get(cited[0], 0) > 0)} if cited else {}),
+    }
+    if not read:  # nothing could be cited
+        scores.pop("citation-support")
+    return GivenAnswer(
+        query=query.id,
+        condition=condition,
+        read=read,
+        tokens=100 + 50 * len(read),
+        status="answered",
+        text=f"{text} [{1 if right else len(read)}]" if read else text,
+        sentences=(CitedSentence(text=text, documents=cited, supported=right and bool(cited) if read else None),),
+        by_rule=True if right else None,
+        by_judge=right,
+        why="The answer says the same as the reference." if right else "The answer names another cause.",
+        nuggets={"n1": "support", "n2": "partial"} if right else {"n1": "none", "n2": "none"},
+        statements=2,
+        statements_found=1 if right else 0,
+        scores=scores,
+    )
+
+
+def _passages(dataset: Dataset, query: Query, condition: Condition, count: int) -> tuple[str, ...]:
+    """Return what is read: a relevant passage first in retrieved, only relevant ones, only others, or nothing."""
+    relevant = [document for document, grade in dataset.qrels[query.id].items() if grade > 0]
+    others = [document for document in dataset.corpus.ids(range(len(dataset.corpus))) if document not in relevant]
+    shown = {
+        "closed book": [],
+        "retrieved": [*relevant[:1], *others],
+        "relevant": relevant,
+        "random": others[::-1],
+    }
+    return tuple(shown[condition][:count])
+
+
+def answer_record(
+    answers: Sequence[GivenAnswer],
+    dataset: Dataset,
+    system: str = SYSTEM,
+    reader: str = READER,
+    retrieval: Mapping[str, float] | None = None,
+) -> AnswerRecord:
+    """Return the record of answers to the questions of a dataset, without the file of its answers."""
+    settings = {"system": system, "reader": reader, "passages": 3}
+    asked = list(dict.fromkeys(each.query for each in answers))
+    conditions = list(dict.fromkeys(each.condition for each in answers))
+    known = {
+        condition: {each.query: each.scores for each in answers if each.condition == condition and each.scores}
+        for condition in conditions
+    }
+    facts: DatasetFacts = dataset_facts(dataset)
+    queries: dict[str, QueryFacts] = query_facts(dataset)
+    return AnswerRecord(
+        key=answer_key(settings, dataset.fingerprint),
+        system=system,
+        reader=reader,
+        settings=settings,
+        dataset=facts,
+        form="choice" if any(each.options for each in answers) else "open",
+        passages=3,
+        mean={condition: means(rows) for condition, rows in known.items()},
+        per_query=known,
+        statuses={
+            condition: dict(Counter(each.status for each in answers if each.condition == condition))
+            for condition in conditions
+        },
+        queries={query: queries[query] for query in asked},
+        retrieval=dict(retrieval or dict.fromkeys(asked, 0.5)),
+        nuggets="0" * 32 if any(each.nuggets for each in answers) else "",
+        judge=JudgeFacts(judge=JUDGE, controls={"reference": (4, 4), "other answer": (3, 4)}, agreed=3, both=3),
+        costs=COSTS,
+        created="2026-01-01T00:00:00+00:00",
+    )
+
+
+def write(record: AnswerRecord, out: Path, answers: Sequence[GivenAnswer] = ()) -> Path:
+    """Write a record where `r2med answer` puts it, with its answers if there are any. Return its path."""
+    stem = f"{slug(record.system)}__{slug(record.reader)}-{record.key[:10]}"
+    path = out.joinpath(*map(slug, record.dataset.name.split("/")), f"{stem}{SUFFIX}")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    files = {"answers": write_answers(answers, path)} if answers else {}
+    record.model_copy(update=files).write(path)
+    return path

@@ -1,0 +1,117 @@
+"""Measure how much of each room the tests execute, and fail if it is too little.
+
+`Measurement` is a plugin of pytest, which tests/conftest.py adds if the environment names a folder for its files, as
+`make test` does. `python room_coverage.py FOLDER` then prints every room and exits with 1 if one is below its floor.
+
+Nothing is measured while modules are imported, so a room whose tests never run has a low share even if others import
+it. What tests run in other processes, such as commands, is not measured either: see `FLOORS`.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections import Counter
+from collections.abc import Generator, Iterator
+from pathlib import Path
+
+import pytest
+from coverage import Coverage
+
+SOURCE = Path(__file__).parents[2] / "src/r2med"
+VARIABLE = "R2MED_TEST_COVERAGE"
+"""Name of the variable with the folder."""
+
+TESTS_OF_A_FILE = 5
+"""Number of tests of each file that are measured."""
+
+FLOOR = 25
+"""The least share of lines, in percent."""
+FLOORS = {"cli": 10, "engine": 10, "llm": 20}
+"""Rooms with another floor: much of their work is done in other processes."""
+
+
+def coverage_in(folder: Path) -> Coverage:
+    """Return the measurement of all files of r2med, with its data in a folder."""
+    return Coverage(
+        data_file=folder / "lines", data_suffix=True, source=[str(SOURCE)], config_file=False, messages=False
+    )
+
+
+class Measurement:
+    """Measures one process of pytest, with some of its tests: Python 3.11 is slow while it is traced."""
+
+    def __init__(self, folder: Path) -> None:
+        self.coverage = coverage_in(folder)
+        self.measured: set[str] = set()
+
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        """Choose the first quick tests of each file, which show whether the tests of a room run."""
+        chosen: Counter[Path] = Counter()
+        seen = set()
+        for item in items:
+            name = item.nodeid.split("[")[0]
+            is_random = hasattr(getattr(item, "obj", None), "hypothesis")
+            usable = name not in seen and not is_random and not item.get_closest_marker("slow")
+            if usable and chosen[item.path] < TESTS_OF_A_FILE:
+                self.measured.add(item.nodeid)
+                chosen[item.path] += 1
+            seen.add(name)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
+        """Measure a test with its fixtures."""
+        if item.nodeid not in self.measured:
+            return (yield)
+        self.coverage.start()
+        threading.settrace(None)  # type: ignore[arg-type]  # two threads cannot install a tracer at once
+        try:
+            return (yield)
+        finally:
+            self.coverage.stop()
+
+    def pytest_sessionfinish(self) -> None:
+        """Write what was measured."""
+        if self.measured:
+            self.coverage.save()
+
+
+def executed(folder: Path) -> Iterator[tuple[Path, int, int]]:
+    """Yield each file of r2med with the number of its lines that ran, and of all its lines."""
+    coverage = coverage_in(folder)
+    coverage.combine([str(folder)])
+    for file in sorted(SOURCE.rglob("*.py")):
+        _, lines, _, missing, _ = coverage.analysis2(str(file))
+        yield file.relative_to(SOURCE), len(lines) - len(missing), len(lines)
+
+
+def shares(files: Iterator[tuple[Path, int, int]]) -> dict[str, float]:
+    """Return room -> percent of its lines that ran."""
+    ran: Counter[str] = Counter()
+    lines: Counter[str] = Counter()
+    for file, some, count in files:
+        if len(file.parts) > 1:  # files of the package itself only import
+            ran[file.parts[0]] += some
+            lines[file.parts[0]] += count
+    return {room: 100 * ran[room] / count for room, count in sorted(lines.items()) if count}
+
+
+def too_low(found: dict[str, float]) -> list[str]:
+    """Return a line for each room below its floor."""
+    return [
+        f"{room}: the tests ran {share:.0f} % of its lines, and its floor is {FLOORS.get(room, FLOOR)} %"
+        for room, share in found.items()
+        if share < FLOORS.get(room, FLOOR)
+    ]
+
+
+def main() -> None:
+    """Print every room, and exit with 1 if one is below its floor."""
+    found = shares(executed(Path(sys.argv[1])))
+    print("lines that some of the tests ran:", ", ".join(f"{room} {share:.0f} %" for room, share in found.items()))
+    if wrong := too_low(found):
+        sys.exit("\n".join([*wrong, "Do the tests of this room run? Look for its folder in the output of pytest -v."]))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,77 @@
+"""Workflows, hooks and floors agree with the rest of the repository. `make check` lints the workflows by actionlint."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from support.room_coverage import FLOOR, VARIABLE, shares, too_low
+
+ROOT = Path(__file__).parent.parent
+WORKFLOWS = sorted((ROOT / ".github/workflows").glob("*.yml"))
+MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
+
+
+def steps(workflow: Path) -> list[dict[str, Any]]:
+    jobs = yaml.safe_load(workflow.read_text(encoding="utf-8"))["jobs"]
+    return [step for job in jobs.values() for step in job["steps"]]
+
+
+def test_tests_run_on_every_python_and_machine_that_is_promised() -> None:
+    jobs = yaml.safe_load((ROOT / ".github/workflows/tests.yml").read_text(encoding="utf-8"))["jobs"]
+    matrix = jobs["test"]["strategy"]["matrix"]
+    assert matrix["machine"] == ["ubuntu-latest", "ubuntu-24.04-arm", "macos-latest"]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    named = re.findall(r"Python :: (3\.\d+)$", "\n".join(project["classifiers"]), re.MULTILINE)
+    assert matrix["python"] == named
+
+
+@pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.stem)
+def test_a_workflow_makes_what_the_makefile_has_and_pins_its_actions_by_digest(workflow: Path) -> None:
+    targets = set(re.findall(r"^([\w$()/.]+):", MAKEFILE.replace("$(VENV)", ".venv"), re.MULTILINE))
+    made = {target for step in steps(workflow) for target in re.findall(r"^make (\S+)", step.get("run", ""))}
+    assert made <= targets
+    used = [step["uses"] for step in steps(workflow) if "uses" in step]
+    assert used and all(re.fullmatch(r"actions/[\w-]+@[0-9a-f]{40}", action) for action in used)
+    assert "never run where this repository was written" in workflow.read_text(encoding="utf-8")
+
+
+def test_hooks_lint_with_the_versions_of_the_checks() -> None:
+    pinned = re.findall(r"(?:ruff|mypy)==[\d.]+", (ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    [local] = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8"))["repos"]
+    hooks = {hook["id"]: hook for hook in local["hooks"]}
+    assert set(hooks) == {"ruff-check", "ruff-format", "mypy"}
+    for name in ("ruff-check", "ruff-format"):
+        [version] = hooks[name]["additional_dependencies"]
+        assert version in pinned
+    assert hooks["mypy"]["entry"] == ".venv/bin/mypy"  # the pinned one, which `make check` installed
+
+
+@pytest.mark.parametrize("form", ["bug.yml", "idea.yml"])
+def test_a_form_for_issues_has_fields_with_labels(form: str) -> None:
+    content = yaml.safe_load((ROOT / ".github/ISSUE_TEMPLATE" / form).read_text(encoding="utf-8"))
+    assert {"name", "description", "body"} <= set(content)
+    fields = [field for field in content["body"] if field["type"] != "markdown"]
+    assert fields and all(field["attributes"]["label"] and field["id"] for field in fields)
+
+
+def test_a_room_whose_tests_never_ran_is_below_its_floor() -> None:
+    files = {
+        "__init__.py": (0, 9),
+        "measure/scores.py": (95, 100),
+        "construction/steps/mining.py": (2, 100),
+        "construction/pipeline.py": (8, 100),
+    }
+    found = shares((Path(name), *lines) for name, lines in files.items())
+    assert found == {"construction": 5, "measure": 95}
+    assert too_low(found) == [f"construction: the tests ran 5 % of its lines, and its floor is {FLOOR} %"]
+
+
+def test_make_test_measures_every_room_and_reads_the_floors() -> None:
+    assert f"{VARIABLE}=$(rooms) " in MAKEFILE
+    assert "tests/support/room_coverage.py $(rooms)" in MAKEFILE
