@@ -1,3 +1,20 @@
+/* Commands and settings wrap where the screen ends, and the comment behind one goes to the next line as a whole
+   (site.css). Output keeps its columns. A short name or flag in the text is not broken at its hyphens. */
+const COMMAND = /^(r2med|pip|git|make|python|podman|cd|export) /m;
+const HAS_COLUMNS = /[─│]/;
+
+function wrapCode() {
+  for (const code of document.querySelectorAll(".language-text pre > code")) {
+    if (!COMMAND.test(code.textContent) || HAS_COLUMNS.test(code.textContent)) continue;
+    code.innerHTML = code.innerHTML.replace(/( {2,})(# .*)$/gm, '$1<span class="c1">$2</span>');
+    code.closest(".language-text").classList.add("wrapped");
+  }
+  for (const block of document.querySelectorAll(".language-sh, .language-toml, .language-python"))
+    block.classList.add("wrapped");
+  for (const code of document.querySelectorAll(".md-typeset :is(p, li) > code"))
+    if (code.textContent.length < 32) code.style.whiteSpace = "nowrap";
+}
+
 /* Two things that the theme leaves out: wide tables can be scrolled with the keyboard, and the buttons beside each
    block of code have a name of their own for screen readers. The theme adds both kinds of elements while a page is shown. */
 function mend() {
@@ -12,4 +29,5 @@ function mend() {
 
 new MutationObserver(mend).observe(document.body, { childList: true, subtree: true });
 addEventListener("resize", mend);
+wrapCode();
 mend();
