@@ -1,5 +1,5 @@
 /* Commands and settings wrap where the screen ends, and the comment behind one goes to the next line as a whole
-   (site.css). Output keeps its columns. A short name or flag in the text is not broken at its hyphens. */
+   (site.css). Output keeps its columns. A short name or flag is not broken at its hyphens or, in a table, within a word. */
 const COMMAND = /^(r2med|pip|git|make|python|podman|cd|export) /m;
 const HAS_COLUMNS = /[─│]/;
 
@@ -11,8 +11,8 @@ function wrapCode() {
   }
   for (const block of document.querySelectorAll(".language-sh, .language-toml, .language-python"))
     block.classList.add("wrapped");
-  for (const code of document.querySelectorAll(".md-typeset :is(p, li) > code"))
-    if (code.textContent.length < 32) code.style.whiteSpace = "nowrap";
+  for (const code of document.querySelectorAll(".md-typeset :not(pre) > code"))
+    if (code.textContent.length < (code.closest("td") ? 17 : 32)) code.style.whiteSpace = "nowrap";
 }
 
 /* Two things that the theme leaves out: wide tables can be scrolled with the keyboard, and the buttons beside each
@@ -27,7 +27,15 @@ function mend() {
     .forEach((nav, position) => nav.setAttribute("aria-label", `Code ${position + 1}`));
 }
 
+/* Pictures follow the theme of the page, which may be another one than that of the browser. */
+function themePictures() {
+  const isDark = document.body.dataset.mdColorScheme === "slate";
+  for (const source of document.querySelectorAll("picture > source")) source.media = isDark ? "all" : "not all";
+}
+
+new MutationObserver(themePictures).observe(document.body, { attributeFilter: ["data-md-color-scheme"] });
 new MutationObserver(mend).observe(document.body, { childList: true, subtree: true });
 addEventListener("resize", mend);
 wrapCode();
+themePictures();
 mend();

@@ -38,6 +38,13 @@ def test_the_generated_pages_are_as_the_declarations_are(monkeypatch: pytest.Mon
     assert set((DOCS / "schemas").iterdir()) == {path for path in pages if path.suffix == ".json"}
 
 
+@pytest.mark.parametrize("page", ["commands.md", "api.md", "stages.md", "cards.md", "formats.md", "environment.md"])
+def test_a_browser_shows_every_tag_and_every_bar_of_a_generated_page(page: str) -> None:
+    text = re.sub(r"^```.*?^```", "", text_of(page), flags=re.DOTALL | re.MULTILINE)
+    assert "\\|" not in text, "the site shows the backslash"
+    assert re.findall(r"</?(?!code>)[a-z][\w-]*>", re.sub(r"`[^`]*`", "", text)) == [], "put it into backticks"
+
+
 def options(each: Any) -> Iterator[str]:
     for inner in getattr(each, "commands", {}).values():
         yield from options(inner)

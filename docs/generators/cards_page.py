@@ -14,9 +14,7 @@ from r2med.llm.llm_cards import LLMS, LLMCard
 from r2med.rerank.card_prompts import open_card_prompts
 from r2med.rerank.llm_reranker_cards import LLM_RERANKERS, LLMRerankerCard
 
-HEAD = f"""# Cards
-
-{NOTICE}
+HEAD = """# Cards
 
 A card is a TOML file that describes a dataset, a model, an LLM, a reranker or a method of expansion. It is named after
 what it describes, and is in the folder of its kind, in this package or in a folder of yours ([examples](extend.md)).
@@ -39,7 +37,7 @@ def page() -> str:
         others = {each for *_, each in parts if each is not card}  # an LLM in another card has a table already
         fields = "".join(field_tables(card, f"### Fields of a card in `{folder}`", known=others))
         written.append(f"\n## {title}\n\n{catalogue}{fields}")
-    return "".join((*written, _llm_rerankers()))
+    return "".join((*written, _llm_rerankers(), NOTICE))
 
 
 def _datasets() -> str:

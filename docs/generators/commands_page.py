@@ -6,12 +6,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from generators.markdown import NOTICE, code, table
+from generators.markdown import NOTICE, code, prose, table
 from r2med.cli.app import PANELS, command
 
-HEAD = f"""# Commands
-
-{NOTICE}
+HEAD = """# Commands
 
 `r2med COMMAND --help` shows the same in a terminal. An option that may be repeated is marked with `…`.
 [Exit codes](environment.md#exit-codes) are the same everywhere.
@@ -39,7 +37,7 @@ def page() -> str:
         parts.append(f"\n## {panel}\n")
         for name in commands:
             parts += _entries(whole.commands[name], ["r2med", name])
-    return "".join([*parts, FORMATS.replace("COMMANDS", ", ".join(_with_formats(whole)))])
+    return "".join([*parts, FORMATS.replace("COMMANDS", ", ".join(_with_formats(whole))), NOTICE])
 
 
 def _with_formats(whole: Any) -> Iterator[str]:
@@ -51,11 +49,12 @@ def _with_formats(whole: Any) -> Iterator[str]:
 def _overview(whole: Any) -> str:
     rows = []
     for panel, commands in PANELS.items():
+        rows.append((f"**[{panel}](#{panel.lower().replace(' ', '-')})**", ""))
         for name in commands:
             for path, each in _leaves(whole.commands[name], ["r2med", name]):
                 words = " ".join(path)
-                rows.append((panel, f"[`{words}`](#{'-'.join(path)})", _first_sentence(each.help or "")))
-    return table(("group", "command", "what it does"), rows)
+                rows.append((f"[`{words}`](#{'-'.join(path)})", _first_sentence(each.help or "")))
+    return table(("command", "what it does"), rows)
 
 
 def _leaves(each: Any, path: list[str]) -> Iterator[tuple[list[str], Any]]:
@@ -108,7 +107,7 @@ def _placeholder(one: Any) -> str:
 
 
 def _paragraphs(text: str) -> str:
-    return "\n\n".join(" ".join(part.split()) for part in text.strip().split("\n\n"))
+    return prose("\n\n".join(" ".join(part.split()) for part in text.strip().split("\n\n")))
 
 
 def _first_sentence(text: str) -> str:

@@ -72,14 +72,16 @@ def page() -> str:
     others = [(code(name), meaning) for name, meaning in OTHERS.items()]
     return "".join(
         (
-            f"# Environment variables and exit codes\n\n{NOTICE}\n",
+            "# Environment variables and exit codes\n\n",
+            "The variables that r2med reads, and what the exit codes of its commands mean.\n",
             "\n## Variables of r2med\n\n" + table(("variable", "default", "meaning"), ours),
             "\n## Keys and addresses of providers\n\n",
             "Keys are read from the environment only. They are in no record, no log and no message.\n\n",
             table(("variable", "meaning"), _keys()),
             "\n## Variables of other programs\n\n" + table(("variable", "meaning"), others),
             "\n## Exit codes\n\n" + table(("code", "meaning"), _codes()),
-            "\n" + table(("command", "code", "means"), _meanings()),
+            "\n" + table(("command", "code", "meaning"), _meanings()),
+            NOTICE,
         )
     )
 

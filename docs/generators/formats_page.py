@@ -21,7 +21,7 @@ from r2med.records.answer_record import FORMAT as ANSWER_FORMAT
 from r2med.records.answer_record import AnswerRecord, GivenAnswer
 from r2med.records.lock_file import Lock
 from r2med.records.record import FORMAT as RECORD_FORMAT
-from r2med.records.record import Record
+from r2med.records.record import DatasetFacts, OverlayFacts, QueryFacts, Record
 from r2med.system.presets import Preset
 from r2med.system.suites import Suite
 
@@ -44,6 +44,8 @@ class Format(NamedTuple):
     """Fields of the class that the file need not have."""
     nested: bool = True
     """True if the page shows the classes within the class as well."""
+    known: tuple[type[Any], ...] = ()
+    """Classes within the class that another section shows."""
 
 
 FORMATS = {
@@ -58,9 +60,10 @@ FORMATS = {
         "Answer record",
         "`results/DATASET/SYSTEM__READER-KEY.answers.json`: how one reader answered from the results of one system. "
         "`r2med.AnswerRecord.read(path)` reads it and checks the checksum. The answers are in the file "
-        "`….answers.jsonl` beside it.",
+        "`….answers.jsonl` beside it. `[dataset]`, `[overlays]` and `[queries]` are as in a [record](#record).",
         AnswerRecord,
         {"format": {"const": ANSWER_FORMAT, "type": "integer"}, "checksum": CHECKSUM},
+        known=(DatasetFacts, OverlayFacts, QueryFacts),
     ),
     "answers": Format(
         "Answers",
@@ -221,13 +224,11 @@ SCHEMAS: Mapping[str, Mapping[str, Any]] = {
 }
 """Schemas of formats that no class declares; tests/test_docs.py validates real files against all schemas."""
 
-HEAD = f"""# File formats
+HEAD = """# File formats
 
-{NOTICE}
-
-Every format has a JSON Schema in `docs/schemas/`. For a TOML file it holds after the file is read. Files that r2med
-wrote state their format as a number. A file of another format is refused in one line with the command that makes it
-again.
+Every format has a JSON Schema in `docs/schemas/`. The schema of a TOML file describes the values in it. Files that
+r2med wrote state their format as a number. A file of another format is refused in one line, with the command that
+makes it again.
 """
 
 RUNS = """
@@ -242,7 +243,18 @@ was made, in the form of [ir_metadata](https://www.ir-metadata.org). Any TREC ru
 
 def page() -> str:
     """Return the page."""
-    return HEAD + "".join(_section(name, each) for name, each in FORMATS.items()) + RUNS
+    return "".join((HEAD, "\n", _overview(), *(_section(name, each) for name, each in FORMATS.items()), RUNS, NOTICE))
+
+
+def _overview() -> str:
+    """Return the table of all formats, each with the first sentence of its section."""
+    sections = [(each.title, each.text) for each in FORMATS.values()] + [("Run", RUNS.partition("\n\n")[2])]
+    rows = [(f"[{title}](#{title.lower().replace(' ', '-')})", _first_sentence(text)) for title, text in sections]
+    return table(("format", "what it is"), rows)
+
+
+def _first_sentence(text: str) -> str:
+    return text.replace("\n", " ").partition(". ")[0].rstrip(".")
 
 
 def schemas() -> dict[str, str]:
@@ -256,7 +268,7 @@ def _section(name: str, each: Format) -> str:
         declared = getattr(each.kind, "model_fields", {})
         added = {field: fact for field, fact in each.more.items() if field not in declared}
         more = "".join(f"\nThe file also has `{field}`: {_meaning(fact)}\n" for field, fact in added.items())
-        return title + "".join(field_tables(each.kind, "", nested=each.nested)) + more
+        return title + "".join(field_tables(each.kind, "", nested=each.nested, known=each.known)) + more
     facts = _schema(name)
     rows = [
         (code(field), code(_type(fact)), "yes" if field in facts["required"] else "", fact["description"])

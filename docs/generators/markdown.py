@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import html
 import inspect
 import re
 import textwrap
@@ -14,14 +15,31 @@ from typing import Any, get_args
 
 from pydantic import BaseModel
 
-NOTICE = "Made from the source by `python docs/make_reference.py`. A test checks that it is up to date."
+NOTICE = "\nMade from the source by `python docs/make_reference.py`. A test checks that it is up to date.\n"
+"""The last line of a page."""
+
+_TAG = re.compile(r"</?[a-z][\w-]*>")
+_CODE_WITH_BAR = re.compile(r"`([^`]*\|[^`]*)`")
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Return a Markdown table."""
     lines = [f"| {' | '.join(heads)} |", "|" + "---|" * len(heads)]
-    lines += [f"| {' | '.join(' '.join(cell.replace('|', chr(92) + '|').split()) for cell in row)} |" for row in rows]
+    lines += [f"| {' | '.join(map(_cell, row))} |" for row in rows]
     return "\n".join(lines) + "\n"
+
+
+def _cell(text: str) -> str:
+    r"""Return a cell on one line. A bar in code is written as HTML, because the site would show `\|` as it is."""
+    text = _CODE_WITH_BAR.sub(lambda found: f"<code>{html.escape(found[1], quote=False)}</code>", prose(text))
+    return " ".join(text.replace("|", "&#124;").split())
+
+
+def prose(text: str) -> str:
+    """Return a text with its tags in backticks, such as `<answer>`. A browser would not show them otherwise."""
+    parts = text.split("`")  # every second part is in backticks already
+    parts[::2] = [_TAG.sub(r"`\g<0>`", part) for part in parts[::2]]
+    return "`".join(parts)
 
 
 def code(text: object) -> str:
@@ -54,7 +72,7 @@ def _field_table(kind: type[Any], heading: str) -> str:
             raise KeyError(f"{kind.__name__}.{name} has no docstring below it")
         rows.append((code(name), code(type_text(annotation)), default, notes[name]))
     head = f"\n{heading}\n" if heading else ""
-    return f"{head}\n{inspect.getdoc(kind)}\n\n" + table(("field", "type", "default", "meaning"), rows)
+    return f"{head}\n{prose(inspect.getdoc(kind) or '')}\n\n" + table(("field", "type", "default", "meaning"), rows)
 
 
 def annotations(kind: type[Any]) -> list[tuple[str, Any]]:

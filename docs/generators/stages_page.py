@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from generators.markdown import NOTICE, code, table
+from generators.markdown import NOTICE, code, prose, table
 from r2med.cli.stage_help import FORMS, PURPOSE, stage_pages
 from r2med.construction.step_table import KIND, STEPS
 from r2med.core.stage_settings import Setting, help_of
@@ -14,9 +14,7 @@ from r2med.encoders.model_cards import MODELS
 from r2med.expand.method_cards import METHODS
 from r2med.rerank.llm_reranker_cards import ANSWERS, LLM_RERANKERS
 
-HEAD = f"""# Stages and their settings
-
-{NOTICE}
+HEAD = """# Stages and their settings
 
 A system is made of stages, joined by arrows: `hyde(o3-mini) → bm25(k1=1.2) → bge-reranker@100` ([systems](systems.md)).
 The word in front names the stage, a value without a name is its argument, `KEY=VALUE` changes a setting, and `@100` is
@@ -34,7 +32,7 @@ OF_CARDS = {
 def page() -> str:
     """Return the page."""
     systems = (part for kind in KINDS for part in (*_kind(kind, TABLE[kind]), *_without_code(kind)))
-    return HEAD + "".join((*systems, *_kind(KIND, STEPS)))
+    return HEAD + "".join((*systems, *_kind(KIND, STEPS), NOTICE))
 
 
 def _kind(kind: str, names: Iterable[str]) -> Iterator[str]:
@@ -42,7 +40,7 @@ def _kind(kind: str, names: Iterable[str]) -> Iterator[str]:
     yield f"\n## {TITLES[kind]}\n\nThey {purpose}.\n"
     for name in names:
         (shown,) = [each for each in stage_pages(name) if each["kind"] == kind]
-        yield f"\n### `{name}`\n\n{shown['summary']}\n\n```text\n{shown['typed']}\n```\n" + _settings(
+        yield f"\n### `{name}`\n\n{prose(shown['summary'])}\n\n```text\n{shown['typed']}\n```\n" + _settings(
             [[Setting(**each) for each in shown["settings"]]]
         )
 
