@@ -210,7 +210,7 @@ def test_any_other_file_is_refused(content: bytes, entry: Path) -> None:
 
 
 def test_a_folder_of_entries_is_a_collection(entry: Path) -> None:
-    assert checked(read_entries(entry.parent)).systems == ("bm25", "hyde(author) → bm25")
+    assert checked(read_entries(entry.parent).records).systems == ("bm25", "hyde(author) → bm25")
 
 
 def test_an_entry_that_does_not_fit_is_left_out_by_name(
@@ -218,7 +218,7 @@ def test_an_entry_that_does_not_fit_is_left_out_by_name(
 ) -> None:
     submit([next(results.glob("Biology/bm25-*.json"))], entry.parent / "z-again.json")
     (entry.parent / "cut.json").write_bytes(entry.read_bytes()[:500])
-    kept = read_entries(entry.parent)
+    kept = read_entries(entry.parent).records
     assert {each.path for each in kept} == {entry}
     assert [line.partition(" is left out: ")[0] for line in caplog.messages] == [
         *(f"entry {entry.parent / name}" for name in ("cut.json", "z-again.json")),
@@ -231,12 +231,12 @@ def test_a_link_to_a_device_among_entries_is_not_read(entry: Path) -> None:
     link.symlink_to("/dev/null")
     with pytest.raises(UserError, match=r"link\.json: this entry is not a file"):
         read_entry(link)
-    assert {each.path for each in read_entries(entry.parent)} == {entry}
+    assert {each.path for each in read_entries(entry.parent).records} == {entry}
 
 
 def test_a_folder_among_entries_stops_none(entry: Path) -> None:
     (entry.parent / "folder.json").mkdir()
-    assert {each.path for each in read_entries(entry.parent)} == {entry}
+    assert {each.path for each in read_entries(entry.parent).records} == {entry}
 
 
 def test_entries_that_are_all_bad_are_one_line(entry: Path) -> None:

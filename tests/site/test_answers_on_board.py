@@ -13,6 +13,7 @@ import pytest
 from r2med.data import load
 from r2med.data.nuggets_file import Nugget, Nuggets
 from r2med.evaluation.evaluation import evaluate
+from r2med.leaderboard.submission import submit
 from r2med.records.answer_collection import StoredAnswers
 from r2med.records.answer_record import AnswerRecord, CitedSentence, GivenAnswer
 from r2med.records.collection import collect
@@ -161,6 +162,52 @@ def test_a_record_that_cannot_be_shown_is_left_out_and_the_newest_counts(
     foreign, damaged = caplog.messages
     assert "the board has no record of a system on its data" in foreign
     assert "1.answers.json" in damaged
+
+
+@pytest.fixture(scope="module")
+def entries(records: Path, dataset: Any) -> Path:
+    """An entry of two systems and a reader, and a later one that claims one of these cells again."""
+    folder = records.parent / "entries"
+    rankings = sorted(path for path in records.rglob("*.json") if "answers" not in path.name)
+    answers = [path for path in records.rglob("*.answers.json") if AnswerRecord.read(path).reader == READERS[0]]
+    submit([*rankings, *answers], folder / "first.json")
+    given = answered(dataset)
+    again = answer_record(given, dataset, PLAIN, READERS[0])
+    submit(
+        [write(again.model_copy(update={"created": "2027-01-01"}), records.parent / "again", given)],
+        folder / "later.json",
+    )
+    return folder
+
+
+def test_answers_of_entries_are_shown_with_their_entry_and_what_no_check_can_compute(
+    site: Path,
+    records: Path,
+    entries: Path,
+    chromium: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    monkeypatch.setenv("R2MED_HOME", str(records.parent / "home"))
+    with caplog.at_level(logging.WARNING):
+        page_file = make_board([], records.parent / "submitted", entries=entries)
+    assert any("later.json: bm25 · smollm2 on demo/Biology" in line for line in caplog.messages)
+    (view,) = value(page_file.parent, "answers")
+    assert [(row["name"], row["entry"]) for row in view["rows"]] == [
+        (f"{system} · {READERS[0]}", "first") for system in (PLAIN, OTHER)
+    ]
+    own = next(row for row in value(site, "answers")[0]["rows"] if row["name"] == view["rows"][0]["name"])
+    assert (view["rows"][0]["scores"], view["rows"][0]["gain"]) == (own["scores"], own["gain"])
+    page = chromium.new_page(viewport={"width": 390, "height": 844})
+    page.goto(f"{page_file.as_uri()}#/answers")
+    row = page.locator("tr[data-position='0']")
+    assert "entry first" in row.inner_text()
+    assert "that smollm2 gave these answers; the grades" in row.get_by_text("not verified").get_attribute("title")
+    row.locator(".toggle").click()
+    assert "its run is not in the entry" in page.inner_text("tr.details")
+    assert page.locator("tr.details a", has_text="explorer").count() == 0
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    page.close()
 
 
 def test_the_page_shows_each_reader_and_the_chart_what_it_knows_without_passages(open_page: Open) -> None:

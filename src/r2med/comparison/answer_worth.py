@@ -90,7 +90,7 @@ def _by_name(collection: AnswerCollection, data: Sequence[str]) -> dict[str, dic
     by_name: dict[str, dict[str, AnswerRecord]] = {}
     for each in wanted:
         if each.record.dataset.name in datasets:
-            by_name.setdefault(collection.names[each.path], {})[each.record.dataset.name] = each.record
+            by_name.setdefault(collection.name_of(each.record), {})[each.record.dataset.name] = each.record
     return by_name
 
 

@@ -7,6 +7,7 @@ import logging
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from r2med.leaderboard.submitted_answers import (
 )
 from r2med.measure import DEFAULT_MEASURES, HEADLINE_MEASURE
 from r2med.measure.measures import ASPECT_MEASURES
+from r2med.records.answer_collection import StoredAnswers
 from r2med.records.answer_record import AnswerRecord
 from r2med.records.collection import MAX_FAILURES, StoredRecord, checked, collect, honestly_named
 from r2med.records.public_values import public_value, refuse_secrets
@@ -53,6 +55,14 @@ class Entry(BaseModel):
     """The records, without the files beside them."""
     answers: tuple[AnswerRecord, ...] = ()
     """The answer records, without the files of their answers."""
+
+
+@dataclass(frozen=True)
+class SubmittedRecords:
+    """The records of several entries."""
+
+    records: list[StoredRecord] = field(default_factory=list)
+    answers: list[StoredAnswers] = field(default_factory=list)
 
 
 def submit(
@@ -131,32 +141,34 @@ def read_entry(path: Path) -> Entry:
 
 def read_entries(
     folder: Path, beside: Sequence[StoredRecord] = (), max_failures: float = MAX_FAILURES
-) -> list[StoredRecord]:
+) -> SubmittedRecords:
     """Return the records of all entries in a folder. An entry is left out if it is bad or does not fit the others.
 
     A warning names each entry that is left out. Earlier entries and the records of `beside` take precedence. Raises
-    UserError if there are no entries, or if all of them are left out and `beside` is empty.
+    UserError if there are no entries, or if they have no record of a system and `beside` is empty.
     """
     files = sorted(folder.rglob("*.json"))
     if not files:
         raise UserError(f"there are no entries in {folder}: make one with r2med submit RECORDS -o {folder}/NAME.json")
-    kept: list[StoredRecord] = []
+    found = SubmittedRecords()
     faults: list[str] = []
     for file in files:
         try:
-            new = [
-                StoredRecord(honestly_named(record, file), file, is_entry=True) for record in read_entry(file).records
-            ]
-            checked([*beside, *kept, *new], max_failures)
+            entry = read_entry(file)
+            new = [StoredRecord(honestly_named(record, file), file, is_entry=True) for record in entry.records]
+            checked([*beside, *found.records, *new], max_failures)
         except UserError as error:
             faults.append(f"entry {file} is left out: {error}")
             log.warning("%s", faults[-1])
         else:
-            kept += new
-    if not kept and not beside:
+            found.records.extend(new)
+            found.answers.extend(
+                StoredAnswers(honestly_named(record, file), file, is_entry=True) for record in entry.answers
+            )
+    if not found.records and not beside:
         why = faults[0] if faults else "they have only answers, and no record of a system"
         raise UserError(f"no entry in {folder} can be shown: {why}")
-    return kept
+    return found
 
 
 def _public(record: Record) -> Record:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -61,9 +61,9 @@ class AnswerCollection:
         return len(self.kept)
 
     @cached_property
-    def names(self) -> Mapping[Path, str]:
-        """Path -> system and reader, with the number of passages or the form where these tell two records apart."""
-        return _names(self.kept)
+    def name_of(self) -> Callable[[AnswerRecord], str]:
+        """Return system and reader of a record, with the number of passages or the form where these tell two apart."""
+        return _naming(self.kept)
 
     def views(
         self,
@@ -100,14 +100,15 @@ class AnswerCollection:
         return AnswerViews(checked(views), name, (*notices, *self._remarks(having)))
 
     def _lacking(self, each: StoredAnswers, measure: str, condition: Condition) -> str:
-        return f"{self.names[each.path]} on {each.record.dataset.name} is left out: no {measure} of {condition} answers"
+        name = f"{self.name_of(each.record)} on {each.record.dataset.name}"
+        return f"{name} is left out: no {measure} of {condition} answers"
 
     def _view(self, each: StoredAnswers, measure: str, condition: Condition, shared: Sequence[str]) -> StoredRecord:
         record = each.record
         values = _values(record, measure, condition)
         view = Record(
             key=record.key,
-            system=self.names[each.path],
+            system=self.name_of(record),
             settings=record.settings,
             dataset=record.dataset,
             mean={measure: sum(values[query] for query in shared) / len(shared)},
@@ -129,7 +130,8 @@ class AnswerCollection:
         said: dict[str, list[str]] = {}
         for each in having:
             for notice in each.record.notices:
-                said.setdefault(notice.rstrip("."), []).append(f"{self.names[each.path]} on {each.record.dataset.name}")
+                name = f"{self.name_of(each.record)} on {each.record.dataset.name}"
+                said.setdefault(notice.rstrip("."), []).append(name)
         for notice, names in said.items():
             yield f"{names[0]}{f' and {len(names) - 1} more' if len(names) > 1 else ''}: {notice}"
 
@@ -156,11 +158,11 @@ def collect_answers(sources: Sequence[str | Path] = (), results: Path | str = "r
 def without_repeats(kept: Iterable[StoredAnswers]) -> AnswerCollection:
     """Return one record of each system, reader and dataset: the one with the most questions, then the newest."""
     records = tuple(kept)
-    names = _names(records)
+    name_of = _naming(records)
     best: dict[tuple[str, str], StoredAnswers] = {}
     left_out: dict[Path, tuple[str, str]] = {}
     for each in records:
-        cell = names[each.path], each.record.dataset.name
+        cell = name_of(each.record), each.record.dataset.name
         other = best.setdefault(cell, each)
         if other is not each:
             best[cell], worse = (each, other) if _order(each) > _order(other) else (other, each)
@@ -196,18 +198,22 @@ def answer_condition(condition: str) -> Condition:
     raise unknown("condition", condition[:60], CONDITIONS)
 
 
-def _names(kept: Sequence[StoredAnswers]) -> dict[Path, str]:
+def _naming(kept: Sequence[StoredAnswers]) -> Callable[[AnswerRecord], str]:
+    """Return the function that names the records of a collection. Several records of an entry have the same path."""
     passages: dict[str, set[int]] = {}
     forms: dict[str, set[str]] = {}
     for each in kept:
         passages.setdefault(each.record.name, set()).add(each.record.passages)
         forms.setdefault(each.record.name, set()).add(each.record.form)
-    return {
-        each.path: each.record.name
-        + (f" · {each.record.passages} passages" if len(passages[each.record.name]) > 1 else "")
-        + (f" · {each.record.form}" if len(forms[each.record.name]) > 1 else "")
-        for each in kept
-    }
+
+    def name_of(record: AnswerRecord) -> str:
+        return (
+            record.name
+            + (f" · {record.passages} passages" if len(passages[record.name]) > 1 else "")
+            + (f" · {record.form}" if len(forms[record.name]) > 1 else "")
+        )
+
+    return name_of
 
 
 def _read_all(source: Path) -> list[StoredAnswers]:

@@ -11,8 +11,9 @@ from r2med.comparison.answer_worth import ALL_DATASETS, Worth, correlations, wor
 from r2med.comparison.comparison import with_intervals
 from r2med.core.cost import total
 from r2med.core.errors import UserError
+from r2med.leaderboard.answer_verification import unverified
 from r2med.pages.estimate import Estimate
-from r2med.records.answer_collection import AnswerCollection
+from r2med.records.answer_collection import AnswerCollection, StoredAnswers
 from r2med.records.answer_record import CONDITIONS, AnswerRecord, Condition, JudgeFacts
 from r2med.records.collection import RecordCollection
 from r2med.site.board_sets import dataset_sets
@@ -78,8 +79,9 @@ def _worths(kept: AnswerCollection, datasets: Sequence[str]) -> dict[str, Worth]
 def _rows(
     kept: AnswerCollection, datasets: Sequence[str], worths: Mapping[str, Worth], collection: RecordCollection
 ) -> Iterator[dict[str, Any]]:
-    for name in dict.fromkeys(kept.names.values()):
-        records = {each.record.dataset.name: each.record for each in kept if kept.names[each.path] == name}
+    for name in dict.fromkeys(kept.name_of(each.record) for each in kept):
+        sources = [each for each in kept if kept.name_of(each.record) == name]
+        records = {each.record.dataset.name: each.record for each in sources}
         if len(records) < len(datasets):
             continue
         first = next(iter(records.values()))
@@ -100,7 +102,20 @@ def _rows(
             "notices": list(
                 dict.fromkeys(notice[:NOTICE_SHOWN] for record in records.values() for notice in record.notices)
             )[:MAX_NOTICES],
+            **_submitted([each for each in sources if each.is_entry], collection),
         }
+
+
+def _submitted(sources: Sequence[StoredAnswers], collection: RecordCollection) -> dict[str, Any]:
+    """Return the entries of a row, and what `r2med verify` cannot compute again. Nothing for a row made here."""
+    if not sources:
+        return {}
+    parts: list[str] = []
+    for each in sources:
+        ranking = each.path, each.record.settings.get("retrieval")
+        parts += unverified(each.record, any(ranking == (kept.path, kept.record.key) for kept in collection))
+    entries = ", ".join(dict.fromkeys(each.path.stem for each in sources))
+    return {"entry": entries, "unverified": list(dict.fromkeys(part[:NOTICE_SHOWN] for part in parts))[:MAX_NOTICES]}
 
 
 def _figure(figure: Estimate | None) -> list[float | None] | None:

@@ -22,28 +22,46 @@ def is_answer_file(source: str | Path) -> bool:
 
 
 def read_board_answers(
-    sources: Sequence[str | Path], collection: RecordCollection, results: Path | str = "results"
+    sources: Sequence[str | Path],
+    collection: RecordCollection,
+    submitted: Sequence[StoredAnswers] = (),
+    results: Path | str = "results",
 ) -> AnswerCollection:
     """Read the answer records in folders, in files, or of systems by name in `results`. There may be none.
 
-    A record that r2med did not write, and one on other data than those of `collection`, is reported and left out.
-    Raises UserError if a record was changed.
+    Those of entries, `submitted`, come after them. A record that r2med did not write, one on other data than those of
+    `collection`, and one of an entry whose system and reader have a record already, is reported and left out. Raises
+    UserError if a record was changed.
     """
     known = {(kept.record.dataset.name, kept.record.dataset.fingerprint) for kept in collection}
+
+    def is_shown(each: StoredAnswers, fault: str = "") -> bool:
+        is_known = (each.record.dataset.name, each.record.dataset.fingerprint) in known
+        if fault := fault or ("" if is_known else _ELSEWHERE):
+            log.warning(
+                "%s: %s on %s: %s: it is left out", each.path, each.record.name, each.record.dataset.name, fault
+            )
+        return not fault
+
     kept = []
     for path, system in dict.fromkeys(_files(sources, Path(results))):
-        record = honestly_named(AnswerRecord.read(path), path)
-        if system not in ("", record.system):
-            continue
-        is_known = (record.dataset.name, record.dataset.fingerprint) in known
-        if fault := next(answer_faults(record), "" if is_known else _ELSEWHERE):
-            log.warning("%s: %s: it is left out", path, fault)
-        else:
-            kept.append(StoredAnswers(record, path))
+        each = StoredAnswers(honestly_named(AnswerRecord.read(path), path), path)
+        if system in ("", each.record.system) and is_shown(each, next(answer_faults(each.record), "")):
+            kept.append(each)
     found = without_repeats(kept)
     for notice in found.notices:
         log.info("%s", notice)
-    return found
+    shown = {_cell(each): each for each in found}
+    for each in submitted:
+        first = shown.get(_cell(each))
+        if is_shown(each, f"{first.path} has such a record" if first else ""):
+            shown[_cell(each)] = each
+    return AnswerCollection(tuple(shown.values()), found.notices)
+
+
+def _cell(each: StoredAnswers) -> tuple[object, ...]:
+    """Return what a board shows once."""
+    return each.record.name, each.record.passages, each.record.form, each.record.dataset.name
 
 
 def _files(sources: Sequence[str | Path], results: Path) -> Iterator[tuple[Path, str]]:

@@ -107,6 +107,8 @@ interface AnswerRow {
     own_family: boolean;
   } | null;
   notices: string[];
+  entry?: string; // the entry that has it; left out if it was made here
+  unverified?: string[]; // what a check of the entry cannot compute again
 }
 
 /* The rows of one dataset, or of a group of datasets, and the correlation of nDCG@10 with accuracy across systems. */

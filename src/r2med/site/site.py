@@ -11,7 +11,7 @@ from typing import Any
 from r2med.advice.advice import Advice
 from r2med.data.benchmark_names import is_reserved
 from r2med.data.overlays import Overlay
-from r2med.leaderboard.submission import read_entries
+from r2med.leaderboard.submission import SubmittedRecords, read_entries
 from r2med.records.answer_collection import AnswerCollection
 from r2med.records.collection import MAX_FAILURES, RecordCollection, checked, collect, record_files
 from r2med.records.local_datasets import local_datasets, typed_places
@@ -44,7 +44,8 @@ def board(
     Without sources, the board shows the records and the advice of `results`. If `entries` is given, it shows only the
     entries. With `texts=False`, the board contains no text of a document, a query or an LLM. With `overlays`, the
     leaderboard can also show scores with the labels of these files, and estimates if people labelled a random part.
-    Answer records among the sources are shown on a page of their own, and under the rankings.
+    Answer records among the sources are shown on a page of their own, and under the rankings. Those of entries have no
+    texts, and are shown on the page only.
     """
     folders = sources or ([] if entries else ["results"])
     advice = read_advice(folders)
@@ -52,10 +53,12 @@ def board(
         folders = [each for each in folders if not Path(each).is_dir() or record_files(Path(each))]
     of_records = [each for each in folders if not is_answer_file(each)]
     kept = list(collect(of_records, max_failures=max_failures)) if of_records else []
-    kept += read_entries(entries, kept, max_failures) if entries else []
+    submitted = read_entries(entries, kept, max_failures) if entries else SubmittedRecords()
+    kept += submitted.records
     labels = [Overlay.read(file) for file in overlays]
     collection = checked(kept, max_failures)
-    make_site(collection, Path(out), data, advice, texts, labels, read_board_answers(folders, collection))
+    answers = read_board_answers(folders, collection, submitted.answers)
+    make_site(collection, Path(out), data, advice, texts, labels, answers)
     return Path(out) / "index.html"
 
 

@@ -135,7 +135,8 @@ board.answerRows = (() => {
         llm: answers.reader,
         size: system?.size ?? null,
         ours: true,
-        from: formats.counted(answers.passages, "passage"),
+        entry: answers.entry,
+        from: answers.entry ? "submitted" : "run here",
         level: null,
         cost: answers.cost,
         chips: chips(answers),
@@ -154,9 +155,11 @@ board.answerRows = (() => {
   }
 
   /* Return the notes beside a name. */
-  function chips({ judge, statuses }) {
+  function chips({ judge, statuses, passages, unverified }) {
     const failed = statuses.retrieved?.find(([status]) => status === "failed")?.[1] ?? 0;
     return [
+      [formats.counted(passages, "passage"), false, "The number of passages that the reader reads"],
+      ...(unverified ? [["not verified", false, `No check can compute again: ${unverified.map(board.visible).join("; ")}`]] : []),
       ...(judge?.own_family
         ? [["judge’s own family", true, "The judge and the reader are of one family of LLMs"]]
         : []),

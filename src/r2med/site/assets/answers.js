@@ -298,11 +298,13 @@
                   "p",
                   { class: "row details-wide" },
                   h("a", { href: board.link("system", { name: system }) }, "System page"),
-                  h(
-                    "a",
-                    { href: board.link("explorer", { a: system, data: explored }) },
-                    "Its answers in the explorer",
-                  ),
+                  answers.entry // an entry has no texts
+                    ? null
+                    : h(
+                        "a",
+                        { href: board.link("explorer", { a: system, data: explored }) },
+                        "Its answers in the explorer",
+                      ),
                 ),
           ),
         ),
@@ -359,7 +361,7 @@
           score[1] === null ? null : h("small", { class: "muted" }, ` ${points(score[1], 1)} – ${points(score[2], 1)}`),
         ];
 
-  function facts({ judge, cost, questions, passages }) {
+  function facts({ judge, cost, questions, passages, entry, unverified }) {
     const judging = judge
       ? [
           ["Judge", judge.names.map(visible).join(", ")],
@@ -379,6 +381,12 @@
         "Cost of an answer",
         `${dollars(cost.dollars)}, ${formats.seconds(cost.seconds)}, about ${count(Math.round(cost.tokens ?? 0))} tokens`,
       ],
+      ...(entry
+        ? [
+            ["Entry", visible(entry)],
+            ["Not verified", unverified.map(visible).join("; ")],
+          ]
+        : []),
     ];
   }
 
