@@ -108,13 +108,14 @@ def test_faults_of_links_labels_and_queries_are_found() -> None:
     qrels["q2"]["twin"] = 0
     qrels["q3"] = {"r6": 0}
     qrels["ghost"] = {"r7": 1}
+    queries[8] = Query("q8", " ")
     queries[5] = Query("q5", queries[4].text.upper())
     found = audit(unchecked(queries, corpus, qrels))
     assert of(found, "missing-documents").evidence[0].rows == (("q0", "nowhere", 1),)
     assert of(found, "empty-documents").evidence[0].rows == (("empty", "yes"),)
     assert of(found, "contradictory-labels").evidence[0].rows == (("q2", "r4", 1, "twin", 0),)
     assert of(found, "repeated-queries").evidence[0].rows == (("q5", "q4", "others"),)
-    assert [row[0] for row in of(found, "scorable-queries").evidence[0].rows] == ["q3", "ghost"]
+    assert [row[0] for row in of(found, "scorable-queries").evidence[0].rows] == ["q3", "q8", "ghost"]
     assert {of(found, name).verdict for name in ("missing-documents", "contradictory-labels")} == {"look"}
 
 
@@ -144,6 +145,8 @@ def test_the_longest_common_run_of_words_is_found() -> None:
     assert longest_run("a b".split(), "a b".split(), 2) == ["a", "b"]
     assert not longest_run("a b c".split(), "c b a".split(), 2)
     assert not longest_run([], [], 2)
+    assert longest_run("no on".split(), "on no on x".split(), 2) == ["no", "on"]
+    assert longest_run(["ha"] * 5_000, ["ha"] * 6_000) == ["ha"] * 5_000  # one comparison for each pair never ends
 
 
 def test_closed_answers_are_not_looked_for() -> None:
@@ -181,6 +184,9 @@ def test_judgements_alone_are_enough_for_a_part(tmp_path: Path) -> None:
     made = {finding.check for finding in found.findings}
     assert made == {"scorable-queries", "detectable-gap", "single-relevant", "label-distribution"}
     assert made | {gap.check for gap in found.left_out} == set(CHECKS)
+    gap = of(found, "detectable-gap")
+    assert gap.verdict == "broken" and "With 2 queries, no difference" in gap.sentence
+    assert not any("ranking" in gap.why for gap in found.left_out)  # they cannot be given without a dataset
     with pytest.raises(UserError, match="about one dataset or one file of judgements"):
         audit()
     with pytest.raises(UserError, match="there are no records"):

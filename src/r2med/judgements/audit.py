@@ -41,8 +41,7 @@ _NEEDS: Mapping[str, tuple[Callable[[AuditMaterial], bool], str]] = {
     ),
     "systems": (
         lambda material: bool(material.rankings),
-        "no rankings of this dataset are at hand: make some with r2med run SYSTEM --data NAME, or name their folder "
-        "with --results",
+        "no rankings of this dataset are at hand: make some with r2med run, and audit it again in the same folder",
     ),
 }
 
@@ -68,7 +67,9 @@ CHECKS: Mapping[str, AuditCheck] = {
     "quoted-documents": AuditCheck("Relevant documents quoted in queries", quoted_documents, ("judgements", "texts")),
     "answers-in-metadata": AuditCheck("Answers in other fields of queries", answers_in_metadata, ("texts", "fields")),
     "detectable-gap": AuditCheck("Smallest difference that can be shown", detectable_gap, ("judgements",)),
-    "unjudged-documents": AuditCheck("Documents without a label", unjudged_documents, ("judgements", "systems")),
+    "unjudged-documents": AuditCheck(
+        "Documents without a label", unjudged_documents, ("judgements", "texts", "systems")
+    ),
     "single-relevant": AuditCheck("Queries with one relevant document", single_relevant, ("judgements",)),
     "label-distribution": AuditCheck("Distribution of labels", label_distribution, ("judgements",)),
     "encoding": AuditCheck("Encoding of texts", encoding, ("texts",)),

@@ -51,10 +51,14 @@ def detectable_gap(material: AuditMaterial) -> AuditFinding:
         gap = float(detectable_gaps(variances, np.array([float(queries)]))[0])
         basis = f"if differences vary by {ASSUMED_SPREAD:.0f} points between queries, an assumption without two systems"
         needed = None
-    sentence = f"With {queries:,} queries, differences below {gap:.1f} points of nDCG@10 cannot be shown {basis}."
+    if gap >= 100:
+        difference = "no difference in nDCG@10 can be shown"
+    else:
+        difference = f"differences below {gap:.1f} points of nDCG@10 cannot be shown"
+    sentence = f"With {queries:,} queries, {difference} {basis}."
     if needed:
         sentence += f" To show {MAX_GAP:.0f} points, about {needed:,} queries are needed."
-    verdict: Verdict = "look" if gap > MAX_GAP else "sound"
+    verdict: Verdict = "broken" if gap >= 100 else "look" if gap > MAX_GAP else "sound"
     numbers = {
         "queries": queries,
         "gap": round(gap, 2),

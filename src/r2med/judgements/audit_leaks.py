@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import accumulate
 
 from r2med.data.query_metadata import query_metadata
 from r2med.judgements.audit_findings import AuditEvidence, AuditFinding, EvidenceCell, verdict_for
@@ -29,8 +30,9 @@ def answers_in_queries(material: AuditMaterial) -> AuditFinding:
     sentence = f"No query contains its answer ({counted(len(answered), 'answer')} looked for)."
     if rows:
         sentence = (
-            f"{counted(len(rows), 'query', 'queries')} of {len(answered):,} contain the answer. This is expected only "
-            "if queries list the options to choose from."
+            f"{counted(len(rows), 'query', 'queries')} of {len(answered):,} "
+            f"{'contains' if len(rows) == 1 else 'contain'} the answer. This is expected only if queries list the "
+            "options to choose from."
         )
     return AuditFinding(
         verdict=verdict_for(len(rows), len(answered)),
@@ -78,19 +80,15 @@ def quoted_documents(material: AuditMaterial) -> AuditFinding:
 
 def longest_run(query: Sequence[str], document: Sequence[str], least: int = QUOTED_WORDS) -> Sequence[str]:
     """Return the longest run of words that both texts contain, or nothing if it has fewer than `least` words."""
-    starts: dict[tuple[str, ...], list[int]] = {}
-    for place in range(len(query) - least + 1):
-        starts.setdefault(tuple(query[place : place + least]), []).append(place)
+    # Only a run that is longer than the best one is looked for, so that a text of one repeated word takes no longer.
+    asked, read = f" {' '.join(query)} ", f" {' '.join(document)} "
+    starts = [0, *accumulate(len(word) + 1 for word in document)]
     best: Sequence[str] = ()
-    if not starts:
-        return best
     for place in range(len(document) - least + 1):
-        for start in starts.get(tuple(document[place : place + least]), ()):
-            length = least
-            while query[start + length : start + length + 1] == document[place + length : place + length + 1] != []:
-                length += 1
-            if length > len(best):
-                best = query[start : start + length]
+        length = max(least, len(best) + 1)
+        while place + length <= len(document) and read[starts[place] : starts[place + length] + 1] in asked:
+            best = document[place : place + length]
+            length += 1
     return best
 
 
@@ -111,8 +109,9 @@ def answers_in_metadata(material: AuditMaterial) -> AuditFinding:
     if rows:
         fields_named = ", ".join(dict.fromkeys(str(row[1]) for row in rows))
         sentence = (
-            f"{counted(queries, 'query', 'queries')} of {len(material.queries):,} name the answer or a relevant "
-            f"document in another field ({_cut(fields_named)}). No system may read these fields."
+            f"{counted(queries, 'query', 'queries')} of {len(material.queries):,} "
+            f"{'names' if queries == 1 else 'name'} the answer or a relevant document in another field "
+            f"({_cut(fields_named)}). No system may read these fields."
         )
     heads = ("query", "field", "what it names", "which is the")
     return AuditFinding(

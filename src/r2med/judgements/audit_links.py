@@ -15,16 +15,17 @@ def scorable_queries(material: AuditMaterial) -> AuditFinding:
     if not material.qrels:
         return AuditFinding(verdict="broken", sentence="There are no judgements: nothing can be scored.")
     barren = [query for query, documents in material.relevant.items() if not documents]
-    lost = [query for query in material.qrels if material.dataset and query not in material.queries]
+    texts = {query.id for query in material.queries.values() if query.text.strip()}
+    lost = [query for query in material.qrels if material.dataset and query not in texts]
     unjudged = [query for query in material.queries if query not in material.qrels]
     parts = [
-        (barren, "without a relevant document always score 0"),
-        (lost, "with judgements do not exist and score 0"),
-        (unjudged, "have no judgements and are not scored"),
+        (barren, "without a relevant document (score 0)"),
+        (lost, "with judgements but without a text (score 0)"),
+        (unjudged, "without judgements (not scored)"),
     ]
     found = [f"{counted(len(queries), 'query', 'queries')} {what}" for queries, what in parts if queries]
     verdict = verdict_for(len({*barren, *lost}), len(material.qrels))
-    sentence = f"{'; '.join(found)}." if found else "Every judged query exists and has a relevant document."
+    sentence = f"{'; '.join(found)}." if found else "Every judged query has a text and a relevant document."
     rows = [(query, what) for queries, what in parts for query in queries]
     return AuditFinding(
         verdict=worst([verdict, "look"]) if unjudged else verdict,
