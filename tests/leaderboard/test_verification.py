@@ -163,6 +163,25 @@ def test_a_dataset_without_a_card_is_given_by_a_folder_of_its_name(results: Path
     assert fault(tmp_path / "entry.json", tmp_path / "runs", data=[tmp_path / "private"]) == ""
 
 
+def test_a_record_with_the_labels_of_an_overlay_is_verified_with_the_same_overlay(tmp_path: Path) -> None:
+    labelled = "demo/MedQA-Diag+demo/mimics.jsonl"
+    r2med.run("bm25", labelled, out=tmp_path / "runs")
+    submit([tmp_path / "runs"], tmp_path / "entry.json")
+    assert "give this dataset with the file of its overlay" in fault(tmp_path / "entry.json", tmp_path / "runs")
+    assert fault(tmp_path / "entry.json", tmp_path / "runs", data=[labelled]) == ""
+    other = r2med.Overlay.read("demo/mimics.jsonl")
+    r2med.Overlay("mimics", other.labels[1:]).write(tmp_path / "mimics.jsonl")
+    changed = f"demo/MedQA-Diag+{tmp_path / 'mimics.jsonl'}"
+    assert "made on other data" in fault(tmp_path / "entry.json", tmp_path / "runs", data=[changed])
+    forged(tmp_path / "entry.json", lambda record: _lower(record, "Mimic@10"))
+    assert "Mimic@10 of query" in fault(tmp_path / "entry.json", tmp_path / "runs", data=[labelled])
+
+
+def _lower(record: Any, measure: str) -> None:
+    record["per_query"] = {query: {**values, measure: 0.0} for query, values in record["per_query"].items()}
+    record["mean"][measure] = 0.0
+
+
 def copied(entry: Path, name: str) -> Path:
     return Path(shutil.copy(entry, entry.with_name(name)))
 

@@ -22,7 +22,7 @@ from r2med.leaderboard.submitted_answers import (
     submitted_sources,
 )
 from r2med.measure import DEFAULT_MEASURES, HEADLINE_MEASURE
-from r2med.measure.measures import ASPECT_MEASURES
+from r2med.measure.measures import ASPECT_MEASURES, MIMIC, MIMIC_LABELLED
 from r2med.records.answer_collection import StoredAnswers
 from r2med.records.answer_record import AnswerRecord
 from r2med.records.collection import MAX_FAILURES, StoredRecord, checked, collect, honestly_named
@@ -226,7 +226,7 @@ def _measure_faults(record: Record) -> Iterator[str]:
         yield f"it has no {HEADLINE_MEASURE}, the main measure"
     if missing := sorted(known - record.mean.keys()):
         yield f"it has no {missing[0]}"
-    if invented := sorted(record.mean.keys() - known - set(map(str, ASPECT_MEASURES))):
+    if invented := sorted(record.mean.keys() - known - set(map(str, (*ASPECT_MEASURES, MIMIC, MIMIC_LABELLED)))):
         yield f"{invented[0][:60]} is not a measure of r2med's records"
     if record.queries.keys() != record.per_query.keys():
         yield "it has facts about other queries than those it scores"

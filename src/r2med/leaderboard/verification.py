@@ -180,7 +180,8 @@ def _run_files(runs: Path) -> dict[str, Path]:
 def _loaded(name: str, store: Store) -> Dataset | str:
     """Return the dataset of a record, or why it cannot be loaded. A name in an entry is never used as a path."""
     if name not in cards() and name not in groups()["demo"]:
-        return f"r2med does not know the dataset {name}: give a folder of this name with verify(data=...)"
+        what = "this dataset with the file of its overlay" if "+" in name else "a folder of this name"
+        return f"r2med does not know the dataset {name}: give {what} with verify(data=...)"
     try:
         dataset = load(name, store)
     except UserError as error:
