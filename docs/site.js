@@ -1,16 +1,5 @@
-/* Commands and settings wrap where the screen ends, and the comment behind one goes to the next line as a whole
-   (site.css). Output keeps its columns. A short name or flag is not broken at its hyphens or, in a table, within a word. */
-const COMMAND = /^(r2med|pip|git|make|python|podman|cd|export) /m;
-const HAS_COLUMNS = /[─│]/;
-
-function wrapCode() {
-  for (const code of document.querySelectorAll(".language-text pre > code")) {
-    if (!COMMAND.test(code.textContent) || HAS_COLUMNS.test(code.textContent)) continue;
-    code.innerHTML = code.innerHTML.replace(/( {2,})(# .*)$/gm, '$1<span class="c1">$2</span>');
-    code.closest(".language-text").classList.add("wrapped");
-  }
-  for (const block of document.querySelectorAll(".language-sh, .language-toml, .language-python"))
-    block.classList.add("wrapped");
+/* A short name or flag is not broken at its hyphens or, in a table, within a word. */
+function keepNamesWhole() {
   for (const code of document.querySelectorAll(".md-typeset :not(pre) > code"))
     if (code.textContent.length < (code.closest("td") ? 17 : 32)) code.style.whiteSpace = "nowrap";
 }
@@ -36,6 +25,6 @@ function themePictures() {
 new MutationObserver(themePictures).observe(document.body, { attributeFilter: ["data-md-color-scheme"] });
 new MutationObserver(mend).observe(document.body, { childList: true, subtree: true });
 addEventListener("resize", mend);
-wrapCode();
+keepNamesWhole();
 themePictures();
 mend();
