@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from support.room_coverage import FLOOR, VARIABLE, shares, too_low
+from support.room_coverage import FLOOR, VARIABLE, Measurement, shares, too_low, without_tests
 
 ROOT = Path(__file__).parent.parent
 WORKFLOWS = sorted((ROOT / ".github/workflows").glob("*.yml"))
@@ -70,6 +70,19 @@ def test_a_room_whose_tests_never_ran_is_below_its_floor() -> None:
     found = shares((Path(name), *lines) for name, lines in files.items())
     assert found == {"construction": 5, "measure": 95}
     assert too_low(found) == [f"construction: the tests ran 5 % of its lines, and its floor is {FLOOR} %"]
+
+
+def test_a_room_without_a_passed_test_of_its_own_is_named_though_other_tests_run_its_lines(tmp_path: Path) -> None:
+    outcomes = {"tests/data/test_a.py::test_x[1]": "skipped", "tests/packs/test_b.py::test_y": "passed"}
+    measurement = Measurement(tmp_path)
+    for test, outcome in {**outcomes, "tests/store/test_c.py::test_z": "failed"}.items():
+        report = pytest.TestReport(test, ("", 0, ""), {}, outcome, None, "call")  # type: ignore[arg-type]
+        measurement.pytest_runtest_logreport(report)
+    measurement.pytest_sessionfinish()
+    assert without_tests(["data", "packs", "store"], tmp_path) == [
+        "data: no test in tests/data passed",
+        "store: no test in tests/store passed",
+    ]
 
 
 def test_make_test_measures_every_room_and_reads_the_floors() -> None:

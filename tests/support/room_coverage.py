@@ -1,18 +1,20 @@
-"""Measure how much of each room the tests execute, and fail if it is too little.
+"""Measure which rooms have tests that pass, and how much of each room they execute. Fail if it is too little.
 
 `Measurement` is a plugin of pytest, which tests/conftest.py adds if the environment names a folder for its files, as
 `make test` does. `python room_coverage.py FOLDER` then prints every room and exits with 1 if one is below its floor.
 
-Nothing is measured while modules are imported, so a room whose tests never run has a low share even if others import
-it. What tests run in other processes, such as commands, is not measured either: see `FLOORS`.
+Each room needs a passed test in the folder of `tests/` with its name: tests of other rooms run most lines of a room
+such as `data`, so lines alone do not show that its own tests run. Nothing is measured while modules are imported, nor
+what tests run in other processes, such as commands: see `FLOORS`.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 from collections import Counter
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -24,6 +26,9 @@ VARIABLE = "R2MED_TEST_COVERAGE"
 
 TESTS_OF_A_FILE = 5
 """Number of tests of each file that are measured."""
+
+PASSED = "passed-"
+"""The files with the rooms of passed tests begin with it."""
 
 FLOOR = 25
 """The least share of lines, in percent."""
@@ -44,6 +49,8 @@ class Measurement:
     def __init__(self, folder: Path) -> None:
         self.coverage = coverage_in(folder)
         self.measured: set[str] = set()
+        self.passed: set[str] = set()
+        self.passed_file = folder / f"{PASSED}{os.getpid()}"
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         """Choose the first quick tests of each file, which show whether the tests of a room run."""
@@ -70,10 +77,16 @@ class Measurement:
         finally:
             self.coverage.stop()
 
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Note the room of a test that passed."""
+        if report.when == "call" and report.passed:
+            self.passed.add(Path(report.nodeid.split("::")[0]).parts[1])
+
     def pytest_sessionfinish(self) -> None:
         """Write what was measured."""
         if self.measured:
             self.coverage.save()
+        self.passed_file.write_text("".join(f"{room}\n" for room in sorted(self.passed)), encoding="utf-8")
 
 
 def executed(folder: Path) -> Iterator[tuple[Path, int, int]]:
@@ -105,11 +118,18 @@ def too_low(found: dict[str, float]) -> list[str]:
     ]
 
 
+def without_tests(rooms: Iterable[str], folder: Path) -> list[str]:
+    """Return a line for each room of which no test passed."""
+    passed = {room for file in folder.glob(f"{PASSED}*") for room in file.read_text(encoding="utf-8").split()}
+    return [f"{room}: no test in tests/{room} passed" for room in rooms if room not in passed]
+
+
 def main() -> None:
-    """Print every room, and exit with 1 if one is below its floor."""
-    found = shares(executed(Path(sys.argv[1])))
+    """Print every room, and exit with 1 if one is below its floor or no test of its own passed."""
+    folder = Path(sys.argv[1])
+    found = shares(executed(folder))
     print("lines that some of the tests ran:", ", ".join(f"{room} {share:.0f} %" for room, share in found.items()))
-    if wrong := too_low(found):
+    if wrong := [*without_tests(found, folder), *too_low(found)]:
         sys.exit("\n".join([*wrong, "Do the tests of this room run? Look for its folder in the output of pytest -v."]))
 
 
