@@ -246,8 +246,7 @@ def test_a_restarted_driver_does_only_missing_work_beside_another_run(nodes, tmp
     squares(Squares(), 2, store)  # the workers of this process stay on all nodes
     home = tmp_path / "home"
     nodes.log.unlink(missing_ok=True)
-    with driver("ray", home) as killed:
-        wait_until(lambda: landed(home) >= 4)
+    with working_driver("ray", home) as killed:
         killed.kill()
     assert goes_on(nodes, "ray", home)
 
@@ -331,8 +330,7 @@ def test_a_lost_connection_gives_a_one_line_error_and_the_next_run_continues(nod
     home, engine = tmp_path / "home", f"ray://127.0.0.1:{port}"
     nodes.log.unlink(missing_ok=True)
     with server():
-        lost = driver(engine, home)
-        wait_until(lambda: landed(home) >= 4)
+        lost = working_driver(engine, home)
     with lost:
         assert lost.wait(300) == 2, lost.stderr.read()
         told = lost.stderr.read().splitlines()[-1]

@@ -114,7 +114,7 @@ def test_coefficients_are_those_of_other_libraries():
 
 
 def test_ac1_is_that_of_irrcac_where_it_is_installed():
-    raw = pytest.importorskip("irrCAC.raw", reason="irrCAC is not installed")
+    raw = pytest.importorskip("irrCAC.raw", reason="irrCAC is not installed: it needs SciPy 1.12")
     frame = pytest.importorskip("pandas", reason="pandas is not installed").DataFrame(VERDICTS)
     # With some versions of pandas, irrCAC counts a missing rating as one more value unless the values are given.
     found = raw.CAC(frame, categories=[0.0, 1.0, 2.0], digits=12).gwet()

@@ -37,7 +37,7 @@ def test_the_ranking_is_that_of_float64_rounded_to_float32(q, n, d, k, seed, cos
     st.integers(1, 4), st.integers(100, 1500), st.integers(1, 200), st.integers(0, 2**32 - 1), st.booleans(),
     st.sampled_from(["normal", "ascending", "duplicates", "ulps", "equal"]), st.integers(1, 400),
 )  # fmt: skip
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=15, deadline=None)
 def test_lists_that_fill_in_every_batch_lose_nothing(q, n, k, seed, cosine, kind, batch):
     rng = np.random.default_rng(seed)
     queries, documents = np.abs(rng.standard_normal((q, 6))).astype(np.float32), np.ones((n, 6), np.float32)
