@@ -180,7 +180,7 @@ def test_every_file_and_folder_that_the_design_page_names_is_there() -> None:
     named = set(re.findall(r"`((?:[a-z0-9_]+/)+(?:[a-z0-9_]+\.(?:py|js|html|toml|d\.ts))?)`", text))
     assert {"cli/app.py", "prompts/texts/", "site/data_files.d.ts"} <= named
     assert [path for path in sorted(named) if not any((base / path).exists() for base in (source, ROOT))] == []
-    rooms = set(re.findall(r"^  (\w+)/ ", text, re.MULTILINE))
+    rooms = set(re.findall(r"^\| `(\w+)/` ", text, re.MULTILINE))
     assert rooms >= {path.name for path in source.iterdir() if (path / "__init__.py").is_file()}
 
 
