@@ -162,22 +162,28 @@ class AnswerPlan:
         self, system: System, dataset: Dataset, retrieval: Record, reader: AnswerReader, out: Path
     ) -> tuple[AnswerRecord, bool]:
         """Return the record of a reader, and True if it existed already."""
-        judge = AnswerJudge.open(self.judge, reader.card, self.runtime) if self.judge else None
-        nuggets = self._nuggets(dataset) if judge else None
-        form = self._form(dataset)
-        settings = self._settings(form, retrieval, reader, judge, nuggets)
-        key = answer_key(settings, dataset.fingerprint)
+        key = answer_key(self.settings(dataset, retrieval, reader), dataset.fingerprint)
         path = answer_record_path(out, system.name, dataset.name, reader.card.spec, key)
         if record := recorded_answers(path, key):
             return record, True
-        run = WrittenRun(run_path(record_path(out, system, dataset, retrieval.key)), [q.id for q in dataset.queries])
+        run = run_path(record_path(out, system, dataset, retrieval.key))
+        return self.ask(dataset, retrieval, reader, run, path), False
+
+    def ask(
+        self, dataset: Dataset, retrieval: Record, reader: AnswerReader, run_file: Path, path: Path
+    ) -> AnswerRecord:
+        """Ask a reader with the passages of a run, and write its record to `path`."""
+        judge, nuggets = self._judging(dataset, reader)
+        form = self._form(dataset)
+        settings = self.settings(dataset, retrieval, reader)
+        run = WrittenRun(run_file, [query.id for query in dataset.queries])
         lists = {query.id: [document for document, _ in run.top(query.id, self.passages)] for query in dataset.queries}
         questions = self._questions(reader, dataset, lists)
         with self.runtime.network():
             given, cost = reader.ask(questions)
             done = scored(given, dataset, judge, nuggets)
         notices = tuple(_notices(questions, dataset, form, reader))
-        record = write_answer_record(
+        return write_answer_record(
             path,
             settings,
             retrieval,
@@ -190,7 +196,12 @@ class AnswerPlan:
             notices,
             nuggets.digest if nuggets else "",
         )
-        return record, False
+
+    def _judging(self, dataset: Dataset, reader: AnswerReader) -> tuple[AnswerJudge | None, Nuggets | None]:
+        """Return the judge, and the nuggets that it looks for."""
+        if not self.judge:
+            return None, None
+        return AnswerJudge.open(self.judge, reader.card, self.runtime), self._nuggets(dataset)
 
     def _form(self, dataset: Dataset) -> AnswerForm:
         return self.form or (dataset.card.answers if dataset.card else "open")
@@ -198,15 +209,10 @@ class AnswerPlan:
     def _nuggets(self, dataset: Dataset) -> Nuggets | None:
         return read_nuggets(Path(self.nuggets), dataset) if self.nuggets else nuggets_of(dataset)
 
-    def _settings(
-        self,
-        form: AnswerForm,
-        retrieval: Record,
-        reader: AnswerReader,
-        judge: AnswerJudge | None,
-        nuggets: Nuggets | None,
-    ) -> dict[str, Any]:
+    def settings(self, dataset: Dataset, retrieval: Record, reader: AnswerReader) -> dict[str, Any]:
         """Return every setting that answers and their scores depend on."""
+        judge, nuggets = self._judging(dataset, reader)
+        form = self._form(dataset)
         return {
             "retrieval": retrieval.key,
             "reader": _described(reader),

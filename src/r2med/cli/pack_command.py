@@ -39,8 +39,8 @@ def pack(
         typer.Option(
             "--with",
             metavar="PARTS",
-            help="What the pack holds besides records: runs, texts, judgements, pairs, vectors and corpus, several "
-            "with commas. Default: all except corpus.",
+            help="What the pack holds besides records: runs, texts, judgements, pairs, vectors, answers and "
+            "corpus, several with commas. Default: all except corpus.",
             show_default=False,
         ),
     ] = None,
@@ -157,7 +157,7 @@ def _page(manifest: PackManifest, file: Path) -> Page:
 def _warnings(manifest: PackManifest) -> Iterator[str]:
     """Yield what a person should know before passing on a pack of data without a licence."""
     named = ", ".join(each.name for each in manifest.datasets if not each.licence)
-    if named and any(part.kind in ("vectors", "texts", "judgements") for part in manifest.parts):
+    if named and any(part.kind in ("vectors", "texts", "judgements", "answers") for part in manifest.parts):
         yield (
             f"The licence of {named} is not stated. Vectors and answers of LLMs can reveal the texts behind them: "
             "pass this pack on only to people who may read those."

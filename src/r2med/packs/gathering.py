@@ -40,6 +40,8 @@ class Needed:
     """File of the store -> keys of the rows that expansions read."""
     scores: dict[Path, set[bytes]] = field(default_factory=dict)
     """File of the store -> keys of the rows that retrievers and rerankers read."""
+    answers: dict[Path, set[bytes]] = field(default_factory=dict)
+    """File of the store -> keys of the rows that readers and judges of answers read."""
     generations: dict[str, tuple[str, bytes]] = field(default_factory=dict)
     """Path in a folder of recorded generations -> key of a record that read the file, and its rows."""
 
@@ -84,7 +86,7 @@ def _add_reads(kept: StoredRecord, into: Needed, runtime: Runtime, vectors: bool
             expansion = system.expand(dataset, store)
         settings = {**system.key(dataset, expansion), "k": record.settings["k"]}
         if record_key(settings, dataset.fingerprint) != record.key:
-            raise UserError(f"{_difference(record.settings, settings)}: give the flags of its r2med run")
+            raise UserError(f"{difference(record.settings, settings)}: give the flags of its r2med run")
         with noted_reads(search_again=vectors) as ranking:
             outcome = system.run(dataset, store, record.settings["k"], expansion, settings)
             system.approximations(dataset, store, record.settings["k"], expansion)
@@ -134,16 +136,16 @@ def _values(settings: Any, name: str) -> Iterator[str]:
             yield from _values(part, name)
 
 
-def _difference(made_with: Any, here: Any, where: str = "its settings") -> str:
+def difference(made_with: Any, here: Any, where: str = "its settings") -> str:
     """Return the first setting that differs, for a message."""
     if isinstance(made_with, Mapping) and isinstance(here, Mapping):
         for name in {**made_with, **here}:
             if made_with.get(name) != here.get(name):
-                return _difference(made_with.get(name), here.get(name), name)
+                return difference(made_with.get(name), here.get(name), name)
     if isinstance(made_with, list) and isinstance(here, list) and len(made_with) == len(here):
         for before, now in zip(made_with, here, strict=True):
             if before != now:
-                return _difference(before, now, where)
+                return difference(before, now, where)
     return f"{where} is {str(here)[:60]!r} here, and was {str(made_with)[:60]!r}"
 
 
@@ -152,16 +154,22 @@ def command_of(record: Record, runtime: Runtime) -> str:
     words = ["r2med", "run", record.system, "--data", record.dataset.name]
     if record.settings["k"] != 1000:
         words += ["--k", str(record.settings["k"])]
-    dtypes = {*_values(record.settings, "dtype")} - {"float32"}
-    if len(dtypes) == 1 and "openvino" not in _values(record.settings, "backend"):
+    return shlex.join([*words, *model_flags(record.settings, runtime)])
+
+
+def model_flags(settings: Mapping[str, Any], runtime: Runtime) -> list[str]:
+    """Return the flags of models and LLMs that a record's key depends on."""
+    words: list[str] = []
+    dtypes = {*_values(settings, "dtype")} - {"float32"}
+    if len(dtypes) == 1 and "openvino" not in _values(settings, "backend"):
         words += ["--dtype", dtypes.pop()]
-    if "openvino" in _values(record.settings, "backend"):
+    if "openvino" in _values(settings, "backend"):
         words += ["--backend", "openvino"]
-    if runtime.setup.base_url and any(_values(record.settings, "endpoint")):
+    if runtime.setup.base_url and any(_values(settings, "endpoint")):
         words += ["--base-url", _shown_address(runtime.setup.base_url)]
     if runtime.setup.generations is not None:
         words += ["--generations", "results/generations"]
-    return shlex.join(words)
+    return words
 
 
 def _shown_address(url: str) -> str:

@@ -9,18 +9,19 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from r2med.core.cost import Cost
 from r2med.core.errors import UserError, unknown
+from r2med.records.answer_record import SUFFIX as ANSWERS_SUFFIX
 
 FORMAT = 1
 MANIFEST_NAME = "manifest.json"
 ENDING = ".r2pack"
 
-PartKind = Literal["records", "runs", "texts", "judgements", "pairs", "vectors", "corpus"]
+PartKind = Literal["records", "runs", "texts", "judgements", "pairs", "vectors", "answers", "corpus"]
 CHOICES: tuple[str, ...] = tuple(kind for kind in get_args(PartKind) if kind != "records")
 """What `--with` may name. Records are always inside."""
 DEFAULT = tuple(kind for kind in CHOICES if kind != "corpus")
 
 KIND_OF_ROWS: Mapping[str, PartKind] = {"scores": "pairs", "api": "vectors"}
-"""Folder of the store -> what its rows are. Answers of LLMs are texts or judgements."""
+"""Folder of the store -> what its rows are. Answers of LLMs are texts, judgements or answers to questions."""
 
 
 class _PackValue(BaseModel):
@@ -44,6 +45,11 @@ class PackPart(_PackValue):
     """The datasets that it belongs to."""
     licence: str = ""
     """The licence of these datasets; empty if it is not stated."""
+
+    @property
+    def is_record(self) -> bool:
+        """True if it is a record, of a system or of answers, and not a file beside one."""
+        return self.kind == "records" or (self.kind == "answers" and self.path.endswith(ANSWERS_SUFFIX))
 
 
 class PackedDataset(_PackValue):

@@ -34,9 +34,10 @@ from r2med.packs.pack_manifest import (
     chosen_kinds,
     saved_values,
 )
+from r2med.packs.packed_answers import PackedAnswers, answer_command, answer_reads, answers_of
 from r2med.packs.packed_rows import row_lines
-from r2med.records.answer_collection import answer_files
-from r2med.records.collection import RecordCollection, StoredRecord, collect
+from r2med.records.answer_record import answers_path
+from r2med.records.collection import RecordCollection, collect
 from r2med.records.public_values import public_value, refuse_secrets
 from r2med.records.record import Record
 from r2med.runtime.runtime import Runtime, running
@@ -97,7 +98,8 @@ def pack(
     """Write records and what they need from the store as one file, which `unpack` puts into another store.
 
     `sources` are record files, folders, or names of systems in `results`. `with_` names what is inside besides the
-    records: runs, texts, judgements, pairs, vectors and corpus. Documents are only inside with `corpus`, and only if
+    records: runs, texts, judgements, pairs, vectors, answers and corpus. Answers are the answer records of readers that
+    read the records, with what readers and judges said. Documents are only inside with `corpus`, and only if
     the licence of the dataset allows it. `corpus_licence` is that of your own dataset. `data` are folders of your own
     datasets. Raises UserError if the store no longer has what a record needs, or if the pack would hold a secret.
     """
@@ -105,26 +107,26 @@ def pack(
     given = [sources] if isinstance(sources, str | Path) else sources
     with running(setup if setup is not None else Setup(**settings)) as runtime:
         collection = collect(given, results)
-        if left_out := {file for kept in collection for file in answer_files(kept.path.parent)}:
-            log.info(
-                "%d answer records are not in the pack: copy their files *.answers.json and *.jsonl", len(left_out)
-            )
+        answers = answers_of(collection) if "answers" in kinds else []
         datasets = find_datasets(collection, data, runtime)
         licences = {name: _licence(dataset, corpus_licence) for name, dataset in datasets.items()}
         if "corpus" in kinds:
             _check_licences(licences)
         read = needed(collection, datasets, runtime, vectors="vectors" in kinds)
+        for each in answers:
+            need = read[each.retrieval.record.dataset.name]
+            need.add(answer_reads(each, need.dataset, runtime), need.answers)
         with scratch_beside(Path(file).absolute()) as scratch:
             scratch.mkdir()
-            found = [*_records(collection, kinds), *_stored(read, kinds, runtime.store)]
+            found = [*_records(collection, kinds), *_answer_files(answers), *_stored(read, kinds, runtime.store)]
             if "corpus" in kinds:
                 found += _corpora(datasets, scratch, runtime.store)
             by_path = {source.path: source for source in found}
             manifest = PackManifest(
                 r2med=__version__,
-                records=tuple(_packed_records(collection, runtime)),
+                records=(*_packed_records(collection, runtime), *_packed_answers(answers, datasets, runtime)),
                 datasets=tuple(_packed_dataset(name, dataset, licences[name]) for name, dataset in datasets.items()),
-                saves=saved_values(_saved(collection)),
+                saves=saved_values(_saved(collection, answers)),
                 parts=tuple(by_path[path].part(licences) for path in sorted(by_path)),
             )
             _check_public(manifest, by_path.values())
@@ -156,7 +158,7 @@ def _records(collection: RecordCollection, kinds: Sequence[str]) -> Iterator[_Pa
         record, path = kept.record, kept.path
         if unsound := record.unsound_file(path.parent):
             raise UserError(f"{path}: {unsound} is missing or was changed: {kept.how_to_make_it_again}")
-        _refuse_paths(kept)
+        _refuse_paths(path, record.system, {"system": record.system, "settings": record.settings}, "run")
         beside: list[tuple[str, Path]] = [("records", path)]
         if "runs" in kinds and record.run:
             beside += [("runs", file) for file in (run_path(path), metadata_path(run_path(path))) if file.is_file()]
@@ -170,13 +172,25 @@ def _records(collection: RecordCollection, kinds: Sequence[str]) -> Iterator[_Pa
             yield _PartSource(f"{folder}/{_safe(file.name)}", kind, file, record.key, (record.dataset.name,))  # type: ignore[arg-type]
 
 
-def _refuse_paths(kept: StoredRecord) -> None:
-    """Raise UserError if a system's name or settings contain a path or an address of this machine."""
-    stated = {"system": kept.record.system, "settings": kept.record.settings}
+def _answer_files(answers: Sequence[PackedAnswers]) -> Iterator[_PartSource]:
+    """Yield the answer records and the files of their answers, beside the records that were read."""
+    for each in answers:
+        record = each.record
+        body = record.model_dump(mode="json")
+        stated = {name: body[name] for name in ("system", "reader", "settings", "notices", "judge")}
+        _refuse_paths(each.path, record.name, stated, "answer")
+        folder = "/".join(["results", *map(slug, Record.read(each.retrieval.path).dataset.name.split("/"))])
+        of_dataset = (each.retrieval.record.dataset.name,)
+        for file in (each.path, answers_path(each.path)):
+            yield _PartSource(f"{folder}/{_safe(file.name)}", "answers", file, record.key, of_dataset)
+
+
+def _refuse_paths(path: Path, name: str, stated: Mapping[str, Any], command: str) -> None:
+    """Raise UserError if a record's names or settings contain a path or an address of this machine."""
     if public_value(stated) != stated:
         raise UserError(
-            f"{kept.path}: {kept.record.system} names a path or an address of this machine, which a pack must not: "
-            "give the model a name with Setup(model_paths={'NAME': 'PATH'}), and run it again"
+            f"{path}: {name} names a path or an address of this machine, which a pack must not: "
+            f"give the model a name with Setup(model_paths={{'NAME': 'PATH'}}), and {command} it again"
         )
 
 
@@ -209,10 +223,10 @@ def _artefact(store: Store, kind: str, key: str, part: PartKind, datasets: tuple
 
 
 def _rows(dataset: str, need: Needed, kinds: Sequence[str]) -> Iterator[_PartSource]:
-    """Yield the rows of each file. Answers that an expansion read are texts, all others are judgements."""
+    """Yield the rows of each file. Answers of LLMs are texts if expansions read them, and judgements of rerankers."""
     by_kind: dict[tuple[PartKind, Path], set[bytes]] = {}
     of_llms: PartKind
-    for of_llms, rows in (("texts", need.texts), ("judgements", need.scores)):
+    for of_llms, rows in (("texts", need.texts), ("judgements", need.scores), ("answers", need.answers)):
         for file, keys in rows.items():
             by_kind.setdefault((KIND_OF_ROWS.get(file.parent.name, of_llms), file), set()).update(keys)
     for (kind, file), keys in sorted(by_kind.items()):
@@ -253,12 +267,21 @@ def _packed_records(collection: RecordCollection, runtime: Runtime) -> Iterator[
         )
 
 
+def _packed_answers(
+    answers: Sequence[PackedAnswers], datasets: Mapping[str, Dataset], runtime: Runtime
+) -> Iterator[PackedRecord]:
+    for each in sorted(answers, key=lambda each: (each.record.dataset.name, each.record.name, each.record.key)):
+        name = each.retrieval.record.dataset.name
+        command = answer_command(each.record, datasets[name], runtime)
+        yield PackedRecord(system=each.record.name, dataset=name, key=each.record.key, command=command)
+
+
 def _packed_dataset(name: str, dataset: Dataset, licence: str) -> PackedDataset:
     return PackedDataset(name=name, fingerprint=dataset.fingerprint, licence=licence, source=dataset.source)
 
 
-def _saved(collection: RecordCollection) -> Cost:
-    """Return the cost of everything that the records needed. What two records share counts once."""
+def _saved(collection: RecordCollection, answers: Sequence[PackedAnswers]) -> Cost:
+    """Return the cost of everything that the records needed. What two records of systems share counts once."""
     shared: dict[object, Cost] = {}
     for kept in collection:
         dataset = kept.record.dataset
@@ -267,7 +290,8 @@ def _saved(collection: RecordCollection) -> Cost:
             before.append(stage.name)
             shared[dataset.fingerprint, tuple(before)] = stage.cost
             shared[dataset.corpus_fingerprint, stage.name] = stage.prepared
-    return total(shared.values())
+    asking = [cost for each in answers for part, cost in each.record.costs.items() if part != "retrieval"]
+    return total([*shared.values(), *asking])
 
 
 def _check_public(manifest: PackManifest, sources: Any) -> None:

@@ -16,6 +16,7 @@ from r2med.core.errors import UserError
 from r2med.packs.pack_manifest import PackManifest, PackPart
 from r2med.packs.packed_rows import differing_rows, opened_rows
 from r2med.packs.verified_pack import OpenPack, PackedArtefact, pack_faults, verified_pack
+from r2med.records.answer_record import AnswerRecord
 from r2med.records.record import Record
 from r2med.store import Store, default_store
 from r2med.store.dataset_labels import about_all, add_labels
@@ -144,14 +145,15 @@ class _Unpacking:
         """Return True if there is no such file, or one with the same content. Two records may differ in their costs."""
         if not path.exists() or (path.is_file() and sha256(path) == part.sha256):
             return True
-        if part.kind != "records" or not path.is_file():
+        if not part.is_record or not path.is_file():
             return self._is_kept(part, path)
-        own, theirs = Record.read(path), Record.parse(self.pack.read(part), path)
+        kind = Record if part.kind == "records" else AnswerRecord
+        own, theirs = kind.read(path), kind.parse(self.pack.read(part), path)
         return (own.key, own.per_query) == (theirs.key, theirs.per_query)
 
     def _is_kept(self, part: PackPart, path: Path) -> bool:
         """Return True if a file belongs to a record of this folder with the same scores, which stays with its files."""
-        records = [each for each in self.pack.results() if each[0].kind == "records" and each[0].key == part.key]
+        records = [each for each in self.pack.results() if each[0].is_record and each[0].key == part.key]
         return any((self.out / own).is_file() and self._same_result(found, self.out / own) for found, own in records)
 
     def _add_result(self, part: PackPart, path: Path) -> None:

@@ -15,7 +15,7 @@ import stat
 import unicodedata
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -27,6 +27,8 @@ from r2med.core.errors import UserError
 from r2med.packs.artefact_checks import is_artefact
 from r2med.packs.pack_manifest import FORMAT, KIND_OF_ROWS, MANIFEST_NAME, PackManifest, PackPart
 from r2med.packs.packed_rows import FORMATS, read_row
+from r2med.records.answer_checks import answer_faults
+from r2med.records.answer_record import SUFFIX, AnswerRecord, answer_key, answers_path
 from r2med.records.collection import may_be_record
 from r2med.records.record import Record, record_key
 from r2med.records.record_checks import record_faults
@@ -44,14 +46,17 @@ MAX_RATIO = 200
 _NAME = r"[\w.+=@%-]{1,180}"
 _KEY = "[0-9a-f]{32}"
 _RESULT = re.compile(
-    rf"results(/{_NAME}){{1,4}}/{_NAME}\.(json|trec\.gz|ir_metadata\.yml|generated\.jsonl|traces\.json)"
+    rf"results(/{_NAME}){{1,4}}/{_NAME}\.(json|trec\.gz|ir_metadata\.yml|generated\.jsonl|traces\.json"
+    r"|answers\.jsonl)"
 )
 _ARTEFACT = re.compile(rf"artefacts/(?P<kind>[a-z-]+)/(?P<key>{_KEY})/(?P<file>manifest\.json|[a-z_]{{1,40}}\.npy)")
 _ROWS = re.compile(
-    rf"rows/(?P<kind>texts|judgements|pairs|vectors)/(?P<folder>[a-z]+)/(?P<name>{_NAME})/[0-9a-f]{{12}}\.jsonl"
+    rf"rows/(?P<kind>texts|judgements|pairs|vectors|answers)/(?P<folder>[a-z]+)/(?P<name>{_NAME})/[0-9a-f]{{12}}\.jsonl"
 )
 _GENERATIONS = re.compile(rf"generations(/{_NAME}){{3,5}}\.jsonl")
-_DATA = re.compile(rf"data/(?P<name>{_NAME})/(?P<file>(query|corpus|qrels)\.jsonl|README\.md|card\.toml)")
+_DATA = re.compile(
+    rf"data/(?P<name>{_NAME})/(?P<file>(query|corpus|qrels|aspects|nuggets)\.jsonl|README\.md|card\.toml)"
+)
 
 
 @dataclass(frozen=True)
@@ -82,9 +87,9 @@ class OpenPack:
                 yield part, Path(match["folder"], f"{match['name']}.sqlite")
 
     def results(self) -> Iterator[tuple[PackPart, Path]]:
-        """Yield the parts of a folder of results, with their paths in it; the record of each run comes last."""
+        """Yield the parts of a folder of results, with their paths in it. Records come after their files."""
         found = [part for part in self.manifest.parts if part.path.startswith(("results/", "generations/"))]
-        for part in sorted(found, key=lambda each: (each.kind == "records", each.path)):
+        for part in sorted(found, key=lambda each: (each.is_record, each.path)):
             yield part, Path(part.path.removeprefix("results/"))
 
     def data(self) -> dict[str, list[PackPart]]:
@@ -222,14 +227,14 @@ def _check_place(part: PackPart) -> None:
     elif match := _ROWS.fullmatch(path):
         sound = match["folder"] in FORMATS and kind == match["kind"] == KIND_OF_ROWS.get(match["folder"], kind)
         sound = sound and (
-            match["folder"] != "journal" or (match["name"] == "chat" and kind in ("texts", "judgements"))
+            match["folder"] != "journal" or (match["name"] == "chat" and kind in ("texts", "judgements", "answers"))
         )
     elif _DATA.fullmatch(path):
         sound = kind == "corpus"
     elif _GENERATIONS.fullmatch(path):
         sound = kind == "texts"
     else:
-        sound = _RESULT.fullmatch(path) is not None and kind in ("records", "runs", "texts", "corpus")
+        sound = _RESULT.fullmatch(path) is not None and kind in ("records", "runs", "texts", "answers", "corpus")
     if not sound:
         raise UserError(f"{ascii(path)[:80]} is not a part of the kind {kind}")
 
@@ -294,7 +299,7 @@ def _check_rows(pack: OpenPack) -> None:
 def _check_records(pack: OpenPack) -> None:
     """Raise UserError if a record is damaged, does not have its own key, or names other files than its own."""
     hashes = {path.as_posix(): part.sha256 for part, path in pack.results()}
-    keys = set()
+    keys: set[str] = set()
     for part, path in pack.results():
         if part.kind != "records":
             continue
@@ -309,7 +314,28 @@ def _check_records(pack: OpenPack) -> None:
             if hashes.get((path.parent / facts.file).as_posix(), facts.sha256) != facts.sha256:
                 raise UserError(f"{part.path}: {facts.file} is not the file of this record")
         keys.add(record.key)
+    keys |= set(_checked_answers(pack, hashes, keys))
     if keys != {record.key for record in pack.manifest.records}:
         raise UserError("its records are not those of its manifest")
     if stray := [part.path for part, _ in pack.results() if part.key not in keys]:
         raise UserError(f"{stray[0]} belongs to no record")
+
+
+def _checked_answers(pack: OpenPack, hashes: Mapping[str, str], rankings: Collection[str]) -> Iterator[str]:
+    """Yield the keys of answer records. Raises UserError if one is damaged, or if what it read is not in the pack."""
+    for part, path in pack.results():
+        if part.kind != "answers" or not part.is_record:
+            continue
+        record = AnswerRecord.parse(pack.read(part), path)
+        if fault := next(answer_faults(record), ""):
+            raise UserError(f"{part.path}: {fault}")
+        if record.key != part.key or not path.name.endswith(f"-{record.key[:10]}{SUFFIX}"):
+            raise UserError(f"{part.path} does not have the name of its record")
+        if record.key != answer_key(record.settings, record.dataset.fingerprint):
+            raise UserError(f"{part.path}: its key is not that of its settings")
+        if record.settings.get("retrieval") not in rankings:
+            raise UserError(f"{part.path}: the record that was read is not in the pack")
+        file = path.parent / record.answers.file if record.answers else answers_path(path)
+        if record.answers is None or hashes.get(file.as_posix()) != record.answers.sha256:
+            raise UserError(f"{part.path}: {file.name} is not the file of this record")
+        yield record.key
