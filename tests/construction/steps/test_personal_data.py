@@ -47,11 +47,31 @@ def test_all_forms_that_the_check_before_sending_knows_are_replaced():
         "HbA1c 9.5 %, 120/80 mmHg, 5 mg/kg, aligned with STAR 2.7.10, a QTc of 510 ms. Urine was clear.",
         "NCT01234567, PMID: 29562145, Gene ID: 672 and CAS no. 50-78-2",
         "a 89-year-old man and 95 % of 120 patients",
+        "Temp 99 F with chills. T 98F, 100 M NaCl, 92 kg, 95 mm, vor 100 Jahren; symptoms since 1995; built in 1927",
         "",
     ],
 )
 def test_medical_terms_and_numbers_stay(text):
     assert found(text) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "part"),
+    [
+        ("92F with chest pain", "AGE", "92"),
+        ("Fall at home. 93 M, on warfarin", "AGE", "93"),
+        ("pt 97F c/o cough", "AGE", "97"),
+        ("a 90-y-o woman", "AGE", "90"),
+        ("un homme de 94 ans", "AGE", "94"),
+        ("mujer de 97 años", "AGE", "97"),
+        ("Die Patientin ist 95 Jahre alt", "AGE", "95"),
+        ("患者，男，96岁", "AGE", "96"),
+        ("She was born in 1927.", "DATE", "1927"),
+        ("passport C01X00T47", "ID", "C01X00T47"),
+    ],
+)
+def test_short_and_foreign_forms_of_high_ages_and_years_of_birth_are_found(text, kind, part):
+    assert found(text) == [(part, kind)]
 
 
 def test_a_name_that_is_also_an_eponym_is_replaced_only_where_it_is_a_name():

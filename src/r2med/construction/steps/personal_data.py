@@ -152,6 +152,9 @@ RULES: Mapping[PersonalKind, Mapping[str, re.Pattern[str]]] = {
             rf"\b(?:DOB|[Dd]ate\sof\s[Bb]irth|[Bb]orn(?:\son)?|[Dd]ate|DATE)[:\s]{{1,3}}"
             rf"(?P<x>(?:19|20)\d\d[01]\d[0-3]\d|\d{{1,2}}[-./ ]\d{{1,2}}[-./ ]\d{{2,4}}|{_MONTH}\s(?:19|20)\d\d)\b"
         ),
+        "year of birth": re.compile(
+            r"\b(?:[Bb]orn\sin|[Yy]ear\sof\s[Bb]irth:?|[Bb]irth\s[Yy]ear:?|geboren|née?\sen|nacid[oa]\sen)\s(?P<x>(?:19|20)\d\d)\b"
+        ),
         "holiday and year": re.compile(
             r"\b(?:Christmas|New\sYear'?s?|Thanksgiving|Easter|Halloween|Ramadan|Diwali)(?:\s(?:Eve|Day|Sunday|Monday))?,?\s"
             r"(?:of\s)?(?:19|20)\d\d\b"
@@ -160,8 +163,8 @@ RULES: Mapping[PersonalKind, Mapping[str, re.Pattern[str]]] = {
     },
     "AGE": {
         "age": re.compile(
-            rf"\b{_HIGH_AGE}(?=[\s-]{{0,2}}(?:years?|yrs?|y)\.?[\s-]{{0,2}}(?:old|of\sage)\b|[\s-]?(?:y\.?/?o\b)"
-            r"|[\s-]?jährig|(?:st|nd|rd|th)\sbirthday)",
+            rf"\b{_HIGH_AGE}(?=[\s-]{{0,2}}(?:years?|yrs?|y)\.?[\s-]{{0,2}}(?:old|of\sage)\b|[\s-]?y[-./]?o\b"
+            r"|[\s-]?jährig|\s(?:ans|años|anni|Jahre)\b|\s?[岁歲歳]|(?:st|nd|rd|th)\sbirthday)",
             re.IGNORECASE,
         ),
         "age after a cue": re.compile(
@@ -170,6 +173,9 @@ RULES: Mapping[PersonalKind, Mapping[str, re.Pattern[str]]] = {
             re.IGNORECASE,
         ),
         "age and sex": re.compile(rf"\b(?:[Aa]n?|[Ii]s|AN?)\s{_HIGH_AGE}\s?[MF]\b(?!\w)"),
+        "age and sex at the start": re.compile(  # elsewhere "99 F" may be a temperature
+            rf"(?:^|[.;(\n]\s?|\b[Pp](?:atien)?t:?\s){_HIGH_AGE}\s?[MF](?=\s(?:with|w/|who|[pc]/[wo]|[hs]/[op]|presents|presenting|admitted|found)|,)",
+        ),
         "age in words": re.compile(
             rf"\b(?P<x>ninety(?:[-\s](?:{_TENS}))?|(?:one|a)\shundred(?:\sand\s(?:{_TENS}))?)"
             r"(?=[-\s]years?[-\s](?:old|of\sage)\b)",
@@ -212,7 +218,7 @@ RULES: Mapping[PersonalKind, Mapping[str, re.Pattern[str]]] = {
         "record number": PATTERNS["record number"],
         "number after a cue": re.compile(
             rf"\b(?:(?:{_NUMBERED})(?:\s(?:{_NUMBERED}))?[\s-]?(?:numbers?|no\.?|nr\.?|num\.?|id|identifier|code|#)"
-            r"|MRN|MR\s?#|SSN|NHS(?:\s(?:number|no\.?))?|NPI|DEA|CHI|PIN|Patienten-?(?:nummer|ID)|Fallnummer|Versichertennummer|ID)"
+            r"|MRN|MR\s?#|SSN|NHS(?:\s(?:number|no\.?))?|NPI|DEA|CHI|PIN|passport|Patienten-?(?:nummer|ID)|Fallnummer|Versichertennummer|ID)"
             rf"(?:\s(?:is|was))?[\s:#.=]{{1,4}}(?P<x>(?-i:{_NUMBER}))",
             re.IGNORECASE,
         ),
