@@ -57,6 +57,11 @@ def test_planted_faults_are_found_by_the_check_that_is_for_them(name):
         ("3天左右。", "About 3 days.", ""),
         ("左氧氟沙星0.5g。", "Levofloxacin 0.5 g.", ""),
         ("血压120/80。", "Blood pressure 120/80.", ""),
+        ("血压120/80 mmHg。", "Blood pressure 80/120 mmHg.", "numbers swapped: 120/80 became 80/120"),
+        ("视力1.0/0.5。", "Visual acuity 1.0/0.5.", ""),
+        ("2021年3月5日入院。", "Admitted on May 3, 2021.", "numbers swapped: month 3, day 5 became month 5, day 3"),
+        ("2021年3月5日入院，5月3日出院。", "Admitted on 5 March 2021 and discharged on May 3.", ""),
+        ("2021/3/5入院。", "Admitted on 5/3/2021.", ""),
         ("", "", ""),
         ("[NAME-1]发热。", "[NAME-1] has a fever.", ""),
         ("[NAME-1]发热。", "The patient has a fever.", "name lost: [NAME-1]"),
@@ -132,3 +137,10 @@ def test_no_text_makes_a_check_fail():
             assert isinstance(check.faults(text, text[::-1], text), tuple)
     long = "三万1,0" * 5_000
     assert checks().faults(long, long)
+
+
+@pytest.mark.parametrize("comma", ["，", ","])
+def test_a_negation_that_changed_its_clause_is_found_after_commas_of_either_width(comma):
+    source, back = f"否认高血压病史{comma}有糖尿病史。", f"有高血压病史{comma}否认糖尿病史。"
+    faults = checks().faults(source, "He has a history of hypertension and denies diabetes.", back)
+    assert {fault.partition(":")[0] for fault in faults} == {"negation moved"}

@@ -67,7 +67,7 @@ _VAGUE: dict[str, int | Decimal] = {
 }  # fmt: skip
 """English words that may stand for a number, and need not."""
 _MULTIPLES = {"hundred": 100, "thousand": 1000, "million": 10**6, "billion": 10**9}
-_MONTHS = {
+MONTHS = {
     month: number
     for number, names in enumerate(
         "jan january|feb february|mar march|apr april|may|jun june|jul july|aug august|sep sept september|oct october|"
@@ -76,6 +76,7 @@ _MONTHS = {
     )
     for month in names.split()
 }
+"""English name of a month -> its number."""
 _COUNTING_WORD = re.compile(
     rf"\b({'|'.join(word for word, value in _WORDS.items() if value > 1)})"
     rf"(?:-({'|'.join(word for word, value in _WORDS.items() if 0 < value < 10)}))?\b",
@@ -349,7 +350,7 @@ def _english_numbers(text: str) -> tuple[Counter[Decimal], set[Decimal]]:
                 value *= _MULTIPLES[following]
                 position += 1
             (vague.add(value) if value == 1 else words.update([value]))
-        elif token in _VAGUE or token in _MONTHS:
-            vague.add(Decimal(_VAGUE.get(token, _MONTHS.get(token, 0))))
+        elif token in _VAGUE or token in MONTHS:
+            vague.add(Decimal(_VAGUE.get(token, MONTHS.get(token, 0))))
         position += 1
     return words, vague

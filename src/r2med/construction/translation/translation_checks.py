@@ -13,6 +13,7 @@ from itertools import pairwise
 
 from r2med.construction.translation.chrf import chrf
 from r2med.construction.translation.languages import Language
+from r2med.construction.translation.number_order import swapped_numbers
 from r2med.construction.translation.quantities import Quantities, quantities, unit_forms
 
 NOT_TRANSLATED, LENGTH, BACK = "not translated", "length differs", "back-translation differs"
@@ -32,7 +33,9 @@ _SAME_UNITS = (frozenset({"age", "year"}), frozenset({"degree", "°C", "grade"})
 _NAME = re.compile(r"(?<![A-Za-z])[A-Za-z][A-Za-z-]{2,}[A-Za-z](?![A-Za-z])")
 _PLACEHOLDER = re.compile(r"\[[A-Z]+-\d+\]")
 """What personal data was replaced by, such as [NAME-1]."""
-_CLAUSE = re.compile(r"[，；。！？]|[,;.!?](?=\s|$)|\bbut\b|\baber\b|\bmais\b|\bpero\b")
+_CLAUSE = re.compile(
+    r"[，；。！？]|[,;.!?](?=\s|$)|[,;!?](?=[\u3400-\u9fff])|(?<=[\u3400-\u9fff])[,;!?]|\bbut\b|\baber\b|\bmais\b|\bpero\b"
+)
 
 
 @dataclass(frozen=True)
@@ -68,6 +71,7 @@ class TranslationChecks:
             return
         ours, theirs = quantities(source, self.source), quantities(target, self.to)
         yield from number_faults(ours, theirs)
+        yield from swapped_numbers(source, target)
         yield from unit_faults(ours, theirs)
         yield from self._name_faults(source, target)
         yield from negation_faults(source, self.source, target, self.to)
