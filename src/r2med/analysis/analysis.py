@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from r2med.analysis.findings import FINDINGS_FILE, findings_csv
 from r2med.analysis.material import Material
 from r2med.core.errors import UserError, unknown
 from r2med.core.lazy import loaded
@@ -108,7 +109,7 @@ def _analysed(
     names: Sequence[str], wanted: Sequence[str], out: Path, announce: Callable[[str], None], given: Material
 ) -> Analysed:
     """Run the analyses that are wanted; an error in one that was not named becomes its section."""
-    sections = []
+    sections, failed = [], []
     for name in wanted:
         announce(name)
         try:
@@ -117,7 +118,8 @@ def _analysed(
         except UserError as error:
             if names:
                 raise
-            sections.append(Section(name, (), f"Not analysed: {error}", name=name))
+            failed.append(Section(name, (), f"Not analysed: {error}", name=name))
+            sections.append(failed[-1])
     page = Page(
         "What the benchmark and its results show",
         sections,
@@ -126,7 +128,8 @@ def _analysed(
         about=f"{given.scope} · {given.measure}",
         has_files=True,
     )
-    return Analysed(page, tuple(_write(Path(out), page)))
+    found = findings_csv([section for section in sections if section not in failed], given)
+    return Analysed(page, tuple(_write(Path(out), page, found)))
 
 
 def rehearse(*names: str, setup: Setup | Runtime | None = None, **material: Any) -> dict[str, CostPreview]:
@@ -153,9 +156,9 @@ def function(name: str) -> Callable[[Material], Section]:
     return found
 
 
-def _write(folder: Path, page: Page) -> list[Path]:
+def _write(folder: Path, page: Page, findings: str) -> list[Path]:
     """Write the CSV files, then the page that names them."""
-    content = {f"{table.name}.csv": table_csv(table) for table in page.tables}
+    content = {FINDINGS_FILE: findings, **{f"{table.name}.csv": table_csv(table) for table in page.tables}}
     content["index.html"] = page_html(page)
     try:
         for name, text in content.items():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -63,16 +63,19 @@ def _reference(card: OverlapReference, model: str) -> ComparedSet:
 
 
 def context_tables(
-    own: Sequence[ComparedSet], references: Sequence[ComparedSet], thresholds: Sequence[float]
+    own: Sequence[ComparedSet],
+    references: Sequence[ComparedSet],
+    thresholds: Sequence[float],
+    measures: Iterable[str] = tuple(MEASURES),
 ) -> Iterator[Table]:
     """Yield a table for each measure with the datasets side by side, and the distributions as a chart."""
-    for measure, meaning in MEASURES.items():
+    for measure in measures:
         compared = [each for each in (*own, *references) if measure in each.values or measure in each.means]
         if any(not each.is_reference for each in compared):
-            yield _table(measure, meaning, compared, thresholds)
+            yield _table(measure, compared, thresholds)
 
 
-def _table(measure: str, meaning: str, compared: Sequence[ComparedSet], thresholds: Sequence[float]) -> Table:
+def _table(measure: str, compared: Sequence[ComparedSet], thresholds: Sequence[float]) -> Table:
     rows = [[each.name, _kind(each), each.queries, *_figures(each, measure, thresholds)] for each in compared]
     columns = (
         Column("dataset"),
@@ -82,9 +85,10 @@ def _table(measure: str, meaning: str, compared: Sequence[ComparedSet], threshol
         *(Column(head, "number", 3) for head in ("lower quarter", "median", "upper quarter")),
         *(Column(f"below {threshold:g}", "share", 0) for threshold in thresholds),
     )
+    pooled = f" In the row {ALL!r} every query has the same weight." if ALL in {each.name for each in compared} else ""
     note = (
-        f"{meaning} The last columns are shares of queries below a value. The chart shows these shares for all values: "
-        f"a curve further to the left has less overlap. In the row {ALL!r} every query has the same weight."
+        f"{MEASURES[measure]} The last columns are shares of queries below a value. The chart shows these shares for "
+        f"all values: a curve further to the left has less overlap.{pooled}"
     )
     chart = Curves(dict(_curves(compared, measure)), measure, "share of queries below")
     name = f"overlap-by-{measure.lower().replace(' ', '-')}"

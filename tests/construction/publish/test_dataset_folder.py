@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 import yaml
 
+from r2med.analysis import analyse
 from r2med.construction.publish.build_outcome import origin
 from r2med.construction.publish.dataset_folder import write_output
+from r2med.construction.publish.datasheet import query_origins
 from r2med.construction.review.annotators import Annotator
 from r2med.construction.review.reviews import Review
 from r2med.core.errors import UserError
@@ -83,6 +85,50 @@ def test_the_datasheet_counts_queries_with_the_text_of_an_earlier_one(folder, tm
     assert written
     for name in ("README.md", "datasheet.html"):
         assert "Queries that repeat the text of an earlier query: 1 (q5 as q3)." in (written / name).read_text("utf-8")
+
+
+def test_the_datasheet_shows_the_overlap_beside_known_datasets(folder):
+    sheet = (folder / "README.md").read_text("utf-8")
+    for measure in ("coverage", "relative BM25"):
+        table = sheet.partition(f"**Side by side: {measure}**")[2].strip().splitlines()
+        assert "below 0.3" in table[0]
+        assert [row.split(" | ")[0] for row in table[2:4]] == ["| small", "| SciFact"]
+    assert "overlap-by-" not in (folder / "datasheet.html").read_text("utf-8")  # no links to files of a report
+
+
+def test_the_datasheet_has_what_an_analysis_of_this_very_dataset_found(tmp_path, store, caplog):
+    made = small_build(tmp_path / "build")
+    runtime = Runtime(store=store)
+    folder = write_output(made, runtime)
+    evaluate("bm25", folder, tmp_path / "results", store=store)
+    report = made.out / "analysis"
+    done = analyse("slices", data=[str(folder)], results=tmp_path / "results", setup=runtime, out=report)
+    written = write_output(made, runtime)
+    for name in ("README.md", "datasheet.html"):
+        assert done.sections[0].lead[:30] in (written / name).read_text("utf-8")
+    assert not caplog.messages
+
+    analyse("overlap", data=["demo/Biology"], setup=runtime, out=report)
+    assert "What systems show" not in (write_output(made, runtime) / "README.md").read_text("utf-8")
+    assert "is about other data" in caplog.messages[-1]
+
+    (report / "findings.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(UserError, match=r"findings\.csv is not a file of r2med analyse"):
+        write_output(made, runtime)
+
+
+@pytest.mark.parametrize(
+    ("step", "origin"),
+    [
+        ("read-cases(cases.jsonl)", "start from diagnoses"),
+        ("read-cases(cases.jsonl, group=diagnosis)", "start from diagnoses"),
+        ("read-cases(cases.jsonl, group=article)", "not chosen by diagnoses"),
+        ("read-stackexchange(Posts.xml)", "not by diagnoses"),
+    ],
+)
+def test_the_datasheet_says_if_queries_start_from_diagnoses(step, origin):
+    [sentence] = query_origins([step, "reason", step])
+    assert origin in sentence
 
 
 @pytest.mark.parametrize(("reviewed", "shown"), [(9, False), (10, True)])

@@ -61,7 +61,7 @@ def folder(tmp_path_factory):
         "d.csv": "source,translation\n羟氯喹,hydroxychloroquine\n甲氨蝶呤,methotrexate\n",
     }
     steps = [
-        "read-table(q.jsonl)", "translate(drugs=d.csv)", "read-textbook(t.jsonl)",
+        "read-table(q.jsonl)", "translate", "read-textbook(t.jsonl)",
         "translate-pages(drugs=d.csv, faulty=keep)", "chunk", "mine(committee=bm25, depth=3)", "judge",
     ]  # fmt: skip
     place = tmp_path_factory.mktemp("translated")
@@ -106,6 +106,9 @@ def test_the_datasheet_counts_what_was_translated_and_what_the_checks_found(fold
     sheet = (folder / "README.md").read_text("utf-8")
     assert "Chinese into English" in sheet
     assert "1 negation lost" in sheet
+    assert [line for line in sheet.splitlines() if "table of drugs" in line] == [
+        "translate had no table of drugs, so names of drugs in the script of the source were not compared."
+    ]
     described = json.loads((folder / "croissant.json").read_text("utf-8"))
     record = next(each for each in described["recordSet"] if each["name"] == "translations")
     assert [field["name"] for field in record["field"]] == list(rows(folder / "translations.jsonl")[0])

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
+from r2med.analysis.findings import read_findings
 from r2med.analysis.overlap import RELEVANT, dataset_overlap
+from r2med.analysis.overlap_context import THRESHOLDS, context_notes, context_tables, own_sets, reference_sets
+from r2med.analysis.overlap_values import COVERAGE, RELATIVE_BM25, OverlapValues
 from r2med.construction.diagnosis_groups import GROUPS_FACT, GROUPS_FILE, read_groups
 from r2med.construction.publish.build_outcome import BuildOutcome
 from r2med.construction.publish.label_trust import LABEL_NAMES, trust_facts, trust_sections
@@ -23,11 +28,25 @@ from r2med.measure.scores import Floats
 from r2med.pages.page import Bars, Bullets, Content, Page, Section, Table, Verbatim
 from r2med.store import Store
 
+log = logging.getLogger("r2med")
+
 NOT_STATED = "not stated"
 MAX_SHOWN_SOURCES = 30
 """Number of sources, or of repeated queries, that are listed one by one."""
 MAX_BINS = 7
 """Maximum number of bars in a histogram, approximately."""
+
+ANALYSIS_FOLDER = "analysis"
+"""Folder in that of the build whose report of r2med analyse becomes part of the datasheet."""
+
+QUERY_ORIGINS = {
+    "read-stackexchange": "Queries are posts of a forum, chosen by their answers and links, not by diagnoses.",
+    "read-exam": "Queries are exam questions. They were not chosen by diagnoses.",
+    "read-table": "Queries are rows of a table. Only its makers know if they were chosen by diagnoses.",
+    "read-cases": "Queries are case reports. They were not chosen by diagnoses.",
+}
+"""Step that reads questions -> where its queries come from."""
+FROM_DIAGNOSES = "Queries start from diagnoses: they are case reports, one for each diagnosis that several cases share."
 
 GENERAL_LIMITS = (
     "Only candidates that a retriever of the committee proposed were judged. All other documents count as not "
@@ -53,6 +72,7 @@ def datasheet(made: BuildOutcome, dataset: Dataset, files: Mapping[str, str], st
         ),
         Section("What is in it", list(_contents(made, dataset))),
         Section("Words that queries share with their documents", list(_overlap(dataset, store))),
+        *_analysed(made, dataset),
         Section("Models and prompts", list(_models(made))),
         Section("Known limits and use", list(_limits(made))),
         Section("Files", [Table.of(("file", "SHA-256"), list(files.items()), "SHA-256 of each file")]),
@@ -79,7 +99,20 @@ def _facts(made: BuildOutcome, dataset: Dataset) -> Iterator[tuple[str, str, str
 # How it was made.
 
 
+def query_origins(steps: Iterable[str]) -> list[str]:
+    """Return a sentence for each kind of source that queries come from."""
+    calls = [parse_stage(step)[0] for step in steps]
+    known = [
+        FROM_DIAGNOSES
+        if call.name == "read-cases" and dict(call.settings).get("group", "diagnosis") == "diagnosis"
+        else QUERY_ORIGINS.get(call.name, "")
+        for call in calls
+    ]
+    return [text for text in dict.fromkeys(known) if text]
+
+
 def _making(made: BuildOutcome) -> Iterator[Content]:
+    yield from query_origins(done.step for done in made.steps)
     rows: list[tuple[str, str, int, int, str, int]] = []
     for done in made.steps:
         reasons = [*done.rejected.items(), *((f"failed: {kind}", count) for kind, count in done.failures.items())]
@@ -138,6 +171,8 @@ def _translation(made: BuildOutcome) -> Iterator[Content]:
         "with the fault named. The checks find faults of form, not every wrong word. "
         "translations.jsonl has each sentence beside its source."
     )
+    for step in (step for step, _ in made.translations if "drugs=" not in step):
+        yield f"{step} had no table of drugs, so names of drugs in the script of the source were not compared."
     heads = (
         "step",
         "languages",
@@ -256,7 +291,8 @@ def _overlap(dataset: Dataset, store: Store) -> Iterator[Content]:
         "reasoning is needed to find them. The hardest negative is the first document in BM25’s ranking that is not "
         "relevant."
     )
-    kinds = {kind: overlap for kind, (_, overlap) in dataset_overlap(dataset, store).items()}
+    shared = dataset_overlap(dataset, store)
+    kinds = {kind: overlap for kind, (_, overlap) in shared.items()}
     rows = [
         (f"{kind}: {name}", *_quartiles(getattr(overlap, field)))
         for name, field in (("share of the query’s terms", "coverage"), ("Jaccard", "jaccard"))
@@ -268,6 +304,24 @@ def _overlap(dataset: Dataset, store: Store) -> Iterator[Content]:
     tenths = Counter(min(9, int(10 * share)) for share in kinds[RELEVANT].coverage)
     bars = [(f"{10 * tenth} to {10 * tenth + 10} %", tenths[tenth]) for tenth in range(max(tenths) + 1)]
     yield Bars("Relevant documents by the share of the query’s terms that they contain", bars)
+    own = own_sets([OverlapValues.of(dataset, shared)])
+    for table in context_tables(own, reference_sets(model=""), THRESHOLDS, (COVERAGE, RELATIVE_BM25)):
+        yield replace(table, name="")  # the datasheet has no CSV files
+    yield from context_notes(model="")
+
+
+def _analysed(made: BuildOutcome, dataset: Dataset) -> Iterator[Section]:
+    """Yield what a report of r2med analyse in the folder of the build says about this dataset."""
+    reports = read_findings(made.build.out / ANALYSIS_FOLDER)
+    if found := reports.get(dataset.fingerprint):
+        text = "What r2med analyse found. It depends on the systems that were run, and on the LLM that was asked."
+        yield Section("What systems show", [text, Table.of(("analysis", "finding"), found, "Findings")])
+    elif reports:
+        log.warning(
+            "%s is about other data than this dataset, so the datasheet leaves it out: write the report again with "
+            "r2med analyse --data",
+            made.build.out / ANALYSIS_FOLDER,
+        )
 
 
 def _quartiles(values: Floats) -> tuple[float, float, float]:
