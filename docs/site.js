@@ -1,7 +1,10 @@
-/* A short name or flag is not broken at its hyphens or, in a table, within a word. */
+/* A short name or flag is not broken at its hyphens. In a table, code is broken at its spaces, not within a word. */
 function keepNamesWhole() {
-  for (const code of document.querySelectorAll(".md-typeset :not(pre) > code"))
-    if (code.textContent.length < (code.closest("td") ? 17 : 32)) code.style.whiteSpace = "nowrap";
+  for (const code of document.querySelectorAll(".md-typeset :not(pre) > code")) {
+    const isInTable = code.closest("td") !== null;
+    if (isInTable && code.textContent.includes(" ")) code.style.wordBreak = "normal";
+    else if (code.textContent.length < (isInTable ? 17 : 32)) code.style.whiteSpace = "nowrap";
+  }
 }
 
 /* Two things that the theme leaves out: wide tables can be scrolled with the keyboard, and the buttons beside each
