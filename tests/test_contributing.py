@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 import shutil
@@ -44,12 +45,50 @@ def test_every_command_of_the_page_runs(command: str, tmp_path: Path, r2med: Cal
     assert ended.returncode == 0, ended.stderr
 
 
-def test_the_stage_of_the_page_runs_once_it_is_installed(tmp_path: Path, r2med: Callable[..., Ended]) -> None:
+def installed(tmp_path: Path, package: str, entry: str) -> str:
+    """Write the files of the page and return PYTHONPATH with one of its packages installed."""
     written(tmp_path)
-    info = tmp_path / "turner" / "turner-1.0.dist-info"
+    info = tmp_path / package / f"{package}-1.0.dist-info"
     info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: turner\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[r2med.stages]\nupside = turner:Upside\n")
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(f"[r2med.stages]\n{entry}\n")
+    return str(tmp_path / package)
+
+
+def test_the_retriever_of_the_page_runs_alone_fused_and_on_one_question(
+    tmp_path: Path, r2med: Callable[..., Ended]
+) -> None:
+    path = installed(tmp_path, "overlap", "overlap = overlap:Overlap")
+    data = random_folder(tmp_path / "mine", documents=8)
+    for system in ("overlap", "rm3 → overlap+bm25"):
+        ended = r2med("run", system, "--data", str(data), PYTHONPATH=path)
+        assert ended.returncode == 0, ended.stderr
+        assert system in ended.stdout
+    first = json.loads((data / "corpus.jsonl").read_text(encoding="utf-8").splitlines()[0])
+    found = r2med("search", str(data), first["text"], "--system", "overlap", "-k", "1", "--json", PYTHONPATH=path)
+    assert f'"id": "{first["id"]}"' in found.stdout, found.stderr
+
+
+@pytest.mark.parametrize(
+    ("method", "message"),
+    [
+        ("index", "stage overlap: its bind(runtime) returned OverlapRetriever, which has no index(dataset, store)"),
+        ("search", "stage overlap: its index(dataset, store) returned OverlapSearcher, which has no search(queries"),
+    ],
+)
+def test_a_retriever_without_one_of_its_methods_is_refused_in_one_line(
+    method: str, message: str, tmp_path: Path, r2med: Callable[..., Ended]
+) -> None:
+    path = installed(tmp_path, "overlap", "overlap = overlap:Overlap")
+    module = tmp_path / "overlap" / "overlap.py"
+    module.write_text(module.read_text(encoding="utf-8").replace(f"def {method}(", "def misspelt("), encoding="utf-8")
+    ended = r2med("run", "overlap", "--data", str(random_folder(tmp_path / "mine", documents=4)), PYTHONPATH=path)
+    assert ended.returncode == 2
+    assert message in ended.stderr and "Traceback" not in ended.stderr
+
+
+def test_the_stage_of_the_page_runs_once_it_is_installed(tmp_path: Path, r2med: Callable[..., Ended]) -> None:
+    installed(tmp_path, "turner", "upside = turner:Upside")
     shown = r2med("show", "--kind", "stages", "upside", PYTHONPATH=str(tmp_path / "turner"))
     assert "candidates at the top that stay" in shown.stdout, shown.stderr
     ended = r2med("run", "bm25 → upside(keep=1)@5", "--data", "demo/Biology", PYTHONPATH=str(tmp_path / "turner"))

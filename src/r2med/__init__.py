@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from r2med.records.record import Record
     from r2med.rerank.reranking import Reranked, Reranker, reranked
     from r2med.retrieve import Run
-    from r2med.retrieve.retriever import Retriever, Searched
+    from r2med.retrieve.retriever import Retriever, Searched, Searcher
     from r2med.runtime.runtime import Runtime
     from r2med.runtime.setup import Setup
     from r2med.server.serving import review, serve, serve_board
@@ -112,6 +112,7 @@ __all__ = [
     "Runtime",
     "Scores",
     "Searched",
+    "Searcher",
     "Setup",
     "Stage",
     "StagePlan",
@@ -273,6 +274,7 @@ _MODULES = {
     "r2med.retrieve.retriever": (
         "Retriever",
         "Searched",
+        "Searcher",
     ),
     "r2med.runtime.runtime": ("Runtime",),
     "r2med.runtime.setup": ("Setup",),

@@ -16,7 +16,7 @@ from r2med.agents.remote_search import RemoteSearch, RemoteURL
 from r2med.agents.sources import LocalSearch
 from r2med.core.spec import decoded
 from r2med.core.stage_plan import PlannedData, StagePlan
-from r2med.core.stages import Retrieving, Stage, argument
+from r2med.core.stages import Retrieving, Stage, argument, bound
 from r2med.data import Dataset, Query
 from r2med.expand.expansion import Expander, Expansion, Joining, QueryChoice, cut_notice
 from r2med.expand.recorded import RECORDED, open_recorded, plan_texts
@@ -184,7 +184,7 @@ def source_of(
     runtime: Runtime, by: Stage, remote: RemoteURL | None = None, corpus: str = ""
 ) -> LocalSearch | RemoteSearch:
     """Return what an agent searches: a server, or a corpus with a retriever of ours."""
-    return RemoteSearch(remote) if remote else LocalSearch(by.bind(runtime), decoded(corpus), runtime.store)
+    return RemoteSearch(remote) if remote else LocalSearch(bound(by, runtime), decoded(corpus), runtime.store)
 
 
 @dataclass(frozen=True)

@@ -34,10 +34,9 @@ from r2med.encoders.encoder import Encoded, Encoder, Role, Vectors, timed
 from r2med.encoders.model_cards import ModelCard, safe_name
 from r2med.encoders.replicas import Replicas, cached_model
 from r2med.rerank.cross import CrossEncoder, CrossReranker
-from r2med.retrieve.candidates import on_corpus
 from r2med.retrieve.dense.dense_retriever import DenseRetriever, VectorSearch
 from r2med.retrieve.retriever import Retriever, Searched, SearchQuery
-from r2med.retrieve.run import Run
+from r2med.retrieve.run import Run, on_corpus
 from r2med.runtime.runtime import Runtime
 from r2med.store import Store
 

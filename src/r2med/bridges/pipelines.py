@@ -21,9 +21,8 @@ from r2med.data.dataset import Dataset
 from r2med.encoders.model_cards import checked_python_path
 from r2med.encoders.user_objects import PIPELINE_PREFIX, PythonObject, UserObjects, guarded
 from r2med.rerank.reranking import Reranked, Scores, candidates, reranked
-from r2med.retrieve.candidates import on_corpus
 from r2med.retrieve.retriever import Searched, SearchQuery
-from r2med.retrieve.run import Run
+from r2med.retrieve.run import Run, on_corpus
 from r2med.runtime.runtime import Runtime
 from r2med.store import Store
 
@@ -109,10 +108,6 @@ class PipelineSearcher:
         rankings = self.pipeline.rankings(topics, ("qid", "query"))
         run = on_corpus(Run.of(rankings), ids, self.dataset.corpus, k, self.pipeline.name)
         return Searched(run, Cost(seconds=time.perf_counter() - started))
-
-    def live(self) -> PipelineSearcher:
-        """Return the searcher itself, since it stores nothing about a query."""
-        return self
 
 
 class PipelineReranker(Stage, kind="rerank"):

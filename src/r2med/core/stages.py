@@ -193,6 +193,27 @@ class Stage(BaseModel):
         raise UserError(f"{declared} has no bind(runtime), which returns what does the work of {self}{hint}")
 
 
+METHODS: Mapping[str, str] = {
+    "expand": "expand(dataset, store)",
+    "retrieve": "index(dataset, store)",
+    "rerank": "rerank(dataset, queries, run, store)",
+}
+"""Kind of stage -> the method of what `bind` returns that does the work."""
+
+
+def bound(stage: Stage, runtime: Any) -> Any:
+    """Return what does the work of a stage. Raises UserError if it lacks the method of its kind."""
+    made, method = stage.bind(runtime), METHODS[stage.kind]
+    if not callable(getattr(made, method.partition("(")[0], None)):
+        raise UserError(f"stage {stage.name}: its bind(runtime) returned {described(made)}, which has no {method}")
+    return made
+
+
+def described(value: Any) -> str:
+    """Return a value of the user's code by its class, for messages."""
+    return "None" if value is None else type(value).__qualname__
+
+
 StageType = TypeVar("StageType", bound=Stage)
 
 

@@ -122,7 +122,7 @@ def plan_generation(
     declared = stages.stage(call, "expand")
     if isinstance(declared, ConversingStage) and declared.ranks():
         raise UserError(f"{declared} returns documents, not a text: use r2med run '{declared} → bm25'")
-    expander: Expander = declared.bind(runtime)
+    expander: Expander = stages.bound(declared, runtime)
     datasets = [
         dataset
         for source in data

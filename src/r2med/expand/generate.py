@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from r2med.core.stage_plan import PlannedData, StagePlan
-from r2med.core.stages import Stage
+from r2med.core.stages import Stage, bound
 from r2med.expand.expansion import (
     Expander,
 )
@@ -75,6 +75,6 @@ class Generated(GeneratedSettings, kind="expand", needs="llm"):
             return recorded
         card = self.llm_card(runtime.setup)
         prompts = find_set(self.prompts or runtime.setup.prompts)
-        by = self.by.bind(runtime)
+        by = bound(self.by, runtime)
         first = by if self.card.passages_by == "system" else BM25().bind(runtime)
         return LLMExpander(self, open_chat(card, runtime), card, prompts, by, first)

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from r2med.core.errors import UserError
 from r2med.core.spec import decoded, encoded, typed_path
 from r2med.core.stage_plan import PlannedData, StagePlan
@@ -16,7 +14,7 @@ from r2med.core.stages import Bound, Stage
 from r2med.data import Dataset
 from r2med.data.corpus import Corpus
 from r2med.retrieve.retriever import Searched, SearchQuery
-from r2med.retrieve.run import Run
+from r2med.retrieve.run import Run, on_corpus
 from r2med.retrieve.run_file import require_run_file
 from r2med.runtime.runtime import Runtime
 from r2med.store import Store
@@ -109,29 +107,3 @@ class CandidateSearcher:
                 f"({len(unknown):,} of {len(run.queries):,}), such as {unknown[0]!r}; is it a run of this dataset?"
             )
         return run
-
-
-def on_corpus(run: Run, asked: Sequence[str], corpus: Corpus, k: int, source: object) -> Run:
-    """Return the k best documents of each query as rows of a corpus.
-
-    A query that is not in the run gets no documents. Raises UserError that names the source if a document is not in the
-    corpus or if a score is not finite.
-    """
-    line_of = {query: line for line, query in enumerate(run.queries)}
-    hits, counts = [], run.found
-    for query in asked:
-        line = line_of.get(query)
-        count = 0 if line is None else int(counts[line])
-        ids = run.documents.ids(run.rows[line, :count]) if line is not None else []
-        rows, scores = corpus.rows(ids), run.scores[line or 0, :count]
-        if (rows < 0).any():
-            unknown = ids[int((rows < 0).argmax())]
-            raise UserError(
-                f"{source}: query {query!r} has the document {unknown!r}, which is not in the corpus; "
-                "is it a run of this dataset?"
-            )
-        if not np.isfinite(scores).all():  # Fusion could not weight such a score, and a prompt could not show it.
-            odd = ids[int((~np.isfinite(scores)).argmax())]
-            raise UserError(f"{source}: the score of query {query!r} and document {odd!r} is infinite or too large")
-        hits.append((rows[:k], scores[:k]))
-    return Run.ranked(asked, hits, corpus)

@@ -20,7 +20,7 @@ from r2med.core.errors import nearest
 from r2med.core.foreign_code import key_of
 from r2med.core.spec import Call
 from r2med.core.stage_plan import PlannedData, StagePlan
-from r2med.core.stages import Bound, Fused, Numbers, Stage, Words, argument
+from r2med.core.stages import Bound, Fused, Numbers, Stage, Words, argument, bound
 from r2med.data import Dataset
 from r2med.retrieve.added_worth import DEFAULT_DEPTH, METHODS_MEANING, AddedWorth, FusionMethod
 from r2med.retrieve.retriever import (
@@ -31,6 +31,9 @@ from r2med.retrieve.retriever import (
     Searcher,
     SearchQuery,
     cached_search,
+    indexed,
+    live_of,
+    search_with,
 )
 from r2med.runtime.runtime import Runtime
 from r2med.store import Store, digest
@@ -86,7 +89,7 @@ class Fusion(Stage, kind="retrieve"):
 
     def bind(self, runtime: Runtime) -> FusedRetriever:
         """Return the retriever with its parts bound."""
-        return FusedRetriever(self, tuple(part.bind(runtime) for part in self.parts))
+        return FusedRetriever(self, tuple(bound(part, runtime) for part in self.parts))
 
 
 def _is_bare(stage: Stage) -> bool:
@@ -176,19 +179,19 @@ class FusionSearcher:
     def live(self) -> FusionSearcher:
         """Return a searcher that saves no run. It uses the parts that are already open, and opens the others now."""
         searcher = copy.copy(self)
-        searcher._live = tuple(self._index(part).live() for part in range(len(self._retriever.parts)))
+        searcher._live = tuple(live_of(self._index(part)) for part in range(len(self._retriever.parts)))
         return searcher
 
     def _index(self, part: int) -> Searcher:
         """Return the searcher of a part. Parts with the same settings share one."""
         key = self._digests[part]
         if key not in self._indexed:
-            self._indexed[key] = self._retriever.parts[part].index(self._dataset, self._store)
+            self._indexed[key] = indexed(self._retriever.parts[part], self._dataset, self._store, self._keys[part])
         return self._indexed[key]
 
     def _search(self, part: int, queries: Sequence[SearchQuery], depth: int) -> Searched:
         if self._live:
-            return self._live[part].search(queries, depth)
+            return search_with(self._live[part], self._dataset.corpus, queries, depth)
         retriever, key = self._retriever.parts[part], self._keys[part]
         index = partial(self._index, part)
         return cached_search(retriever, self._dataset, queries, depth, self._store, key=key, index=index)

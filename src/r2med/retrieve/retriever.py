@@ -13,9 +13,10 @@ from r2med.core.approximation import Approximation
 from r2med.core.cost import NOTHING, Cost
 from r2med.core.errors import UserError
 from r2med.core.foreign_code import key_of
-from r2med.data import Dataset, Query
+from r2med.core.stages import described
+from r2med.data import Corpus, Dataset, Query
 from r2med.retrieve.added_worth import FusionMethod
-from r2med.retrieve.run import Run
+from r2med.retrieve.run import IdTable, Run, on_corpus
 from r2med.retrieve.ties import TIE_RULE
 from r2med.store import Store, about, digest
 from r2med.store.files import write_array
@@ -95,10 +96,17 @@ class Approximate(Protocol):
 
 
 class Searcher(Protocol):
-    """A retriever that is ready to search one corpus."""
+    """A retriever that is ready to search one corpus. It may also have `live()`, which returns a searcher for single
+    questions: everything is open, and nothing about a question is saved. Without `live` it is used as it is.
+    """
 
     def search(self, queries: Sequence[SearchQuery], k: int) -> Searched:
-        """Return the k best documents of each query. Ties follow the rule of ties.py. See also `Approximate`."""
+        """Return the k best documents of each query. `Run.of` makes a run from document ids and scores."""
+
+
+@runtime_checkable
+class OpensForQuestions(Searcher, Protocol):
+    """A searcher that is not ready for single questions as it is: it opens more, or saves something about them."""
 
     def live(self) -> Searcher:
         """Return a fully opened searcher for single queries. It saves nothing about them."""
@@ -190,16 +198,32 @@ def indexed(retriever: Retriever, dataset: Dataset, store: Store, key: Mapping[s
     """Return the searcher of a retriever. `key` is the key of the retriever."""
     if isinstance(retriever, Composite):
         return retriever.index_keyed(dataset, store, key)
-    return retriever.index(dataset, store)
+    searcher = retriever.index(dataset, store)
+    if not callable(getattr(searcher, "search", None)):
+        raise UserError(
+            f"stage {_name(retriever)}: its index(dataset, store) returned {described(searcher)}, which has no "
+            "search(queries, k)"
+        )
+    return searcher
+
+
+def live_of(searcher: Searcher) -> Searcher:
+    """Return the searcher for single questions. A searcher without `live` is its own."""
+    return searcher.live() if isinstance(searcher, OpensForQuestions) else searcher
+
+
+def _name(retriever: object) -> str:
+    return str(getattr(retriever, "name", type(retriever).__qualname__))
 
 
 def live_searcher(retriever: Retriever, dataset: Dataset, store: Store) -> Searcher:
     """Return the searcher for single questions. The store opens each retriever once."""
-    key = digest(["searcher", key_of(retriever, dataset), dataset.corpus.fingerprint])
+    known = key_of(retriever, dataset)
+    key = digest(["searcher", known, dataset.corpus.fingerprint])
 
     def open() -> Searcher:
         with about(dataset=dataset.name):
-            return retriever.index(dataset, store).live()
+            return live_of(indexed(retriever, dataset, store, known))
 
     return store.opened(key, open)
 
@@ -209,8 +233,25 @@ def _search(searcher: Searcher, dataset: Dataset, queries: Sequence[SearchQuery]
     rows = dataset.corpus.rows
     excluded = {query.query.id: rows(query.query.excluded) for query in queries if query.query.excluded}
     spare = max(map(len, excluded.values()), default=0)
-    searched = searcher.search(queries, k + spare)
+    searched = search_with(searcher, dataset.corpus, queries, k + spare)
     return replace(searched, run=searched.run.without(excluded, k)) if excluded else searched
+
+
+def search_with(searcher: Searcher, corpus: Corpus, queries: Sequence[SearchQuery], k: int) -> Searched:
+    """Return what a searcher finds, as rows of the corpus. A run of document ids, as `Run.of` returns, is looked up.
+
+    Raises UserError if the searcher returns something else.
+    """
+    searched: object = searcher.search(queries, k)
+    where = f"{type(searcher).__qualname__}.search(queries, k)"
+    if not isinstance(searched, Searched):
+        raise UserError(f"{where} returned {described(searched)}: it must return Searched(run)")
+    asked = [query.query.id for query in queries]
+    if isinstance(searched.run.documents, IdTable):
+        return replace(searched, run=on_corpus(searched.run, asked, corpus, k, where))
+    if list(searched.run.queries) != asked:
+        raise UserError(f"{where} returned a run of other queries, or in another order, than it was given")
+    return searched
 
 
 TIMED_QUERIES = 32
@@ -220,7 +261,7 @@ TIMING_SECONDS = 2.0
 
 def _latencies(searcher: Searcher, queries: Sequence[SearchQuery], k: int) -> tuple[float, ...]:
     """Return the seconds that some queries take when each is searched alone."""
-    live = searcher.live()
+    live = live_of(searcher)
     live.search(queries[:1], k)  # The first search opens or compiles things, so it is not measured.
     seconds: list[float] = []
     for query in queries[:: max(1, len(queries) // TIMED_QUERIES)][:TIMED_QUERIES]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,9 @@ from r2med.core.errors import UserError, nearest, refuse_table
 from r2med.retrieve.run_file import read_rankings
 from r2med.retrieve.ties import best_first
 from r2med.text.plurals import counted
+
+if TYPE_CHECKING:
+    from r2med.data.corpus import Corpus
 
 NO_DOCUMENT = -1
 
@@ -154,6 +157,32 @@ class Run:
             rows[line, : len(kept)] = self.rows[line, kept]
             scores[line, : len(kept)] = self.scores[line, kept]
         return Run(self.queries, rows, scores, self.documents)
+
+
+def on_corpus(run: Run, asked: Sequence[str], corpus: Corpus, k: int, source: object) -> Run:
+    """Return the k best documents of each query as rows of a corpus.
+
+    A query that is not in the run gets no documents. Raises UserError that names the source if a document is not in the
+    corpus or if a score is not finite.
+    """
+    line_of = {query: line for line, query in enumerate(run.queries)}
+    hits, counts = [], run.found
+    for query in asked:
+        line = line_of.get(query)
+        count = 0 if line is None else int(counts[line])
+        ids = run.documents.ids(run.rows[line, :count]) if line is not None else []
+        rows, scores = corpus.rows(ids), run.scores[line or 0, :count]
+        if (rows < 0).any():
+            unknown = ids[int((rows < 0).argmax())]
+            raise UserError(
+                f"{source}: query {query!r} has the document {unknown!r}, which is not in the corpus; "
+                "is it a run of this dataset?"
+            )
+        if not np.isfinite(scores).all():  # Fusion could not weight such a score, and a prompt could not show it.
+            odd = ids[int((~np.isfinite(scores)).argmax())]
+            raise UserError(f"{source}: the score of query {query!r} and document {odd!r} is infinite or too large")
+        hits.append((rows[:k], scores[:k]))
+    return Run.ranked(asked, hits, corpus)
 
 
 def as_scores(query: str, ranking: Mapping[str, float], precision: type[Any] = np.float32) -> npt.NDArray[Any]:

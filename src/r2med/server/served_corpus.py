@@ -37,11 +37,11 @@ class ServedCorpus:
         from r2med.data.dataset import Query
         from r2med.engine.tracing import span
         from r2med.retrieve.ranking_spans import RETRIEVED, add_rankings, stage_kind
-        from r2med.retrieve.retriever import SearchQuery
+        from r2med.retrieve.retriever import SearchQuery, search_with
 
         asked = [SearchQuery(Query(str(i), text)) for i, text in enumerate(queries)]
         with span(self.retriever, stage_kind("RETRIEVER", asked), self.trace) as trace:
-            run = self.searcher.search(asked, k).run
+            run = search_with(self.searcher, self.corpus, asked, k).run
             if trace is not None:
                 add_rankings(trace, "RETRIEVER", asked, {RETRIEVED: run}, self.corpus)
         return hits_of(run, self.corpus)
@@ -52,11 +52,11 @@ def open_served_corpus(dataset: Dataset, spec: str | Stage, runtime: Runtime, st
 
     Raises UserError if the spec is not a single retriever.
     """
-    from r2med.core.stages import Stage
+    from r2med.core.stages import Stage, bound
     from r2med.retrieve.retriever import live_searcher
 
     stage = spec if isinstance(spec, Stage) else _only_retriever(spec)
-    searcher = live_searcher(stage.bind(runtime), dataset, store.with_policy("live"))
+    searcher = live_searcher(bound(stage, runtime), dataset, store.with_policy("live"))
     served = ServedCorpus(dataset.name, dataset.corpus, str(stage), searcher)
     served.search(["warm up"], 1)  # loads the weights now, so that no client has to wait
     return replace(served, trace=runtime.trace)

@@ -293,17 +293,16 @@ class System:
 
     @cached_property
     def _expander(self) -> Expander | None:
-        bound: Expander | None = self.expander.feeding(self.retriever).bind(self.runtime) if self.expander else None
-        return bound
+        expander = self.expander and self.expander.feeding(self.retriever)
+        return cast(Expander, stages.bound(expander, self.runtime)) if expander else None
 
     @cached_property
     def _retriever(self) -> Retriever:
-        bound: Retriever = self.retriever.bind(self.runtime)
-        return bound
+        return cast(Retriever, stages.bound(self.retriever, self.runtime))
 
     @cached_property
     def _rerankers(self) -> tuple[Reranker, ...]:
-        return tuple(stage.bind(self.runtime) for stage in self.rerankers)
+        return tuple(stages.bound(stage, self.runtime) for stage in self.rerankers)
 
 
 @dataclass(frozen=True)

@@ -200,10 +200,6 @@ class BM25Searcher:
         run = Run.ranked([query.query.id for query in queries], hits, self._corpus)
         return Searched(run, Cost(seconds=time.perf_counter() - started), Cost(seconds=self._index.seconds))
 
-    def live(self) -> BM25Searcher:
-        """Return itself, because it is also fast for single queries."""
-        return self
-
     def _weights(self, amounts: npt.NDArray[Any], df: npt.NDArray[np.int64], query: SearchQuery) -> Floats:
         scorer, collection = SCORERS[self._settings.scorer], self._index.collection
         if query.terms:
