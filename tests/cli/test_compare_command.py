@@ -32,6 +32,27 @@ def test_a_person_reads_verdicts_what_can_be_detected_and_what_moved(r2med: Comm
     assert "rm3" not in text
 
 
+@pytest.mark.usefixtures("results")
+def test_the_table_goes_the_way_of_the_sentence_in_either_order(r2med: Command) -> None:
+    pair = ("hyde(author) → bm25", "bm25")
+    one, other = (
+        r2med("compare", *each, "--slice", "task", "--resamples", "100").stdout for each in (pair, pair[::-1])
+    )
+    tail = one[one.index("hyde(author) → bm25 is better") :]
+    assert "hyde(author) → bm25 minus bm25:" in tail
+    assert tail == other[other.index("hyde(author) → bm25 is better") :].replace(
+        "between bm25 and hyde(author) → bm25", "between hyde(author) → bm25 and bm25"
+    )
+
+
+def test_a_system_that_was_run_on_other_data_is_left_out(r2med: Command, tmp_path: Path) -> None:
+    write_records(records({"bm25": 0.3, "rm3 → bm25": 0.4}, {"Biology": 40}), tmp_path / "results")
+    write_records(records({"minilm": 0.3}, {"PMC-Clinical": 40}), tmp_path / "results")
+    text = r2med("compare", "--data", "Biology", "--resamples", "100").stdout
+    assert "Note: minilm is left out: it was not run on Biology." in text
+    assert "rm3 → bm25 is better than bm25" in text
+
+
 def test_where_no_query_moved_nothing_is_announced(r2med: Command) -> None:
     r2med("run", "bm25", "bm25(k1=0.91)", "--data", "demo/Biology", "-o", "own")
     same = "bm25", "bm25(k1=0.91)"

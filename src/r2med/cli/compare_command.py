@@ -133,7 +133,7 @@ def _verdicts(compared: Comparison) -> Page:
         sections.append(Section("", [f"Of {pairs:,} pairs {differ:,} differ: --json has them all."]))
     for pair in compared.pairs if pairs <= MAX_SENTENCES else ():
         verdict = Note(verdicts.verdict(pair, pairs, lower), "strong" if pair.significant else "")
-        shown = _gaps(compared, pair) if pairs <= MAX_GAP_TABLES else []
+        shown = _gaps(compared, verdicts.better_first(pair, lower)) if pairs <= MAX_GAP_TABLES else []
         sections.append(Section("", [verdict, verdicts.details(pair, lower), *shown]))
     warnings = [Note(f"Note: {warning}", "warning") for warning in verdicts.warnings(compared)]
     sections.append(Section("", [verdicts.detectable(compared), *warnings]))
@@ -168,7 +168,7 @@ def _gaps(compared: Comparison, pair: Pair) -> list[Content]:
     from r2med.pages.page import Table
 
     rows = [(label, *gap_cells(gap)) for label, gap in gaps(compared, pair)]
-    table = Table((Column("on"), *gap_columns("difference", "adjusted")), rows, f"{pair.a} less {pair.b}:")
+    table = Table((Column("on"), *gap_columns("difference", "adjusted")), rows, f"{pair.a} minus {pair.b}:")
     movers = compared.movers(pair)
     head = [f"Moved most, from {pair.b} to {pair.a}:"] if movers else []
     return [table, *head, *(f"  {movement(mover)}" for mover in movers)]

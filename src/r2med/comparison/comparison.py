@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -93,6 +93,11 @@ class Gap:
         """True if the difference is significant after the adjustment for many tests."""
         return self.p_adjusted <= ALPHA
 
+    def turned(self) -> Self:
+        """Return the same difference as that of the second system from the first."""
+        low = None if self.high is None else -self.high
+        return replace(self, difference=-self.difference, low=low, high=None if self.low is None else -self.low)
+
 
 @dataclass(frozen=True)
 class Mover:
@@ -131,6 +136,18 @@ class Pair(Gap):
         """True if the t-test and the sign flips disagree about significance."""
         return self.p_t is not None and (self.p <= ALPHA) != (self.p_t <= ALPHA)
 
+    def turned(self) -> Self:
+        """Return the pair with the second system first."""
+        return replace(
+            super().turned(),
+            a=self.b,
+            b=self.a,
+            effect=None if self.effect is None else -self.effect,
+            wins=self.losses,
+            losses=self.wins,
+            datasets={dataset: gap.turned() for dataset, gap in self.datasets.items()},
+        )
+
 
 @dataclass(frozen=True)
 class SlicePair(Gap):
@@ -141,6 +158,10 @@ class SlicePair(Gap):
     queries: int
     a: str
     b: str
+
+    def turned(self) -> Self:
+        """Return the pair with the second system first."""
+        return replace(super().turned(), a=self.b, b=self.a)
 
 
 @dataclass(frozen=True, repr=False)
@@ -257,7 +278,7 @@ def comparison(
     """Compare the systems of a collection on the datasets that all of them were run on, or on those of `data`."""
     measure = str(Measure.parse(measure))
     lower = Measure.parse(measure).lower_is_better
-    collection, data, unlabelled = labelled_records(collection, measure, data)
+    collection, data, left_out = labelled_records(collection, measure, data)
     names = list(collection.systems)
     pairs = _pairs(names, baseline)
     queries, values, notices = shared_values(collection, measure, data)
@@ -293,7 +314,7 @@ def comparison(
         slices=tuple(_slice_pairs(cut, values, names, pairs, resamples, seed)),
         notices=(
             *notices,
-            *(f"{name} is left out: it has no labels for {measure}" for name in unlabelled),
+            *left_out,
             *(labelled_share(kept.record for kept in collection) if lower else ()),
             *approximate_searches(kept.record for kept in collection),
         ),

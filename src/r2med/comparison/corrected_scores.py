@@ -173,7 +173,7 @@ def estimates_table(found: CorrectedScores) -> Table:
 
 def estimates_page(found: CorrectedScores) -> Page:
     """Return the scores and the differences with their intervals."""
-    pairs = [(f"{a} less {b}", each, _verdict(each)) for (a, b), each in found.differences.items()]
+    pairs = [(f"{a} minus {b}", each, _verdict(each)) for (a, b), each in found.differences.items()]
     return Page(
         "Scores that people's labels would give",
         [

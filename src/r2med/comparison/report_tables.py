@@ -40,8 +40,8 @@ def gaps(compared: Comparison, pair: Pair) -> Iterator[tuple[str, Gap]]:
     """Yield the difference of two systems on each dataset and each slice."""
     yield from pair.datasets.items()
     for each in compared.slices:
-        if (each.a, each.b) == (pair.a, pair.b):
-            yield f"{each.label} ({each.queries:,})", each
+        if {each.a, each.b} == {pair.a, pair.b}:
+            yield f"{each.label} ({each.queries:,})", each if each.a == pair.a else each.turned()
 
 
 def gap_columns(difference: str, adjusted: str) -> list[Column]:

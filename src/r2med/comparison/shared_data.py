@@ -16,14 +16,22 @@ from r2med.records.collection import RecordCollection
 def labelled_records(
     collection: RecordCollection, measure: str, data: Sequence[str]
 ) -> tuple[RecordCollection, list[str], list[str]]:
-    """Return the records with a measure, the names of their datasets in `data`, and the wanted datasets without it."""
+    """Return the records with a measure, the names of their datasets in `data`, and a notice for what is left out.
+
+    Datasets without the labels for the measure are left out, and so are systems without a record on any of `data`.
+    """
     wanted, kept = _wanted(data, collection.datasets), collection.with_measure(measure)
     without = [name for name in collection.datasets if name in wanted and name not in kept.datasets]
     if without and wanted <= set(without):
         raise UserError(
             f"{without[0]} has no labels for {measure}: choose a dataset that has them with compare(data=...)"
         )
-    return kept, [name for name in data if {name, *groups().get(name, ())} & set(kept.datasets)], without
+    notices = [f"{name} is left out: it has no labels for {measure}" for name in without]
+    if data:
+        everywhere, kept = kept, kept.on(wanted)
+        elsewhere = [system for system in everywhere.systems if system not in kept.systems]
+        notices += [f"{system} is left out: it was not run on {', '.join(data)}" for system in elsewhere]
+    return kept, [name for name in data if {name, *groups().get(name, ())} & set(kept.datasets)], notices
 
 
 def shared_values(

@@ -10,38 +10,36 @@ from r2med.measure.significance import ALPHA, TOP_QUERIES
 from r2med.pages.cells import signed
 
 
+def better_first(pair: Pair, lower_is_better: bool = False) -> Pair:
+    """Return a pair with the better system first. If they are equal, the order stays."""
+    is_first_better = pair.difference <= 0 if lower_is_better else pair.difference >= 0
+    return pair if is_first_better else pair.turned()
+
+
 def verdict(pair: Pair, pairs: int = 1, lower_is_better: bool = False) -> str:
     """Return a sentence that names the better of two systems, or says that the difference is not significant."""
-    as_given = _is_first_better(pair, lower_is_better)
-    first, second = (pair.a, pair.b) if as_given else (pair.b, pair.a)
-    difference = pair.difference if as_given else -pair.difference
-    claim = f"{first} is better than {second}" if pair.significant else f"{first} cannot be distinguished from {second}"
+    pair = better_first(pair, lower_is_better)
+    claim = "is better than" if pair.significant else "cannot be distinguished from"
     adjusted = f" (adjusted for {pairs:,} pairs {probability(pair.p_adjusted)})" if pairs > 1 else ""
-    interval = _interval(pair, as_given)
-    return f"{claim}: {signed(difference)} points ({interval}), p {probability(pair.p)}{adjusted}."
+    difference = f"{signed(pair.difference)} points ({_interval(pair)})"
+    return f"{pair.a} {claim} {pair.b}: {difference}, p {probability(pair.p)}{adjusted}."
 
 
-def _is_first_better(pair: Pair, lower_is_better: bool) -> bool:
-    return pair.difference <= 0 if lower_is_better else pair.difference >= 0
-
-
-def _interval(pair: Pair, as_given: bool) -> str:
-    """Return the interval of the difference, of the other system less the first unless `as_given`."""
+def _interval(pair: Pair) -> str:
     if pair.low is None or pair.high is None:
         return "no interval"
-    low, high = (pair.low, pair.high) if as_given else (-pair.high, -pair.low)
-    return f"95 % interval {signed(low)} to {signed(high)}"
+    return f"95 % interval {signed(pair.low)} to {signed(pair.high)}"
 
 
 def details(pair: Pair, lower_is_better: bool = False) -> str:
     """Return the queries won and lost, the effect size, and the share of the difference from five queries."""
-    as_given = _is_first_better(pair, lower_is_better)
-    wins, losses = (pair.wins, pair.losses) if as_given else (pair.losses, pair.wins)
-    parts = [f"wins {wins:,}, ties {pair.ties:,}, losses {losses:,}"]
+    pair = better_first(pair, lower_is_better)
+    parts = [f"wins {pair.wins:,}, ties {pair.ties:,}, losses {pair.losses:,}"]
     if pair.effect is not None:
         parts.append(f"d_z {abs(pair.effect):.2f}")
     if pair.carried is not None:
-        parts.append(f"{TOP_QUERIES} queries make {100 * pair.carried:.0f} % of the difference")
+        share = f"{TOP_QUERIES} queries make {100 * pair.carried:.0f} % of the difference"
+        parts.append(f"{share}: without them its sign would change" if pair.carried > 1 else share)
     return "; ".join(parts) + "."
 
 
@@ -65,7 +63,7 @@ def class_rule(compared: Comparison) -> str:
     queries = sum(map(len, compared.queries.values()))
     if queries < FEWEST_QUERIES:
         return f"No classes: there are {queries} queries, but classes need at least {FEWEST_QUERIES}."
-    return "Class: systems not distinguished from the class leader (paired sign flips, max-T over the leader's pairs)."
+    return "Class: the difference from the best system of the class may be chance (paired sign flips, max-T, 5 %)."
 
 
 def detectable(compared: Comparison) -> str:

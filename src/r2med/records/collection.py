@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
@@ -108,6 +108,10 @@ class RecordCollection:
         """Return the systems that have a record on every dataset. Only their averages can be compared."""
         whole = {name for name in self.systems if len(self.records(name)) == len(self.datasets)}
         return RecordCollection({key: kept for key, kept in self.cells.items() if key[0] in whole})
+
+    def on(self, datasets: Container[str]) -> RecordCollection:
+        """Return the records on some datasets, and so the systems that have any."""
+        return RecordCollection({key: kept for key, kept in self.cells.items() if key[1] in datasets})
 
     def with_measure(self, measure: str) -> RecordCollection:
         """Return the records to compare by a measure: all, or those on datasets with the labels that it needs."""
@@ -320,7 +324,10 @@ def _named(name: str, everything: Sequence[StoredRecord], folder: Path) -> list[
     read = [kept for kept in everything if kept.record.system == name]
     if not read:
         systems = dict.fromkeys(kept.record.system for kept in everything)
-        raise unknown("record, folder or system", name, systems)
+        there = ", ".join(systems) or "no system"
+        raise unknown(
+            "record, folder or system", name, systems, f"{folder} has records of {there}; r2med run SYSTEM makes others"
+        )
     return read
 
 

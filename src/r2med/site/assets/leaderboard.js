@@ -117,7 +117,7 @@
       set.estimated
         ? `An estimate is the ${view.measure} that people’s labels of all pools would give. Its interval contains the errors of the judge. There is no interval if people labelled fewer than 20 queries of a dataset.`
         : headline
-          ? "A paired test does not distinguish the systems of a class from the leader of the class (sign flips, max-T over the leader's pairs, 5 %). A system can be in a better class than a system that ranks above it, if its scores vary more. Classes are computed over all systems run here on all of these datasets, so filters do not change them. With fewer than 20 queries there are no classes. Published rows have no scores of single queries, so they are ranked by value only."
+          ? "Systems of one class: their difference from the best of the class may be chance (paired sign flips, max-T, 5 %). A system can be in a better class than a system that ranks above it, if its scores vary more. Classes are computed over all systems run here on all of these datasets, so filters do not change them. With fewer than 20 queries there are no classes. Published rows have no scores of single queries, so they are ranked by value only."
           : `${view.measure} is computed here from the ranks of the relevant documents. Published rows and classes exist only for ${view.site.measure}.`,
     );
   }
