@@ -93,7 +93,13 @@ def test_a_committee_labels_the_pool_and_the_lower_grade_counts(
     text = page_markdown(judge_page(found, "overlays/judged.jsonl"))
     assert "Krippendorff" in text
     assert "the dataset is unchanged" in text
-    assert json.loads(json.dumps(judge_json(found)))["labels"] == len(found.overlay.labels)
+    plain = json.loads(json.dumps(judge_json(found), allow_nan=False))
+    assert plain["labels"] == len(found.overlay.labels)
+    assert [each["judge"] for each in plain["agreement_with_dataset"]] == ["fair", "strict"]
+    assert all(each["kappa"]["value"] == each["alpha"]["value"] == 1 for each in plain["agreement_with_dataset"])
+    pair, both = plain["agreement_of_judges"]
+    assert (pair["judge"], both["judge"]) == ("fair and strict", "all judges")
+    assert pair["kappa"].keys() == {"value", "low", "high"} and pair["kappa"]["value"] < 1
 
 
 def test_nothing_is_asked_twice(results: RecordCollection, tmp_path: Path, store: Store) -> None:

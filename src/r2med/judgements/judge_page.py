@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from itertools import combinations
 from typing import Any
@@ -32,9 +34,19 @@ def judge_page(judged: JudgedPools, file: str = "") -> Page:
     sections = [
         Section("Labels", [Table.of(heads, labels, name="judge-labels")], _lead(judged, file)),
         Section("Planted controls", [_controls(judged)]),
-        Section("Agreement", [table for table in (_with_dataset(judged), _between(judged)) if table]),
+        Section("Agreement", list(_agreement_tables(judged))),
     ]
     return Page("Labels of LLM judges", sections, kind="judge")
+
+
+def _agreement_tables(judged: JudgedPools) -> Iterator[Table]:
+    kinds = (
+        ("judge", _with_dataset(judged), "Judges and the labels of the dataset", "judge-dataset"),
+        ("judges", _between(judged), "Judges", "judge-agreement"),
+    )
+    for who, rows, title, name in kinds:
+        if rows:
+            yield Table.of((who, "passages", "Cohen's κ", "Krippendorff's α"), rows, title, name=name)
 
 
 def _lead(judged: JudgedPools, file: str) -> str:
@@ -64,27 +76,25 @@ def share_of(right: int, asked: int) -> Estimate | None:
     return Estimate(right / asked, low, high)
 
 
-def _with_dataset(judged: JudgedPools) -> Table | None:
-    """Return the agreement of each judge with the labels of the dataset, on the controls that are about them."""
+def _with_dataset(judged: JudgedPools) -> list[list[Any]]:
+    """Return judge, passages, κ and α: its agreement with the dataset, on the controls that are about its labels."""
     rows: list[list[Any]] = []
     for judge in dict.fromkeys(answer.judge for answer in judged.controls):
         about = [answer for answer in judged.controls if answer.judge == judge and answer.kind in LABELLED]
         ratings = np.array([[answer.expected, answer.said] for answer in about], dtype=np.float64).reshape(-1, 2)
         if len(ratings) > 1:
             rows.append([judge, len(ratings), cohen_kappa(ratings), krippendorff_alpha(ratings)])
-    heads = ("judge", "passages", "Cohen's κ", "Krippendorff's α")
-    title = "Judges and the labels of the dataset"
-    return Table.of(heads, rows, title, name="judge-dataset") if rows else None
+    return rows
 
 
-def _between(judged: JudgedPools) -> Table | None:
-    """Return the agreement between judges on the pool."""
+def _between(judged: JudgedPools) -> list[list[Any]]:
+    """Return judges, passages, κ and α: the agreement of each pair and of all judges on the pool."""
     said: dict[tuple[str, str, str], dict[str, str]] = defaultdict(dict)
     for label in judged.overlay.labels:
         said[label.dataset, label.query, label.document][label.judge] = label.said
     judges = list(dict.fromkeys(label.judge for label in judged.overlay.labels))
     if len(judges) < 2:
-        return None
+        return []
     ratings: Floats = np.array(
         [
             [said_numbers(judged.rubric, [each[judge]])[0] if judge in each else np.nan for judge in judges]
@@ -96,7 +106,7 @@ def _between(judged: JudgedPools) -> Table | None:
         for a, b in combinations(judges, 2)
     ]
     rows.append(["all judges", len(ratings), None, krippendorff_alpha(ratings, "ordinal")])
-    return Table.of(("judges", "passages", "Cohen's κ", "Krippendorff's α"), rows, "Judges", name="judge-agreement")
+    return rows
 
 
 def judge_json(judged: JudgedPools, file: str = "") -> dict[str, Any]:
@@ -106,5 +116,17 @@ def judge_json(judged: JudgedPools, file: str = "") -> dict[str, Any]:
         "overlay": file,
         "labels": len(judged.overlay.labels),
         "judges": [asdict(each) for each in judged.reports],
+        "agreement_with_dataset": [_agreement_json(row) for row in _with_dataset(judged)],
+        "agreement_of_judges": [_agreement_json(row) for row in _between(judged)],
         "cost": {"calls": judged.cost.calls, "tokens": judged.cost.llm_tokens, "dollars": judged.cost.dollars},
     }
+
+
+def _agreement_json(row: Sequence[Any]) -> dict[str, Any]:
+    who, passages, *coefficients = row
+    values = {
+        name: {"value": None if math.isnan(each.value) else each.value, "low": each.low, "high": each.high}
+        for name, each in zip(("kappa", "alpha"), coefficients, strict=True)
+        if each is not None
+    }
+    return {"judge": who, "passages": passages, **values}
