@@ -1,5 +1,7 @@
 /* A short name or flag is not broken at its hyphens. In a table, code is broken at its spaces, not within a word. */
 function keepNamesWhole() {
+  for (const code of document.querySelectorAll(":is(.language-bash, .language-sh) code"))
+    code.innerHTML = code.innerHTML.replace(/(?<![\w-])--?[a-z][\w-]*/g, '<span class="flag">$&</span>');
   for (const code of document.querySelectorAll(".md-typeset :not(pre) > code")) {
     const isInTable = code.closest("td") !== null;
     if (isInTable && code.textContent.includes(" ")) code.style.wordBreak = "normal";
