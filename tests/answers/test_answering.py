@@ -105,6 +105,16 @@ def test_only_an_answer_can_be_right(record: AnswerRecord, retrieved: dict[str, 
     }  # fmt: skip
 
 
+def test_each_condition_has_the_cost_of_its_own_prompts(record: AnswerRecord) -> None:
+    costs = record.reader_costs
+    assert set(costs) == set(record.statuses)
+    assert sum(cost.prompt_tokens for cost in costs.values()) == record.costs["reader"].prompt_tokens
+    assert costs["closed book"].prompt_tokens < costs["relevant"].prompt_tokens < costs["retrieved"].prompt_tokens
+    answering = record.cost_of("retrieved")
+    assert answering == costs["retrieved"] + record.costs["retrieval"]
+    assert record.cost_of("closed book") == costs["closed book"]
+
+
 def test_citations_of_passages_that_do_not_exist_are_counted_and_name_no_document(
     retrieved: dict[str, GivenAnswer],
 ) -> None:

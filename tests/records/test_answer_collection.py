@@ -33,7 +33,8 @@ def test_the_record_with_the_most_questions_is_used_and_two_numbers_of_passages_
     assert len(kept.record.queries) == 4
     assert "more questions" in read.notices[0]
     write(synthetic({"retrieved": RIGHT}).model_copy(update={"key": "b" * 32, "passages": 10}), tmp_path)
-    names = set(collect_answers([tmp_path]).names.values())
+    read = collect_answers([tmp_path])
+    names = {read.name_of(each.record) for each in read}
     assert names == {"bm25 · smollm2 · 5 passages", "bm25 · smollm2 · 10 passages"}
 
 

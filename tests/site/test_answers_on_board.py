@@ -102,8 +102,13 @@ def test_a_row_has_the_means_of_its_record_and_the_gain_on_the_same_questions(si
     assert row["gain"][0] == pytest.approx(mean["retrieved"] - mean["closed book"])
     assert row["share"][0] == pytest.approx(row["gain"][0] / (mean["relevant"] - mean["closed book"]))
     assert "citation-support" not in row["scores"]["closed book"]
-    given = sum(sum(counts.values()) for counts in record.statuses.values())
-    assert row["cost"]["dollars"] == pytest.approx(record.costs["reader"].dollars / given)
+    size = len(record.queries)
+    assert row["cost"] == row["costs"]["retrieved"]
+    for condition, cost in record.reader_costs.items():
+        assert row["costs"][condition]["dollars"] == pytest.approx(cost.dollars / size)
+    searched = record.costs["retrieval"].seconds / size
+    assert row["cost"]["seconds"] == pytest.approx(record.reader_costs["retrieved"].seconds / size + searched)
+    assert row["costs"]["closed book"]["seconds"] < row["costs"]["relevant"]["seconds"] < row["cost"]["seconds"]
     assert row["judge"]["names"] == [JUDGE]
 
 

@@ -175,6 +175,12 @@ def answer_record(
         nuggets="0" * 32 if any(each.nuggets for each in answers) else "",
         judge=JudgeFacts(judge=JUDGE, controls={"reference": (4, 4), "other answer": (3, 4)}, agreed=3, both=3),
         costs=COSTS,
+        reader_costs={
+            condition: COSTS["reader"].times(len(each.read) + 1)
+            for condition in conditions
+            for each in answers
+            if each.condition == condition
+        },
         created="2026-01-01T00:00:00+00:00",
     )
 

@@ -68,8 +68,9 @@ def _asked(material: Material, dataset: Dataset, queries: Sequence[Query]) -> di
         asked.previews[ASKED] = reduce(add, [*filter(None, [asked.previews.get(ASKED)]), preview])
         if preview.unanswered:
             return {query.id: f"an answer, number {number}" for number, query in enumerate(queries)}
-    given, cost = reader.ask(questions)
-    asked.cost += cost
+    said = reader.ask(questions)
+    given = said.given
+    asked.cost += said.cost
     asked.asked[ASKED] += len(given)
     asked.failures.setdefault(ASKED, Counter()).update(each.failure for each in given if each.failure)
     return {each.query: each.text for each in given if each.status == "answered"}

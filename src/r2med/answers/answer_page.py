@@ -18,7 +18,8 @@ from r2med.records.answer_record import CONDITIONS, AnswerRecord, Condition
 
 STATUS_NOTE = (
     "not answered: refused, in another language, copied from a passage, or unreadable; these count as wrong. "
-    "failed: the request failed; it has no score, and the same command asks it again."
+    "failed: the request failed; it has no score, and the same command asks it again. "
+    "tokens and $/1,000: what the reader reads and writes for a question, and its dollars for 1,000 questions."
 )
 
 
@@ -32,7 +33,7 @@ def answer_page(answered: AnsweredSystems, folder: str) -> Page:
         if condition in record.statuses
     ]
     heads = (
-        "dataset", "system", "reader", "read", "questions", *measures, "not answered", "failed"
+        "dataset", "system", "reader", "read", "questions", *measures, "not answered", "failed", "tokens", "$/1,000"
     )  # fmt: skip
     parts: list[Any] = [Note(line, whole=True) for line in _notices(answered)]
     parts += [Note(line, "error", whole=True) for line in answered.errors]
@@ -56,7 +57,10 @@ def _row(record: AnswerRecord, condition: Condition, measures: list[str]) -> lis
     failed = statuses.get("failed", 0)
     means = [mean_of(record, condition, measure) for measure in measures]
     where = short_name(record.dataset.name), record.system, record.reader, condition
-    return [*where, asked, *means, asked - failed - statuses.get("answered", 0), failed]
+    cost = record.reader_costs.get(condition)
+    tokens = round(cost.llm_tokens / max(1, asked)) if cost else None
+    dollars = round(1000 * cost.dollars / max(1, asked), 4) if cost and not cost.unpriced else None
+    return [*where, asked, *means, asked - failed - statuses.get("answered", 0), failed, tokens, dollars]
 
 
 def mean_of(record: AnswerRecord, condition: Condition, measure: str) -> Estimate | None:
@@ -86,6 +90,7 @@ def answer_json(answered: AnsweredSystems) -> list[dict[str, Any]]:
             "mean": record.mean,
             "statuses": record.statuses,
             "judge": record.judge.model_dump(mode="json") if record.judge else None,
+            "reader_costs": {condition: cost.as_dict() for condition, cost in record.reader_costs.items()},
             "calls": record.cost.calls,
             "tokens": record.cost.llm_tokens,
             "dollars": None if record.cost.unpriced else record.cost.dollars,

@@ -180,8 +180,8 @@ class AnswerPlan:
         lists = {query.id: [document for document, _ in run.top(query.id, self.passages)] for query in dataset.queries}
         questions = self._questions(reader, dataset, lists)
         with self.runtime.network():
-            given, cost = reader.ask(questions)
-            done = scored(given, dataset, judge, nuggets)
+            said = reader.ask(questions)
+            done = scored(said.given, dataset, judge, nuggets)
         notices = tuple(_notices(questions, dataset, form, reader))
         return write_answer_record(
             path,
@@ -191,7 +191,7 @@ class AnswerPlan:
             form,
             self.passages,
             reader.card.spec,
-            cost,
+            said,
             done,
             notices,
             nuggets.digest if nuggets else "",

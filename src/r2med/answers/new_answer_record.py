@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from r2med.answers.reader import ReaderAnswers
 from r2med.answers.scoring import ScoredAnswers
 from r2med.core.cost import Cost, total
 from r2med.core.errors import UserError
@@ -59,7 +60,7 @@ def write_answer_record(
     form: AnswerForm,
     passages: int,
     reader: str,
-    reader_cost: Cost,
+    said: ReaderAnswers,
     scored: ScoredAnswers,
     notices: Sequence[str],
     nuggets: str = "",
@@ -86,10 +87,13 @@ def write_answer_record(
         nuggets=nuggets,
         judge=scored.judge,
         costs={
-            "retrieval": _bare(total(stage.cost for stage in retrieval.stages)),
-            "reader": _bare(reader_cost),
+            "retrieval": _bare(
+                total(stage.cost for stage in retrieval.stages) + Cost(unpriced=int(not retrieval.cost_is_known))
+            ),
+            "reader": _bare(said.cost),
             **({"judge": _bare(scored.cost)} if scored.judge else {}),
         },
+        reader_costs={condition: _bare(cost) for condition, cost in said.costs.items()},
         notices=(*notices, *scored.notices),
         versions=installed_versions(),
         source=source_digest(),

@@ -12,7 +12,7 @@ from r2med.answers.reading import ReadPassages, random_passages, relevant_passag
 from r2med.answers.statuses import refuses, status_of
 from r2med.ask.answers import Choice, OpenAnswer
 from r2med.ask.json_answers import ask_json, warn_of_identifiers
-from r2med.core.cost import Cost
+from r2med.core.cost import NOTHING, Cost
 from r2med.data.dataset import Dataset, Query
 from r2med.llm.chat import FROM_THE_MODEL
 from r2med.llm.costs import CostPreview
@@ -31,6 +31,16 @@ class _Reply:
     text: str = ""
     choice: int | None = None
     refused: bool = False
+
+
+@dataclass(frozen=True)
+class ReaderAnswers:
+    """An answer to each question, and what they cost."""
+
+    given: list[GivenAnswer]
+    cost: Cost
+    costs: dict[Condition, Cost]
+    """Condition -> cost of its questions."""
 
 
 @dataclass(frozen=True)
@@ -99,8 +109,8 @@ class AnswerReader:
         unfit = len(questions) - len(fitting)
         return CostPreview.of(self.chat, self.card, requests, cut=cut, unfit=unfit, note=note)
 
-    def ask(self, questions: Sequence[ReaderQuestion]) -> tuple[list[GivenAnswer], Cost]:
-        """Ask all questions, and return an answer for each of them, and the cost."""
+    def ask(self, questions: Sequence[ReaderQuestion]) -> ReaderAnswers:
+        """Ask all questions."""
         texts = (" ".join((each.query.text, *each.read.texts)) for each in questions)
         warn_of_identifiers("answer", self.chat, texts)
         prompts = {number: each.prompt for number, each in enumerate(questions)}
@@ -109,7 +119,10 @@ class AnswerReader:
             _given(each, asked.outcomes.get(number), asked.failures.get(number, ""))
             for number, each in enumerate(questions)
         ]
-        return given, asked.cost
+        costs: dict[Condition, Cost] = {each.condition: NOTHING for each in questions}
+        for number, each in enumerate(questions):
+            costs[each.condition] += asked.costs.get(number, NOTHING)
+        return ReaderAnswers(given, asked.cost, costs)
 
 
 def _read(number: int, answer: OpenAnswer | Choice) -> _Reply:

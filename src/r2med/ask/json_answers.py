@@ -54,6 +54,8 @@ class JsonAnswers(Generic[ReadAnswer]):
     outcomes: dict[int, ReadAnswer] = field(default_factory=dict)
     failures: dict[int, str] = field(default_factory=dict)
     cost: Cost = NOTHING
+    costs: dict[int, Cost] = field(default_factory=dict)
+    """The cost of each question that was asked."""
 
 
 def ask_json(
@@ -79,6 +81,7 @@ def ask_json(
             answers = chat.complete([questions[number].request(card, sample) for number in waiting])
         asked.cost += answers_cost(answers, card)
         for number, answer in zip(waiting, answers, strict=True):
+            asked.costs[number] = asked.costs.get(number, NOTHING) + answers_cost([answer], card)
             _take_in(asked, number, answer, questions[number].answer, read)
             text = answer.text if isinstance(answer, Generation) and number in asked.failures else ""
             if text and (outcome := otherwise(number, text)) is not None:

@@ -93,16 +93,18 @@ def report(
         views = read.views(MAIN_MEASURE if measure == MEASURE else measure, condition, max_failures)
         collection, tables = views.collection, {table.name: table for table in worth_tables(read, views.measure)}
         compared = compared_answers(views, baseline, (), resamples, data=data)
+        costs_are_known = all(each.record.reader_costs for each in read)
     else:
         collection = collect(sources, results, max_failures)
         tables = {"estimates": _estimates(collection, overlays, data, measure)} if estimate else {}
         if overlays:
             collection, data = with_labels(collection, overlays, data), ()
         compared = comparison(collection, measure, baseline, resamples=resamples, data=data)
+        costs_are_known = True
     before, after = _between(compared, between)
     figures: dict[str, Callable[[], Figure]] = {
         **_score_figures(compared),
-        **({} if compared.lower_is_better or answers else _cost_figures(collection, compared)),
+        **(_cost_figures(collection, compared) if costs_are_known and not compared.lower_is_better else {}),
         **_pair_figures(collection, before, after, compared, resamples),
     }
     content: dict[str, bytes] = {}
@@ -114,10 +116,11 @@ def report(
     missing = {name: why for name, why in NEEDS.items() if name not in figures}
     if compared.lower_is_better:
         missing |= dict.fromkeys(missing.keys() - {"rank-shift"}, f"with {compared.measure}, lower is better")
-    if answers:
+    if not costs_are_known:
         missing |= dict.fromkeys(
             missing.keys() & {"cost-seconds", "cost-dollars"}, "a record holds the cost of all conditions together"
         )
+    if answers:
         missing.pop("rank-shift", None)
     notices = [*compared.notices, *(f"no figure {name}: {why}" for name, why in missing.items())]
     if len(compared.systems) > SHOWN:

@@ -40,6 +40,11 @@ class Cost:
     def __radd__(self, other: int) -> Cost:
         return self  # so that sum() works, which begins with 0
 
+    def times(self, factor: float) -> Cost:
+        """Return the cost of more or less of the same work, without latencies. Counts are rounded."""
+        scaled = {name: getattr(self, name) * factor for name in _NAMES if name != "latencies"}
+        return Cost(**{name: round(value) if name not in _FRACTIONS else value for name, value in scaled.items()})
+
     @property
     def llm_tokens(self) -> int:
         """Number of tokens that LLMs read and wrote."""
@@ -64,6 +69,7 @@ class Cost:
 NOTHING = Cost()
 
 _NAMES = tuple(field.name for field in fields(Cost))
+_FRACTIONS = ("seconds", "encoder_seconds", "dollars")
 
 
 def total(costs: Iterable[Cost]) -> Cost:

@@ -22,7 +22,8 @@ def answer_faults(record: AnswerRecord) -> Iterator[str]:
         yield from _condition_faults(record, condition)
     if any(not 0 <= value <= 1 for value in record.retrieval.values()):
         yield "its nDCG@10 of a query is not between 0 and 1"
-    if any(not 0 <= number <= LARGEST for cost in record.costs.values() for number in _numbers(cost)):
+    costs = [*record.costs.values(), *record.reader_costs.values()]
+    if any(not 0 <= number <= LARGEST for cost in costs for number in _numbers(cost)):
         yield f"its costs contain a number below 0 or above {LARGEST:g}"
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
+from r2med.core.cost import Cost
 from r2med.core.errors import UserError, unknown
 from r2med.measure.measures import ANSWER_FAMILIES, Measure
 from r2med.records.answer_checks import answer_faults
@@ -114,7 +115,9 @@ class AnswerCollection:
             mean={measure: sum(values[query] for query in shared) / len(shared)},
             per_query={query: {measure: values[query]} for query in shared},
             queries={query: record.queries[query] for query in shared},
-            stages=(StageFacts(stage="retrieve", name=record.name, cost=record.cost),),
+            stages=(
+                StageFacts(stage="retrieve", name=record.name, cost=record.cost_of(condition) or Cost(unpriced=1)),
+            ),
             versions=record.versions,
             source=record.source,
             created=record.created,

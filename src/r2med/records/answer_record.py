@@ -148,6 +148,8 @@ class AnswerRecord(RecordPart):
     """The judge, if there was one."""
     costs: dict[Literal["retrieval", "reader", "judge"], Cost] = Field(default_factory=dict)
     """The cost of each part for all questions, as if nothing had been cached. Retrieval: without the corpus."""
+    reader_costs: dict[Condition, Cost] = Field(default_factory=dict)
+    """Condition -> cost of the reader for its questions. Empty in records of earlier versions."""
     notices: tuple[str, ...] = ()
     """What a reader of the scores should know, one sentence each."""
     versions: dict[str, str] = Field(default_factory=dict)
@@ -168,6 +170,16 @@ class AnswerRecord(RecordPart):
     def cost(self) -> Cost:
         """The cost of all parts."""
         return total(self.costs.values()) if self.costs else NOTHING
+
+    def cost_of(self, condition: Condition) -> Cost | None:
+        """Return the cost of answering every query of the dataset in one condition; None if it is not known.
+
+        It is the cost of the reader, and in the condition "retrieved" also that of the search, without judging.
+        """
+        if condition not in self.reader_costs or not self.queries:
+            return None
+        cost = self.reader_costs[condition].times(self.dataset.queries / len(self.queries))
+        return cost + self.costs.get("retrieval", NOTHING) if condition == "retrieved" else cost
 
     def write(self, path: Path) -> None:
         """Write the record to its file, completely or not at all."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from r2med.core.cost import total
 from r2med.core.errors import UserError
 from r2med.leaderboard.answer_verification import unverified
 from r2med.pages.estimate import Estimate
-from r2med.records.answer_collection import AnswerCollection, StoredAnswers
+from r2med.records.answer_collection import RETRIEVED, AnswerCollection, StoredAnswers
 from r2med.records.answer_record import CONDITIONS, AnswerRecord, Condition, JudgeFacts
 from r2med.records.collection import RecordCollection
 from r2med.site.board_sets import dataset_sets
@@ -28,8 +28,6 @@ MEASURES = (
     "citation-relevance",
 )
 """The measures of an answer, in the order of the columns."""
-
-PARTS: tuple[Literal["retrieval", "reader", "judge"], ...] = ("retrieval", "reader", "judge")
 
 MAX_NOTICES = 20
 NOTICE_SHOWN = 500
@@ -97,7 +95,9 @@ def _rows(
             "gain": triple(value.gain) if value else None,
             "share": _figure(value.share) if value else None,
             "statuses": {condition: _statuses(records.values(), condition) for condition in CONDITIONS},
-            "cost": _cost(records.values()),
+            "cost": _cost(records.values(), RETRIEVED),
+            "costs": {condition: _cost(records.values(), condition) for condition in CONDITIONS},
+            "judging": _judging(records.values()),
             "judge": _judge([record.judge for record in records.values() if record.judge]),
             "notices": list(
                 dict.fromkeys(notice[:NOTICE_SHOWN] for record in records.values() for notice in record.notices)
@@ -159,24 +159,25 @@ def _judge(judges: Sequence[JudgeFacts]) -> dict[str, Any] | None:
     }
 
 
-def _cost(records: Collection[AnswerRecord]) -> dict[str, float | None]:
-    """Return the mean cost of an answer: searching for its question, and the reader. Unknown dollars are None.
+def _cost(records: Collection[AnswerRecord], condition: Condition) -> dict[str, float | None] | None:
+    """Return the mean cost of an answer in a condition: the reader, and the search of retrieved passages.
 
-    A record has one cost of the reader for all conditions, so this is the mean over them.
+    Unknown dollars are None. None if a record does not have this condition, or not its cost.
     """
-    searched = sum(record.dataset.queries for record in records)
-    given = sum(count for record in records for statuses in record.statuses.values() for count in statuses.values())
-    searching, reading, judging = (
-        total(record.costs[part] for record in records if part in record.costs) for part in PARTS
-    )
-    unpriced = searching.unpriced or reading.unpriced
-
-    def each(name: str) -> float:
-        return float(getattr(searching, name) / max(1, searched) + getattr(reading, name) / max(1, given))
-
+    costs = [record.cost_of(condition) for record in records]
+    known = [cost for cost in costs if cost is not None]
+    if len(known) < len(costs):
+        return None
+    spent, queries = total(known), max(1, sum(record.dataset.queries for record in records))
     return {
-        "dollars": None if unpriced else each("dollars"),
-        "seconds": each("seconds"),
-        "tokens": each("llm_tokens"),
-        "judging": None if judging.unpriced else judging.dollars / max(1, given),
+        "dollars": None if spent.unpriced else spent.dollars / queries,
+        "seconds": spent.seconds / queries,
+        "tokens": spent.llm_tokens / queries,
     }
+
+
+def _judging(records: Collection[AnswerRecord]) -> float | None:
+    """Return the mean dollars of judging an answer, over all conditions; None if they are not known."""
+    given = sum(count for record in records for statuses in record.statuses.values() for count in statuses.values())
+    judging = total(record.costs["judge"] for record in records if "judge" in record.costs)
+    return None if judging.unpriced else judging.dollars / max(1, given)

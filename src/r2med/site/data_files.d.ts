@@ -87,6 +87,12 @@ interface Site {
 type AnswerCondition = "closed book" | "retrieved" | "relevant" | "random";
 type AnswerStatus = "answered" | "refused" | "other language" | "copied" | "unreadable" | "failed";
 
+interface AnswerCost {
+  dollars: number | null;
+  seconds: number | null;
+  tokens: number | null;
+}
+
 interface AnswerRow {
   name: string; // the system and its reader, with what tells two records apart
   system: string;
@@ -98,7 +104,9 @@ interface AnswerRow {
   gain: Score | null; // accuracy with retrieved passages minus closed book
   share: Score | null; // the gain as a share of the gain of the labelled passages
   statuses: Record<AnswerCondition, [status: AnswerStatus, answers: number][]>;
-  cost: { dollars: number | null; seconds: number | null; tokens: number | null; judging: number | null }; // of one answer
+  cost: AnswerCost | null; // of one answer with the system's passages; null if it is not known
+  costs: Record<AnswerCondition, AnswerCost | null>;
+  judging: number | null; // dollars of judging one answer
   judge: {
     names: string[];
     agreed: number;

@@ -105,7 +105,7 @@ board.answerRows = (() => {
       label: "$ / 1,000",
       group: "Cost",
       kind: "dollars",
-      about: "Search and reader, without the judge. The reader’s cost is the mean over all conditions.",
+      about: "Search and reader with the system’s passages, without the judge.",
       value: board.rows.perThousand,
     },
     {
@@ -114,7 +114,7 @@ board.answerRows = (() => {
       label: "Time",
       group: "Cost",
       kind: "seconds",
-      about: "Search and reader, one after another.",
+      about: "Search and reader with the system’s passages, one after another.",
       value: (row) => row.cost?.seconds ?? null,
     },
   ];

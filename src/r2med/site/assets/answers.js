@@ -283,7 +283,7 @@
             "div",
             { class: "details-inner" },
             h("div", { class: "details-wide" }, h("h3", null, "By what the reader read"), conditions(answers)),
-            h("div", null, h("h3", null, "Judge and cost"), board.facts(facts(answers))),
+            h("div", null, h("h3", null, "Judge"), board.facts(facts(answers))),
             h(
               "div",
               null,
@@ -348,6 +348,12 @@
             h("th", { scope: "row" }, "Statuses"),
             known.map((each) => h("td", { class: "statuses" }, board.answerRows.inWords(answers.statuses[each]))),
           ),
+          h(
+            "tr",
+            null,
+            h("th", { scope: "row" }, "Cost of an answer"),
+            known.map((each) => h("td", { class: "num" }, costInWords(answers.costs[each]))),
+          ),
         ),
       ),
     );
@@ -361,7 +367,16 @@
           score[1] === null ? null : h("small", { class: "muted" }, ` ${points(score[1], 1)} – ${points(score[2], 1)}`),
         ];
 
-  function facts({ judge, cost, questions, passages, entry, unverified }) {
+  const costInWords = (cost) =>
+    cost
+      ? [
+          dollars(cost.dollars),
+          h("br"),
+          h("small", { class: "muted" }, `${formats.seconds(cost.seconds)}, ${count(Math.round(cost.tokens))} tokens`),
+        ]
+      : "–";
+
+  function facts({ judge, judging: judgingCost, questions, passages, entry, unverified }) {
     const judging = judge
       ? [
           ["Judge", judge.names.map(visible).join(", ")],
@@ -370,17 +385,13 @@
             "Planted controls",
             judge.controls[1] ? `${count(judge.controls[0])} of ${count(judge.controls[1])} right` : "none",
           ],
-          ["Cost of judging an answer", dollars(cost.judging)],
+          ["Cost of judging an answer", dollars(judgingCost)],
         ]
       : [["Judge", "none: only answers that the rule decides have an accuracy"]];
     return [
       ["Questions", count(questions)],
       ["Passages read", count(passages)],
       ...judging,
-      [
-        "Cost of an answer",
-        `${dollars(cost.dollars)}, ${formats.seconds(cost.seconds)}, about ${count(Math.round(cost.tokens ?? 0))} tokens`,
-      ],
       ...(entry
         ? [
             ["Entry", visible(entry)],
