@@ -9,8 +9,12 @@ import pytest
 
 import r2med
 from r2med.answers.answer_options import options_of
+from r2med.answers.answer_page import answer_page
+from r2med.answers.answering import AnsweredSystems
 from r2med.core.errors import UserError
+from r2med.llm.chat import RawAnswer
 from r2med.llm.scripted import ScriptedBackend
+from r2med.pages.markdown import page_markdown
 from r2med.records.answer_record import AnswerRecord, Condition, GivenAnswer
 from r2med.runtime.runtime import Runtime
 from r2med.store import Store
@@ -122,6 +126,30 @@ def test_citations_of_passages_that_do_not_exist_are_counted_and_name_no_documen
     assert (first.text, first.documents, first.unknown) == ("It is coeliac disease.", (), 1)
     assert (second.documents, second.unknown) == (("coeliac",), 1)
     assert [each.documents for each in retrieved["right"].sentences] == [("coeliac",), ("coeliac", "iron")]
+
+
+def test_an_answer_that_reaches_the_token_limit_is_cut_off_and_asked_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = 0
+
+    def write_on(self: ScriptedBackend, requests: Any, done: Any) -> None:
+        nonlocal asked
+        for number, _ in enumerate(requests):
+            asked += 1
+            done(number, RawAnswer('{"answer": "It is coeliac disease, and', "", "length", 10, 10))
+
+    monkeypatch.setattr(ScriptedBackend, "answer", write_on)
+    with runtime(tmp_path, RULES) as opened:
+        settings: dict[str, Any] = {"conditions": ("closed book",), "out": tmp_path / "out", "setup": opened}
+        (first,) = r2med.answer("bm25", "script", folder(tmp_path / "set"), **settings)
+        (again,) = r2med.answer("bm25", "script", tmp_path / "set", **settings)
+    assert first.statuses["closed book"] == {"cut off": len(REPLIES)}
+    assert first.mean["closed book"]["accuracy"] == 0
+    assert again == first
+    assert asked == len(REPLIES)
+    page = page_markdown(answer_page(AnsweredSystems((first,), (), 0), "out"))
+    assert "cut off at the token limit" in page
 
 
 def test_each_condition_reads_what_it_should(place: Path, record: AnswerRecord) -> None:

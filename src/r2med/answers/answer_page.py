@@ -17,7 +17,8 @@ from r2med.pages.page import Note, Page, Section, Table
 from r2med.records.answer_record import CONDITIONS, AnswerRecord, Condition
 
 STATUS_NOTE = (
-    "not answered: refused, in another language, copied from a passage, or unreadable; these count as wrong. "
+    "not answered: refused, in another language, copied from a passage, cut off at the token limit, or unreadable; "
+    "these count as wrong. "
     "failed: the request failed; it has no score, and the same command asks it again. "
     "tokens and $/1,000: what the reader reads and writes for a question, and its dollars for 1,000 questions."
 )

@@ -22,6 +22,8 @@ from r2med.records.answer_record import AnswerForm, AnswerStatus, Condition, Giv
 from r2med.runtime.runtime import Runtime
 
 TRIES = 3
+CUT_OFF = "truncated"
+"""The failure of an answer that the LLM wrote until its token limit. A second one would cost as much and end there."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +116,7 @@ class AnswerReader:
         texts = (" ".join((each.query.text, *each.read.texts)) for each in questions)
         warn_of_identifiers("answer", self.chat, texts)
         prompts = {number: each.prompt for number, each in enumerate(questions)}
-        asked = ask_json(prompts, _read, self.chat, self.card, TRIES, otherwise=_read_prose)
+        asked = ask_json(prompts, _read, self.chat, self.card, TRIES, _read_prose, final={CUT_OFF})
         given = [
             _given(each, asked.outcomes.get(number), asked.failures.get(number, ""))
             for number, each in enumerate(questions)
@@ -156,5 +158,7 @@ def _given(question: ReaderQuestion, reply: _Reply | None, failure: str) -> Give
 def _failed_status(failure: str) -> AnswerStatus:
     if failure == "refused":
         return "refused"
+    if failure == CUT_OFF:
+        return "cut off"
     # What the model itself said is an answer, if not a usable one. All other failures are asked again by the next run.
     return "unreadable" if failure == "unreadable" or failure in FROM_THE_MODEL else "failed"

@@ -6,7 +6,7 @@ An unreadable answer is asked for again, and counted as failed after the last tr
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
@@ -65,11 +65,13 @@ def ask_json(
     card: LLMCard,
     tries: int,
     otherwise: Callable[[int, str], ReadAnswer | None] = lambda number, text: None,
+    final: Collection[str] = (),
 ) -> JsonAnswers[ReadAnswer]:
     """Ask every question up to `tries` times.
 
     `read` turns an answer into an outcome. It raises ValueError if the answer is not usable. `otherwise` may return the
-    outcome of a text without a usable answer, which is then not asked again.
+    outcome of a text without a usable answer, which is then not asked again. Failures of the kinds `final` are not
+    asked again either.
     """
     asked: JsonAnswers[ReadAnswer] = JsonAnswers()
     unfit = {number: each.prompt for number, each in questions.items() if isinstance(each.prompt, Failure)}
@@ -87,7 +89,7 @@ def ask_json(
             if text and (outcome := otherwise(number, text)) is not None:
                 asked.outcomes[number] = outcome
                 del asked.failures[number]
-        waiting = [number for number in waiting if number not in asked.outcomes]
+        waiting = [n for n in waiting if n not in asked.outcomes and asked.failures[n] not in final]
     return asked
 
 

@@ -27,11 +27,12 @@ CONDITIONS: tuple[Condition, ...] = ("closed book", "retrieved", "relevant", "ra
 AnswerForm = Literal["open", "choice"]
 """An answer in the reader's own words, or one of several options."""
 
-AnswerStatus = Literal["answered", "refused", "other language", "copied", "unreadable", "failed"]
+AnswerStatus = Literal["answered", "refused", "other language", "copied", "cut off", "unreadable", "failed"]
 """What came back. Only an answer with the status "answered" can be right.
 
 Refused: the reader declines. Other language: the answer is not in the language of the question. Copied: the answer
-only repeats a passage. Unreadable: not of the form that was asked for. Failed: the request failed.
+only repeats a passage. Cut off: the reader wrote until its token limit. Unreadable: not of the form that was asked for.
+Failed: the request failed.
 """
 
 

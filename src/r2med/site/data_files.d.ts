@@ -85,7 +85,7 @@ interface Site {
 /* --- data/answers.js: answer_rows.py ------------------------------------------------------------------------------ */
 
 type AnswerCondition = "closed book" | "retrieved" | "relevant" | "random";
-type AnswerStatus = "answered" | "refused" | "other language" | "copied" | "unreadable" | "failed";
+type AnswerStatus = "answered" | "refused" | "other language" | "copied" | "cut off" | "unreadable" | "failed";
 
 interface AnswerCost {
   dollars: number | null;

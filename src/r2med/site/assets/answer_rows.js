@@ -95,7 +95,7 @@ board.answerRows = (() => {
       label: "No answer",
       group: "Status",
       kind: "harm",
-      about: "Share of the answers that were refused, copied, unreadable, in another language, or failed.",
+      about: "Share of the answers that were refused, copied, cut off, unreadable, in another language, or failed.",
       value: unanswered,
       note: (row) => inWords(row.answers?.statuses.retrieved ?? []),
     },

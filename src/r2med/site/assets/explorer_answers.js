@@ -14,6 +14,7 @@ board.explorerAnswers = (view) => {
     refused: "The reader declined to answer, so the answer counts as wrong.",
     "other language": "The answer is not in the language of the question, so it counts as wrong.",
     copied: "The answer only repeats a passage, so it counts as wrong.",
+    "cut off": "The reader wrote until its token limit and was not finished, so the answer counts as wrong.",
     unreadable: "The answer does not have the form that was asked for, so it counts as wrong.",
     failed: "The request failed, so there is no answer and no score. The same command asks it again.",
   };
