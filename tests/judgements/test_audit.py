@@ -214,14 +214,14 @@ def test_the_page_names_the_worst_first_and_all_that_was_left_out() -> None:
     corpus |= {f"copy{n}": corpus[f"r{n}"] for n in range(20)}
     found = audit(unchecked(queries, corpus, qrels))
     text = page_markdown(audit_page(found, 5))
-    assert text.index("Copies of relevant documents broken") < text.index("Licence and source look")
+    assert text.index("Copies of relevant documents broken") < text.index("Licence and source needs a look")
     assert "15 further rows" in text and "Left out" in text
     assert 'aria-label="r2med ' in audit_label(found) and "broken: 1 of" in audit_label(found)
 
 
 def test_the_command_writes_the_page_and_the_label_and_fails_on_broken_data(r2med: Command, tmp_path: Path) -> None:
     done = r2med("audit", "demo/Biology", "-o", "a/audit.html", "--label", "a/audit.svg")
-    assert done.returncode == 0 and "Verdict: look" in done.stdout
+    assert done.returncode == 0 and "Verdict: needs a look" in done.stdout
     assert "<h1>Audit of demo/Biology</h1>" in (tmp_path / "a" / "audit.html").read_text("utf-8")
     assert (tmp_path / "a" / "audit.svg").read_text("utf-8").startswith("<svg")
     (tmp_path / "one.txt").write_text("q 0 d 1\n")

@@ -46,7 +46,7 @@ def audit(
     form: Format = "text",
     as_json: flags.AsJSON = False,
 ) -> None:
-    """Check the labels and texts of a dataset: a verdict for each check (sound, look or broken), with the evidence."""
+    """Check the labels and texts of a dataset. Each check is sound, needs a look or is broken, with the evidence."""
     from r2med.cli.progress import steps
     from r2med.judgements.audit import CHECKS
     from r2med.judgements.audit import audit as find

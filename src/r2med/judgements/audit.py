@@ -87,7 +87,7 @@ def audit(
     """Audit a dataset, like `r2med audit`. `qrels` is a file of judgements to audit instead of a dataset.
 
     `results` is a folder of records, whose rankings show what missing labels change. The default is `results`, if it
-    has records of the dataset. `announce` gets the name of each check before it is made.
+    has records of the dataset. `announce` gets the name of each check, also of one that is left out.
     """
     if (dataset is None) == (qrels is None):
         raise UserError(
@@ -119,11 +119,11 @@ def _audited(material: AuditMaterial, announce: Callable[[str], None]) -> Audit:
     findings: list[AuditFinding] = []
     gaps: list[AuditGap] = []
     for name, check in CHECKS.items():
+        announce(name)
         missing = next((_NEEDS[need][1] for need in check.needs if not _NEEDS[need][0](material)), "")
         if missing:
             gaps.append(AuditGap(check=name, why=missing))
             continue
-        announce(name)
         findings.append(check.function(material).model_copy(update={"check": name}))
     return Audit(
         dataset=material.name,

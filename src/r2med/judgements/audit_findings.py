@@ -19,6 +19,8 @@ MIN_BROKEN = 3
 
 Verdict = Literal["sound", "look", "broken"]
 VERDICTS: tuple[Verdict, ...] = ("sound", "look", "broken")
+VERDICT_WORDS: Mapping[Verdict, str] = {"sound": "sound", "look": "needs a look", "broken": "broken"}
+"""Verdicts as a person reads them."""
 """The verdicts, from good to bad."""
 
 EvidenceCell = str | int | float | None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from html import escape
 
-from r2med.judgements.audit_findings import VERDICTS, Audit, Verdict
+from r2med.judgements.audit_findings import VERDICT_WORDS, VERDICTS, Audit, Verdict
 
 COLOURS: Mapping[Verdict, str] = {"sound": "#1f6f43", "look": "#8a5a00", "broken": "#a12622"}
 """White text on these colours has a contrast above 4.5."""
@@ -19,8 +19,8 @@ def audit_label(audit: Audit) -> str:
     """Return the label as SVG."""
     checks = len(audit.findings)
     of = "" if audit.verdict == "sound" else f"{audit.count(audit.verdict)} of "
-    said = f"{audit.verdict}: {of}{checks} checks"
-    counts = ", ".join(f"{audit.count(verdict)} {verdict}" for verdict in VERDICTS)
+    said = f"{VERDICT_WORDS[audit.verdict]}: {of}{checks} checks"
+    counts = ", ".join(f"{audit.count(verdict)} {VERDICT_WORDS[verdict]}" for verdict in VERDICTS)
     title = escape(f"r2med {audit.r2med} audit of {audit.dataset[:100]}: {counts}")
     left, right = (round(len(text) * CHARACTER) for text in (NAME, said))
     first, second = left + 2 * MARGIN, right + 2 * MARGIN

@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from r2med.judgements.audit import CHECKS
-from r2med.judgements.audit_findings import MAX_EVIDENCE, VERDICTS, Audit, AuditEvidence, AuditFinding, Verdict
+from r2med.judgements.audit_findings import (
+    MAX_EVIDENCE,
+    VERDICT_WORDS,
+    VERDICTS,
+    Audit,
+    AuditEvidence,
+    AuditFinding,
+    Verdict,
+)
 from r2med.pages.cells import Column, Tone
 from r2med.pages.page import Bullets, Page, Section, Table
 from r2med.text.plurals import counted
@@ -44,9 +52,9 @@ def audit_page(audit: Audit, rows: int = PAGE_ROWS, *, with_sound: bool = True) 
 
 
 def _facts(audit: Audit) -> list[tuple[str, str, str]]:
-    counts = ", ".join(f"{audit.count(verdict)} {verdict}" for verdict in reversed(VERDICTS))
+    counts = ", ".join(f"{audit.count(verdict)} {VERDICT_WORDS[verdict]}" for verdict in reversed(VERDICTS))
     facts = [
-        ("Verdict", audit.verdict, counts),
+        ("Verdict", VERDICT_WORDS[audit.verdict], counts),
         ("Judged queries", f"{audit.queries:,}", ""),
         ("Documents", f"{audit.documents:,}" if audit.documents else "–", ""),
         ("Labels", f"{audit.judgements:,}", ""),
@@ -60,7 +68,7 @@ def _section(finding: AuditFinding, rows: int) -> Section:
         CHECKS[finding.check].title,
         list(_tables(finding, rows)),
         finding.sentence,
-        aside=finding.verdict,
+        aside=VERDICT_WORDS[finding.verdict],
         aside_tone=TONES[finding.verdict],
     )
 
