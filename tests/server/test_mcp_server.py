@@ -27,6 +27,7 @@ from r2med.server.mcp_tools import EXCERPT, MAX_K, PIECE
 from r2med.server.served_corpus import open_served
 from r2med.server.serving import serve
 from r2med.store import Store
+from r2med.system.question import NOTHING_FOUND
 from support.chat_server import answer, refuse
 from support.datasets import r2med_folder
 from support.live_systems import DOCUMENTS
@@ -137,6 +138,11 @@ def test_a_wrong_call_is_one_line(app, tool, arguments, says):
     [result] = calls(app, (tool, arguments))[1:]
     [content] = result.content
     assert result.is_error and says in content.text and "\n" not in content.text
+
+
+def test_a_search_that_finds_nothing_says_so(app):
+    _, found = calls(app, ("search", {"question": "xyzzy"}))
+    assert (found.structured_content["documents"], found.structured_content["problem"]) == ([], NOTHING_FOUND)
 
 
 def test_a_failed_stage_is_reported_beside_the_documents(chat_server, marked_keys, tmp_path):

@@ -6,6 +6,7 @@ import pytest
 
 from r2med.data import Corpus
 from r2med.server.limits import Limits
+from r2med.system.question import NOTHING_FOUND
 from support.chat_server import answer, hang, refuse
 from support.datasets import dataset_of
 from support.live_systems import DOCUMENTS, MARKUP, app_of
@@ -91,6 +92,11 @@ def test_an_llm_that_fails_is_a_status_and_not_a_silent_plain_search(app, chat_s
     assert (told["generated"], ids(told)) == ([], ids(search(app, system="bm25")))
     judged = search(app, system=JUDGED)
     assert (judged["status"], judged["stages"][1]["status"]) == ("partial", "failed")
+
+
+def test_a_search_that_finds_nothing_says_so_to_programs(app):
+    told = search(app, "xyzzy", system="bm25")
+    assert (told["status"], told["passages"], told["problem"]) == ("ok", [], NOTHING_FOUND)
 
 
 def test_an_llm_that_cannot_be_asked_at_all_is_one_line(app, chat_server):

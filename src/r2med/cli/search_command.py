@@ -52,6 +52,7 @@ def _marked_page(answer: Answer, language: str) -> Page:
     """Return the passages to read, with their matching words marked."""
     from r2med.pages.marked_passages import marked_passage
     from r2med.pages.page import Content, Page, Section
+    from r2med.system.question import NOTHING_FOUND
     from r2med.text.highlight import Words
 
     words = Words.of(answer.question, answer.generated, language)
@@ -61,7 +62,7 @@ def _marked_page(answer: Answer, language: str) -> Page:
         parts: list[Content] = [marked_passage("", passage.text, words, LETTERS)]
         sections.append(Section(f"{rank}. {passage.id}", parts, aside=f"{passage.score:.4g}"))
     if not answer.passages:
-        sections.append(Section("", ["nothing was found: no document shares a word with the question"]))
+        sections.append(Section("", [NOTHING_FOUND]))
     return Page(answer.question, sections, kind="search")
 
 

@@ -64,7 +64,7 @@ class FoundDocuments(BaseModel):
 
     system: str = Field(description="The system that searched.")
     documents: list[Excerpt] = Field(description="The documents, best first.")
-    problem: str = Field("", description="A stage that failed, so that the search ran without it.")
+    problem: str = Field("", description="Why there are no documents, or which stage failed and was left out.")
 
 
 class DocumentPiece(BaseModel):
@@ -171,4 +171,5 @@ def _excerpt(passage: FoundPassage) -> Excerpt:
 
 
 def _problem(response: SearchResponse) -> str:
-    return "; ".join(f"{stage.name}: {notice}" for stage in response.stages for notice in stage.notices)
+    failed = (f"{stage.name}: {notice}" for stage in response.stages for notice in stage.notices)
+    return "; ".join(filter(None, (response.problem, *failed)))

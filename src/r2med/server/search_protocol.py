@@ -16,6 +16,7 @@ from r2med.server.limits import Limits
 from r2med.server.refusals import HTTPError
 from r2med.server.retrieve_protocol import check_text, validated
 from r2med.system.marking import marking_language
+from r2med.system.question import NOTHING_FOUND
 from r2med.system.system import LiveSystem, Outcome
 from r2med.text.highlight import Kind, Words, best_window, matches
 
@@ -84,7 +85,7 @@ class SearchResponse(BaseModel):
 
     system: str
     status: Status = Field(description="partial: the search ran without a failed stage. failed: there are no passages.")
-    problem: str = ""
+    problem: str = Field("", description="Why there are no passages, in one line.")
     passages: list[FoundPassage] = []
     generated: list[str] = Field(default_factory=list, description="Texts that an LLM wrote for the search.")
     terms: list[tuple[str, float]] = Field(default_factory=list, description="Weighted terms of the search.")
@@ -150,10 +151,12 @@ def answer_of(system: LiveSystem, question: str, k: int) -> SearchResponse:
     stages = list(_stages(system, outcome))
     [query] = outcome.expansion.queries
     trace = outcome.expansion.traces.get(query.query.id, {})
+    passages = list(_passages(system, outcome))
     return SearchResponse(
         system=system.name,
         status="ok" if all(stage.status == "ok" for stage in stages) else "partial",
-        passages=list(_passages(system, outcome)),
+        problem="" if passages else NOTHING_FOUND,
+        passages=passages,
         generated=list(query.generated),
         terms=sorted(query.terms, key=lambda term: (-term[1], term[0]))[:TERMS],
         turns=[_turn(turn) for turn in trace.get("turns", ())],

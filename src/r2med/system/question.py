@@ -14,6 +14,8 @@ from r2med.runtime.setup import Setup
 from r2med.system.system import System
 from r2med.text.unicode import is_unicode
 
+NOTHING_FOUND = "nothing was found: no document shares a word with the question"
+
 
 @dataclass(frozen=True)
 class Passage:

@@ -219,6 +219,7 @@
     section.firstElementChild.append(
       h("span", { class: "muted" }, `${counted(answer.passages.length, "passage")} in ${seconds(tookSeconds)}`),
     );
+    if (answer.generated.length) $("legend-generated").hidden = false;
     const failed = answer.stages.filter((stage) => stage.status !== "ok");
     const bare = (stage) => stage.stage === "expand" && stage.status === "failed";
     const told = failed.map((stage) =>
@@ -227,7 +228,7 @@
       ),
     );
     fill(section, [
-      answer.problem ? problem(answer.problem) : null,
+      answer.status === "failed" ? problem(answer.problem) : null,
       told,
       answer.stages.length ? stageTable(answer.stages) : null,
       wrote(answer),
@@ -235,7 +236,7 @@
         ? h("ol", { class: "passages" }, answer.passages.map(passage))
         : answer.status === "failed"
           ? null
-          : h("p", { class: "empty" }, "Nothing matches."),
+          : h("p", { class: "empty" }, answer.problem),
     ]);
     if (answer.budget !== null) $("foot").textContent = `${dollars(answer.spent)} of $${answer.budget} spent.`;
   }
@@ -252,6 +253,7 @@
     $("answers").className = systems.length > 1 ? "answers two-up" : "answers";
     $("answers").replaceChildren(...sections);
     $("legend").hidden = false;
+    $("legend-generated").hidden = true;
     await Promise.all(
       systems.map(async (system, side) => {
         const started = performance.now();
