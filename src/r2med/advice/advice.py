@@ -6,7 +6,7 @@ import json
 import shlex
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -90,6 +90,10 @@ class Advice:
     """Points that the user would give up for a cheaper or faster pipeline."""
     left_out: tuple[str, ...] = ()
     """Pipelines that could not run, with the reason."""
+    not_tried: tuple[str, ...] = ()
+    """Kinds of pipelines of which none was tried, with what they need."""
+    unfound: int = 0
+    """Questions for which search by words finds no document."""
     data: str = ""
     """The word to type for the dataset."""
 
@@ -130,20 +134,44 @@ class Advice:
         spread = "" if best.low is None or best.high is None else f" ({best.low:.1f} to {best.high:.1f})"
         lines = [f"Best: {best.system}, {HEADLINE_MEASURE} {best.value:.1f}{spread}."]
         lines.append(f"Use {chosen.system}: {self.reason}; {_price(chosen)}.")
-        lines.append(
-            f"Fastest: {fast.system}, p50 {_milliseconds(fast.p50)}, {fast.behind:.1f} points behind the best."
-        )
+        if fast.system != best.system:
+            lines.append(
+                f"Fastest: {fast.system}, p50 {_milliseconds(fast.p50)}, {fast.behind:.1f} points behind the best."
+            )
         lines += [
             f"Cheaper or faster: {rung.system}, expected loss {loss(rung)}; {_price(rung)}."
             for rung in self.alternatives
         ]
         if self.alternatives and self.give_up is None and self.questions >= FEWEST_TO_TRADE:
             lines.append("Would you give up some points for one of these? Say how many: advise(give_up=2)")
+        return [*lines, *self.limits]
+
+    @property
+    def limits(self) -> list[str]:
+        """What these questions cannot show, and what was not tried, in sentences."""
+        others = [rung for rung in self.rungs if rung.system != self.best and rung.questions == self.questions]
+        lines = []
+        if self.unfound:
+            lines.append(
+                f"{self.unfound} of {self.questions} questions share no word with any document: search by words finds "
+                "nothing for them."
+            )
+        if others and not any(rung.behind for rung in others):
+            lines.append(f"No two pipelines can be told apart: all have the same mean on these {self.questions}.")
+        elif others and all(rung.p >= ALPHA for rung in others):
+            lines.append(f"No other pipeline can be told apart from the best: every adjusted p is at least {ALPHA:g}.")
         if self.detectable_pair:
             lines.append(
                 f"With these {self.questions} questions a difference below {self.detectable_gap:.1f} points between "
                 f"{' and '.join(self.detectable_pair)} cannot be distinguished from noise. More judged questions help."
             )
+        elif others:
+            lines.append(
+                f"The smallest visible difference is not known: each pipeline differs from {self.best} by the same "
+                "amount on every question, so there is no spread to compute it from."
+            )
+        if self.not_tried:
+            lines.append(f"Not tried: {'; '.join(self.not_tried)}.")
         return lines
 
     def write(self, path: Path) -> None:
@@ -159,9 +187,14 @@ class Advice:
                 raise ValueError
             rungs = tuple(Rung(**rung) for rung in body.pop("rungs"))
             pair = body.pop("detectable_pair")
-            return cls(rungs=rungs, left_out=tuple(body.pop("left_out")), detectable_pair=pair and tuple(pair), **body)
+            return cls(rungs=rungs, detectable_pair=pair and tuple(pair), **_tuples(body))
         except (ValueError, KeyError, TypeError, AttributeError):
             raise UserError(f"{path} is no advice of this version: make it again with r2med advise") from None
+
+
+def _tuples(body: dict[str, Any]) -> dict[str, Any]:
+    """Return fields of JSON with their lists as tuples."""
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in body.items()}
 
 
 def surely_within(values: Floats, best: int, give_up: float) -> list[int]:

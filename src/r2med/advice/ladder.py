@@ -6,9 +6,10 @@ the other folds. So every score comes from questions that were not used to choos
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ import numpy as np
 from r2med.advice.advice import FEWEST_TO_TRADE, Advice, Group, Rung, surely_within
 from r2med.comparison.comparison import middle_pair
 from r2med.core.errors import UserError
+from r2med.core.installation import install_extra
 from r2med.core.spec import Call, parse_stage
 from r2med.crossencoders.reranker_cards import RERANKERS
 from r2med.data import Dataset
@@ -85,8 +87,9 @@ def advise(
         )
     _require_answers(dataset)
     with running(setup) as runtime:
-        models, rerankers = _here(MODELS, runtime, models), _here(RERANKERS, runtime, rerankers)
-        return _advised(dataset, runtime, llms, models, rerankers, give_up, announce)
+        chosen = _here(MODELS, runtime, models), _here(RERANKERS, runtime, rerankers)
+        made = _advised(dataset, runtime, llms, *chosen, give_up, announce)
+        return replace(made, not_tried=tuple(_not_tried(models, rerankers, *chosen, llms)))
 
 
 def _advised(
@@ -102,6 +105,7 @@ def _advised(
     total = 2 + len(models) + min(FUSED, len(models)) + len(rerankers) + each_llm * len(llms)
     ladder = _Ladder(dataset, runtime, announce(total), give_up)
     words = ladder.climb("words", "bm25", lambda: [System(each, runtime=runtime) for each in WORDS])
+    unfound = 0 if words is None else ladder.unfound(words)
     ladder.climb("feedback", "rm3", partial(_before, Call("rm3")), words)
     dense = [ladder.climb("dense", name, partial(_alone, name, runtime)) for name in models]
     for model in sorted(filter(None, dense), key=ladder.value, reverse=True)[:FUSED]:
@@ -116,7 +120,7 @@ def _advised(
     for llm in llms:
         for method in LLM_RERANKERS:
             ladder.climb("reranking", f"{method}({llm})", partial(_after, Call(method, (llm,)), [LLM_DEPTH]), base)
-    return ladder.verdict(give_up)
+    return replace(ladder.verdict(give_up), unfound=unfound)
 
 
 def _require_answers(dataset: Dataset) -> None:
@@ -132,6 +136,23 @@ def _require_answers(dataset: Dataset) -> None:
 
 def _here(cards: Mapping[str, Any], runtime: Runtime, chosen: Sequence[str] | None) -> Sequence[str]:
     return [name for name, card in cards.items() if is_here(card, runtime.setup)] if chosen is None else chosen
+
+
+def _not_tried(
+    models: Sequence[str] | None,
+    rerankers: Sequence[str] | None,
+    models_here: Sequence[str],
+    rerankers_here: Sequence[str],
+    llms: Sequence[str],
+) -> Iterator[str]:
+    """Yield the kinds of pipelines of which there is none, with what they need."""
+    install = "" if find_spec("sentence_transformers") else f" (first {install_extra('dense')})"
+    if models is None and not models_here:
+        yield f"dense models, because no weights are on this machine: advise(models=['minilm']){install}"
+    if rerankers is None and not rerankers_here:
+        yield f"rerankers, because no weights are on this machine: advise(rerankers=['bge-reranker']){install}"
+    if not llms:
+        yield "LLMs, because none was named: advise(llms=['NAME'])"
 
 
 def _alone(name: str, runtime: Runtime) -> list[System]:
@@ -184,6 +205,11 @@ class _Ladder:
         """Return the best pipeline so far."""
         whole = [entry for entry in self._rungs.values() if entry[1].questions == len(self._ids)]
         return max(whole, key=lambda entry: entry[1].value)[0]
+
+    def unfound(self, pipeline: Pipeline) -> int:
+        """Return the number of questions for which a pipeline finds no document."""
+        outcome = pipeline.system.run(self._dataset.only(self._ids), self._runtime.store, DEPTH)
+        return int((outcome.run.found == 0).sum())
 
     def climb(
         self, group: Group, title: str, settings: Callable[..., list[System]], *parts: Pipeline | None

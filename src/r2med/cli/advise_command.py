@@ -90,7 +90,7 @@ def _page(advice: Advice, path: Path) -> Page:
         Column("Pipeline"),
         Column("nDCG@10", "score"),
         Column("expected loss", "score", 1),
-        Column("p", "p"),
+        Column("adjusted p", "p"),
         Column("p50 s", "seconds", missing=UNKNOWN),
         Column("p95 s", "seconds", missing=UNKNOWN),
         Column("$ / 1,000", "dollars", missing=UNKNOWN),
@@ -132,4 +132,6 @@ def _notes(advice: Advice) -> list[str]:
             f"Tried: {tried}. A question's score comes from settings chosen on other questions; the settings shown are "
             "those that all questions together prefer."
         )
+    if len(advice.rungs) > 1:
+        lines.append("p is adjusted for the number of comparisons with the best (Holm).")
     return [*lines, *(f"left out: {line}" for line in advice.left_out)]

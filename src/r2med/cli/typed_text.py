@@ -26,7 +26,7 @@ _FUNCTIONS = (
 _CALL = re.compile(rf"(?<![\w.])(?:r2med\.\w+|{_FUNCTIONS})\(")
 _COMMANDS = {"import_tables": "data import", "explain": "why"}
 """Functions whose commands have other names."""
-_FLAGS = {"llms": "--llm", "overlays": "--overlay", "sheets": "--sheet"}
+_FLAGS = {"llms": "--llm", "models": "--model", "overlays": "--overlay", "rerankers": "--rerank", "sheets": "--sheet"}
 """Parameters whose flags have other names; those of fields of Setup are declared there."""
 
 

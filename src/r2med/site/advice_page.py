@@ -25,6 +25,7 @@ def advice_value(advice: Advice) -> dict[str, Any]:
             for rung in advice.rungs
         ],
         "reason": advice.reason,
+        "limits": advice.limits,
         "command": advice.serve,
     }
 

@@ -333,8 +333,7 @@ interface AdviceFile {
   best: string;
   recommended: string;
   fastest: string;
-  detectable_gap: number;
-  detectable_pair: [string, string] | null;
+  limits: string[];
   left_out: string[];
   reason: string;
   command: string;

@@ -12,7 +12,7 @@
     ["expansion", "Expansion by an LLM"],
     ["reranking", "Reranking"],
   ]);
-  const HEADS = ["Behind", "Chance", "Latency", "95 % within", "$ / 1,000"];
+  const HEADS = ["expected loss", "adjusted p", "p50", "p95", "$ / 1,000"];
   const CHOICES = [
     ["best", "gold"],
     ["recommended", "solid"],
@@ -35,7 +35,7 @@
         h(
           "p",
           { class: "wide" },
-          "The pipelines are in the order in which they were tried, cheap ones first. Dots are means, bars are 95 % intervals, and the dashed line marks the best mean. Settings were chosen on other questions than those they are scored on.",
+          "The pipelines are in the order in which they were tried, cheap ones first. Dots are means, bars are 95 % intervals, and the dashed line marks the best mean. Settings were chosen on other questions than those they are scored on. Half of the questions take at most the time p50, and 95 % at most p95. p is adjusted for the number of comparisons with the best.",
         ),
         ladder(advice),
       ),
@@ -70,17 +70,7 @@
           )
         : null,
       h("p", null, h("strong", null, named(advice.recommended)), `: ${advice.reason}.`),
-      advice.detectable_pair
-        ? h(
-            "p",
-            null,
-            `A difference below ${advice.detectable_gap.toFixed(1)} points between `,
-            named(advice.detectable_pair[0]),
-            " and ",
-            named(advice.detectable_pair[1]),
-            ` cannot be distinguished from noise with ${advice.questions} questions. Judge more questions to see smaller differences.`,
-          )
-        : null,
+      advice.limits.map((line) => h("p", null, visible(line))),
     );
   }
 
@@ -103,7 +93,12 @@
         points(best.value, 1),
         best.low === null ? "" : `${points(best.low, 1)} to ${points(best.high, 1)}`,
       ),
-      choice("Recommended", recommended, price(recommended.dollars), behind(recommended)),
+      choice(
+        "Recommended",
+        recommended,
+        points(recommended.value, 1),
+        `${behind(recommended)}, ${price(recommended.dollars)}`,
+      ),
       choice("Fastest", fastest, latency(fastest.p50), behind(fastest)),
     );
   }
@@ -157,7 +152,7 @@
         : "";
     const beside = [
       best ? "–" : points(rung.behind),
-      best || rung.note ? "–" : `p ${chance(rung.p)}`,
+      !rung.behind || rung.note ? "–" : chance(rung.p),
       latency(rung.p50),
       latency(rung.p95),
       price(rung.dollars),
