@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from r2med import UserError, load, report, run
-from r2med.comparison.corrected_scores import corrected_scores, reviewed_queries
+from r2med.comparison.corrected_scores import CorrectedScores, corrected_scores, estimates_page, reviewed_queries
 from r2med.data.overlays import Overlay, OverlayLabel, with_overlays
-from r2med.measure.corrected_means import ReviewedQueries, corrected_mean
+from r2med.measure.corrected_means import CorrectedMean, ReviewedQueries, corrected_mean
+from r2med.pages.markdown import page_markdown
 from r2med.records.collection import collect
 from support.fork_server import Command
 
@@ -54,6 +55,19 @@ def test_estimates_equal_those_of_plain_values(results: Path) -> None:
     assert better >= other
 
 
+def test_differences_have_a_sign_and_a_verdict() -> None:
+    scores = {name: CorrectedMean(value, value - 5, value + 5, 300, 40, 0.5) for name, value in (("a", 66), ("b", 64))}
+    pairs = {("a", "b"): CorrectedMean(2, -0.9, 5), ("b", "c"): CorrectedMean(4, 0.5, 7), ("a", "c"): CorrectedMean(6)}
+    text = page_markdown(estimates_page(CorrectedScores("nDCG@10", scores, pairs)))
+    for row in (
+        "| a | 66.00 | 61.00 to 71.00 |",
+        "| a minus b | +2.00 | −0.90 to +5.00 | cannot be distinguished |",
+        "| b minus c | +4.00 | +0.50 to +7.00 | can be distinguished |",
+        "| a minus c | +6.00 | – | too few reviewed queries |",
+    ):
+        assert row in text
+
+
 def test_a_half_labelled_pool_does_not_count(results: Path) -> None:
     dataset = load(NAME)
     queries = [query.id for query in dataset.queries]
@@ -86,6 +100,7 @@ def test_the_command_shows_all_three_kinds_of_scores(results: Path, tmp_path: Pa
     assert [system["reviewed"] for system in estimated["systems"]] == [5, 5]
     assert estimated["systems"][0]["low"] is None, "five queries are too few for an interval"
     shown = r2med(*given, *overlay, "--estimate").stdout
+    assert "Labels: estimated. People labelled" in " ".join(shown.split())
     assert "of 8 queries, drawn at random" in " ".join(shown.split())
     written = report(
         results=results, out=tmp_path / "report", data=[NAME], overlays=[tmp_path / "labels.jsonl"], estimate=True

@@ -17,6 +17,7 @@ from r2med.measure import Measure
 from r2med.measure.corrected_means import CorrectedMean, ReviewedQueries, corrected_mean
 from r2med.measure.scores import Floats
 from r2med.measure.significance import Integers
+from r2med.pages.cells import Column
 from r2med.pages.page import Page, Section, Table
 from r2med.records.collection import RecordCollection
 from r2med.records.relabelled import relabelled
@@ -162,26 +163,24 @@ def corrected_scores(
 def estimates_table(found: CorrectedScores) -> Table:
     """Return the estimated scores with their intervals, the best first."""
     known = next(iter(found.scores.values()))
-    heads = ("system", found.measure, "weight of the judge")
+    columns = (Column("system"), Column(found.measure, "score"), Column("weight of the judge", "number"))
     rows = [(system, each, round(each.weight, 2)) for system, each in found.scores.items()]
     note = (
-        f"People labelled the whole pool of {known.reviewed:,} of {known.queries:,} queries, drawn at random. "
-        "They correct the labels of the judge for all queries. A weight of 0 means that only people's labels count."
+        f"Labels: estimated. People labelled the whole pool of {known.reviewed:,} of {known.queries:,} queries, drawn "
+        "at random. They correct the labels of the judge for all queries. A weight of 0 means that only people's labels count."
     )
-    return Table.of(heads, rows, note=note, name="estimates", digits=1)
+    return Table(columns, rows, note=note, name="estimates")
 
 
 def estimates_page(found: CorrectedScores) -> Page:
     """Return the scores and the differences with their intervals."""
+    columns = (Column("pair"), Column("difference", "difference"), Column("verdict"))
     pairs = [(f"{a} minus {b}", each, _verdict(each)) for (a, b), each in found.differences.items()]
     return Page(
         "Scores that people's labels would give",
         [
             Section(heading(found.measure), [estimates_table(found)]),
-            Section(
-                "Differences",
-                [Table.of(("pair", "difference", "verdict"), pairs, name="estimate-differences", digits=1)],
-            ),
+            Section("Differences", [Table(columns, pairs, name="estimate-differences")]),
         ],
         kind="estimates",
     )
@@ -190,4 +189,4 @@ def estimates_page(found: CorrectedScores) -> Page:
 def _verdict(difference: CorrectedMean) -> str:
     if difference.low is None or difference.high is None:
         return "too few reviewed queries"
-    return "differ" if difference.low > 0 or difference.high < 0 else "no difference shown"
+    return "can be distinguished" if difference.low > 0 or difference.high < 0 else "cannot be distinguished"
