@@ -167,7 +167,8 @@ def estimates_table(found: CorrectedScores) -> Table:
     rows = [(system, each, round(each.weight, 2)) for system, each in found.scores.items()]
     note = (
         f"Labels: estimated. People labelled the whole pool of {known.reviewed:,} of {known.queries:,} queries, drawn "
-        "at random. They correct the labels of the judge for all queries. A weight of 0 means that only people's labels count."
+        "at random. They correct the labels of the judge for all queries. A weight of 0 means that "
+        "only people's labels count."
     )
     return Table(columns, rows, note=note, name="estimates")
 
