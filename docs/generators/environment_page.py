@@ -11,6 +11,8 @@ from r2med.crossencoders.reranker_cards import OWN_SERVERS, RERANKERS
 from r2med.encoders.api_providers import PROVIDERS
 from r2med.llm.llm_cards import LLMS
 
+OPENAI_KEY = "OPENAI_API_KEY"
+"""Key of the LLMs of OpenAI, and the default of LLMs that people serve themselves."""
 OURS = {
     "R2MED_HOME": (
         "`~/.cache/r2med` on Linux",
@@ -89,7 +91,7 @@ def page() -> str:
 def _keys() -> Iterator[tuple[str, str]]:
     uses: dict[str, list[str]] = {}
     for name, card in LLMS.items():
-        if card.backend != "openai":
+        if card.backend != "openai" or (card.api_key_env == OPENAI_KEY and card.licence != "proprietary"):
             continue
         uses.setdefault(card.api_key_env, []).append(f"`{name}`")
     for provider in PROVIDERS.values():
@@ -97,6 +99,7 @@ def _keys() -> Iterator[tuple[str, str]]:
     for name, card in RERANKERS.items():
         if card.is_api:
             uses.setdefault(RERANK_APIS[card.loader].key_variable, []).append(f"the reranker `{name}`")
+    uses[OPENAI_KEY].append("every LLM on a server of your own (`--base-url`), if the server needs one")
     for variable, names in sorted(uses.items()):
         yield code(variable), f"Key of {', '.join(names)}."
     for provider in PROVIDERS.values():
