@@ -173,19 +173,48 @@ def obedient(prompt: str) -> Any:
         (lambda prompt: {"why": "yes", "grade": "right"}, "judge cannot judge answers on small: it said yes to 6 of 6"),
         (lambda prompt: {"why": "no", "grade": "wrong"}, "it said no to 6 of 6 controls that are the reference"),
         (obedient, "controls that are wrong, with orders to the judge"),
-        (fooled, "judge cannot match nuggets on small: it said yes to 12 of 12 controls that are denied nuggets"),
         (lambda prompt: "I cannot say.", "its errors are unknown"),
-        (
-            lambda prompt: {"why": "", "supported": True} if "Sentence:" in prompt else said(prompt),
-            "judge cannot check citations on small: it said yes to 6 of 6 controls that are sentences of another",
-        ),
     ],
 )
-def test_a_judge_that_fails_the_controls_is_stopped_in_one_line(reply: Callable[[str], Any], message: str) -> None:
+def test_a_judge_that_fails_the_controls_of_grades_is_stopped_in_one_line(
+    reply: Callable[[str], Any], message: str
+) -> None:
     cited = CitedSentence(text="The liver has a fever.", documents=("d0",))
     with pytest.raises(UserError, match=message) as stopped:
         score(answered(cited), by=judge(reply))
     assert "\n" not in str(stopped.value)
+
+
+@pytest.mark.parametrize(
+    ("reply", "notice", "withheld"),
+    [
+        (
+            fooled,
+            "Measures of nuggets are withheld: judge cannot match nuggets on small: it said yes to 12 of 12 controls "
+            "that are denied nuggets.",
+            {"nugget-recall", "vital-recall", "nugget-precision"},
+        ),
+        (
+            lambda prompt: {"why": "", "supported": True} if "Sentence:" in prompt else said(prompt),
+            "citation-support is withheld: judge cannot check citations on small: it said yes to 6 of 6 controls that "
+            "are sentences of another passage.",
+            {"citation-support"},
+        ),
+    ],
+)
+def test_only_the_measures_whose_controls_a_judge_fails_are_withheld(
+    reply: Callable[[str], Any], notice: str, withheld: set[str]
+) -> None:
+    cited = CitedSentence(text="The liver has a fever.", documents=("d0",))
+    refused = answered("I cannot say.", query="q1", status="refused")
+    whole, part = score(answered(cited), refused), score(answered(cited), refused, by=judge(reply))
+    for all_scores, known in zip(whole.answers, part.answers, strict=True):
+        assert known.scores == {name: value for name, value in all_scores.scores.items() if name not in withheld}
+    assert withheld <= whole.answers[0].scores.keys()
+    assert part.notices[0] == notice
+    assert notice not in whole.notices
+    assert part.judge is not None and whole.judge is not None
+    assert part.judge.controls.keys() == whole.judge.controls.keys()
 
 
 def test_an_unreadable_verdict_is_counted_and_gives_no_value() -> None:

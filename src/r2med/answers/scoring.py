@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from r2med.answers.answer_controls import check_nugget_matching, check_support, check_verdicts
+from r2med.answers.answer_controls import ControlResult, check_nugget_matching, check_support, check_verdicts
 from r2med.answers.answer_judge import AnswerJudge
 from r2med.answers.answer_scores import rule_verdict, scores_of
 from r2med.answers.citation_support import cited_sentences_of, with_support
@@ -34,16 +34,17 @@ def scored(
 ) -> ScoredAnswers:
     """Return the answers with all scores that can be computed.
 
-    A judge first gets planted controls. Raises UserError if it fails them.
+    A judge first gets planted controls. Raises UserError if it fails those of grades. If it fails those of nuggets or
+    of citations, the measures of these have no values, and a notice says so.
     """
     references = {query.id: query.answer for query in dataset.queries}
     given = [each.model_copy(update={"by_rule": rule_verdict(each, references[each.query])}) for each in answers]
-    facts = None
+    facts, withheld = None, list[str]()
     if judge is not None and any(map(_is_judged, given)):
-        given, counts = _judged(given, dataset, judge, nuggets)
+        given, counts, withheld = _judged(given, dataset, judge, nuggets)
         facts = _facts(given, judge, counts)
     done = tuple(_with_scores(each, dataset, nuggets, judged=facts is not None) for each in given)
-    notices = tuple(_notices(done, nuggets, judge if facts else None))
+    notices = (*withheld, *_notices(done, nuggets, judge if facts else None))
     return ScoredAnswers(done, facts, judge.cost if judge and facts else NOTHING, notices)
 
 
@@ -54,17 +55,22 @@ def _is_judged(answer: GivenAnswer) -> bool:
 
 def _judged(
     answers: Sequence[GivenAnswer], dataset: Dataset, judge: AnswerJudge, nuggets: Nuggets | None
-) -> tuple[list[GivenAnswer], list[ControlCount]]:
-    """Return the answers with the verdicts of a judge, and how it answered the controls. All controls come first."""
+) -> tuple[list[GivenAnswer], list[ControlCount], list[str]]:
+    """Return the answers with the verdicts of a judge, how it answered the controls, and which measures are withheld.
+
+    All controls come first.
+    """
     counts = [*check_verdicts(judge, dataset, nuggets)]
-    if nuggets:
-        counts += check_nugget_matching(judge, dataset, nuggets)
-    if any(cited_sentences_of(answers)):
-        counts += check_support(judge, dataset)
+    matching = check_nugget_matching(judge, dataset, nuggets) if nuggets else ControlResult(())
+    support = check_support(judge, dataset) if any(cited_sentences_of(answers)) else ControlResult(())
     given = _with_verdicts(answers, dataset, judge)
-    if nuggets:
+    if nuggets and not matching.fault:
         given = _with_nuggets(given, dataset, judge, nuggets)
-    return with_support(given, dataset, judge), counts
+    if not support.fault:
+        given = with_support(given, dataset, judge)
+    parts = (("Measures of nuggets are", matching), ("citation-support is", support))
+    withheld = [f"{measures} withheld: {part.fault}." for measures, part in parts if part.fault]
+    return given, [*counts, *matching.counts, *support.counts], withheld
 
 
 def _with_verdicts(answers: Sequence[GivenAnswer], dataset: Dataset, judge: AnswerJudge) -> list[GivenAnswer]:
