@@ -237,6 +237,21 @@ def test_brights_tables_are_read_with_what_is_excluded(fetch, tmp_path: Path) ->
     assert dataset.notices[0].endswith("judgements from examples, split economics (gold_ids)")
 
 
+@pytest.mark.parametrize("form", [list, lambda texts: dict(zip("ABCDE", texts, strict=False))])
+def test_options_of_a_multiple_choice_question_are_a_column(fetch, tmp_path: Path, form: Callable[..., Any]) -> None:
+    root, file = tmp_path / "repository", "test-00000-of-00001.parquet"
+    rows = [
+        {"_id": "q1", "text": "Which?", "answer": "gout", "options": form(["flu", "gout", "mumps", None])},
+        {"_id": "q2", "text": "Which one?", "answer": "B", "options": form(["flu", "gout", None, None])},
+    ]
+    write_parquet(root / "corpus" / file, DOCUMENTS)
+    write_parquet(root / "queries" / file, rows)
+    write_parquet(root / "qrels" / file, [{"query-id": row["_id"], "corpus-id": "d1", "score": 1} for row in rows])
+    dataset = fetch("hub:some/exam", root)
+    assert [query.options for query in dataset.queries] == [("flu", "gout", "mumps"), ()]
+    assert "queries from queries, split test (_id, text, answer, options)" in dataset.notices[0]
+
+
 def test_brights_long_documents_and_rewritten_queries_are_configs(fetch, tmp_path: Path) -> None:
     root = bright(tmp_path / "repository")
     long = fetch("hub:xlangai/Small/long_documents:economics", root)

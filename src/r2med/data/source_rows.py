@@ -216,7 +216,8 @@ def query_row(row: dict[str, Any], path: Path, line: int, problems: Problems) ->
 def _options(row: dict[str, Any], path: Path, line: int, problems: Problems) -> tuple[str, ...]:
     """Return the options of a multiple-choice question. Options without the answer are reported and left out."""
     given = row.get("options") or []
-    options = tuple(given.values() if isinstance(given, dict) else given)  # {"A": "gout", …} or a list
+    texts = given.values() if isinstance(given, dict) else given  # {"A": "gout", …} or a list
+    options = tuple(text for text in texts if text is not None)  # a table has a cell for each letter
     if options and (row.get("answer") not in options or len(set(map(str, options))) < max(2, len(options))):
         message = f"query {row['id']!r}: its options must be two or more different texts, and one of them the answer"
         problems.flaw(path, line, message, "options without the answer")

@@ -42,6 +42,7 @@ COLUMNS: Mapping[Role, Mapping[str, tuple[str, ...]]] = {
         "answer": ("answer", "gold_answer"),
         "body_system": ("body_system",),
         "excluded_ids": ("excluded_ids",),
+        "options": ("options",),
     },
     "judgements": {
         "q_id": ("query-id", "q_id", "query_id", "qid"),
@@ -55,7 +56,7 @@ COLUMNS: Mapping[Role, Mapping[str, tuple[str, ...]]] = {
 
 CORPUS_ROLES = ("documents", "pairs")
 
-OPTIONAL = {"title", "answer", "body_system", "excluded_ids"}
+OPTIONAL = {"title", "answer", "body_system", "excluded_ids", "options"}
 
 RELEVANT_IDS = ("gold_ids_long", "gold_ids")
 """Columns of relevant documents in a table of queries, as in BRIGHT: of its long documents, and of its passages."""
@@ -139,7 +140,7 @@ class HubTables:
                 if query := query_row({"id": f"q{number}", "text": row["question"]}, path, line, problems):
                     yield query
             return
-        optional: Fields = {"answer": str, "body_system": str, "excluded_ids": list}
+        optional: Fields = {"answer": str, "body_system": str, "excluded_ids": list, "options": (list, dict)}
         for path, line, row in self._rows("queries", {"id": _TEXT, "text": str}, optional, problems):
             if row.get("excluded_ids") == NO_IDS:
                 row["excluded_ids"] = []
