@@ -39,7 +39,8 @@ def scored(
     """
     references = {query.id: query.answer for query in dataset.queries}
     given = [each.model_copy(update={"by_rule": rule_verdict(each, references[each.query])}) for each in answers]
-    facts, withheld = None, list[str]()
+    facts: JudgeFacts | None = None
+    withheld: list[str] = []
     if judge is not None and any(map(_is_judged, given)):
         given, counts, withheld = _judged(given, dataset, judge, nuggets)
         facts = _facts(given, judge, counts)
