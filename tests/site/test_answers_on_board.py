@@ -231,6 +231,16 @@ def test_the_page_shows_each_reader_and_the_chart_what_it_knows_without_passages
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
 
 
+def test_the_page_of_a_system_leads_to_its_answers(open_page: Open) -> None:
+    page = open_page(f"#/system?{urlencode({'name': PLAIN})}")
+    line = page.locator("p", has_text="answered questions from its results")
+    assert line.inner_text() == "2 readers answered questions from its results: how well."
+    line.locator("a").click()
+    page.wait_for_selector("tr[data-position]")
+    assert page.inner_text("nav [aria-current]") == "Answers"
+    assert page.input_value("input[type=search]") == PLAIN
+
+
 def test_a_citation_opens_its_passage_and_texts_of_llms_are_only_text(open_page: Open) -> None:
     page = open_page(f"#/explorer?{urlencode({'data': DATA, 'a': PLAIN, 'q': '0'})}", color_scheme="dark")
     card = page.locator(".answer-card", has_text="window.harmed")

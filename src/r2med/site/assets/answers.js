@@ -189,7 +189,7 @@
       h(
         "p",
         { class: "note" },
-        "Scores × 100, means over the questions that have a value. Only an answer can be right: a refusal, a copied passage or an answer in another language counts as wrong. A failed request has no value.",
+        "Scores × 100, means over the questions that have a value. Only an answer can be right: a refusal, a copied passage, or an answer that was cut off or is in another language counts as wrong. A failed request has no value.",
       ),
     );
     board.supplant(view.body, results)();

@@ -46,6 +46,7 @@
       actions(site, system, set),
       section("Scores", scoreTable(site, row, columns, records)),
       slices(data.slices[setNumber]) ?? "",
+      answeredBy(system, site.answers ? await board.load("answers") : []) ?? "",
       section(
         "Cost by stage",
         stageTable(records, site),
@@ -160,6 +161,25 @@
           )
         : null,
     );
+  }
+
+  /* Return a line with a link to the answers of readers that read the results of a system; null if there are none. */
+  /** @type {(system: SystemRow, views: AnswersView[]) => HTMLElement | null} */
+  function answeredBy(system, views) {
+    const rows = views.flatMap((view) => view.rows).filter((row) => row.system === system.name);
+    const readers = new Set(rows.map((row) => row.reader)).size;
+    return readers
+      ? section(
+          "Answers",
+          h(
+            "p",
+            null,
+            `${formats.counted(readers, "reader")} answered questions from its results: `,
+            h("a", { href: board.link("answers", { q: system.name }) }, "how well"),
+            ".",
+          ),
+        )
+      : null;
   }
 
   function scoreTable(site, row, columns, records) {
