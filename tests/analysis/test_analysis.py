@@ -1,12 +1,15 @@
 """Analyses by name: one page, and a CSV file for every table of it."""
 
 import csv
+import shutil
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
 
 from r2med.analysis import analyse
 from r2med.core.errors import UserError
+from r2med.evaluation.evaluation import evaluate
 
 
 def test_overlap_of_the_demo_is_a_page_and_tables(tmp_path: Path) -> None:
@@ -34,3 +37,11 @@ def test_the_same_material_gives_the_same_bytes(tmp_path: Path) -> None:
 def test_an_unknown_analysis_is_an_error_with_the_nearest_name() -> None:
     with pytest.raises(UserError, match="overlap"):
         analyse("overlaps")
+
+
+def test_records_of_a_folder_with_a_reserved_name_are_found(tmp_path: Path) -> None:
+    demo = Path(str(files("r2med") / "data/demo/Biology"))
+    folder = shutil.copytree(demo, tmp_path / "SciFact")
+    evaluate("bm25", folder, tmp_path / "results")
+    done = analyse("slices", data=[str(folder)], results=tmp_path / "results", out=tmp_path / "out")
+    assert "best system, bm25" in done.sections[0].lead

@@ -136,6 +136,13 @@ def test_groups_of_datasets_are_never_averaged_together() -> None:
         comparison(collection(made), data=["Biology", "SciFact"])
 
 
+def test_a_dataset_may_be_named_by_its_folder(tmp_path: Path) -> None:
+    made = records({"weak": 0.3, "strong": 0.5}, {"mine": 10, "own/SciFact": 10})
+    for name, known in (("mine", "mine"), ("SciFact", "own/SciFact")):
+        (tmp_path / name).mkdir()
+        assert comparison(collection(made), resamples=50, data=[str(tmp_path / name)]).datasets == [known]
+
+
 def test_the_demo_is_never_mixed_with_other_data() -> None:
     made = records({"weak": 0.3, "strong": 0.5}, {"demo/Biology": 8, "Biology": 40})
     compared = comparison(collection(made), resamples=50)

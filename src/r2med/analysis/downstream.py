@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from r2med.analysis.material import Material
 from r2med.comparison.answer_worth import ALL_DATASETS, worth, worth_tables
 from r2med.core.errors import UserError
@@ -25,8 +23,7 @@ def _collected(material: Material) -> AnswerCollection:
     read = collect_answers(material.systems, material.results)
     if not material.data:
         return read
-    wanted = {Path(word).name for word in material.data} | set(material.data)
-    kept = tuple(each for each in read if each.record.dataset.name in wanted)
+    kept = tuple(each for each in read if each.record.dataset.name in material.data_names)
     if not kept:
         data = " ".join(material.data)
         raise UserError(

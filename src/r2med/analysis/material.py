@@ -15,7 +15,7 @@ from r2med.core.errors import UserError
 from r2med.data import Dataset, load
 from r2med.measure.significance import Values
 from r2med.records.collection import MAX_FAILURES, RecordCollection, collect
-from r2med.records.local_datasets import local_datasets
+from r2med.records.local_datasets import local_datasets, typed_places
 from r2med.runtime.runtime import Runtime
 
 
@@ -60,15 +60,20 @@ class Material:
     def collection(self) -> RecordCollection:
         """The records on the named datasets."""
         read = collect(self.systems, self.results, self.max_failures)
-        wanted = {Path(word).name for word in self.data} | set(self.data)
         if not self.data:
             return read
+        wanted = self.data_names
         cells = {key: kept for key, kept in read.cells.items() if key[1] in wanted}
         if not cells:
             raise UserError(
                 f"there are no records of {', '.join(self.data)}: make some with r2med.run('bm25', data='NAME')"
             )
         return RecordCollection(cells)
+
+    @property
+    def data_names(self) -> set[str]:
+        """Names that the named datasets have in records."""
+        return {*self.data, *(Path(word).name for word in self.data), *typed_places(self.data)}
 
     @cached_property
     def datasets(self) -> Mapping[str, Dataset]:

@@ -9,6 +9,7 @@ import numpy as np
 from r2med.comparison.one_group import of_one_group
 from r2med.core.errors import UserError, unknown
 from r2med.data.dataset_cards import groups
+from r2med.data.locating import name_of
 from r2med.measure.scores import Floats
 from r2med.records.collection import RecordCollection
 
@@ -31,7 +32,7 @@ def labelled_records(
         everywhere, kept = kept, kept.on(wanted)
         elsewhere = [system for system in everywhere.systems if system not in kept.systems]
         notices += [f"{system} is left out: it was not run on {', '.join(data)}" for system in elsewhere]
-    return kept, [name for name in data if {name, *groups().get(name, ())} & set(kept.datasets)], notices
+    return kept, [name for name in data if _members(name, kept.datasets)], notices
 
 
 def shared_values(
@@ -57,11 +58,16 @@ def shared_values(
 
 
 def _wanted(data: Sequence[str], known: Sequence[str]) -> set[str]:
-    """Return the chosen datasets. A name may be that of a dataset or a group. Without names, return all datasets."""
+    """Return the chosen datasets, which may be names, groups or folders. Without any, return all datasets."""
     wanted = set() if data else set(known)
     for name in data:
-        members = {name, *groups().get(name, ())} & set(known)
+        members = _members(name, known)
         if not members:
             raise unknown("dataset", name, known)
         wanted |= members
     return wanted
+
+
+def _members(word: str, known: Sequence[str]) -> set[str]:
+    """Return the datasets that a name, a group or a folder means."""
+    return {word, *groups().get(word, ())} & set(known) or {name_of(word)} & set(known)
