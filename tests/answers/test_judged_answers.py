@@ -18,6 +18,7 @@ from r2med.records.answer_record import AnswerRecord
 from r2med.runtime.runtime import Runtime
 from r2med.store import Store
 from r2med.text.sentences import sentences
+from support.traces import foreign_names, kind_of, read_spans, root_of, traces, tree
 
 DATA = "demo/Medical-Sciences"
 
@@ -53,8 +54,12 @@ def _match(number: int, found: bool) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def record(tmp_path_factory: pytest.TempPathFactory) -> AnswerRecord:
-    place = tmp_path_factory.mktemp("judged")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("judged")
+
+
+@pytest.fixture(scope="module")
+def record(place: Path) -> AnswerRecord:
     store = Store(place / "store")
     dataset = r2med.load(DATA, store)
     nuggets = nuggets_of(dataset)
@@ -64,7 +69,7 @@ def record(tmp_path_factory: pytest.TempPathFactory) -> AnswerRecord:
         paths[name] = place / f"{name}.jsonl"
         lines = [json.dumps({"when": when, "answer": json.dumps(answer)}) for when, answer in rules]
         (place / f"{name}.jsonl").write_text("\n".join(lines) + "\n")
-    with Runtime(store=store, model_paths=paths, offline=True) as runtime:
+    with Runtime(store=store, model_paths=paths, offline=True, trace=place / "trace.jsonl") as runtime:
         (made,) = r2med.answer(
             "bm25", "reader", DATA, judge="judge", conditions=["closed book", "retrieved"], out=place, setup=runtime
         )
@@ -91,6 +96,26 @@ def test_the_record_says_how_far_the_judge_can_be_trusted(record: AnswerRecord) 
     assert record.costs["judge"].calls > 100
     assert record.nuggets
     assert "36 of 36 nuggets were not reviewed by people." in record.notices
+
+
+def test_the_verdicts_of_the_judge_are_in_the_trace_of_the_question(place: Path, record: AnswerRecord) -> None:
+    spans = read_spans(place / "trace.jsonl")
+    questions = {}
+    for trace in traces(spans):
+        facts = root_of(trace).attributes or {}
+        if "r2med.query.id" in facts:
+            questions[str(facts["r2med.query.id"])] = trace
+        elif kind_of(root_of(trace)) == "EVALUATOR":
+            assert facts["r2med.control"] is True
+            assert [kind_of(each) for each in trace] == ["LLM", "EVALUATOR"]
+    assert len(questions) == 8
+    found = tree(questions["0"])
+    judged = ["EVALUATOR grade-answer", "EVALUATOR match-nuggets"]
+    assert found["CHAIN reader, closed book"] == ["LLM reader", *judged]
+    cited = ["EVALUATOR support-sentence"] * 2
+    assert found["CHAIN reader, retrieved"] == ["LLM reader", *judged, *cited, "RETRIEVER bm25"]
+    assert set(found["EVALUATOR grade-answer"]) == {"LLM judge"}
+    assert not foreign_names(spans)
 
 
 def test_the_page_shows_means_with_intervals_and_the_judge(record: AnswerRecord) -> None:

@@ -15,6 +15,7 @@ class ScriptedChat:
     """
 
     lacks = ()
+    trace = None
 
     def __init__(self, reply: Reply, name: str = "scripted") -> None:
         self.name = name

@@ -12,8 +12,10 @@ from r2med.agents.sources import Source
 from r2med.core.cost import NOTHING, Cost
 from r2med.core.errors import unknown
 from r2med.data import Query
+from r2med.engine.tracing import query_span
 from r2med.llm.chat import ChatModel, ChatRequest, Failure, Message, RawAnswer, Sampling, finish_reason
 from r2med.llm.costs import request_tokens
+from r2med.llm.llm_spans import calls_within
 from r2med.prompts.templates import Template
 from r2med.text.unicode import to_unicode
 
@@ -143,7 +145,8 @@ def converse(agent: Agent, dialogue: Dialogue, llm: ChatModel, source: Source, q
     prepared = NOTHING
     while any(not conversation.over for conversation in conversations):
         requests = dict(_requests(agent, dialogue, conversations))
-        batch = llm.answers(list(requests.values())) if requests else []
+        with calls_within((request, query_span(queries[index].id)) for index, request in requests.items()):
+            batch = llm.answers(list(requests.values())) if requests else []
         answers += batch
         for index, answer in zip(requests, batch, strict=True):
             conversations[index] = _after(agent, conversations[index], answer)

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
+from r2med.agents.agent_spans import add_conversation, conversation_spans
 from r2med.agents.conversation import SHOWN_WORDS, Agent, AgentTurn, Answered, Chosen, Conversation, totals, trace
 from r2med.agents.dialogue import MAX_TEMPLATE_TOKENS, Dialogue, Finished, chat_template, converse
 from r2med.agents.ranking import ranking_of
@@ -239,9 +240,12 @@ class AgentExpander(Prompted[ConversingStage]):
             return Expansion.of(())
         agent, dialogue, _ = self._open(dataset)
         source = self.source.open(dataset, store, self.stage.search_depth)
-        with self.source.labels():
+        with self.source.labels(), conversation_spans(self.name, dataset.queries) as spans:
             finished = converse(agent, dialogue, self.llm, source, dataset.queries)
-        pairs = list(zip(dataset.queries, finished.conversations, strict=True))
+            pairs = list(zip(dataset.queries, finished.conversations, strict=True))
+            for query, each in pairs:
+                if query.id in spans:
+                    add_conversation(spans[query.id], query, each)
         rankings = self._rankings(dataset, pairs)
         failed = {query.id: each.state for query, each in pairs if isinstance(each.state, Failure)}
         if rankings is not None:

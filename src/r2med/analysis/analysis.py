@@ -135,7 +135,8 @@ def _analysed(
 def rehearse(*names: str, setup: Setup | Runtime | None = None, **material: Any) -> dict[str, CostPreview]:
     """Return what the analyses would ask, by prompt template. Nothing is asked or written."""
     with running(setup) as runtime:
-        given = Material(runtime, rehearsal=True, **material)
+        untraced = runtime.with_settings(trace=None, trace_content=False)  # answers of the journal are read
+        given = Material(untraced, rehearsal=True, **material)
         for name in checked_names(names):
             if ANALYSES[name].asks:
                 function(name)(given)

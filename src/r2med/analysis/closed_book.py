@@ -9,6 +9,7 @@ from operator import add
 
 from r2med.analysis.answer_accuracy import judge
 from r2med.analysis.material import Material
+from r2med.answers.answer_spans import answer_spans
 from r2med.answers.reader import AnswerReader
 from r2med.answers.reading import asked_queries
 from r2med.core.errors import UserError
@@ -68,7 +69,8 @@ def _asked(material: Material, dataset: Dataset, queries: Sequence[Query]) -> di
         asked.previews[ASKED] = reduce(add, [*filter(None, [asked.previews.get(ASKED)]), preview])
         if preview.unanswered:
             return {query.id: f"an answer, number {number}" for number, query in enumerate(queries)}
-    said = reader.ask(questions)
+    with answer_spans(questions, reader.card.spec, "", reader.chat.trace) as spans:
+        said = reader.ask(questions, spans)
     given = said.given
     asked.cost += said.cost
     asked.asked[ASKED] += len(given)

@@ -15,6 +15,7 @@ from typing import Annotated, Any, TypeVar
 from r2med.ask.answers import LLMAnswer, Text, one_of
 from r2med.ask.json_answers import ask_json, json_question, warn_of_identifiers
 from r2med.core.cost import NOTHING, Cost
+from r2med.engine.tracing import Span, item_spans
 from r2med.judgements.rubrics import shielded
 from r2med.llm.costs import CostPreview, listed_kinds
 from r2med.llm.journaled import JournaledChat, open_chat
@@ -78,10 +79,12 @@ class AnswerJudge:
         items: Sequence[Mapping[str, str]],
         answer: type[LLMAnswer],
         read: Callable[[int, Any], Outcome],
+        within: Sequence[Span | None] = (),
     ) -> list[Outcome | None]:
         """Ask about every item. A failed item is counted, and its outcome is None.
 
-        `read` raises ValueError if an answer is not usable. It is then asked for again.
+        `read` raises ValueError if an answer is not usable. It is then asked for again. `within` are the spans of the
+        judged answers in a trace, one for each item.
         """
         fitter, text = Fitter(self.card, SYSTEM), template(prompt)
         questions = {number: json_question(fitter, text, values, answer) for number, values in enumerate(items)}
@@ -91,20 +94,25 @@ class AnswerJudge:
             self.previews.append(CostPreview.of(self.chat, self.card, requests, unfit=unfit))
             return [None] * len(items)
         warn_of_identifiers("answer", self.chat, (" ".join(values.values()) for values in items))
-        asked = ask_json(questions, read, self.chat, self.card, TRIES)
+        answers = {number: span for number, span in enumerate(within) if span is not None}
+        facts = {number: {} if within else {"r2med.control": True} for number in questions}
+        with item_spans(prompt, "EVALUATOR", facts, self.chat.trace, answers) as spans:
+            asked = ask_json(questions, read, self.chat, self.card, TRIES, spans=spans)
         self.cost += asked.cost
         self.asked += len(items)
         self.failures.update(asked.failures.values())
         self.cut += sum(isinstance(each.prompt, Fitted) and each.prompt.cut for each in questions.values())
         return [asked.outcomes.get(number) for number in range(len(items))]
 
-    def verdicts(self, items: Sequence[tuple[str, str, str]]) -> list[tuple[bool, str] | None]:
+    def verdicts(
+        self, items: Sequence[tuple[str, str, str]], within: Sequence[Span | None] = ()
+    ) -> list[tuple[bool, str] | None]:
         """Judge items (question, reference, answer). Return True for a right answer, and the reason of the judge."""
         fields = [
             {"question": question, "reference": reference, "text": shielded(answer) or "(empty)"}
             for question, reference, answer in items
         ]
-        return self.ask("grade-answer", fields, AnswerGrade, lambda _, said: (said.grade == RIGHT, said.why))
+        return self.ask("grade-answer", fields, AnswerGrade, lambda _, said: (said.grade == RIGHT, said.why), within)
 
     def notices(self) -> Iterator[str]:
         """Yield what a reader of the scores should know about the judge, one sentence each."""

@@ -6,6 +6,7 @@ Answers come from the journal where it has them, so a killed command asks nothin
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from functools import reduce
 from operator import add
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from r2med.answers.answer_judge import AnswerJudge
+from r2med.answers.answer_spans import QuestionTraces, answer_spans
 from r2med.answers.judge_preview import judge_preview
 from r2med.answers.new_answer_record import answer_record_path, recorded_answers, write_answer_record
 from r2med.answers.reader import AnswerReader
@@ -23,6 +25,7 @@ from r2med.core.errors import UserError, unknown
 from r2med.data.dataset import Dataset
 from r2med.data.nuggets_file import Nuggets, nuggets_of, read_nuggets
 from r2med.engine.reporting import notebook_progress
+from r2med.engine.tracing import Span, queries_within
 from r2med.evaluation.batch import Plan, plan_run
 from r2med.evaluation.evaluation import record_path, run_path
 from r2med.llm.costs import CostPreview
@@ -138,7 +141,17 @@ class AnswerPlan:
 
     def answer(self, out: Path, announce: Callable[[str], None] = lambda step: None) -> AnsweredSystems:
         """Run the systems that have no record, then ask all readers. A UserError is reported, and the others go on."""
-        results = self.retrieval.evaluate(out, announce=announce)
+        traces = QuestionTraces(self.runtime.trace)
+        try:
+            return self._all_answered(out, announce, traces)
+        finally:
+            traces.close()
+
+    def _all_answered(self, out: Path, announce: Callable[[str], None], traces: QuestionTraces) -> AnsweredSystems:
+        def within(system: System, dataset: Dataset) -> AbstractContextManager[None]:
+            return queries_within(traces.of(system.name, dataset))
+
+        results = self.retrieval.evaluate(out, announce=announce, within=within)
         datasets = {dataset.name: dataset for dataset in self.retrieval.datasets()}
         systems = {system.name: system for system in self.retrieval.systems}
         records, errors, reused = [], [], 0
@@ -150,38 +163,56 @@ class AnswerPlan:
             for reader in self.readers:
                 announce(f"{dataset.name} · {cell.system} · {reader.card.spec}")
                 try:
-                    record, existed = self._answered(systems[cell.system], dataset, cell.record, reader, out)
+                    roots = traces.of(cell.system, dataset)
+                    record, existed = self._answered(systems[cell.system], dataset, cell.record, reader, out, roots)
                 except UserError as error:
                     errors.append(f"{cell.system} · {reader.card.spec} on {dataset.name}: {error}")
                 else:
                     records.append(record)
                     reused += existed
+            traces.end(cell.system, dataset)
         return AnsweredSystems(tuple(records), tuple(dict.fromkeys(errors)), reused)
 
     def _answered(
-        self, system: System, dataset: Dataset, retrieval: Record, reader: AnswerReader, out: Path
+        self,
+        system: System,
+        dataset: Dataset,
+        retrieval: Record,
+        reader: AnswerReader,
+        out: Path,
+        roots: Mapping[str, Span],
     ) -> tuple[AnswerRecord, bool]:
-        """Return the record of a reader, and True if it existed already."""
+        """Return the record of a reader, and True if it existed already. `roots` are the traces of the questions."""
         key = answer_key(self.settings(dataset, retrieval, reader), dataset.fingerprint)
         path = answer_record_path(out, system.name, dataset.name, reader.card.spec, key)
         if record := recorded_answers(path, key):
             return record, True
         run = run_path(record_path(out, system, dataset, retrieval.key))
-        return self.ask(dataset, retrieval, reader, run, path), False
+        return self.ask(dataset, retrieval, reader, run, path, roots), False
 
     def ask(
-        self, dataset: Dataset, retrieval: Record, reader: AnswerReader, run_file: Path, path: Path
+        self,
+        dataset: Dataset,
+        retrieval: Record,
+        reader: AnswerReader,
+        run_file: Path,
+        path: Path,
+        roots: Mapping[str, Span] | None = None,
     ) -> AnswerRecord:
-        """Ask a reader with the passages of a run, and write its record to `path`."""
+        """Ask a reader with the passages of a run, and write its record to `path`.
+
+        `roots` are query id -> root span of its trace.
+        """
         judge, nuggets = self._judging(dataset, reader)
         form = self._form(dataset)
         settings = self.settings(dataset, retrieval, reader)
         run = WrittenRun(run_file, [query.id for query in dataset.queries])
         lists = {query.id: [document for document, _ in run.top(query.id, self.passages)] for query in dataset.queries}
         questions = self._questions(reader, dataset, lists)
-        with self.runtime.network():
-            said = reader.ask(questions)
-            done = scored(said.given, dataset, judge, nuggets)
+        in_trace = answer_spans(questions, reader.card.spec, retrieval.system, self.runtime.trace, roots)
+        with self.runtime.network(), in_trace as spans:
+            said = reader.ask(questions, spans)
+            done = scored(said.given, dataset, judge, nuggets, spans)
         notices = tuple(_notices(questions, dataset, form, reader))
         return write_answer_record(
             path,

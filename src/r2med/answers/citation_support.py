@@ -8,6 +8,7 @@ from r2med.answers.answer_judge import AnswerJudge
 from r2med.answers.nugget_matching import MAX_SENTENCES
 from r2med.ask.answers import LLMAnswer, Remark, Truth
 from r2med.data.dataset import Dataset
+from r2med.engine.tracing import Span
 from r2med.judgements.rubrics import shielded
 from r2med.records.answer_record import CitedSentence, GivenAnswer
 
@@ -19,19 +20,27 @@ class SentenceSupport(LLMAnswer):
     supported: Truth
 
 
-def sentence_support(judge: AnswerJudge, items: Sequence[tuple[str, str]]) -> list[bool | None]:
-    """Judge items (sentence, text of its passages). None if the judge gave no usable answer."""
+def sentence_support(
+    judge: AnswerJudge, items: Sequence[tuple[str, str]], within: Sequence[Span | None] = ()
+) -> list[bool | None]:
+    """Judge items (sentence, text of its passages). None if the judge gave no usable answer.
+
+    `within` are the spans of the answers in a trace.
+    """
     fields = [{"sentence": shielded(sentence), "text": shielded(text) or "(empty)"} for sentence, text in items]
-    return judge.ask("support-sentence", fields, SentenceSupport, lambda _, said: bool(said.supported))
+    return judge.ask("support-sentence", fields, SentenceSupport, lambda _, said: bool(said.supported), within)
 
 
-def with_support(answers: Sequence[GivenAnswer], dataset: Dataset, judge: AnswerJudge) -> list[GivenAnswer]:
-    """Return the answers with a verdict on every sentence.
+def with_support(
+    answers: Sequence[GivenAnswer], dataset: Dataset, judge: AnswerJudge, spans: Mapping[int, Span]
+) -> list[GivenAnswer]:
+    """Return the answers with a verdict on every sentence. `spans` are those of the answers in a trace.
 
     A sentence without a citation of a passage that was read is not supported. The judge is not asked about it.
     """
     cited = list(cited_sentences_of(answers))
-    verdicts = sentence_support(judge, [(sentence.text, _passages(dataset, sentence)) for _, _, sentence in cited])
+    items = [(sentence.text, _passages(dataset, sentence)) for _, _, sentence in cited]
+    verdicts = sentence_support(judge, items, [spans.get(number) for number, _, _ in cited])
     known = {(number, place): said for (number, place, _), said in zip(cited, verdicts, strict=True)}
     return [_supported(answer, number, known) for number, answer in enumerate(answers)]
 

@@ -15,6 +15,7 @@ from r2med.core.cost import Cost
 from r2med.core.errors import UserError
 from r2med.data.dataset import Dataset, Query
 from r2med.data.nuggets_file import Nugget, Nuggets
+from r2med.engine.tracing import item_spans
 from r2med.judgements.rubrics import shielded
 from r2med.llm.costs import CostPreview
 from r2med.llm.journaled import JournaledChat, open_chat
@@ -102,7 +103,9 @@ class NuggetPlan:
     def make(self) -> MadeNuggets:
         """Ask the LLM. Raises UserError if it wrote nothing that can be used."""
         warn_of_identifiers("nuggets", self.chat, (f"{query.text} {query.answer}" for query in self.queries))
-        asked = ask_json(self._questions(), self._nuggets, self.chat, self.card, TRIES)
+        facts = {number: {"r2med.query.id": query.id} for number, query in enumerate(self.queries)}
+        with item_spans("make-nuggets", "CHAIN", facts, self.chat.trace) as spans:
+            asked = ask_json(self._questions(), self._nuggets, self.chat, self.card, TRIES, spans=spans)
         if not asked.outcomes:
             raise UserError(f"{self.card.spec} wrote no nuggets that can be used: try another LLM")
         made = Nuggets.of(nugget for number in sorted(asked.outcomes) for nugget in asked.outcomes[number])

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal, get_args
 from r2med.answers.answer_judge import AnswerJudge
 from r2med.ask.answers import FieldReader, LLMAnswer, one_of
 from r2med.data.nuggets_file import Nugget
+from r2med.engine.tracing import Span
 from r2med.judgements.rubrics import shielded
 
 Said = Literal["support", "partial", "none"]
@@ -82,9 +83,14 @@ class AnswerNuggets:
 
 
 def match_nuggets(
-    judge: AnswerJudge, items: Sequence[tuple[str, Sequence[Nugget], Sequence[str]]]
+    judge: AnswerJudge,
+    items: Sequence[tuple[str, Sequence[Nugget], Sequence[str]]],
+    within: Sequence[Span | None] = (),
 ) -> list[AnswerNuggets | None]:
-    """Match items (question, its nuggets, the sentences of an answer). None if the judge gave no usable answer."""
+    """Match items (question, its nuggets, the sentences of an answer). None if the judge gave no usable answer.
+
+    `within` are the spans of the answers in a trace.
+    """
     fields = [
         {
             "question": question,
@@ -98,7 +104,7 @@ def match_nuggets(
         _, nuggets, sentences = items[number]
         return _found(answer.nuggets, nuggets, min(len(sentences), MAX_SENTENCES))
 
-    return judge.ask("match-nuggets", fields, MatchedNuggets, read)
+    return judge.ask("match-nuggets", fields, MatchedNuggets, read, within)
 
 
 def _found(matches: Sequence[NuggetMatch], nuggets: Sequence[Nugget], sentences: int) -> AnswerNuggets:

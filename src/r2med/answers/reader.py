@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from r2med.answers.answer_options import options_of
+from r2med.answers.answer_spans import add_answers
 from r2med.answers.citations import cited_sentences
 from r2med.answers.reader_prompts import ReaderQuestion, reader_question
 from r2med.answers.reading import ReadPassages, random_passages, relevant_passages, retrieved_passages
@@ -14,6 +15,7 @@ from r2med.ask.answers import Choice, OpenAnswer
 from r2med.ask.json_answers import ask_json, warn_of_identifiers
 from r2med.core.cost import NOTHING, Cost
 from r2med.data.dataset import Dataset, Query
+from r2med.engine.tracing import Span
 from r2med.llm.chat import FROM_THE_MODEL
 from r2med.llm.costs import CostPreview
 from r2med.llm.journaled import JournaledChat, open_chat
@@ -111,16 +113,17 @@ class AnswerReader:
         unfit = len(questions) - len(fitting)
         return CostPreview.of(self.chat, self.card, requests, cut=cut, unfit=unfit, note=note)
 
-    def ask(self, questions: Sequence[ReaderQuestion]) -> ReaderAnswers:
-        """Ask all questions."""
+    def ask(self, questions: Sequence[ReaderQuestion], spans: Mapping[int, Span] | None = None) -> ReaderAnswers:
+        """Ask all questions. `spans` are those of the questions in a trace."""
         texts = (" ".join((each.query.text, *each.read.texts)) for each in questions)
         warn_of_identifiers("answer", self.chat, texts)
         prompts = {number: each.prompt for number, each in enumerate(questions)}
-        asked = ask_json(prompts, _read, self.chat, self.card, TRIES, _read_prose, final={CUT_OFF})
+        asked = ask_json(prompts, _read, self.chat, self.card, TRIES, _read_prose, {CUT_OFF}, spans)
         given = [
             _given(each, asked.outcomes.get(number), asked.failures.get(number, ""))
             for number, each in enumerate(questions)
         ]
+        add_answers(spans or {}, given)
         costs: dict[Condition, Cost] = {each.condition: NOTHING for each in questions}
         for number, each in enumerate(questions):
             costs[each.condition] += asked.costs.get(number, NOTHING)

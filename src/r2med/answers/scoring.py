@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from r2med.answers.answer_controls import ControlResult, check_nugget_matching, check_support, check_verdicts
@@ -13,6 +13,7 @@ from r2med.answers.nugget_matching import MAX_SENTENCES, match_nuggets
 from r2med.core.cost import NOTHING, Cost
 from r2med.data.dataset import Dataset
 from r2med.data.nuggets_file import Nuggets
+from r2med.engine.tracing import Span
 from r2med.judgements.planted import ControlCount
 from r2med.records.answer_record import GivenAnswer, JudgeFacts
 
@@ -30,9 +31,13 @@ class ScoredAnswers:
 
 
 def scored(
-    answers: Sequence[GivenAnswer], dataset: Dataset, judge: AnswerJudge | None, nuggets: Nuggets | None
+    answers: Sequence[GivenAnswer],
+    dataset: Dataset,
+    judge: AnswerJudge | None,
+    nuggets: Nuggets | None,
+    spans: Mapping[int, Span] | None = None,
 ) -> ScoredAnswers:
-    """Return the answers with all scores that can be computed.
+    """Return the answers with all scores that can be computed. `spans` are those of the answers in a trace.
 
     A judge first gets planted controls. Raises UserError if it fails those of grades. If it fails those of nuggets or
     of citations, the measures of these have no values, and a notice says so.
@@ -42,7 +47,7 @@ def scored(
     facts: JudgeFacts | None = None
     withheld: list[str] = []
     if judge is not None and any(map(_is_judged, given)):
-        given, counts, withheld = _judged(given, dataset, judge, nuggets)
+        given, counts, withheld = _judged(given, dataset, judge, nuggets, spans or {})
         facts = _facts(given, judge, counts)
     done = tuple(_with_scores(each, dataset, nuggets, judged=facts is not None) for each in given)
     notices = (*withheld, *_notices(done, nuggets, judge if facts else None))
@@ -55,7 +60,11 @@ def _is_judged(answer: GivenAnswer) -> bool:
 
 
 def _judged(
-    answers: Sequence[GivenAnswer], dataset: Dataset, judge: AnswerJudge, nuggets: Nuggets | None
+    answers: Sequence[GivenAnswer],
+    dataset: Dataset,
+    judge: AnswerJudge,
+    nuggets: Nuggets | None,
+    spans: Mapping[int, Span],
 ) -> tuple[list[GivenAnswer], list[ControlCount], list[str]]:
     """Return the answers with the verdicts of a judge, how it answered the controls, and which measures are withheld.
 
@@ -64,31 +73,33 @@ def _judged(
     counts = [*check_verdicts(judge, dataset, nuggets)]
     matching = check_nugget_matching(judge, dataset, nuggets) if nuggets else ControlResult(())
     support = check_support(judge, dataset) if any(cited_sentences_of(answers)) else ControlResult(())
-    given = _with_verdicts(answers, dataset, judge)
+    given = _with_verdicts(answers, dataset, judge, spans)
     if nuggets and not matching.fault:
-        given = _with_nuggets(given, dataset, judge, nuggets)
+        given = _with_nuggets(given, dataset, judge, nuggets, spans)
     if not support.fault:
-        given = with_support(given, dataset, judge)
+        given = with_support(given, dataset, judge, spans)
     parts = (("Measures of nuggets are", matching), ("citation-support is", support))
     withheld = [f"{measures} withheld: {part.fault}." for measures, part in parts if part.fault]
     return given, [*counts, *matching.counts, *support.counts], withheld
 
 
-def _with_verdicts(answers: Sequence[GivenAnswer], dataset: Dataset, judge: AnswerJudge) -> list[GivenAnswer]:
+def _with_verdicts(
+    answers: Sequence[GivenAnswer], dataset: Dataset, judge: AnswerJudge, spans: Mapping[int, Span]
+) -> list[GivenAnswer]:
     queries = {query.id: query for query in dataset.queries}
     asked = [number for number, each in enumerate(answers) if _is_judged(each)]
     items = [
         (queries[each.query].text, queries[each.query].answer, each.text) for each in map(answers.__getitem__, asked)
     ]
     given = list(answers)
-    for number, verdict in zip(asked, judge.verdicts(items), strict=True):
+    for number, verdict in zip(asked, judge.verdicts(items, [*map(spans.get, asked)]), strict=True):
         if verdict is not None:
             given[number] = given[number].model_copy(update={"by_judge": verdict[0], "why": verdict[1]})
     return given
 
 
 def _with_nuggets(
-    answers: Sequence[GivenAnswer], dataset: Dataset, judge: AnswerJudge, nuggets: Nuggets
+    answers: Sequence[GivenAnswer], dataset: Dataset, judge: AnswerJudge, nuggets: Nuggets, spans: Mapping[int, Span]
 ) -> list[GivenAnswer]:
     """Return the answers with their nuggets. An answer that was refused, copied and so on contains none of them."""
     texts = {query.id: query.text for query in dataset.queries}
@@ -98,7 +109,7 @@ def _with_nuggets(
         (texts[each.query], nuggets.by_query[each.query], [sentence.text for sentence in each.sentences])
         for each in map(answers.__getitem__, asked)
     ]
-    found = dict(zip(asked, match_nuggets(judge, items), strict=True))
+    found = dict(zip(asked, match_nuggets(judge, items, [*map(spans.get, asked)]), strict=True))
     given = list(answers)
     for number in with_facts:
         answer, match = given[number], found.get(number)

@@ -15,10 +15,12 @@ from r2med.ask.json_in_text import json_objects
 from r2med.core.cost import NOTHING, Cost
 from r2med.core.errors import UserError
 from r2med.engine.reporting import part_of
+from r2med.engine.tracing import Span
 from r2med.llm.chat import ChatRequest, Failure, Generation
 from r2med.llm.costs import answers_cost
 from r2med.llm.journaled import JournaledChat
 from r2med.llm.llm_cards import LLMCard, sampling_of
+from r2med.llm.llm_spans import calls_within
 from r2med.prompts.fitting import Fitted, Fitter
 from r2med.prompts.templates import Template
 from r2med.text.identifiers import identifier_warning
@@ -66,21 +68,25 @@ def ask_json(
     tries: int,
     otherwise: Callable[[int, str], ReadAnswer | None] = lambda number, text: None,
     final: Collection[str] = (),
+    spans: Mapping[int, Span] | None = None,
 ) -> JsonAnswers[ReadAnswer]:
     """Ask every question up to `tries` times.
 
     `read` turns an answer into an outcome. It raises ValueError if the answer is not usable. `otherwise` may return the
     outcome of a text without a usable answer, which is then not asked again. Failures of the kinds `final` are not
-    asked again either.
+    asked again either. `spans` are the spans of the questions in a trace: all calls about a question are parts of its
+    span, and it fails if no answer is usable.
     """
+    spans = spans or {}
     asked: JsonAnswers[ReadAnswer] = JsonAnswers()
     unfit = {number: each.prompt for number, each in questions.items() if isinstance(each.prompt, Failure)}
     asked.failures = {number: failure.kind for number, failure in unfit.items()}
     waiting = [number for number in questions if number not in unfit]
     for sample in range(tries if waiting else 0):
         before = len(questions) if sample else len(unfit)  # progress does not go back when questions are asked again
-        with part_of(before, len(questions)):
-            answers = chat.complete([questions[number].request(card, sample) for number in waiting])
+        requests = [questions[number].request(card, sample) for number in waiting]
+        with part_of(before, len(questions)), calls_within(zip(requests, map(spans.get, waiting), strict=True)):
+            answers = chat.complete(requests)
         asked.cost += answers_cost(answers, card)
         for number, answer in zip(waiting, answers, strict=True):
             asked.costs[number] = asked.costs.get(number, NOTHING) + answers_cost([answer], card)
@@ -90,6 +96,8 @@ def ask_json(
                 asked.outcomes[number] = outcome
                 del asked.failures[number]
         waiting = [n for n in waiting if n not in asked.outcomes and asked.failures[n] not in final]
+    for number in asked.failures.keys() & spans.keys():
+        spans[number].fail(asked.failures[number])
     return asked
 
 

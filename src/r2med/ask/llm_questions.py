@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from r2med.ask.answers import LLMAnswer
 from r2med.ask.json_answers import JsonQuestion, ask_json, json_question, warn_of_identifiers
 from r2med.core.cost import NOTHING, Cost
+from r2med.engine.tracing import item_spans
 from r2med.llm.costs import CostPreview, listed_kinds
 from r2med.llm.journaled import JournaledChat, open_chat
 from r2med.llm.llm_cards import LLMCard, resolve_llm
@@ -70,7 +71,8 @@ class Questions:
             known = self._rehearsed(template, questions, read)
             return [known.get(number, rehearsed[number] if rehearsed else None) for number in range(len(items))]
         warn_of_identifiers(template, self.chat, (" ".join(values.values()) for values in items))
-        answers = ask_json(questions, read, self.chat, self.card, TRIES)
+        with item_spans(template, "CHAIN", {number: {} for number in questions}, self.chat.trace) as spans:
+            answers = ask_json(questions, read, self.chat, self.card, TRIES, spans=spans)
         self.cost += answers.cost
         self.asked[template] += len(items)
         self.failures.setdefault(template, Counter()).update(answers.failures.values())

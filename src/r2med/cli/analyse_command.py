@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from r2med.runtime.runtime import Runtime
 
 
-@flags.with_runtime(*flags.WEIGHTS, "llm", "base_url", "llm_backend", "concurrency", "ask_again", "budget")
+@flags.with_runtime(
+    *flags.WEIGHTS, "llm", "base_url", "llm_backend", "concurrency", "ask_again", "budget", *flags.TRACE
+)
 def analyse(
     names: Annotated[
         list[str] | None,

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from r2med.runtime.runtime import Runtime
 
 
-@flags.with_runtime(*flags.WEIGHTS, *flags.ASKING, "engine", "recorded", "generations")
+@flags.with_runtime(*flags.WEIGHTS, *flags.ASKING, "engine", "recorded", "generations", *flags.TRACE)
 def answer(
     systems: Annotated[
         list[str] | None,

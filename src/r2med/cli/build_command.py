@@ -34,6 +34,7 @@ Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a bui
 @flags.with_settings(
     *("device", "model_paths", "engine", "offline", "llm"),
     *("base_url", "llm_backend", "budget", "concurrency", "ask_again"),
+    *flags.TRACE,
     llm="The LLM of steps that name none, instead of the plan's.",
 )
 def run(

@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from r2med.runtime.runtime import Runtime
 
 
-@flags.with_runtime("base_url", "llm_backend", "concurrency", "ask_again", "budget", "offline", "model_paths")
+@flags.with_runtime(
+    *("base_url", "llm_backend", "concurrency", "ask_again", "budget", "offline", "model_paths"), *flags.TRACE
+)
 def judge(
     systems: flags.ComparedSystems = None,
     data: flags.ComparedData = None,

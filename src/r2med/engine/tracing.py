@@ -12,18 +12,20 @@ import math
 import os
 import secrets
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Any, Literal
+from types import MappingProxyType
+from typing import Any, Literal, TypeVar
 
 from r2med.core.errors import UserError
 from r2med.core.version import __version__
 
-SpanKind = Literal["CHAIN", "AGENT", "LLM", "RETRIEVER", "RERANKER", "EMBEDDING"]
+SpanKind = Literal["CHAIN", "AGENT", "LLM", "RETRIEVER", "RERANKER", "EMBEDDING", "EVALUATOR"]
 """Kinds of OpenInference that occur here."""
 Attributes = Mapping[str, str | bool | int | float]
+Key = TypeVar("Key")
 
 _INTERNAL, _ERROR = 1, 2
 """The kind of all spans, and the status of failed ones, in the numbers of OTLP."""
@@ -69,7 +71,8 @@ class Span:
         self.file = file
         self.trace_id: str = parent.trace_id if parent else secrets.token_hex(16)
         self.id = secrets.token_hex(8)
-        self._parent = parent.id if parent else ""
+        self._parent = parent
+        self._parts: list[tuple[int, int]] = []  # start and end of each finished part; threads append to it
         self.name = name
         self._attributes: dict[str, str | bool | int | float] = {}
         self._status: dict[str, Any] = {}
@@ -88,23 +91,42 @@ class Span:
         """Mark the work as failed. The message may quote a text, so it is content."""
         self._status = {"code": _ERROR, "message": f"{kind}: {message}" if message and self.has_content else kind}
 
-    def part(self, kind: SpanKind) -> Span:
-        """Return a span of one item of this work, with the same name and the same beginning."""
-        part = Span(self.file, self.name, kind, self)
+    def part(self, kind: SpanKind, parent: Span | None = None) -> Span:
+        """Return a span of one item of this work, with the same name and the same beginning.
+
+        It is a part of this span, or of another parent.
+        """
+        part = Span(self.file, self.name, kind, parent or self)
         part.started = self.started
         return part
 
+    @property
+    def first(self) -> int:
+        """The time at which the first finished part started; this span's own start if it has no parts."""
+        return min((start for start, _ in self._parts), default=self.started)
+
+    def end_with_parts(self) -> None:
+        """Write the span with the times of its parts. Without parts it is written only if it failed."""
+        if self._parts:
+            self.started = self.first
+            self.end(max(end for _, end in self._parts))
+        elif self._status:
+            self.end()
+
     def end(self, at: int | None = None) -> None:
         """Write the span, with the time in nanoseconds at which its work ended. Default: now."""
+        ended = at or time.time_ns()
+        if self._parent:
+            self._parent._parts.append((self.started, ended))
         attributes = {"openinference.span.kind": self.kind, **self._attributes}
         written = {
             "traceId": self.trace_id,
             "spanId": self.id,
-            "parentSpanId": self._parent,
+            "parentSpanId": self._parent.id if self._parent else "",
             "name": self.name,
             "kind": _INTERNAL,
             "startTimeUnixNano": str(self.started),
-            "endTimeUnixNano": str(at or time.time_ns()),
+            "endTimeUnixNano": str(ended),
             "attributes": [{"key": key, "value": _value(value)} for key, value in attributes.items()],
             "status": self._status,
         }
@@ -140,6 +162,72 @@ def span(name: str, kind: SpanKind = "CHAIN", file: TraceFile | None = None) -> 
     finally:
         _current.reset(token)
         opened.end()
+
+
+@contextmanager
+def item_spans(
+    name: str,
+    kind: SpanKind,
+    items: Mapping[Key, Attributes],
+    file: TraceFile | None,
+    parents: Mapping[Key, Span] | None = None,
+) -> Iterator[dict[Key, Span]]:
+    """Yield the spans of items that are worked on together, by their keys. Yield nothing if nothing is traced.
+
+    `items` are the attributes of each item. An item's span is a part of its parent, or else of the span around this
+    code, or else a trace of its own. It lasts from the start of its first part to the end of its last part.
+    """
+    spans = open_spans(name, kind, items, file, parents)
+    try:
+        yield spans
+    except BaseException as error:
+        for each in spans.values():
+            each.fail(type(error).__name__, str(error))
+        raise
+    finally:
+        end_spans(spans.values())
+
+
+def open_spans(
+    name: str,
+    kind: SpanKind,
+    items: Mapping[Key, Attributes],
+    file: TraceFile | None,
+    parents: Mapping[Key, Span] | None = None,
+) -> dict[Key, Span]:
+    """Return the spans of `item_spans`, for a caller that ends them with `end_spans`."""
+    around = _current.get()
+    spans: dict[Key, Span] = {}
+    for key, attributes in items.items():
+        parent = (parents or {}).get(key) or around
+        if to := parent.file if parent else file:
+            spans[key] = Span(to, name, kind, parent)
+            spans[key].set(attributes)
+    return spans
+
+
+def end_spans(spans: Iterable[Span]) -> None:
+    """Write the spans of items, each with the times of its parts."""
+    for each in spans:
+        each.end_with_parts()
+
+
+_queries: ContextVar[Mapping[str, Span]] = ContextVar("r2med_query_spans", default=MappingProxyType({}))
+
+
+def query_span(query: str) -> Span | None:
+    """Return the span that the work on a query is a part of; None if it is a part of the stage's span."""
+    return _queries.get().get(query)
+
+
+@contextmanager
+def queries_within(spans: Mapping[str, Span]) -> Iterator[None]:
+    """Make the work on each query a part of its own span: query id -> span. Stages work on many queries together."""
+    token = _queries.set({**_queries.get(), **spans})
+    try:
+        yield
+    finally:
+        _queries.reset(token)
 
 
 def _value(value: str | bool | int | float) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -78,10 +79,16 @@ class Plan:
     """The expansions so far. Systems with the same expansion share its texts, so the LLM is asked only once."""
 
     def evaluate(
-        self, out: Path | None, k: int = DEPTH, fresh: bool = False, announce: Callable[[str], None] = lambda step: None
+        self,
+        out: Path | None,
+        k: int = DEPTH,
+        fresh: bool = False,
+        announce: Callable[[str], None] = lambda step: None,
+        within: Callable[[System, Dataset], AbstractContextManager[None]] = lambda system, dataset: nullcontext(),
     ) -> Results:
         """Evaluate every system on every dataset. A UserError is reported in its cell.
 
+        A system runs inside the block that `within` returns.
         Raises UserError if a system, a setting or a dataset is not part of the lock.
         """
         datasets = [_attempt(self._load, source) for source in self.data]
@@ -102,7 +109,8 @@ class Plan:
                     row.append(Cell(system.name, name, error=str(error)))
                     continue
                 announce(f"{dataset.name} · {system.name}")
-                cell = _attempt(self._cell, system, dataset, out, k, fresh)
+                with within(system, dataset):
+                    cell = _attempt(self._cell, system, dataset, out, k, fresh)
                 row.append(cell if isinstance(cell, Cell) else Cell(system.name, name, error=str(cell)))
             rows.append(tuple(row))
         return Results(tuple(rows))

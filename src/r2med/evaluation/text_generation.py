@@ -19,6 +19,7 @@ from r2med.expand.generations import NotWrittenError, write_generations
 from r2med.llm.llm_cards import resolve_llm
 from r2med.runtime.runtime import Runtime, running
 from r2med.runtime.setup import Setup
+from r2med.system.stage_spans import traced_expand
 from r2med.system.system_specs import llm_names
 
 log = logging.getLogger("r2med")
@@ -93,7 +94,7 @@ class GenerationPlan:
         return made
 
     def _written(self, dataset: Dataset, out: Path, overwrite: bool) -> GeneratedTexts:
-        expansion = self.expander.expand(dataset, self.runtime.store)
+        expansion = traced_expand(self.expander, dataset, self.runtime.store, self.runtime.trace)
         for notice in expansion.notices:
             log.info("%s", notice)
         queries = len(expansion.queries)

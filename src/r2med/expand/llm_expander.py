@@ -12,6 +12,7 @@ import numpy as np
 from r2med.core.cost import NOTHING, Cost, total
 from r2med.core.foreign_code import key_of
 from r2med.data import Dataset
+from r2med.engine.tracing import query_span
 from r2med.expand.expansion import (
     Expansion,
     cut_notice,
@@ -31,6 +32,7 @@ from r2med.llm.costs import (
     listed_kinds,
 )
 from r2med.llm.llm_cards import sampling_of
+from r2med.llm.llm_spans import calls_within
 from r2med.prompts.fitting import Fitted, Fitter, first_words
 from r2med.prompts.templates import Prompted, kind_of
 from r2med.retrieve.apart import searches_apart
@@ -113,12 +115,12 @@ class LLMExpander(Prompted[GeneratedSettings]):
         shown = ShownPassages(self.method, self.stage.rounds)
         prepared = [self._drafts(dataset, store, shown)]
         # The answers that count: all samples, each with the queries in order, and once more for each round that adds.
-        kept = [self._ask(prepared[0])]
         asked = [query.id for query in dataset.queries] * self.stage.samples
+        kept = [self._ask(prepared[0], asked)]
         answered = list(zip(asked, kept[0], strict=True))
         for _ in range(self.stage.rounds):
             prepared.append(self._refinement(dataset, kept, store, shown))
-            new = self._ask(prepared[-1])
+            new = self._ask(prepared[-1], asked)
             answered += [pair for pair in zip(asked, new, strict=True) if pair[1] is not NO_DRAFT]
             # A draft whose refinement failed is still an answer to the query.
             merged = [one if self._texts(one) else old for one, old in zip(new, kept[-1], strict=True)]
@@ -237,8 +239,11 @@ class LLMExpander(Prompted[GeneratedSettings]):
         """True if an answer that was cut at the token limit is used. The last query of a list would not be whole."""
         return self.method.answer != "queries"
 
-    def _ask(self, prepared: Prepared) -> list[Generation | Failure]:
-        answered = iter(self.llm.complete(prepared.requests, keep_cut=self._keeps_cut) if prepared.requests else ())
+    def _ask(self, prepared: Prepared, asked: Sequence[str]) -> list[Generation | Failure]:
+        """Return the answer to each prompt. `asked` are the ids of the queries that the prompts are about."""
+        about = [query for query, each in zip(asked, prepared.prompts, strict=True) if isinstance(each, Fitted)]
+        with calls_within(zip(prepared.requests, map(query_span, about), strict=True)):
+            answered = iter(self.llm.complete(prepared.requests, keep_cut=self._keeps_cut) if prepared.requests else ())
         return [prompt if isinstance(prompt, Failure) else self._checked(next(answered)) for prompt in prepared.prompts]
 
     def _checked(self, answer: Generation | Failure) -> Generation | Failure:

@@ -18,6 +18,7 @@ from r2med.core.cost import NOTHING, Cost
 from r2med.core.errors import UserError
 from r2med.data.dataset import Dataset
 from r2med.data.overlays import Aspect, Overlay, OverlayLabel
+from r2med.engine.tracing import Attributes, item_spans
 from r2med.judgements.planted import Control, ControlAnswer, ControlCount, control_counts, controls, failed_control
 from r2med.judgements.pool import UnjudgedPool, pool
 from r2med.judgements.rubrics import RUBRICS, Rubric, grade_of, highest_grade, shielded
@@ -81,9 +82,14 @@ class _Judge:
             for number, values in enumerate(items)
         }
 
-    def ask(self, items: Sequence[Mapping[str, str]]) -> tuple[dict[int, Any], dict[int, str]]:
-        """Return the answers and the failures by the number of the item."""
-        asked = ask_json(self.questions(items), lambda _, answer: answer, self.chat, self.card, TRIES)
+    def ask(
+        self, items: Sequence[Mapping[str, str]], facts: Sequence[Attributes]
+    ) -> tuple[dict[int, Any], dict[int, str]]:
+        """Return the answers and the failures by the number of the item. `facts` describe the items in a trace."""
+        with item_spans(f"judge {self.rubric.aspect}", "EVALUATOR", dict(enumerate(facts)), self.chat.trace) as spans:
+            asked = ask_json(self.questions(items), lambda _, answer: answer, self.chat, self.card, TRIES, spans=spans)
+            for number in asked.outcomes.keys() & spans.keys():
+                spans[number].set({"output.value": self.rubric.said(asked.outcomes[number])})
         self.cost += asked.cost
         return asked.outcomes, asked.failures
 
@@ -154,7 +160,10 @@ class JudgePlan:
         return JudgedPools(overlay, self.pools, tuple(reports), tuple(answers), self.rubric, cost)
 
     def _control_answers(self, judge: _Judge, dataset: str, planted: Sequence[Control]) -> list[ControlAnswer]:
-        answers, _ = judge.ask([_control_fields(control) for control in planted])
+        facts = [
+            {"r2med.dataset": dataset, "r2med.query.id": each.query.id, "r2med.control": each.kind} for each in planted
+        ]
+        answers, _ = judge.ask([_control_fields(control) for control in planted], facts)
         return [
             ControlAnswer(
                 dataset,
@@ -169,7 +178,11 @@ class JudgePlan:
     def _labels(self, judge: _Judge, pool_: UnjudgedPool) -> tuple[list[OverlayLabel], dict[str, int]]:
         items = list(_pool_items(pool_))
         warn_of_identifiers("judge", judge.chat, (" ".join(values.values()) for _, _, values in items))
-        answers, failures = judge.ask([values for _, _, values in items])
+        facts = [
+            {"r2med.dataset": pool_.dataset.name, "r2med.query.id": query, "r2med.document.id": document}
+            for query, document, _ in items
+        ]
+        answers, failures = judge.ask([values for _, _, values in items], facts)
         highest = highest_grade(pool_.dataset.qrels)
         now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
         prompt = digest([judge.template.text, SYSTEM])[:12]

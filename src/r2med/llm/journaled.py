@@ -65,7 +65,8 @@ class JournaledChat:
         self.card = card
         self._backend = backend
         self._file = journal_file(store)
-        self._trace = trace
+        self.trace = trace
+        """The file that spans are written to; None if nothing is traced."""
         self._ask_again = ask_again or backend.is_local
 
     @property
@@ -117,7 +118,7 @@ class JournaledChat:
         keys = [key_of(identity, request) for request in requests]
         with Journal(self._file) as journal:
             questions = dict(zip(keys, requests, strict=True))
-            spans = LLMSpans(self.card.model, self._trace)
+            spans = LLMSpans(self.card.model, self.trace)
             asking = _Asking(self._backend, self.card.model, journal, questions, spans)
             answers = asking.answers(lambda entry: self._is_outdated(entry, read))
         outcomes = {key: read(answer) for key, answer in answers.items()}

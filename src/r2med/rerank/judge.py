@@ -248,11 +248,11 @@ class LLMReranker(Prompted[JudgeStage]):
         kind = kind_of(dataset)
         prompts = self._prompts(kind)
         size = prompts.size if isinstance(prompts, CardPrompts) else self.stage.words_for(kind)
-        asker = Asker(complete, written, self.card, prompts, size)
         pools = self._pools(dataset, queries, run, prompts, size)
+        blocks = {asked.query.id: pool.block for asked, pool in zip(queries, pools, strict=True)}
+        asker = Asker(complete, written, self.card, prompts, size, {block: query for query, block in blocks.items()})
         orders = self.stage.orders(asker, pools)
         new = ordered(run, [order for order, _ in orders], [scores for _, scores in orders], self.depth)
-        blocks = {asked.query.id: pool.block for asked, pool in zip(queries, pools, strict=True)}
         return asker.result(new, blocks, f"{self.name} on {dataset.name}")
 
     def preview(self, dataset: Dataset, store: Store) -> CostPreview:

@@ -7,9 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 from r2med.ask.json_in_text import Parsed
+from r2med.engine.tracing import query_span
 from r2med.llm.chat import ChatModel, ChatRequest, Failure, Generation, RawAnswer, Sampling, finish_reason
 from r2med.llm.costs import answers_cost, failed_queries, failure_kinds, failure_reasons, listed_kinds
 from r2med.llm.llm_cards import LLMCard, sampling_of
+from r2med.llm.llm_spans import calls_within
 from r2med.prompts.fitting import Fitted
 from r2med.rerank.card_prompts import CardPrompts
 from r2med.rerank.judge_prompts import JudgePrompts, Question
@@ -27,13 +29,21 @@ class Asker:
     """Asks the questions of one reranking and counts failures and repairs."""
 
     def __init__(
-        self, complete: Complete, as_written: Complete, card: LLMCard, prompts: JudgePrompts | CardPrompts, size: int
+        self,
+        complete: Complete,
+        as_written: Complete,
+        card: LLMCard,
+        prompts: JudgePrompts | CardPrompts,
+        size: int,
+        ids: Mapping[str, str],
     ) -> None:
+        """Take the LLM and the prompts. `ids` maps query blocks to query ids, for traces."""
         self._complete = complete
         self._as_written = as_written
         self._card = card
         self._prompts = prompts
         self._size = size
+        self._ids = ids
         self._answers: list[Generation | Failure] = []
         self._asked: list[str] = []  # The query block of each answer.
         self._repairs: Counter[str] = Counter()
@@ -64,13 +74,15 @@ class Asker:
         prompts = [self._prompts.fitted(question, self._card, self._size) for question in questions]
         self._cut += sum(isinstance(prompt, Fitted) and prompt.cut for prompt in prompts)
         used = sampling or self.sampling
-        requests = [
-            ChatRequest(prompt.messages, used, question.sample, prompt.text, top_logprobs=top_logprobs)
+        asked_about = [
+            (ChatRequest(prompt.messages, used, question.sample, prompt.text, top_logprobs=top_logprobs), question)
             for question, prompt in zip(questions, prompts, strict=True)
             if isinstance(prompt, Fitted)
         ]
+        requests = [request for request, _ in asked_about]
         complete = self._as_written if as_written else self._complete
-        answered = iter(complete(requests) if requests else ())
+        with calls_within((request, query_span(self._ids.get(each.query, ""))) for request, each in asked_about):
+            answered = iter(complete(requests) if requests else ())
         values: list[Value | None] = []
         for question, prompt in zip(questions, prompts, strict=True):
             answer = prompt if isinstance(prompt, Failure) else next(answered)

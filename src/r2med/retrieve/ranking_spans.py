@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from r2med.data.corpus import Corpus
-from r2med.engine.tracing import Attributes, Span, SpanKind
+from r2med.engine.tracing import Attributes, Span, SpanKind, query_span
 from r2med.retrieve.retriever import Retriever, SearchQuery
 from r2med.retrieve.run import Run
 
@@ -22,8 +22,20 @@ def name_of(retriever: Retriever) -> str:
 
 
 def stage_kind(kind: SpanKind, queries: Sequence[SearchQuery]) -> SpanKind:
-    """Return the kind of a stage's span. With several queries, it contains a span of that kind for each of them."""
-    return kind if len(queries) == 1 else "CHAIN"
+    """Return the kind of a stage's span. With several queries, each of them has a span of that kind of its own."""
+    return kind if _is_one_span(queries) else "CHAIN"
+
+
+def _is_one_span(queries: Sequence[SearchQuery]) -> bool:
+    """Return True if the span of a stage is that of its only query."""
+    return len(queries) == 1 and query_span(queries[0].query.id) is None
+
+
+def query_parts(span: Span | None, kind: SpanKind, queries: Sequence[SearchQuery]) -> dict[str, Span]:
+    """Return query id -> its span in a stage; empty if nothing is traced, or the stage's span is that of its query."""
+    if span is None or _is_one_span(queries):
+        return {}
+    return {each.query.id: span.part(kind, query_span(each.query.id)) for each in queries}
 
 
 def add_rankings(
@@ -34,15 +46,18 @@ def add_rankings(
     corpus: Corpus,
     query_attribute: str = "input.value",
     facts: Attributes | None = None,
+    parts: Mapping[str, Span] | None = None,
 ) -> None:
     """Add the rankings of each query to a span of `stage_kind`.
 
-    `rankings` are attribute -> run. `facts` are attributes of each query.
-    Several queries are worked on together, so the spans of all of them have the times of the whole stage.
+    `rankings` are attribute -> run. `facts` are attributes of each query. `parts` are those of `query_parts`, if they
+    were opened before. Several queries are worked on together, so the spans of all of them have the times of the
+    whole stage.
     """
     best = {attribute: _by_query(run) for attribute, run in rankings.items()}
+    parts = query_parts(span, kind, queries) if parts is None else parts
     for number, query in enumerate(queries):
-        part = span if len(queries) == 1 else span.part(kind)
+        part = parts.get(query.query.id, span)
         part.set({"r2med.query.id": query.query.id, **(facts or {})})
         part.set_content({query_attribute: query.query.text})
         for attribute, ranked in best.items():

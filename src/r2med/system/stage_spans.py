@@ -5,23 +5,32 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from r2med.data.dataset import Dataset
-from r2med.engine.tracing import Attributes, Span, span
-from r2med.expand.expansion import Expansion
+from r2med.engine.tracing import Attributes, Span, TraceFile, queries_within, query_span, span
+from r2med.expand.expansion import Expander, Expansion
 from r2med.rerank.reranking import Reranked, Reranker
-from r2med.retrieve.ranking_spans import add_rankings, stage_kind
+from r2med.retrieve.ranking_spans import add_rankings, query_parts, stage_kind
 from r2med.retrieve.retriever import SearchQuery
 from r2med.retrieve.run import Run
 from r2med.store import Store
 
 
-def add_expansion(trace: Span, expansion: Expansion, name: str) -> None:
+def traced_expand(expander: Expander, dataset: Dataset, store: Store, file: TraceFile | None) -> Expansion:
+    """Expand the queries of a dataset, inside a span."""
+    with span(expander.name, "CHAIN", file) as trace:
+        expansion = expander.expand(dataset, store)
+        if trace is not None:
+            _add_expansion(trace, expansion, expander.name)
+    return expansion
+
+
+def _add_expansion(trace: Span, expansion: Expansion, name: str) -> None:
     """Add what is known of an expansion to its span."""
-    if expansion.traces:  # only search agents have them
-        trace.kind = "AGENT"
-        trace.set({"agent.name": name})
     trace.set({"r2med.failures": expansion.failures})
     if len(expansion.queries) == 1:
         [query] = expansion.queries
+        if expansion.traces and query_span(query.query.id) is None:  # only search agents have them
+            trace.kind = "AGENT"
+            trace.set({"agent.name": name})
         trace.set_content({"input.value": query.query.text, "output.value": "\n\n".join(query.generated)})
 
 
@@ -30,9 +39,17 @@ def traced_rerank(
 ) -> Reranked:
     """Rerank, inside a span that has the documents before and after."""
     with span(reranker.name, stage_kind("RERANKER", queries)) as trace:
-        reranked = reranker.rerank(dataset, queries, run, store)
+        parts = query_parts(trace, "RERANKER", queries)
+        with queries_within(parts):  # the calls of an LLM about a query are in the span of that query
+            try:
+                reranked = reranker.rerank(dataset, queries, run, store)
+            except BaseException as error:
+                for part in parts.values():
+                    part.fail(type(error).__name__, str(error))
+                    part.end()
+                raise
         if trace is not None:
             facts: Attributes = {"reranker.model_name": reranker.name, "reranker.top_k": reranker.depth}
             rankings = {"reranker.input_documents": run, "reranker.output_documents": reranked.run}
-            add_rankings(trace, "RERANKER", queries, rankings, dataset.corpus, "reranker.query", facts)
+            add_rankings(trace, "RERANKER", queries, rankings, dataset.corpus, "reranker.query", facts, parts)
     return reranked

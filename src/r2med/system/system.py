@@ -33,7 +33,7 @@ from r2med.retrieve.run import Run
 from r2med.runtime.runtime import Runtime
 from r2med.runtime.setup import Setup
 from r2med.store import Store, about
-from r2med.system.stage_spans import add_expansion, traced_rerank
+from r2med.system.stage_spans import traced_expand, traced_rerank
 from r2med.system.system_specs import read
 
 log = logging.getLogger("r2med")
@@ -180,10 +180,8 @@ class System:
         """Return the queries to search with. If the system expands queries, this asks the LLM."""
         if self._expander is None:
             return Expansion(tuple(SearchQuery(query) for query in dataset.queries))
-        with about(dataset=dataset.name), span(self._expander.name, "CHAIN", self.runtime.trace) as trace:
-            expansion = self._expander.expand(dataset, store)
-            if trace is not None:
-                add_expansion(trace, expansion, self._expander.name)
+        with about(dataset=dataset.name):
+            expansion = traced_expand(self._expander, dataset, store, self.runtime.trace)
         _log(expansion.notices, store)
         return expansion
 

@@ -19,6 +19,7 @@ from r2med.construction.step import Step, StepWork, Streams
 from r2med.core.errors import UserError
 from r2med.core.stages import argument
 from r2med.engine.reporting import part_of
+from r2med.engine.tracing import item_spans
 from r2med.llm.costs import estimate, is_priced
 from r2med.llm.journaled import JournaledChat, open_chat
 from r2med.llm.llm_cards import LLMCard, resolve_llm
@@ -62,6 +63,10 @@ class AskingStep(Step, Generic[AskedItem], kind="build", needs="llm"):
     def read(self, item: AskedItem, answer: Any) -> Item | Rejected:
         """Return the updated or rejected item. Raises ValueError if the answer does not fit the item."""
         raise NotImplementedError
+
+    def item_id(self, item: AskedItem) -> str:
+        """Return the id of an item, for traces. It contains no text of the item."""
+        return item.key if isinstance(item, Item) else ""
 
     def settled(self, item: AskedItem) -> Item | Rejected | None:
         """Return the result for an item that needs no request; None for all other items."""
@@ -138,8 +143,11 @@ class AskingStep(Step, Generic[AskedItem], kind="build", needs="llm"):
                 work.unpriced |= not is_priced(card)
                 yield from filter(None, (settled.get(number) or self.unread(item) for number, item in enumerate(block)))
             else:
-                with part_of(begun, total):
-                    asked = ask_json(questions, lambda n, answer: self.read(block[n], answer), chat, card, self.tries)
+                facts = {number: {"r2med.item": self.item_id(block[number])} for number in questions}
+                with part_of(begun, total), item_spans(self.name, "CHAIN", facts, chat.trace) as spans:
+                    asked = ask_json(
+                        questions, lambda n, answer: self.read(block[n], answer), chat, card, self.tries, spans=spans
+                    )
                 yield from self._answered(block, settled, asked, work)
             begun += len(block)
 

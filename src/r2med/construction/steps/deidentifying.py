@@ -129,6 +129,10 @@ class DeidentifyingStep(AskingStep[TextPiece], kind="build", needs="llm"):
         """Yield the items of the stream."""
         raise NotImplementedError
 
+    def item_id(self, item: TextPiece) -> str:
+        """Return the id of the item that a piece belongs to."""
+        return item.item
+
     def key(self, streams: Streams, runtime: Runtime) -> dict[str, Any]:
         """Return the settings and the version of the library, and with an LLM its description and prompt."""
         described = super().key(streams, runtime) if self.llm else Step.key(self, streams, runtime)

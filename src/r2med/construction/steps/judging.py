@@ -53,6 +53,10 @@ class Judge(AskingStep[FullCandidate], kind="build", needs="llm"):
             "text": item.text,
         }
 
+    def item_id(self, item: FullCandidate) -> str:
+        """Return the ids of the question and the chunk."""
+        return item.candidate.key
+
     def read(self, item: FullCandidate, answer: JudgeScores) -> Judgement:
         """Return the judgement of this LLM."""
         return Judgement(
