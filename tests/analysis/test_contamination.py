@@ -2,16 +2,18 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from r2med.analysis.analysis import analyse
+from r2med.analysis.analysis import analyse, rehearse
 from r2med.analysis.contamination import documents, longest_run, same_words
 from r2med.core.errors import UserError
 from r2med.data import Dataset
 from r2med.pages.estimate import Estimate
 from r2med.store import Store
 from support.scripted_llm import scripted
+from support.traces import kind_of, read_spans, traces
 
 
 def test_words_of_the_original_are_looked_for_in_their_order() -> None:
@@ -29,6 +31,19 @@ def test_where_nothing_was_continued_nothing_is_claimed(tmp_path: Path, store: S
     done = analyse("contamination", setup=setup, data=["demo/Biology"], queries=1, out=tmp_path / "out")
     assert done.sections[0].lead == "No document was continued, so nothing is known."
     assert "1 unreadable" in done.sections[0].notes[0]
+
+
+def test_each_question_to_the_llm_is_one_trace_and_a_plan_writes_none(tmp_path: Path, store: Store) -> None:
+    setup = scripted(tmp_path, store, ([], {"continuation": "and so on"}))
+    traced = setup.with_settings(trace=tmp_path / "trace.jsonl")  # type: ignore[attr-defined]
+    given: dict[str, Any] = {"data": ["demo/Biology"], "queries": 2}
+    analyse("contamination", setup=traced, out=tmp_path / "out", **given)
+    spans = read_spans(tmp_path / "trace.jsonl")
+    assert [[f"{kind_of(each)} {each.name}" for each in trace] for trace in traces(spans)] == [
+        ["LLM script", "CHAIN continue"]
+    ] * 2
+    rehearse("contamination", setup=traced, **given)
+    assert len(read_spans(tmp_path / "trace.jsonl")) == len(spans)
 
 
 LONG = {f"d{n}": " ".join(f"w{n}x{place}" for place in range(80 + n)) for n in range(30)}

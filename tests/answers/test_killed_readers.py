@@ -19,6 +19,7 @@ from support.faults import tell_process
 from support.fork_server import Command, ForkServer, Running
 from support.keys import KEY
 from support.processes import wait_for
+from support.traces import kind_of, read_spans
 
 pytestmark = pytest.mark.slow
 
@@ -46,6 +47,7 @@ def work_place(r2med: Command, folder: Path, address: str) -> None:
 def answering(server: ForkServer, folder: Path) -> Running:
     words = ["answer", "bm25", "--reader", "fair", "--data", folder / "small", "--passages", "1"]
     words += ["--concurrency", "4", "--condition", ",".join(CONDITIONS), "--out", folder / "results"]
+    words += ["--trace", folder / "trace.jsonl"]
     places = {
         "R2MED_HOME": folder / "home",
         "R2MED_PLUGINS": folder / "plugin",
@@ -83,11 +85,19 @@ def test_a_reader_that_is_killed_five_times_is_asked_nothing_twice(
             os.kill(int((tmp_path / "process").read_text()), signal.SIGKILL)
             assert process.ended().returncode == -signal.SIGKILL
             assert not list(tmp_path.rglob("*.answers.json"))
+            calls = [each for each in read_spans(tmp_path / "trace.jsonl") if kind_of(each) == "LLM"]
+            assert len([each for each in calls if not each.attributes["r2med.from_journal"]]) <= allowed
         allowed = 1_000_000
         last = answering(fork_server, tmp_path).ended()
         assert last.returncode == 0, last.stderr
         assert answered.total() == ALL
         assert set(answered.values()) == {1}
+        # The last run has a whole trace of each question. The killed ones left the spans that were finished.
+        spans = read_spans(tmp_path / "trace.jsonl")
+        roots = [each for each in spans if each.parent is None and "r2med.query.id" in each.attributes]
+        assert len(roots) == QUESTIONS
+        whole = {root.context.trace_id for root in roots}
+        assert len([each for each in spans if kind_of(each) == "LLM" and each.context.trace_id in whole]) == ALL
         asked = len(server.requests)
         assert answering(fork_server, tmp_path).ended().returncode == 0
         assert len(server.requests) == asked

@@ -1,5 +1,6 @@
 import json
 import signal
+from collections import Counter
 from contextlib import suppress
 from pathlib import Path
 
@@ -10,11 +11,13 @@ from r2med.construction.pipeline import Build, drawn
 from r2med.core.errors import UserError
 from r2med.engine.reporting import listening
 from r2med.llm.journal import answers_by_model
+from r2med.runtime.runtime import Runtime
 from r2med.store import Store
 from support import chat_server as api
 from support.builds import built, lines, plan_file
 from support.faults import signal_at
 from support.processes import PATIENCE, started, wait_for
+from support.traces import foreign_names, kind_of, read_spans, root_of, traces
 
 EXAM = lines(
     *(
@@ -48,6 +51,22 @@ def test_two_builds_of_one_plan_write_the_same_bytes(tmp_path):
     assert contents(first.out) == contents(second.out)
     assert [done.kept for done in first.status()] == [12, 11, 11, 11]
     assert first.status()[1].rejected == {"Other Kind": 1}
+
+
+def test_each_item_that_a_step_asks_about_is_one_trace(tmp_path):
+    wrong = [(["Case 5.", "path of reasoning"], "no JSON"), *ANSWERS]
+    plan = BuildPlan.read(plan_file(tmp_path, STEPS, {"e.jsonl": EXAM}, wrong))
+    trace = tmp_path / "trace.jsonl"
+    with Runtime(plan.setup(store=Store(tmp_path / "store"), trace=trace)) as runtime:
+        Build(plan, tmp_path / "out").run(runtime)
+    spans = read_spans(trace)
+    roots = [root_of(each) for each in traces(spans)]
+    assert Counter(root.name for root in roots) == {"label-kind": 12, "label-body-system": 11, "reason": 11}
+    assert {root.attributes["r2med.item"] for root in roots} == {f"q{number}" for number in range(12)}
+    assert [(root.name, root.attributes["r2med.item"]) for root in roots if not root.status.is_ok] == [("reason", "q5")]
+    assert {kind_of(each) for each in spans} == {"CHAIN", "LLM"}
+    assert not foreign_names(spans)
+    assert "Case" not in trace.read_text()
 
 
 def test_what_was_built_is_used_again(tmp_path):

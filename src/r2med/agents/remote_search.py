@@ -15,16 +15,19 @@ from urllib.parse import urlsplit
 
 from pydantic import BeforeValidator, PlainSerializer
 
+from r2med.agents.agent_spans import add_hits
 from r2med.agents.conversation import Hit
 from r2med.agents.sources import Documents, Source, SourceResult
 from r2med.core.errors import UserError
 from r2med.data import Dataset, Query
+from r2med.engine.tracing import span
 from r2med.llm.chat import Failure
 from r2med.net.endpoint import Endpoint
 from r2med.net.http import Client, run_sync
 from r2med.net.retry import Policy, RequestFailed, explained, try_send
 from r2med.net.throttle import AdaptiveLimiter
-from r2med.retrieve.retriever import Search
+from r2med.retrieve.ranking_spans import stage_kind
+from r2med.retrieve.retriever import Search, SearchQuery
 from r2med.store import Store, digest
 from r2med.text.unicode import to_unicode
 
@@ -133,8 +136,12 @@ class _OpenServer:
 
     def search(self, queries: Sequence[Query]) -> SourceResult:
         # No cost: the time is the server's, and a repeated run that reads stored answers would show another one.
-        by_text = self._documents(list(dict.fromkeys(query.text for query in queries)))
-        return SourceResult(tuple(self._shown(by_text[query.text], query.excluded) for query in queries))
+        with span(str(self.address), stage_kind("RETRIEVER", list(map(SearchQuery, queries)))) as trace:
+            by_text = self._documents(list(dict.fromkeys(query.text for query in queries)))
+            shown = tuple(self._shown(by_text[query.text], query.excluded) for query in queries)
+            if trace is not None:
+                add_hits(trace, queries, shown)
+        return SourceResult(shown)
 
     def made(self, queries: Sequence[Query]) -> tuple[Search, ...]:
         return ()  # how the server searches is not known here
