@@ -1,7 +1,6 @@
 """Build the site of the docs into build/docs, with live pages for the gallery: python docs/make_site.py.
 
-The commands of docs/gallery.md and docs/compare.md run in temporary folders, offline. What those of the gallery write
-is copied to build/docs/live/.
+The commands of docs/gallery.md run in a temporary folder, offline. What they write is copied to build/docs/live/.
 """
 
 from __future__ import annotations
@@ -13,13 +12,10 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 SITE = ROOT / "build/docs"
-RUN_PAGES = ("gallery.md", "compare.md")
-"""Pages whose commands run here, each page in a folder of its own."""
 LIVE = ("board", "exam-built/exam-example", "audit.html")
 """Files and folders that the commands of the gallery write and that the gallery links to."""
 
@@ -29,27 +25,20 @@ def main() -> None:
     # --clean, because Zensical does not repeat the warnings of a page that it has in its cache.
     subprocess.run([_beside_python("zensical"), "build", "--strict", "--clean"], cwd=ROOT, check=True)
     shutil.rmtree(SITE / "live", ignore_errors=True)
-    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor() as pool:
-        gallery, *_ = pool.map(lambda page: _run_page(page, Path(folder) / page), RUN_PAGES)
+    with tempfile.TemporaryDirectory() as folder:
+        for command in commands("gallery.md"):
+            _run(command, Path(folder))
         for name in LIVE:
-            _copy(gallery / name, SITE / "live" / name)
+            _copy(Path(folder) / name, SITE / "live" / name)
     print(f"The site: {SITE.relative_to(ROOT)}/index.html. Its search needs a server: zensical serve, or any other.")
 
 
 def commands(page: str) -> list[str]:
-    """Return the commands of a page, in its order. Those in blocks of the kind `sh` are only shown."""
+    """Return the commands of a page, in its order. Those in blocks of another kind need more than the demo."""
     text = (ROOT / "docs" / page).read_text(encoding="utf-8")
     blocks = re.findall(r"^```(\w*)\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
     lines = [line for kind, body in blocks if not kind for line in body.splitlines()]
     return [line for line in lines if line.startswith("r2med ")]
-
-
-def _run_page(page: str, folder: Path) -> Path:
-    """Run the commands of a page in a new folder, and return the folder."""
-    folder.mkdir()
-    for command in commands(page):
-        _run(command, folder)
-    return folder
 
 
 def _run(command: str, folder: Path) -> None:

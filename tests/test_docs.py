@@ -27,7 +27,7 @@ def blocks(page: Path, kind: str) -> list[str]:
 
 def commands(page: Path) -> list[str]:
     """Return the lines of a page that begin with r2med, those that end in a backslash joined."""
-    text = "\n".join(body for kind in ("", "sh", "bash") for body in blocks(page, kind)).replace("\\\n", " ")
+    text = "\n".join(body for kind in ("", "sh", "shell") for body in blocks(page, kind)).replace("\\\n", " ")
     lines = (line.strip().removeprefix("$ ") for line in text.splitlines())
     return [line for line in lines if re.match(r"(?:[A-Z_0-9]+=\S+ )*r2med(?: |$)", line)]
 

@@ -1,61 +1,110 @@
-"""The commands of the docs that need nothing but the demo run here, page by page, in the order of the page."""
+"""The commands of the docs run here, page by page, in the order of the page.
+
+A command in a block without a kind runs as it stands. One in a block of the kind `sh` runs with stand-ins for keys,
+servers, models, downloads and files of the reader's: see `support.docs_stand_ins` and `support.docs_assumed`. Blocks
+of the kind `shell` are only shown.
+"""
 
 from __future__ import annotations
 
-import re
-import shlex
-import shutil
+from collections.abc import Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler
 from pathlib import Path
 
 import pytest
 
-import r2med as package
-from r2med.data import load
-from support.answer_records import answer_record, answered, write
-from support.fork_server import Command
+from support.docs_assumed import PAGES, Assumed
+from support.docs_pages import AS_TYPED, DOCS, NOT_RUN, WITH_STAND_INS, Line, lines, write_files
+from support.docs_reader import PROGRAMS, Reader, program_of
+from support.docs_stand_ins import serving_stand_ins, write_models
+from support.fork_server import ForkServer
+from support.loopback import listening
 
-DOCS = Path(__file__).parent.parent / "docs"
-DEMO = Path(package.__file__).parent / "data/demo"
 ELSEWHERE = {
     *("tutorial.md", "way-model.md"),  # by test_three_ways.py
-    "build.md",  # by test_build_tutorial.py
     "extend.md",  # by test_contributing.py
-    *("gallery.md", "compare.md"),  # by docs/make_site.py, in `make check`
+    "gallery.md",  # by docs/make_site.py, in `make check`
 }
-NEED_RESULTS = ("board.md", "bridges.md")
+SHOWN = {
+    "r2med run mteb:intfloat/e5-small-v2 --data R2MED": "needs mteb, which some machines must compile",
+    "r2med run 'bm25 → mteb:BAAI/bge-reranker-v2-m3@100' --data R2MED": "the same",
+    "r2med run mteb:ORG/NAME --data demo": "the same",
+    'r2med run "bm25 → mteb:ORG/NAME@50" "bm25 → pyterrier:my_module:my_pipeline@50" --data demo': "the same",
+    "r2med run 'bm25 → pyterrier:my_pipelines:shortest@50' --data demo/Biology": "needs PyTerrier, and so a Java",
+    "r2med run bm25 --data irds:beir/scifact/test": "ir_datasets downloads from a host of its own",
+}
+"""Commands of r2med that no test types, and why. tests/bridges runs each kind with parts of its own."""
+OTHER_PROGRAMS = {
+    "pip": "installs",
+    "vllm": "needs a GPU",
+    "text-embeddings-router": "needs a GPU",
+    "ray": "needs several hosts",
+}
+"""Programs that stand between commands of r2med, and why no test starts them."""
 
 
-def page_commands(page: Path) -> list[str]:
-    """Return the commands in blocks without a kind. The site says below a block of the kind `sh` that it is not run."""
-    text = page.read_text(encoding="utf-8")
-    blocks = re.findall(r"^```\n(.*?)^```", re.sub(r"^```\w+\n.*?^```", "", text, flags=re.S | re.M), re.S | re.M)
-    return [line for body in blocks for line in body.splitlines() if line.startswith("r2med ")]
+def typed(page: str) -> list[Line]:
+    """Return the lines of a page that are run here."""
+    return [
+        line
+        for line in lines(page)
+        if (line.kind == AS_TYPED and line.text.startswith("r2med "))
+        or (line.kind == WITH_STAND_INS and program_of(line.text) not in OTHER_PROGRAMS)
+    ]
 
 
-RUN = {page.name: lines for page in sorted(DOCS.glob("*.md")) if (lines := page_commands(page))}
-HERE = sorted(RUN.keys() - ELSEWHERE)
+HERE = [page.name for page in sorted(DOCS.glob("*.md")) if page.name not in ELSEWHERE and typed(page.name)]
 
 
-def prepare(page: str, folder: Path, r2med: Command) -> None:
-    """Make what a page assumes: a dataset `mine`, records of bm25, or answer records."""
-    if page != "prompts.md":  # there `mine` is a folder of prompts, which the page itself makes
-        shutil.copytree(DEMO / "Biology", folder / "mine")
-    if page in NEED_RESULTS:
-        assert r2med("run", "bm25", "--data", "demo/Biology").returncode == 0
-    if page == "answers.md":
-        dataset = load("demo/Medical-Sciences")
-        answers = answered(dataset)
-        for system in ("bm25", "hyde(author) → bm25"):
-            write(answer_record(answers, dataset, system), folder / "results", answers)
+@pytest.fixture(scope="module")
+def places(fork_server: ForkServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+    folder = tmp_path_factory.mktemp("stand-ins")
+    fork_server.run("--version")  # waits until it has imported everything
+    written = fork_server.run("--version", fault=partial(write_models, folder / "models"))
+    assert written.returncode == 0, written.stderr
+    with serving_stand_ins(folder) as places:
+        yield places
 
 
-@pytest.mark.parametrize("page", HERE)
-def test_commands_of_the_docs_that_need_only_the_demo_run(page: str, tmp_path: Path, r2med: Command) -> None:
-    prepare(page, tmp_path, r2med)
-    for line in RUN[page]:
-        ended = r2med(*shlex.split(line, comments=True)[1:])
-        assert ended.returncode == 0, f"{line}\n{ended.stderr}"
+def read(page: str, places: dict[str, str], folder: Path, fork_server: ForkServer) -> None:
+    """Type every line of a page in an empty folder."""
+    write_files(page, folder)
+    with listening(partial(SimpleHTTPRequestHandler, directory=str(folder))) as files:  # type: ignore[arg-type]
+        reader = Reader(folder, fork_server, places | {"files": files}, PAGES.get(page, Assumed()))
+        reader.prepare()
+        for line in typed(page):
+            reader.type(line)
 
 
-def test_most_pages_with_commands_have_some_that_run() -> None:
-    assert len(HERE) > 7
+@pytest.mark.slow
+@pytest.mark.parametrize("page", [page for page in HERE if page != "build.md"])
+def test_every_command_of_a_page_runs(
+    page: str, places: dict[str, str], tmp_path: Path, fork_server: ForkServer
+) -> None:
+    read(page, places, tmp_path, fork_server)
+
+
+def test_the_tutorial_of_building_ends_in_a_reviewed_benchmark(
+    places: dict[str, str], tmp_path: Path, fork_server: ForkServer
+) -> None:
+    read("build.md", places, tmp_path, fork_server)
+    sheet = (tmp_path / "ward-built" / "ward-questions" / "README.md").read_text(encoding="utf-8")
+    assert "| Queries | 3 |" in sheet
+    assert "| positive, accepted by people | 100.0% |" in sheet
+    assert "Krippendorff’s α" in sheet
+
+
+def test_what_is_not_run_is_listed_with_the_reason() -> None:
+    """The site says below a block of the kind `shell` that it is not run, and below one of the kind `sh` how."""
+    every = [line for page in sorted(DOCS.glob("*.md")) for line in lines(page.name)]
+    assert {line.text for line in every if line.kind == NOT_RUN and program_of(line.text) == "r2med"} == {*SHOWN}
+    beside = {program_of(line.text) for line in every if line.kind == WITH_STAND_INS} - {*PROGRAMS}
+    assert beside <= {*OTHER_PROGRAMS, "wget"}
+    pages = {page.name for page in DOCS.glob("*.md")}
+    assert not [page for page in ELSEWHERE & pages if any(line.kind == WITH_STAND_INS for line in lines(page))]
+
+
+def test_most_commands_of_the_docs_are_run() -> None:
+    kinds = [line.kind for page in HERE for line in typed(page)]
+    assert kinds.count(AS_TYPED) > 40 and kinds.count(WITH_STAND_INS) > 140

@@ -65,3 +65,14 @@ def test_theirs_load_as_ours_and_are_read_once(toy: None, tmp_path: Path) -> Non
 def test_what_cannot_be_loaded_is_told(toy: None, name: str, message: str) -> None:
     with pytest.raises(UserError, match=message):
         load(f"irds:{name}")
+
+
+def test_a_download_that_fails_is_one_line(toy: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    from requests import ConnectionError as Unreachable
+
+    def docs_iter(self: Toy) -> Iterator[Any]:
+        raise Unreachable("no such host")
+
+    monkeypatch.setattr(Toy, "docs_iter", docs_iter)
+    with pytest.raises(UserError, match=r"cannot download toy/test \(ConnectionError\): try again online$"):
+        load("irds:toy/test")

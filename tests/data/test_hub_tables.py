@@ -184,8 +184,8 @@ def cure(root: Path) -> Path:
     """Write CUREv1's form: a folder for each discipline, queries in three languages."""
     write_jsonl(root / "all" / "corpus.jsonl", DOCUMENTS)
     write_jsonl(root / "all" / "qrels.jsonl", QRELS)
-    write_jsonl(root / "dentistry" / "corpus.jsonl", DOCUMENTS[:1])
-    write_jsonl(root / "dentistry" / "qrels.jsonl", QRELS[1:])
+    write_jsonl(root / "dentistry" / "corpus.jsonl", DOCUMENTS[1:])
+    write_jsonl(root / "dentistry" / "qrels.jsonl", QRELS[:1])
     for language, text in (("en", "Why pale?"), ("es", "¿Por qué pálida?"), ("fr", "Pourquoi pâle ?")):
         for discipline in ("all", "dentistry"):
             write_jsonl(root / discipline / f"queries-{language}.jsonl", [{"_id": "q1", "text": text}])

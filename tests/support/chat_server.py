@@ -37,13 +37,14 @@ class Request(loopback.Request):
 
     @property
     def question(self) -> str:
-        return str(self.body["prompt"] if self.raw else self.body["messages"][-1]["content"])
+        messages = self.body.get("messages") or [{"content": ""}]
+        return str(self.body["prompt"] if self.raw else messages[-1]["content"])
 
     @property
     def prompt_tokens(self) -> int:
         if self.raw:
             return tokens(self.question)
-        return sum(tokens(message["content"] or "") for message in self.body["messages"])
+        return sum(tokens(message["content"] or "") for message in self.body.get("messages", ()))
 
 
 @dataclass

@@ -60,6 +60,9 @@ class Running:
         self._server = server
         server.send(order)
 
+    def has_ended(self) -> bool:
+        return self._server.poll()
+
     def ended(self) -> Ended:
         """Wait for its end."""
         with self._server:

@@ -49,7 +49,7 @@ def moderncolbert(folder: Path) -> Path:
     return folder
 
 
-def splade(folder: Path) -> Path:
+def splade(folder: Path, positions: int = 64) -> Path:
     """Save a BERT whose language modelling head gives weights of terms."""
     from sentence_transformers import SparseEncoder
     from sentence_transformers.base.modules import Transformer
@@ -57,7 +57,7 @@ def splade(folder: Path) -> Path:
 
     base = tiny_models._save(
         folder.with_name(f"{folder.name}-base"),
-        tiny_models._config(transformers.BertConfig, tiny_models._word_piece(), max_position_embeddings=64),  # type: ignore[arg-type]
+        tiny_models._config(transformers.BertConfig, tiny_models._word_piece(), max_position_embeddings=positions),  # type: ignore[arg-type]
         tiny_models._word_piece(),
         transformers.AutoModelForMaskedLM,
     )

@@ -26,7 +26,7 @@ PAIRS = [
 """Pairs of every length, for limits of 48 tokens or so; all queries are short enough to be kept."""
 
 
-def bert(folder: Path, labels: int = 2, positions: int = 64) -> Path:
+def bert(folder: Path, labels: int = 2, positions: int = 64, layers: int = 3) -> Path:
     """Save a BERT with a classification head, as monoBERT (two labels) and MedCPT's (one)."""
     # As BERT's own tokenizer, it tells the model which of the two texts a token belongs to.
     inputs = ["input_ids", "token_type_ids", "attention_mask"]
@@ -35,11 +35,14 @@ def bert(folder: Path, labels: int = 2, positions: int = 64) -> Path:
     tokenizer = transformers.PreTrainedTokenizerFast(
         tokenizer_object=backend.backend_tokenizer, model_input_names=inputs, **names
     )
-    config = _config(transformers.BertConfig, tokenizer, max_position_embeddings=positions, num_labels=labels)
+    settings = {"max_position_embeddings": positions, "num_labels": labels, "num_hidden_layers": layers}
+    config = _config(transformers.BertConfig, tokenizer, **settings)
     return _save(folder, config, tokenizer, transformers.AutoModelForSequenceClassification)
 
 
-def xlm_roberta(folder: Path, side: str = "right", limit: int | None = None, positions: int = 64) -> Path:
+def xlm_roberta(
+    folder: Path, side: str = "right", limit: int | None = None, positions: int = 64, layers: int = 3
+) -> Path:
     """Save an XLM-RoBERTa with one logit, as bge-reranker: two positions more than it reads, for its padding."""
     backend = Tokenizer(models.Unigram())
     backend.normalizer = normalizers.Replace("  ", " ")
@@ -62,6 +65,7 @@ def xlm_roberta(folder: Path, side: str = "right", limit: int | None = None, pos
         **limits,
     )
     settings = {"max_position_embeddings": positions + 2, "type_vocab_size": 1, "num_labels": 1}
+    settings["num_hidden_layers"] = layers
     config = _config(transformers.XLMRobertaConfig, tokenizer, **settings)
     return _save(folder, config, tokenizer, transformers.AutoModelForSequenceClassification)
 

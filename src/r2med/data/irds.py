@@ -16,10 +16,11 @@ PREFIX = "irds:"
 def irds_folder(identifier: str, store: Store) -> Path:
     """Return the folder of a dataset, and write it first if necessary. ir_datasets downloads missing files.
 
-    Raises UserError if the dataset does not exist, or has no documents, queries or judgements.
+    Raises UserError if the dataset does not exist, cannot be downloaded, or has no documents, queries or judgements.
     """
     try:
         import ir_datasets
+        from requests import RequestException  # the client of ir_datasets
     except ImportError:
         raise MissingExtraError(f"{PREFIX}{identifier} is read by ir_datasets: it", "irds") from None
     try:
@@ -37,8 +38,13 @@ def irds_folder(identifier: str, store: Store) -> Path:
             write_atomically(folder / name, lines)
         return {"dataset": identifier}
 
-    with about(dataset=identifier):
-        return store.make("irds", digest(["irds 1", identifier, ir_datasets.__version__]), build).path
+    try:
+        with about(dataset=identifier):
+            return store.make("irds", digest(["irds 1", identifier, ir_datasets.__version__]), build).path
+    except RequestException as error:
+        raise UserError(
+            f"ir_datasets cannot download {identifier} ({type(error).__name__}): try again online"
+        ) from None
 
 
 def _files(source: Any) -> dict[str, Iterator[bytes]]:
