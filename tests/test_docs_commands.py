@@ -7,6 +7,7 @@ of the kind `shell` are only shown.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from functools import partial
 from http.server import SimpleHTTPRequestHandler
@@ -33,8 +34,11 @@ SHOWN = {
     'r2med run "bm25 → mteb:ORG/NAME@50" "bm25 → pyterrier:my_module:my_pipeline@50" --data demo': "the same",
     "r2med run 'bm25 → pyterrier:my_pipelines:shortest@50' --data demo/Biology": "needs PyTerrier, and so a Java",
     "r2med run bm25 --data irds:beir/scifact/test": "ir_datasets downloads from a host of its own",
+    "r2med run --suite paper --trust-remote-code": "needs a dozen models of up to 7B",
+    "r2med run --suite rerank --trust-remote-code": "the same",
+    "r2med run --suite records --trust-remote-code": "the same",
 }
-"""Commands of r2med that no test types, and why. tests/bridges runs each kind with parts of its own."""
+"""Commands of r2med that this test does not type, and why."""
 OTHER_PROGRAMS = {
     "pip": "installs",
     "vllm": "needs a GPU",
@@ -103,6 +107,12 @@ def test_what_is_not_run_is_listed_with_the_reason() -> None:
     assert beside <= {*OTHER_PROGRAMS, "wget"}
     pages = {page.name for page in DOCS.glob("*.md")}
     assert not [page for page in ELSEWHERE & pages if any(line.kind == WITH_STAND_INS for line in lines(page))]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_word_that_a_stand_in_replaces_is_on_its_page(page: str) -> None:
+    texts = "\n".join(line.text for line in lines(page) if line.kind == WITH_STAND_INS)
+    assert [pattern for pattern in PAGES[page].words if not re.search(pattern, texts)] == []
 
 
 def test_most_commands_of_the_docs_are_run() -> None:

@@ -130,8 +130,6 @@ PAGES: Mapping[str, Assumed] = {
         ),
     ),
     "share.md": Assumed({"--data Biology": "--data small", r"https://\S+/": "{files}/", "DIGEST": _digest}),
-    "systems.md": Assumed(
-        {"--suite (paper|rerank|records)": r"--suite \1 --plan", "--suite mine.toml": "--suite mine.toml --data small"}
-    ),
+    "systems.md": Assumed({"--suite mine.toml": "--suite mine.toml --data small"}),
     "traces.md": Assumed({"--data Biology": "--data small"}, before=("cp -r {demo}/Biology mine",)),
 }

@@ -127,7 +127,7 @@ class Reader:
         log.unlink(missing_ok=True)
         words = [*self.served[port], "--port", "0"]
         running = self.server.start(*words, cwd=self.folder, fault=partial(_tell_lines, log), **self.variables())
-        wait_for(lambda: running.has_ended() or (log.exists() and "http" in log.read_text(encoding="utf-8")))
+        wait_for(lambda: running.has_ended() or bool(log.exists() and re.search(r"http.*\n", log.read_text())))
         if running.has_ended():
             raise AssertionError(f"r2med {shlex.join(words)}\n{running.ended().stderr}")
         process, *printed = log.read_text(encoding="utf-8").split()
