@@ -21,6 +21,7 @@ from support.docs_reader import PROGRAMS, Reader, program_of
 from support.docs_stand_ins import serving_stand_ins, write_models
 from support.fork_server import ForkServer
 from support.loopback import listening
+from support.processes import PATIENCE
 
 ELSEWHERE = {
     *("tutorial.md", "way-model.md"),  # by test_three_ways.py
@@ -64,7 +65,7 @@ HERE = [page.name for page in sorted(DOCS.glob("*.md")) if page.name not in ELSE
 @pytest.fixture(scope="module")
 def places(fork_server: ForkServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
     folder = tmp_path_factory.mktemp("stand-ins")
-    fork_server.run("--version")  # waits until it has imported everything
+    fork_server.start("--version").ended(10 * PATIENCE)  # this file is among the first: everything is still imported
     written = fork_server.run("--version", fault=partial(write_models, folder / "models"))
     assert written.returncode == 0, written.stderr
     with serving_stand_ins(folder) as places:

@@ -63,10 +63,10 @@ class Running:
     def has_ended(self) -> bool:
         return self._server.poll()
 
-    def ended(self) -> Ended:
+    def ended(self, patience: float = PATIENCE) -> Ended:
         """Wait for its end."""
         with self._server:
-            assert self._server.poll(PATIENCE), f"r2med {' '.join(self._order.words)} hangs"
+            assert self._server.poll(patience), f"r2med {' '.join(self._order.words)} hangs"
             answer = self._server.recv()
             assert isinstance(answer, Ended)
             return answer
