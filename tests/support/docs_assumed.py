@@ -43,6 +43,13 @@ ARTICLE = f"<html><body><article><p>{'Iron deficiency makes people pale. ' * 9}<
 PREDICTIONS = """{"mteb_model_meta": {"model_name": "org/model", "revision": "r"},
  "default": {"test": {"0": {"bio-038": 1}}}}"""
 MINE = "cp -r {demo}/Medical-Sciences mine && rm mine/nuggets.jsonl"
+BUILT = ("r2med build example exam -o exam", "r2med build run exam/plan.toml -o built")
+
+
+def _record(folder: Path) -> str:
+    """Return the name of the only record on demo/MedQA-Diag."""
+    (path,) = (folder / "results/demo/MedQA-Diag").glob("bm25-*.json")
+    return path.stem
 
 
 def _digest(folder: Path) -> str:
@@ -53,7 +60,10 @@ PAGES: Mapping[str, Assumed] = {
     "advise.md": Assumed(
         {"advise ./mine(?!.*--model)": "advise ./mine --model minilm"}, before=("cp -r {plugin}/datasets/six mine",)
     ),
-    "analyse.md": Assumed(before=("cp -r {demo}/Biology nfcorpus", "cp {tests}/text/mesh_extract.bin mesh.bin")),
+    "analyse.md": Assumed(
+        {"DIR/NAME": "built/exam-example", r"\bDIR\b": "built", "PLAN.toml": "exam/plan.toml"},
+        before=("cp -r {demo}/Biology nfcorpus && cp {tests}/text/mesh_extract.bin mesh.bin", *BUILT),
+    ),
     "answers.md": Assumed({"nugget-recall --data demo": "nugget-recall --data demo/Medical-Sciences"}, before=(MINE,)),
     "board.md": Assumed(
         before=(
@@ -79,7 +89,7 @@ PAGES: Mapping[str, Assumed] = {
     ),
     "cluster.md": Assumed({"--engine ray": "--engine threads"}),
     "data.md": Assumed(
-        {"questions.xlsx": "questions.csv", "QUERY": "1", ":psychology": ":economics"},
+        {"questions.xlsx": "questions.csv", "QUERY": "1", "RECORD": _record, ":psychology": ":economics"},
         {
             "notes.csv": "note_id,note\nn1,Fever and a rash after a tick bite.\nn2,A pale woman with low ferritin.\n",
             "questions.csv": "question,relevant notes\nWhy is she pale?,n2\nWhy the rash?,n1\n",
@@ -122,8 +132,7 @@ PAGES: Mapping[str, Assumed] = {
         {"candidates.csv": "question,passage\nWhy is she pale?,Iron is low.\n"},
         before=(
             MINE,
-            "r2med build example exam -o exam",
-            "r2med build run exam/plan.toml -o built",
+            *BUILT,
             "r2med run bm25 --data demo/Biology",
             "r2med judge --data demo/Biology --llm gpt4 -o judged.jsonl",
             "r2med nuggets --data mine --llm gpt4 -o nuggets.jsonl",
