@@ -12,6 +12,7 @@ import r2med
 from data import test_hub_tables as hub_tables
 from r2med.data import load
 from r2med.data.dataset_cards import cards
+from r2med.store import Store
 from support import chat_server, docs_llm, rerank_server, retrieve_server
 from support.datasets import r2med_folder, write_jsonl
 from support.keys import KEY
@@ -79,7 +80,7 @@ def serving_stand_ins(folder: Path) -> Iterator[dict[str, str]]:
 
 def _write_beginning(folder: Path, queries: int, characters: int) -> None:
     """Write a dataset with a card: the beginnings of the first queries and of some documents of demo/Biology."""
-    dataset = load("demo/Biology")
+    dataset = load("demo/Biology", Store(folder.with_name("store")))
     first = dataset.queries[:queries]
     qrels = [(query.id, name, grade) for query in first for name, grade in dataset.qrels[query.id].items()]
     names = {name for _, name, _ in qrels} | {name for name, _ in [*dataset.corpus][:9]}
