@@ -74,6 +74,22 @@ def test_a_card_may_name_corrected_judgements(tmp_path: Path, store: Store) -> N
         load(folder, store)
 
 
+def test_corrected_judgements_of_bright_are_a_card_of_your_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, store: Store
+) -> None:
+    folder = tmp_path / "plugin" / "datasets"
+    folder.mkdir(parents=True)
+    (folder / "BRIGHT-fixed.toml").write_text(
+        'like = "BRIGHT-economics"\nqrels = "fixed.tsv"\n[hub]\nrepository = "xlangai/BRIGHT"\nsplit = "economics"\n'
+    )
+    (folder / "fixed.tsv").write_text(f"0\t{ODD}\t0\n0\ty\t1\n1\t{ODD}\t1\n")
+    monkeypatch.setenv("R2MED_PLUGINS", str(tmp_path / "plugin"))
+    with online(bright(tmp_path / "repository"), "xlangai/BRIGHT", tmp_path / "cache", monkeypatch):
+        dataset = load("BRIGHT-fixed", store)
+    assert dataset.qrels == {"0": {ODD: 0, "y": 1}, "1": {ODD: 1}}
+    assert dataset.queries[0].excluded == ("x",)
+
+
 def test_the_three_languages_of_cure_search_one_corpus(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, store: Store
 ) -> None:
