@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from r2med.core.cost import Cost
 from r2med.core.errors import UserError
 from r2med.records.answer_collection import collect_answers
 from r2med.records.collection import collect
@@ -88,3 +89,14 @@ def test_different_judges_and_the_notices_of_records_are_said(tmp_path: Path) ->
     notices = collect_answers([tmp_path]).views().notices
     assert any("different judges (gpt4, no LLM)" in notice for notice in notices)
     assert "bm25 · smollm2 on Biology: The judge is of the family of the reader" in notices
+
+
+def test_a_view_has_the_cost_of_its_own_condition_without_the_judge(tmp_path: Path) -> None:
+    costs = {"closed book": Cost(dollars=1.0, seconds=1.0), "retrieved": Cost(dollars=4.0, seconds=2.0)}
+    record = synthetic({"closed book": RIGHT, "retrieved": RIGHT}).model_copy(update={"reader_costs": costs})
+    write(record, tmp_path)
+    read = collect_answers([tmp_path])
+    found = {name: next(iter(read.views(condition=name).collection)).record for name in costs}
+    assert {name: each.cost.dollars for name, each in found.items()} == {"closed book": 1.0, "retrieved": 4.0}
+    searching = record.costs["retrieval"].seconds
+    assert found["retrieved"].cost.seconds - found["closed book"].cost.seconds == 1.0 + searching
