@@ -143,7 +143,7 @@ def command(*words, **variables):
     environment = {**os.environ, "PYTHONPATH": PATHS, **variables}
     words = ["run", *words, "--data", "demo/MedQA-Diag", "--engine", "ray"]
     return subprocess.run(
-        [sys.executable, "-m", "r2med", *words], env=environment, capture_output=True, text=True, timeout=300
+        [sys.executable, "-m", "r2med", *words], env=environment, capture_output=True, text=True, timeout=600
     )
 
 
@@ -214,7 +214,7 @@ def landed(home):
     return len(list(home.glob("vectors/*/manifest.json")))
 
 
-def wait_until(is_so, seconds=300):
+def wait_until(is_so, seconds=600):
     deadline = time.monotonic() + seconds
     while not is_so() and time.monotonic() < deadline:
         time.sleep(0.05)
@@ -237,7 +237,7 @@ def goes_on(nodes, engine, home):
     there, before = landed(home), len(nodes.log.read_text().splitlines())
     assert 4 <= there < 17
     with driver(engine, home) as again:
-        assert again.wait(300) == 0, again.stderr.read()
+        assert again.wait(600) == 0, again.stderr.read()
     assert landed(home) == 17
     return len(nodes.log.read_text().splitlines()) - before - 1 <= 17 - there  # one for the queries
 
@@ -288,7 +288,7 @@ def test_a_terminated_run_gives_a_one_line_message(nodes, tmp_path):
     with driver("ray", home) as stopped:
         wait_until(lambda: landed(home) >= 2)
         stopped.terminate()
-        assert stopped.wait(300) == 143
+        assert stopped.wait(600) == 143
         written = [line for line in stopped.stderr.read().splitlines() if line and not line.startswith("[")]
     assert written == ["r2med: stopped by SIGTERM; the same command goes on from here"]
 
@@ -332,7 +332,7 @@ def test_a_lost_connection_gives_a_one_line_error_and_the_next_run_continues(nod
     with server():
         lost = working_driver(engine, home)
     with lost:
-        assert lost.wait(300) == 2, lost.stderr.read()
+        assert lost.wait(600) == 2, lost.stderr.read()
         told = lost.stderr.read().splitlines()[-1]
         # A machine that is slow enough is still connecting again when Ray's client gives up.
         assert told.startswith((f"r2med: {LOST_CONNECTION}", f"r2med: the Ray cluster at {engine} cannot be used"))

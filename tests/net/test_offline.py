@@ -69,7 +69,7 @@ def audited(code: str, home: Path) -> dict[str, object]:
         [sys.executable, "-c", AUDITED + code],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         env={**os.environ, **settings},
     )
     assert ended.returncode == 0, ended.stderr

@@ -23,7 +23,7 @@ from r2med.store import Store
 
 def fetch(url: str, method: str = "GET", **headers: str) -> str:
     asked = urllib.request.Request(url, headers=headers, method=method)
-    with urllib.request.urlopen(asked, timeout=30) as answer:
+    with urllib.request.urlopen(asked, timeout=600) as answer:
         return str(answer.read().decode())
 
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-PATIENCE = 120
+PATIENCE = 600
 """Seconds that nothing takes on the busiest machine: what is waited for as long has hung."""
 
 
