@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from r2med.comparison.answer_worth import correlations, worth
+from r2med.comparison.answer_worth import ALL_DATASETS, correlations, worth
 from r2med.comparison.comparing import compare
 from r2med.comparison.report import report
 from r2med.core.errors import UserError
@@ -76,6 +76,15 @@ def test_gain_and_share_are_those_of_paired_questions(answers: Path) -> None:
     assert (across.reader, across.systems, across.questions) == ("smollm2", 3, 2 * QUESTIONS)
     assert across.observed is not None and across.observed > 0.9
     assert across.corrected is not None and across.corrected.low is not None
+
+
+def test_datasets_may_be_named_by_group_or_folder(answers: Path, tmp_path: Path) -> None:
+    collection = collect_answers([answers])
+    (tmp_path / "nothing").mkdir()
+    for data, names in ((["clinical-case"], {"PMC-Clinical"}), (["R2MED"], {"Biology", "PMC-Clinical"})):
+        assert {each.dataset for each in worth(collection, data=data)} - {ALL_DATASETS} == names
+    with pytest.raises(UserError, match="no dataset"):
+        worth(collection, data=[str(tmp_path / "nothing")])
 
 
 def test_a_condition_that_was_not_asked_leaves_its_columns_empty(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 
 from r2med.comparison.comparison import with_intervals
 from r2med.comparison.one_group import of_one_group
+from r2med.comparison.shared_data import wanted_datasets
 from r2med.core.errors import UserError
 from r2med.measure.intervals import difference_intervals
 from r2med.measure.retrieval_worth import (
@@ -85,7 +86,8 @@ def worth(collection: AnswerCollection, measure: str = MAIN_MEASURE, data: Seque
 
 def _by_name(collection: AnswerCollection, data: Sequence[str]) -> dict[str, dict[str, AnswerRecord]]:
     """Return name -> dataset -> record, for datasets of one group, or those of `data`."""
-    wanted = [each for each in collection if not data or each.record.dataset.name in data]
+    chosen = wanted_datasets(data, list(dict.fromkeys(each.record.dataset.name for each in collection)))
+    wanted = [each for each in collection if each.record.dataset.name in chosen]
     datasets, _ = of_one_group(list(dict.fromkeys(each.record.dataset.name for each in wanted)), bool(data))
     by_name: dict[str, dict[str, AnswerRecord]] = {}
     for each in wanted:

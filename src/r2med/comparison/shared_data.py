@@ -21,7 +21,7 @@ def labelled_records(
 
     Datasets without the labels for the measure are left out, and so are systems without a record on any of `data`.
     """
-    wanted, kept = _wanted(data, collection.datasets), collection.with_measure(measure)
+    wanted, kept = wanted_datasets(data, collection.datasets), collection.with_measure(measure)
     without = [name for name in collection.datasets if name in wanted and name not in kept.datasets]
     if without and wanted <= set(without):
         raise UserError(
@@ -40,7 +40,7 @@ def shared_values(
 ) -> tuple[dict[str, tuple[str, ...]], dict[str, Floats], list[str]]:
     """Return the queries and values of the datasets that all systems share, and a notice for each other dataset."""
     queries, values, notices = {}, {}, []
-    wanted = _wanted(data, collection.datasets)
+    wanted = wanted_datasets(data, collection.datasets)
     for dataset, (ids, rows) in collection.values(measure).items():
         if dataset not in wanted:
             continue
@@ -57,7 +57,7 @@ def shared_values(
     return {name: queries[name] for name in kept}, {name: values[name] for name in kept}, [*notices, *left_out]
 
 
-def _wanted(data: Sequence[str], known: Sequence[str]) -> set[str]:
+def wanted_datasets(data: Sequence[str], known: Sequence[str]) -> set[str]:
     """Return the chosen datasets, which may be names, groups or folders. Without any, return all datasets."""
     wanted = set() if data else set(known)
     for name in data:
