@@ -142,8 +142,6 @@ def test_the_command_line_lists_tells_and_ends_with_the_verdict(
     sample = page.split("$ r2med reproduce bm25\n")[1].split("```")[0].splitlines()
     parts = ("bm25: OK", "  source: ", "  tolerance: ", "demo/Biology ", "  versions: r2med ")
     for line in (line.split(", python")[0] for line in sample if line.startswith(parts)):
-        assert " ".join(line.split()) in " ".join(shown.split()), (
-            f"reproduce.md shows {line!r}, which is not printed"
-        )
+        assert " ".join(line.split()) in " ".join(shown.split()), f"reproduce.md shows {line!r}, which is not printed"
     dry = r2med("reproduce", "nv:published", "--data", "R2MED", "--plan")
     assert (dry.returncode, "31.43" in dry.stdout) == (0, True)
