@@ -46,6 +46,18 @@ def test_the_story_shows_every_relevant_passage_with_its_ranks(r2med: Command, t
     assert [number for number in range(9) if f"relevant d{number}, grade 1: " in shown] == list(range(7))
     table = shown.partition("rank after")[2]
     assert all(f"\nd{number} " in table for number in range(7))
+    assert [rank for rank in (1, 2, 3) if f"found {rank}. d" in shown] == [1, 2, 3]
+
+
+def test_a_relevant_passage_that_shares_no_word_is_not_found(r2med: Command, tmp_path: Path) -> None:
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    (folder / "corpus.jsonl").write_text('{"id": "d0", "text": "cough"}\n{"id": "d1", "text": "a rash"}\n')
+    (folder / "query.jsonl").write_text(json.dumps({"id": "q", "text": "cough"}))
+    (folder / "qrels.jsonl").write_text(json.dumps({"q_id": "q", "p_id": "d1", "score": 1}))
+    r2med("run", "bm25", "--data", "./mine")
+    shown = r2med("why", "bm25", "mine", "cough", "--data", "./mine").stdout
+    assert "not found" in shown.partition("rank after")[2] and "found 1. d0, not judged:" in shown
 
 
 @pytest.mark.parametrize(

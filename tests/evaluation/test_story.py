@@ -8,7 +8,7 @@ import pytest
 
 from r2med import UserError, load
 from r2med.evaluation.batch import plan_run
-from r2med.evaluation.story import explain
+from r2med.evaluation.story import FIRST, explain
 from r2med.runtime.setup import Setup
 
 
@@ -27,6 +27,16 @@ def test_relevant_documents_are_ranked_with_the_question_alone_and_after_each_st
     assert list(story.ranks) == ["bm25 (the question alone)", "hyde(author) → bm25"]
     assert all(document.text and document.grade > 0 for document in story.relevant)
     assert set(story.ranks["hyde(author) → bm25"]) <= {document.id for document in story.relevant}
+
+
+def test_the_text_of_a_query_is_as_good_as_its_id_and_the_first_documents_are_told(record: Path) -> None:
+    query = load("demo/MedQA-Diag").queries[0]
+    story = explain(record, query.text)
+    assert story == explain(record, query.id)
+    ranks = story.ranks["hyde(author) → bm25"]
+    graded = {found.id: found.grade for found in story.first}
+    assert len(graded) == FIRST and all(found.text for found in story.first)
+    assert {found for found, grade in graded.items() if grade} == {each for each in ranks if ranks[each] <= FIRST}
 
 
 def test_bad_input_is_one_line(record: Path, tmp_path: Path) -> None:

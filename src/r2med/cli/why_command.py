@@ -13,7 +13,7 @@ from r2med.core.errors import UserError
 from r2med.core.spec import joined_words
 
 if TYPE_CHECKING:
-    from r2med.evaluation.story import RelevantDocument, Story
+    from r2med.evaluation.story import FoundDocument, RelevantDocument, Story
     from r2med.pages.page import Page, Table
     from r2med.runtime.runtime import Runtime
     from r2med.text.highlight import Words
@@ -32,7 +32,7 @@ def why(
         list[str],
         typer.Argument(
             metavar="RECORD QUERY | SYSTEM DATASET QUERY",
-            help="A record file, or a system and a dataset of --results; then the id of a judged query.",
+            help="A record file, or a system and a dataset of --results; then the id or the text of a judged query.",
             show_default=False,
         ),
     ],
@@ -48,7 +48,7 @@ def why(
     *,
     runtime: Runtime,
 ) -> None:
-    """Show a question, its generated texts, the relevant passages, and their ranks after each stage."""
+    """Show a question, its generated texts, the relevant passages with their ranks, and the passages found first."""
     from r2med.evaluation.story import explain
 
     story = explain(_record(words, results), words[-1], data or None, runtime)
@@ -90,6 +90,10 @@ def _page(story: Story) -> Page:
         for source, common in _shared(document, words).items():
             if common or source == QUESTION:
                 parts.append(Note(f"  shares with {source}: {', '.join(common) or 'nothing'}", "quiet"))
+    parts += [
+        marked_passage(f"found {rank}. {found.id}, {_grade(found)}:", found.text, words, FEWER_LETTERS)
+        for rank, found in enumerate(story.first, 1)
+    ]
     about = f"{HEADLINE_MEASURE} {100 * value:.1f} · {record.system}"
     return Page(title, [Section(title, parts, aside=about, aside_tone=""), Section("", [_ranks(story)])], kind="why")
 
@@ -102,6 +106,10 @@ def _shared(document: RelevantDocument, words: Words) -> dict[str, list[str]]:
     return {QUESTION: [*found["query"], *found["both"]], "what was written alone": found["generated"]}
 
 
+def _grade(found: FoundDocument) -> str:
+    return "not judged" if found.grade is None else f"grade {found.grade}"
+
+
 def _failures(story: Story) -> dict[str, Any]:
     """Return the stages whose calls for this query failed, each with the kinds of failure."""
     of_query = {stage.name: stage.failed.get(story.query.id) for stage in story.record.stages}
@@ -112,7 +120,8 @@ def _ranks(story: Story) -> Table:
     from r2med.pages.cells import Column
     from r2med.pages.page import Table
 
-    beyond = f"> {story.record.settings.get('k', '')}"
+    depth = story.record.settings.get("k", 0)
+    beyond = "not found" if depth >= story.record.dataset.documents else f"> {depth}"
     rows = [(each.id, *(ranks.get(each.id, beyond) for ranks in story.ranks.values())) for each in story.relevant]
     return Table((Column("rank after"), *(Column(stage, "integer") for stage in story.ranks)), rows)
 
@@ -133,4 +142,5 @@ def _value(story: Story) -> dict[str, Any]:
         "generated": list(story.generated),
         "failures": _failures(story),
         "relevant": relevant,
+        "first": [vars(each) for each in story.first],
     }

@@ -11,7 +11,7 @@ from r2med.data import Dataset, load
 from r2med.data.dataset import Query
 from r2med.records.collection import StoredRecord, collect
 from r2med.records.record import Record
-from r2med.retrieve.run import NO_DOCUMENT
+from r2med.retrieve.run import NO_DOCUMENT, Run
 from r2med.runtime.runtime import Runtime, running
 from r2med.runtime.setup import Setup
 from r2med.system import System
@@ -24,6 +24,19 @@ class RelevantDocument:
     id: str
     grade: int
     text: str
+
+
+@dataclass(frozen=True)
+class FoundDocument:
+    """A document at the top of the last ranking. The grade is None if the document is not judged."""
+
+    id: str
+    grade: int | None
+    text: str
+
+
+FIRST = 3
+"""Number of documents at the top of the last ranking that a story tells."""
 
 
 @dataclass(frozen=True)
@@ -40,35 +53,54 @@ class Story:
     """The relevant documents, highest grade first."""
     ranks: Mapping[str, Mapping[str, int]]
     """Stage -> relevant document -> rank, from 1, in the order of stages. Documents beyond the depth are left out."""
+    first: tuple[FoundDocument, ...] = ()
+    """The documents at the top of the last ranking, if the record has its run file."""
 
 
-def explain(path: Path, query_id: str, data: str | Path | None = None, setup: Setup | Runtime | None = None) -> Story:
-    """Return the story of a query of a record. `data` is the folder of its dataset, if r2med cannot find it by name.
+def explain(path: Path, query: str, data: str | Path | None = None, setup: Setup | Runtime | None = None) -> Story:
+    """Return the story of a query of a record. `query` is its id or its whole text.
 
-    Raises UserError if there is no such record or query, or if the data have changed since the record was made.
+    `data` is the folder of the record's dataset, if r2med cannot find it by name. Raises UserError if there is no such record or query, or if the data have changed since the record was made.
     """
     if not path.is_file():
         raise UserError(f"{path}: there is no such record")
     record = Record.read(path)
-    if query_id not in record.per_query:
-        raise unknown("judged query", query_id, list(record.per_query)[:10], f"{path} has {_some(record)}")
     dataset = _dataset(record, data)
-    query = next(query for query in dataset.queries if query.id == query_id)
+    own = dataset.by_text.get(" ".join(query.split()))
+    query_id = own.id if own is not None and query not in record.per_query else query
+    if query_id not in record.per_query:
+        raise unknown("judged query", query, list(record.per_query)[:10], f"{path} has {_some(record)}")
+    asked = next(each for each in dataset.queries if each.id == query_id)
     ranks: dict[str, Mapping[str, int]] = {}
     if len(record.stages) > 1:
         with running(setup) as runtime:
-            ranks = _plain_ranks(record, dataset, query, runtime)
+            ranks = _plain_ranks(record, dataset, asked, runtime)
     ranks |= {
         _label(record, number): stage.gold.get(query_id, {})
         for number, stage in enumerate(record.stages)
         if number or stage.stage != "expand"
     }
+    stored = StoredRecord(record, path)
     return Story(
         record,
-        query,
-        tuple(StoredRecord(record, path).generated().get(query_id, ())),
+        asked,
+        tuple(stored.generated().get(query_id, ())),
         _relevant(dataset, query_id),
         ranks,
+        _first(stored, dataset, query_id),
+    )
+
+
+def _first(stored: StoredRecord, dataset: Dataset, query_id: str) -> tuple[FoundDocument, ...]:
+    """Return the documents at the top of the run file; nothing if there is none."""
+    if stored.run_file is None:
+        return ()
+    run = Run.read(stored.run_file, encoded=True)
+    ids = [document for document, _ in run.top(query_id, FIRST)] if query_id in run.queries else []
+    grades, rows = dataset.qrels[query_id], dataset.corpus.rows(ids)
+    return tuple(
+        FoundDocument(document, grades.get(document), dataset.corpus.text(row) if row >= 0 else "")
+        for document, row in zip(ids, rows, strict=True)
     )
 
 
