@@ -66,7 +66,7 @@ corpus.jsonl:4: field 'id' must be a string, found the number 4
 corpus.jsonl:6: document 'd6' has an empty text
 corpus.jsonl:7: invalid UTF-8 at byte 34 of the line
 corpus.jsonl:8: field 'text' holds a lone surrogate
-corpus.jsonl:9: bad JSON: Invalid control character at column 48
+corpus.jsonl:9: bad JSON: a line break or another control character inside a text at column 48
 corpus.jsonl:10: empty id: every document needs one
 corpus.jsonl:11: not a JSON object but a list
 corpus.jsonl:12: field 'id' must be a string, found null
@@ -232,7 +232,7 @@ def test_a_broken_first_line_does_not_condemn_the_others(tmp_path: Path) -> None
     path = folder / "qrels.jsonl"
     path.write_text("oops\n" + path.read_text())
     (problem,) = check(folder).problems
-    assert str(problem) == f"{path}:1: bad JSON: Expecting value at column 1"
+    assert str(problem) == f"{path}:1: bad JSON: a value is missing at column 1"
 
 
 def test_beir_folders_are_checked_too(tmp_path: Path) -> None:

@@ -121,9 +121,9 @@ def test_an_llm_without_texts_is_one_line_with_those_there_are(tmp_path):
     write_jsonl(root / "hyde/author/query_with_hydoc.jsonl", [row(0, "coeliac")])
     with pytest.raises(UserError, match=r"did you mean o3_mini\?\): it has author, o3_mini"):
         read("hyde", "o3-mni", load(root))
-    with pytest.raises(UserError, match="none of this method"):
+    with pytest.raises(UserError, match="come with the demo and R2MED only"):
         read("lamer", "gpt4", dataset_in(None))
-    with pytest.raises(UserError, match=f"'gpt4' in {tmp_path}: it has none of this method, as lamer/LLM/query_with"):
+    with pytest.raises(UserError, match=f"'gpt4' in {tmp_path}: it has no file lamer/LLM/query_with"):
         read("lamer", "gpt4", dataset_in(None), tmp_path)
 
 

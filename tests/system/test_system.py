@@ -115,7 +115,7 @@ def test_a_query_without_a_recorded_text_is_searched_as_it_is_and_counted(tmp_pa
 def test_a_model_without_recorded_texts_is_one_line_that_lists_those_there_are():
     with pytest.raises(UserError, match=r"did you mean author\?\): it has author"):
         evaluate("hyde(auhtor) → bm25", "demo/Biology")
-    with pytest.raises(UserError, match="none of this method"):
+    with pytest.raises(UserError, match="come with the demo and R2MED only"):
         evaluate("lamer(author) → bm25", "demo/Biology")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterable
+from pathlib import Path
 
 
 class UserError(Exception):
@@ -39,6 +40,17 @@ def nearest(name: str, known: Iterable[str]) -> str:
     cutoff = 0.5 if len(name) < 3 else 0.65  # one of two letters may differ, but half of a longer name is too much
     close = difflib.get_close_matches(name.lower(), by_lower, n=1, cutoff=cutoff)
     return f" (did you mean {by_lower[close[0]]}?)" if close else ""
+
+
+def nearest_path(typed: str) -> str:
+    """Return `` (did you mean X?)`` for the closest file or folder beside a path that does not exist."""
+    name = Path(typed).name
+    try:
+        beside = sorted(each.name for each in Path(typed).expanduser().parent.iterdir())
+    except (OSError, ValueError, RuntimeError):  # no such folder, no possible path, no such user
+        return ""
+    found = nearest(name, beside) if name else ""
+    return found.replace("mean ", f"mean {typed[: typed.rindex(name)]}", 1)
 
 
 def unknown(noun: str, name: str, known: Iterable[str], more: str = "") -> UserError:

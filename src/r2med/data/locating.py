@@ -6,7 +6,7 @@ import errno
 from dataclasses import dataclass
 from pathlib import Path
 
-from r2med.core.errors import UserError, unknown
+from r2med.core.errors import UserError, nearest, nearest_path, unknown
 from r2med.data import hub as hub_client
 from r2med.data.benchmark_names import has_benchmark_counts, is_reserved, known_fingerprint, own_name
 from r2med.data.dataset_cards import DatasetCard, Hub, cards, demo_folder, groups, read_card
@@ -76,6 +76,8 @@ def locate(name_or_path: str | Path, store: Store) -> Location:
     if folder.exists():
         raise UserError(f"{word} is a file: a dataset is a folder")
     known = [*cards(), *groups(), *groups()["demo"]]
+    if not nearest(word, known) and (beside := nearest_path(word)):
+        raise UserError(f"no dataset or folder {word!r}{beside}: r2med data list shows all datasets")
     raise unknown("dataset or folder", word, known, "r2med data list shows all")
 
 

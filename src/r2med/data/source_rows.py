@@ -66,11 +66,27 @@ def read_jsonl(
             yield number, row
 
 
+_JSON_FAULTS = {
+    "Expecting value": "a value is missing",
+    "Expecting ',' delimiter": "a comma or a closing bracket is missing",
+    "Expecting ':' delimiter": "a colon is missing",
+    "Expecting property name enclosed in double quotes": "a field name in double quotes is missing",
+    "Illegal trailing comma before end of object": "a comma too many",
+    "Illegal trailing comma before end of array": "a comma too many",
+    "Extra data": "a second value",
+    "Unterminated string starting": "a text without a closing quote",
+    "Invalid control character": "a line break or another control character inside a text",
+    "Invalid \\escape": "a backslash that is not doubled",
+}
+"""Messages of Python's reader of JSON in words that a person can act on."""
+
+
 def _json_fault(error: Exception, ended: bool) -> str:
     if not ended:
         return TRUNCATED_MESSAGE
     if isinstance(error, json.JSONDecodeError):
-        return f"bad JSON: {error.msg.removesuffix(' at')} at column {error.colno}"
+        message = error.msg.removesuffix(" at")
+        return f"bad JSON: {_JSON_FAULTS.get(message, message)} at column {error.colno}"
     return f"bad JSON: {error}"
 
 

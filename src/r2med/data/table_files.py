@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
-from r2med.core.errors import UserError
+from r2med.core.errors import UserError, nearest_path
 from r2med.data.delimited_files import read_delimited
 from r2med.data.problems import Problems
 from r2med.data.source_rows import read_jsonl
@@ -24,7 +24,8 @@ PARQUET_ROWS = 64
 def open_tables(path: Path, reading: TableOptions = TableOptions()) -> list[SourceTable]:  # noqa: B008 - it is frozen
     """Return the tables of a file. Raises UserError if it cannot be read."""
     if not path.is_file():
-        raise UserError(f"{path}: {'a folder, not a table' if path.is_dir() else 'the file does not exist'}")
+        missing = f"the file does not exist{nearest_path(str(path))}"
+        raise UserError(f"{path}: {'a folder, not a table' if path.is_dir() else missing}")
     reader = READERS.get(path.suffix.lower())
     if reader is None:
         raise UserError(f"{path}: tables are {', '.join(READERS)}: save it as one of them")

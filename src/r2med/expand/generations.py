@@ -82,8 +82,12 @@ def find_generations(roots: list[Path], method: str, llm: str) -> list[Path]:
 def other_llms(roots: list[Path], method: str, llm: str) -> str:
     """Return the end of an error about missing texts of an LLM: the nearest name, and all existing ones."""
     known = sorted({each for root in roots for each in _llms(root, method)})
-    listed = ", ".join(known) or f"none of this method, as {method}/LLM/{GENERATIONS_FILE}"
-    return f"{nearest(llm, known)}: it has {listed}"
+    if known:
+        return f"{nearest(llm, known)}: it has {', '.join(known)}"
+    return (
+        f": it has no file {method}/LLM/{GENERATIONS_FILE}. Such texts come with the demo and R2MED only. For other "
+        f"data, name an LLM that writes them, as in {method}(o3-mini)"
+    )
 
 
 def _folders(llm: str) -> list[str]:

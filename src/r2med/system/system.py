@@ -365,7 +365,7 @@ def _check_known(name: str, spec: str) -> None:
     if stages.kind_of(name) is None and not name.startswith(tuple(stages.PREFIXES["retrieve"])):
         expansions = stages.names("expand")
         hint = nearest(name, (*expansions, *stages.names("retrieve")))
-        raise UserError(f"no expansion or retriever {name!r}{hint} in {spec!r}: {', '.join(expansions)} → bm25, …")
+        raise UserError(f"no expansion or retriever {name!r}{hint} in {spec!r}: r2med list stages shows all")
 
 
 def _reranker(calls: Sequence[Call], spec: str, setup: Setup) -> Stage:
