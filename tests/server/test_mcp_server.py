@@ -3,6 +3,7 @@
 import asyncio
 import json
 import logging
+import re
 import signal
 import subprocess
 import sys
@@ -138,6 +139,13 @@ def test_a_wrong_call_is_one_line(app, tool, arguments, says):
     [result] = calls(app, (tool, arguments))[1:]
     [content] = result.content
     assert result.is_error and says in content.text and "\n" not in content.text
+
+
+def test_the_request_of_the_docs_is_answered(app):
+    page = Path(__file__).parents[2].joinpath("docs/serve.md").read_text("utf-8")
+    [body] = re.findall(r"-d '(\{\"jsonrpc.*?)' http", page)
+    answered = request(app, url="/mcp", json=json.loads(body))
+    assert answered.status_code == 200 and "documents" in answered.json()["result"]["structuredContent"]
 
 
 def test_a_search_that_finds_nothing_says_so(app):

@@ -60,7 +60,8 @@ class Story:
 def explain(path: Path, query: str, data: str | Path | None = None, setup: Setup | Runtime | None = None) -> Story:
     """Return the story of a query of a record. `query` is its id or its whole text.
 
-    `data` is the folder of the record's dataset, if r2med cannot find it by name. Raises UserError if there is no such record or query, or if the data have changed since the record was made.
+    `data` is the folder of the record's dataset, if r2med cannot find it by name. Raises UserError if there is no such
+    record or query, or if the data have changed since the record was made.
     """
     if not path.is_file():
         raise UserError(f"{path}: there is no such record")
