@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from r2med.system.question import NOTHING_FOUND
 from support.browser import launched
 from support.chat_server import answer, hang, refuse
 from support.datasets import write_jsonl
@@ -67,6 +68,18 @@ def test_a_stopped_server_does_not_wait_for_an_llm_that_hangs(chat_server, marke
     assert not scratch(home)
 
 
+def test_a_search_by_words_has_no_marks_of_generated_text_and_says_if_nothing_was_found(corpus_alone, tmp_path):
+    with serving(corpus_alone, R2MED_HOME=tmp_path / "home") as server, launched() as browser:
+        page = browser.new_page()
+        page.goto(f"{server.url}/")
+        page.wait_for_selector("#first option", state="attached")
+        page.fill("#question", "xyzzy")
+        page.keyboard.press("Enter")
+        page.wait_for_selector(".answer .empty")
+        assert page.inner_text(".answer .empty") == NOTHING_FOUND
+        assert page.is_visible("#legend") and not page.is_visible("#legend-generated")
+
+
 def test_two_systems_stand_side_by_side_in_a_browser(chat_server, marked_keys, corpus_alone, tmp_path):
     chat_server.otherwise = answer(f"A bowel, and {MARKUP}.")
     reranked = "bm25 → listwise(some-model)@3"
@@ -89,6 +102,7 @@ def test_two_systems_stand_side_by_side_in_a_browser(chat_server, marked_keys, c
         assert "no usable order" in two.query_selector(".problem").inner_text()  # what it wrote is no order
         assert {mark.inner_text() for mark in two.query_selector_all("mark.query")} >= {"swollen", "knee"}
         assert one.query_selector("mark.generated")
+        assert page.is_visible("#legend-generated")
         # What came from data is text: nothing of it became an element, ran, or turned the reading order of a name.
         assert page.query_selector("main img") is None
         assert page.evaluate("window.harmed === undefined")
