@@ -139,8 +139,8 @@ def test_the_command_line_lists_tells_and_ends_with_the_verdict(
     for part in ("bm25: OK", "27.59", "command: r2med run bm25 --data demo/Biology", "OK within 0.01 points", "numpy"):
         assert part in shown
     page = (Path(__file__).parents[2] / "docs/reproduce.md").read_text("utf-8")
-    sample = page.split("$ r2med reproduce bm25\n")[1].split("```")[0].splitlines()
-    parts = ("bm25: OK", "  source: ", "  tolerance: ", "demo/Biology ", "  versions: r2med ")
+    sample = page.split("\nbm25: OK\n")[1].split("```")[0].splitlines()
+    parts = ("  source: ", "  tolerance: ", "demo/Biology ", "  versions: r2med ")
     for line in (line.split(", python")[0] for line in sample if line.startswith(parts)):
         assert " ".join(line.split()) in " ".join(shown.split()), f"reproduce.md shows {line!r}, which is not printed"
     dry = r2med("reproduce", "nv:published", "--data", "R2MED", "--plan")
