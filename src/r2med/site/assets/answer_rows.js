@@ -154,12 +154,15 @@ board.answerRows = (() => {
     return { columns: known, all };
   }
 
-  /* Return the notes beside a name. */
+  /** Return the notes beside a name.
+   * @param {AnswerRow} row */
   function chips({ judge, statuses, passages, unverified }) {
     const failed = statuses.retrieved?.find(([status]) => status === "failed")?.[1] ?? 0;
     return [
       [formats.counted(passages, "passage"), false, "The number of passages that the reader reads"],
-      ...(unverified ? [["not verified", false, `No check can compute again: ${unverified.map(board.visible).join("; ")}`]] : []),
+      ...(unverified
+        ? [["not verified", false, `No check can compute again: ${unverified.map(board.visible).join("; ")}`]]
+        : []),
       ...(judge?.own_family
         ? [["judge’s own family", true, "The judge and the reader are of one family of LLMs"]]
         : []),

@@ -376,6 +376,7 @@
         ]
       : "–";
 
+  /** @param {AnswerRow} row */
   function facts({ judge, judging: judgingCost, questions, passages, entry, unverified }) {
     const judging = judge
       ? [
