@@ -396,7 +396,7 @@
       ...(entry
         ? [
             ["Entry", visible(entry)],
-            ["Not verified", unverified.map(visible).join("; ")],
+            ["Not verified", (unverified ?? []).map(visible).join("; ")],
           ]
         : []),
     ];
