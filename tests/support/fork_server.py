@@ -11,6 +11,7 @@ import atexit
 import gc
 import importlib
 import os
+import pickle
 import pkgutil
 import signal
 import socket
@@ -168,12 +169,12 @@ class _Child:
 
     @classmethod
     def forked(cls, client: Connection) -> _Child:
-        """Follow an order in a child."""
-        order = client.recv()
+        """Follow an order in a child. It is read there, so that what a fault imports stays out of this process."""
+        sent = client.recv_bytes()
         (out, to_out), (err, to_err) = os.pipe(), os.pipe()
         pid = os.fork()
         if not pid:
-            _follow(order, to_out, to_err)
+            _follow(sent, to_out, to_err)
         os.close(to_out)
         os.close(to_err)
         return cls(pid, client, {out: b"", err: b""})
@@ -193,7 +194,7 @@ class _Child:
         return True
 
 
-def _follow(order: Order, out: int, err: int) -> NoReturn:
+def _follow(sent: bytes, out: int, err: int) -> NoReturn:
     from r2med.cli import main
 
     code: object = 1
@@ -204,6 +205,7 @@ def _follow(order: Order, out: int, err: int) -> NoReturn:
         sys.stdin = os.fdopen(0, closefd=False)
         sys.stdout = os.fdopen(1, "w", encoding="utf-8", closefd=False)
         sys.stderr = os.fdopen(2, "w", encoding="utf-8", errors="backslashreplace", buffering=1, closefd=False)
+        order: Order = pickle.loads(sent)  # noqa: S301  # of our own tests
         os.environ.clear()
         os.environ.update(order.environment)
         os.chdir(order.cwd)

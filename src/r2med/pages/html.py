@@ -76,9 +76,7 @@ def _part(part: Content, has_files: bool) -> str:
             pieces = (f"<mark>{escape(text)}</mark>" if source else escape(text) for text, source in part.pieces)
             return f"<p><strong>{escape(part.label)}</strong> {''.join(pieces)}</p>"
         case Bars():
-            return _block(
-                part.title, f'<div class="table-wrap"><table class="bars"><tbody>{_bars(part)}</tbody></table></div>'
-            )
+            return _block(part.title, _wide(part.title, f'<table class="bars"><tbody>{_bars(part)}</tbody></table>'))
         case Dots() | Curves():
             return f'<div class="plot panel">{_drawn(part)}</div>'
         case Table():
@@ -132,7 +130,12 @@ def _table(table: Table, rows: Sequence[Sequence[Value | Marked]]) -> str:
         for row in rows
     )
     body = "".join(f"<tr>{line}</tr>" for line in lines)
-    return f'<div class="table-wrap"><table>{head}<tbody>{body}</tbody></table></div>'
+    return _wide(table.title or ", ".join(filter(None, table.heads)), f"<table>{head}<tbody>{body}</tbody></table>")
+
+
+def _wide(name: str, table: str) -> str:
+    """Return a table in a region that scrolls sideways, also by keyboard."""
+    return f'<div class="table-wrap" role="region" tabindex="0" aria-label="{escape(name or "table")}">{table}</div>'
 
 
 def _span(values: Sequence[Value]) -> tuple[float, float]:
