@@ -24,15 +24,15 @@ SOURCE = Path(__file__).parents[2] / "src/r2med"
 VARIABLE = "R2MED_TEST_COVERAGE"
 """Name of the variable with the folder."""
 
-TESTS_OF_A_FILE = 5
+TESTS_OF_A_FILE = 2
 """Number of tests of each file that are measured."""
 
 PASSED = "passed-"
 """The files with the rooms of passed tests begin with it."""
 
-FLOOR = 25
+FLOOR = 20
 """The least share of lines, in percent."""
-FLOORS = {"cli": 10, "engine": 10, "llm": 20}
+FLOORS = {"cli": 8, "engine": 10, "llm": 15}
 """Rooms with another floor: much of their work is done in other processes."""
 
 
