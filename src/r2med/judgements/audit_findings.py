@@ -103,6 +103,11 @@ class Audit(_AuditPart):
         """Return the number of findings with a verdict."""
         return sum(finding.verdict == verdict for finding in self.findings)
 
+    def counted(self, verdict: Verdict) -> str:
+        """Return the number of checks with a verdict, in words."""
+        number, words = self.count(verdict), VERDICT_WORDS[verdict]
+        return f"{number} {words if number == 1 else words.replace('needs', 'need')}"
+
 
 def worst(verdicts: Iterable[Verdict]) -> Verdict:
     """Return the worst of some verdicts; sound if there are none."""

@@ -20,7 +20,7 @@ def audit_label(audit: Audit) -> str:
     checks = len(audit.findings)
     of = "" if audit.verdict == "sound" else f"{audit.count(audit.verdict)} of "
     said = f"{VERDICT_WORDS[audit.verdict]}: {of}{checks} checks"
-    counts = ", ".join(f"{audit.count(verdict)} {VERDICT_WORDS[verdict]}" for verdict in VERDICTS)
+    counts = ", ".join(audit.counted(verdict) for verdict in VERDICTS)
     title = escape(f"r2med {audit.r2med} audit of {audit.dataset[:100]}: {counts}")
     left, right = (round(len(text) * CHARACTER) for text in (NAME, said))
     first, second = left + 2 * MARGIN, right + 2 * MARGIN

@@ -52,7 +52,7 @@ def audit_page(audit: Audit, rows: int = PAGE_ROWS, *, with_sound: bool = True) 
 
 
 def _facts(audit: Audit) -> list[tuple[str, str, str]]:
-    counts = ", ".join(f"{audit.count(verdict)} {VERDICT_WORDS[verdict]}" for verdict in reversed(VERDICTS))
+    counts = ", ".join(audit.counted(verdict) for verdict in reversed(VERDICTS))
     facts = [
         ("Verdict", VERDICT_WORDS[audit.verdict], counts),
         ("Judged queries", f"{audit.queries:,}", ""),
