@@ -91,7 +91,7 @@ class Advice:
     left_out: tuple[str, ...] = ()
     """Pipelines that could not run, with the reason."""
     not_tried: tuple[str, ...] = ()
-    """Kinds of pipelines of which none was tried, with what they need."""
+    """Kinds of pipelines that were not tried, and what they need."""
     unfound: int = 0
     """Questions for which search by words finds no document."""
     data: str = ""
@@ -157,9 +157,9 @@ class Advice:
                 "nothing for them."
             )
         if others and not any(rung.behind for rung in others):
-            lines.append(f"No two pipelines can be told apart: all have the same mean on these {self.questions}.")
+            lines.append(f"All pipelines have the same mean on these {self.questions} questions.")
         elif others and all(rung.p >= ALPHA for rung in others):
-            lines.append(f"No other pipeline can be told apart from the best: every adjusted p is at least {ALPHA:g}.")
+            lines.append(f"The differences from the best may all be chance: every adjusted p is at least {ALPHA:g}.")
         if self.detectable_pair:
             lines.append(
                 f"With these {self.questions} questions a difference below {self.detectable_gap:.1f} points between "

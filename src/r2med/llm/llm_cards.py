@@ -77,7 +77,7 @@ class LLMCard(BaseModel):
     json_schema: bool = True
     """True if the API accepts a JSON schema for the answer."""
     temperature: float | None = 0.7
-    """Randomness of sampling. None: not sent. In a card, "model" stands for None."""
+    """Randomness of sampling. If None, it is not sent. A card writes None as "model"."""
     top_p: float | None = None
     """Sample from the most likely tokens that have this total probability. None: not sent."""
     top_k: int | None = None

@@ -101,7 +101,7 @@ class SourceStep(Step, kind="build"):
 
     def items(self, file: SourceFile) -> Iterator[Item | Rejected]:
         """Yield the items of one file. Raises SourceError if the rest of the file cannot be read."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} has no items()")
 
     def run(self, streams: Streams, work: StepWork) -> Iterator[Item | Rejected]:
         """Yield the items of all files."""

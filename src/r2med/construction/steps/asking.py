@@ -50,11 +50,11 @@ class AskingStep(Step, Generic[AskedItem], kind="build", needs="llm"):
 
     def asked(self, streams: Streams) -> Iterator[AskedItem]:
         """Yield the items to ask about."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} has no asked()")
 
     def fields(self, item: AskedItem) -> Mapping[str, str]:
         """Return the values of the template's fields. If the prompt is too long, `text` is cut."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} has no asked()")
 
     def answer_model(self, item: AskedItem) -> type[LLMAnswer]:
         """Return the model of the answer for this item."""
@@ -62,7 +62,7 @@ class AskingStep(Step, Generic[AskedItem], kind="build", needs="llm"):
 
     def read(self, item: AskedItem, answer: Any) -> Item | Rejected:
         """Return the updated or rejected item. Raises ValueError if the answer does not fit the item."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} has no asked()")
 
     def item_id(self, item: AskedItem) -> str:
         """Return the id of an item, for traces. It contains no text of the item."""
