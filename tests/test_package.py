@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 import re
+import sys
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -43,6 +45,27 @@ def test_a_library_whose_private_parts_are_used_has_an_upper_bound() -> None:
         imported |= set(re.findall(r"^\s*(?:from|import) (?!r2med)(\w+)[\w.]*\._\w+", path.read_text("utf-8"), re.M))
     assert imported == {"scipy"}
     assert bounded == {"scipy", "numpy"}  # `_mmap` of NumPy's mapped arrays, in store/files.py
+
+
+TYPED = {
+    *("numpy", "pydantic", "pydantic_core", "rich", "typer"),
+    *("fastapi", "httpx2", "langchain_core", "mcp", "mcp_types", "safetensors", "starlette", "tokenizers", "uvicorn"),
+}
+"""Libraries whose types are checked. `make check` installs all of them, so they are the same for everybody."""
+
+
+def test_types_are_checked_without_the_packages_that_happen_to_be_installed() -> None:
+    imported = set()
+    for path in (ROOT / "src").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.Import):
+                imported |= {name.name.partition(".")[0] for name in node.names}
+            elif isinstance(node, ast.ImportFrom):
+                imported.add((node.module or "").partition(".")[0])
+    others = imported - TYPED - set(sys.stdlib_module_names) - {"r2med", ""}
+    overrides = [each for each in TABLES["tool"]["mypy"]["overrides"] if each.get("follow_imports") == "skip"]
+    skipped = {name.removesuffix(".*") for each in overrides for name in each["module"]}
+    assert others <= skipped, "mypy reads these where they are installed, so `make check` may fail there"
 
 
 def test_images_and_links_of_the_readme_are_absolute_on_an_index_page() -> None:
