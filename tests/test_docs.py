@@ -79,6 +79,7 @@ OTHER_FLAGS = {
     *("--enable-auto-tool-choice", "--tool-call-parser", "--max-logprobs"),
     *("--population", "--duplicates"),  # of scripts in benchmarks/
     "--target",  # of podman
+    *("--task", "--mode", "--retriever", "--reranker", "--recall", "--gar"),  # of the benchmark's own code
 }
 
 

@@ -339,3 +339,14 @@ def test_of_a_large_corpus_it_is_remembered_which_judged_documents_are_missing(t
     assert any("1 relevant documents that do not exist" in notice for notice in notices)
     monkeypatch.setattr(Corpus, "rows", None)  # would fail if it were called
     assert load(folder, store).notices == notices
+
+
+@pytest.mark.parametrize(
+    "name, command", [("Biology.zip", "unzip"), ("Biology.tar.gz", "tar -xf"), ("x.TGZ", "tar -xf")]
+)
+def test_an_archive_is_refused_with_the_command_that_unpacks_it(tmp_path: Path, name: str, command: str) -> None:
+    archive = tmp_path / name
+    archive.write_bytes(b"PK")
+    for source in (archive, tmp_path):
+        with pytest.raises(UserError, match=rf"{name} is an archive.*'{command} .*{name}"):
+            load(source)

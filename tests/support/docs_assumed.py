@@ -73,6 +73,9 @@ PAGES: Mapping[str, Assumed] = {
             "r2med judge --data demo/Biology --llm gpt4 -o judged.jsonl",
         )
     ),
+    "from-r2med.md": Assumed(
+        {"--llm o3-mini": "--llm author"}, before=("mkdir -p R2MED/dataset && cp -r {demo}/Biology R2MED/dataset",)
+    ),
     "bridges.md": Assumed(
         {"--data R2MED": "--data Biology"},
         {"R2MEDBiologyRetrieval_predictions.json": PREDICTIONS, "NFCorpus_predictions.json": PREDICTIONS},

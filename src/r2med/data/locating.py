@@ -13,6 +13,7 @@ from r2med.data.dataset_cards import DatasetCard, Hub, cards, demo_folder, group
 from r2med.data.hub_words import HUB_PREFIX, card_of, described, guessed_folder, hub_name, parse_hub_word
 from r2med.data.irds import PREFIX, irds_folder
 from r2med.data.layouts import Layout, detect, is_dataset
+from r2med.data.layouts.detect import unpack_advice
 from r2med.data.layouts.hub_tables import HubTables, UnknownColumnsError
 from r2med.data.overlays import overlay_files
 from r2med.data.problems import Problems
@@ -74,7 +75,7 @@ def locate(name_or_path: str | Path, store: Store) -> Location:
     if folder.is_dir():
         return Location(name_of(folder, store), folder, _card_of(folder), detect(folder))
     if folder.exists():
-        raise UserError(f"{word} is a file: a dataset is a folder")
+        raise UserError(unpack_advice(folder) or f"{word} is a file: a dataset is a folder")
     known = [*cards(), *groups(), *groups()["demo"]]
     if not nearest(word, known) and (beside := nearest_path(word)):
         raise UserError(f"no dataset or folder {word!r}{beside}: r2med data list shows all datasets")

@@ -49,9 +49,24 @@ LAYOUTS: tuple[tuple[str, Callable[[Path], Layout]], ...] = (
 )
 
 
+UNZIP = "unzip {0} -d {1}"
+UNTAR = "tar -xf {0} -C {1}"
+UNPACKING = {".zip": UNZIP, ".tar": UNTAR, ".tar.gz": UNTAR, ".tgz": UNTAR}
+"""The command that unpacks an archive, by the end of its name."""
+
+
 def is_dataset(folder: Path) -> bool:
     """Return True if a folder looks like a dataset."""
     return any(any(folder.glob(sign)) for sign, _ in LAYOUTS)
+
+
+def unpack_advice(path: Path) -> str | None:
+    """Return a line that says how to unpack a file if it is an archive, such as those that the benchmark publishes."""
+    for suffix, command in UNPACKING.items():
+        if path.name.lower().endswith(suffix) and path.is_file():
+            typed = command.format(path, path.parent)
+            return f"{path} is an archive, and a dataset is a folder: unpack it first with '{typed}'"
+    return None
 
 
 def detect(folder: Path) -> Layout:
@@ -62,7 +77,8 @@ def detect(folder: Path) -> Layout:
             break
     else:
         raise UserError(
-            f"{folder} is not a dataset folder: it needs query.jsonl, corpus.jsonl and qrels.jsonl "
+            next(filter(None, map(unpack_advice, sorted(folder.glob("*")))), "")
+            or f"{folder} is not a dataset folder: it needs query.jsonl, corpus.jsonl and qrels.jsonl "
             "(or BEIR's queries.jsonl, corpus.jsonl and qrels/test.tsv); r2med data import makes one of tables"
         )
     if missing := [str(path.relative_to(folder)) for path in dataset.needed if not path.is_file()]:
