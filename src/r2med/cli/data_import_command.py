@@ -51,6 +51,14 @@ def import_(
     answer: str = _column("answer", "The reference answer. Retrieval never sees it.", QUESTIONS),
     relevant: str = _column("relevant", "The ids of relevant documents. A cell can hold several.", QUESTIONS),
     grade: str = _column("grade", "The grade of the relevant documents.", QUESTIONS),
+    no_grade: Annotated[
+        bool,
+        typer.Option(
+            "--no-grade",
+            help="No column holds grades: every document that is named is relevant.",
+            rich_help_panel=QUESTIONS,
+        ),
+    ] = False,
     header: Annotated[
         bool | None,
         typer.Option(help="The first row holds column names, or not. Default: detected.", show_default=False),
@@ -100,6 +108,7 @@ def import_(
         answer=answer,
         relevant=relevant,
         grade=grade,
+        no_grade=no_grade,
     )
     _show(plan)
     asked = not yes and sys.stdin.isatty() and sys.stdout.isatty()

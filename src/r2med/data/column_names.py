@@ -1,101 +1,72 @@
-"""Common names of columns for documents, questions and judgements, in English, German, French and Spanish."""
+"""The meaning of column names: `column_words.toml` lists common names and words in twelve languages."""
 
 from __future__ import annotations
 
 import re
+import tomllib
 import unicodedata
 from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
 
-_GENERIC_IDS = frozenset("id nr no number nummer num numero key uid lfdnr lfd ref code".split())
-_DOCUMENT_IDS = frozenset(
-    "docid documentid noteid passageid pid corpusid articleid pmid reportid recordid sampleid accession "
-    "accessionnumber filename "
-    "dokumentid doknr dokumentnr dokumentennummer befundid befundnr befundnummer berichtid berichtnr berichtsnummer "
-    "notizid fallid fallnr fallnummer probennr probennummer auftragsnummer auftragsnr "
-    "iddocument docno nodocument numerodocument idnote idcompterendu nocompterendu numerocompterendu identifiant "
-    "nodossier numerodossier iddossier "
-    "iddocumento nodocumento numerodocumento idnota idinforme ninforme nodeinforme numerodeinforme numeroinforme "
-    "identificador".split()
-)
-_NUMBER_WORDS = frozenset("id nr no num numero nummer number".split())
-_QUESTION_IDS = frozenset(
-    "queryid qid questionid questionno questionnr questionnumber frageid fragenr fragennr fragenummer anfrageid "
-    "idquestion noquestion numeroquestion idpregunta nopregunta npregunta numeropregunta numerodepregunta".split()
-)
-_QUESTIONS = frozenset(
-    "query queries question questions frage fragen suchfrage anfrage pregunta preguntas consulta requete".split()
-)
+_UNSPACED = re.compile("[\u0e00-\u0e7f\u1100-\u11ff\u3041-\u30ff\u3400-\u9fff\uac00-\ud7a3]")
+"""A character of Thai, Japanese, Chinese or Korean. Names in these scripts have no spaces, or several words in one."""
+
+
+@cache
+def words_by_meaning() -> Mapping[str, Mapping[str, str]]:
+    """Return `column_words.toml`: meaning -> language -> words."""
+    return tomllib.loads(files(__package__).joinpath("column_words.toml").read_text(encoding="utf-8"))
+
+
+def folded(name: str) -> str:
+    """Return a name in lower case and without accents."""
+    text = unicodedata.normalize("NFKD", name.replace("ß", "ss").lower())
+    return "".join(letter for letter in text if not unicodedata.combining(letter))
+
+
+def plain_name(name: str) -> str:
+    """Return a name in lower case, with letters only: `N.º de informe` becomes `nodeinforme`."""
+    return re.sub(r"[\W\d_]", "", folded(name))
+
+
+def _names(*meanings: str) -> frozenset[str]:
+    lists = (words for meaning in meanings for words in words_by_meaning()[meaning].values())
+    return frozenset(plain_name(word) for words in lists for word in words.split())
+
+
 _RELEVANT = frozenset("relevant relevante relevantes relevants pertinent pertinente pertinents pertinentes".split())
+_NUMBER_WORDS = _names("any_id") - {"key", "uid", "ref", "code", "lfd", "lfdnr"}
+_GENERIC_IDS = _names("any_id")
 
-NAMES: Mapping[str, frozenset[str]] = {
-    "id": _GENERIC_IDS | _DOCUMENT_IDS,
-    "text": frozenset(
-        "text contents content passage body document note notes abstract article description paragraph chunk report "
-        "fulltext summary freetext findings finding impression conclusion history indication notetext reporttext "
-        "befund befundtext befunde bericht berichtstext notiz freitext verlauf beurteilung anamnese epikrise arztbrief "
-        "fragestellung indikation zusammenfassung beschreibung dokument "
-        "texte compterendu rapport observation observations contenu resume antecedents motif resultat resultats "
-        "texto informe nota contenido descripcion hallazgos resumen conclusiones antecedentes motivo observaciones "
-        "juicioclinico".split()
-    ),
-    "title": frozenset(
-        "title heading headline subject section titel betreff uberschrift ueberschrift titre objet titulo "
-        "asunto".split()
-    ),
-    "query_id": _QUESTION_IDS | (_GENERIC_IDS - {"ref", "code"}),
-    "query": _QUESTIONS | {"text", "prompt", "case", "vignette", "texte", "texto"},
-    "answer": frozenset(
-        "answer answers diagnosis solution expected antwort antworten diagnose losung loesung reponse reponses "
-        "diagnostic respuesta respuestas diagnostico solucion".split()
-    ),
-    "relevant": _RELEVANT
-    | _DOCUMENT_IDS
-    | frozenset(
-        "relevantid relevantids relevantdocs relevantdocuments relevantnotes positives gold goldids docids documentids "
-        "noteids passageids evidence source document documents note report reports "
-        "relevantedokumente relevantebefunde relevanteberichte relevantenotizen treffer beleg belege quelle quellen "
-        "befundnummern befund bericht dokument "
-        "documentspertinents documentpertinent comptesrenduspertinents notespertinentes sources compterendu "
-        "documentosrelevantes informesrelevantes notasrelevantes fuente fuentes documento informe nota".split()
-    ),
-    "grade": _RELEVANT
-    | frozenset(
-        "grade grades score relevance rel rating isrelevant label judgement judgment "
-        "relevanz bewertung urteil istrelevant pertinence estpertinent jugement relevancia esrelevante "
-        "pertinencia puntuacion calificacion".split()
-    ),
-    "links": frozenset("link links url urls reference references linked pages".split()),
-}
-"""Role -> common names of its column, as `plain_name` writes them."""
-
-QUESTION_NAMES = _QUESTIONS
-"""Names that only a column of questions has."""
-
-QUESTION_IDS = _QUESTION_IDS
-"""Names that only a column of question ids has."""
-
-DOCUMENT_IDS = _DOCUMENT_IDS
+DOCUMENT_IDS = _names("document_id")
 """Names that only a column of document ids has."""
 
-RELEVANCE_NAMES = _RELEVANT | {
-    "relevance",
-    "isrelevant",
-    "relevanz",
-    "istrelevant",
-    "pertinence",
-    "relevancia",
-    "grade",
-}
-"""Names of columns that hold the relevance of a document. Such a column must not be ignored silently."""
+QUESTION_IDS = _names("question_id")
+"""Names that only a column of question ids has."""
 
-OTHER_NAMES = frozenset(
-    "date time age sex gender patient patientid name firstname ward author doctor department unit value result "
-    "datum uhrzeit alter geschlecht patientenid patid patientennr vorname station arzt abteilung einheit wert klinik "
-    "heure sexe nom prenom service medecin unite valeur dateexamen "
-    "fecha hora edad sexo paciente nombre apellidos medico servicio unidad valor resultado "
-    "comment comments kommentar commentaire comentario bemerkung remarque".split()
-)
+QUESTION_NAMES = _names("question")
+"""Names that only a column of questions has."""
+
+OTHER_NAMES = _names("other")
 """Names of columns that are neither searched nor judged. They help to recognise a row of column names."""
+
+TOTAL_WORDS = _names("total")
+"""First cells of rows that add up a table."""
+
+NAMES: Mapping[str, frozenset[str]] = {
+    "id": _GENERIC_IDS | DOCUMENT_IDS,
+    "text": _names("text"),
+    "title": _names("title"),
+    "query_id": QUESTION_IDS | (_GENERIC_IDS - {"ref", "code"}),
+    "query": QUESTION_NAMES | _names("maybe_question"),
+    "answer": _names("answer"),
+    "relevant": _RELEVANT | DOCUMENT_IDS | _names("documents"),
+    "grade": _RELEVANT | _names("verdict"),
+    "links": _names("links"),
+}
+"""Role -> common names of its column, as `plain_name` writes them."""
 
 ALL_NAMES = frozenset().union(*NAMES.values(), OTHER_NAMES) - {"no", "x"}
 """All known names. `no` is left out because it can mean "no" as well as "number"."""
@@ -103,26 +74,97 @@ ALL_NAMES = frozenset().union(*NAMES.values(), OTHER_NAMES) - {"no", "x"}
 COVER_SHEET = re.compile(
     r"^(cover|title|legend|read.?me|info|about|codebook|data.?dictionary|lookup|deckblatt|titelblatt|legende|hinweise?"
     r"|erl[aä]uterung|page de garde|couverture|l[ée]gende|lisez|portada|car[aá]tula|leyenda|instrucciones"
-    r"|instructions?|anleitung|metadat(a|en|os))(?![^\W\d_])",
+    r"|instructions?|anleitung|metadat(a|en|os)|copertina|legenda|leggimi|capa|обложка|легенда|说明|封面|図例|凡例|説明)(?![^\W\d_])",
     re.IGNORECASE,
 )
 """Names of sheets that explain the other sheets."""
 
-QUESTION_FILE = re.compile(r"quer|question|ask|frage|pregunta|consulta|requ[eê]te", re.IGNORECASE)
+QUESTION_FILE = re.compile(
+    r"quer|question|ask|frage|pregunta|consulta|requ[eê]te|domand|quesit|pergunt|вопрос|запрос|pytani|问题|查询|質問|질문|คำถาม",
+    re.IGNORECASE,
+)
 """Names of files and sheets that hold questions."""
-
-
-def plain_name(name: str) -> str:
-    """Return a name in lower case, with letters and digits only: `N.º de informe` becomes `nodeinforme`."""
-    return re.sub(r"[^a-z]", "", _folded(name))
 
 
 def is_called_id(name: str) -> bool:
     """Return True if a name is that of an id column, or begins or ends with such a word, as `Nº petición` does."""
-    words = re.findall(r"[a-z]+", _folded(name))
-    return plain_name(name) in NAMES["id"] or (bool(words) and not {words[0], words[-1]}.isdisjoint(_NUMBER_WORDS))
+    words, plain = _words(name), plain_name(name)
+    if plain in NAMES["id"] or (bool(words) and not {words[0], words[-1]}.isdisjoint(_NUMBER_WORDS)):
+        return True
+    return any(plain.startswith(word) or plain.endswith(word) for word in _NUMBER_WORDS if _UNSPACED.search(word))
 
 
-def _folded(name: str) -> str:
-    text = unicodedata.normalize("NFKD", name.replace("ß", "ss").lower())
-    return "".join(letter for letter in text if not unicodedata.combining(letter))
+def is_question_id(name: str) -> bool:
+    """Return True if a name is that of a column of question ids, as `question number` is."""
+    if plain_name(name) in QUESTION_IDS:
+        return True
+    return is_called_id(name) and plain_name(name) not in DOCUMENT_IDS and _has(name, _meaning("question"))
+
+
+def says_not_relevant(name: str) -> bool:
+    """Return True if a name says that what the column names is not relevant: `hard_negatives`, `falsche Befunde`."""
+    words = _words(name)
+    if _has(name, _meaning("not_relevant")) or not _meaning("negation").whole.isdisjoint(words):
+        return True
+    weak = [number for number, word in enumerate(words) if word in _meaning("weak_negation").whole]
+    return bool(weak) and _says_relevance(" ".join(words[weak[0] + 1 :]))
+
+
+def says_relevant(name: str) -> bool:
+    """Return True if a name says that what the column names is relevant: `relevant notes`."""
+    return not says_not_relevant(name) and _has(name, _meaning("relevant"))
+
+
+def may_say_relevant(name: str) -> bool:
+    """Return True if a name says that the ids of a column are those of relevant documents: `relevant notes`, `gold`."""
+    return says_relevant(name) or (not says_not_relevant(name) and _has(name, _meaning("maybe_relevant")))
+
+
+def says_verdict(name: str) -> bool:
+    """Return True if a name says that the column holds grades of relevance: `relevant?`, `is_correct`, `passt`."""
+    return not says_not_relevant(name) and (plain_name(name) in NAMES["grade"] or _says_relevance(name))
+
+
+def names_documents(name: str) -> bool:
+    """Return True if a name has a word for ids or documents: `relevant notes`, `gold ids`."""
+    words = {*_words(name), *(word.removesuffix("s") for word in _words(name))}
+    return is_called_id(name) or not words.isdisjoint(NAMES["relevant"] - _RELEVANT | {"id"})
+
+
+def _says_relevance(name: str) -> bool:
+    return _has(name, _meaning("relevant")) or _has(name, _meaning("verdict"))
+
+
+@dataclass(frozen=True)
+class _Words:
+    """The words of a meaning: whole words, beginnings of words, and parts of names without spaces."""
+
+    whole: frozenset[str]
+    beginnings: tuple[str, ...]
+    parts: tuple[str, ...]
+
+
+@cache
+def _meaning(meaning: str) -> _Words:
+    words = [word for words in words_by_meaning()[meaning].values() for word in words.split()]
+    plain = {word: plain_name(word) for word in words}
+    parts = {word for word in words if _UNSPACED.search(word)}
+    return _Words(
+        frozenset(plain[word] for word in words if word not in parts and word[-1] != "*"),
+        tuple(sorted({plain[word] for word in words if word[-1] == "*"})),
+        tuple(sorted(plain[word] for word in parts)),
+    )
+
+
+def _has(name: str, words: _Words) -> bool:
+    own, plain = _words(name), plain_name(name)
+    return (
+        not words.whole.isdisjoint([*own, plain])
+        or any(word.startswith(words.beginnings) for word in own)
+        or any(part in plain for part in words.parts)
+    )
+
+
+def _words(name: str) -> list[str]:
+    """Return the words of a name: `isRelevant`, `is_relevant` and `is relevant` have the same ones."""
+    return re.findall(r"[^\W\d_]+", folded(re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)))

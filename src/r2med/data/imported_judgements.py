@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from r2med.core.errors import UserError
-from r2med.data.columns import Part, graded_ids
+from r2med.data.columns import Part
 from r2med.data.grade_words import grade_of, is_mark
+from r2med.data.id_cells import graded_ids
 from r2med.data.id_matching import Ids
 from r2med.data.imported_documents import rows_named
 from r2med.data.imported_questions import ImportedQuestions, row_key
@@ -47,7 +48,9 @@ def read_judgements(parts: Sequence[Part], asked: ImportedQuestions, documents: 
     """
     found, questions = _JudgedRows(), Ids(asked.questions)
     for part in parts:
-        if "relevant" in part.columns:
+        if part.matrix:
+            _read_matrix(found, part, asked, questions, documents)
+        elif "relevant" in part.columns:
             _read(found, part, asked, questions, documents)
     if found.unknown and len(found.unknown) == found.documents:
         example = next(iter(documents))
@@ -83,6 +86,31 @@ def _read(found: _JudgedRows, part: Part, asked: ImportedQuestions, questions: I
             _add(found, where, query or own, document, grade, documents)
 
 
+def _read_matrix(found: _JudgedRows, part: Part, asked: ImportedQuestions, questions: Ids, documents: Ids) -> None:
+    """Read a table with a column for each document, or for each question if `relevant` names the documents."""
+    cells = [cell for row in part.table.sample for column in part.matrix if (cell := flat(row.get(column, "")))]
+    unwritten = "0" if all(map(is_mark, cells)) else ""
+    for line, row in part.table:
+        where, own = part.table.at(line), part.cells(row)
+        document = flat(own.get("relevant", ""))
+        asking = asked.rows.get(row_key(part, line)) or flat(own.get("query_id", ""))
+        for column in part.matrix if document or asking else ():
+            if word := flat(row.get(column, "")) or unwritten:
+                pair = (column, document) if document else (asking, column)
+                found.rows += 1
+                query = questions.find(pair[0])
+                if query is None:
+                    found.unasked.append(f"{where} ({pair[0][:40]!r})")
+                _add(found, where, query or pair[0], pair[1], _grade(where, column, word), documents)
+
+
+def _grade(where: str, column: str, word: str) -> int:
+    grade = grade_of(word)
+    if grade is None or abs(grade) > HIGHEST_GRADE:
+        raise UserError(f"{where}: {column} {word[:40]!r} is not a grade: use 0, 1, 2, … or yes, no")
+    return grade
+
+
 def _add(found: _JudgedRows, where: str, query: str, word: str, grade: int | None, documents: Ids) -> None:
     found.documents += 1
     document = documents.find(word)
@@ -113,11 +141,7 @@ def _judged(
         raise UserError(f"{where}: {len(pairs)} documents and {len(grades)} grades: give one for all, or one each")
     for (document, beside), word in zip(pairs, grades, strict=False):
         said = beside or word.strip() or (unwritten if "grade" in part.columns else "1")
-        grade = grade_of(said)
-        if said and (grade is None or abs(grade) > HIGHEST_GRADE):
-            column = part.columns.get("grade", "")
-            raise UserError(f"{where}: {column} {said[:40]!r} is not a grade: use 0, 1, 2, … or yes, no")
-        yield document, grade
+        yield document, _grade(where, part.columns.get("grade", ""), said) if said else None
 
 
 def _notices(found: _JudgedRows) -> Iterator[str]:

@@ -40,7 +40,7 @@ class Import:
     @property
     def notices(self) -> list[str]:
         """Notices about the files, and about rows and cells that do not fit."""
-        tables = [notice for part in self.parts for notice in part.table.notices]
+        tables = [notice for part in self.parts for notice in (*part.table.notices, *part.notices)]
         return [*tables, *self._catalogue.notices, *self._asked.notices, *self._judged.notices]
 
     @property
@@ -94,7 +94,7 @@ class Import:
 
     @cached_property
     def _catalogue(self) -> ImportedDocuments:
-        judged = any("relevant" in part.columns for part in self.parts)
+        judged = any("relevant" in part.columns or part.matrix for part in self.parts)
         return read_documents(self._of("documents"), judged or self.ids_named)
 
     @cached_property
@@ -143,13 +143,15 @@ def plan_import(
     header: bool | None = None,
     skip_rows: Sequence[int] | int | None = None,
     sheets: Sequence[str] = (),
+    no_grade: bool = False,
     **columns: str | Sequence[str],
 ) -> Import:
     """Return the planned import of these files.
 
     `columns` names columns by role: id, text (one or several) and title of documents; query_id, query, answer, relevant
     and grade of questions. Other columns are guessed. `skip_rows` is the number of rows above the column names, for all
-    files or for each file. `sheets` are the sheets of workbooks to read. Raises UserError if a file cannot be read.
+    files or for each file. `sheets` are the sheets of workbooks to read. With `no_grade` no column holds grades: every
+    document that is named is relevant. Raises UserError if a file cannot be read.
     """
     if not files:
         raise UserError("import needs files: r2med data import notes.csv questions.xlsx -o mine")
@@ -159,6 +161,10 @@ def plan_import(
     readings = [TableOptions(header, skip, tuple(sheets)) for skip in skipped]
     tables = [table for path, reading in zip(paths, readings, strict=True) for table in open_tables(path, reading)]
     named: Named = {role: column for role, column in columns.items() if column}
+    if no_grade:
+        if "grade" in named:
+            raise UserError("import_tables(grade=...) and import_tables(no_grade=True) exclude each other: choose one")
+        named = {**named, "grade": ""}
     return Import(tuple(guess_parts(tables, named)), "id" in named)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from r2med.data.column_names import NAMES, OTHER_NAMES, plain_name
 from r2med.data.table import SourceTable
+from r2med.text.word_counts import UNSPACED, count_words
 
 MIN_WORDS = 4
 """Mean number of words per cell from which a column is running text, if its name does not say so."""
@@ -28,8 +29,12 @@ def _is_running_text(table: SourceTable, column: str) -> bool:
     cells = [cell.strip() for row in table.sample if isinstance(cell := row.get(column, ""), str) and cell.strip()]
     if not cells or name in OTHER_NAMES or name in NAMES["links"] or cells[0][0] in "{[":
         return False
-    words = sum(len(_WORD.findall(cell)) for cell in cells) / len(cells)
+    words = sum(map(_words, cells)) / len(cells)
     if name in NAMES["text"]:
         return words >= 1.5
     own = len(set(cells))
     return words >= MIN_WORDS and (own > OWN_TEXTS or own > OWN_SHARE * len(cells))
+
+
+def _words(cell: str) -> int:
+    return count_words(cell) if UNSPACED.search(cell) else len(_WORD.findall(cell))
