@@ -58,7 +58,7 @@ def test_overlays_of_other_datasets_and_lost_rankings_are_one_line(tmp_path: Pat
         relabelled(collect(results=tmp_path), [other], {NAME: dataset})
     mine = Overlay("x", (OverlayLabel(dataset=NAME, query=query, document=document, grade=1, judge="j"),))
     next(tmp_path.rglob("*.trec.gz")).unlink()
-    with pytest.raises(UserError, match="no ranking beside it"):
+    with pytest.raises(UserError, match="is missing: make it again with"):
         relabelled(collect(results=tmp_path), [mine], {NAME: dataset})
 
 

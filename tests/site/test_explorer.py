@@ -113,7 +113,7 @@ def test_a_run_that_is_missing_is_left_out_and_one_that_was_changed_is_told(expl
     first.unlink()
     assert collection.systems.index("bm25") not in files()["explorer/1/index"]["systems"]
     first.write_bytes(content + b"\n")
-    with pytest.raises(UserError, match=r"is not the run that bm25-.* was made with: run the system again"):
+    with pytest.raises(UserError, match=r"bm25-.*\.trec\.gz was changed after its record was written"):
         files()
 
 

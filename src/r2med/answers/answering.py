@@ -315,11 +315,12 @@ def _recorded_lists(out: Path, system: System, dataset: Dataset, depth: int) -> 
     """Return the ranking of a system that has a record; None if it has none."""
     try:
         cell = collect([system.name], out, max_failures=1.0).cell(system.name, dataset.name)
+        file = cell.run_file if cell and cell.record.dataset.fingerprint == dataset.fingerprint else None
     except UserError:
         return None
-    if cell is None or cell.run_file is None or cell.record.dataset.fingerprint != dataset.fingerprint:
+    if file is None:
         return None
-    run = WrittenRun(cell.run_file, [query.id for query in dataset.queries])
+    run = WrittenRun(file, [query.id for query in dataset.queries])
     return {query.id: [document for document, _ in run.top(query.id, depth)] for query in dataset.queries}
 
 

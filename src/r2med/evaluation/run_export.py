@@ -23,15 +23,17 @@ def export_runs(
     """Write the runs of records as text with six columns, and return the new files.
 
     `sources` are record files, folders, or names of systems in `results`. With `header`, each file begins with its
-    ir_metadata as comment lines. Raises UserError if the run file of a record is missing.
+    ir_metadata as comment lines. Raises UserError if the run file of a record is missing or was changed.
     """
     kept = list(collect(sources, results, max_failures))
+    runs: list[Path] = []
     for each in kept:
-        if each.run_file is None:
-            raise UserError(f"{each.path}: its run file is missing: run {each.record.system} again")
+        if (run := each.run_file) is None:
+            raise UserError(f"{each.path}: this record has no run file: {each.how_to_make_it_again}")
+        runs.append(run)
     files = [_place(each, out) for each in kept]
-    for each, file in zip(kept, files, strict=True):
-        write_atomically(file, _lines(each, header))
+    for run, file in zip(runs, files, strict=True):
+        write_atomically(file, _lines(run, header))
     return files
 
 
@@ -39,10 +41,9 @@ def _place(kept: StoredRecord, out: Path) -> Path:
     return out.joinpath(*map(slug, kept.record.dataset.name.split("/")), f"{kept.path.stem}.trec")
 
 
-def _lines(kept: StoredRecord, header: bool) -> Iterator[bytes]:
+def _lines(file: Path, header: bool) -> Iterator[bytes]:
     """Yield the lines of a run. Comments in a run are its metadata, which version 0.2 wrote into the file."""
-    assert kept.run_file is not None
-    beside = read_header(kept.run_file) if header else []
+    beside = read_header(file) if header else []
     yield from (f"{line}\n".encode() for line in beside)
-    with gzip.open(kept.run_file) as run:
+    with gzip.open(file) as run:
         yield from (line for line in run if (header and not beside) or not line.startswith(b"#"))

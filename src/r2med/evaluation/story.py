@@ -93,10 +93,10 @@ def explain(path: Path, query: str, data: str | Path | None = None, setup: Setup
 
 
 def _first(stored: StoredRecord, dataset: Dataset, query_id: str) -> tuple[FoundDocument, ...]:
-    """Return the documents at the top of the run file; nothing if there is none."""
-    if stored.run_file is None:
+    """Return the documents at the top of the run file; nothing if the record names none."""
+    if (file := stored.run_file) is None:
         return ()
-    run = Run.read(stored.run_file, encoded=True)
+    run = Run.read(file, encoded=True)
     ids = [document for document, _ in run.top(query_id, FIRST)] if query_id in run.queries else []
     grades, rows = dataset.qrels[query_id], dataset.corpus.rows(ids)
     return tuple(

@@ -175,8 +175,9 @@ class _Flips:
         rows = []
         for system in collection.systems:
             kept = collection.cells[system, self.dataset.name]
-            assert kept.run_file is not None and cut is not None, "relabelled() has read it"
-            run = WrittenRun(kept.run_file, [query.id for query in self.dataset.queries])
+            file = kept.run_file
+            assert file is not None and cut is not None, "relabelled() has read it"
+            run = WrittenRun(file, [query.id for query in self.dataset.queries])
             tops = {query: [document for document, _ in run.top(query, cut)] for query in {q for q, _ in self.pairs}}
             # Each flip is scored as a query of its own, so that the measure is computed in one place only.
             ranks = {

@@ -40,10 +40,10 @@ def pool(collection: RecordCollection, dataset: Dataset, depth: int, aspect: Asp
     best: dict[str, dict[str, int]] = {query.id: {} for query in asked}
     systems = []
     for (system, name), kept in collection.cells.items():
-        if name != dataset.name or kept.run_file is None:
+        if name != dataset.name or (file := kept.run_file) is None:
             continue
         systems.append(system)
-        run = WrittenRun(kept.run_file, [query.id for query in dataset.queries])
+        run = WrittenRun(file, [query.id for query in dataset.queries])
         for query, ranks in best.items():
             known = dataset.qrels[query] if aspect == "relevance" else dataset.mimics.get(query, {})
             for rank, (document, _) in enumerate(run.top(query, depth), 1):

@@ -21,10 +21,10 @@ Grades = Mapping[str, Mapping[str, int]]
 
 
 def ranked_lists(kept: StoredRecord, dataset: Dataset, depth: int = DEPTH) -> Lists | None:
-    """Return the first documents of every judged query, best first; None if the run file is missing."""
-    if kept.run_file is None:
+    """Return the first documents of every judged query, best first; None if the record names no run file."""
+    if (file := kept.run_file) is None:
         return None
-    run = WrittenRun(kept.run_file, [query.id for query in dataset.queries])
+    run = WrittenRun(file, [query.id for query in dataset.queries])
     return {query: [document for document, _ in run.top(query, depth)] for query in dataset.qrels}
 
 

@@ -57,7 +57,7 @@ def answer_reads(answers: PackedAnswers, dataset: Dataset, runtime: Runtime) -> 
             settings = plan.settings(dataset, retrieval.record, plan.readers[0])
             if answer_key(settings, dataset.fingerprint) != record.key:
                 raise UserError(f"{difference(record.settings, settings)}: give the flags of its r2med answer")
-            run = run_path(retrieval.path)
+            run = retrieval.run_file or run_path(retrieval.path)
             made = plan.ask(dataset, retrieval.record, plan.readers[0], run, Path(folder) / answers.path.name)
             if made.per_query != record.per_query or made.answers != record.answers:
                 raise UserError("this store gives other answers than those of the record")

@@ -107,6 +107,8 @@ def pack(
     given = [sources] if isinstance(sources, str | Path) else sources
     with running(setup if setup is not None else Setup(**settings)) as runtime:
         collection = collect(given, results)
+        for kept in collection:
+            kept.check_files()
         answers = answers_of(collection) if "answers" in kinds else []
         datasets = find_datasets(collection, data, runtime)
         licences = {name: _licence(dataset, corpus_licence) for name, dataset in datasets.items()}
@@ -156,8 +158,6 @@ def _records(collection: RecordCollection, kinds: Sequence[str]) -> Iterator[_Pa
     """Yield the records and the files beside them, with the paths that they have in a folder of results."""
     for kept in collection:
         record, path = kept.record, kept.path
-        if unsound := record.unsound_file(path.parent):
-            raise UserError(f"{path}: {unsound} is missing or was changed: {kept.how_to_make_it_again}")
         _refuse_paths(path, record.system, {"system": record.system, "settings": record.settings}, "run")
         beside: list[tuple[str, Path]] = [("records", path)]
         if "runs" in kinds and record.run:

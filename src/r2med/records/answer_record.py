@@ -11,6 +11,7 @@ from pydantic import Field, ValidationError
 
 from r2med.core.cost import NOTHING, Cost, total
 from r2med.core.errors import UserError
+from r2med.records.files_beside import checked_file
 from r2med.records.record import DatasetFacts, FileFacts, QueryFacts, RecordPart
 from r2med.records.sealed_json import parse_sealed, write_sealed
 from r2med.store import digest
@@ -205,13 +206,9 @@ class AnswerRecord(RecordPart):
         """Return all answers, from the file beside the record. Raises UserError if it is missing or was changed."""
         if self.answers is None:
             return ()
-        file = folder / self.answers.file
+        file = checked_file(folder / self.answers.file, self.answers.sha256, "r2med answer makes it again")
         try:
-            if sha256(file) != self.answers.sha256:
-                raise UserError(f"{file} was changed after it was written: r2med answer makes it again")
             return tuple(GivenAnswer(**json.loads(line)) for line in file.read_bytes().splitlines())
-        except FileNotFoundError:
-            raise UserError(f"{file} is missing: r2med answer makes it again") from None
         except (ValueError, TypeError, ValidationError):
             raise UserError(f"{file} is not a file of answers: r2med answer makes it again") from None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import math
@@ -21,6 +22,7 @@ from r2med.measure.measures import ANSWER_FAMILIES, ASPECT_FAMILIES, MIMIC_FAMIL
 from r2med.measure.scores import Floats
 from r2med.records.answer_record import SUFFIX as ANSWERS_SUFFIX
 from r2med.records.answer_record import AnswerRecord
+from r2med.records.files_beside import checked_file
 from r2med.records.record import DatasetFacts, FileFacts, Record
 from r2med.records.record_checks import record_faults
 from r2med.store import default_store
@@ -42,30 +44,44 @@ class StoredRecord:
 
     @property
     def run_file(self) -> Path | None:
-        """The ranking, if the file exists and matches the record."""
-        run = self.record.run
-        file = self.path.parent / run.file if run and not self.is_entry else None
-        return file if file is not None and file.is_file() else None
+        """The file of the ranking; None if the record names none, or is an entry.
+
+        Raises UserError if the file is missing or was changed. The file is hashed each time.
+        """
+        return self._beside(self.record.run)
 
     def traces(self) -> dict[str, Any]:
-        """Return the traces of a search agent: query -> trace. Raises UserError if the file is missing."""
-        content = self._beside(self.record.traces)
-        traces: dict[str, Any] = json.loads(content) if content else {}
-        return traces
+        """Return the traces of a search agent: query -> trace. Raises UserError if the file is missing or changed."""
+        file = self._beside(self.record.traces)
+        with self._as_written(file):
+            traces = json.loads(file.read_bytes()) if file else {}
+            return dict(traces)
 
     def generated(self) -> dict[str, list[str]]:
-        """Return the texts of an expansion: query -> texts. Raises UserError if the file is missing."""
-        lines = self._beside(self.record.generated).splitlines()
-        return {row["id"]: row["texts"] for row in map(json.loads, lines)}
+        """Return the texts of an expansion: query -> texts. Raises UserError if the file is missing or changed."""
+        file = self._beside(self.record.generated)
+        with self._as_written(file):
+            rows = map(json.loads, file.read_bytes().splitlines()) if file else ()
+            return {str(row["id"]): list(map(str, row["texts"])) for row in rows}
 
-    def _beside(self, facts: FileFacts | None) -> bytes:
+    def check_files(self) -> None:
+        """Raise UserError if a file beside the record is missing or was changed."""
+        for facts in (self.record.run, self.record.traces, self.record.generated):
+            self._beside(facts)
+
+    def _beside(self, facts: FileFacts | None) -> Path | None:
+        """Return the path of a file beside the record, after its bytes were checked."""
         if facts is None or self.is_entry:
-            return b""
-        file = self.path.parent / facts.file
+            return None
+        return checked_file(self.path.parent / facts.file, facts.sha256, self.how_to_make_it_again)
+
+    @contextlib.contextmanager
+    def _as_written(self, file: Path | None) -> Iterator[None]:
+        """Turn an error in the content of a file into one line. A record of another person may name any file."""
         try:
-            return file.read_bytes()
-        except FileNotFoundError:
-            raise UserError(f"{file} is missing: {self.how_to_make_it_again}") from None
+            yield
+        except (ValueError, KeyError, TypeError, RecursionError):
+            raise UserError(f"{file} is not a file that r2med wrote: {self.how_to_make_it_again}") from None
 
     @property
     def how_to_make_it_again(self) -> str:
@@ -132,6 +148,27 @@ class RecordCollection:
                     table[line] = _line(kept, queries, name)
             values[dataset] = (queries, table)
         return values
+
+
+def with_rankings(collection: RecordCollection) -> RecordCollection:
+    """Return the records that have a ranking. A record whose run file is missing is reported and left out.
+
+    Raises UserError if a run file was changed.
+    """
+
+    def has_ranking(kept: StoredRecord) -> bool:
+        run = kept.record.run
+        if run is not None and not kept.is_entry and not (file := kept.path.parent / run.file).exists():
+            _report_missing(file, kept.how_to_make_it_again)
+            return False
+        return kept.run_file is not None
+
+    return RecordCollection({key: kept for key, kept in collection.cells.items() if has_ranking(kept)})
+
+
+@cache  # one note for all pages of a board
+def _report_missing(file: Path, again: str) -> None:
+    log.warning("not in the explorer: %s is missing: %s", file, again)
 
 
 def _line(kept: StoredRecord, queries: Sequence[str], measure: str) -> list[float]:

@@ -11,9 +11,9 @@ from pydantic import BaseModel, ConfigDict
 from r2med.core.approximation import Approximation
 from r2med.core.cost import NOTHING, Cost, total
 from r2med.core.errors import UserError
+from r2med.records.files_beside import checked_file
 from r2med.records.sealed_json import parse_sealed, write_sealed
 from r2med.store import digest
-from r2med.store.files import sha256
 
 FORMAT = 2
 
@@ -251,10 +251,8 @@ class Record(RecordPart):
         """Return the name of the first file beside the record that is missing or changed; empty if all are sound."""
         for facts in filter(None, (self.run, self.traces, self.generated)):
             try:
-                sound = sha256(folder / facts.file) == facts.sha256
-            except OSError:
-                sound = False
-            if not sound:
+                checked_file(folder / facts.file, facts.sha256, "run it again")
+            except UserError:
                 return facts.file
         return ""
 

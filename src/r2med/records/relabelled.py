@@ -54,9 +54,9 @@ def recorded_datasets(collection: RecordCollection, data: Sequence[str]) -> dict
 
 
 def _relabelled(kept: StoredRecord, dataset: Dataset) -> StoredRecord:
-    if kept.run_file is None:
+    if (file := kept.run_file) is None:
         raise UserError(f"{kept.path} has no ranking beside it, so it cannot be scored: {kept.how_to_make_it_again}")
-    run = read_judged_run(kept.run_file, dataset.qrels)
+    run = read_judged_run(file, dataset.qrels)
     scores = dataset_scores(dataset, run, kept.record.mean)
     stages = list(kept.record.stages)
     stages[-1] = stages[-1].model_copy(update={"gold": relevant_ranks(dataset.qrels, run)})

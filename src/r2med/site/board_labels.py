@@ -10,7 +10,7 @@ from r2med.core.errors import UserError
 from r2med.data.dataset import Dataset
 from r2med.data.overlays import Overlay, with_overlays
 from r2med.measure.corrected_means import CorrectedMean
-from r2med.records.collection import RecordCollection, checked
+from r2med.records.collection import RecordCollection, checked, with_rankings
 from r2med.records.relabelled import relabelled
 
 PERSON = "a person"
@@ -62,7 +62,7 @@ def with_board_labels(
             f"the overlays label {name}, whose documents are not on this machine: fetch it with r2med data fetch "
             f"{name}, or give its folder with --data"
         )
-    ranked = RecordCollection({key: kept for key, kept in collection.cells.items() if kept.run_file is not None})
+    ranked = with_rankings(collection)
     again = relabelled(ranked, overlays, datasets)
     new = [kept for key, kept in again.cells.items() if key not in collection.cells]
     labelled = {name: with_overlays(datasets[name], overlays) for name in datasets if name in wanted}

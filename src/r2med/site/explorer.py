@@ -17,7 +17,7 @@ from r2med.core.errors import UserError
 from r2med.data import Dataset
 from r2med.engine.threads import map_threads
 from r2med.records.answer_collection import StoredAnswers
-from r2med.records.collection import RecordCollection, StoredRecord
+from r2med.records.collection import RecordCollection, StoredRecord, with_rankings
 from r2med.records.record import Record
 from r2med.records.search_language import recorded_language
 from r2med.retrieve.bm25.chunks import EDGE_MARKS
@@ -26,7 +26,6 @@ from r2med.site.answer_texts import answer_files
 from r2med.site.board_labels import Said
 from r2med.site.text_copies import copies_of_relevant, ranks_with_copies
 from r2med.site.word_forms import BLANKS, Mask, WordForms
-from r2med.store.files import sha256
 from r2med.text.highlight import Words, around
 
 log = logging.getLogger("r2med")
@@ -84,14 +83,8 @@ def explorer_files(
 
 
 def _cells(collection: RecordCollection, dataset: str) -> dict[int, StoredRecord]:
-    cells = {
-        number: kept for number, system in enumerate(collection.systems) if (kept := collection.cell(system, dataset))
-    }
-    for kept in cells.values():
-        if kept.record.run is not None and kept.run_file is None and not kept.is_entry:
-            file = kept.path.parent / kept.record.run.file
-            log.warning("not in the explorer: %s is missing: %s", file, kept.how_to_make_it_again)
-    return {number: kept for number, kept in cells.items() if kept.run_file is not None}
+    ranked = with_rankings(collection.on([dataset]))
+    return {number: kept for number, system in enumerate(collection.systems) if (kept := ranked.cell(system, dataset))}
 
 
 def dataset_files(
@@ -135,9 +128,8 @@ def dataset_files(
 def _read(
     kept: StoredRecord, queries: Sequence[str], relevant: Mapping[str, Any], copies: Mapping[str, list[str]]
 ) -> Rankings:
-    facts, file = kept.record.run, kept.run_file
-    if facts is None or file is None or sha256(file) != facts.sha256:
-        raise UserError(f"{file} is not the run that {kept.path.name} was made with: run the system again")
+    file = kept.run_file
+    assert file is not None, "with_rankings() leaves out records without a run"
     run = WrittenRun(file, queries)
     generated, traces = _texts(kept)
     return Rankings(

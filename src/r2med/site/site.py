@@ -13,7 +13,7 @@ from r2med.data.benchmark_names import is_reserved
 from r2med.data.overlays import Overlay
 from r2med.leaderboard.submission import SubmittedRecords, read_entries
 from r2med.records.answer_collection import AnswerCollection
-from r2med.records.collection import MAX_FAILURES, RecordCollection, checked, collect, record_files
+from r2med.records.collection import MAX_FAILURES, RecordCollection, checked, collect, record_files, with_rankings
 from r2med.records.local_datasets import local_datasets, typed_places
 from r2med.site.advice_page import advice_value, read_advice
 from r2med.site.answer_rows import answers_value
@@ -77,6 +77,7 @@ def make_site(
     dataset is not on this machine, the board shows its scores without texts. Raises UserError if the folder contains
     files but no board.
     """
+    with_rankings(collection)  # missing run files are reported, also those that no page of this board shows
     datasets = local_datasets(collection, data)
     own = [name for name in datasets if not is_reserved(name.partition("+")[0])] if texts else []
     labelled = with_board_labels(collection, datasets, overlays)
