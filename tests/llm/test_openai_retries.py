@@ -82,7 +82,11 @@ def test_a_permanent_error_is_a_typed_failure(server: Server, home: Path, step: 
     assert one(outcomes[1:2], kind).attempts == attempts
     assert isinstance(outcomes[0], Generation) and isinstance(outcomes[2], Generation), "the others are not held up"
     server.plan = {}
-    assert texts(opened(server, home).complete(ask("gout"))), "and it is tried again in the next run"
+    again = opened(server, home).complete(ask("gout"))
+    if kind == "context_length":
+        assert again == outcomes[1:2], "a shorter prompt follows, and a run without the server must find that one"
+    else:
+        assert texts(again), "and it is tried again in the next run"
 
 
 @pytest.mark.parametrize(

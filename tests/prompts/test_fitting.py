@@ -1,14 +1,16 @@
 """Prompts that fit the LLM: the largest size that has room, what is cut first, and what never is."""
 
+from collections.abc import Mapping
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
 from r2med.core.errors import UserError
-from r2med.llm.chat import Failure
+from r2med.llm.chat import Failure, Generation
 from r2med.llm.costs import prompt_tokens
 from r2med.llm.llm_cards import LLMCard
-from r2med.prompts.fitting import Fitted, Fitter, first_words, fit
+from r2med.prompts.fitting import MAX_SHORTENINGS, Fitted, Fitter, ask_fitted, first_words, fit
 from r2med.prompts.templates import Template
 
 TEMPLATE = Template("t", "{query}|{draft}|{passages}")
@@ -67,3 +69,39 @@ def test_the_first_words_of_a_text_are_kept_as_they_stand() -> None:
     assert first_words("a  b\nc d", 3) == "a  b\nc"
     assert first_words("a  b\nc ", 3) == "a  b\nc "
     assert first_words("a b", 10**30) == "a b"
+
+
+def too_long(fits: float = 0.0) -> Failure:
+    return Failure("context_length", "too long", fits=fits)
+
+
+@pytest.mark.parametrize(("fits", "most_tries"), [(0.0, 6), (0.45, 3)])
+def test_a_prompt_that_the_server_finds_too_long_is_shortened_and_sent_again(fits: float, most_tries: int) -> None:
+    """Each byte is a token for this server, so that the estimate is four times too small."""
+    tries: list[int] = []
+
+    def ask(prompts: Mapping[int, Fitted]) -> list[Generation | Failure]:
+        sizes = {number: len(prompt.messages[-1].content) for number, prompt in prompts.items()}
+        tries.append(sizes[4])
+        return [Generation("yes") if size <= 500 else too_long(fits and 500 / size) for size in sizes.values()]
+
+    whole = fitter(250).fill(TEMPLATE, "query", passages=["passage " * 200])
+    assert isinstance(whole, Fitted)
+    prompt, answer = ask_fitted({4: whole}, ask)[4]
+    assert answer == Generation("yes") and prompt.cut
+    assert 400 < tries[-1] <= 500 < tries[0] and len(tries) <= most_tries
+    assert prompt.messages[-1].content.startswith("query|")
+
+
+def test_a_prompt_that_cannot_be_shortened_is_sent_once() -> None:
+    question = fitter(60).fill(Template("t", "{query}"), "query")
+    assert isinstance(question, Fitted)
+    assert ask_fitted({0: question}, lambda prompts: [too_long()]) == {0: (question, too_long())}
+
+
+def test_a_server_that_refuses_every_prompt_is_asked_a_bounded_number_of_times() -> None:
+    tries: list[int] = []
+    whole = fitter(10_000).fill(TEMPLATE, "q", passages=["passage " * 4000])
+    assert isinstance(whole, Fitted)
+    _, answer = ask_fitted({0: whole}, lambda prompts: tries.append(1) or [too_long(0.97)])[0]
+    assert answer == too_long(0.97) and len(tries) == MAX_SHORTENINGS + 1

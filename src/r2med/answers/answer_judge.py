@@ -20,7 +20,7 @@ from r2med.judgements.rubrics import shielded
 from r2med.llm.costs import CostPreview, listed_kinds
 from r2med.llm.journaled import JournaledChat, open_chat
 from r2med.llm.llm_cards import LLMCard, families, resolve_llm
-from r2med.prompts.fitting import Fitted, Fitter
+from r2med.prompts.fitting import Fitter
 from r2med.prompts.templates import Template
 from r2med.runtime.runtime import Runtime
 from r2med.store import digest
@@ -101,7 +101,7 @@ class AnswerJudge:
         self.cost += asked.cost
         self.asked += len(items)
         self.failures.update(asked.failures.values())
-        self.cut += sum(isinstance(each.prompt, Fitted) and each.prompt.cut for each in questions.values())
+        self.cut += sum(prompt.cut for prompt in asked.prompts.values())
         return [asked.outcomes.get(number) for number in range(len(items))]
 
     def verdicts(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from r2med.answers.answer_options import options_of
 from r2med.answers.answer_spans import add_answers
 from r2med.answers.citations import cited_sentences
-from r2med.answers.reader_prompts import ReaderQuestion, reader_question
+from r2med.answers.reader_prompts import ReaderQuestion, as_sent, reader_question
 from r2med.answers.reading import ReadPassages, random_passages, relevant_passages, retrieved_passages
 from r2med.answers.statuses import refuses, status_of
 from r2med.ask.answers import Choice, OpenAnswer
@@ -120,7 +120,7 @@ class AnswerReader:
         prompts = {number: each.prompt for number, each in enumerate(questions)}
         asked = ask_json(prompts, _read, self.chat, self.card, TRIES, _read_prose, {CUT_OFF}, spans)
         given = [
-            _given(each, asked.outcomes.get(number), asked.failures.get(number, ""))
+            _given(as_sent(each, asked.prompts.get(number)), asked.outcomes.get(number), asked.failures.get(number, ""))
             for number, each in enumerate(questions)
         ]
         add_answers(spans or {}, given)

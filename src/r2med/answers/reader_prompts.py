@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from importlib.resources import files
 
 from r2med.answers.answer_options import lettered
@@ -22,6 +22,15 @@ SYSTEM = "You are a careful physician. You answer with one JSON object and nothi
 
 MIN_PASSAGE_TOKENS = 60
 """A passage is not cut below this number of tokens. The last passages are left out instead."""
+
+
+@dataclass(frozen=True)
+class ReaderPrompt(Fitted):
+    """The prompt of a reader, and the passages that it shows."""
+
+    read: ReadPassages = field(default_factory=ReadPassages)
+    cut_passages: int = 0
+    """Number of passages that were shortened or left out."""
 
 
 @dataclass(frozen=True)
@@ -50,10 +59,14 @@ def reader_question(
     condition: Condition,
     passages: ReadPassages,
     options: tuple[str, ...] = (),
+    room: int | None = None,
 ) -> ReaderQuestion:
-    """Return the question, with as many and as long passages as fit. `options` make it a choice."""
+    """Return the question, with as many and as long passages as fit. `options` make it a choice.
+
+    `room` is the number of tokens of the prompt, if it is smaller than that of the LLM.
+    """
     template = reader_template("choice" if options else "open", condition)
-    fitter = Fitter(card, SYSTEM)
+    room = Fitter(card, SYSTEM).room if room is None else room
     answer: type[LLMAnswer] = choice_of(len(options)) if options else OpenAnswer
     shown = passages
 
@@ -63,13 +76,13 @@ def reader_question(
 
     while True:
         longest = max(map(approximate_tokens, shown.texts), default=0)
-        fitted = fit(messages, prompt_tokens, fitter.room, min(longest, MIN_PASSAGE_TOKENS), longest)
+        fitted = fit(messages, prompt_tokens, room, min(longest, MIN_PASSAGE_TOKENS), longest)
         if fitted is not None or not shown.texts:
             break
         shown = shown.first(len(shown.texts) - 1)
     if fitted is None:
         needed = prompt_tokens(messages(0))
-        why = f"the question alone takes about {needed} tokens, {card.name} has {fitter.room} for a prompt"
+        why = f"the question alone takes about {needed} tokens, {card.name} has {room} for a prompt"
         unfit = Failure("context_length", why, attempts=0)
         return ReaderQuestion(
             query, condition, options, ReadPassages(), len(passages.texts), JsonQuestion(unfit, answer)
@@ -78,7 +91,20 @@ def reader_question(
     read = ReadPassages(shown.documents, tuple(start_of(text, size) for text in shown.texts))
     whole = sum(a == b for a, b in zip(read.texts, passages.texts, strict=False))
     cut = len(passages.texts) - whole
-    return ReaderQuestion(query, condition, options, read, cut, JsonQuestion(Fitted(prompt, cut > 0), answer))
+
+    def refit(tokens: int) -> Fitted | Failure:
+        return reader_question(card, query, condition, passages, options, tokens).prompt.prompt
+
+    shown_prompt = ReaderPrompt(prompt, cut > 0, refit=refit, read=read, cut_passages=cut)
+    return ReaderQuestion(query, condition, options, read, cut, JsonQuestion(shown_prompt, answer))
+
+
+def as_sent(question: ReaderQuestion, sent: Fitted | None) -> ReaderQuestion:
+    """Return a question with the prompt that was sent last, which may be shorter than the first one."""
+    if not isinstance(sent, ReaderPrompt) or sent is question.prompt.prompt:
+        return question
+    prompt = replace(question.prompt, prompt=sent)
+    return replace(question, read=sent.read, cut=sent.cut_passages, prompt=prompt)
 
 
 def _numbered(passages: ReadPassages, size: int) -> str:

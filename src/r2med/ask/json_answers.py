@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar
 
 from r2med.ask.answers import LLMAnswer
@@ -21,7 +21,7 @@ from r2med.llm.costs import answers_cost
 from r2med.llm.journaled import JournaledChat
 from r2med.llm.llm_cards import LLMCard, sampling_of
 from r2med.llm.llm_spans import calls_within
-from r2med.prompts.fitting import Fitted, Fitter
+from r2med.prompts.fitting import Fitted, Fitter, ask_fitted
 from r2med.prompts.templates import Template
 from r2med.text.identifiers import identifier_warning
 
@@ -58,6 +58,8 @@ class JsonAnswers(Generic[ReadAnswer]):
     cost: Cost = NOTHING
     costs: dict[int, Cost] = field(default_factory=dict)
     """The cost of each question that was asked."""
+    prompts: dict[int, Fitted] = field(default_factory=dict)
+    """The prompt of each question as it was sent last. The server may have found the first one too long."""
 
 
 def ask_json(
@@ -81,14 +83,22 @@ def ask_json(
     asked: JsonAnswers[ReadAnswer] = JsonAnswers()
     unfit = {number: each.prompt for number, each in questions.items() if isinstance(each.prompt, Failure)}
     asked.failures = {number: failure.kind for number, failure in unfit.items()}
-    waiting = [number for number in questions if number not in unfit]
+    asked.prompts = {number: each.prompt for number, each in questions.items() if isinstance(each.prompt, Fitted)}
+    waiting = list(asked.prompts)
     for sample in range(tries if waiting else 0):
         before = len(questions) if sample else len(unfit)  # progress does not go back when questions are asked again
-        requests = [questions[number].request(card, sample) for number in waiting]
-        with part_of(before, len(questions)), calls_within(zip(requests, map(spans.get, waiting), strict=True)):
-            answers = chat.complete(requests)
-        asked.cost += answers_cost(answers, card)
-        for number, answer in zip(waiting, answers, strict=True):
+
+        def ask(prompts: Mapping[int, Fitted], sample: int = sample) -> list[Generation | Failure]:
+            asking = {number: replace(questions[number], prompt=prompt) for number, prompt in prompts.items()}
+            requests = [each.request(card, sample) for each in asking.values()]
+            with calls_within(zip(requests, map(spans.get, asking), strict=True)):
+                return chat.complete(requests)
+
+        with part_of(before, len(questions)):
+            answered = ask_fitted({number: asked.prompts[number] for number in waiting}, ask)
+        asked.prompts |= {number: prompt for number, (prompt, _) in answered.items()}
+        asked.cost += answers_cost([answer for _, answer in answered.values()], card)
+        for number, (_, answer) in answered.items():
             asked.costs[number] = asked.costs.get(number, NOTHING) + answers_cost([answer], card)
             _take_in(asked, number, answer, questions[number].answer, read)
             text = answer.text if isinstance(answer, Generation) and number in asked.failures else ""

@@ -9,7 +9,7 @@ from r2med.core.cost import Cost
 from r2med.data import Dataset
 from r2med.data.dataset_cards import ANY_DATASET
 from r2med.expand.method_cards import REFINE_FIELDS, MethodCard
-from r2med.llm.chat import ChatRequest, Failure
+from r2med.llm.chat import ChatRequest, Failure, Sampling
 from r2med.prompts.fitting import Fitted
 from r2med.prompts.templates import Template, open_templates
 from r2med.retrieve.retriever import Search
@@ -48,12 +48,23 @@ class Prepared:
 
     prompts: tuple[Fitted | Failure, ...]
     """The prompt of each query, or a failure if even the bare query does not fit."""
-    requests: tuple[ChatRequest, ...]
-    """The prompts that fit."""
+    samples: tuple[int, ...]
+    """The sample that each prompt belongs to."""
+    sampling: Sampling
     cost: Cost
     """The cost of searching for the passages in the prompts."""
     searches: tuple[Search, ...] = ()
     """The texts that were searched for to refine drafts."""
+
+    @property
+    def requests(self) -> tuple[ChatRequest, ...]:
+        """The prompts that fit."""
+        fitting = [(number, prompt) for number, prompt in enumerate(self.prompts) if isinstance(prompt, Fitted)]
+        return tuple(self.request(number, prompt) for number, prompt in fitting)
+
+    def request(self, number: int, prompt: Fitted) -> ChatRequest:
+        """Return the request of the prompt at a position."""
+        return ChatRequest(prompt.messages, self.sampling, self.samples[number])
 
     @property
     def cut(self) -> int:

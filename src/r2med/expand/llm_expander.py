@@ -22,7 +22,7 @@ from r2med.expand.generated_settings import GeneratedSettings
 from r2med.expand.method_cards import MethodCard
 from r2med.expand.query_list import LIST_VERSION, parse_queries
 from r2med.expand.shown_passages import ShownPassages
-from r2med.llm.chat import ChatRequest, Failure, Generation
+from r2med.llm.chat import Failure, Generation
 from r2med.llm.costs import (
     CostPreview,
     answers_cost,
@@ -33,7 +33,7 @@ from r2med.llm.costs import (
 )
 from r2med.llm.llm_cards import sampling_of
 from r2med.llm.llm_spans import calls_within
-from r2med.prompts.fitting import Fitted, Fitter, first_words
+from r2med.prompts.fitting import Fitted, Fitter, ask_fitted, first_words
 from r2med.prompts.templates import Prompted, kind_of
 from r2med.retrieve.apart import searches_apart
 from r2med.retrieve.bm25 import BM25, BM25Retriever
@@ -116,11 +116,12 @@ class LLMExpander(Prompted[GeneratedSettings]):
         prepared = [self._drafts(dataset, store, shown)]
         # The answers that count: all samples, each with the queries in order, and once more for each round that adds.
         asked = [query.id for query in dataset.queries] * self.stage.samples
-        kept = [self._ask(prepared[0], asked)]
+        prepared[0], answers = self._ask(prepared[0], asked)
+        kept = [answers]
         answered = list(zip(asked, kept[0], strict=True))
         for _ in range(self.stage.rounds):
-            prepared.append(self._refinement(dataset, kept, store, shown))
-            new = self._ask(prepared[-1], asked)
+            refinement, new = self._ask(self._refinement(dataset, kept, store, shown), asked)
+            prepared.append(refinement)
             answered += [pair for pair in zip(asked, new, strict=True) if pair[1] is not NO_DRAFT]
             # A draft whose refinement failed is still an answer to the query.
             merged = [one if self._texts(one) else old for one, old in zip(new, kept[-1], strict=True)]
@@ -225,26 +226,30 @@ class LLMExpander(Prompted[GeneratedSettings]):
         return replace(self._prepared(rows, cost), searches=tuple(made))
 
     def _prepared(self, rows: Sequence[Sequence[Fitted | Failure]], cost: Cost) -> Prepared:
-        sampling = sampling_of(self.card)
-        requests = [
-            ChatRequest(prompt.messages, sampling, sample)
-            for sample, prompts in enumerate(rows)
-            for prompt in prompts
-            if isinstance(prompt, Fitted)
-        ]
-        return Prepared(tuple(prompt for prompts in rows for prompt in prompts), tuple(requests), cost)
+        samples = tuple(sample for sample, prompts in enumerate(rows) for _ in prompts)
+        return Prepared(tuple(prompt for prompts in rows for prompt in prompts), samples, sampling_of(self.card), cost)
 
     @property
     def _keeps_cut(self) -> bool:
         """True if an answer that was cut at the token limit is used. The last query of a list would not be whole."""
         return self.method.answer != "queries"
 
-    def _ask(self, prepared: Prepared, asked: Sequence[str]) -> list[Generation | Failure]:
-        """Return the answer to each prompt. `asked` are the ids of the queries that the prompts are about."""
-        about = [query for query, each in zip(asked, prepared.prompts, strict=True) if isinstance(each, Fitted)]
-        with calls_within(zip(prepared.requests, map(query_span, about), strict=True)):
-            answered = iter(self.llm.complete(prepared.requests, keep_cut=self._keeps_cut) if prepared.requests else ())
-        return [prompt if isinstance(prompt, Failure) else self._checked(next(answered)) for prompt in prepared.prompts]
+    def _ask(self, prepared: Prepared, asked: Sequence[str]) -> tuple[Prepared, list[Generation | Failure]]:
+        """Return the prompts as they were sent, and the answer to each. `asked` are the ids of their queries."""
+
+        def ask(prompts: Mapping[int, Fitted]) -> list[Generation | Failure]:
+            requests = [prepared.request(number, prompt) for number, prompt in prompts.items()]
+            with calls_within(zip(requests, (query_span(asked[number]) for number in prompts), strict=True)):
+                return self.llm.complete(requests, keep_cut=self._keeps_cut)
+
+        fitting = {number: each for number, each in enumerate(prepared.prompts) if isinstance(each, Fitted)}
+        answered = ask_fitted(fitting, ask)
+        sent = [answered[number][0] if number in answered else each for number, each in enumerate(prepared.prompts)]
+        answers = [
+            each if isinstance(each, Failure) else self._checked(answered[number][1])
+            for number, each in enumerate(prepared.prompts)
+        ]
+        return replace(prepared, prompts=tuple(sent)), answers
 
     def _checked(self, answer: Generation | Failure) -> Generation | Failure:
         """Return the answer. An answer without content is a failure, and so is one without a list of queries."""

@@ -49,6 +49,10 @@ FROM_THE_MODEL: frozenset[str] = frozenset({"refused", "empty", "truncated", "un
 All other failures are tried again in the next run.
 """
 
+SAVED_FAILURES: frozenset[str] = FROM_THE_MODEL | {"context_length"}
+"""Failures that the journal saves. A prompt that was too long is followed by a shorter one, and a later run without
+the server must send the same prompts."""
+
 
 @dataclass(frozen=True)
 class ToolCall:
@@ -214,6 +218,8 @@ class Failure:
     prompt_tokens: int = 0
     completion_tokens: int = 0
     seconds: float = 0.0
+    fits: float = 0.0
+    """Share of a prompt that would fit, if the prompt was too long and the server said by how much. 0: not known."""
 
     @classmethod
     def of(cls, answer: RawAnswer | Generation, kind: FailureKind, message: str) -> Failure:

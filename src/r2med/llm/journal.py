@@ -20,7 +20,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from r2med.llm.chat import FROM_THE_MODEL, ChatRequest, Failure, RawAnswer, ToolCall
+from r2med.llm.chat import SAVED_FAILURES, ChatRequest, Failure, RawAnswer, ToolCall
 from r2med.store import Store, digest
 from r2med.store.database import Database, chunks
 from r2med.store.owners import is_dead, process_name
@@ -39,8 +39,8 @@ LEASE_SECONDS = 60.0
 
 
 _LOGPROB_FIELDS = ("first_choices", "last_tokens")
-_OPTIONAL_FIELDS = (*_LOGPROB_FIELDS, "calls")
-"""Fields of an answer that JSON returns as lists and that most answers do not have."""
+_OPTIONAL_FIELDS = (*_LOGPROB_FIELDS, "calls", "fits")
+"""Fields that most answers and failures do not have."""
 
 
 def journal_file(store: Store) -> Path:
@@ -131,7 +131,7 @@ class Journal:
         In a burst of answers, not every one waits for the disk. Then a power failure, but nothing else, may lose the
         last few.
         """
-        if isinstance(answer, Failure) and answer.kind not in FROM_THE_MODEL:
+        if isinstance(answer, Failure) and answer.kind not in SAVED_FAILURES:
             raise ValueError(f"a failure of kind {answer.kind} must be retried, not saved")
         burst = time.monotonic() - self._flushed < _BURST_SECONDS
         self._rows.put({key: _encoded(model, answer)}, durable=not burst)

@@ -14,7 +14,7 @@ from r2med.core.lazy import loaded
 from r2med.engine.reporting import Reporter
 from r2med.engine.tracing import TraceFile
 from r2med.llm import cleaning
-from r2med.llm.chat import FROM_THE_MODEL, Ability, Backend, ChatRequest, Failure, Generation, RawAnswer
+from r2med.llm.chat import SAVED_FAILURES, Ability, Backend, ChatRequest, Failure, Generation, RawAnswer
 from r2med.llm.journal import LEASE_SECONDS, Journal, JournalEntry, Leases, journal_file, key_of
 from r2med.llm.llm_cards import NO_VLLM, LLMCard
 from r2med.llm.llm_spans import LLMSpans
@@ -55,8 +55,8 @@ class JournaledChat:
     """An LLM with a journal. It is thread-safe.
 
     Saved answers are used even by a run that starts over, because they were paid for and depend on nothing that is made
-    here. Unusable answers are saved too. Those of an earlier run are asked again with `ask_again`, and always for a
-    local backend, because the server may have been repaired and asking is free.
+    here. Unusable answers are saved too. Those of an earlier run are asked again only with `ask_again`. Otherwise a run
+    that was killed and started again could get other answers than one that was not.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class JournaledChat:
         self._file = journal_file(store)
         self.trace = trace
         """The file that spans are written to; None if nothing is traced."""
-        self._ask_again = ask_again or backend.is_local
+        self._ask_again = ask_again
 
     @property
     def name(self) -> str:
@@ -218,7 +218,7 @@ class _Asking:
         def done(number: int, answer: RawAnswer | Failure) -> None:
             key = asked[number]
             # The answer is saved before anything else can go wrong.
-            if isinstance(answer, RawAnswer) or answer.kind in FROM_THE_MODEL:
+            if isinstance(answer, RawAnswer) or answer.kind in SAVED_FAILURES:
                 self._journal.put(key, self._model, answer)
             with self._lock:
                 is_first = key not in self._answers  # A second call brings the bill of an answer that is already there.

@@ -16,7 +16,7 @@ from r2med.core.errors import MissingExtraError, UserError
 from r2med.engine.threads import cores
 from r2med.llm.chat import LAST_TOKENS, Ability, ChatRequest, Failure, RawAnswer, finish_reason
 from r2med.llm.llm_cards import GGUF, LLMCard
-from r2med.llm.openai_protocol import CallPieces, MalformedReply, logprob_settings, read_logprobs
+from r2med.llm.openai_protocol import CallPieces, MalformedReply, logprob_settings, read_logprobs, share_that_fits
 from r2med.runtime.runtime import Runtime
 from r2med.runtime.setup import Setup
 
@@ -62,7 +62,7 @@ class LlamaBackend:
                 except (RuntimeError, ValueError) as error:
                     result = {"error": {"code": 500, "message": str(error)}}
                 seconds = time.perf_counter() - started
-            done(number, _read(result, seconds))
+            done(number, _read(result, seconds, request.sampling.max_tokens or self.card.max_tokens))
 
     def _engine(self) -> Any:
         """Return the engine, which all stages of the runtime share."""
@@ -165,11 +165,11 @@ def _body(request: ChatRequest, card: LLMCard) -> dict[str, Any]:
     return {**request.text, "cache_prompt": False, **asked}
 
 
-def _read(result: dict[str, Any], seconds: float) -> RawAnswer | Failure:
+def _read(result: dict[str, Any], seconds: float, limit: int) -> RawAnswer | Failure:
     if (error := result.get("error")) is not None:
         message = " ".join(str(error.get("message", error)).split())[:200]
         if error.get("type") == "exceed_context_size_error":
-            return Failure("context_length", message, seconds=seconds)
+            return Failure("context_length", message, seconds=seconds, fits=share_that_fits(message, limit))
         return Failure("server" if error.get("code", 500) >= 500 else "bad_request", message, seconds=seconds)
     try:
         choice, usage = result["choices"][0], result["usage"]

@@ -25,7 +25,10 @@ from r2med.llm.openai_protocol import (
     MalformedReply,
     Reply,
     answer_failure,
+    count_body,
+    counted_share,
     request_body,
+    share_that_fits,
     tools_refused,
 )
 from r2med.net.budget import Budget
@@ -147,6 +150,8 @@ class _Call:
     """True if it was sent the schema of an answer."""
     sends_tools: bool = False
     """True if it was sent tools."""
+    counts_tokens: bool = True
+    """True if it may count the tokens of a prompt. This is tried once, because few servers do."""
     silent: int = 0
     """Number of attempts without any response, before the first answer."""
     alike: tuple[str, int] = ("", 0)
@@ -162,6 +167,7 @@ class _Call:
         raised.
         """
         self.limiter = AdaptiveLimiter(self.policy.concurrency)
+        self.key = key
         async with Client(self.endpoint, self.policy.idle, key=key, refusal=self._refusal) as self.client:
             workers = [asyncio.create_task(self._work()) for _ in range(self.policy.concurrency)]
             try:
@@ -206,8 +212,26 @@ class _Call:
         if isinstance(outcome, RequestFailed) and not question.delivered:
             self._give_up_on_all(outcome, attempts)
             seconds = time.monotonic() - started
-            failure = Failure(outcome.kind, explained(outcome), attempts, *question.lost, seconds=seconds)
+            too_long = outcome.kind == "context_length"
+            fits = await self._share_that_fits(question.request, str(outcome)) if too_long else 0.0
+            failure = Failure(outcome.kind, explained(outcome), attempts, *question.lost, seconds=seconds, fits=fits)
             self.done(question.number, failure)
+
+    async def _share_that_fits(self, request: ChatRequest, refusal: str) -> float:
+        """Return the share of a refused prompt that would fit: the server says it, or counts the tokens; 0: unknown."""
+        answer = request.sampling.max_tokens or self.card.max_tokens
+        share = share_that_fits(refusal, answer)
+        if share or not self.counts_tokens:
+            return share
+        # vLLM has this address beside /v1. The path of another server may be without /v1.
+        counting = replace(self.endpoint, url=self.endpoint.url.removesuffix("/v1"))
+        try:
+            async with Client(counting, self.policy.idle, key=self.key) as client:
+                share = counted_share(await client.post("/tokenize", count_body(self.card, request)), answer)
+        except RequestFailed:
+            pass
+        self.counts_tokens = share > 0  # Otherwise the other prompts are shortened step by step.
+        return share
 
     async def _afford(self, cost: float) -> bool:
         """Reserve the maximum cost of a request.

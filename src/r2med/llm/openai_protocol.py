@@ -14,6 +14,8 @@ from r2med.llm.llm_cards import LLMCard
 from r2med.net.endpoint import Endpoint
 from r2med.net.retry import RequestFailed, error_message, status_failure
 
+MAX_COUNT_DIGITS = 12
+"""Digits of a number of tokens that are read. Python refuses numbers with thousands of digits."""
 MAX_LOGPROB = 0.01
 """Largest log-probability that is read. Half precision may round one slightly above 0."""
 
@@ -34,6 +36,50 @@ def request_body(card: LLMCard, request: ChatRequest) -> dict[str, Any]:
         settings["chat_template_kwargs"] = {"enable_thinking": card.thinking}
     settings |= logprob_settings(request) | request.tool_settings
     return {"model": card.model, **request.text, "stream": True, **settings}
+
+
+def count_body(card: LLMCard, request: ChatRequest) -> dict[str, Any]:
+    """Return the body that asks vLLM's /tokenize for the number of tokens of a request."""
+    thinking = request.prompt is None and card.thinking is not None
+    template = {"chat_template_kwargs": {"enable_thinking": card.thinking}} if thinking else {}
+    return {"model": card.model, **request.text, **template}
+
+
+def counted_share(body: bytes, answer: int) -> float:
+    """Return the share of a prompt that would fit, from an answer of vLLM's /tokenize; 0 if it does not say it.
+
+    `answer` is the maximum number of tokens of the answer.
+    """
+    try:
+        content = json.loads(body)
+        tokens, room = int(content["count"]), int(content["max_model_len"]) - answer
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return 0.0
+    return room / tokens if 0 < room < tokens else 0.0
+
+
+_NEEDED_MESSAGE = re.compile(
+    r"\((\d+) in the (?:messages|prompt)|resulted in (\d+) tokens|passed (\d+) input tokens"
+    r"|(?:contains|has) (\d+) (?:input )?tokens|request \((\d+) tokens\)|prompt \(length (\d+)\)",
+    re.IGNORECASE,
+)
+"""Number of tokens of a prompt in refusals of vLLM, OpenAI and llama.cpp. "At least 4097" says too little."""
+_CONTEXT_MESSAGE = re.compile(
+    r"(?:context (?:length|window|size)|model length)(?: is| of)?(?: only)? \(?(?:of )?(?:length )?(\d+)", re.IGNORECASE
+)
+
+
+def share_that_fits(refusal: str, answer: int) -> float:
+    """Return the share of a prompt that would fit, from the numbers of a refusal; 0 if it does not say them.
+
+    `answer` is the maximum number of tokens of the answer.
+    """
+    needed, context = _NEEDED_MESSAGE.search(refusal), _CONTEXT_MESSAGE.search(refusal)
+    if needed is None or context is None:
+        return 0.0
+    tokens = int(next(filter(None, needed.groups()))[:MAX_COUNT_DIGITS])
+    room = int(context[1][:MAX_COUNT_DIGITS]) - answer
+    return room / tokens if 0 < room < tokens else 0.0
 
 
 def logprob_settings(request: ChatRequest) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from r2med.core.errors import UserError
-from r2med.llm.chat import FROM_THE_MODEL, Failure
+from r2med.llm.chat import SAVED_FAILURES, Failure
 from r2med.llm.journal import decoded_answer, journal_rows
 from r2med.records.public_values import public_value
 from r2med.rerank.cross import unpacked
@@ -46,7 +46,7 @@ def _answer_content(value: bytes) -> object:
         if not row.keys() <= {"model", "answer", "failure"} or not isinstance(row["model"], str):
             raise ValueError
         answer = decoded_answer(row)
-        if isinstance(answer, Failure) and answer.kind not in FROM_THE_MODEL:
+        if isinstance(answer, Failure) and answer.kind not in SAVED_FAILURES:
             raise ValueError
     except (KeyError, TypeError, AttributeError, RecursionError):
         raise ValueError from None
@@ -54,9 +54,10 @@ def _answer_content(value: bytes) -> object:
     if not all(isinstance(facts.get(name, ""), str) for name in ("content", "reasoning", "kind", "message")):
         raise ValueError
     numbers = [facts[name] for name in ("prompt_tokens", "completion_tokens", "seconds", "attempts")]
+    numbers.append(facts.get("fits", 0.0))
     if not all(isinstance(number, int | float) and math.isfinite(number) and number >= 0 for number in numbers):
         raise ValueError
-    return [facts.get(name) for name in ("content", "reasoning", "calls", "kind")]
+    return [facts.get(name) for name in ("content", "reasoning", "calls", "kind", "fits")]
 
 
 def _score_content(value: bytes) -> object:

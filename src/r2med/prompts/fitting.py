@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 from r2med.core.errors import UserError
-from r2med.llm.chat import Failure, Message
+from r2med.llm.chat import Failure, Generation, Message
 from r2med.llm.costs import approximate_tokens, prompt_tokens
 from r2med.llm.llm_cards import LLMCard
 from r2med.prompts.templates import Template
 
 NO_PASSAGES = "(none were found)"
+
+MAX_SHORTENINGS = 10
+"""Number of times that a prompt is shortened because a server finds it too long."""
+UNKNOWN_SHARE = 0.85
+"""Share of a prompt that is tried next if the server does not say by how much it was too long."""
+MAX_SHARE = 0.98
+"""Largest share that is tried next. The passages of a prompt have more tokens per byte than the rest of it."""
 
 T = TypeVar("T")
 
@@ -43,6 +50,44 @@ class Fitted:
     cut: bool = False
     text: str | None = None
     """A raw text that the model continues, in place of messages."""
+    refit: Callable[[int], Fitted | Failure] | None = field(default=None, compare=False, repr=False)
+    """Fits the prompt again, to fewer tokens. None: it cannot be shortened."""
+
+    @property
+    def tokens(self) -> int:
+        """Estimated number of tokens."""
+        return approximate_tokens(self.text) if self.text is not None else prompt_tokens(self.messages)
+
+    def shorter(self, share: float) -> Fitted | None:
+        """Return the prompt with this share of its tokens, or None if it cannot be shortened so far."""
+        again = self.refit(int(self.tokens * share)) if self.refit else None
+        return again if isinstance(again, Fitted) and again.tokens < self.tokens else None
+
+
+def ask_fitted(
+    prompts: Mapping[int, Fitted], ask: Callable[[Mapping[int, Fitted]], Sequence[Generation | Failure]]
+) -> dict[int, tuple[Fitted, Generation | Failure]]:
+    """Return each prompt as it was sent last, and its answer.
+
+    Tokens are only estimated before a prompt is sent. A prompt that the server finds too long is shortened and sent
+    again. `ask` answers prompts in their order.
+    """
+    answered: dict[int, tuple[Fitted, Generation | Failure]] = {}
+    waiting = dict(prompts)
+    for _ in range(MAX_SHORTENINGS + 1):
+        if not waiting:
+            break
+        answered |= dict(zip(waiting, zip(waiting.values(), ask(waiting), strict=True), strict=True))
+        shorter = {number: _shortened(*answered[number]) for number in waiting}
+        waiting = {number: prompt for number, prompt in shorter.items() if prompt is not None}
+    return answered
+
+
+def _shortened(prompt: Fitted, answer: Generation | Failure) -> Fitted | None:
+    """Return a shorter prompt, if the server found this one too long."""
+    if not isinstance(answer, Failure) or answer.kind != "context_length":
+        return None
+    return prompt.shorter(min(answer.fits, MAX_SHARE) or UNKNOWN_SHARE)
 
 
 @dataclass(frozen=True)
@@ -62,22 +107,27 @@ class Fitter:
         """Maximum number of tokens of a prompt that leaves room for the longest answer."""
         return self.card.context_length - self.card.max_tokens
 
-    def fit(self, render: Callable[[int], str], least: int, most: int, smallest: str) -> Fitted | Failure:
+    def fit(
+        self, render: Callable[[int], str], least: int, most: int, smallest: str, room: int | None = None
+    ) -> Fitted | Failure:
         """Return the prompt of the largest size that fits, or a failure if even the smallest does not fit.
 
         `render` returns the user's message for a size. `smallest` describes the smallest message, for the failure.
+        `room` is the number of tokens, if it is smaller than that of the LLM.
         """
+        room = self.room if room is None else room
         system = (Message("system", self.system),) if self.system else ()  # some servers refuse an empty message
 
         def messages(size: int) -> tuple[Message, ...]:
             return *system, Message("user", render(size))
 
-        fitted = fit(messages, prompt_tokens, self.room, least, most)
+        fitted = fit(messages, prompt_tokens, room, least, most)
         if fitted is None:
             needed = prompt_tokens(messages(least))
-            why = f"{smallest} takes about {needed} tokens, {self.card.name} has {self.room} for a prompt"
+            why = f"{smallest} takes about {needed} tokens, {self.card.name} has {room} for a prompt"
             return Failure("context_length", why, attempts=0)
-        return Fitted(fitted[0], cut=fitted[1] < most)
+        refit = (lambda tokens: self.fit(render, least, most, smallest, tokens)) if least < most else None
+        return Fitted(fitted[0], cut=fitted[1] < most, refit=refit)
 
     def fill(
         self,

@@ -15,7 +15,7 @@ from typing import Literal
 
 from r2med.core.errors import UserError
 from r2med.llm.chat import Failure, Message
-from r2med.llm.costs import approximate_tokens, prompt_tokens
+from r2med.llm.costs import approximate_tokens
 from r2med.llm.llm_cards import LLMCard
 from r2med.prompts.fitting import Fitted, fit
 from r2med.prompts.templates import Template, open_templates
@@ -81,21 +81,29 @@ class CardPrompts:
         text = " ".join(text.split()) if self.card.one_line else text.strip()
         return _cut(text, replace_most(self._limit, size))
 
-    def fitted(self, question: Question, llm: LLMCard, size: int) -> Fitted | Failure:
-        """Return the prompt of a question. All passages are cut to one length if it would not fit the LLM."""
-        room = llm.context_length - llm.max_tokens
+    def fitted(self, question: Question, llm: LLMCard, size: int, room: int | None = None) -> Fitted | Failure:
+        """Return the prompt of a question. All passages are cut to one length if it would not fit the LLM.
+
+        `room` is the number of tokens of the prompt, if it is smaller than that of the LLM.
+        """
+        room = llm.context_length - llm.max_tokens if room is None else room
         # Without a limit, sizes are counted up to the longest passage.
         most = min(size, max((len(passage) for passage in question.passages), default=0) or 1)
         least = min(most, max(1, round(LEAST_TOKENS * _PER_TOKEN[self._limit.unit])))
-        found = fit(lambda size: self._rendered(question, size), _tokens, room, least, most)
+        found = fit(lambda size: self._rendered(question, size), lambda prompt: prompt.tokens, room, least, most)
         if found is None:
-            needed = _tokens(self._rendered(question, least))
+            needed = self._rendered(question, least).tokens
             why = f"the shortest prompt takes about {needed} tokens, {llm.name} has {room} for a prompt"
             return Failure("context_length", why, attempts=0)
         rendered, chosen = found
-        if question.thought is not None:
-            rendered = replace(rendered, text=f"{rendered.text}{question.thought}")
-        return replace(rendered, cut=chosen < most)
+        thought = question.thought or ""
+        if thought:
+            rendered = replace(rendered, text=f"{rendered.text}{thought}")
+
+        def refit(tokens: int) -> Fitted | Failure:
+            return self.fitted(question, llm, size, tokens - approximate_tokens(thought))
+
+        return replace(rendered, cut=chosen < most, refit=refit)
 
     def _rendered(self, question: Question, size: int) -> Fitted:
         texts = [self._plain(self.shortened(text, size)) or EMPTY_PASSAGE for text in question.passages]
@@ -182,7 +190,3 @@ def _cut(text: str, limit: Limit) -> str:
         return text
     start = text.encode("utf-8", "replace")[: limit.most * 4].decode("utf-8", "ignore")
     return start.rpartition(" ")[0] or start
-
-
-def _tokens(prompt: Fitted) -> int:
-    return approximate_tokens(prompt.text) if prompt.text is not None else prompt_tokens(prompt.messages)

@@ -12,7 +12,7 @@ from r2med.llm.chat import ChatModel, ChatRequest, Failure, Generation, RawAnswe
 from r2med.llm.costs import answers_cost, failed_queries, failure_kinds, failure_reasons, listed_kinds
 from r2med.llm.llm_cards import LLMCard, sampling_of
 from r2med.llm.llm_spans import calls_within
-from r2med.prompts.fitting import Fitted
+from r2med.prompts.fitting import Fitted, ask_fitted
 from r2med.rerank.card_prompts import CardPrompts
 from r2med.rerank.judge_prompts import JudgePrompts, Question
 from r2med.rerank.reranking import Reranked
@@ -71,30 +71,29 @@ class Asker:
         or that holds reasoning only, is read as well. `unreadable` returns what an answer counts that came but cannot
         be read, from its number of passages. A call without an answer is always None.
         """
-        prompts = [self._prompts.fitted(question, self._card, self._size) for question in questions]
-        self._cut += sum(isinstance(prompt, Fitted) and prompt.cut for prompt in prompts)
         used = sampling or self.sampling
-        asked_about = [
-            (ChatRequest(prompt.messages, used, question.sample, prompt.text, top_logprobs=top_logprobs), question)
-            for question, prompt in zip(questions, prompts, strict=True)
-            if isinstance(prompt, Fitted)
-        ]
-        requests = [request for request, _ in asked_about]
         complete = self._as_written if as_written else self._complete
-        with calls_within((request, query_span(self._ids.get(each.query, ""))) for request, each in asked_about):
-            answered = iter(complete(requests) if requests else ())
+
+        def ask(prompts: Mapping[int, Fitted]) -> list[Generation | Failure]:
+            requests = [
+                ChatRequest(prompt.messages, used, questions[number].sample, prompt.text, top_logprobs=top_logprobs)
+                for number, prompt in prompts.items()
+            ]
+            spans = [query_span(self._ids.get(questions[number].query, "")) for number in prompts]
+            with calls_within(zip(requests, spans, strict=True)):
+                return complete(requests)
+
+        fitted = [self._prompts.fitted(question, self._card, self._size) for question in questions]
+        asked = ask_fitted({number: each for number, each in enumerate(fitted) if isinstance(each, Fitted)}, ask)
+        self._cut += sum(prompt.cut for prompt, _ in asked.values())
         values: list[Value | None] = []
-        for question, prompt in zip(questions, prompts, strict=True):
-            answer = prompt if isinstance(prompt, Failure) else next(answered)
+        for number, question in enumerate(questions):
+            answer = unfit if isinstance(unfit := fitted[number], Failure) else asked[number][1]
             parsed = read(answer, len(question.passages)) if isinstance(answer, Generation) else None
-            if (
-                isinstance(answer, Generation)
-                and isinstance(prompt, Fitted)
-                and parsed
-                and parsed.repairs.get("missing")
-            ):
-                asked = prompt.messages[-1].content if prompt.text is None else prompt.text
-                parsed = None if _is_parrot(answer.text, asked) else parsed
+            if isinstance(answer, Generation) and parsed and parsed.repairs.get("missing"):
+                prompt = asked[number][0]
+                shown = prompt.messages[-1].content if prompt.text is None else prompt.text
+                parsed = None if _is_parrot(answer.text, shown) else parsed
             came = isinstance(answer, Generation) or answer.kind in MODEL_FAULTS
             if isinstance(answer, Generation) and parsed is None:
                 answer = _unusable(answer)
