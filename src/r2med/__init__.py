@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     from r2med.core.stage_plan import StagePlan
     from r2med.core.stages import Bound, Stage, argument, depth_field, derived
     from r2med.data import Corpus, Dataset, Qrels, Query, load, names
-    from r2med.data.overlays import Overlay, OverlayLabel, with_overlays
+    from r2med.data.given_data import with_overlays
+    from r2med.data.overlays import Overlay, OverlayLabel
     from r2med.data.table_import import import_tables
     from r2med.encoders.encoder import Encoder
     from r2med.evaluation.batch import run
@@ -216,7 +217,8 @@ _MODULES = {
         "load",
         "names",
     ),
-    "r2med.data.overlays": ("Overlay", "OverlayLabel", "with_overlays"),
+    "r2med.data.given_data": ("with_overlays",),
+    "r2med.data.overlays": ("Overlay", "OverlayLabel"),
     "r2med.data.table_import": ("import_tables",),
     "r2med.encoders.encoder": ("Encoder",),
     "r2med.evaluation.batch": ("run",),

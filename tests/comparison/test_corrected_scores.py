@@ -10,7 +10,8 @@ import pytest
 
 from r2med import UserError, load, report, run
 from r2med.comparison.corrected_scores import CorrectedScores, corrected_scores, estimates_page, reviewed_queries
-from r2med.data.overlays import Overlay, OverlayLabel, with_overlays
+from r2med.data.given_data import with_overlays
+from r2med.data.overlays import Overlay, OverlayLabel
 from r2med.measure.corrected_means import CorrectedMean, ReviewedQueries, corrected_mean
 from r2med.pages.markdown import page_markdown
 from r2med.records.collection import collect

@@ -15,7 +15,8 @@ from r2med.comparison.comparison import comparison
 from r2med.comparison.corrected_scores import corrected_scores
 from r2med.comparison.report import report
 from r2med.comparison.report_tables import score_table
-from r2med.data.overlays import Overlay, with_overlays
+from r2med.data.given_data import with_overlays
+from r2med.data.overlays import Overlay
 from r2med.pages.cells import Marked
 from r2med.records.collection import collect
 from r2med.records.record import Record

@@ -9,7 +9,8 @@ import pytest
 
 from r2med import Dataset, UserError, load
 from r2med.data import names
-from r2med.data.overlays import Overlay, OverlayLabel, with_overlays
+from r2med.data.given_data import with_overlays
+from r2med.data.overlays import Overlay, OverlayLabel
 
 
 def mine() -> Dataset:

@@ -12,7 +12,8 @@ import pytest
 
 from r2med import Dataset, UserError, run
 from r2med.data.dataset import Query
-from r2med.data.overlays import OverlayLabel, with_overlays
+from r2med.data.given_data import with_overlays
+from r2med.data.overlays import OverlayLabel
 from r2med.judgements.committee import JudgedPools, plan_judging
 from r2med.judgements.judge_page import judge_json, judge_page
 from r2med.judgements.planted import KNOWN, ORDERS, OTHER_QUERY, STUFFED, UNRELATED, controls

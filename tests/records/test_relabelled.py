@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from r2med import UserError, load, run
-from r2med.data.overlays import Overlay, OverlayLabel, with_overlays
+from r2med.data.given_data import with_overlays
+from r2med.data.overlays import Overlay, OverlayLabel
 from r2med.records.collection import collect
 from r2med.records.relabelled import recorded_datasets, relabelled
 

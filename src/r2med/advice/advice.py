@@ -174,15 +174,15 @@ class Advice:
             lines.append(f"Not tried: {'; '.join(self.not_tried)}.")
         return lines
 
-    def write(self, path: Path) -> None:
+    def write(self, path: Path | str) -> None:
         """Write the advice as JSON, which the board shows as a chart."""
-        write_atomically(path, (json.dumps({"format": FORMAT, **asdict(self)}, indent=1) + "\n").encode())
+        write_atomically(Path(path), (json.dumps({"format": FORMAT, **asdict(self)}, indent=1) + "\n").encode())
 
     @classmethod
-    def read(cls, path: Path) -> Advice:
+    def read(cls, path: Path | str) -> Advice:
         """Read a file of `write`. Raises UserError if it is something else."""
         try:
-            body = json.loads(path.read_bytes())
+            body = json.loads(Path(path).read_bytes())
             if body.pop("format") != FORMAT:
                 raise ValueError
             rungs = tuple(Rung(**rung) for rung in body.pop("rungs"))

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,10 +19,12 @@ from r2med.advice.advice import FEWEST_TO_TRADE, Advice, Group, Rung, surely_wit
 from r2med.comparison.comparison import middle_pair
 from r2med.core.errors import UserError
 from r2med.core.installation import install_extra
+from r2med.core.one_or_many import several
 from r2med.core.spec import Call, parse_stage
 from r2med.crossencoders.reranker_cards import RERANKERS
 from r2med.data import Dataset
 from r2med.data.dataset_cards import cards, groups
+from r2med.data.given_data import loaded
 from r2med.encoders.model_cards import MODELS
 from r2med.encoders.weights import is_here
 from r2med.evaluation.evaluation import evaluated
@@ -63,12 +66,12 @@ class Pipeline:
 
 
 def advise(
-    dataset: Dataset,
+    dataset: str | Path | Dataset,
     setup: Setup | Runtime | None = None,
     *,
-    llms: Sequence[str] = (),
-    models: Sequence[str] | None = None,
-    rerankers: Sequence[str] | None = None,
+    llms: str | Sequence[str] = (),
+    models: str | Sequence[str] | None = None,
+    rerankers: str | Sequence[str] | None = None,
     give_up: float | None = None,
     announce: Callable[[int], Callable[[str], None]] = lambda total: lambda step: None,
 ) -> Advice:
@@ -79,6 +82,20 @@ def advise(
     the cheapest pipeline that surely loses no more than this many points. `announce` gets the number of steps and
     returns a function that gets each step. Raises UserError if too few questions are judged or can be answered.
     """
+    with running(setup) as runtime:
+        chosen = None if models is None else several(models), None if rerankers is None else several(rerankers)
+        return _advice(loaded(dataset, runtime.store), runtime, several(llms), *chosen, give_up, announce)
+
+
+def _advice(
+    dataset: Dataset,
+    runtime: Runtime,
+    llms: Sequence[str],
+    models: Sequence[str] | None,
+    rerankers: Sequence[str] | None,
+    give_up: float | None,
+    announce: Callable[[int], Callable[[str], None]],
+) -> Advice:
     dataset.require_scorable()
     if len(dataset.qrels) < FEWEST:
         raise UserError(
@@ -86,10 +103,9 @@ def advise(
             f"than {FEWEST}; judge more, or look at single questions with r2med search"
         )
     _require_answers(dataset)
-    with running(setup) as runtime:
-        chosen = _here(MODELS, runtime, models), _here(RERANKERS, runtime, rerankers)
-        made = _advised(dataset, runtime, llms, *chosen, give_up, announce)
-        return replace(made, not_tried=tuple(_not_tried(models, rerankers, *chosen, llms)))
+    chosen = _here(MODELS, runtime, models), _here(RERANKERS, runtime, rerankers)
+    made = _advised(dataset, runtime, llms, *chosen, give_up, announce)
+    return replace(made, not_tried=tuple(_not_tried(models, rerankers, *chosen, llms)))
 
 
 def _advised(

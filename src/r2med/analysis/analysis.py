@@ -11,6 +11,7 @@ from r2med.analysis.findings import FINDINGS_FILE, findings_csv
 from r2med.analysis.material import Material
 from r2med.core.errors import UserError, unknown
 from r2med.core.lazy import loaded
+from r2med.core.one_or_many import flattened
 from r2med.llm.costs import CostPreview
 from r2med.pages.csv_text import table_csv
 from r2med.pages.html import page_html
@@ -89,7 +90,7 @@ class Analysed:
 
 
 def analyse(
-    *names: str,
+    *names: str | Sequence[str],
     out: str | Path = "analysis",
     setup: Setup | Runtime | None = None,
     announce: Callable[[str], None] = lambda name: None,
@@ -100,9 +101,10 @@ def analyse(
     Without names, all analyses run that do not ask an LLM. `material` are fields of `Material`: data, systems, results,
     model and so on.
     """
-    wanted = checked_names(names)
+    named = flattened(names)
+    wanted = checked_names(named)
     with running(setup) as runtime:
-        return _analysed(names, wanted, Path(out), announce, Material(runtime, **material))
+        return _analysed(named, wanted, Path(out), announce, Material.given(runtime, **material))
 
 
 def _analysed(
@@ -136,7 +138,7 @@ def rehearse(*names: str, setup: Setup | Runtime | None = None, **material: Any)
     """Return what the analyses would ask, by prompt template. Nothing is asked or written."""
     with running(setup) as runtime:
         untraced = runtime.with_settings(trace=None, trace_content=False)  # answers of the journal are read
-        given = Material(untraced, rehearsal=True, **material)
+        given = Material.given(untraced, rehearsal=True, **material)
         for name in checked_names(names):
             if ANALYSES[name].asks:
                 function(name)(given)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from r2med.analysis.material import Material
 from r2med.comparison.answer_worth import ALL_DATASETS, worth, worth_tables
 from r2med.core.errors import UserError
+from r2med.data.given_data import data_words
 from r2med.measure.measures import ANSWER_FAMILIES
 from r2med.pages.page import Section
 from r2med.records.answer_collection import MAIN_MEASURE, AnswerCollection, collect_answers
@@ -25,10 +26,10 @@ def _collected(material: Material) -> AnswerCollection:
         return read
     kept = tuple(each for each in read if each.record.dataset.name in material.data_names)
     if not kept:
-        data = " ".join(material.data)
+        words = data_words(material.data)
         raise UserError(
-            f"there are no answer records of {', '.join(material.data)} in {material.results}: make some with r2med "
-            f"answer bm25 --reader LLM --data {data}"
+            f"there are no answer records of {', '.join(words)} in {material.results}: make some with r2med "
+            f"answer bm25 --reader LLM --data {' '.join(words)}"
         )
     return AnswerCollection(kept, read.notices)
 

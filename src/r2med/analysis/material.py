@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from dataclasses import fields as dataclass_fields
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from r2med.ask.llm_questions import Questions
 from r2med.comparison.comparison import MEASURE
-from r2med.core.errors import UserError
+from r2med.core.errors import UserError, unknown
+from r2med.core.one_or_many import several
 from r2med.data import Dataset, load
+from r2med.data.given_data import GivenData, data_words, given_data, loaded
 from r2med.measure.significance import Values
-from r2med.records.collection import MAX_FAILURES, RecordCollection, collect
+from r2med.records.collection import MAX_FAILURES, RecordCollection, collect, given_records
 from r2med.records.local_datasets import local_datasets, typed_places
 from r2med.runtime.runtime import Runtime
 
@@ -24,7 +28,7 @@ class Material:
     """Datasets, records and LLM that all analyses of one report share."""
 
     runtime: Runtime
-    data: Sequence[str] = ()
+    data: Sequence[GivenData] = ()
     """Datasets by name or folder. Without any, those of the records or the demo are used."""
     systems: Sequence[str | Path] = ()
     """Names of systems, record files or folders. Without any, all of `results` are used."""
@@ -45,11 +49,24 @@ class Material:
     rehearsal: bool = False
     """True if nothing may be asked."""
 
+    @classmethod
+    def given(cls, runtime: Runtime, **fields: Any) -> Material:
+        """Return the material of the keywords of `analyse`: one value or several, names, paths and objects."""
+        known = [each.name for each in dataclass_fields(cls)][1:]
+        for name in fields:
+            if name not in known:
+                raise unknown("setting of an analysis", name, known)
+        forms: dict[str, Callable[[Any], Any]] = {
+            **{"data": given_data, "systems": given_records, "thresholds": several},
+            **{name: Path for name in ("results", "synonyms") if fields.get(name) is not None},
+        }
+        return cls(runtime, **{name: forms[name](value) if name in forms else value for name, value in fields.items()})
+
     @property
     def scope(self) -> str:
         """Description of the datasets and records."""
         records = [str(source) for source in self.systems] or [f"records of {self.results}"]
-        return ", ".join([*self.data, *records])
+        return ", ".join([*data_words(self.data), *records])
 
     @cached_property
     def questions(self) -> Questions:
@@ -66,20 +83,22 @@ class Material:
         cells = {key: kept for key, kept in read.cells.items() if key[1] in wanted}
         if not cells:
             raise UserError(
-                f"there are no records of {', '.join(self.data)}: make some with r2med.run('bm25', data='NAME')"
+                f"there are no records of {', '.join(data_words(self.data))}: "
+                "make some with r2med.run('bm25', data='NAME')"
             )
         return RecordCollection(cells)
 
     @property
     def data_names(self) -> set[str]:
         """Names that the named datasets have in records."""
-        return {*self.data, *(Path(word).name for word in self.data), *typed_places(self.data)}
+        words = data_words(self.data)
+        return {*words, *(Path(word).name for word in words), *typed_places(self.data)}
 
     @cached_property
     def datasets(self) -> Mapping[str, Dataset]:
         """The named datasets, or those of the records that are on this machine, or the demo datasets."""
         if self.data:
-            return {dataset.name: dataset for dataset in map(load, self.data)}
+            return {dataset.name: dataset for dataset in map(loaded, self.data)}
         if self.results.is_dir() or self.systems:
             return self.recorded
         from r2med.data import names

@@ -22,7 +22,9 @@ from r2med.answers.reader_prompts import ReaderQuestion, prompts_digest
 from r2med.answers.reading import DEPTH, asked_queries
 from r2med.answers.scoring import scored
 from r2med.core.errors import UserError, unknown
+from r2med.core.one_or_many import several
 from r2med.data.dataset import Dataset
+from r2med.data.given_data import given_data
 from r2med.data.nuggets_file import Nuggets, nuggets_of, read_nuggets
 from r2med.engine.reporting import notebook_progress
 from r2med.engine.tracing import Span, queries_within
@@ -50,7 +52,7 @@ def answer(
     *,
     judge: str = "",
     passages: int = DEPTH,
-    conditions: Sequence[Condition] = CONDITIONS,
+    conditions: Condition | Sequence[Condition] = CONDITIONS,
     form: AnswerForm | None = None,
     nuggets: Path | str = "",
     queries: int = 0,
@@ -69,13 +71,13 @@ def answer(
     """
     with running(setup if setup is not None else Setup(**settings)) as runtime, notebook_progress() as announce:
         plan = plan_answers(
-            systems if isinstance(systems, list | tuple) else [systems],
-            [readers] if isinstance(readers, str) else readers,
-            [data] if isinstance(data, str | Path | Dataset) else data,
+            several(systems),
+            several(readers),
+            given_data(data),
             runtime,
             judge=judge,
             passages=passages,
-            conditions=conditions,
+            conditions=several(conditions),
             form=form,
             nuggets=nuggets,
             queries=queries,

@@ -12,7 +12,7 @@ from r2med.core.errors import UserError, unknown
 from r2med.data.dataset_cards import groups
 from r2med.encoders.weights import IN_FOLDER
 from r2med.evaluation.evaluation import slug
-from r2med.records.collection import MAX_FAILURES, StoredRecord, collect
+from r2med.records.collection import MAX_FAILURES, StoredRecord, collect, given_records
 from r2med.records.public_values import public_value
 from r2med.records.record import Record
 from r2med.store.files import write_atomically
@@ -34,8 +34,8 @@ def tasks() -> dict[str, str]:
 
 
 def export_results(
-    sources: Sequence[str | Path],
-    out: Path,
+    sources: str | Path | Sequence[str | Path],
+    out: Path | str,
     results: Path | str = "results",
     max_failures: float = MAX_FAILURES,
 ) -> list[Path]:
@@ -43,7 +43,8 @@ def export_results(
 
     Raises UserError if a record has no task in MTEB, lacks MTEB's measures, or would overwrite another record's file.
     """
-    kept = list(collect(sources, results, max_failures))
+    out = Path(out)
+    kept = list(collect(given_records(sources), results, max_failures))
     written = [(_folder(each.record), _task(each), each.record) for each in kept]
     systems: dict[Path, str] = {}
     for folder, task, record in written:

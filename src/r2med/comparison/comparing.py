@@ -8,25 +8,28 @@ from pathlib import Path
 
 from r2med.comparison.comparison import MEASURE, Comparison, comparison
 from r2med.core.errors import UserError
-from r2med.data.overlays import Overlay
+from r2med.core.one_or_many import several
+from r2med.data.dataset import Dataset
+from r2med.data.given_data import GivenData, data_words, given_data
+from r2med.data.overlays import Overlay, given_overlays
 from r2med.measure.significance import RESAMPLES
 from r2med.records.answer_collection import MAIN_MEASURE, RETRIEVED, AnswerViews, collect_answers
-from r2med.records.collection import MAX_FAILURES, RecordCollection, collect
+from r2med.records.collection import MAX_FAILURES, RecordCollection, collect, given_records
 from r2med.records.lock_file import Lock, locked_collection
 from r2med.records.relabelled import recorded_datasets, relabelled
 
 
 def compare(
-    *sources: str | Path,
+    *sources: str | Path | Sequence[str | Path],
     results: str | Path = "results",
     max_failures: float = MAX_FAILURES,
     measure: str = MEASURE,
     baseline: str = "",
-    slice_by: Sequence[str] = (),
+    slice_by: str | Sequence[str] = (),
     resamples: int = RESAMPLES,
     seed: int = 0,
-    data: Sequence[str] = (),
-    overlays: Sequence[str | Path] = (),
+    data: str | Path | Dataset | Sequence[str | Path | Dataset] = (),
+    overlays: str | Path | Overlay | Sequence[str | Path | Overlay] = (),
     lock: str | Path = "",
     answers: bool = False,
     condition: str = RETRIEVED,
@@ -41,27 +44,26 @@ def compare(
     by a measure of answers (by default `accuracy`), in one `condition`. Raises UserError if no two systems were run on
     the same data, or if `data` names datasets of several groups.
     """
+    read, by, words = given_records(*sources), several(slice_by), data_words(data)
     if answers:
         if lock or overlays:
             raise UserError("answers are compared without a lock and without overlays: leave them out")
-        views = answer_views(sources, results, max_failures, measure, condition)
-        return compared_answers(views, baseline, slice_by, resamples, seed, data)
+        views = answer_views(read, results, max_failures, measure, condition)
+        return compared_answers(views, baseline, by, resamples, seed, words)
     if condition != RETRIEVED:
         raise UserError(f"the condition {condition!r} is one of answers: compare(answers=True, condition=...)")
     if lock:
         if overlays:
             raise UserError(f"{lock}: a lock compares with the labels of its datasets: leave out overlays")
-        decided = _decided(lock, measure, baseline, data)
-        locked = locked_collection(decided, lock, sources, results, max_failures)
-        compared = comparison(
-            locked, decided.measure, decided.baseline, slice_by, resamples, seed, tuple(decided.datasets)
-        )
+        decided = _decided(lock, measure, baseline, words)
+        locked = locked_collection(decided, lock, read, results, max_failures)
+        compared = comparison(locked, decided.measure, decided.baseline, by, resamples, seed, tuple(decided.datasets))
         notice = f"decided beforehand: lock {decided.digest[:12]} of {Path(lock).name}"
         return replace(compared, notices=(*compared.notices, notice))
-    collection = collect(sources, results, max_failures)
-    if overlays:
-        collection, data = with_labels(collection, overlays, data), ()
-    return comparison(collection, measure, baseline, slice_by, resamples, seed, data)
+    collection = collect(read, results, max_failures)
+    if labels := given_overlays(overlays):
+        collection, words = with_labels(collection, labels, given_data(data)), []
+    return comparison(collection, measure, baseline, by, resamples, seed, words)
 
 
 def answer_views(
@@ -100,7 +102,7 @@ def _decided(file: str | Path, measure: str, baseline: str, data: Sequence[str])
 
 
 def with_labels(
-    collection: RecordCollection, overlays: Sequence[str | Path], data: Sequence[str] = ()
+    collection: RecordCollection, overlays: Sequence[Overlay], data: Sequence[GivenData] = ()
 ) -> RecordCollection:
-    """Return the records of a collection, scored with the labels of overlay files too."""
-    return relabelled(collection, [Overlay.read(file) for file in overlays], recorded_datasets(collection, data))
+    """Return the records of a collection, scored with the labels of overlays too."""
+    return relabelled(collection, overlays, recorded_datasets(collection, data))

@@ -19,8 +19,11 @@ from r2med.comparison.corrected_scores import corrected_scores, estimates_table
 from r2med.comparison.report_tables import pair_table, score_table
 from r2med.core.cost import total
 from r2med.core.errors import UserError, unknown
+from r2med.core.one_or_many import several
+from r2med.data.dataset import Dataset
 from r2med.data.dataset_cards import short_name
-from r2med.data.overlays import Overlay
+from r2med.data.given_data import GivenData, data_words, given_data
+from r2med.data.overlays import Overlay, given_overlays
 from r2med.measure.significance import RESAMPLES, Integers
 from r2med.measure.slices import UNKNOWN_LABEL
 from r2med.pages.csv_text import table_csv
@@ -28,7 +31,7 @@ from r2med.pages.latex import table_latex
 from r2med.pages.markdown import table_markdown
 from r2med.pages.page import Table
 from r2med.records.answer_collection import MAIN_MEASURE, RETRIEVED, collect_answers
-from r2med.records.collection import MAX_FAILURES, RecordCollection, collect
+from r2med.records.collection import MAX_FAILURES, RecordCollection, collect, given_records
 from r2med.records.record import Record
 from r2med.records.relabelled import recorded_datasets
 from r2med.store.files import write_atomically
@@ -65,16 +68,16 @@ class Report:
 
 
 def report(
-    *sources: str | Path,
+    *sources: str | Path | Sequence[str | Path],
     out: str | Path = "report",
     results: str | Path = "results",
     max_failures: float = MAX_FAILURES,
     measure: str = MEASURE,
     baseline: str = "",
-    between: Sequence[str] = (),
+    between: str | Sequence[str] = (),
     resamples: int = RESAMPLES,
-    data: Sequence[str] = (),
-    overlays: Sequence[str | Path] = (),
+    data: str | Path | Dataset | Sequence[str | Path | Dataset] = (),
+    overlays: str | Path | Overlay | Sequence[str | Path | Overlay] = (),
     estimate: bool = False,
     answers: bool = False,
     condition: str = RETRIEVED,
@@ -86,22 +89,23 @@ def report(
     that people's labels would give, estimated from `overlays`. With `answers`, the report is about the records of
     `r2med answer`, as in `compare`, and has tables of what retrieval is worth to the answers.
     """
+    read, words, labels = given_records(*sources), data_words(data), given_overlays(overlays)
     if answers:
-        if overlays or estimate:
+        if labels or estimate:
             raise UserError("a report about answers has no overlays and no estimates: leave them out")
-        read = collect_answers(sources, results)
-        views = read.views(MAIN_MEASURE if measure == MEASURE else measure, condition, max_failures)
-        collection, tables = views.collection, {table.name: table for table in worth_tables(read, views.measure)}
-        compared = compared_answers(views, baseline, (), resamples, data=data)
-        costs_are_known = all(each.record.reader_costs for each in read)
+        answered = collect_answers(read, results)
+        views = answered.views(MAIN_MEASURE if measure == MEASURE else measure, condition, max_failures)
+        collection, tables = views.collection, {table.name: table for table in worth_tables(answered, views.measure)}
+        compared = compared_answers(views, baseline, (), resamples, data=words)
+        costs_are_known = all(each.record.reader_costs for each in answered)
     else:
-        collection = collect(sources, results, max_failures)
-        tables = {"estimates": _estimates(collection, overlays, data, measure)} if estimate else {}
-        if overlays:
-            collection, data = with_labels(collection, overlays, data), ()
-        compared = comparison(collection, measure, baseline, resamples=resamples, data=data)
+        collection = collect(read, results, max_failures)
+        tables = {"estimates": _estimates(collection, labels, given_data(data), measure)} if estimate else {}
+        if labels:
+            collection, words = with_labels(collection, labels, given_data(data)), []
+        compared = comparison(collection, measure, baseline, resamples=resamples, data=words)
         costs_are_known = True
-    before, after = _between(compared, between)
+    before, after = _between(compared, several(between))
     figures: dict[str, Callable[[], Figure]] = {
         **_score_figures(compared),
         **(_cost_figures(collection, compared) if costs_are_known and not compared.lower_is_better else {}),
@@ -129,13 +133,12 @@ def report(
 
 
 def _estimates(
-    collection: RecordCollection, overlays: Sequence[str | Path], data: Sequence[str], measure: str
+    collection: RecordCollection, labels: Sequence[Overlay], data: Sequence[GivenData], measure: str
 ) -> Table:
-    if not overlays:
+    if not labels:
         raise UserError(
             "an estimate needs the labels of a judge and of people: report(overlays='FILE'), made by r2med judge"
         )
-    labels = [Overlay.read(file) for file in overlays]
     return estimates_table(corrected_scores(collection, labels, recorded_datasets(collection, data), measure))
 
 

@@ -44,8 +44,9 @@ class Corpus:
         return f"Corpus({counted(len(self), 'document')})"
 
     @classmethod
-    def open(cls, folder: Path, fingerprint: str) -> Corpus:
+    def open(cls, folder: Path | str, fingerprint: str) -> Corpus:
         """Open the files that `corpus_writer` wrote. Only the footer is read."""
+        folder = Path(folder)
         repeats = folder / REPEATS
         order = map_array(folder / "order.npy")
         return cls(
@@ -53,9 +54,9 @@ class Corpus:
         )
 
     @classmethod
-    def unsorted(cls, path: Path) -> Corpus:
+    def unsorted(cls, path: Path | str) -> Corpus:
         """Open a file of rows whose ids may repeat. Rows can be read, but not looked up by id."""
-        batches = Batches.open(path)
+        batches = Batches.open(Path(path))
         return cls(batches, np.arange(batches.rows, dtype=np.int32), "")
 
     @classmethod

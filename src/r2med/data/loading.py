@@ -16,7 +16,7 @@ from r2med.data.dataset import Dataset, Qrels, Query
 from r2med.data.dataset_cards import OWN_PREFIX, DatasetCard, bundled_cards
 from r2med.data.layouts import Layout
 from r2med.data.locating import Location, locate
-from r2med.data.overlays import Overlay, overlay_files, with_overlays
+from r2med.data.overlays import Overlay, add_labels, overlay_files
 from r2med.data.problems import Problems
 from r2med.data.qrels_file import gather, read_judgements
 from r2med.data.query_file import gather_queries
@@ -68,7 +68,7 @@ def _labelled(dataset: Dataset, overlays: Sequence[Overlay]) -> Dataset:
         if dataset.name not in overlay.datasets:
             labelled = ", ".join(overlay.datasets)
             log.info("overlay %s labels %s and changes nothing in %s", overlay.name, labelled, dataset.name)
-    return with_overlays(dataset, overlays)
+    return add_labels(dataset, overlays)
 
 
 def _honestly_named(dataset: Dataset, store: Store) -> Dataset:

@@ -16,6 +16,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from r2med.core.errors import UserError
+from r2med.core.one_or_many import several
 from r2med.data.dataset import AppliedOverlay, Dataset, Qrels
 from r2med.data.source_rows import HIGHEST_GRADE
 from r2med.store.files import digest, json_line, refuse_device, write_atomically
@@ -144,7 +145,12 @@ def _combined(labels: Iterable[OverlayLabel], counts: Callable[[OverlayLabel], b
     }
 
 
-def with_overlays(dataset: Dataset, overlays: Sequence[Overlay], *, drawn: bool = True) -> Dataset:
+def given_overlays(overlays: str | Path | Overlay | Sequence[str | Path | Overlay]) -> list[Overlay]:
+    """Return overlays as a list. One that is given as a file is read."""
+    return [each if isinstance(each, Overlay) else Overlay.read(each) for each in several(overlays)]
+
+
+def add_labels(dataset: Dataset, overlays: Sequence[Overlay], *, drawn: bool = True) -> Dataset:
     """Return the dataset with the labels of overlays, called NAME+OVERLAY. `Overlay.grades` explains `drawn`.
 
     An overlay without labels for this dataset changes nothing. Raises UserError if an overlay names a query or document

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from r2med.core.one_or_many import several
 from r2med.data.dataset import Dataset
 from r2med.data.imported_folder import require_imported
 from r2med.data.importing import UPDATE_ADVICE, plan_import, require_new
@@ -24,5 +25,5 @@ def import_tables(
     folder = Path(out)
     if not (update and require_imported(folder)):
         require_new(folder, UPDATE_ADVICE)
-    plan_import([files] if isinstance(files, str | Path) else files, **how).write(folder, update=update)
+    plan_import(several(files), **how).write(folder, update=update)
     return load(folder)

@@ -9,9 +9,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from r2med.core.errors import UserError, refuse_table
+from r2med.core.errors import UserError
+from r2med.core.one_or_many import several
 from r2med.core.spec import Calls
 from r2med.data import Dataset, load, names
+from r2med.data.given_data import given_data
 from r2med.encoders.user_objects import UserObjects
 from r2med.engine.reporting import notebook_progress
 from r2med.evaluation.evaluation import DEPTH, evaluated
@@ -33,9 +35,9 @@ def run(
     out: Path | str | None = "results",
     k: int = DEPTH,
     fresh: bool = False,
-    expand: Sequence[str] = (),
-    rerank: Sequence[object] = (),
-    llms: Sequence[str] = (),
+    expand: str | Sequence[str] = (),
+    rerank: object | Sequence[object] = (),
+    llms: str | Sequence[str] = (),
     samples: int = 1,
     suite: str = "",
     lock: Path | str = "",
@@ -50,14 +52,13 @@ def run(
     loaded for the next call. `lock` is the file of an evaluation that was decided beforehand: its systems and data are
     the default, and anything else is an error.
     """
-    refuse_table(data, "data", "a dataset, its name or folder; for tables in memory: r2med.Dataset.of(...)")
     with running(setup if setup is not None else Setup(**settings)) as runtime, notebook_progress() as announce:
         plan = plan_run(
-            systems if isinstance(systems, list | tuple) else [systems],
-            [data] if isinstance(data, str | Path | Dataset) else data,
-            expand=expand,
-            rerank=rerank,
-            llms=llms,
+            several(systems),
+            given_data(data),
+            expand=several(expand),
+            rerank=several(rerank),
+            llms=several(llms),
             samples=samples,
             suite=suite,
             lock=lock,

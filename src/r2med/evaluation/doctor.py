@@ -12,6 +12,7 @@ from importlib import metadata
 from pathlib import Path
 
 from r2med.core.errors import UserError
+from r2med.core.one_or_many import several
 from r2med.core.version import installed_versions
 from r2med.crossencoders.rerank_apis import RERANK_APIS
 from r2med.encoders.api_providers import PROVIDERS
@@ -51,7 +52,7 @@ class Diagnosis:
     """Server -> why it does not answer. Empty if it answers."""
 
 
-def doctor(base_urls: Sequence[str] = (), store: Store | None = None) -> Diagnosis:
+def doctor(base_urls: str | Sequence[str] = (), store: Store | None = None) -> Diagnosis:
     """Check this machine: versions, devices, extras, the cache, API keys and endpoints.
 
     It contacts only the endpoints of `base_urls` and of the environment.
@@ -62,7 +63,9 @@ def doctor(base_urls: Sequence[str] = (), store: Store | None = None) -> Diagnos
     keys = {name: bool(os.environ.get(name, "").strip()) for name in dict.fromkeys([*variables, "HF_TOKEN"])}
     of_environment = [os.environ.get(each.url_variable, "").strip() for each in PROVIDERS.values()]
     endpoints = [
-        endpoint_at(url, "endpoint", "OPENAI_API_KEY") for url in dict.fromkeys([*base_urls, *of_environment]) if url
+        endpoint_at(url, "endpoint", "OPENAI_API_KEY")
+        for url in dict.fromkeys([*several(base_urls), *of_environment])
+        if url
     ]
     return Diagnosis(
         versions=installed_versions(),

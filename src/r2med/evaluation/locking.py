@@ -9,7 +9,9 @@ from typing import Any
 
 from r2med.comparison.one_group import of_one_group
 from r2med.core.errors import UserError, unknown
+from r2med.core.one_or_many import several
 from r2med.data import Dataset
+from r2med.data.given_data import given_data
 from r2med.evaluation.batch import plan_run
 from r2med.evaluation.evaluation import DEPTH
 from r2med.evaluation.lock_check import locked_settings
@@ -28,9 +30,9 @@ def lock(
     k: int = DEPTH,
     measure: str = str(HEADLINE_MEASURE),
     baseline: str = "",
-    expand: Sequence[str] = (),
-    rerank: Sequence[object] = (),
-    llms: Sequence[str] = (),
+    expand: str | Sequence[str] = (),
+    rerank: object | Sequence[object] = (),
+    llms: str | Sequence[str] = (),
     samples: int = 1,
     suite: str = "",
     setup: Setup | Runtime | None = None,
@@ -43,11 +45,11 @@ def lock(
     """
     with running(setup if setup is not None else Setup(**settings)) as runtime:
         plan = plan_run(
-            systems if isinstance(systems, list | tuple) else [systems],
-            [data] if isinstance(data, str | Path | Dataset) else data,
-            expand=expand,
-            rerank=rerank,
-            llms=llms,
+            several(systems),
+            given_data(data),
+            expand=several(expand),
+            rerank=several(rerank),
+            llms=several(llms),
             samples=samples,
             suite=suite,
             setup=runtime,

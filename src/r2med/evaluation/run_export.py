@@ -9,13 +9,13 @@ from pathlib import Path
 from r2med.core.errors import UserError
 from r2med.evaluation.evaluation import slug
 from r2med.evaluation.ir_metadata import read_header
-from r2med.records.collection import MAX_FAILURES, StoredRecord, collect
+from r2med.records.collection import MAX_FAILURES, StoredRecord, collect, given_records
 from r2med.store.files import write_atomically
 
 
 def export_runs(
-    sources: Sequence[str | Path],
-    out: Path,
+    sources: str | Path | Sequence[str | Path],
+    out: Path | str,
     results: Path | str = "results",
     header: bool = False,
     max_failures: float = MAX_FAILURES,
@@ -25,13 +25,13 @@ def export_runs(
     `sources` are record files, folders, or names of systems in `results`. With `header`, each file begins with its
     ir_metadata as comment lines. Raises UserError if the run file of a record is missing or was changed.
     """
-    kept = list(collect(sources, results, max_failures))
+    kept = list(collect(given_records(sources), results, max_failures))
     runs: list[Path] = []
     for each in kept:
         if (run := each.run_file) is None:
             raise UserError(f"{each.path}: this record has no run file: {each.how_to_make_it_again}")
         runs.append(run)
-    files = [_place(each, out) for each in kept]
+    files = [_place(each, Path(out)) for each in kept]
     for run, file in zip(runs, files, strict=True):
         write_atomically(file, _lines(run, header))
     return files

@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from r2med.core.errors import UserError, nearest, unknown
-from r2med.data import Dataset, load
+from r2med.data import Dataset
 from r2med.data.dataset import Query
+from r2med.data.given_data import GivenData, data_words, loaded
 from r2med.records.collection import StoredRecord, collect
 from r2med.records.record import Record
 from r2med.retrieve.run import NO_DOCUMENT, Run
@@ -57,12 +58,15 @@ class Story:
     """The documents at the top of the last ranking, if the record has its run file."""
 
 
-def explain(path: Path, query: str, data: str | Path | None = None, setup: Setup | Runtime | None = None) -> Story:
+def explain(
+    path: Path | str, query: str, data: str | Path | Dataset | None = None, setup: Setup | Runtime | None = None
+) -> Story:
     """Return the story of a query of a record. `query` is its id or its whole text.
 
     `data` is the folder of the record's dataset, if r2med cannot find it by name. Raises UserError if there is no such
     record or query, or if the data have changed since the record was made.
     """
+    path = Path(path)
     if not path.is_file():
         raise UserError(f"{path}: there is no such record")
     record = Record.read(path)
@@ -121,18 +125,17 @@ def _some(record: Record) -> str:
     return f"{', '.join(ids[:10])}{', …' if len(ids) > 10 else ''}"
 
 
-def _dataset(record: Record, data: str | Path | None) -> Dataset:
+def _dataset(record: Record, data: GivenData | None) -> Dataset:
     name = record.dataset.name
     try:
-        dataset = load(data if data is not None else name)
+        dataset = loaded(data if data is not None else name)
     except UserError as error:
         raise (
             error if data is not None else UserError(f"{error}; or give the folder of {name} with explain(data='DIR')")
         ) from None
     if dataset.fingerprint != record.dataset.fingerprint:
-        raise UserError(
-            f"the record was made on other data than {data or name}: give the folder with explain(data='DIR')"
-        )
+        given = name if data is None else data_words(data)[0]
+        raise UserError(f"the record was made on other data than {given}: give the folder with explain(data='DIR')")
     return dataset
 
 

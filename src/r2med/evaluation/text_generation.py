@@ -14,6 +14,7 @@ from r2med.core import stages
 from r2med.core.errors import UserError, nearest
 from r2med.core.spec import Call, parse_stage
 from r2med.data import Dataset, load, names
+from r2med.data.given_data import given_data
 from r2med.expand.expansion import AskingStage, Expander, check
 from r2med.expand.generations import NotWrittenError, write_generations
 from r2med.llm.llm_cards import resolve_llm
@@ -59,7 +60,7 @@ def generate(
     are out/DATASET/METHOD/LLM/query_with_hydoc.jsonl. `run(..., generations=out)` searches with them, without an LLM.
     A file with more texts is replaced only with `overwrite`.
     """
-    sources = [data] if isinstance(data, str | Path | Dataset) else data
+    sources = given_data(data)
     with running(setup if setup is not None else Setup(**settings)) as runtime:
         return plan_generation(method, sources, llm, runtime, samples, rounds).write(Path(out), overwrite)
 

@@ -13,7 +13,7 @@ from typing import get_args
 import numpy as np
 
 from r2med.data.dataset import Dataset
-from r2med.data.overlays import Aspect, Drawn, Overlay, with_overlays
+from r2med.data.overlays import Aspect, Drawn, Overlay, add_labels
 from r2med.judgements.rubrics import highest_grade
 from r2med.measure import HEADLINE_MEASURE, score
 from r2med.measure.scores import Floats
@@ -123,7 +123,7 @@ def influence(overlay: Overlay, collection: RecordCollection, datasets: Mapping[
     difference = pairs.differences(means(values))
     found: dict[Pair, float] = {}
     for name, dataset in labelled.items():
-        flips = _Flips.of(with_overlays(dataset, [overlay]), judged_pools(overlay, name))
+        flips = _Flips.of(add_labels(dataset, [overlay]), judged_pools(overlay, name))
         sums = _probability_changes(pairs, difference, error, flips.changes(again) / len(values))
         found |= {(name, *pair): float(sum_) for pair, sum_ in zip(flips.pairs, sums, strict=True)}
     return found

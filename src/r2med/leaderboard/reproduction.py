@@ -9,9 +9,12 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict
 
 from r2med.core.errors import UserError, unknown
+from r2med.core.one_or_many import several
 from r2med.core.spec import parse, printed_system
+from r2med.data import Dataset
 from r2med.data import names as dataset_names
 from r2med.data.dataset_cards import cards, groups
+from r2med.data.given_data import GivenData, data_words, given_data
 from r2med.data.locating import name_of
 from r2med.evaluation.batch import plan_run
 from r2med.leaderboard.expectations import MEASURE, Expectation, expectations
@@ -61,8 +64,8 @@ class Reproduction(_Part):
 
 
 def reproduce(
-    names: Sequence[str] = (),
-    data: Sequence[str] = ("demo",),
+    names: str | Sequence[str] = (),
+    data: str | Path | Dataset | Sequence[str | Path | Dataset] = "demo",
     *,
     results: Path | str = "results",
     setup: Setup | Runtime | None = None,
@@ -73,7 +76,7 @@ def reproduce(
     Without names, all systems with expected scores on these datasets are run. Raises UserError if there are no such
     systems. In a dry run, nothing is evaluated or written.
     """
-    chosen = _chosen(names, data)
+    chosen = _chosen(several(names), given_data(data))
     if dry_run:
         return [outcome(expectation, {}, list(words)) for expectation, words in chosen]
     with running(setup) as runtime:
@@ -96,12 +99,15 @@ def outcome(expectation: Expectation, records: Mapping[str, Record], datasets: S
     )
 
 
-def _chosen(names: Sequence[str], data: Sequence[str]) -> list[tuple[Expectation, dict[str, str]]]:
+def _chosen(names: Sequence[str], data: Sequence[GivenData]) -> list[tuple[Expectation, dict[str, str | Dataset]]]:
     """Return the expectations of systems on datasets, each with dataset -> the name or folder that the user typed.
 
     Raises UserError if a system has no expectation on these datasets.
     """
-    words = {_dataset_name(word): word for entry in data for word in dataset_names(entry)}
+    words: dict[str, str | Dataset] = {}
+    for given in data:
+        typed = [given] if isinstance(given, Dataset) else dataset_names(given)
+        words |= {_dataset_name(each.name if isinstance(each, Dataset) else each): each for each in typed}
     selected = []
     for name in names or [""]:
         of_name = _of_name(name)
@@ -110,7 +116,7 @@ def _chosen(names: Sequence[str], data: Sequence[str]) -> list[tuple[Expectation
         if not on_data:
             known = ", ".join(dict.fromkeys(each.data for each in of_name))
             raise UserError(
-                f"no scores are known for {name or 'any system'} on {', '.join(data)}, only on {known}: "
+                f"no scores are known for {name or 'any system'} on {', '.join(data_words(data))}, only on {known}: "
                 "r2med reproduce --list shows all"
             )
         selected += on_data
@@ -150,14 +156,14 @@ def _dataset_name(word: str) -> str:
     return word if word in cards() or word in groups()["demo"] else name_of(word).lower()
 
 
-def _among(expectation: Expectation, words: Mapping[str, str]) -> dict[str, str]:
+def _among(expectation: Expectation, words: Mapping[str, str | Dataset]) -> dict[str, str | Dataset]:
     """Return the datasets of an expectation that the user typed. An average alone needs all of its datasets."""
     there = {name: words.get(name, words.get(name.lower(), "")) for name in expectation.values}
     typed = {name: word for name, word in there.items() if word}
     return typed if len(typed) == len(there) or any(expectation.values[name] for name in typed) else {}
 
 
-def _run(expectation: Expectation, words: Mapping[str, str], folder: Path, runtime: Runtime) -> Reproduction:
+def _run(expectation: Expectation, words: Mapping[str, str | Dataset], folder: Path, runtime: Runtime) -> Reproduction:
     runtime = runtime.with_settings(recorded=runtime.setup.recorded or expectation.recorded)
     plan = plan_run([expectation.system], list(words.values()), setup=runtime)
     cells = dict(zip(words, plan.evaluate(folder), strict=True))

@@ -25,7 +25,7 @@ from r2med.measure import DEFAULT_MEASURES, HEADLINE_MEASURE
 from r2med.measure.measures import ASPECT_MEASURES, MIMIC, MIMIC_LABELLED
 from r2med.records.answer_collection import StoredAnswers
 from r2med.records.answer_record import AnswerRecord
-from r2med.records.collection import MAX_FAILURES, StoredRecord, checked, collect, honestly_named
+from r2med.records.collection import MAX_FAILURES, StoredRecord, checked, collect, given_records, honestly_named
 from r2med.records.public_values import public_value, refuse_secrets
 from r2med.records.record import FORMAT as RECORD_FORMAT
 from r2med.records.record import Record
@@ -66,8 +66,8 @@ class SubmittedRecords:
 
 
 def submit(
-    sources: Sequence[str | Path],
-    path: Path,
+    sources: str | Path | Sequence[str | Path],
+    path: Path | str,
     results: Path | str = "results",
     max_failures: float = MAX_FAILURES,
 ) -> Entry:
@@ -77,7 +77,8 @@ def submit(
     systems are part of the entry. In names and settings, a path is cut to its last part, and an address is replaced by
     a digest.
     """
-    ranked, answered = submitted_sources(sources, Path(results))
+    path = Path(path)
+    ranked, answered = submitted_sources(given_records(sources), Path(results))
     kept = list(collect(ranked, results, max_failures)) if ranked or not answered else []
     for each in kept:
         if each.record.run is None:

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from r2med.core.errors import UserError
+from r2med.core.one_or_many import several
 from r2med.data import Dataset, load
 from r2med.data.benchmark_names import source_of
 from r2med.data.dataset_cards import cards, groups
+from r2med.data.given_data import given_data, loaded
 from r2med.leaderboard.answer_verification import ReadRanking, answer_record_faults, unverified
 from r2med.leaderboard.submission import read_entry
 from r2med.measure import Measure, relevant_ranks
@@ -53,7 +55,10 @@ class Checked:
 
 
 def verify(
-    entries: Sequence[Path], runs: Path, data: Sequence[str | Path | Dataset] = (), store: Store | None = None
+    entries: str | Path | Sequence[str | Path],
+    runs: Path | str,
+    data: str | Path | Dataset | Sequence[str | Path | Dataset] = (),
+    store: Store | None = None,
 ) -> list[Checked]:
     """Check every record of entries against run files and judgements. A bad entry does not stop the others.
 
@@ -61,9 +66,9 @@ def verify(
     `data`, in the benchmark or in the demo. Of answer records, all is computed again that needs no LLM.
     """
     store = store or default_store()
-    given = [source if isinstance(source, Dataset) else load(source, store) for source in data]
-    desk = _Desk(_run_files(runs), {dataset.name: dataset for dataset in given}, store)
-    return [checked for path in entries for checked in desk.check_entry(path)]
+    given = [loaded(source, store) for source in given_data(data)]
+    desk = _Desk(_run_files(Path(runs)), {dataset.name: dataset for dataset in given}, store)
+    return [checked for path in map(Path, several(entries)) for checked in desk.check_entry(path)]
 
 
 class _Desk:

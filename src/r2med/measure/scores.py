@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from r2med.core.errors import UserError, refuse_table
+from r2med.core.one_or_many import several
 from r2med.measure.aspect_scores import aspect_values
 from r2med.measure.measures import (
     ANSWER_FAMILIES,
@@ -96,7 +97,7 @@ class Scores:
 def score(
     qrels: Mapping[str, Mapping[str, int]] | str | Path,
     run: Run | Mapping[str, Mapping[str, float]] | str | Path,
-    measures: Sequence[Measure | str] = DEFAULT_MEASURES,
+    measures: Measure | str | Sequence[Measure | str] = DEFAULT_MEASURES,
     aspects: Aspects | str | Path | None = None,
 ) -> Scores:
     """Score a run against qrels, like `r2med score`. A judged query that the run lacks counts 0.
@@ -113,7 +114,7 @@ def score(
         qrels = _read_qrels(Path(qrels))
     if isinstance(run, str | Path):
         run = _read_run(Path(run), qrels)
-    wanted = [Measure.parse(measure) if isinstance(measure, str) else measure for measure in measures]
+    wanted = [Measure.parse(measure) if isinstance(measure, str) else measure for measure in several(measures)]
     if mimics := [measure for measure in wanted if measure.family in MIMIC_FAMILIES]:
         raise UserError(f"{mimics[0]} needs labels that qrels do not have: r2med compare --overlay FILE shows it")
     if of_answers := [measure for measure in wanted if measure.family in ANSWER_FAMILIES]:

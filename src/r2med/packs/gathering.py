@@ -15,12 +15,13 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from r2med.core.errors import UserError
-from r2med.data import Dataset, load
+from r2med.data import Dataset
+from r2med.data.given_data import GivenData, loaded
 from r2med.evaluation.evaluation import slug
 from r2med.expand.generations import generations_path
 from r2med.expand.recorded import Recorded
 from r2med.records.collection import RecordCollection, StoredRecord
-from r2med.records.local_datasets import typed_places
+from r2med.records.local_datasets import given_places
 from r2med.records.record import Record, record_key
 from r2med.retrieve import write_run
 from r2med.runtime.runtime import Runtime
@@ -52,13 +53,13 @@ class Needed:
             rows.setdefault(file, set()).update(keys)
 
 
-def find_datasets(collection: RecordCollection, data: Sequence[str], runtime: Runtime) -> dict[str, Dataset]:
+def find_datasets(collection: RecordCollection, data: Sequence[GivenData], runtime: Runtime) -> dict[str, Dataset]:
     """Return the datasets of records by name. Raises UserError if one is not here, or has changed since."""
-    places = typed_places(data)
+    places = given_places(data)
     found: dict[str, Dataset] = {}
     for name in collection.datasets:
         try:
-            dataset = load(places.get(name, name), runtime.store)
+            dataset = loaded(places.get(name, name), runtime.store)
         except UserError as error:
             raise UserError(f"{name}: {error} (name the folder of your own data: r2med pack --data FOLDER)") from None
         for kept in collection:

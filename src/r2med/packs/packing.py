@@ -17,8 +17,10 @@ from typing import Any
 from r2med.bridges.data_export import export_data
 from r2med.core.cost import Cost, total
 from r2med.core.errors import UserError
+from r2med.core.one_or_many import several
 from r2med.core.version import __version__
 from r2med.data import Dataset, load
+from r2med.data.given_data import given_data
 from r2med.evaluation.evaluation import generated_path, run_path, slug, traces_path
 from r2med.evaluation.ir_metadata import metadata_path
 from r2med.packs.gathering import Needed, command_of, find_datasets, needed
@@ -37,7 +39,7 @@ from r2med.packs.pack_manifest import (
 from r2med.packs.packed_answers import PackedAnswers, answer_command, answer_reads, answers_of
 from r2med.packs.packed_rows import row_lines
 from r2med.records.answer_record import answers_path
-from r2med.records.collection import RecordCollection, collect
+from r2med.records.collection import RecordCollection, collect, given_records
 from r2med.records.public_values import public_value, refuse_secrets
 from r2med.records.record import Record
 from r2med.runtime.runtime import Runtime, running
@@ -87,10 +89,10 @@ class _PartSource:
 def pack(
     sources: str | Path | Sequence[str | Path],
     file: Path | str,
-    with_: Sequence[str] = DEFAULT,
+    with_: str | Sequence[str] = DEFAULT,
     *,
     results: Path | str = "results",
-    data: Sequence[str] = (),
+    data: str | Path | Dataset | Sequence[str | Path | Dataset] = (),
     corpus_licence: str = "",
     setup: Setup | Runtime | None = None,
     **settings: Any,
@@ -103,14 +105,13 @@ def pack(
     the licence of the dataset allows it. `corpus_licence` is that of your own dataset. `data` are folders of your own
     datasets. Raises UserError if the store no longer has what a record needs, or if the pack would hold a secret.
     """
-    kinds = chosen_kinds(with_)
-    given = [sources] if isinstance(sources, str | Path) else sources
+    kinds = chosen_kinds(several(with_))
     with running(setup if setup is not None else Setup(**settings)) as runtime:
-        collection = collect(given, results)
+        collection = collect(given_records(sources), results)
         for kept in collection:
             kept.check_files()
         answers = answers_of(collection) if "answers" in kinds else []
-        datasets = find_datasets(collection, data, runtime)
+        datasets = find_datasets(collection, given_data(data), runtime)
         licences = {name: _licence(dataset, corpus_licence) for name, dataset in datasets.items()}
         if "corpus" in kinds:
             _check_licences(licences)

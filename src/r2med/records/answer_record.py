@@ -13,7 +13,7 @@ from r2med.core.cost import NOTHING, Cost, total
 from r2med.core.errors import UserError
 from r2med.records.files_beside import checked_file
 from r2med.records.record import DatasetFacts, FileFacts, QueryFacts, RecordPart
-from r2med.records.sealed_json import parse_sealed, write_sealed
+from r2med.records.sealed_json import parse_sealed, record_bytes, write_sealed
 from r2med.store import digest
 from r2med.store.files import sha256, write_atomically
 
@@ -183,17 +183,17 @@ class AnswerRecord(RecordPart):
         cost = self.reader_costs[condition].times(self.dataset.queries / len(self.queries))
         return cost + self.costs.get("retrieval", NOTHING) if condition == "retrieved" else cost
 
-    def write(self, path: Path) -> None:
+    def write(self, path: Path | str) -> None:
         """Write the record to its file, completely or not at all."""
-        write_sealed(self, path)
+        write_sealed(self, Path(path))
 
     @classmethod
-    def read(cls, path: Path) -> AnswerRecord:
+    def read(cls, path: Path | str) -> AnswerRecord:
         """Read a record. Raises UserError if it was changed or truncated, or has another format."""
-        return cls.parse(path.read_bytes(), path)
+        return cls.parse(record_bytes(path), path)
 
     @classmethod
-    def parse(cls, content: bytes, path: Path) -> AnswerRecord:
+    def parse(cls, content: bytes, path: Path | str) -> AnswerRecord:
         """Return the record in the bytes of a file. `path` is its name in messages."""
         record = parse_sealed(cls, content, path, FORMAT, "r2med answer SYSTEM")
         file = record.answers.file if record.answers else ""
@@ -202,11 +202,11 @@ class AnswerRecord(RecordPart):
             raise UserError(f"{path} names {file[:200]}, which is not a file beside it: run it again")
         return record
 
-    def given(self, folder: Path) -> tuple[GivenAnswer, ...]:
+    def given(self, folder: Path | str) -> tuple[GivenAnswer, ...]:
         """Return all answers, from the file beside the record. Raises UserError if it is missing or was changed."""
         if self.answers is None:
             return ()
-        file = checked_file(folder / self.answers.file, self.answers.sha256, "r2med answer makes it again")
+        file = checked_file(Path(folder) / self.answers.file, self.answers.sha256, "r2med answer makes it again")
         try:
             return tuple(GivenAnswer(**json.loads(line)) for line in file.read_bytes().splitlines())
         except (ValueError, TypeError, ValidationError):

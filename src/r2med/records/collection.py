@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from r2med.core.errors import UserError, unknown
+from r2med.core.one_or_many import flattened
 from r2med.data.benchmark_names import is_reserved, is_source_of, known_fingerprint, own_name
 from r2med.data.dataset_cards import cards, groups
 from r2med.measure import HEADLINE_MEASURE, Measure
@@ -197,6 +198,11 @@ def _needs_labels(measure: str) -> str:
         f"{measure} needs labels of passages that argue for another answer: compare(overlays='FILE') "
         "adds them, and r2med judge --aspect mimic makes them"
     )
+
+
+def given_records(*sources: object) -> list[str | Path]:
+    """Return files, folders and names of systems, one or many of each, as a list. A `System` counts as its name."""
+    return [each if isinstance(each, Path) else str(each) for each in flattened(sources)]
 
 
 def collect(

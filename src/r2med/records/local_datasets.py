@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from r2med.core.errors import UserError
-from r2med.data import Dataset, load
+from r2med.data import Dataset
 from r2med.data import names as dataset_words
 from r2med.data.dataset_cards import cards
+from r2med.data.given_data import GivenData, loaded
 from r2med.data.hub import is_fetched
 from r2med.data.irds import PREFIX
 from r2med.data.locating import name_of
@@ -19,14 +20,25 @@ from r2med.store import default_store
 log = logging.getLogger("r2med")
 
 
-def typed_places(data: Sequence[str]) -> dict[str, str]:
+def typed_places(data: Sequence[GivenData]) -> dict[str, str]:
     """Return name -> folder for the dataset folders that the user typed."""
-    return {name_of(word): word for entry in data for word in dataset_words(entry)}
+    return {
+        name: str(place.folder or name) if isinstance(place, Dataset) else place
+        for name, place in given_places(data).items()
+    }
 
 
-def local_datasets(collection: RecordCollection, data: Sequence[str]) -> dict[str, Dataset]:
+def given_places(data: Sequence[GivenData]) -> dict[str, str | Dataset]:
+    """Return name -> the name, the folder or the dataset that the user gave."""
+    places: dict[str, str | Dataset] = {}
+    for given in data:
+        places |= {given.name: given} if isinstance(given, Dataset) else {name_of(w): w for w in dataset_words(given)}
+    return places
+
+
+def local_datasets(collection: RecordCollection, data: Sequence[GivenData]) -> dict[str, Dataset]:
     """Return the datasets that are on this machine and have not changed since the records were made."""
-    places = typed_places(data)
+    places = given_places(data)
     datasets, missing = {}, []
     for name in collection.datasets:
         try:
@@ -53,9 +65,9 @@ def _plain(name: str) -> str:
     return name
 
 
-def _local(word: str) -> Dataset:
+def _local(word: str | Dataset) -> Dataset:
     """Return a dataset of this machine. Nothing is downloaded, because making a board must not fetch data."""
-    card = cards().get(word)
+    card = cards().get(word) if isinstance(word, str) else None
     if card and card.hub and not card.folder and not is_fetched(card.hub, default_store()):
         raise UserError(f"it is not on this machine: fetch it with r2med data fetch {word}, or give its folder as data")
-    return load(word)
+    return loaded(word)

@@ -44,10 +44,10 @@ class Lock(BaseModel):
         """The digest of the content. Records of the evaluation carry it."""
         return digest(self.model_dump(mode="json"))
 
-    def write(self, path: Path) -> None:
+    def write(self, path: Path | str) -> None:
         """Write the file with its digest."""
         body = {**self.model_dump(mode="json"), "digest": self.digest}
-        write_atomically(path, json.dumps(body, indent=1, ensure_ascii=False).encode() + b"\n")
+        write_atomically(Path(path), json.dumps(body, indent=1, ensure_ascii=False).encode() + b"\n")
 
     @classmethod
     def read(cls, path: Path | str) -> Lock:

@@ -12,7 +12,7 @@ from r2med.core.approximation import Approximation
 from r2med.core.cost import NOTHING, Cost, total
 from r2med.core.errors import UserError
 from r2med.records.files_beside import checked_file
-from r2med.records.sealed_json import parse_sealed, write_sealed
+from r2med.records.sealed_json import parse_sealed, record_bytes, write_sealed
 from r2med.store import digest
 
 FORMAT = 2
@@ -224,17 +224,17 @@ class Record(RecordPart):
         """Query -> relevant document -> rank in the final ranking."""
         return self.stages[-1].gold
 
-    def write(self, path: Path) -> None:
+    def write(self, path: Path | str) -> None:
         """Write the record to its file, completely or not at all."""
-        write_sealed(self, path)
+        write_sealed(self, Path(path))
 
     @classmethod
-    def read(cls, path: Path) -> Record:
+    def read(cls, path: Path | str) -> Record:
         """Read a record. Raises UserError if it was changed or truncated, or has another format."""
-        return cls.parse(path.read_bytes(), path)
+        return cls.parse(record_bytes(path), path)
 
     @classmethod
-    def parse(cls, content: bytes, path: Path) -> Record:
+    def parse(cls, content: bytes, path: Path | str) -> Record:
         """Return the record in the bytes of a file. `path` is its name in messages."""
         record = parse_sealed(cls, content, path, FORMAT, "r2med run SYSTEM")
         for facts in filter(None, (record.run, record.traces, record.generated)):
@@ -243,15 +243,15 @@ class Record(RecordPart):
                 raise UserError(f"{path} names {facts.file[:200]}, which is not a file beside it: run it again")
         return record
 
-    def files_are_sound(self, folder: Path) -> bool:
+    def files_are_sound(self, folder: Path | str) -> bool:
         """Return True if the files beside the record are those it was made with."""
         return not self.unsound_file(folder)
 
-    def unsound_file(self, folder: Path) -> str:
+    def unsound_file(self, folder: Path | str) -> str:
         """Return the name of the first file beside the record that is missing or changed; empty if all are sound."""
         for facts in filter(None, (self.run, self.traces, self.generated)):
             try:
-                checked_file(folder / facts.file, facts.sha256, "run it again")
+                checked_file(Path(folder) / facts.file, facts.sha256, "run it again")
             except UserError:
                 return facts.file
         return ""

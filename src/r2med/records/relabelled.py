@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from r2med.core.errors import UserError
 from r2med.data.dataset import Dataset
-from r2med.data.overlays import Overlay, with_overlays
+from r2med.data.given_data import GivenData, data_words
+from r2med.data.overlays import Overlay, add_labels
 from r2med.measure import relevant_ranks
 from r2med.measure.dataset_scores import dataset_scores
 from r2med.records.collection import RecordCollection, StoredRecord
@@ -26,7 +27,7 @@ def relabelled(
     label none of the records' datasets, or if a ranking is missing.
     """
     wanted = {name for overlay in overlays for name in overlay.datasets}
-    changed = {name: with_overlays(datasets[name], overlays, drawn=drawn) for name in datasets if name in wanted}
+    changed = {name: add_labels(datasets[name], overlays, drawn=drawn) for name in datasets if name in wanted}
     changed = {name: dataset for name, dataset in changed.items() if dataset.overlays}
     cells = [_relabelled(kept, changed[name]) for (_, name), kept in collection.cells.items() if name in changed]
     if not cells:
@@ -35,7 +36,7 @@ def relabelled(
     return RecordCollection({(kept.record.system, kept.record.dataset.name): kept for kept in cells})
 
 
-def recorded_datasets(collection: RecordCollection, data: Sequence[str]) -> dict[str, Dataset]:
+def recorded_datasets(collection: RecordCollection, data: Sequence[GivenData]) -> dict[str, Dataset]:
     """Return the datasets of records to label again. `data` are folders, or names that restrict the datasets.
 
     Raises UserError if no record is on one of `data`, because all datasets would then be labelled, or if no
@@ -43,7 +44,9 @@ def recorded_datasets(collection: RecordCollection, data: Sequence[str]) -> dict
     """
     named = set(typed_places(data)) & set(collection.datasets)
     if data and not named:
-        raise UserError(f"no record is on {', '.join(data)}: the records are on {', '.join(collection.datasets)}")
+        raise UserError(
+            f"no record is on {', '.join(data_words(data))}: the records are on {', '.join(collection.datasets)}"
+        )
     found = {name: each for name, each in local_datasets(collection, data).items() if not named or name in named}
     if not found:
         lost = ", ".join(sorted(named) or collection.datasets)

@@ -22,7 +22,15 @@ def write_sealed(model: BaseModel, path: Path) -> None:
     write_atomically(path, content.encode() + b"\n")
 
 
-def parse_sealed(kind: type[Sealed], content: bytes, path: Path, file_format: int, command: str) -> Sealed:
+def record_bytes(path: Path | str) -> bytes:
+    """Return the bytes of a record file. Raises UserError if there is no such file."""
+    try:
+        return Path(path).read_bytes()
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+        raise UserError(f"{path}: there is no such record") from None
+
+
+def parse_sealed(kind: type[Sealed], content: bytes, path: Path | str, file_format: int, command: str) -> Sealed:
     """Return the model in the bytes of a file. `path` is its name in messages, and `command` makes it again.
 
     The word SYSTEM in the command becomes the system of the record. Raises UserError if the file was changed or

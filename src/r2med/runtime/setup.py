@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from r2med.core.errors import UserError, unknown
+from r2med.core.one_or_many import several
 from r2med.core.spec import typed_path
 
 if TYPE_CHECKING:
@@ -258,7 +259,7 @@ def printed_bytes(count: int) -> str:
 
 def _model_paths(given: Any) -> tuple[tuple[str, Path], ...]:
     """Return weights by name: from a mapping, from NAME=PATH as one types it, or from pairs."""
-    pairs = given.items() if isinstance(given, Mapping) else [_split(each) for each in given or ()]
+    pairs = given.items() if isinstance(given, Mapping) else [_split(each) for each in several(given)]
     return tuple((name, typed_path(str(path))) for name, path in pairs)
 
 

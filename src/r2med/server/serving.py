@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from r2med.core.errors import MissingExtraError, UserError, unknown
+from r2med.core.one_or_many import several
 from r2med.data.loading import load
 from r2med.judgements.drawing import INFLUENTIAL_DOCUMENTS, SAMPLE_QUERIES
-from r2med.records.collection import MAX_FAILURES
+from r2med.records.collection import MAX_FAILURES, given_records
 from r2med.runtime.runtime import running
 from r2med.server.refusals import ANSWER_SECONDS
 from r2med.text.plurals import counted
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from r2med.construction.review.review_book import ReviewBook
     from r2med.construction.review.review_desk import ReviewDesk
     from r2med.data.dataset import Dataset
+    from r2med.data.overlays import Overlay
     from r2med.runtime.runtime import Runtime
     from r2med.runtime.setup import Setup
     from r2med.server.served_corpus import ServedCorpus
@@ -51,7 +53,7 @@ def needing_server(command: str, extra: str = "serve") -> Iterator[None]:
 
 def serve(
     dataset: Dataset | str | Path,
-    systems: Sequence[str] = (),
+    systems: str | Sequence[str] = (),
     setup: Setup | Runtime | None = None,
     *,
     retriever: str = "",
@@ -92,13 +94,13 @@ def serve(
     with running(setup) as runtime:
         if mcp == "stdio":
             with stdout_to_stderr():
-                served, opened, leave = _opened(dataset, systems, retriever, timeout, runtime, opening)
+                served, opened, leave = _opened(dataset, several(systems), retriever, timeout, runtime, opening)
             print_line = ready or partial(_print_line, file=sys.stderr)
             print_line(f"MCP on stdin and stdout searches with {_names(opened)} · {_about(served)} · Ctrl-C stops")
             serve_stdio(served, opened, allowed, timeout, leave)
             return
         listener = bind(host, port, token)
-        served, opened, leave = _opened(dataset, systems, retriever, timeout, runtime, opening)
+        served, opened, leave = _opened(dataset, several(systems), retriever, timeout, runtime, opening)
         app = create_app(served, allowed, token, opened, timeout)
         if mcp:
             add_mcp(app, served, opened, timeout)
@@ -265,21 +267,22 @@ def _serve_desks(
 
 
 def serve_board(
-    sources: Sequence[str | Path] = (),
+    sources: str | Path | Sequence[str | Path] = (),
     out: str | Path = "board",
-    data: Sequence[str] = (),
-    entries: Path | None = None,
+    data: str | Path | Dataset | Sequence[str | Path | Dataset] = (),
+    entries: Path | str | None = None,
     max_failures: float = MAX_FAILURES,
     texts: bool = True,
     port: int = 8080,
     ready: Callable[[str], None] = _print_line,
-    overlays: Sequence[str | Path] = (),
+    overlays: str | Path | Overlay | Sequence[str | Path | Overlay] = (),
 ) -> None:
     """Make a board, serve it on this machine until Ctrl-C, and make it again when a record changes.
 
     This is `r2med board --serve`; the first six arguments and `overlays` are those of `board`. Port 0 picks a free
     port. `ready` gets one line with the address when the server accepts connections.
     """
+    from r2med.data.overlays import Overlay
     from r2med.site.live_preview import LiveBoard
     from r2med.site.site import board
 
@@ -288,13 +291,14 @@ def serve_board(
         from r2med.server.limits import Limits
         from r2med.server.preview_app import create_preview_app, serve_preview
 
+    read, labels = given_records(sources), several(overlays)
     watched = [
-        *map(Path, sources or ([] if entries else ["results"])),
-        *([entries] if entries else []),
-        *map(Path, overlays),
+        *map(Path, read or ([] if entries else ["results"])),
+        *([Path(entries)] if entries else []),
+        *(Path(each) for each in labels if not isinstance(each, Overlay)),
     ]
     listener = bind(LOOPBACK, port, None)
-    make = partial(board, sources, out, data, entries, max_failures, texts, overlays)
+    make = partial(board, read, out, data, entries, max_failures, texts, labels)
     preview = LiveBoard(make, Path(out), watched)
     line = f"{listener.url}/ · Ctrl-C stops"
     server = GuardedServer(create_preview_app(preview), Limits(), partial(ready, line))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from r2med.comparison.corrected_scores import ReviewedScores, reviewed_scores
 from r2med.core.errors import UserError
 from r2med.data.dataset import Dataset
-from r2med.data.overlays import Overlay, with_overlays
+from r2med.data.overlays import Overlay, add_labels
 from r2med.measure.corrected_means import CorrectedMean
 from r2med.records.collection import RecordCollection, checked, with_rankings
 from r2med.records.relabelled import relabelled
@@ -65,7 +65,7 @@ def with_board_labels(
     ranked = with_rankings(collection)
     again = relabelled(ranked, overlays, datasets)
     new = [kept for key, kept in again.cells.items() if key not in collection.cells]
-    labelled = {name: with_overlays(datasets[name], overlays) for name in datasets if name in wanted}
+    labelled = {name: add_labels(datasets[name], overlays) for name in datasets if name in wanted}
     labelled = {name: dataset for name, dataset in labelled.items() if dataset.overlays}
     values = reviewed_scores(ranked, overlays, datasets)
     reviewed = {name for name, (_, queries, _) in values.datasets.items() if len(queries) > 1}

@@ -10,10 +10,20 @@ from typing import Any
 
 from r2med.advice.advice import Advice
 from r2med.data.benchmark_names import is_reserved
-from r2med.data.overlays import Overlay
+from r2med.data.dataset import Dataset
+from r2med.data.given_data import GivenData, given_data
+from r2med.data.overlays import Overlay, given_overlays
 from r2med.leaderboard.submission import SubmittedRecords, read_entries
 from r2med.records.answer_collection import AnswerCollection
-from r2med.records.collection import MAX_FAILURES, RecordCollection, checked, collect, record_files, with_rankings
+from r2med.records.collection import (
+    MAX_FAILURES,
+    RecordCollection,
+    checked,
+    collect,
+    given_records,
+    record_files,
+    with_rankings,
+)
 from r2med.records.local_datasets import local_datasets, typed_places
 from r2med.site.advice_page import advice_value, read_advice
 from r2med.site.answer_rows import answers_value
@@ -31,13 +41,13 @@ log = logging.getLogger("r2med")
 
 
 def board(
-    sources: Sequence[str | Path] = (),
+    sources: str | Path | Sequence[str | Path] = (),
     out: Path | str = "board",
-    data: Sequence[str] = (),
-    entries: Path | None = None,
+    data: str | Path | Dataset | Sequence[str | Path | Dataset] = (),
+    entries: Path | str | None = None,
     max_failures: float = MAX_FAILURES,
     texts: bool = True,
-    overlays: Sequence[str | Path] = (),
+    overlays: str | Path | Overlay | Sequence[str | Path | Overlay] = (),
 ) -> Path:
     """Make a board of records, as `r2med board` does, and return the page to open.
 
@@ -47,25 +57,25 @@ def board(
     Answer records among the sources are shown on a page of their own, and under the rankings. Those of entries have no
     texts, and are shown on the page only.
     """
-    folders = sources or ([] if entries else ["results"])
+    folders = given_records(sources) or ([] if entries else ["results"])
     advice = read_advice(folders)
     if advice:  # a folder may contain only advice
         folders = [each for each in folders if not Path(each).is_dir() or record_files(Path(each))]
     of_records = [each for each in folders if not is_answer_file(each)]
     kept = list(collect(of_records, max_failures=max_failures)) if of_records else []
-    submitted = read_entries(entries, kept, max_failures) if entries else SubmittedRecords()
+    submitted = read_entries(Path(entries), kept, max_failures) if entries else SubmittedRecords()
     kept += submitted.records
-    labels = [Overlay.read(file) for file in overlays]
+    labels = given_overlays(overlays)
     collection = checked(kept, max_failures)
     answers = read_board_answers(folders, collection, submitted.answers)
-    make_site(collection, Path(out), data, advice, texts, labels, answers)
+    make_site(collection, Path(out), given_data(data), advice, texts, labels, answers)
     return Path(out) / "index.html"
 
 
 def make_site(
     collection: RecordCollection,
     folder: Path,
-    data: Sequence[str] = (),
+    data: Sequence[GivenData] = (),
     advice: Sequence[Advice] = (),
     texts: bool = True,
     overlays: Sequence[Overlay] = (),

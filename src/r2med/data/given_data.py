@@ -1,0 +1,46 @@
+"""Datasets as public functions take them: a name, a folder, a `Dataset`, or several of these."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from pathlib import Path
+
+from r2med.core.errors import refuse_table
+from r2med.core.one_or_many import several
+from r2med.data.dataset import Dataset
+from r2med.data.loading import load
+from r2med.data.overlays import Overlay, add_labels, given_overlays
+from r2med.store import Store
+
+GivenData = str | Path | Dataset
+"""A dataset, its name, or its folder."""
+
+
+def loaded(given: GivenData, store: Store | None = None) -> Dataset:
+    """Return the dataset, which is loaded if its name or folder is given."""
+    return given if isinstance(given, Dataset) else load(given, store)
+
+
+def given_data(data: GivenData | Collection[GivenData]) -> list[GivenData]:
+    """Return datasets as a list. Raises UserError for a table."""
+    refuse_table(data, "data", "a dataset, its name or folder; for tables in memory: r2med.Dataset.of(...)")
+    return several(data)
+
+
+def data_words(data: GivenData | Collection[GivenData]) -> list[str]:
+    """Return the names or folders of datasets, for functions that only look for records on them."""
+    return [given.name if isinstance(given, Dataset) else str(given) for given in given_data(data)]
+
+
+def with_overlays(
+    dataset: str | Path | Dataset,
+    overlays: str | Path | Overlay | Sequence[str | Path | Overlay],
+    *,
+    drawn: bool = True,
+) -> Dataset:
+    """Return the dataset with the labels of overlays, called NAME+OVERLAY. `Overlay.grades` explains `drawn`.
+
+    An overlay without labels for this dataset changes nothing. Raises UserError if an overlay names a query or document
+    that the dataset does not have.
+    """
+    return add_labels(loaded(dataset), given_overlays(overlays), drawn=drawn)
