@@ -80,6 +80,17 @@ def import_(
             show_default=False,
         ),
     ] = None,
+    encoding: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="Encoding of CSV and similar files, such as gb18030 or cp1251. Default: detected.",
+            show_default=False,
+        ),
+    ] = "",
+    keep_markup: Annotated[
+        bool, typer.Option("--keep-markup", help="Take texts of HTML or RTF as they are, with their markup.")
+    ] = False,
     update: Annotated[
         bool, typer.Option("--update", help="Replace the dataset that an earlier import wrote into the folder.")
     ] = False,
@@ -100,6 +111,8 @@ def import_(
         header=header,
         skip_rows=skip_rows,
         sheets=sheet or (),
+        encoding=encoding,
+        keep_markup=keep_markup,
         id=id,
         text=text or (),
         title=title,

@@ -143,6 +143,8 @@ def plan_import(
     header: bool | None = None,
     skip_rows: Sequence[int] | int | None = None,
     sheets: Sequence[str] = (),
+    encoding: str = "",
+    keep_markup: bool = False,
     no_grade: bool = False,
     **columns: str | Sequence[str],
 ) -> Import:
@@ -150,7 +152,8 @@ def plan_import(
 
     `columns` names columns by role: id, text (one or several) and title of documents; query_id, query, answer, relevant
     and grade of questions. Other columns are guessed. `skip_rows` is the number of rows above the column names, for all
-    files or for each file. `sheets` are the sheets of workbooks to read. With `no_grade` no column holds grades: every
+    files or for each file. `sheets` are the sheets of workbooks to read. `encoding` is that of CSV and similar files.
+    With `keep_markup` texts of HTML or RTF are taken as they are. With `no_grade` no column holds grades, so every
     document that is named is relevant. Raises UserError if a file cannot be read.
     """
     if not files:
@@ -158,7 +161,7 @@ def plan_import(
     paths = list(dict.fromkeys(map(Path, files)))
     _check_sheets(paths, sheets)
     skipped = _skipped(paths, skip_rows)
-    readings = [TableOptions(header, skip, tuple(sheets)) for skip in skipped]
+    readings = [TableOptions(header, skip, tuple(sheets), encoding, keep_markup) for skip in skipped]
     tables = [table for path, reading in zip(paths, readings, strict=True) for table in open_tables(path, reading)]
     named: Named = {role: column for role, column in columns.items() if column}
     if no_grade:

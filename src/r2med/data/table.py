@@ -35,6 +35,8 @@ class TableOptions:
     header: bool | None = None
     skip_rows: int | None = None
     sheets: tuple[str, ...] = ()
+    encoding: str = ""
+    keep_markup: bool = False
 
 
 @dataclass(frozen=True)
