@@ -74,6 +74,10 @@ def test_a_record_with_many_failures_or_impossible_values_is_refused(tmp_path: P
     with pytest.raises(UserError, match="3 of 4 questions failed"):
         collect_answers([tmp_path]).views()
     assert collect_answers([tmp_path]).views(max_failures=1).collection.datasets == ("Biology",)
+    write(synthetic({"retrieved": RIGHT}, system="other"), tmp_path)
+    views = collect_answers([tmp_path]).views()
+    assert len(views.collection.systems) == 1
+    assert any("3 of 4 questions failed" in notice and "it is left out" in notice for notice in views.notices)
     forged = synthetic({"retrieved": RIGHT}).model_copy(update={"mean": {"retrieved": {"accuracy": 1.0}}})
     write(forged, tmp_path / "forged")
     with pytest.raises(UserError, match=r"the mean of its queries is 0\.75"):

@@ -128,6 +128,19 @@ def test_a_record_with_too_many_failures_is_refused_with_the_count(
         checked([StoredRecord(record, kept.path)], limit)
 
 
+def test_a_record_with_too_many_failures_is_left_out_with_a_note_and_the_others_stay(
+    results: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    kept = next(iter(collect([], results)))
+    path = kept.path.with_name("other-0123456789.json")
+    failed(kept, 3, 10).model_copy(update={"system": "hyde(x) → bm25"}).write(path)
+    assert collect([], results).systems == ("bm25", "bm25(k1=1.2)")
+    assert len(caplog.messages) == 1
+    assert caplog.messages[0].startswith(f"{path}: hyde(x) → bm25 on one is left out: hyde(x) failed for 3 of 10 (30%)")
+    assert "r2med.run('hyde(x) → bm25', ask_again=True)" in caplog.messages[0]
+    assert collect([], results, max_failures=0.3).cell("hyde(x) → bm25", "one") is not None
+
+
 def failed(kept: StoredRecord, failures: int, queries: int) -> Record:
     """Return a record whose expansion failed for some of its queries."""
     expand = StageFacts(stage="expand", name="hyde(x)", cost=kept.record.stages[0].cost, failures=failures)

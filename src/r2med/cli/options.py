@@ -131,7 +131,9 @@ Resamples = Annotated[int, typer.Option(min=1, help="Number of random sign flips
 MaxFailures = Annotated[
     float,
     typer.Option(
-        min=0, max=1, help="Largest share of failed calls or queries, from 0 to 1. Records above it are refused."
+        min=0,
+        max=1,
+        help="Largest share of failed calls or queries, from 0 to 1. Other records are left out with a note.",
     ),
 ]
 

@@ -20,12 +20,21 @@ from r2med.leaderboard.submitted_answers import (
     public_answers,
     submitted_answer_faults,
     submitted_sources,
+    without_failed_answers,
 )
 from r2med.measure import DEFAULT_MEASURES, HEADLINE_MEASURE
 from r2med.measure.measures import ASPECT_MEASURES, MIMIC, MIMIC_LABELLED
 from r2med.records.answer_collection import StoredAnswers
 from r2med.records.answer_record import AnswerRecord
-from r2med.records.collection import MAX_FAILURES, StoredRecord, checked, collect, given_records, honestly_named
+from r2med.records.collection import (
+    MAX_FAILURES,
+    StoredRecord,
+    checked,
+    collect,
+    given_records,
+    honestly_named,
+    without_failed,
+)
 from r2med.records.public_values import public_value, refuse_secrets
 from r2med.records.record import FORMAT as RECORD_FORMAT
 from r2med.records.record import Record
@@ -85,7 +94,7 @@ def submit(
             raise UserError(f"{each.path}: this record has no run file: {each.how_to_make_it_again}")
         if unsound := each.record.unsound_file(each.path.parent):
             raise UserError(f"{each.path}: {unsound} is missing or was changed: {each.how_to_make_it_again}")
-    answers = tuple(public_answers(each, max_failures) for each in answered)
+    answers = tuple(map(public_answers, without_failed_answers(answered, max_failures)))
     entry = Entry(records=tuple(_public(each.record) for each in kept), answers=answers)
     # Without answers, an entry is the same as one of a version that does not know answers.
     body = entry.model_dump(mode="json", exclude=set() if answers else {"answers"})
@@ -156,7 +165,8 @@ def read_entries(
     for file in files:
         try:
             entry = read_entry(file)
-            new = [StoredRecord(honestly_named(record, file), file, is_entry=True) for record in entry.records]
+            submitted = [StoredRecord(honestly_named(record, file), file, is_entry=True) for record in entry.records]
+            new = without_failed(submitted, max_failures)
             checked([*beside, *found.records, *new], max_failures)
         except UserError as error:
             faults.append(f"entry {file} is left out: {error}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import logging
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -10,10 +11,12 @@ from pathlib import Path
 from r2med.core.errors import UserError
 from r2med.evaluation.evaluation import slug
 from r2med.records.answer_checks import answer_faults
-from r2med.records.answer_collection import StoredAnswers, answer_files, collect_answers, refuse_failures
+from r2med.records.answer_collection import StoredAnswers, answer_failures, answer_files, collect_answers
 from r2med.records.answer_record import FORMAT, SUFFIX, AnswerRecord
 from r2med.records.collection import record_files
 from r2med.records.public_values import public_value
+
+log = logging.getLogger("r2med")
 
 
 def submitted_sources(sources: Sequence[str | Path], results: Path) -> tuple[list[str | Path], list[StoredAnswers]]:
@@ -43,11 +46,21 @@ def submitted_sources(sources: Sequence[str | Path], results: Path) -> tuple[lis
     return ranked, list(collect_answers(answered, results)) if answered else []
 
 
-def public_answers(kept: StoredAnswers, max_failures: float) -> AnswerRecord:
+def without_failed_answers(kept: Sequence[StoredAnswers], max_failures: float) -> list[StoredAnswers]:
+    """Return the answer records without those that failed too often. A note names each that is left out."""
+    sound = []
+    for each in kept:
+        faults = [answer_failures(each, condition, max_failures) for condition in each.record.statuses]
+        if fault := next(filter(None, faults), ""):
+            log.warning("%s: it is left out", fault)
+        else:
+            sound.append(each)
+    return sound
+
+
+def public_answers(kept: StoredAnswers) -> AnswerRecord:
     """Return a record without paths and addresses of this machine. Raises UserError if its answers are missing."""
     record = kept.record
-    for condition in record.statuses:
-        refuse_failures(kept, condition, max_failures)
     if record.answers is None:
         raise UserError(f"{kept.path}: this record has no file of answers: r2med answer makes it again")
     kept.given()  # raises UserError if the file is missing or was changed

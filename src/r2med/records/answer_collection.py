@@ -75,19 +75,23 @@ class AnswerCollection:
         """Return one measure of the answers of one condition as records that can be compared.
 
         Only the questions count that every record of a dataset has a value for. Raises UserError if no record has the
-        measure, or if a larger share of the answers of a record failed than `max_failures`.
+        measure. A record is left out with a notice if a larger share of its answers failed than `max_failures`.
         """
         name, where = answer_measure(measure), answer_condition(condition)
         having = [each for each in self.kept if _values(each.record, name, where)]
+        lacking = [self._lacking(each, name, where) for each in self.kept if each not in having]
         if not having:
             raise UserError(f"no record has {name} of answers in the condition {where!r}: {_how_to_have(name)}")
-        for each in having:
-            refuse_failures(each, where, max_failures)
+        faults = [answer_failures(each, where, max_failures) for each in having]
+        if all(faults):
+            raise UserError(faults[0])
+        left_out = [f"{fault}: it is left out" for fault in faults if fault]
+        having = [each for each, fault in zip(having, faults, strict=True) if not fault]
         by_dataset: dict[str, list[StoredAnswers]] = {}
         for each in having:
             by_dataset.setdefault(each.record.dataset.name, []).append(each)
         views: list[StoredRecord] = []
-        notices = [*self.notices, *(self._lacking(each, name, where) for each in self.kept if each not in having)]
+        notices = [*self.notices, *lacking, *left_out]
         for dataset, group in by_dataset.items():
             _refuse_mixed_forms(group)
             shared, asked = _shared_questions(group, name, where)
@@ -255,15 +259,16 @@ def _shared_questions(group: Sequence[StoredAnswers], measure: str, condition: C
     return [query for query in asked if all(query in values for values in known)], len(asked)
 
 
-def refuse_failures(each: StoredAnswers, condition: Condition, limit: float) -> None:
-    """Raise UserError if a larger share of the answers of a condition failed than `limit`."""
+def answer_failures(each: StoredAnswers, condition: Condition, limit: float) -> str:
+    """Return a message if a larger share of the answers of a condition failed than `limit`; otherwise empty."""
     counts = each.record.statuses.get(condition, {})
     failed, asked = counts.get("failed", 0), sum(counts.values())
-    if failed > limit * asked:
-        raise UserError(
-            f"{each.path}: {failed:,} of {asked:,} questions failed, so its scores say little: r2med answer asks them "
-            "again, or allow it with compare(max_failures=1)"
-        )
+    if failed <= limit * asked:
+        return ""
+    return (
+        f"{each.path}: {failed:,} of {asked:,} questions failed, so its scores say little: r2med answer asks them "
+        "again, or allow it with compare(max_failures=1)"
+    )
 
 
 def _refuse_mixed_forms(group: Sequence[StoredAnswers]) -> None:

@@ -210,9 +210,9 @@ def collect(
 ) -> RecordCollection:
     """Read records from files, from folders, or by the names of systems in `results`. Without sources, read `results`.
 
-    If a dataset changed and a system was run on it again, only its newest record is read. Raises UserError if records
-    of one dataset were made on different data, if two records claim one cell, or if one has a larger share of failures
-    than `max_failures`.
+    If a dataset changed and a system was run on it again, only its newest record is read. A record with a larger share
+    of failures than `max_failures` is left out with a note. Raises UserError if no record is left, if records of one
+    dataset were made on different data, or if two records claim one cell.
     """
     folder = Path(results)
     kept: dict[Path, StoredRecord] = {}
@@ -230,13 +230,14 @@ def collect(
 
 
 def checked(records: Iterable[StoredRecord], max_failures: float = MAX_FAILURES) -> RecordCollection:
-    """Return records as a collection. Raises UserError if they cannot be compared with each other."""
+    """Return records as a collection, without those that failed too often.
+
+    Raises UserError if they cannot be compared with each other, or if all failed too often.
+    """
     cells: dict[tuple[str, str], StoredRecord] = {}
     first: dict[str, StoredRecord] = {}
-    for kept in records:
+    for kept in without_failed(records, max_failures):
         record = kept.record
-        if fault := _failed(kept.record, max_failures):
-            raise UserError(f"{kept.path}: {record.system} on {record.dataset.name}: {fault}")
         key = (record.system, record.dataset.name)
         if key in cells:
             raise UserError(
@@ -256,6 +257,25 @@ def checked(records: Iterable[StoredRecord], max_failures: float = MAX_FAILURES)
             )
         cells[key] = kept
     return RecordCollection(cells)
+
+
+def without_failed(records: Iterable[StoredRecord], max_failures: float) -> list[StoredRecord]:
+    """Return the records without those that failed too often. A note names each that is left out.
+
+    Raises UserError if all failed too often.
+    """
+    given = list(records)
+    faults = [_failed(kept.record, max_failures) for kept in given]
+    lines = [
+        f"{kept.path}: {kept.record.system} on {kept.record.dataset.name} is left out: {fault}"
+        for kept, fault in zip(given, faults, strict=True)
+        if fault
+    ]
+    if given and len(lines) == len(given):
+        raise UserError(lines[0].replace(" is left out:", ":", 1))
+    for line in lines:
+        log.warning("%s", line)
+    return [kept for kept, fault in zip(given, faults, strict=True) if not fault]
 
 
 def _without_failed_tries(records: Sequence[StoredRecord], limit: float) -> list[StoredRecord]:
@@ -384,6 +404,7 @@ def _failed(record: Record, limit: float) -> str:
             allowed = math.ceil(100 * share) / 100  # rounded up: the record passes with it
             return (
                 f"{stage.name} failed for {stage.failures:,} of {asked:,} ({share:.0%}), so its scores "
-                f"say little: run it again, or allow it with compare(max_failures={allowed:.2f})"
+                f"say little: ask again with r2med.run({record.system!r}, ask_again=True), or allow it with "
+                f"compare(max_failures={allowed:.2f})"
             )
     return ""
