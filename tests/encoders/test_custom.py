@@ -134,6 +134,37 @@ def test_a_changed_source_file_gives_another_model_that_is_imported_again(opened
     assert opened("Known").encode(["ab"], "document").vectors.tolist() == [[2, 7]]
 
 
+USES_HELPERS = """
+import numpy as np
+import {name}_direct
+from {name}_tools import weights
+
+class Model:
+    revision = "v1"
+
+    def encode(self, texts):
+        return [[{name}_direct.number(), weights.WEIGHT, len(text)] for text in texts]
+"""
+
+
+def test_a_changed_helper_module_gives_another_model_though_its_revision_is_the_same(opened, tmp_path):
+    name = opened.module
+    (tmp_path / f"{name}.py").write_text(USES_HELPERS.format(name=name))
+    (tmp_path / f"{name}_direct.py").write_text(f"from {name}_deep import NUMBER\ndef number(): return NUMBER")
+    (tmp_path / f"{name}_deep.py").write_text("NUMBER = 1")
+    (tmp_path / f"{name}_tools").mkdir()  # a folder without __init__.py is a package, too
+    (tmp_path / f"{name}_tools" / "weights.py").write_text("WEIGHT = 2")
+    (tmp_path / "unrelated.py").write_text("X = 1")
+    seen = [(opened("Model").describe("document"), opened("Model").encode(["ab"], "document").vectors.tolist())]
+    for file, text in ((f"{name}_deep.py", "NUMBER = 7"), (f"{name}_tools/weights.py", "WEIGHT = 8")):
+        (tmp_path / file).write_text(text)
+        seen.append((opened("Model").describe("document"), opened("Model").encode(["ab"], "document").vectors.tolist()))
+    assert [vectors for _, vectors in seen] == [[[1, 2, 2]], [[7, 2, 2]], [[7, 8, 2]]]
+    assert len({str(described) for described, _ in seen}) == 3
+    (tmp_path / "unrelated.py").write_text("X = 2")
+    assert opened("Model").describe("document") == seen[-1][0]
+
+
 def test_an_object_is_created_once_for_all_datasets(opened):
     import sys
 

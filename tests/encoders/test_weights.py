@@ -229,19 +229,24 @@ def test_weights_of_another_architecture_are_not_filled_up_with_random_numbers(t
         open_encoder(card(), ANY_DATASET, Runtime(device="cpu", model_paths=(("tiny", folder),))).encode(["a"], "query")
 
 
-def test_the_revision_of_a_folder_depends_on_its_contents(tmp_path):
-    folder = tiny_models.bert(tmp_path / "one")
-    before = weights.folder_revision(folder)
+def test_the_revision_of_a_folder_depends_on_every_byte_that_is_read(tmp_path):
+    def revision(folder):
+        return weights.find(card(), Setup(model_paths=(("tiny", folder),))).revision
+
+    folder = tiny_models.bert(tmp_path / "one", layers=8)
+    before = revision(folder)
     copied = Path(shutil.copytree(folder, tmp_path / "two"))
     (copied / "README.md").write_text("words")
-    assert weights.folder_revision(copied) == before
+    assert revision(copied) == before
+    assert (copied / "model.safetensors").stat().st_size > 3 << 16  # larger than what was once read at both ends
     for name in ("config.json", "tokenizer.json", "model.safetensors"):
         data = bytearray((copied / name).read_bytes())
-        data[-3] ^= 1
-        (copied / name).write_bytes(data)
-        after = weights.folder_revision(copied)
-        assert after != before
-        before = after
+        for place in (3, len(data) // 2, -3):
+            data[place] ^= 1
+            (copied / name).write_bytes(data)
+            after = revision(copied)
+            assert after != before
+            before = after
 
 
 def test_only_what_is_needed_is_downloaded():

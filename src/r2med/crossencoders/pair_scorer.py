@@ -27,6 +27,7 @@ from r2med.encoders.weights import Weights
 from r2med.engine.work import Needs
 from r2med.runtime.runtime import Runtime
 from r2med.runtime.setup import Setup
+from r2med.store import Store
 
 if TYPE_CHECKING:
     from r2med.crossencoders.pair_model import PairModel
@@ -134,7 +135,7 @@ class CustomScorer:
         return [ScoredPair(float(score), seconds=seconds) for score in scores]
 
 
-def find_weights(card: RerankerCard, setup: Setup) -> Weights:
+def find_weights(card: RerankerCard, setup: Setup, store: Store) -> Weights:
     """Return the weights that a card means on this machine, without downloading them.
 
     The user can give a folder for the base as NAME.base. If the folder of NAME contains a whole merged model, no base
@@ -143,10 +144,10 @@ def find_weights(card: RerankerCard, setup: Setup) -> Weights:
     by_hand = setup.path_of(card.name)
     merged = by_hand and (by_hand / "config.json").is_file() and not (by_hand / "adapter_config.json").is_file()
     if merged or not card.base:
-        return weights.find(card, setup)
+        return weights.find(card, setup, store=store)
     name = f"{card.name}.base"
     base = card.model_copy(update={"name": name, "repository": card.base, "revision": card.base_revision})
-    return weights.find(card, setup, base=weights.find(base, setup))
+    return weights.find(card, setup, base=weights.find(base, setup, store=store), store=store)
 
 
 class LoadedScorer:
@@ -243,7 +244,7 @@ class TransformerScorer:
 
     @cached_property
     def _weights(self) -> Weights:
-        return find_weights(self._card, self._runtime.setup)
+        return find_weights(self._card, self._runtime.setup, self._runtime.store)
 
     def _loaded(self) -> LoadedScorer:
         card, runtime, own = self._card, self._runtime, self._weights

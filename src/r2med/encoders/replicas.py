@@ -204,7 +204,12 @@ class LocalEncoder:
             # By repository, not by role, because a variant may encode queries with the documents' encoder.
             role = "document" if side.repository == self._card.document.repository else "query"
             self._weights[side.repository] = weights.find(
-                self._card, self._runtime.setup, side.repository, role=role, revision=side.revision
+                self._card,
+                self._runtime.setup,
+                side.repository,
+                role=role,
+                revision=side.revision,
+                store=self._runtime.store,
             )
         return self._weights[side.repository]
 

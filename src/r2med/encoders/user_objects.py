@@ -1,13 +1,12 @@
 """Python objects of the user as models: imported by MODULE:NAME, or passed to `r2med.run`. Each runtime has its own.
 
-An object is identified by the source of its module and by two optional attributes. `revision` is a string that changes
-with its vectors. `folders` are the folders with the files that it reads. Without either, it is unknown whether the
-object was trained further, so a later run uses none of its results.
+An object is identified by the source of its module and of the user's modules that it imports, and by two optional
+attributes. `revision` is a string that changes with its vectors. `folders` are the folders with the files that it
+reads. Without either, it is unknown whether the object was trained further, so a later run uses none of its results.
 """
 
 from __future__ import annotations
 
-import hashlib
 import importlib
 import inspect
 import logging
@@ -25,9 +24,11 @@ import numpy as np
 import numpy.typing as npt
 
 from r2med.core.errors import UserError, nearest
-from r2med.encoders.weights import folder_revision
+from r2med.core.foreign_code import code_digest, imported_modules
 from r2med.engine.work import HERE, Needs
 from r2med.runtime.runtime import Runtime
+from r2med.store import Store
+from r2med.store.file_digests import file_digest, folder_digest
 
 log = logging.getLogger("r2med")
 
@@ -52,9 +53,11 @@ class PythonObject:
     path: str
     model: Any
     source: str
-    """Digest of its module's source. Modules that it imports are not included."""
+    """Digest of its module's source and of the user's modules that it imports."""
     made: str
     """Identifies the time at which it was created or passed in."""
+    store: Store
+    """Remembers the digests of its files."""
     is_given: bool = False
     """True if it was passed in, and not imported."""
 
@@ -119,16 +122,17 @@ class PythonObject:
 
     def _files_digest(self, path: Path) -> str:
         if path.is_dir():
-            return folder_revision(path, ignored=())
+            return folder_digest(path, self.store)
         if path.is_file():
-            return hashlib.sha256(path.read_bytes()).hexdigest()[:40]
+            return file_digest(path, self.store)[:40]
         raise UserError(f"{self.path}.folders names {path}, which does not exist")
 
 
 class UserObjects:
     """The objects of one runtime, by name. It is thread-safe."""
 
-    def __init__(self) -> None:
+    def __init__(self, store: Store) -> None:
+        self._store = store
         self._given: dict[str, PythonObject] = {}
         self._imported: dict[tuple[str, str], PythonObject] = {}
         self._noticed: set[str] = set()
@@ -137,7 +141,7 @@ class UserObjects:
     @classmethod
     def of(cls, runtime: Runtime) -> UserObjects:
         """Return the objects of a runtime."""
-        return runtime.opened("user objects", cls).value
+        return runtime.opened("user objects", lambda: cls(runtime.store)).value
 
     def get(self, path: str) -> PythonObject:
         """Return the object of MODULE:NAME. It is created once, and a class is called without arguments.
@@ -176,15 +180,17 @@ class UserObjects:
             alike = [path for path in self._given if re.fullmatch(rf"{re.escape(f'{module}:{name}')}(-\d+)?", path)]
             path = next((path for path in alike if self._given[path].model is model), "")
             path = path or (f"{module}:{name}-{len(alike) + 1}" if alike else f"{module}:{name}")
-            source = _source_digest(sys.modules.get(module))
-            self._given[path] = PythonObject(path, model, source, uuid.uuid4().hex, is_given=True)
+            source = code_digest(sys.modules.get(module))
+            self._given[path] = PythonObject(path, model, source, uuid.uuid4().hex, self._store, is_given=True)
         return f"{PIPELINE_PREFIX if is_pipeline else 'py'}:{path}"
 
     def _import(self, path: str) -> PythonObject:
         module = _imported(path.partition(":")[0], path)
-        source = _source_digest(module)
+        source = code_digest(module)
         if (path, source) not in self._imported:
-            self._imported[path, source] = PythonObject(path, _made(module, path), source, uuid.uuid4().hex)
+            self._imported[path, source] = PythonObject(
+                path, _made(module, path), source, uuid.uuid4().hex, self._store
+            )
         return self._imported[path, source]
 
     def _notice(self, found: PythonObject) -> None:
@@ -226,12 +232,13 @@ def in_one_line(where: str) -> Iterator[None]:
 
 
 def _imported(name: str, path: str) -> Any:
-    """Return a user's module, imported again if its source has changed."""
+    """Return a user's module. It is imported again, after the modules that it imports, if a source has changed."""
     module = _import_module(name, path)
-    source = _source_digest(module)
+    source = code_digest(module)
     if getattr(module, _SOURCE, source) != source:
         with in_one_line(f"model {path}: importing {name}"):
-            module = importlib.reload(module)
+            for each in (*imported_modules(module), module):
+                module = importlib.reload(each)
     if source:  # A module without a file, such as one in C, may refuse attributes.
         setattr(module, _SOURCE, source)
     return module
@@ -263,11 +270,6 @@ def _made(module: Any, path: str) -> Any:
         return thing
     with in_one_line(f"model {path}: creating it without arguments"):
         return thing()
-
-
-def _source_digest(module: Any) -> str:
-    file = getattr(module, "__file__", None)
-    return hashlib.sha256(Path(file).read_bytes()).hexdigest()[:40] if file else ""
 
 
 def _failed(where: str, error: Exception) -> UserError:

@@ -6,7 +6,6 @@ commit.
 
 from __future__ import annotations
 
-import hashlib
 import importlib.util
 import json
 import logging
@@ -14,7 +13,7 @@ import os
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -22,6 +21,8 @@ from pydantic import BaseModel, ConfigDict
 
 from r2med.core.errors import MissingExtraError, UserError
 from r2med.runtime.setup import Setup
+from r2med.store import Store, default_store
+from r2med.store.file_digests import folder_digest
 
 T = TypeVar("T")
 
@@ -29,9 +30,6 @@ log = logging.getLogger("r2med")
 
 HUB_TIMEOUT = 20
 """Seconds within which the hub must answer."""
-
-FINGERPRINT_BYTES = 1 << 16
-"""Number of bytes read at each end of a weight file for a folder's fingerprint."""
 
 WEIGHT_SUFFIXES = (".safetensors", ".bin")
 TOKENIZER_FILES = (
@@ -77,7 +75,7 @@ class Weights:
     """Name of the model, for messages."""
     repository: str
     revision: str
-    """Commit on the hub, or a fingerprint of a folder's contents."""
+    """Commit on the hub, or a digest of all files of a folder."""
     folder: Path | None = None
     base: Weights | None = None
     """For a LoRA adapter, the model that it is merged into. Its tokenizer is used too."""
@@ -96,10 +94,12 @@ def find(
     role: str = "",
     revision: str = "",
     base: Weights | None = None,
+    store: Store | None = None,
 ) -> Weights:
     """Return the weights that a card means on this machine, without downloading them.
 
-    With a `base`, they are an adapter of it. Raises UserError if there are none.
+    With a `base`, they are an adapter of it. The `store` remembers the digests of large files. Raises UserError if
+    there are none.
     """
     name, wanted = card.name, repository or card.repository
     folder = options.path_of(name)
@@ -111,7 +111,9 @@ def find(
         folder, wanted = Path(wanted), ""
     if folder is not None:
         checked = checked_adapter if base else checked_folder
-        return Weights(name, wanted, folder_revision(checked(folder, name)), folder, base)
+        digests = store or options.store or default_store()
+        revision = folder_digest(checked(folder, name), digests, FOREIGN_SUFFIXES)
+        return Weights(name, wanted, revision, folder, base)
     if not wanted:
         raise UserError(
             f"model {name}: its card names no repository; give its folder with Setup(model_paths={{{name!r}: 'DIR'}})"
@@ -183,44 +185,6 @@ def checked_adapter(folder: Path, name: str) -> Path:
 
 FOREIGN_SUFFIXES = (".md", ".onnx", ".h5", ".msgpack", ".ot", ".gguf", ".xml")
 """Endings of files in a model's folder that our loaders do not read."""
-
-
-def folder_revision(folder: Path, ignored: tuple[str, ...] = FOREIGN_SUFFIXES) -> str:
-    """Return a fingerprint of a model's folder, without hidden files and files with an `ignored` ending.
-
-    Small files count in full. For weights, only the size and both ends count, because reading 15 GB before every run
-    would take minutes. Weights that were trained further differ everywhere. A change of bytes only in the middle is not
-    noticed.
-    """
-    files = (path for path in folder.rglob("*") if path.is_file() and path.suffix.lower() not in ignored)
-    listed = []
-    for path in sorted(path for path in files if not _is_hidden(path.relative_to(folder))):
-        stat = path.stat()
-        listed.append((path.relative_to(folder).as_posix(), stat.st_size, stat.st_mtime_ns))
-    return _fingerprint(folder, tuple(listed))
-
-
-@lru_cache(maxsize=64)  # Called by each dataset of a run.
-def _fingerprint(folder: Path, files: tuple[tuple[str, int, int], ...]) -> str:
-    fingerprint = hashlib.sha256()
-    for name, size, _ in files:
-        fingerprint.update(f"{name}\0{size}\0".encode())
-        path = folder / name
-        with path.open("rb") as file:
-            fingerprint.update(file.read(FINGERPRINT_BYTES))
-            if size > FINGERPRINT_BYTES:
-                # Tokenizers are read in full. They are small, and one changed merge in the middle changes the ids.
-                file.seek(
-                    FINGERPRINT_BYTES
-                    if path.suffix not in WEIGHT_SUFFIXES
-                    else max(FINGERPRINT_BYTES, size - FINGERPRINT_BYTES)
-                )
-                fingerprint.update(file.read())
-    return fingerprint.hexdigest()[:40]
-
-
-def _is_hidden(path: Path) -> bool:
-    return any(part.startswith(".") or part == "__pycache__" for part in path.parts)
 
 
 def is_offline() -> bool:

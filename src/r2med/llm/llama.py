@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
+import glob
 import importlib
 import importlib.util
 import os
+import re
 import secrets
 import time
 from collections.abc import Callable, Collection, Iterable
@@ -19,10 +20,11 @@ from r2med.llm.llm_cards import GGUF, LLMCard
 from r2med.llm.openai_protocol import CallPieces, MalformedReply, logprob_settings, read_logprobs, share_that_fits
 from r2med.runtime.runtime import Runtime
 from r2med.runtime.setup import Setup
+from r2med.store.file_digests import files_digest
 
 GGUF_MAGIC = b"GGUF"
-FINGERPRINT_BYTES = 1 << 20
-"""Number of bytes read at each end of a weight file for its fingerprint. Reading 40 GB would take minutes."""
+SPLIT_PATTERN = re.compile(rf"(.+)-\d{{5}}-of-(\d{{5}}){re.escape(GGUF)}")
+"""Names of the parts of a split model, such as NAME-00001-of-00003.gguf."""
 
 
 class LlamaBackend:
@@ -37,13 +39,13 @@ class LlamaBackend:
         self._runtime = runtime
 
     def describe(self) -> dict[str, Any]:
-        """Return the weights by name, size and fingerprint, and the context length."""
+        """Return the weights by name, size and a digest of all their bytes, and the context length."""
         return {
             "backend": "local",
             "model": self.card.model,
             "file": self.file.name,
-            "bytes": self.file.stat().st_size,
-            "fingerprint": fingerprint(self.file),
+            "bytes": sum(file.stat().st_size for file in weight_files(self.file)),
+            "fingerprint": self._digest(),
             "context_length": self.card.context_length,
             "flash_attention": False,
             "thinking": self.card.thinking,
@@ -67,7 +69,10 @@ class LlamaBackend:
     def _engine(self) -> Any:
         """Return the engine, which all stages of the runtime share."""
         made_of = self.card.name, self.file, self.card.context_length, self._runtime.setup.threads
-        return self._runtime.opened(("llama.cpp", *made_of), lambda: _load_engine(*made_of)).value
+        return self._runtime.opened(("llama.cpp", self._digest(), *made_of), lambda: _load_engine(*made_of)).value
+
+    def _digest(self) -> str:
+        return files_digest(weight_files(self.file), self.file.parent, self._runtime.store)
 
 
 def _load_engine(name: str, file: Path, context_length: int, threads: int) -> Any:
@@ -108,15 +113,10 @@ def gguf_file(card: LLMCard, setup: Setup) -> Path:
     return files[0]
 
 
-def fingerprint(file: Path) -> str:
-    """Return a hash of a file's size and of both its ends."""
-    size = file.stat().st_size
-    fingerprint = hashlib.sha256(f"{size}\0".encode())
-    with file.open("rb") as content:
-        fingerprint.update(content.read(FINGERPRINT_BYTES))
-        content.seek(max(0, size - FINGERPRINT_BYTES))
-        fingerprint.update(content.read())
-    return fingerprint.hexdigest()[:16]
+def weight_files(file: Path) -> list[Path]:
+    """Return all files of a model. llama.cpp reads the other parts of a split model from the folder of the first."""
+    part = SPLIT_PATTERN.fullmatch(file.name)
+    return sorted(file.parent.glob(f"{glob.escape(part[1])}-?????-of-{part[2]}{GGUF}")) if part else [file]
 
 
 def _package_folder(card: LLMCard) -> Path:

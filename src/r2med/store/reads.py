@@ -73,6 +73,16 @@ def current_reads() -> Reads | None:
 
 
 @contextlib.contextmanager
+def unnoted_reads() -> Iterator[None]:
+    """Note nothing inside the block: what it reads says only something about files of this machine."""
+    token = _reads.set(None)
+    try:
+        yield
+    finally:
+        _reads.reset(token)
+
+
+@contextlib.contextmanager
 def noted_reads(*, search_again: bool = False) -> Iterator[Reads]:
     """Yield the reads that happen inside the block."""
     token = _reads.set(reads := Reads(search_again=search_again))

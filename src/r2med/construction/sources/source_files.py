@@ -26,7 +26,7 @@ from r2med.core.errors import UserError
 from r2med.core.stages import argument
 from r2med.runtime.runtime import Runtime
 from r2med.store import Store, digest
-from r2med.store.files import sha256
+from r2med.store.file_digests import file_digest
 from r2med.text.unicode import to_unicode
 
 MAX_BYTES = 64 << 20
@@ -207,15 +207,6 @@ def _leads_outside(name: str) -> bool:
 
 
 def fingerprint(path: Path, endings: tuple[str, ...], store: Store) -> str:
-    """Return a hash of a source's bytes. Files are read again only if the size, times or inode of one changed."""
+    """Return a hash of a source's bytes. A large file is read again only if its size, times or inode changed."""
     files = _inside(path, endings) if path.is_dir() else [path]
-    states = [(str(each.relative_to(path)), each.stat()) for each in files]
-    note = digest(
-        ["build source", str(path.resolve())]
-        + [[name, s.st_size, s.st_mtime_ns, s.st_ctime_ns, s.st_ino] for name, s in states]
-    )
-    if known := store.recall(note):
-        return str(known["fingerprint"])
-    found = digest([[name, sha256(each)] for (name, _), each in zip(states, files, strict=True)])
-    store.remember(note, {"fingerprint": found})
-    return found
+    return digest([[str(each.relative_to(path)), file_digest(each, store)] for each in files])
