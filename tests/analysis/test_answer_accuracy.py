@@ -7,53 +7,36 @@ import numpy as np
 import pytest
 
 from r2med.analysis.analysis import analyse, rehearse
-from r2med.analysis.answer_accuracy import Judged, llm_rows
+from r2med.analysis.answer_accuracy import Judged, accuracy_range, llm_rows
 from r2med.analysis.scaling import Expanded
-from r2med.answers.answer_rule import by_rule
+from r2med.pages.cells import Column, shown
 from r2med.store import Store
 from support.scripted_llm import scripted
 
 DIAG = "demo/MedQA-Diag"
 
 
-@pytest.mark.parametrize(
-    ("text", "gold", "verdict"),
-    [
-        ("This is acute intermittent porphyria.", "Acute intermittent porphyria", True),
-        ("Oncogenic: a tumor-induced osteomalacia.", "Tumor-induced (oncogenic) osteomalacia", True),
-        ("Porphyria was ruled out. Final answer: lead poisoning", "Acute intermittent porphyria", None),
-        ("It may be acute intermittent porphyria.\nAnswer: gout", "Acute intermittent porphyria", None),
-        ("Gout.", "Acute intermittent porphyria", False),
-        ("Gout.", "a long explanation of many words that no rule could ever look for in any text", None),
-        ("Gout.", "", None),
-        ("This is not Graves disease; it is thyroiditis.", "Graves disease", None),
-        ("This is not Graves disease; it is thyroiditis.", "Thyroiditis", True),
-        ("Graves disease was ruled out by a low uptake.", "Graves disease", None),
-        ("Graves disease is unlikely here. It is thyroiditis.", "Graves disease", None),
-        ("It isn't Graves disease.", "Graves disease", None),
-        ("Graves disease? Uptake is low.", "Graves disease", None),
-        ("This is Graves disease. Graves disease was then excluded.", "Graves disease", None),
-        ("The final answer is not Graves disease", "Graves disease", None),
-        ("Final answer: Graves disease or thyroiditis", "Graves disease", None),
-        ("Answer: Graves disease, thyroiditis", "Graves disease", None),
-        ("The differential includes toxic adenoma, Graves disease and thyroiditis.", "Graves disease", None),
-        ("Think of\n1. Graves disease\n2. Thyroiditis\n3. Adenoma", "Graves disease", None),
-        ("- Graves disease\n- Thyroiditis", "Thyroiditis", None),
-        ("This is Graves disease, an autoimmune disease of the thyroid.", "Graves disease", True),
-        ("Antibodies show that she has Graves disease and needs treatment.", "Graves disease", True),
-        ("Final answer: Graves disease", "Graves disease", True),
-    ],
-)
-def test_a_rule_decides_where_it_can(text: str, gold: str, verdict: bool | None) -> None:
-    assert by_rule(text, gold) is verdict
+@pytest.mark.parametrize("rule", [True, None])
+@pytest.mark.parametrize("llm", [True, False, None])
+def test_if_an_llm_was_asked_only_its_verdict_counts(rule: bool | None, llm: bool | None) -> None:
+    judged = Judged("d", "q", "Myocardial infarction", "Myocardial infarction", rule, llm, asked=True)
+    assert np.array_equal(judged.right, np.nan if llm is None else float(llm), equal_nan=True)
 
 
-@pytest.mark.parametrize(
-    ("rule", "llm", "right"),
-    [(True, False, 1), (None, True, 1), (None, False, 0), (False, True, 1), (False, None, 0), (False, False, 0)],
-)
-def test_the_judge_decides_all_that_does_not_state_the_answer(rule: bool | None, llm: bool | None, right: int) -> None:
-    assert Judged("d", "q", "Myocardial infarction", "A heart attack.", rule, llm).right == right
+def test_undecided_texts_make_accuracy_a_range() -> None:
+    share = accuracy_range(np.array([1.0, 1.0, 0.0, np.nan, np.nan, np.nan, 0.0, 0.0]))
+    assert share is not None
+    assert (share.value, share.most) == (2 / 8, 5 / 8)
+    assert share.high is not None and share.high > 5 / 8
+    assert shown(share, Column("accuracy", "number")) == "0.25 … 0.62"
+
+
+def test_without_an_llm_no_text_that_only_names_the_answer_is_decided(tmp_path: Path, results: Path) -> None:
+    done = analyse("answers", results=results, data=[DIAG], out=tmp_path / "out")
+    (section,) = done.sections
+    (row,) = next(table for table in section.tables if table.name == "answers").rows
+    assert (row[3].value, row[3].most, row[4]) == (0.0, 1.0, 8)
+    assert section.lead == "No answer could be decided."
 
 
 def test_wrong_answers_and_right_ones_are_told_apart_by_the_judge(tmp_path: Path, store: Store, results: Path) -> None:

@@ -32,7 +32,10 @@ DOCUMENTS = [
         for number in range(9)
     ),
 ]
-QUESTION = "A {} patient is tired after bread and has a small bowel that looks flat: what is the diagnosis?"
+QUESTION = (
+    "A {} patient is tired after bread and has a small bowel that looks flat and red under the lens: what is the "
+    "diagnosis of this patient?"
+)
 ANSWER = "Coeliac disease"
 REPLIES: dict[str, Any] = {
     "right": {"answer": "The diagnosis is coeliac disease [1]. It is an immune reaction to gluten [1][2]."},
@@ -40,7 +43,9 @@ REPLIES: dict[str, Any] = {
     "declining": "I'm sorry, but I cannot say that this is coeliac disease.",
     "modest": {"answer": "The passages do not mention whether this is coeliac disease."},
     "foreign": {"answer": "El diagnóstico de la paciente es coeliac disease, porque el intestino es plano y está mal."},
-    "parroting": {"answer": PASSAGE},
+    "quoting": {"answer": PASSAGE},
+    "parroting": {"answer": QUESTION.format("parroting")},
+    "short": {"answer": "The coeliac disease [1]."},
     "inventive": {"answer": "It is coeliac disease [7]. The harbour shows it [1, 9]."},
     "rambling": "Coeliac disease it is, I think, without any of that notation.",
 }
@@ -89,6 +94,7 @@ def retrieved(place: Path, record: AnswerRecord) -> dict[str, GivenAnswer]:
         ("declining", "refused"),
         ("modest", "refused"),
         ("foreign", "other language"),
+        ("quoting", "answered"),
         ("parroting", "copied"),
         ("inventive", "answered"),
         ("rambling", "unreadable"),
@@ -99,14 +105,25 @@ def test_what_came_back_has_a_status(retrieved: dict[str, GivenAnswer], name: st
 
 
 def test_only_an_answer_can_be_right(record: AnswerRecord, retrieved: dict[str, GivenAnswer]) -> None:
-    """Every reply but one contains the reference answer."""
-    right = {name for name, each in retrieved.items() if each.scores.get("accuracy", 0) > 0}
-    assert right == {"right", "inventive"}
-    assert all(retrieved[name].scores["accuracy"] == 0 for name in set(REPLIES) - right)
-    assert record.mean["retrieved"]["accuracy"] == 2 / 8
+    """Nearly every reply contains the reference answer, and one is the reference answer."""
+    right = {name for name, each in retrieved.items() if each.scores["accuracy"] > 0}
+    undecided = {name for name, each in retrieved.items() if each.scores["undecided"] > 0}
+    assert right == {"short"}
+    assert undecided == {"right", "wrong", "quoting", "inventive"}
+    assert record.mean["retrieved"] == pytest.approx(
+        {"accuracy": 1 / 10, "undecided": 4 / 10, "citation-relevance": (1 / 2 + 0 + 1 / 3 + 1) / 4}
+    )
     assert record.statuses["retrieved"] == {
-        "answered": 3, "refused": 2, "other language": 1, "copied": 1, "unreadable": 1
+        "answered": 5, "refused": 2, "other language": 1, "copied": 1, "unreadable": 1
     }  # fmt: skip
+
+
+def test_the_table_shows_accuracy_as_a_range_of_what_is_undecided(record: AnswerRecord) -> None:
+    page = page_markdown(answer_page(AnsweredSystems((record,), (), 0), "out"))
+    row = next(line for line in page.splitlines() if "| retrieved |" in line)
+    assert "| 0.10 … 0.50 |" in row
+    assert "all of them wrong to all of them right" in page
+    assert any("answers are undecided: without a judge" in notice for notice in record.notices)
 
 
 def test_each_condition_has_the_cost_of_its_own_prompts(record: AnswerRecord) -> None:
@@ -187,11 +204,11 @@ def test_a_second_system_pays_only_for_what_it_reads_itself(
 
 def test_a_failed_request_has_no_score_and_alone_is_asked_again(tmp_path: Path) -> None:
     data = folder(tmp_path / "set")
-    rules = [([f"A {name} patient"], {"answer": "It is coeliac disease."}) for name in REPLIES if name != "wrong"]
+    rules = [([f"A {name} patient"], {"answer": "Coeliac disease"}) for name in REPLIES if name != "wrong"]
     settings: dict[str, Any] = {"conditions": ["closed book"], "out": tmp_path / "out"}
     with runtime(tmp_path, rules) as opened:
         (record,) = r2med.answer("bm25", "script", data, setup=opened, **settings)
-    assert record.statuses == {"closed book": {"answered": 7, "failed": 1}}
+    assert record.statuses == {"closed book": {"answered": 9, "failed": 1}}
     assert record.mean["closed book"]["accuracy"] == 1.0
     assert record.per_query["closed book"]["wrong"] == {}
 
@@ -205,7 +222,7 @@ def test_long_passages_are_cut_to_the_window_and_the_cut_is_counted(tmp_path: Pa
     card.write_text('model = "narrow"\nbackend = "scripted"\ncontext_length = 2000\nmax_tokens = 500\n')
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv("R2MED_PLUGINS", str(tmp_path / "plugin"))
-        opened = runtime(tmp_path, [([], {"answer": "Gluten does [1]."})])
+        opened = runtime(tmp_path, [([], {"answer": "Gluten [1]."})])
         setup = opened.with_settings(model_paths={"narrow": tmp_path / "script.jsonl"})
         (record,) = r2med.answer("bm25", "narrow", tmp_path / "set", passages=4, out=tmp_path / "out", setup=setup)
     given = {each.condition: each for each in record.given(tmp_path / "out" / "set")}

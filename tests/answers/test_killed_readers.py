@@ -69,7 +69,7 @@ def test_a_reader_that_is_killed_five_times_is_asked_nothing_twice(
             return
         answered[exchange.request.question] += 1
         number = exchange.request.question.split("ails patient")[1].split("?")[0]
-        await api.answer(json.dumps({"answer": f"It is illness{number} [1]."}))(exchange)
+        await api.answer(json.dumps({"answer": f"Illness{number} [1]."}))(exchange)
 
     def stalled() -> bool:
         """Return True if the server hangs, and all that it answered is in the journal: a kill can take no answer."""

@@ -20,7 +20,7 @@ from r2med.answers.answer_controls import (
     REFERENCE,
 )
 from r2med.answers.answer_judge import AnswerJudge
-from r2med.answers.answer_scores import ANSWER_MEASURES
+from r2med.answers.answer_scores import ANSWER_MEASURES, scores_of
 from r2med.answers.judge_table import rule_agreement
 from r2med.answers.scoring import ScoredAnswers, scored
 from r2med.core.cost import Cost
@@ -99,6 +99,7 @@ def test_a_good_answer_has_all_scores() -> None:
     assert [sentence.supported for sentence in answer.sentences] == [True, False, False, False]
     assert answer.scores == {
         "accuracy": 1.0,
+        "undecided": 0.0,
         "nugget-recall": 0.5,
         "vital-recall": 1.0,
         "nugget-precision": 0.25,
@@ -112,19 +113,31 @@ def test_a_good_answer_has_all_scores() -> None:
     assert done.notices == ("6 of 12 nuggets were not reviewed by people.",)
 
 
-def test_without_a_judge_only_the_rule_decides() -> None:
-    done = scored([answered("It is liver fever."), answered("Perhaps liver fever or not.")], DATASET, None, NUGGETS)
-    assert [each.scores.get("accuracy") for each in done.answers] == [1.0, None]
-    assert all(set(each.scores) <= {"accuracy"} for each in done.answers)
+def test_without_a_judge_only_an_answer_that_is_the_reference_is_decided() -> None:
+    done = scored([answered("Liver fever (acute)."), answered("It is liver fever (acute).")], DATASET, None, NUGGETS)
+    assert [each.scores["accuracy"] for each in done.answers] == [1.0, 0.0]
+    assert [each.scores["undecided"] for each in done.answers] == [0.0, 1.0]
+    assert all(set(each.scores) == {"accuracy", "undecided"} for each in done.answers)
     assert done.judge is None
     assert done.cost == Cost()
     assert len(done.notices) == 2
 
 
+def test_the_judge_overrules_the_rule() -> None:
+    (answer,) = scored([answered("Liver fever (acute).", read=())], DATASET, judge(), None).answers
+    denied, unheard = (answer.model_copy(update={"by_judge": verdict}) for verdict in (False, None))
+    assert answer.by_rule is True
+    assert scores_of(denied, (), {}, judged=True) == {"accuracy": 0.0, "undecided": 0.0}
+    assert scores_of(unheard, (), {}, judged=True) == {"accuracy": 0.0, "undecided": 1.0}
+    assert scores_of(unheard, (), {}, judged=False) == {"accuracy": 1.0, "undecided": 0.0}
+
+
 @pytest.mark.parametrize("status", ["refused", "other language", "copied", "unreadable"])
 def test_only_an_answer_can_be_right(status: Any) -> None:
     done = score(answered("It is liver fever.", status=status), answered("It is liver fever."))
-    assert done.answers[0].scores == {"accuracy": 0.0, "nugget-recall": 0.0, "vital-recall": 0.0}
+    assert done.answers[0].scores == {
+        "accuracy": 0.0, "undecided": 0.0, "nugget-recall": 0.0, "vital-recall": 0.0
+    }  # fmt: skip
     assert done.answers[0].by_judge is None
     assert done.answers[1].scores["accuracy"] == 1.0
 
@@ -222,8 +235,8 @@ def test_an_unreadable_verdict_is_counted_and_gives_no_value() -> None:
         return "Hm." if "unheard" in prompt else said(prompt)
 
     done = score(answered("Something unheard of."), answered("It is liver fever."), by=judge(mute))
-    assert done.answers[0].by_rule is False
-    assert done.answers[0].scores == {"citation-support": 0.0}
+    assert done.answers[0].by_rule is None
+    assert done.answers[0].scores == {"accuracy": 0.0, "undecided": 1.0, "citation-support": 0.0}
     assert done.answers[1].scores["accuracy"] == 1.0
     assert done.judge is not None
     assert done.judge.failures == {"unreadable": 2}
@@ -260,7 +273,7 @@ def test_a_judge_of_the_readers_family_is_reported() -> None:
 
 
 def test_agreement_with_the_rule_has_an_interval() -> None:
-    done = score(*(answered(f"It is {topic} fever.", query=f"q{n}") for n, topic in enumerate(TOPICS)))
+    done = score(*(answered(f"{topic} fever (acute)", query=f"q{n}") for n, topic in enumerate(TOPICS)))
     assert done.judge is not None
     assert (done.judge.agreed, done.judge.both) == (6, 6)
     agreement = rule_agreement(done.judge)

@@ -52,6 +52,37 @@ def test_without_passages_all_systems_are_equal(answers: Path) -> None:
     assert compared.detectable_gap is None
 
 
+def test_undecided_answers_make_ranges_that_are_ranked_and_tested_by_the_lower_end(tmp_path: Path) -> None:
+    values = {"closed book": [0.0] * 10, "retrieved": [0.0] * 6 + [1.0] * 4}
+    write(synthetic(values, "sure"), tmp_path)
+    values = {"closed book": [0.0] * 10, "retrieved": [0.0] * 7 + [1.0] * 3}
+    write(synthetic(values, "unsure", undecided=[f"q{n}" for n in range(5)]), tmp_path)
+    compared = compare(answers=True, results=tmp_path, resamples=200)
+    first, second = compared.ranked
+    assert first.system == "sure · smollm2"
+    assert second.mean is not None and second.mean.high is not None
+    assert (second.mean.value, second.mean.most) == pytest.approx((30.0, 80.0))
+    assert second.mean.high > 80
+    assert compared.pairs[0].difference == pytest.approx(10)
+    assert any("tested by its lower end" in notice for notice in compared.notices)
+    table = (Path(report(out=tmp_path / "report", answers=True, results=tmp_path, resamples=200).files[0])).parent
+    assert "30.00 … 80.00" in (table / "table.md").read_text()
+    gains = {each.name: each.gain for each in worth(collect_answers([tmp_path]))}
+    wide = gains["unsure · smollm2"]
+    assert wide is not None and wide.low is not None and wide.high is not None
+    assert wide.value == pytest.approx(30)
+    assert -100 <= wide.low < 30 - 50 + 1  # what is undecided may be wrong with passages and right without
+    assert wide.high > 80
+
+
+def test_the_interval_of_a_gain_stays_within_the_possible_range(tmp_path: Path) -> None:
+    values = {"closed book": [0.0] * 6, "retrieved": [1.0] * 5 + [0.0]}
+    write(synthetic(values), tmp_path)
+    (only,) = worth(collect_answers([tmp_path]))
+    assert only.gain is not None
+    assert only.gain.high == 100
+
+
 def test_answers_and_rankings_are_not_mixed_up(answers: Path) -> None:
     with pytest.raises(UserError, match="without a lock and without overlays"):
         compare(answers=True, results=answers, lock="my.lock")

@@ -39,6 +39,20 @@ def test_the_record_with_the_most_questions_is_used_and_two_numbers_of_passages_
     assert names == {"bm25 · smollm2 · 5 passages", "bm25 · smollm2 · 10 passages"}
 
 
+def test_a_record_of_earlier_code_is_refused_in_one_line_and_left_out_beside_others(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The record that replaces it has another name, so it stays in the folder."""
+    old = write(synthetic({"retrieved": RIGHT}).model_copy(update={"format": 1}), tmp_path)
+    message = f"{old} is a record of format 1, but this version reads format 2: make it again with r2med answer 'bm25'"
+    with pytest.raises(UserError) as refused:
+        collect_answers([tmp_path])
+    assert str(refused.value) == message
+    write(synthetic({"retrieved": RIGHT}, "dense"), tmp_path)
+    assert [each.record.system for each in collect_answers([tmp_path])] == ["dense"]
+    assert caplog.messages == [f"{message}: it is left out"]
+
+
 def test_answers_are_found_by_system_and_by_reader(tmp_path: Path) -> None:
     for system, reader in (("bm25", "smollm2"), ("bm25", "gpt4"), ("dense", "gpt4")):
         write(synthetic({"retrieved": RIGHT}, system, reader), tmp_path)

@@ -1,7 +1,8 @@
 """Does a right answer explain the retrieval gain?
 
-The final answer of each generated text is compared with the reference answer, by a rule or, if that cannot decide, by
-an LLM. The gains of texts with right and wrong answers are then compared.
+An LLM compares the final answer of each generated text with the reference answer. Without one, only a text that is the
+reference counts as right, and all others are undecided. Then the gains of texts with right and wrong answers are
+compared.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from r2med.answers.answer_rule import by_rule
 from r2med.ask.answers import LLMAnswer, Remark, one_of
 from r2med.ask.llm_questions import Questions
 from r2med.comparison.comparison import slice_facts
+from r2med.comparison.undecided_ranges import with_ranges
 from r2med.core.errors import UserError
 from r2med.measure.agreement import cohen_kappa
 from r2med.measure.scores import Floats
@@ -46,16 +48,21 @@ class Judged:
     rule: bool | None
     llm: bool | None = None
     final: str = ""
+    asked: bool = False
+    """True if the LLM was asked. Then only its verdict counts."""
 
     @property
     def right(self) -> float:
-        """1 if the answer is right, 0 if it is wrong, NaN if it was not decided.
-
-        A text that states the reference answer is right. For all others the LLM decides, since it knows synonyms and
-        sees which answer a text settles on. Without a verdict of the LLM, the rule decides.
-        """
-        verdict = self.rule if self.rule or self.llm is None else self.llm
+        """1 if the answer is right, 0 if it is wrong, NaN if it was not decided."""
+        verdict = self.llm if self.asked else self.rule
         return np.nan if verdict is None else float(verdict)
+
+
+def accuracy_range(right: Floats) -> Estimate | None:
+    """Return the share of right texts: a range, if some are undecided (NaN)."""
+    undecided = np.isnan(right)
+    rows = np.where(undecided, 0.0, right)[None], undecided.astype(np.float64)[None]
+    return with_ranges({"": rows[0]}, {"": rows[1]}, 1.0)[0] if len(right) else None
 
 
 def judge(items: Sequence[tuple[str, str, str, str]], questions: Questions) -> list[Judged]:
@@ -66,7 +73,8 @@ def judge(items: Sequence[tuple[str, str, str, str]], questions: Questions) -> l
         fields = [{"gold": gold, "text": text} for _, _, gold, text in items]
         verdicts = questions.ask("judge-answer", fields, lambda _: AnswerVerdict, _read)
     known = zip(items, rules, [verdict or (None, "") for verdict in verdicts], strict=True)
-    return [Judged(*item, rule, right, final) for item, rule, (right, final) in known]
+    asked = bool(questions.runtime.setup.llm)
+    return [Judged(*item, rule, right, final, asked) for item, rule, (right, final) in known]
 
 
 def _read(number: int, answer: AnswerVerdict) -> tuple[bool, str]:
@@ -102,7 +110,7 @@ def answers(material: Material) -> Section:
                 each.system,
                 each.llm,
                 len(judged),
-                mean_interval(right),
+                accuracy_range(right),
                 int(np.isnan(right).sum()),
                 *_effects(right, gain),
             ]
@@ -114,7 +122,8 @@ def answers(material: Material) -> Section:
     everything = [one for _, judged in systems for one in judged]
     heads = ("system", "LLM", "texts", "accuracy", "undecided", "gain", "gain when right", "gain when wrong", "ρ")
     note = (
-        f"Accuracy: share of decided texts whose final answer is the reference answer. Gain: {material.measure} × 100 "
+        "Accuracy: share of texts whose final answer is the reference answer; a range from all undecided texts wrong "
+        f"to all right. Gain: {material.measure} × 100 "
         "over the same system without the expansion. ρ: Spearman's correlation of accuracy and gain over queries."
     )
     tables = [
@@ -132,8 +141,8 @@ def answers(material: Material) -> Section:
     notes = [*author_notes(each.llm for each, _ in systems), *material.questions.notes("judge-answer")]
     if not material.runtime.setup.llm:
         notes.append(
-            "No LLM was named with Setup(llm=...), so only the rule judged. Texts that it could not "
-            "decide are left out."
+            "No LLM was named with Setup(llm=...), so only texts that are the reference answer count as right. All "
+            "others are undecided."
         )
     return Section("Answers and retrieval", tables, _lead(rows), notes, name="answers")
 
@@ -202,13 +211,13 @@ def _slice_rows(
         for part in slices(kind, facts):
             here = [places[name][position] for name, positions in part.queries.items() for position in positions]
             if len(here) > 1:  # resampling one query does not show any spread
-                accuracy, gained = mean_interval(right[here]), mean_interval(gain[here], top=None)
+                accuracy, gained = accuracy_range(right[here]), mean_interval(gain[here], top=None)
                 yield [each.system, kind, part.label, len(here), accuracy, gained]
 
 
 def _lead(rows: Sequence[Sequence[Value]]) -> str:
     system, _, texts, accuracy, undecided, _, right, wrong, _ = rows[0]
-    if not isinstance(accuracy, Estimate):
+    if not isinstance(accuracy, Estimate) or undecided == texts:
         return "No answer could be decided."
     gained = [
         f"{gain.value:+.1f} points when the answer is {when}"
@@ -216,5 +225,5 @@ def _lead(rows: Sequence[Sequence[Value]]) -> str:
         if isinstance(gain, Estimate)
     ]
     gain = f" The system gains {' and '.join(gained)}." if gained else ""
-    right_share = f"{accuracy.value:.0%} of the others are right"
-    return f"{system} has {texts:,} texts. {undecided:,} are undecided; {right_share}.{gain}"
+    share = f"{accuracy.value:.0%}" if accuracy.most is None else f"{accuracy.value:.0%} to {accuracy.most:.0%}"
+    return f"{system} has {texts:,} texts. {undecided:,} are undecided; {share} of the texts are right.{gain}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
+from math import nan
 from operator import add
 
 from r2med.analysis.answer_accuracy import judge
@@ -14,7 +15,7 @@ from r2med.answers.reader import AnswerReader
 from r2med.answers.reading import asked_queries
 from r2med.core.errors import UserError
 from r2med.data.dataset import Dataset, Query
-from r2med.records.answer_collection import MAIN_MEASURE, collect_answers
+from r2med.records.answer_collection import MAIN_MEASURE, UNDECIDED, collect_answers
 from r2med.records.answer_record import Condition
 
 CLOSED_BOOK: Condition = "closed book"
@@ -48,7 +49,7 @@ def _recorded(material: Material) -> dict[str, Mapping[str, float]]:
         return {}
     return {
         each.record.dataset.fingerprint: {
-            query: values[MAIN_MEASURE]
+            query: nan if values.get(UNDECIDED) else values[MAIN_MEASURE]
             for query, values in each.record.per_query.get(CLOSED_BOOK, {}).items()
             if MAIN_MEASURE in values
         }

@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from r2med.answers.answer_scores import ANSWER_MEASURES
+from r2med.answers.answer_scores import ACCURACY, ANSWER_MEASURES, UNDECIDED
 from r2med.answers.answering import AnsweredSystems
 from r2med.answers.judge_table import judge_table
 from r2med.comparison.comparison import with_intervals
+from r2med.comparison.undecided_ranges import UNDECIDED_NOTE, accuracies, with_ranges
 from r2med.data.dataset_cards import short_name
 from r2med.pages.cells import Value
 from r2med.pages.estimate import Estimate
@@ -17,7 +18,7 @@ from r2med.pages.page import Note, Page, Section, Table
 from r2med.records.answer_record import CONDITIONS, AnswerRecord, Condition
 
 STATUS_NOTE = (
-    "not answered: refused, in another language, copied from a passage, cut off at the token limit, or unreadable; "
+    "not answered: refused, in another language, only the question again, cut off at the token limit, or unreadable; "
     "these count as wrong. "
     "failed: the request failed; it has no score, and the same command asks it again. "
     "tokens and $/1,000: what the reader reads and writes for a question, and its dollars for 1,000 questions."
@@ -38,7 +39,8 @@ def answer_page(answered: AnsweredSystems, folder: str) -> Page:
     )  # fmt: skip
     parts: list[Any] = [Note(line, whole=True) for line in _notices(answered)]
     parts += [Note(line, "error", whole=True) for line in answered.errors]
-    note = " ".join([*(f"{measure}: {ANSWER_MEASURES[measure]}" for measure in measures), STATUS_NOTE])
+    explained = [f"{measure}: {ANSWER_MEASURES[measure]}" for measure in measures]
+    note = " ".join([*explained, *([UNDECIDED_NOTE] if UNDECIDED in measures else []), STATUS_NOTE])
     tables = [Table.of(heads, rows, "Answers", note, name="answers")] if rows else []
     if judges := judge_table(answered.records):
         tables.append(judges)
@@ -47,8 +49,9 @@ def answer_page(answered: AnsweredSystems, folder: str) -> Page:
 
 
 def measures_of(records: tuple[AnswerRecord, ...]) -> list[str]:
-    """Return the measures that any of the records has."""
-    known = {measure for record in records for each in record.mean.values() for measure in each}
+    """Return the measures that any of the records has; the share of undecided answers only if there are any."""
+    pairs = [pair for record in records for means in record.mean.values() for pair in means.items()]
+    known = {measure for measure, value in pairs if measure != UNDECIDED or value > 0}
     return [measure for measure in ANSWER_MEASURES if measure in known]
 
 
@@ -65,8 +68,12 @@ def _row(record: AnswerRecord, condition: Condition, measures: list[str]) -> lis
 
 
 def mean_of(record: AnswerRecord, condition: Condition, measure: str) -> Estimate | None:
-    """Return the mean of a measure with its interval; None if no answer has a value."""
-    values = [each[measure] for each in record.per_query[condition].values() if measure in each]
+    """Return the mean of a measure with its interval; None if no answer has a value. Accuracy may be a range."""
+    rows = list(record.per_query[condition].values())
+    if measure == ACCURACY:
+        values, undecided = accuracies(rows)
+        return with_ranges({"": np.array([values])}, {"": np.array([undecided])}, 1.0)[0] if values else None
+    values = [each[measure] for each in rows if measure in each]
     return with_intervals({"": np.array([values])}, 1.0)[0] if values else None
 
 

@@ -11,12 +11,13 @@ from r2med.answers.answer_rule import by_rule
 from r2med.data.nuggets_file import Nugget
 from r2med.records.answer_record import GivenAnswer
 
-ACCURACY = "accuracy"
+ACCURACY, UNDECIDED = "accuracy", "undecided"
 NUGGET_RECALL, VITAL_RECALL, NUGGET_PRECISION = "nugget-recall", "vital-recall", "nugget-precision"
 CITATION_SUPPORT, CITATION_RELEVANCE = "citation-support", "citation-relevance"
 
 ANSWER_MEASURES: Mapping[str, str] = {
-    ACCURACY: "Share of right answers, of those that could be decided.",
+    ACCURACY: "Share of right answers. An undecided answer counts as wrong, so this is the lower end of a range.",
+    UNDECIDED: "Share of answers that neither the rule nor a judge decided. Accuracy plus this is the upper end.",
     NUGGET_RECALL: "Share of the nuggets in an answer. One that is there in part counts one half.",
     VITAL_RECALL: "Share of the vital nuggets that are completely in an answer.",
     NUGGET_PRECISION: "Share of the sentences of an answer that say a nugget.",
@@ -34,12 +35,15 @@ def scores_of(
     """Return measure -> value for all measures that are known for an answer.
 
     `nuggets` and `grades` (document -> grade) are those of the query. `judged` is True if a judge was asked. A failed
-    request has no values. An answer that was refused, copied and so on is wrong, and contains no nuggets.
+    request has no values. An answer that was refused, cut off and so on is wrong, and contains no nuggets. An undecided
+    answer has the accuracy 0. A choice is never undecided, so it has no value of that measure.
     """
     if answer.status == "failed":
         return {}
+    verdict = is_right(answer, judged=judged)
     values = {
-        ACCURACY: accuracy(answer, judged=judged),
+        ACCURACY: float(bool(verdict)),
+        UNDECIDED: None if answer.options else float(verdict is None),
         **_nugget_scores(answer, nuggets),
         CITATION_SUPPORT: citation_support(answer),
         CITATION_RELEVANCE: citation_relevance(answer, grades),
@@ -48,7 +52,7 @@ def scores_of(
 
 
 def rule_verdict(answer: GivenAnswer, reference: str) -> bool | None:
-    """Return the verdict of the rule: the chosen option is the reference, or an open answer gives it.
+    """Return the verdict of the rule: the chosen option is the reference, or an open answer is.
 
     Only an answer with the status "answered" can be right. A failed request has no verdict.
     """
@@ -59,18 +63,15 @@ def rule_verdict(answer: GivenAnswer, reference: str) -> bool | None:
     return by_rule(" ".join(sentence.text for sentence in answer.sentences), reference)
 
 
-def accuracy(answer: GivenAnswer, *, judged: bool) -> float | None:
-    """Return 1 for a right answer, 0 for a wrong one, and None if that could not be decided.
+def is_right(answer: GivenAnswer, *, judged: bool) -> bool | None:
+    """Return True for a right answer, False for a wrong one, and None if that could not be decided.
 
-    An answer that states the reference is right. For other open answers the judge decides, since it knows synonyms. If
-    it was asked and gave no usable answer, nothing is decided. Without a judge, the rule decides.
+    If a judge was asked, it decides about open answers, and the rule is only its control. If it gave no usable answer,
+    nothing is decided. Without a judge, the rule decides.
     """
     if answer.status != "answered":
-        return None if answer.status == "failed" else 0.0
-    verdict = answer.by_rule
-    if not verdict and judged and not answer.options:
-        verdict = answer.by_judge
-    return None if verdict is None else float(verdict)
+        return None if answer.status == "failed" else False
+    return answer.by_judge if judged and not answer.options else answer.by_rule
 
 
 def _nugget_scores(answer: GivenAnswer, nuggets: Sequence[Nugget]) -> dict[str, float | None]:

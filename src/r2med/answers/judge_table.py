@@ -15,8 +15,9 @@ from r2med.records.answer_record import AnswerRecord, JudgeFacts
 
 JUDGE_NOTE = (
     "controls: planted items whose right verdict is known, and how many the judge got right, with the worst kind. "
-    "rule: share of answers on which judge and rule agree, of those that both decided. no answer: questions "
-    "to the judge without a usable answer; they give no value."
+    "rule: of the answers that are the reference word for word, the share that the judge calls right. The judge "
+    "decides, and the rule is only its control. no answer: questions to the judge without a usable answer; "
+    "these answers are undecided."
 )
 
 

@@ -153,7 +153,7 @@ def _given(question: ReaderQuestion, reply: _Reply | None, failure: str) -> Give
         return answer.model_copy(update={"status": _failed_status(failure), "failure": failure})
     if reply.choice is not None:
         return answer.model_copy(update={"choice": reply.choice, "text": question.options[reply.choice]})
-    status = "refused" if reply.refused else status_of(reply.text, question.query.text, question.read.texts)
+    status = "refused" if reply.refused else status_of(reply.text, question.query.text)
     sentences = cited_sentences(reply.text, question.read.documents)
     return answer.model_copy(update={"status": status, "text": reply.text, "sentences": sentences})
 

@@ -1,4 +1,4 @@
-"""Score answers: by the chosen option or a rule, and with a judge also by its verdicts, by nuggets and citations."""
+"""Score answers: by the chosen option, by a judge or else a rule, and with a judge also by nuggets and citations."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def _with_verdicts(
 def _with_nuggets(
     answers: Sequence[GivenAnswer], dataset: Dataset, judge: AnswerJudge, nuggets: Nuggets, spans: Mapping[int, Span]
 ) -> list[GivenAnswer]:
-    """Return the answers with their nuggets. An answer that was refused, copied and so on contains none of them."""
+    """Return the answers with their nuggets. An answer that was refused and so on contains none of them."""
     texts = {query.id: query.text for query in dataset.queries}
     with_facts = [number for number, each in enumerate(answers) if each.query in nuggets.by_query and not each.options]
     asked = [number for number in with_facts if _is_judged(answers[number])]
@@ -146,7 +146,10 @@ def _notices(answers: Sequence[GivenAnswer], nuggets: Nuggets | None, judge: Ans
     if judge is None:
         undecided = sum(each.by_rule is None for each in written)
         if undecided:
-            yield f"The rule could not decide {undecided:,} of {len(written):,} answers. A judge would decide them."
+            yield (
+                f"{undecided:,} of {len(written):,} answers are undecided: without a judge, only an answer that is the "
+                "reference counts as right. A judge would decide them."
+            )
         if nuggets and written:
             yield "Nuggets were not matched and citations not checked, because no judge was named."
         return

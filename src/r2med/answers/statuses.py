@@ -1,9 +1,8 @@
-"""Decide what came back from a reader: an answer, a refusal, another language, or a copy of what it read."""
+"""Decide what came back from a reader: an answer, a refusal, another language, or only the question."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
 from unicodedata import name
 
 from r2med.answers.citations import without_citations
@@ -12,9 +11,7 @@ from r2med.text.language_guess import guess_language
 from r2med.text.sentences import sentences
 
 MIN_COPIED_WORDS = 25
-"""Minimum number of words of a copy. A shorter answer may be a good sentence of the passage, or the reference."""
-MIN_COPIED_SHARE = 0.8
-"""Minimum share of an answer's words that are in sentences copied from one text."""
+"""Minimum number of words of a copy. A shorter answer may be the reference, which a question can list."""
 MIN_LANGUAGE_WORDS = 6
 """Minimum number of words whose language is guessed. Names of diseases are Latin or English in many languages."""
 MIN_SCRIPT_SHARE = 0.5
@@ -37,13 +34,13 @@ _REFUSAL = re.compile(
 _EVEN_SO = re.compile(r"\b(?:but|however|nevertheless|nonetheless|that said|still)\b", re.IGNORECASE)
 
 
-def status_of(text: str, question: str, read: Iterable[str]) -> AnswerStatus:
-    """Return the status of an answer in a reader's own words. `read` are the texts of the passages that it read."""
+def status_of(text: str, question: str) -> AnswerStatus:
+    """Return the status of an answer in a reader's own words."""
     if refuses(text):
         return "refused"
     if is_other_language(without_citations(text), question):
         return "other language"
-    if copies(text, [question, *read]):
+    if repeats(text, question):
         return "copied"
     return "answered"
 
@@ -79,18 +76,14 @@ def _script(text: str) -> str:
     return ""
 
 
-def copies(answer: str, texts: Sequence[str]) -> bool:
-    """Return True if a long answer consists almost only of sentences of one text."""
+def repeats(answer: str, question: str) -> bool:
+    """Return True if each sentence of a long answer is one of the question.
+
+    Sentences of passages are no fault: an answer may quote its evidence.
+    """
     stated = [_words(sentence) for sentence in sentences(without_citations(answer))]
-    size = sum(map(len, stated))
-    if size < MIN_COPIED_WORDS:
-        return False
-    for text in texts:
-        whole = f" {' '.join(_words(text))} "
-        copied = sum(len(words) for words in stated if f" {' '.join(words)} " in whole)
-        if copied >= MIN_COPIED_SHARE * size:
-            return True
-    return False
+    whole = f" {' '.join(_words(question))} "
+    return sum(map(len, stated)) >= MIN_COPIED_WORDS and all(f" {' '.join(words)} " in whole for words in stated)
 
 
 def _words(text: str) -> list[str]:

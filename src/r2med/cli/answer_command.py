@@ -43,7 +43,7 @@ def answer(
         str,
         typer.Option(
             metavar="LLM",
-            help="An LLM that judges the answers which no rule can decide.",
+            help="An LLM that judges open answers. Without it, only an answer that is the reference is decided.",
             autocompletion=completion.llms,
             show_default=False,
         ),

@@ -152,7 +152,7 @@ def _ranking(compared: Comparison) -> Table:
             standing.system,
             numbers.get(standing.system),
             Marked(standing.mean, bold=True),
-            *(standing.datasets[dataset].value for dataset in compared.datasets),
+            *(standing.datasets[dataset].without_interval() for dataset in compared.datasets),
         )
         for standing in compared.ranked
     ]

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from r2med.comparison.comparison import with_intervals
 from r2med.comparison.one_group import of_one_group
 from r2med.comparison.shared_data import wanted_datasets
+from r2med.comparison.undecided_ranges import with_ranges
 from r2med.core.errors import UserError
 from r2med.measure.intervals import difference_intervals
 from r2med.measure.retrieval_worth import (
@@ -23,7 +23,7 @@ from r2med.measure.significance import SystemPairs, Values, means
 from r2med.pages.cells import Column, Value
 from r2med.pages.estimate import Estimate
 from r2med.pages.page import Table
-from r2med.records.answer_collection import MAIN_MEASURE, AnswerCollection, StoredAnswers, answer_measure
+from r2med.records.answer_collection import MAIN_MEASURE, UNDECIDED, AnswerCollection, StoredAnswers, answer_measure
 from r2med.records.answer_record import CONDITIONS, AnswerRecord, Condition
 
 ALL_DATASETS = "all datasets"
@@ -31,7 +31,8 @@ ALL_DATASETS = "all datasets"
 WORTH_NOTE = (
     "Points, with 95 % intervals over questions. A difference below 0 means that the passages do harm. Share of the "
     "gap: the gain over closed book, divided by the gain of the relevant passages; it has no interval if that gain "
-    "could be 0. Only questions with a value in every condition count."
+    "could be 0. Only questions with a value in every condition count. If answers are undecided, accuracy is a range, "
+    "differences are those of the lower ends with intervals that contain every way to decide, and there is no share."
 )
 CORRELATION_NOTE = (
     "Pearson's r of nDCG@10 and the answers across at least three systems. Corrected: without the noise of few "
@@ -74,11 +75,11 @@ def worth(collection: AnswerCollection, measure: str = MAIN_MEASURE, data: Seque
     name, found = answer_measure(measure), []
     for system, records in _by_name(collection, data).items():
         conditions = [each for each in CONDITIONS if all(name in r.mean.get(each, {}) for r in records.values())]
-        values = {dataset: _table(record, name, conditions) for dataset, record in records.items()}
-        values = {dataset: rows for dataset, rows in values.items() if rows.size}
-        if len(values) > 1:
-            found.append(_worth(system, ALL_DATASETS, conditions, values))
-        found += [_worth(system, dataset, conditions, {dataset: rows}) for dataset, rows in values.items()]
+        tables = {dataset: _tables(record, name, conditions) for dataset, record in records.items()}
+        tables = {dataset: rows for dataset, rows in tables.items() if rows.size}
+        if len(tables) > 1:
+            found.append(_worth(system, ALL_DATASETS, conditions, tables))
+        found += [_worth(system, dataset, conditions, {dataset: rows}) for dataset, rows in tables.items()]
     if not found:
         raise UserError(f"no answer record has {name}: r2med answer SYSTEM --reader LLM makes some")
     return found
@@ -96,26 +97,45 @@ def _by_name(collection: AnswerCollection, data: Sequence[str]) -> dict[str, dic
     return by_name
 
 
-def _table(record: AnswerRecord, measure: str, conditions: Sequence[Condition]) -> Floats:
-    """Return conditions × questions in points, for the questions with a value in all conditions."""
+def _tables(record: AnswerRecord, measure: str, conditions: Sequence[Condition]) -> Floats:
+    """Return 2 × conditions × questions in points: the values, and what undecided answers could add to them.
+
+    Only questions with a value in all conditions count.
+    """
     rows = [record.per_query[condition] for condition in conditions]
     shared = [query for query in record.queries if all(measure in row.get(query, {}) for row in rows)]
-    return 100 * np.array([[row[query][measure] for query in shared] for row in rows])
+    kinds = (measure, UNDECIDED if measure == MAIN_MEASURE else "")
+    return 100 * np.array([[[row[query].get(kind, 0.0) for query in shared] for row in rows] for kind in kinds])
 
 
-def _worth(name: str, dataset: str, conditions: Sequence[Condition], values: Values) -> Worth:
-    scores = zip(conditions, with_intervals(values), strict=True)
+def _difference(first: Values, second: Values) -> Estimate:
+    """Return the difference of two conditions. Rows: the lower end of each question, and its upper end.
+
+    The interval contains every way to decide what is undecided, and stays within the possible range.
+    """
+    rows = {name: np.vstack([first[name], second[name]]) for name in first}
+    found = SystemPairs(np.array([0, 0, 1]), np.array([2, 3, 2]))  # both lower ends; the worst case; the best case
+    values = found.differences(means(rows))
+    bounds = np.clip(difference_intervals(rows, found), -100.0, 100.0)
+    if np.isnan(bounds).any():  # too few questions, or all of them equal
+        is_decided = values[1] == values[2]
+        return Estimate(float(values[0])) if is_decided else Estimate(*map(float, (values[0], values[1], values[2])))
+    return Estimate(float(values[0]), float(bounds[0, 1]), float(bounds[1, 2]))
+
+
+def _worth(name: str, dataset: str, conditions: Sequence[Condition], tables: Mapping[str, Floats]) -> Worth:
+    values = {key: table[0] for key, table in tables.items()}
+    scores = zip(conditions, with_ranges(values, {key: table[1] for key, table in tables.items()}), strict=True)
     has = {condition: number for number, condition in enumerate(conditions)}
 
     def difference(first: Condition, second: Condition) -> Estimate | None:
         if first not in has or second not in has:
             return None
-        pairs = SystemPairs(np.array([has[first]]), np.array([has[second]]))
-        low, high = (None if np.isnan(bound) else float(bound) for bound in difference_intervals(values, pairs)[:, 0])
-        return Estimate(float(pairs.differences(means(values))[0]), low, high)
+        ends = [{key: table[:, has[each]].cumsum(axis=0) for key, table in tables.items()} for each in (first, second)]
+        return _difference(*ends)
 
     ends: tuple[Condition, ...] = ("closed book", "retrieved", "relevant")
-    known = all(each in has for each in ends)
+    known = all(each in has and not any(table[1, has[each]].any() for table in tables.values()) for each in ends)
     return Worth(
         name,
         dataset,

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from r2med.comparison.comparison import MEASURE, Comparison, comparison
+from r2med.comparison.undecided_ranges import ranged
 from r2med.core.errors import UserError
 from r2med.core.one_or_many import several
 from r2med.data.dataset import Dataset
@@ -87,7 +88,8 @@ def compared_answers(
     if baseline and baseline not in views.collection.systems and len(named) == 1:
         baseline = named[0]
     compared = comparison(views.collection, views.measure, baseline, slice_by, resamples, seed, data)
-    return replace(compared, notices=(*compared.notices, *views.notices))
+    shown = ranged(compared, views.collection) if views.measure == MAIN_MEASURE else compared
+    return replace(shown, notices=(*shown.notices, *views.notices))
 
 
 def _decided(file: str | Path, measure: str, baseline: str, data: Sequence[str]) -> Lock:

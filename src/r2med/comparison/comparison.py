@@ -16,6 +16,7 @@ from r2med.core.errors import UserError, unknown
 from r2med.engine.threads import map_threads
 from r2med.measure import HEADLINE_MEASURE, Measure, significance
 from r2med.measure.intervals import difference_intervals, mean_intervals
+from r2med.measure.measures import MIMIC
 from r2med.measure.scores import Floats
 from r2med.measure.significance import ALPHA, RESAMPLES, SystemPairs, Values
 from r2med.measure.slices import Slice, SliceFacts, slices
@@ -315,7 +316,7 @@ def comparison(
         notices=(
             *notices,
             *left_out,
-            *(labelled_share(kept.record for kept in collection) if lower else ()),
+            *(labelled_share(kept.record for kept in collection) if Measure.parse(measure) == MIMIC else ()),
             *approximate_searches(kept.record for kept in collection),
         ),
         labels=used_labels(kept.record for kept in collection if kept.record.dataset.name in queries),

@@ -81,9 +81,10 @@ def score_table(compared: Comparison) -> Table:
 
 def _score(system: str, column: Mapping[str, Estimate], marks: Mapping[str, str], lower_is_better: bool) -> Marked:
     best, *others = sorted({round(each.value, 2) for each in column.values()}, reverse=not lower_is_better)
-    value = column[system].value
-    shown = round(value, 2)
-    return Marked(value, shown == best, bool(others) and shown == others[0], marks.get(system, ""))
+    shown = round(column[system].value, 2)
+    return Marked(
+        column[system].without_interval(), shown == best, bool(others) and shown == others[0], marks.get(system, "")
+    )
 
 
 def _marks(compared: Comparison, dataset: str) -> dict[str, str]:

@@ -16,6 +16,7 @@ ASPECT_FAMILIES = ("alpha-nDCG", "weighted-alpha-nDCG", "A-Recall")
 """Families that need the aspects of the answers: `aspect_scores.py` computes them."""
 ANSWER_FAMILIES = (
     "accuracy",
+    "undecided",
     "nugget-recall",
     "vital-recall",
     "nugget-precision",
@@ -44,8 +45,8 @@ class Measure:
 
     @property
     def lower_is_better(self) -> bool:
-        """True for the share of passages that argue for another answer."""
-        return self.family == "Mimic"
+        """True for the share of passages that argue for another answer, and for the share of undecided answers."""
+        return self.family in ("Mimic", "undecided")
 
     @property
     def from_qrels(self) -> bool:

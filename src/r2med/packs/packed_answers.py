@@ -19,7 +19,7 @@ from r2med.core.errors import UserError
 from r2med.data import Dataset
 from r2med.evaluation.evaluation import run_path
 from r2med.packs.gathering import difference, model_flags, model_settings
-from r2med.records.answer_collection import answer_files
+from r2med.records.answer_collection import answer_files, read_current
 from r2med.records.answer_record import CONDITIONS, AnswerRecord, answer_key
 from r2med.records.collection import RecordCollection, StoredRecord
 from r2med.runtime.runtime import Runtime
@@ -39,10 +39,9 @@ def answers_of(collection: RecordCollection) -> list[PackedAnswers]:
     """Return the answer records beside the records of a collection that were read from them."""
     by_key = {kept.record.key: kept for kept in collection}
     files = sorted({file for kept in collection for file in answer_files(kept.path.parent)})
-    read = [(AnswerRecord.read(file), file) for file in files]
     return [
         PackedAnswers(record, file, by_key[key])
-        for record, file in read
+        for record, file in read_current(files)
         if isinstance(key := record.settings.get("retrieval"), str) and key in by_key
     ]
 

@@ -80,7 +80,12 @@ def shown(value: Value, column: Column) -> str:
     number = value.value if isinstance(value, Estimate) else value
     if number is None:
         return column.missing
-    return number if isinstance(number, str) else _FORMS[column.kind](number, column.digits)
+    if isinstance(number, str):
+        return number
+    text = _FORMS[column.kind](number, column.digits)
+    if isinstance(value, Estimate) and value.most is not None:
+        return f"{text} … {_FORMS[column.kind](value.most, column.digits)}"
+    return text
 
 
 def shown_interval(value: Value, column: Column) -> str:

@@ -22,13 +22,19 @@ def csv_rows(rows: Iterable[Sequence[object]]) -> str:
 
 def table_csv(table: Table) -> str:
     """Return all values at full precision, without marks. A column of estimates becomes three columns."""
-    wide = [
-        any(isinstance(value_of(row[number]), Estimate) for row in table.rows) for number in range(len(table.columns))
-    ]
-    suffixes = {False: ("",), True: ("", " low", " high")}
-    heads = [f"{head}{suffix}" for head, three in zip(table.heads, wide, strict=True) for suffix in suffixes[three]]
-    rows = ([each for cell, three in zip(row, wide, strict=True) for each in _flat(cell, three)] for row in table.rows)
+    widths = [max([1, *(_width(row[number]) for row in table.rows)]) for number in range(len(table.columns))]
+    suffixes = ("", " low", " high", " most")
+    heads = [f"{head}{each}" for head, width in zip(table.heads, widths, strict=True) for each in suffixes[:width]]
+    rows = (
+        [each for cell, width in zip(row, widths, strict=True) for each in _flat(cell, width)] for row in table.rows
+    )
     return csv_rows([heads, *rows])
+
+
+def _width(cell: Value | Marked) -> int:
+    """Return the number of columns that a cell needs: an estimate has an interval, and a range also an upper end."""
+    value = value_of(cell)
+    return 1 if not isinstance(value, Estimate) else 3 if value.most is None else 4
 
 
 def page_csv(page: Page) -> str:
@@ -36,13 +42,10 @@ def page_csv(page: Page) -> str:
     return "\n".join(map(table_csv, page.tables))
 
 
-def _flat(cell: Value | Marked, three: bool) -> Iterator[object]:
+def _flat(cell: Value | Marked, width: int) -> Iterator[object]:
     value = value_of(cell)
-    if isinstance(value, Estimate):
-        yield from ("" if each is None else each for each in (value.value, value.low, value.high))
-    else:
-        yield "" if value is None else value
-        yield from ("", "") if three else ()
+    parts = (value.value, value.low, value.high, value.most) if isinstance(value, Estimate) else (value, *[None] * 3)
+    yield from ("" if each is None else each for each in parts[:width])
 
 
 def _guarded(cell: object) -> object:

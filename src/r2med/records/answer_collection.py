@@ -15,10 +15,11 @@ from r2med.records.answer_checks import answer_faults
 from r2med.records.answer_record import CONDITIONS, SUFFIX, AnswerRecord, Condition, GivenAnswer
 from r2med.records.collection import MAX_FAILURES, RecordCollection, StoredRecord, checked, sound_records
 from r2med.records.record import Record, StageFacts
+from r2med.records.sealed_json import OtherFormatError
 
 log = logging.getLogger("r2med")
 
-MAIN_MEASURE = "accuracy"
+MAIN_MEASURE, UNDECIDED = "accuracy", "undecided"
 RETRIEVED: Condition = "retrieved"
 
 
@@ -111,13 +112,18 @@ class AnswerCollection:
     def _view(self, each: StoredAnswers, measure: str, condition: Condition, shared: Sequence[str]) -> StoredRecord:
         record = each.record
         values = _values(record, measure, condition)
+        # Accuracy is a range if answers are undecided.
+        further = _values(record, UNDECIDED, condition) if measure == MAIN_MEASURE else {}
         view = Record(
             key=record.key,
             system=self.name_of(record),
             settings=record.settings,
             dataset=record.dataset,
             mean={measure: sum(values[query] for query in shared) / len(shared)},
-            per_query={query: {measure: values[query]} for query in shared},
+            per_query={
+                query: {measure: values[query], **({UNDECIDED: further[query]} if query in further else {})}
+                for query in shared
+            },
             queries={query: record.queries[query] for query in shared},
             stages=(
                 StageFacts(stage="retrieve", name=record.name, cost=record.cost_of(condition) or Cost(unpriced=1)),
@@ -187,6 +193,15 @@ def _order(each: StoredAnswers) -> tuple[int, str]:
 def answer_files(folder: Path) -> list[Path]:
     """Return the answer records in a folder."""
     return sorted(folder.rglob(f"*{SUFFIX}"))
+
+
+def read_current(files: Iterable[Path]) -> Iterator[tuple[AnswerRecord, Path]]:
+    """Yield answer records with their paths. A record of another format is reported and left out."""
+    for path in files:
+        try:
+            yield AnswerRecord.read(path), path
+        except OtherFormatError as error:
+            log.warning("%s: it is left out", error)
 
 
 def answer_measure(measure: str) -> str:

@@ -17,7 +17,8 @@ from r2med.records.sealed_json import parse_sealed, record_bytes, write_sealed
 from r2med.store import digest
 from r2med.store.files import sha256, write_atomically
 
-FORMAT = 1
+FORMAT = 2
+"""In format 1 a rule overruled the judge, and undecided answers had no accuracy."""
 SUFFIX = ".answers.json"
 """The end of the name of an answer record. The answers themselves are in a file that ends in `.answers.jsonl`."""
 
@@ -32,8 +33,8 @@ AnswerStatus = Literal["answered", "refused", "other language", "copied", "cut o
 """What came back. Only an answer with the status "answered" can be right.
 
 Refused: the reader declines. Other language: the answer is not in the language of the question. Copied: the answer
-only repeats a passage. Cut off: the reader wrote until its token limit. Unreadable: not of the form that was asked for.
-Failed: the request failed.
+only repeats the question. Cut off: the reader wrote until its token limit. Unreadable: not of the form that was asked
+for. Failed: the request failed.
 """
 
 
@@ -81,7 +82,8 @@ class GivenAnswer(RecordPart):
     sentences: tuple[CitedSentence, ...] = ()
     """The sentences of the answer with their citations."""
     by_rule: bool | None = None
-    """The verdict of the rule: right, wrong, or None if the rule cannot decide."""
+    """The verdict of the rule: right, wrong, or None if it cannot decide. Of an open answer it is only a control of the
+    judge, if there is one."""
     by_judge: bool | None = None
     """The verdict of the judge: right, wrong, or None without a judge."""
     why: str = ""

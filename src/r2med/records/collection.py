@@ -26,6 +26,7 @@ from r2med.records.answer_record import AnswerRecord
 from r2med.records.files_beside import checked_file
 from r2med.records.record import DatasetFacts, FileFacts, Record
 from r2med.records.record_checks import record_faults
+from r2med.records.sealed_json import OtherFormatError
 from r2med.store import default_store
 
 log = logging.getLogger("r2med")
@@ -356,19 +357,25 @@ def sound_records(
 ) -> Iterator[tuple[AnyRecord, Path]]:
     """Yield the records of files that r2med wrote, with their paths. Others are reported and left out.
 
+    A record of another format is left out too: the record that replaces it has another name, so it stays in its folder.
     Raises UserError if all are left out.
     """
-    faults, is_any = [], False
+    faults: list[tuple[str, str]] = []
+    is_any = False
     for path in files:
-        record = read(path)
+        try:
+            record = read(path)
+        except OtherFormatError as error:
+            faults.append((str(error), ""))
+            continue
         if fault := next(faults_of(record), ""):
-            faults.append(f"{path} is not a record that r2med wrote: {fault}")
+            faults.append((f"{path} is not a record that r2med wrote: {fault}", ": run it again"))
         else:
             is_any = True
             yield honestly_named(record, path), path
     if not is_any:
-        raise UserError(f"{faults[0]}: run it again")
-    for line in faults:
+        raise UserError("".join(faults[0]))
+    for line, _ in faults:
         log.warning("%s: it is left out", line)
 
 

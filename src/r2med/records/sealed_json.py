@@ -15,6 +15,10 @@ from r2med.store.files import write_atomically
 Sealed = TypeVar("Sealed", bound=BaseModel)
 
 
+class OtherFormatError(UserError):
+    """A record of an earlier or later version."""
+
+
 def write_sealed(model: BaseModel, path: Path) -> None:
     """Write a model with its checksum to a file, completely or not at all."""
     body = model.model_dump(mode="json")
@@ -43,7 +47,7 @@ def parse_sealed(kind: type[Sealed], content: bytes, path: Path | str, file_form
         raise UserError(f"{path} is not a record of r2med, or it was cut off: run it again") from None
     if written != file_format:
         again = command.replace("SYSTEM", repr(str(body.get("system", "SYSTEM"))))
-        raise UserError(
+        raise OtherFormatError(
             f"{path} is a record of format {written}, but this version reads format {file_format}: make it again with "
             f"{again}"
         )

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from r2med.comparison.answer_worth import ALL_DATASETS, Worth, correlations, worth
-from r2med.comparison.comparison import with_intervals
+from r2med.comparison.undecided_ranges import with_ranges
 from r2med.core.cost import total
 from r2med.core.errors import UserError
 from r2med.leaderboard.answer_verification import unverified
 from r2med.pages.estimate import Estimate
-from r2med.records.answer_collection import RETRIEVED, AnswerCollection, StoredAnswers
+from r2med.records.answer_collection import MAIN_MEASURE, RETRIEVED, UNDECIDED, AnswerCollection, StoredAnswers
 from r2med.records.answer_record import CONDITIONS, AnswerRecord, Condition, JudgeFacts
 from r2med.records.collection import RecordCollection
 from r2med.site.board_sets import dataset_sets
@@ -21,6 +21,7 @@ from r2med.site.leaderboard import triple
 
 MEASURES = (
     "accuracy",
+    "undecided",
     "nugget-recall",
     "vital-recall",
     "nugget-precision",
@@ -130,8 +131,15 @@ def _scores(records: Mapping[str, AnswerRecord], condition: Condition) -> dict[s
         values = {name: _values(record, condition, measure) for name, record in records.items()}
         if all(values.values()):
             points = {name: 100 * np.array([row]) for name, row in values.items()}
-            scores[measure] = triple(with_intervals(points)[0])
+            added = {name: 100 * np.array([_undecided(record, condition, measure)]) for name, record in records.items()}
+            scores[measure] = triple(with_ranges(points, added)[0])
     return scores
+
+
+def _undecided(record: AnswerRecord, condition: Condition, measure: str) -> list[float]:
+    """Return what undecided answers could add to each value of a measure: only accuracy is a range."""
+    rows = [scores for scores in record.per_query.get(condition, {}).values() if measure in scores]
+    return [scores.get(UNDECIDED, 0.0) if measure == MAIN_MEASURE else 0.0 for scores in rows]
 
 
 def _values(record: AnswerRecord, condition: Condition, measure: str) -> list[float]:

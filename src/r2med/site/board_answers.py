@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from r2med.records.answer_checks import answer_faults
-from r2med.records.answer_collection import AnswerCollection, StoredAnswers, answer_files, without_repeats
-from r2med.records.answer_record import SUFFIX, AnswerRecord
+from r2med.records.answer_collection import AnswerCollection, StoredAnswers, answer_files, read_current, without_repeats
+from r2med.records.answer_record import SUFFIX
 from r2med.records.collection import RecordCollection, honestly_named
 
 log = logging.getLogger("r2med")
@@ -44,10 +44,13 @@ def read_board_answers(
         return not fault
 
     kept = []
-    for path, system in dict.fromkeys(_files(sources, Path(results))):
-        each = StoredAnswers(honestly_named(AnswerRecord.read(path), path), path)
-        if system in ("", each.record.system) and is_shown(each, next(answer_faults(each.record), "")):
-            kept.append(each)
+    files = dict.fromkeys(_files(sources, Path(results)))
+    records = {path: honestly_named(record, path) for record, path in read_current(dict.fromkeys(p for p, _ in files))}
+    for path, system in files:
+        if path in records and system in ("", records[path].system):
+            each = StoredAnswers(records[path], path)
+            if is_shown(each, next(answer_faults(each.record), "")):
+                kept.append(each)
     found = without_repeats(kept)
     for notice in found.notices:
         log.info("%s", notice)

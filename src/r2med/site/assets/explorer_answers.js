@@ -13,7 +13,7 @@ board.explorerAnswers = (view) => {
     answered: "",
     refused: "The reader declined to answer, so the answer counts as wrong.",
     "other language": "The answer is not in the language of the question, so it counts as wrong.",
-    copied: "The answer only repeats a passage, so it counts as wrong.",
+    copied: "The answer only repeats the question, so it counts as wrong.",
     "cut off": "The reader wrote until its token limit and was not finished, so the answer counts as wrong.",
     unreadable: "The answer does not have the form that was asked for, so it counts as wrong.",
     failed: "The request failed, so there is no answer and no score. The same command asks it again.",
@@ -64,9 +64,9 @@ board.explorerAnswers = (view) => {
 
   /** @param {ShownAnswer} answer */
   function verdict({ status, scores }) {
-    const accuracy = scores.find(([measure]) => measure === "accuracy")?.[1];
+    const { accuracy, undecided } = Object.fromEntries(scores);
     if (status !== "answered") return { sign: "✗", text: status, kind: "bad" };
-    if (accuracy === undefined) return { sign: "?", text: "not decided", kind: "" };
+    if (accuracy === undefined || undecided) return { sign: "?", text: "not decided", kind: "" };
     return accuracy >= 1 ? { sign: "✓", text: "right", kind: "solid" } : { sign: "✗", text: "wrong", kind: "bad" };
   }
 
