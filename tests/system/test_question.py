@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from r2med import System, UserError, load
+from r2med import System, UserError, load, search
 from r2med.runtime.setup import Setup
 from r2med.store import Store
 from r2med.system.question import ask
@@ -35,3 +35,9 @@ def test_recorded_texts_are_those_of_the_datasets_own_questions(store: Store) ->
     assert ask(system, dataset, f"  {dataset.queries[0].text}\n").generated
     with pytest.raises(UserError, match=r"has texts only for the \d+ questions of demo/MedQA-Diag: ask one of them"):
         ask(system, dataset, "Why is she pale?")
+
+
+def test_a_search_keeps_what_it_reads_in_the_store_that_was_given(tmp_path: Path, store: Store, home: Path) -> None:
+    write_jsonl(tmp_path / "alone" / "corpus.jsonl", DOCUMENTS)
+    assert search(tmp_path / "alone", "iron deficiency", k=1, store=store).passages[0].id == "d2"
+    assert list(store.root.glob("corpus/*")) and not home.exists()

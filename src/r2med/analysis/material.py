@@ -92,23 +92,23 @@ class Material:
     def data_names(self) -> set[str]:
         """Names that the named datasets have in records."""
         words = data_words(self.data)
-        return {*words, *(Path(word).name for word in words), *typed_places(self.data)}
+        return {*words, *(Path(word).name for word in words), *typed_places(self.data, self.runtime.store)}
 
     @cached_property
     def datasets(self) -> Mapping[str, Dataset]:
         """The named datasets, or those of the records that are on this machine, or the demo datasets."""
         if self.data:
-            return {dataset.name: dataset for dataset in map(loaded, self.data)}
+            return {dataset.name: dataset for dataset in (loaded(word, self.runtime.store) for word in self.data)}
         if self.results.is_dir() or self.systems:
             return self.recorded
         from r2med.data import names
 
-        return {name: load(name) for name in names("demo")}
+        return {name: load(name, self.runtime.store) for name in names("demo")}
 
     @cached_property
     def recorded(self) -> Mapping[str, Dataset]:
         """Datasets of the records that are on this machine and have not changed since."""
-        return local_datasets(self.collection, self.data)
+        return local_datasets(self.collection, self.data, self.runtime.store)
 
     @cached_property
     def values(self) -> Values:

@@ -29,7 +29,8 @@ class LangChainRetriever(BaseRetriever):
         """Index the corpus and load the models. Raises UserError if the system cannot run."""
         super().model_post_init(context)
         system = self.system if isinstance(self.system, System) else System.parse(self.system)
-        dataset = self.data if isinstance(self.data, Dataset) else load(self.data)
+        with system.runtime.network():
+            dataset = self.data if isinstance(self.data, Dataset) else load(self.data, system.runtime.store)
         self._live = system.live(dataset, system.runtime.store)
 
     def _get_relevant_documents(self, query: str, *, run_manager: CallbackManagerForRetrieverRun) -> list[Document]:

@@ -60,7 +60,8 @@ class PyTerrierRetriever(pt.Transformer):  # type: ignore[misc]
 
     def __init__(self, system: System | str, data: Dataset | str | Path, k: int = DEPTH) -> None:
         self.system = System.parse(system) if isinstance(system, str) else system
-        self.dataset = data if isinstance(data, Dataset) else load(data)
+        with self.system.runtime.network():
+            self.dataset = data if isinstance(data, Dataset) else load(data, self.system.runtime.store)
         self.k = k
 
     def __repr__(self) -> str:

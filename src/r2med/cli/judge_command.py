@@ -67,7 +67,7 @@ def judge(
     if out.suffix != ".jsonl":
         raise UserError(f"{out} does not end in .jsonl: an overlay is a file of JSON lines, such as {out.stem}.jsonl")
     collection = collect(joined_words(systems or []), results, max_failures)
-    datasets = list(recorded_datasets(collection, flags.comma_separated(data)).values())
+    datasets = list(recorded_datasets(collection, flags.comma_separated(data), runtime.store).values())
     plan = plan_judging(
         collection, datasets, llm or [], runtime, aspect=aspect, depth=depth, each=controls, prompt=prompt
     )

@@ -42,7 +42,7 @@ def search(
     from r2med.system.marking import marking_language
     from r2med.system.question import ask
 
-    parsed, dataset = System.parse(system, runtime), load(data)
+    parsed, dataset = System.parse(system, runtime), load(data, runtime.store)
     answer = ask(parsed, dataset, question, k)
     page = _marked_page(answer, marking_language(parsed, dataset)) if form in ("text", "html") else _table_page(answer)
     show_page(page, form, as_json, asdict(answer))

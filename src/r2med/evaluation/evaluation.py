@@ -44,7 +44,8 @@ def evaluate(
     store = store or (default_store() if isinstance(system, str) else system.runtime.store)
     store = store.with_policy("fresh") if fresh else store
     system = System.parse(system, Setup(store=store)) if isinstance(system, str) else system
-    dataset = dataset if isinstance(dataset, Dataset) else load(dataset, store)
+    with system.runtime.network():
+        dataset = dataset if isinstance(dataset, Dataset) else load(dataset, store)
     record, _ = evaluated(system, dataset, Path(out) if out is not None else None, k, store, fresh)
     return record
 

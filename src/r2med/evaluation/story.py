@@ -15,6 +15,7 @@ from r2med.records.record import Record
 from r2med.retrieve.run import NO_DOCUMENT, Run
 from r2med.runtime.runtime import Runtime, running
 from r2med.runtime.setup import Setup
+from r2med.store import Store
 from r2med.system import System
 
 
@@ -69,8 +70,13 @@ def explain(
     path = Path(path)
     if not path.is_file():
         raise UserError(f"{path}: there is no such record")
+    with running(setup) as runtime:
+        return _story(path, query, data, runtime)
+
+
+def _story(path: Path, query: str, data: GivenData | None, runtime: Runtime) -> Story:
     record = Record.read(path)
-    dataset = _dataset(record, data)
+    dataset = _dataset(record, data, runtime.store)
     own = dataset.by_text.get(" ".join(query.split()))
     query_id = own.id if own is not None and query not in record.per_query else query
     if query_id not in record.per_query:
@@ -78,8 +84,7 @@ def explain(
     asked = next(each for each in dataset.queries if each.id == query_id)
     ranks: dict[str, Mapping[str, int]] = {}
     if len(record.stages) > 1:
-        with running(setup) as runtime:
-            ranks = _plain_ranks(record, dataset, asked, runtime)
+        ranks = _plain_ranks(record, dataset, asked, runtime)
     ranks |= {
         _label(record, number): stage.gold.get(query_id, {})
         for number, stage in enumerate(record.stages)
@@ -125,10 +130,10 @@ def _some(record: Record) -> str:
     return f"{', '.join(ids[:10])}{', …' if len(ids) > 10 else ''}"
 
 
-def _dataset(record: Record, data: GivenData | None) -> Dataset:
+def _dataset(record: Record, data: GivenData | None, store: Store) -> Dataset:
     name = record.dataset.name
     try:
-        dataset = loaded(data if data is not None else name)
+        dataset = loaded(data if data is not None else name, store)
     except UserError as error:
         raise (
             error if data is not None else UserError(f"{error}; or give the folder of {name} with explain(data='DIR')")

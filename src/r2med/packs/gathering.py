@@ -55,7 +55,7 @@ class Needed:
 
 def find_datasets(collection: RecordCollection, data: Sequence[GivenData], runtime: Runtime) -> dict[str, Dataset]:
     """Return the datasets of records by name. Raises UserError if one is not here, or has changed since."""
-    places = given_places(data)
+    places = given_places(data, runtime.store)
     found: dict[str, Dataset] = {}
     for name in collection.datasets:
         try:

@@ -15,34 +15,38 @@ from r2med.data.hub import is_fetched
 from r2med.data.irds import PREFIX
 from r2med.data.locating import name_of
 from r2med.records.collection import RecordCollection
-from r2med.store import default_store
+from r2med.store import Store, default_store
 
 log = logging.getLogger("r2med")
 
 
-def typed_places(data: Sequence[GivenData]) -> dict[str, str]:
+def typed_places(data: Sequence[GivenData], store: Store | None = None) -> dict[str, str]:
     """Return name -> folder for the dataset folders that the user typed."""
     return {
         name: str(place.folder or name) if isinstance(place, Dataset) else place
-        for name, place in given_places(data).items()
+        for name, place in given_places(data, store).items()
     }
 
 
-def given_places(data: Sequence[GivenData]) -> dict[str, str | Dataset]:
+def given_places(data: Sequence[GivenData], store: Store | None = None) -> dict[str, str | Dataset]:
     """Return name -> the name, the folder or the dataset that the user gave."""
     places: dict[str, str | Dataset] = {}
     for given in data:
-        places |= {given.name: given} if isinstance(given, Dataset) else {name_of(w): w for w in dataset_words(given)}
+        words = [] if isinstance(given, Dataset) else dataset_words(given)
+        places |= {given.name: given} if isinstance(given, Dataset) else {name_of(word, store): word for word in words}
     return places
 
 
-def local_datasets(collection: RecordCollection, data: Sequence[GivenData]) -> dict[str, Dataset]:
+def local_datasets(
+    collection: RecordCollection, data: Sequence[GivenData], store: Store | None = None
+) -> dict[str, Dataset]:
     """Return the datasets that are on this machine and have not changed since the records were made."""
-    places = given_places(data)
+    store = store or default_store()
+    places = given_places(data, store)
     datasets, missing = {}, []
     for name in collection.datasets:
         try:
-            dataset = _local(places[name] if name in places else _plain(name))
+            dataset = _local(places[name] if name in places else _plain(name), store)
         except UserError as error:
             missing.append(f"{name}: {error}")
             continue
@@ -65,9 +69,9 @@ def _plain(name: str) -> str:
     return name
 
 
-def _local(word: str | Dataset) -> Dataset:
+def _local(word: str | Dataset, store: Store) -> Dataset:
     """Return a dataset of this machine. Nothing is downloaded, because making a board must not fetch data."""
     card = cards().get(word) if isinstance(word, str) else None
-    if card and card.hub and not card.folder and not is_fetched(card.hub, default_store()):
+    if card and card.hub and not card.folder and not is_fetched(card.hub, store):
         raise UserError(f"it is not on this machine: fetch it with r2med data fetch {word}, or give its folder as data")
-    return loaded(word)
+    return loaded(word, store)

@@ -15,7 +15,7 @@ from r2med.records.collection import RecordCollection, StoredRecord
 from r2med.records.dataset_facts import dataset_facts, query_facts
 from r2med.records.local_datasets import local_datasets, typed_places
 from r2med.retrieve.trec import read_judged_run
-from r2med.store import digest
+from r2med.store import Store, digest
 
 
 def relabelled(
@@ -36,18 +36,20 @@ def relabelled(
     return RecordCollection({(kept.record.system, kept.record.dataset.name): kept for kept in cells})
 
 
-def recorded_datasets(collection: RecordCollection, data: Sequence[GivenData]) -> dict[str, Dataset]:
+def recorded_datasets(
+    collection: RecordCollection, data: Sequence[GivenData], store: Store | None = None
+) -> dict[str, Dataset]:
     """Return the datasets of records to label again. `data` are folders, or names that restrict the datasets.
 
     Raises UserError if no record is on one of `data`, because all datasets would then be labelled, or if no
     dataset is on this machine.
     """
-    named = set(typed_places(data)) & set(collection.datasets)
+    named = set(typed_places(data, store)) & set(collection.datasets)
     if data and not named:
         raise UserError(
             f"no record is on {', '.join(data_words(data))}: the records are on {', '.join(collection.datasets)}"
         )
-    found = {name: each for name, each in local_datasets(collection, data).items() if not named or name in named}
+    found = {name: each for name, each in local_datasets(collection, data, store).items() if not named or name in named}
     if not found:
         lost = ", ".join(sorted(named) or collection.datasets)
         raise UserError(

@@ -10,6 +10,7 @@ from r2med.core.errors import UserError
 from r2med.data.dataset import Dataset
 from r2med.data.loading import load
 from r2med.retrieve.run import NO_DOCUMENT
+from r2med.runtime.runtime import running
 from r2med.runtime.setup import Setup
 from r2med.system.system import System
 from r2med.text.unicode import is_unicode
@@ -52,8 +53,9 @@ def search(
 
     Raises UserError if the question is empty or the dataset has no documents.
     """
-    dataset = data if isinstance(data, Dataset) else load(data)
-    return ask(System.parse(system, Setup(**settings)) if isinstance(system, str) else system, dataset, question, k)
+    with running(Setup(**settings) if isinstance(system, str) else system.runtime) as runtime:
+        dataset = data if isinstance(data, Dataset) else load(data, runtime.store)
+        return ask(System.parse(system, runtime) if isinstance(system, str) else system, dataset, question, k)
 
 
 def ask(system: System | str, dataset: Dataset, question: str, k: int = 10) -> Answer:
