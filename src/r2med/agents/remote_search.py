@@ -24,6 +24,7 @@ from r2med.engine.tracing import span
 from r2med.llm.chat import Failure
 from r2med.net.endpoint import Endpoint
 from r2med.net.http import Client, run_sync
+from r2med.net.personal_data import warn_before_sending
 from r2med.net.retry import Policy, RequestFailed, explained, try_send
 from r2med.net.throttle import AdaptiveLimiter
 from r2med.retrieve.ranking_spans import stage_kind
@@ -133,6 +134,8 @@ class _OpenServer:
     """Number of requested documents. Enough are left when the documents that a query was made from are removed."""
     answered: bool = False
     """True if the server has answered a request of this run."""
+    warned: set[str] = field(default_factory=set)
+    """The address, if a warning about personal data was given."""
 
     def search(self, queries: Sequence[Query]) -> SourceResult:
         # No cost: the time is the server's, and a repeated run that reads stored answers would show another one.
@@ -171,6 +174,8 @@ class _OpenServer:
         return known
 
     def _asked(self, texts: Sequence[str]) -> dict[str, Documents]:
+        if not (self.address.endpoint.is_local or self.warned):
+            warn_before_sending("r2med", str(self.address), texts, self.warned)
         starts = range(0, len(texts), QUERIES_PER_REQUEST)
         results = self._sent([texts[start : start + QUERIES_PER_REQUEST] for start in starts])
         failures = [outcome for outcome in results.values() if isinstance(outcome, Failure)]

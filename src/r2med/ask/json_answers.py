@@ -5,7 +5,6 @@ An unreadable answer is asked for again, and counted as failed after the last tr
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar
@@ -21,11 +20,9 @@ from r2med.llm.costs import answers_cost
 from r2med.llm.journaled import JournaledChat
 from r2med.llm.llm_cards import LLMCard, sampling_of
 from r2med.llm.llm_spans import calls_within
+from r2med.net.personal_data import warn_before_sending
 from r2med.prompts.fitting import Fitted, Fitter, ask_fitted
 from r2med.prompts.templates import Template
-from r2med.text.identifiers import identifier_warning
-
-log = logging.getLogger("r2med")
 
 ReadAnswer = TypeVar("ReadAnswer")
 
@@ -147,5 +144,5 @@ def json_question(
 
 def warn_of_identifiers(what: str, chat: JournaledChat, texts: Iterable[str]) -> None:
     """Log a warning if texts that are about to be sent to another machine seem to hold personal data."""
-    if not chat.is_local and (warning := identifier_warning(f"{what} sends to {chat.name}", texts)):
-        log.warning("%s; Ctrl-C stops, Setup(offline=True) refuses", warning)
+    if not chat.is_local:
+        warn_before_sending(what, chat.name, texts, chat.warned)

@@ -28,6 +28,7 @@ from r2med.net.budget import Budget
 from r2med.net.endpoint import Endpoint, endpoint_at
 from r2med.net.http import Client, run_sync
 from r2med.net.paid_requests import send_within_budget
+from r2med.net.personal_data import warn_before_sending
 from r2med.net.retry import Policy, send
 from r2med.net.throttle import AdaptiveLimiter
 from r2med.runtime.runtime import Runtime
@@ -66,6 +67,7 @@ class ApiScorer:
         self._endpoint = api_endpoint(card, runtime.setup)
         self._policy = runtime.setup.policy
         self._budget = runtime.budget
+        self._warned = runtime.warned
         if runtime.budget.limit is not None and not card.is_priced:
             raise UserError(
                 f"{card.name} has no price in its card, so a budget cannot be checked; add price_per_million_tokens or "
@@ -93,6 +95,8 @@ class ApiScorer:
         key = endpoint.key() if self._api.urls or endpoint.has_key else ""
         endpoint = replace(endpoint, url=endpoint.url or self._api.url(key))
         scored: dict[int, ScoredPair] = {}
+        if not endpoint.is_local and self._card.name not in self._warned:
+            warn_before_sending("r2med", self._card.name, (f"{query}\n{text}" for query, text in pairs), self._warned)
 
         def keep(finished: Mapping[int, ScoredPair]) -> None:
             scored.update(finished)

@@ -34,6 +34,7 @@ from r2med.net.budget import Budget
 from r2med.net.endpoint import endpoint_at
 from r2med.net.http import Client, run_sync
 from r2med.net.paid_requests import send_within_budget
+from r2med.net.personal_data import warn_before_sending
 from r2med.net.retry import Policy, send
 from r2med.net.throttle import AdaptiveLimiter
 from r2med.runtime.runtime import Runtime
@@ -80,6 +81,7 @@ class ApiEncoder:
         self._limiter = TokenLimiter(lambda: provider.load_tokenizer(self._model("document")), provider.overhead)
         self._store = store  # None if only a description is needed.
         self._budget = runtime.budget
+        self._warned = runtime.warned
         self._has_price = has_price
         self._lock = threading.Lock()  # One call at a time, because all calls share the budget.
 
@@ -139,6 +141,8 @@ class ApiEncoder:
         side = self._card.side(role)
         key = self._endpoint.key()
         endpoint = replace(self._endpoint, url=self._endpoint.url or self._provider.url(key))
+        if not endpoint.is_local and self._card.spec not in self._warned:
+            warn_before_sending("r2med", self._card.spec, texts.values(), self._warned)
 
         async def fetch() -> dict[bytes, PaidVector]:
             async with Client(endpoint, self._policy.idle, key=key, extra="api") as client:

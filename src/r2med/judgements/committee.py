@@ -29,7 +29,7 @@ from r2med.prompts.fitting import Fitter
 from r2med.prompts.templates import Template
 from r2med.records.collection import RecordCollection
 from r2med.runtime.runtime import Runtime
-from r2med.store import digest
+from r2med.store import about, digest
 
 SYSTEM = "You are a careful physician who grades passages. You answer with one JSON object and nothing else."
 TRIES = 3
@@ -119,11 +119,15 @@ class JudgePlan:
 
     def preview(self) -> dict[str, CostPreview]:
         """Return judge -> what it would cost. Nothing is asked."""
-        items = [
+        items = self._items()
+        return {judge.card.spec: judge.preview(items) for judge in self._judges()}
+
+    def _items(self) -> list[dict[str, str]]:
+        """Return the fields of all prompts: those of the controls, then those of the pools."""
+        return [
             *(_control_fields(control) for each in self.controls for control in each),
             *(values for each in self.pools for _, _, values in _pool_items(each)),
         ]
-        return {judge.card.spec: judge.preview(items) for judge in self._judges()}
 
     def ask(self, announce: Callable[[str], None] = lambda step: None) -> JudgedPools:
         """Ask every judge: first about the controls of all datasets, then about the pools.
@@ -136,9 +140,11 @@ class JudgePlan:
         answers: list[ControlAnswer] = []
         counts: dict[tuple[str, str], tuple[ControlCount, ...]] = {}
         for judge in judges:
+            warn_of_identifiers("judge", judge.chat, (" ".join(values.values()) for values in self._items()))
             for each, planted in zip(self.pools, self.controls, strict=True):
                 announce(f"{each.dataset.name} · controls · {judge.card.spec}")
-                mine = self._control_answers(judge, each.dataset.name, planted)
+                with about(dataset=each.dataset.label):
+                    mine = self._control_answers(judge, each.dataset.name, planted)
                 answers += mine
                 counts[judge.card.spec, each.dataset.name] = control_counts(mine)
                 if fault := failed_control(control_counts(mine)):
@@ -148,7 +154,8 @@ class JudgePlan:
         for judge in judges:
             for each in self.pools:
                 announce(f"{each.dataset.name} · {judge.card.spec}")
-                given, failures = self._labels(judge, each)
+                with about(dataset=each.dataset.label):
+                    given, failures = self._labels(judge, each)
                 labels += given
                 yes = sum(label.said in self.rubric.positive for label in given)
                 where = judge.card.spec, each.dataset.name
@@ -177,7 +184,6 @@ class JudgePlan:
 
     def _labels(self, judge: _Judge, pool_: UnjudgedPool) -> tuple[list[OverlayLabel], dict[str, int]]:
         items = list(_pool_items(pool_))
-        warn_of_identifiers("judge", judge.chat, (" ".join(values.values()) for _, _, values in items))
         facts = [
             {"r2med.dataset": pool_.dataset.name, "r2med.query.id": query, "r2med.document.id": document}
             for query, document, _ in items

@@ -6,7 +6,7 @@ import contextvars
 import logging
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
 from r2med.core.errors import UserError, unknown
@@ -18,6 +18,7 @@ from r2med.llm.chat import SAVED_FAILURES, Ability, Backend, ChatRequest, Failur
 from r2med.llm.journal import LEASE_SECONDS, Journal, JournalEntry, Leases, journal_file, key_of
 from r2med.llm.llm_cards import NO_VLLM, LLMCard
 from r2med.llm.llm_spans import LLMSpans
+from r2med.net.personal_data import warn_before_sending
 from r2med.runtime.runtime import Runtime
 from r2med.store import Store
 from r2med.store.owners import place_of
@@ -48,7 +49,9 @@ def open_chat(card: LLMCard, runtime: Runtime) -> JournaledChat:
     if name != "openai" and runtime.setup.base_url:
         raise UserError(f"Setup(base_url=...) is only for the backend openai; {name} runs {card.name} in this process")
     backend: Backend = loaded(BACKENDS[name])(card, runtime)
-    return JournaledChat(card, backend, runtime.store, ask_again=runtime.setup.ask_again, trace=runtime.trace)
+    chat = JournaledChat(card, backend, runtime.store, ask_again=runtime.setup.ask_again, trace=runtime.trace)
+    chat.warned = runtime.warned
+    return chat
 
 
 class JournaledChat:
@@ -67,6 +70,8 @@ class JournaledChat:
         self._file = journal_file(store)
         self.trace = trace
         """The file that spans are written to; None if nothing is traced."""
+        self.warned: set[str] = set()
+        """Receivers for which a warning about personal data was given."""
         self._ask_again = ask_again
 
     @property
@@ -119,7 +124,7 @@ class JournaledChat:
         with Journal(self._file) as journal:
             questions = dict(zip(keys, requests, strict=True))
             spans = LLMSpans(self.card.model, self.trace)
-            asking = _Asking(self._backend, self.card.model, journal, questions, spans)
+            asking = _Asking(self._backend, self.card.model, journal, questions, spans, self._warn)
             answers = asking.answers(lambda entry: self._is_outdated(entry, read))
         outcomes = {key: read(answer) for key, answer in answers.items()}
         return [outcomes[key] for key in keys]
@@ -134,8 +139,20 @@ class JournaledChat:
 
         return read
 
+    def _warn(self, requests: Iterable[ChatRequest]) -> None:
+        """Warn before requests with personal data leave this machine, unless the caller has done so."""
+        if not self.is_local and self.name not in self.warned:
+            warn_before_sending("r2med", self.name, map(_sent_text, requests), self.warned)
+
     def _identity(self) -> dict[str, Any]:
         return {"model": self.card.model, **self._backend.describe()}
+
+
+def _sent_text(request: ChatRequest) -> str:
+    """Return the text of a request, without the instructions of the system."""
+    if request.prompt is not None:
+        return request.prompt
+    return "\n".join(message.content for message in request.messages if message.role != "system")
 
 
 def _log_waiting(answers: int, owners: Sequence[str]) -> None:
@@ -150,8 +167,16 @@ class _Asking:
     """One call of a model: distinct questions by their keys."""
 
     def __init__(
-        self, backend: Backend, model: str, journal: Journal, questions: dict[bytes, ChatRequest], spans: LLMSpans
+        self,
+        backend: Backend,
+        model: str,
+        journal: Journal,
+        questions: dict[bytes, ChatRequest],
+        spans: LLMSpans,
+        warn: Callable[[Iterable[ChatRequest]], None],
     ) -> None:
+        """Prepare to ask. `warn` gets the requests before the first of them is sent."""
+        self._warn = warn
         self._spans = spans
         self._backend = backend
         self._model = model
@@ -204,6 +229,7 @@ class _Asking:
         self._look(keys)  # Another process may have saved its answer just before it released the lease.
         if all(key in self._answers for key in keys):
             return
+        self._warn(self._questions[key] for key in keys if key not in self._answers)
         asked: list[bytes] = []
 
         def still_ours() -> Iterator[ChatRequest]:
