@@ -155,7 +155,7 @@ def test_odd_datasets_have_tables_without_errors(store: Store, tmp_path: Path, m
         "mute": Dataset.of({"q": "the ?", "r": "pale"}, {"d": "skin", "e": ""}, {"q": {"d": 1}, "r": {"e": 1}}, "mute"),
         "unjudged": Dataset.of({"q": "x"}, {"d": "x"}, None, "unjudged"),
     }  # fmt: skip
-    monkeypatch.setattr("r2med.analysis.material.load", lambda name, store: odd[name])
+    monkeypatch.setattr("r2med.analysis.material.loaded", lambda name, store: odd[name])
     done = analyse("overlap", setup=Setup(store=store), data=list(odd), out=tmp_path)
     rows = {row[0]: row for row in named(done, "overlap-by-relative-bm25").rows}
     assert rows["one"][3].value == 1.0

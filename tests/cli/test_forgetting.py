@@ -93,6 +93,25 @@ def test_a_dataset_with_the_corpus_of_another_is_cleared_under_either_name(
     assert files_with(home) == set()
 
 
+def test_of_two_folders_with_one_name_only_the_one_that_was_named_is_cleared(
+    r2med: Command, tables: tuple[Path, Path], home: Path
+) -> None:
+    other = tables[0].with_name("other.csv")
+    other.write_text(tables[0].read_text().replace(PLANTED[0], "kromwelbek"))
+    for notes, ward in ((tables[0], "wardA"), (other, "wardB")):
+        succeed(r2med, "data", "import", notes, tables[1], "-o", f"{ward}/notes", "--yes")
+        succeed(r2med, "run", "bm25", "--data", f"{ward}/notes", "-o", ward)
+    ambiguous = r2med("cache", "clear", "--dataset", "notes", "--yes")
+    assert ambiguous.returncode == 2
+    assert "2 folders have a dataset notes: name one of them" in ambiguous.messages[0]
+    succeed(r2med, "cache", "clear", "--dataset", "wardB/notes", "--yes")
+    assert files_with(home, ("kromwelbek",)) == set()
+    assert files_with(home, PLANTED[:1])
+    (tables[0].parent / "wardA").rename(tables[0].parent / "elsewhere")
+    succeed(r2med, "cache", "clear", "--dataset", "notes", "--yes")
+    assert files_with(home) == set()
+
+
 def test_answers_go_with_every_dataset_that_asked_for_them_and_stay_for_others(home: Path) -> None:
     from r2med.store.holdings import clear_texts
 

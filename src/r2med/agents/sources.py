@@ -66,7 +66,7 @@ class LocalSearch:
             return nullcontext()
         from r2med.data.locating import locate
 
-        return about(dataset=locate(self.corpus, self.store or default_store()).name)
+        return about(dataset=locate(self.corpus, self.store or default_store()).label)
 
     def open(self, dataset: Dataset, store: Store, topk: int) -> Source:
         """Return the search for the queries of one dataset."""

@@ -115,7 +115,8 @@ def _analysed(
     for name in wanted:
         announce(name)
         try:
-            with about_all(given.datasets if ANALYSES[name].asks else ()):
+            asked = given.datasets.values() if ANALYSES[name].asks else ()
+            with about_all(dataset.label for dataset in asked):
                 sections.append(function(name)(given))
         except UserError as error:
             if names:

@@ -38,6 +38,7 @@ from r2med.records.record import Record
 from r2med.retrieve.trec import WrittenRun
 from r2med.runtime.runtime import Runtime, running
 from r2med.runtime.setup import Setup
+from r2med.store import about
 from r2med.system import System
 
 Lists = Mapping[str, Sequence[str]]
@@ -212,7 +213,7 @@ class AnswerPlan:
         lists = {query.id: [document for document, _ in run.top(query.id, self.passages)] for query in dataset.queries}
         questions = self._questions(reader, dataset, lists)
         in_trace = answer_spans(questions, reader.card.spec, retrieval.system, self.runtime.trace, roots)
-        with self.runtime.network(), in_trace as spans:
+        with self.runtime.network(), about(dataset=dataset.label), in_trace as spans:
             said = reader.ask(questions, spans)
             done = scored(said.given, dataset, judge, nuggets, spans)
         notices = tuple(_notices(questions, dataset, form, reader))

@@ -22,6 +22,7 @@ from r2med.llm.journaled import JournaledChat, open_chat
 from r2med.llm.llm_cards import LLMCard, resolve_llm
 from r2med.prompts.fitting import Fitter
 from r2med.runtime.runtime import Runtime
+from r2med.store import about
 from r2med.text.english import english
 
 SYSTEM = "You are a careful physician who takes answers apart. You answer with one JSON object and nothing else."
@@ -86,6 +87,8 @@ class NuggetPlan:
     queries: tuple[Query, ...]
     card: LLMCard
     chat: JournaledChat
+    label: str
+    """The label of the dataset in the store."""
 
     def _questions(self) -> dict[int, JsonQuestion]:
         fitter, prompt = Fitter(self.card, SYSTEM), template("make-nuggets")
@@ -104,7 +107,7 @@ class NuggetPlan:
         """Ask the LLM. Raises UserError if it wrote nothing that can be used."""
         warn_of_identifiers("nuggets", self.chat, (f"{query.text} {query.answer}" for query in self.queries))
         facts = {number: {"r2med.query.id": query.id} for number, query in enumerate(self.queries)}
-        with item_spans("make-nuggets", "CHAIN", facts, self.chat.trace) as spans:
+        with about(dataset=self.label), item_spans("make-nuggets", "CHAIN", facts, self.chat.trace) as spans:
             asked = ask_json(self._questions(), self._nuggets, self.chat, self.card, TRIES, spans=spans)
         if not asked.outcomes:
             raise UserError(f"{self.card.spec} wrote no nuggets that can be used: try another LLM")
@@ -130,4 +133,4 @@ def plan_nuggets(dataset: Dataset, llm: str, runtime: Runtime) -> NuggetPlan:
     if not queries:
         raise UserError(f"{dataset.name} has no reference answers: nuggets are made from the field 'answer' of queries")
     card = resolve_llm(llm, runtime.setup)
-    return NuggetPlan(queries, card, open_chat(card, runtime))
+    return NuggetPlan(queries, card, open_chat(card, runtime), dataset.label)

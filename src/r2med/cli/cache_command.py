@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,6 +13,9 @@ from r2med.cli.formats import Format, show_page
 from r2med.core.errors import UserError, unknown
 from r2med.text.plurals import counted
 from r2med.text.terminal_text import printable
+
+if TYPE_CHECKING:
+    from r2med.store import Store
 
 cache = typer.Typer(help="List, check and clear the artefacts that are kept for later runs.", no_args_is_help=True)
 
@@ -66,11 +70,18 @@ def clear(
 
     With --dataset alone, no text of the dataset stays in the cache: LLM answers about it are removed too.
     """
-    from r2med.data.locating import name_of
     from r2med.llm.journal import answers_by_model, forget_answers
     from r2med.store import default_store
     from r2med.store.holdings import clear as remove
-    from r2med.store.holdings import clear_texts, clear_unfinished, holdings, rows_about, same_corpus, unfinished
+    from r2med.store.holdings import (
+        clear_texts,
+        clear_unfinished,
+        dataset_labels,
+        holdings,
+        rows_about,
+        same_corpus,
+        unfinished,
+    )
 
     if not (dataset or model or llm or everything):
         raise UserError(
@@ -80,9 +91,9 @@ def clear(
     answers = answers_by_model(store)
     if llm and llm not in answers:
         raise unknown("answers of", llm, answers)
-    dataset = name_of(dataset.removeprefix("irds:")) if dataset else ""  # a folder counts by its dataset's name
+    labels = _labels(dataset, store) if dataset else [""]
     texts = bool(dataset and not model)
-    datasets = same_corpus(store, dataset) if texts else [dataset]
+    datasets = same_corpus(store, labels) if texts else labels
     held = [holding for holding in holdings(store) if any(holding.is_about(name, model) for name in datasets)]
     named = dataset or model
     wanted = [holding for holding in held if named or (everything and holding.kind != "api")]
@@ -94,8 +105,8 @@ def clear(
     if left := unfinished(store) if texts or everything else []:
         parts.append(counted(len(left), "unfinished piece of work", "unfinished pieces of work"))
     if named and not wanted and not parts[1:]:  # a name that is misspelt must not look as if its texts were gone
-        names = {name for holding in holdings(store) for name in (holding.datasets if dataset else [holding.model])}
-        raise unknown("dataset in the cache" if dataset else "model in the cache", named, sorted(names - {""}))
+        names = dataset_labels(store) if dataset else sorted({holding.model for holding in holdings(store)} - {""})
+        raise unknown("dataset in the cache" if dataset else "model in the cache", named, names)
     if yes:
         for holding in wanted:
             remove(store, holding)
@@ -109,6 +120,20 @@ def clear(
         print(printable(f"these datasets have the same documents, and go together: {', '.join(datasets)}"))
     listed = " and ".join([", ".join(parts[:-1]), parts[-1]] if parts[1:] else parts)
     print(printable(f"{listed} {'removed' if yes else 'would be removed: add --yes to do it'}"))
+
+
+def _labels(word: str, store: Store) -> list[str]:
+    """Return the labels of the dataset that a word means: a name, or a folder that may be gone."""
+    from r2med.data.locating import name_of
+    from r2med.store.dataset_labels import labels_of
+    from r2med.store.holdings import dataset_labels
+
+    word = word.removeprefix("irds:")
+    folder = Path(word).expanduser()
+    is_folder = folder.is_dir() or len(folder.parts) > 1
+    known = dataset_labels(store)
+    name = name_of(word, store)
+    return labels_of(name, folder if is_folder else None, known) or [name]
 
 
 _ROWS = {"journal": "answers of LLMs", "api": "vectors of embedding APIs", "scores": "scores of rerankers"}

@@ -28,6 +28,7 @@ from r2med.llm.chat import FROM_THE_MODEL
 from r2med.runtime.runtime import Runtime, running
 from r2med.runtime.setup import Setup
 from r2med.store import about, digest
+from r2med.store.dataset_labels import dataset_label
 from r2med.store.files import exclusive, sha256, write_atomically
 
 log = logging.getLogger("r2med")
@@ -117,6 +118,11 @@ class Build:
         """Folder of the dataset. It has the plan's name, since other libraries name a dataset after its folder."""
         return self.out / self.plan.facts.name
 
+    @property
+    def label(self) -> str:
+        """The name of the dataset in the store."""
+        return dataset_label(self.plan.facts.name, self.dataset)
+
     def status(self) -> list[Done | None]:
         """Return the last result of each step; None for a step that was not finished."""
         return [Done.read(self.folder(number)) for number in range(1, len(self.plan.steps) + 1)]
@@ -172,7 +178,7 @@ class Build:
         """
         self._spare_other_plan()
         self.out.mkdir(parents=True, exist_ok=True)
-        with exclusive(self.out / ".lock"), about(dataset=self.plan.facts.name):
+        with exclusive(self.out / ".lock"), about(dataset=self.label):
             write_atomically(self.out / PLAN, self.plan.file.read_bytes())
             if (guideline := self.plan.file.with_name(GUIDELINE)).is_file():
                 write_atomically(self.out / GUIDELINE, guideline.read_bytes())

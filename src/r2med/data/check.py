@@ -22,7 +22,7 @@ def check(name_or_path: str | Path, store: Store | None = None) -> Problems:
     store = store or default_store()
     location = locate(name_or_path, store)
     problems = Problems()
-    with about(dataset=location.name):
+    with about(dataset=location.label):
         reading = read(location, problems, store)
     dataset, layout = reading.dataset, reading.layout
     # Read again for the line numbers. Faults inside the lines have been reported already.

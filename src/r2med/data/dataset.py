@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from r2med.core.errors import UserError, refuse_table
 from r2med.data.dataset_cards import ANY_DATASET, DatasetCard, Instruction
 from r2med.store import digest
+from r2med.store.dataset_labels import dataset_label
 from r2med.text.plurals import counted
 
 if TYPE_CHECKING:
@@ -121,6 +122,8 @@ class Dataset:
     """Query id -> id of an aspect -> the aspect, for datasets whose relevant documents belong to aspects."""
     mimics: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     """Query id -> document id -> 1 if the document argues for another answer, else 0. Overlays add these labels."""
+    own_folder: Path | None = field(default=None, compare=False)
+    """The folder that a user named; None for a dataset of a name, of the hub or in memory."""
 
     @classmethod
     def of(
@@ -190,6 +193,11 @@ class Dataset:
         mimics = {query: labels for query, labels in self.mimics.items() if query in wanted}
         kept = [each for each in self.queries if each.id in wanted]
         return replace(self, queries=kept, qrels=Qrels(judged), aspects=aspects, mimics=mimics)
+
+    @property
+    def label(self) -> str:
+        """The name of the dataset in the store. It contains the folder that a user named."""
+        return dataset_label(self.name, self.own_folder)
 
     @property
     def instruction(self) -> Instruction:

@@ -51,12 +51,22 @@ def load(name_or_path: str | Path, store: Store | None = None) -> Dataset:
         name_or_path, files = overlay_files(name_or_path)
         if files:
             return _labelled(load(name_or_path, store), [Overlay.read(file) for file in files])
-    location = locate(name_or_path, store or default_store())
+    store = store or default_store()
+    location = locate(name_or_path, store)
+    return _loaded(location, str(name_or_path), store)
+
+
+def load_new(folder: Path, name: str, own_folder: Path | None, store: Store) -> Dataset:
+    """Load a folder that will be moved or removed. In the store it has the name and the folder of the dataset."""
+    return _loaded(replace(locate(folder, store), name=name, own_folder=own_folder), str(folder), store)
+
+
+def _loaded(location: Location, word: str, store: Store) -> Dataset:
     problems = Problems()
-    with about(dataset=location.name, alone=True):
-        dataset = read(location, problems, store or default_store()).dataset
-    problems.raise_first(str(name_or_path))
-    dataset = _honestly_named(dataset, store or default_store())
+    with about(dataset=location.label, alone=True):
+        dataset = replace(read(location, problems, store).dataset, own_folder=location.own_folder)
+    problems.raise_first(word)
+    dataset = _honestly_named(dataset, store)
     for notice in dataset.notices:
         log.info("%s", notice)
     return dataset

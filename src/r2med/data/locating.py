@@ -20,6 +20,7 @@ from r2med.data.problems import Problems
 from r2med.data.qrels_file import gather
 from r2med.data.query_file import gather_queries
 from r2med.store import Store, about, default_store
+from r2med.store.dataset_labels import dataset_label
 
 SHOWN_DIGITS = 7
 """Number of digits of a commit in messages."""
@@ -37,6 +38,13 @@ class Location:
     source: str = ""
     """REPOSITORY@COMMIT of a dataset of the hub; empty for a user's folder."""
     notices: tuple[str, ...] = ()
+    own_folder: Path | None = None
+    """The folder, if a user named it."""
+
+    @property
+    def label(self) -> str:
+        """The name of the dataset in the store."""
+        return dataset_label(self.name, self.own_folder)
 
 
 def names(name_or_path: str | Path) -> list[str]:
@@ -73,7 +81,7 @@ def locate(name_or_path: str | Path, store: Store) -> Location:
             raise UserError(f"{word} is a group of {len(members)} datasets: name one of them, such as {members[0]}")
     folder = _path(word)
     if folder.is_dir():
-        return Location(name_of(folder, store), folder, _card_of(folder), detect(folder))
+        return Location(name_of(folder, store), folder, _card_of(folder), detect(folder), own_folder=folder)
     if folder.exists():
         raise UserError(unpack_advice(folder) or f"{word} is a file: a dataset is a folder")
     known = [*cards(), *groups(), *groups()["demo"]]
@@ -85,7 +93,7 @@ def locate(name_or_path: str | Path, store: Store) -> Location:
 def _card_location(card: DatasetCard, store: Store) -> Location:
     if card.folder:
         folder = _local_folder(card)
-        return Location(_name_here(card.name, folder, store), folder, card, detect(folder))
+        return Location(_name_here(card.name, folder, store), folder, card, detect(folder), own_folder=folder)
     if card.by_hand:
         folder = _folder_by_hand(card, store)
         return Location(card.name, folder, card, detect(folder))
@@ -158,6 +166,13 @@ def name_of(word: str | Path, store: Store | None = None) -> str:
         return str(word)
     own = _card_of(folder)
     return _name_here(own.name if own else _folder_name(folder), folder, store or default_store())
+
+
+def label_of(word: str, store: Store) -> str:
+    """Return the label of a dataset in the store, before it is read."""
+    card = cards().get(word)
+    folder = Path(card.folder) if card and card.folder else _path(word)
+    return dataset_label(name_of(word, store), folder if folder.is_dir() and (not card or card.folder) else None)
 
 
 def _name_here(name: str, folder: Path, store: Store) -> str:

@@ -10,6 +10,7 @@ from r2med.core.stage_plan import StagePlan
 from r2med.data import Dataset, load
 from r2med.data.dataset_cards import cards
 from r2med.data.hub import is_fetched
+from r2med.data.locating import label_of
 from r2med.evaluation.batch import Plan
 from r2med.llm.costs import CostPreview
 from r2med.runtime.runtime import Runtime
@@ -66,7 +67,11 @@ class DatasetOfPlan:
 
     def keeps(self, kind: str, model: str = "") -> bool:
         """Return True if the store has artefacts of this kind, and of this model, for the dataset."""
-        return (kind, self.name, model) in self.held
+        return (kind, self._label, model) in self.held
+
+    @cached_property
+    def _label(self) -> str:
+        return self.source.label if isinstance(self.source, Dataset) else label_of(self.source, self.runtime.store)
 
     @property
     def queries(self) -> int:

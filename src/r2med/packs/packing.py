@@ -19,8 +19,9 @@ from r2med.core.cost import Cost, total
 from r2med.core.errors import UserError
 from r2med.core.one_or_many import several
 from r2med.core.version import __version__
-from r2med.data import Dataset, load
+from r2med.data import Dataset
 from r2med.data.given_data import given_data
+from r2med.data.loading import load_new
 from r2med.evaluation.evaluation import generated_path, run_path, slug, traces_path
 from r2med.evaluation.ir_metadata import metadata_path
 from r2med.packs.gathering import Needed, command_of, find_datasets, needed
@@ -216,7 +217,7 @@ def _artefact(store: Store, kind: str, key: str, part: PartKind, datasets: tuple
     manifest = json.loads((folder / MANIFEST).read_bytes())
     meta = manifest["meta"]
     if "about" in meta:
-        meta = {**meta, "about": public_value(meta["about"])}
+        meta = {**meta, "about": {**public_value(meta["about"]), "dataset": datasets[0]}}  # not a label with a folder
     body = json.dumps({"files": manifest["files"], "meta": meta}, sort_keys=True).encode()
     yield _PartSource(f"artefacts/{kind}/{key}/{MANIFEST}", part, body, key, datasets)
     for name in sorted(filter(is_content, manifest["files"])):
@@ -244,7 +245,7 @@ def _corpora(datasets: Mapping[str, Dataset], scratch: Path, store: Store) -> It
         card = dataset.folder / "card.toml" if dataset.folder else None
         if card is not None and card.is_file():
             shutil.copyfile(card, folder / "card.toml")
-        if load(folder, store).fingerprint != dataset.fingerprint:
+        if load_new(folder, name, dataset.own_folder, store).fingerprint != dataset.fingerprint:
             raise UserError(f"{name} cannot be written so that it reads back unchanged: pack it without corpus")
         for file in sorted(path for path in folder.rglob("*") if path.is_file()):
             inside = "/".join(map(_safe, file.relative_to(folder).parts))

@@ -186,7 +186,7 @@ def cached_search(
                 cost = replace(cost, latencies=_latencies(searcher, queries, k))
         return {"cost": cost.as_dict(), "prepared": searched.prepared.as_dict()}
 
-    with about(dataset=dataset.name):
+    with about(dataset=dataset.label):
         artefact = store.make("run", run_key, build)
         if (reads := current_reads()) is not None and reads.search_again:
             _search(opened(), dataset, queries, k)  # what it reads is noted; the stored run is returned
@@ -222,7 +222,7 @@ def live_searcher(retriever: Retriever, dataset: Dataset, store: Store) -> Searc
     key = digest(["searcher", known, dataset.corpus.fingerprint])
 
     def open() -> Searcher:
-        with about(dataset=dataset.name):
+        with about(dataset=dataset.label):
             return live_of(indexed(retriever, dataset, store, known))
 
     return store.opened(key, open)

@@ -8,6 +8,7 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
+from r2med.core.errors import UserError
 from r2med.store.files import digest, write_atomically
 
 LABEL_PREFIX = "dataset-"
@@ -15,6 +16,35 @@ LABEL_PREFIX = "dataset-"
 
 _about: ContextVar[dict[str, str]] = ContextVar("r2med_about", default={})  # noqa: B039 - it is never changed
 _datasets: ContextVar[tuple[str, ...]] = ContextVar("r2med_datasets", default=())
+
+
+def dataset_label(name: str, folder: Path | None) -> str:
+    """Return the label of a dataset: its name and the folder that a user named, because two may have one name."""
+    return f"{name} ({folder.resolve()})" if folder else name
+
+
+def labels_of(name: str, folder: Path | None, labels: Iterable[str]) -> list[str]:
+    """Return those labels that mean the dataset of this name; with a folder, only the dataset in that folder.
+
+    A label without a folder may mean a dataset in any folder: packs have such labels, and so had earlier versions.
+    Raises UserError if several folders have a dataset of this name.
+    """
+    labels = sorted(labels)
+    if folder is not None:
+        end = f" ({folder.resolve()})"
+        inside = [label for label in labels if label.endswith(end)]
+        names = {name, *(label.removesuffix(end) for label in inside)}
+        return [*inside, *(label for label in labels if label in names)]
+    folders = [place for label in labels if (place := _folder_in(label, name))]
+    if len(folders) > 1:
+        raise UserError(f"{len(folders)} folders have a dataset {name}: name one of them: {', '.join(folders)}")
+    return [label for label in labels if label == name or _folder_in(label, name)]
+
+
+def _folder_in(label: str, name: str) -> str:
+    """Return the folder in a label if it is that of a dataset of this name; otherwise empty."""
+    inside = label.removeprefix(f"{name} (").removesuffix(")")
+    return inside if label == f"{name} ({inside})" and Path(inside).is_absolute() else ""
 
 
 @contextlib.contextmanager

@@ -6,7 +6,7 @@ import contextlib
 import json
 import shutil
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -62,11 +62,21 @@ def _entries(store: Store) -> Iterator[tuple[str, tuple[str, ...], str, Path]]:
             yield path.parent.name, (), path.stem, path
 
 
-def same_corpus(store: Store, dataset: str) -> list[str]:
-    """Return the names of all datasets with the same documents as this one, which share their artefacts."""
-    names = {dataset}
+def dataset_labels(store: Store) -> list[str]:
+    """Return the labels of all datasets that a store holds anything of."""
+    labels = {label for _, datasets, _, _ in _entries(store) for label in datasets}
+    for path in _row_files(store):
+        with _opened(path) as rows:
+            labels |= {*rows.datasets()}
+    return sorted(labels)
+
+
+def same_corpus(store: Store, labels: Iterable[str]) -> list[str]:
+    """Return the labels of all datasets with the same documents as these, which share their artefacts."""
+    own = {*labels}
+    names = {*own}
     for kind, datasets, _, _ in _entries(store):
-        names |= {*datasets} if kind == "corpus" and dataset in datasets else set()
+        names |= {*datasets} if kind == "corpus" and own & {*datasets} else set()
     return sorted(names)
 
 
@@ -82,9 +92,8 @@ def clear(store: Store, holding: Holding) -> None:
 
 def rows_about(store: Store, datasets: Sequence[str]) -> dict[Path, list[bytes]]:
     """Return the keys of answers, API vectors and scores of some datasets, by the file that holds them."""
-    files = [path for folder in TABLES for path in sorted((store.root / folder).glob("*.sqlite"))]
     found = {}
-    for path in files:
+    for path in _row_files(store):
         with _opened(path) as rows:
             if keys := {key for dataset in datasets for key in rows.keys_about(dataset)}:
                 found[path] = sorted(keys)
@@ -129,6 +138,10 @@ def clear_unfinished(store: Store) -> list[str]:
 
 def _owner(path: Path) -> str:
     return path.name.removesuffix(".tmp").rpartition(".")[2]
+
+
+def _row_files(store: Store) -> list[Path]:
+    return [path for folder in TABLES for path in sorted((store.root / folder).glob("*.sqlite"))]
 
 
 def _opened(path: Path) -> Rows:

@@ -77,6 +77,11 @@ class Rows:
         )
         return self.database.read(lambda sql: [key for (key,) in sql.execute(statement, (dataset.encode(),))])
 
+    def datasets(self) -> list[str]:
+        """Return the names of the datasets that rows were made or read for."""
+        statement = f"SELECT DISTINCT dataset FROM {self._table}_labels WHERE key IN (SELECT key FROM {self._table})"
+        return self.database.read(lambda sql: [name.decode() for (name,) in sql.execute(statement)])
+
     def items(self) -> Iterator[tuple[bytes, bytes]]:
         """Yield every undamaged row."""
         rows = self.database.read(lambda sql: sql.execute(f"SELECT key, value, checksum FROM {self._table}").fetchall())

@@ -11,12 +11,12 @@ from r2med.rerank.reranking import Reranked, Reranker
 from r2med.retrieve.ranking_spans import add_rankings, query_parts, stage_kind
 from r2med.retrieve.retriever import SearchQuery
 from r2med.retrieve.run import Run
-from r2med.store import Store
+from r2med.store import Store, about
 
 
 def traced_expand(expander: Expander, dataset: Dataset, store: Store, file: TraceFile | None) -> Expansion:
     """Expand the queries of a dataset, inside a span."""
-    with span(expander.name, "CHAIN", file) as trace:
+    with about(dataset=dataset.label), span(expander.name, "CHAIN", file) as trace:
         expansion = expander.expand(dataset, store)
         if trace is not None:
             _add_expansion(trace, expansion, expander.name)

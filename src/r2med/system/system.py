@@ -180,8 +180,7 @@ class System:
         """Return the queries to search with. If the system expands queries, this asks the LLM."""
         if self._expander is None:
             return Expansion(tuple(SearchQuery(query) for query in dataset.queries))
-        with about(dataset=dataset.name):
-            expansion = traced_expand(self._expander, dataset, store, self.runtime.trace)
+        expansion = traced_expand(self._expander, dataset, store, self.runtime.trace)
         _log(expansion.notices, store)
         return expansion
 
@@ -198,7 +197,7 @@ class System:
 
         `settings` are what `key` returned, where that was asked already.
         """
-        with about(dataset=dataset.name), self.traced(dataset):
+        with about(dataset=dataset.label), self.traced(dataset):
             return self._run(dataset, store, k, expansion or self.expand(dataset, store), settings or {})
 
     def _run(
@@ -225,7 +224,7 @@ class System:
         """Return kind of stage -> recall of its approximate searches; empty if the searches are exact."""
         last = searches_apart(self._retriever, dataset, expansion.queries, self._searched_depth(k))
         searches = {"expand": expansion.searches, "retrieve": last}
-        with about(dataset=dataset.name):
+        with about(dataset=dataset.label):
             return {
                 kind: tuple(each for search in made for each in search.approximations(store))
                 for kind, made in searches.items()
@@ -270,7 +269,7 @@ class System:
         live = store.with_policy("live")
         # Models must stay loaded, so that no question waits for weights.
         system = replace(self, runtime=self.runtime.serving(live))
-        with about(dataset=dataset.name):
+        with about(dataset=dataset.label):
             system.check([dataset])
             system._warm_up(dataset, live)
         return LiveSystem(system, dataset, live)

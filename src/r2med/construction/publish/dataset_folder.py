@@ -23,7 +23,7 @@ from r2med.construction.review.review_kinds import ONLY_POINT, PASSAGE
 from r2med.construction.review.review_outcomes import PUBLISHED_POINTS, published_replies
 from r2med.construction.review.reviews import Review
 from r2med.core.errors import UserError
-from r2med.data.loading import load
+from r2med.data.loading import load_new
 from r2med.pages.html import page_html
 from r2med.pages.markdown import page_markdown
 from r2med.runtime.runtime import Runtime, running
@@ -54,7 +54,8 @@ def write_output(build: Build, setup: Setup | Runtime) -> Path | None:
         (new / CARD).write_text(_card(made), "utf-8")
         files = {name: sha256(new / name) for name in [*_tables(made), CARD]}
         with running(setup) as runtime:
-            sheet = datasheet(made, load(new, runtime.store), files, runtime.store)
+            dataset = load_new(new, build.plan.facts.name, build.dataset, runtime.store)
+            sheet = datasheet(made, dataset, files, runtime.store)
         (new / "README.md").write_text(hub_card(made) + page_markdown(sheet), "utf-8")
         (new / "datasheet.html").write_text(page_html(sheet), "utf-8")
         sizes = {path.name: (path.stat().st_size, sha256(path)) for path in sorted(new.iterdir())}

@@ -125,7 +125,7 @@ class BM25Retriever(Bound[BM25]):
             raise UserError("the corpus is empty: there is nothing to search")
         if self.stage.language == ENGLISH and dataset.card:
             _hint_at_language(dataset.name, *dataset.card.languages[-1:])
-        with about(dataset=dataset.name):
+        with about(dataset=dataset.label):
             counts_repeats = SCORERS[self.stage.scorer].counts_repeats
             index = open_index(corpus, store, counts_repeats, self.engine, self.memory, self.stage.language)
             impacts = [self._impacts(index, segment, store) for segment in index.segments]

@@ -199,7 +199,7 @@ class DenseRetriever(Bound[VectorSearch]):
         if kind:
             load_faiss()  # A missing library is reported before hours of encoding.
         encoder = self.encoder(dataset, store)
-        with about(dataset=dataset.name, model=self.stage.name):
+        with about(dataset=dataset.label, model=self.stage.name):
             embeddings = embed_corpus(dataset.corpus, encoder, store, self.runtime.engine, reuse=_may_change(dataset))
             segments = (
                 build_segments(
@@ -231,7 +231,7 @@ class DenseRetriever(Bound[VectorSearch]):
             recall, seconds = searcher.recall(queries, k)
             return {"recall": recall, "sample": min(SAMPLE_QUERIES, len(queries)), "measured": seconds}
 
-        with about(dataset=dataset.name, model=self.stage.name):
+        with about(dataset=dataset.label, model=self.stage.name):
             meta = store.make("recall", key, build).meta
         measured = meta["recall"], meta["sample"], meta["measured"]
         return (Approximation(str(self.stage), kind.name, asdict(kind), *measured),)

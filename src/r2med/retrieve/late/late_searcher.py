@@ -39,7 +39,7 @@ class LateSearcher:
     ) -> None:
         self._name, self._encoder, self._runtime, self._turn = name, encoder, runtime, turn
         self._corpus, self._store = dataset.corpus, store
-        with about(dataset=dataset.name, model=name):
+        with about(dataset=dataset.label, model=name):
             shards = encode_corpus(dataset.corpus, encoder, store, runtime.engine)
             self._prepared = total(Cost.from_dict(shard.meta["cost"]) for shard in shards)
             self._index: TokenIndex | TermIndex = (
