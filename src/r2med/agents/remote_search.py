@@ -24,7 +24,7 @@ from r2med.engine.tracing import span
 from r2med.llm.chat import Failure
 from r2med.net.endpoint import Endpoint
 from r2med.net.http import Client, run_sync
-from r2med.net.personal_data import warn_before_sending
+from r2med.net.personal_data_warning import warn_before_sending
 from r2med.net.retry import Policy, RequestFailed, explained, try_send
 from r2med.net.throttle import AdaptiveLimiter
 from r2med.retrieve.ranking_spans import stage_kind

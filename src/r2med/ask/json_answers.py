@@ -20,7 +20,7 @@ from r2med.llm.costs import answers_cost
 from r2med.llm.journaled import JournaledChat
 from r2med.llm.llm_cards import LLMCard, sampling_of
 from r2med.llm.llm_spans import calls_within
-from r2med.net.personal_data import warn_before_sending
+from r2med.net.personal_data_warning import warn_before_sending
 from r2med.prompts.fitting import Fitted, Fitter, ask_fitted
 from r2med.prompts.templates import Template
 

@@ -28,7 +28,7 @@ from r2med.net.budget import Budget
 from r2med.net.endpoint import Endpoint, endpoint_at
 from r2med.net.http import Client, run_sync
 from r2med.net.paid_requests import send_within_budget
-from r2med.net.personal_data import warn_before_sending
+from r2med.net.personal_data_warning import warn_before_sending
 from r2med.net.retry import Policy, send
 from r2med.net.throttle import AdaptiveLimiter
 from r2med.runtime.runtime import Runtime

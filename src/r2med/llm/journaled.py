@@ -18,7 +18,7 @@ from r2med.llm.chat import SAVED_FAILURES, Ability, Backend, ChatRequest, Failur
 from r2med.llm.journal import LEASE_SECONDS, Journal, JournalEntry, Leases, journal_file, key_of
 from r2med.llm.llm_cards import NO_VLLM, LLMCard
 from r2med.llm.llm_spans import LLMSpans
-from r2med.net.personal_data import warn_before_sending
+from r2med.net.personal_data_warning import warn_before_sending
 from r2med.runtime.runtime import Runtime
 from r2med.store import Store
 from r2med.store.owners import place_of
