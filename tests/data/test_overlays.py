@@ -10,7 +10,7 @@ import pytest
 from r2med import Dataset, UserError, load
 from r2med.data import names
 from r2med.data.given_data import with_overlays
-from r2med.data.overlays import Overlay, OverlayLabel
+from r2med.data.overlays import Overlay, OverlayLabel, overlay_files
 
 
 def mine() -> Dataset:
@@ -127,3 +127,10 @@ def test_an_overlay_of_another_dataset_is_reported(tmp_path: Path, caplog: pytes
     with caplog.at_level("INFO", logger="r2med"):
         assert load(f"demo/Biology+{tmp_path / 'x.jsonl'}").name == "demo/Biology"
     assert "overlay x labels other and changes nothing in demo/Biology" in caplog.text
+
+
+def test_a_plus_in_the_name_of_a_dataset_or_of_an_overlay_file_is_part_of_the_name(tmp_path: Path) -> None:
+    (tmp_path / "more+labels.jsonl").write_text("{}")
+    assert overlay_files("notes+a") == ("notes+a", [])
+    assert overlay_files("notes+a+more+labels.jsonl") == ("notes+a", ["more+labels.jsonl"])
+    assert overlay_files("notes+a+none.jsonl") == ("notes+a", ["none.jsonl"])

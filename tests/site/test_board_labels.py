@@ -61,7 +61,7 @@ def test_a_group_has_a_set_for_each_kind_of_scores(site: Path, records: Path, ov
     numbers = {each: known[each][0] for each in known}
     row = next(each for each in value(site, "site")["systems"] if each["name"] == "bm25")
     collection = collect(SYSTEMS, records)
-    labelled = with_labels(collection, [overlay])
+    labelled = with_labels(collection, [Overlay.read(overlay)])
     again = [record.mean["nDCG@10"] for record in labelled.records("bm25").values()]
     assert row["averages"][numbers["demo+judged"]][0] == pytest.approx(sum(again) / 3, abs=1e-6)
     datasets = {name: load(name) for name in DATASETS}

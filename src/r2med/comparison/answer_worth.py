@@ -25,6 +25,7 @@ from r2med.pages.estimate import Estimate
 from r2med.pages.page import Table
 from r2med.records.answer_collection import MAIN_MEASURE, UNDECIDED, AnswerCollection, StoredAnswers, answer_measure
 from r2med.records.answer_record import CONDITIONS, AnswerRecord, Condition
+from r2med.records.used_labels import published_names
 
 ALL_DATASETS = "all datasets"
 
@@ -89,7 +90,7 @@ def _by_name(collection: AnswerCollection, data: Sequence[str]) -> dict[str, dic
     """Return name -> dataset -> record, for datasets of one group, or those of `data`."""
     chosen = wanted_datasets(data, list(dict.fromkeys(each.record.dataset.name for each in collection)))
     wanted = [each for each in collection if each.record.dataset.name in chosen]
-    datasets, _ = of_one_group(list(dict.fromkeys(each.record.dataset.name for each in wanted)), bool(data))
+    datasets, _ = of_one_group(published_names(each.record for each in wanted), bool(data))
     by_name: dict[str, dict[str, AnswerRecord]] = {}
     for each in wanted:
         if each.record.dataset.name in datasets:

@@ -12,6 +12,7 @@ from r2med.data.dataset_cards import groups
 from r2med.data.locating import name_of
 from r2med.measure.scores import Floats
 from r2med.records.collection import RecordCollection
+from r2med.records.used_labels import published_names
 
 
 def labelled_records(
@@ -53,7 +54,8 @@ def shared_values(
     if not values:
         number = "both" if len(collection.systems) == 2 else f"all {len(collection.systems)}"
         raise UserError(f"no dataset has records of {number} systems: {notices[0]}")
-    kept, left_out = of_one_group(list(values), bool(data))
+    bases = published_names(each.record for each in collection)
+    kept, left_out = of_one_group({name: bases[name] for name in values}, bool(data))
     return {name: queries[name] for name in kept}, {name: values[name] for name in kept}, [*notices, *left_out]
 
 

@@ -236,13 +236,12 @@ def groups() -> Mapping[str, tuple[str, ...]]:
 def home_group(dataset: str) -> str:
     """Return the group in which a dataset is averaged: the first group of its card, the demo, or `OWN_DATA`.
 
-    Scores of different groups are never averaged together. Datasets with an overlay, NAME+OVERLAY, are a group too.
+    Scores of different groups are never averaged together. The name is that without overlays.
     """
-    base, plus, overlay = dataset.partition("+")
-    if base in groups()["demo"]:
-        return f"demo{plus}{overlay}"
-    card = cards().get(base)
-    return f"{card.groups[0]}{plus}{overlay}" if card and card.groups else OWN_DATA
+    if dataset in groups()["demo"]:
+        return "demo"
+    card = cards().get(dataset)
+    return card.groups[0] if card and card.groups else OWN_DATA
 
 
 @cache

@@ -178,7 +178,10 @@ def overlay_files(word: str) -> tuple[str, list[str]]:
     """Return the dataset and the overlay files that a word such as Biology+judged.jsonl names."""
     files: list[str] = []
     while word.endswith(SUFFIX) and "+" in word and not Path(word).exists():
-        word, _, file = word.rpartition("+")
+        # The name of a file may have a + too. If none of these files exists, the error names the shortest.
+        ends = [word[at + 1 :] for at, letter in enumerate(word) if letter == "+"][::-1]
+        file = next((end for end in ends if _bundled(Path(end)).is_file()), ends[0])
+        word = word.removesuffix(f"+{file}")
         files.insert(0, file)
     return word, files
 

@@ -17,6 +17,7 @@ from r2med.evaluation.evaluation import DEPTH
 from r2med.evaluation.lock_check import locked_settings
 from r2med.measure.measures import HEADLINE_MEASURE, recorded_measure
 from r2med.records.lock_file import Lock
+from r2med.records.used_labels import published_name
 from r2med.runtime.runtime import Runtime, running
 from r2med.runtime.setup import Setup
 from r2med.system import System
@@ -67,7 +68,8 @@ def locked_plan(systems: Sequence[System], datasets: Sequence[Dataset], k: int, 
         raise unknown("baseline", baseline, names)
     if len({dataset.name for dataset in datasets}) < len(datasets):
         raise UserError("two datasets have one name: a lock tells them apart by their names")
-    of_one_group([dataset.name for dataset in datasets], named=True)  # otherwise no comparison could keep to the lock
+    bases = {dataset.name: published_name(dataset) for dataset in datasets}
+    of_one_group(bases, named=True)  # otherwise no comparison could keep to the lock
     for system in systems:
         system.check(datasets)
     others = [name for name in names if name != baseline]

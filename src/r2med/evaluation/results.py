@@ -12,12 +12,14 @@ from r2med.comparison.comparison import Comparison, comparison
 from r2med.core.cost import Cost, total
 from r2med.core.errors import UserError, unknown
 from r2med.data.dataset_cards import BENCHMARK, cards, groups, home_group
+from r2med.data.overlays import overlay_files
 from r2med.measure.measures import AVERAGE, HEADLINE_MEASURE, Measure, group_means, recorded_measure
 from r2med.pages.cells import Column, Value
 from r2med.pages.page import Table
 from r2med.records.approximate_searches import approximate_searches
 from r2med.records.collection import StoredRecord, checked
 from r2med.records.record import Record, StageFacts
+from r2med.records.used_labels import published_name
 from r2med.text.plurals import counted
 
 if TYPE_CHECKING:
@@ -96,7 +98,7 @@ class Results:
     @property
     def averages(self) -> list[str]:
         """The labels of the averages: one for datasets of one group, none for a single dataset, else each group."""
-        homes = list(dict.fromkeys(map(_home, self.datasets)))
+        homes = list(dict.fromkeys(home_group(_published(column)) for column in zip(*self.rows, strict=True)))
         if len(homes) > 1:
             return homes
         return [AVERAGE] if len(self.datasets) > 1 else []
@@ -194,6 +196,12 @@ def check_order(by: str, datasets: Sequence[str]) -> None:
         raise unknown("order", by, [*_ORDERS, *datasets])
 
 
+def _published(column: Sequence[Cell]) -> str:
+    """Return the name of the dataset of a column, without overlays."""
+    record = next((cell.record for cell in column if cell.record), None)
+    return published_name(record.dataset) if record else overlay_files(column[0].dataset)[0]
+
+
 def row_means(row: Row, measure: str) -> dict[str, float]:
     """Return the averages of a row; empty if a value is missing, because that average could not be compared."""
     records = [cell.record for cell in row if cell.record and measure in cell.record.mean]
@@ -204,15 +212,11 @@ def row_means(row: Row, measure: str) -> dict[str, float]:
     keys = [name if names.count(name) == 1 else f"{name} #{number}" for number, name in enumerate(names)]
     values = {key: record.mean[measure] for key, record in zip(keys, records, strict=True)}
     known = {key: cards().get(name.removeprefix("demo/")) for key, name in zip(keys, names, strict=True)}
-    means = group_means(values, known, {key: _home(name) for key, name in zip(keys, names, strict=True)})
+    homes = {key: home_group(published_name(record.dataset)) for key, record in zip(keys, records, strict=True)}
+    means = group_means(values, known, homes)
     if set(names) != set(groups()[BENCHMARK]):  # only the real benchmark has an average without Biology
         means = {label: value for label, value in means.items() if not label.startswith("without ")}
     return means
-
-
-def _home(dataset: str) -> str:
-    """Return the group in which a dataset is averaged, with or without an overlay."""
-    return home_group(dataset.partition("+")[0])
 
 
 def row_latency(row: Row, share: float) -> float | None:

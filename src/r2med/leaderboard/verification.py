@@ -131,7 +131,7 @@ class _Desk:
         if file is None:
             yield f"its file of answers is missing or was changed: {record.answers.file}"
             return
-        dataset = self._dataset(record.dataset.name)
+        dataset = self._dataset(record.dataset)
         if isinstance(dataset, str):
             yield dataset
             return
@@ -144,10 +144,10 @@ class _Desk:
             return
         yield from answer_record_faults(record, given, dataset, ranking)
 
-    def _dataset(self, name: str) -> Dataset | str:
-        if name not in self._datasets:
-            self._datasets[name] = _loaded(name, self._store)
-        return self._datasets[name]
+    def _dataset(self, facts: DatasetFacts) -> Dataset | str:
+        if facts.name not in self._datasets:
+            self._datasets[facts.name] = _loaded(facts, self._store)
+        return self._datasets[facts.name]
 
     def _claim(self, record: Record, path: Path) -> str:
         """Return a fault if another entry has a record of the same system, or the same run; otherwise empty."""
@@ -161,13 +161,12 @@ class _Desk:
     def _faults(self, record: Record) -> Iterator[str]:
         """Yield the faults of a record, in the order of the checks."""
         assert record.run is not None
-        name = record.dataset.name
         file = self._files.get(record.run.sha256)
         if file is None:
             named = next((each for each in self._files.values() if each.name == record.run.file), None)
             yield f"{named} is not the run of this record" if named else f"its run file is missing: {record.run.file}"
             return
-        dataset = self._dataset(name)
+        dataset = self._dataset(record.dataset)
         if isinstance(dataset, str):
             yield dataset
         else:
@@ -182,10 +181,11 @@ def _run_files(runs: Path) -> dict[str, Path]:
     return {sha256(file): file for file in files if ".json" not in file.suffix or file.suffix == ".jsonl"}
 
 
-def _loaded(name: str, store: Store) -> Dataset | str:
+def _loaded(facts: DatasetFacts, store: Store) -> Dataset | str:
     """Return the dataset of a record, or why it cannot be loaded. A name in an entry is never used as a path."""
+    name = facts.name
     if name not in cards() and name not in groups()["demo"]:
-        what = "this dataset with the file of its overlay" if "+" in name else "a folder of this name"
+        what = "this dataset with the file of its overlay" if facts.overlays else "a folder of this name"
         return f"r2med does not know the dataset {name}: give {what} with verify(data=...)"
     try:
         dataset = load(name, store)

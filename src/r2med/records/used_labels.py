@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from r2med.data.dataset import Dataset
+from r2med.records.answer_record import AnswerRecord
 from r2med.records.record import DatasetFacts, Record
 from r2med.text.plurals import counted
 
@@ -22,14 +24,19 @@ def used_labels(records: Iterable[Record]) -> str:
     return "; ".join(lines)
 
 
-def overlay_names(dataset: DatasetFacts) -> tuple[str, ...]:
+def overlay_names(dataset: DatasetFacts | Dataset) -> tuple[str, ...]:
     """Return the names of the overlays whose labels count in a dataset."""
     return tuple(overlay.name for overlay in dataset.overlays)
 
 
-def published_name(dataset: DatasetFacts) -> str:
-    """Return the name of a dataset without the names of its overlays."""
+def published_name(dataset: DatasetFacts | Dataset) -> str:
+    """Return the name of a dataset without the names of its overlays. A + in a user's own name is not an overlay."""
     return dataset.name.removesuffix("".join(f"+{name}" for name in overlay_names(dataset)))
+
+
+def published_names(records: Iterable[Record | AnswerRecord]) -> dict[str, str]:
+    """Return the datasets of records, each with its name without overlays."""
+    return {record.dataset.name: published_name(record.dataset) for record in records}
 
 
 def _in_words(names: tuple[str, ...], datasets: Iterable[DatasetFacts]) -> str:

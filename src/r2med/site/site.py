@@ -25,6 +25,7 @@ from r2med.records.collection import (
     with_rankings,
 )
 from r2med.records.local_datasets import local_datasets, typed_places
+from r2med.records.used_labels import published_name
 from r2med.site.advice_page import advice_value, read_advice
 from r2med.site.answer_rows import answers_value
 from r2med.site.board_answers import is_answer_file, read_board_answers
@@ -89,7 +90,7 @@ def make_site(
     """
     with_rankings(collection)  # missing run files are reported, also those that no page of this board shows
     datasets = local_datasets(collection, data)
-    own = [name for name in datasets if not is_reserved(name.partition("+")[0])] if texts else []
+    own = [name for name, each in datasets.items() if not is_reserved(published_name(each))] if texts else []
     labelled = with_board_labels(collection, datasets, overlays)
     answered = answers or AnswerCollection(())
     write_site(folder, _site_files(collection, labelled, advice, texts, own, typed_places(data), answered))
