@@ -16,7 +16,9 @@ import pytest
 
 import r2med
 from r2med.records.record import Record
+from r2med.retrieve.run_file import read_rankings
 from r2med.store import Store
+from support.fork_server import Command
 from support.packs import Files, Person, tree, unzipped, zipped
 
 
@@ -229,3 +231,163 @@ def _message(action: Callable[[], object]) -> str:
     with pytest.raises(r2med.UserError) as error:
         action()
     return str(error.value)
+
+
+# Records and arrays that contradict each other
+
+
+def _with_array(files: Files, path: str, array: Any) -> Files:
+    """Return files in which one array is another one, and all hashes are right again."""
+    content = io.BytesIO()
+    np.save(content, array)
+    manifest_path = path.rpartition("/")[0] + "/manifest.json"
+    manifest = json.loads(files[manifest_path])
+    facts = {"size": len(content.getvalue()), "sha256": _sha(content.getvalue())}
+    manifest["files"][path.rpartition("/")[2]] = facts
+    return relisted({**files, path: content.getvalue(), manifest_path: json.dumps(manifest).encode()})
+
+
+def _array(files: Files, path: str) -> Any:
+    return np.load(io.BytesIO(files[path]))
+
+
+def _changed(array: Any, place: tuple[int, int], value: float) -> Any:
+    changed = array.copy()
+    changed[place] = value
+    return changed
+
+
+@pytest.mark.parametrize(
+    ("name", "forge", "fault"),
+    [
+        ("rows", lambda a: _changed(a, (0, 0), -2), "documents that the corpus does not have"),
+        ("rows", lambda a: _changed(a, (0, 0), a[0, 1]), "a document twice"),
+        ("rows", lambda a: _changed(a, (0, 0), -1), "a gap between two documents"),
+        ("rows", lambda a: a.astype(np.int64), "its arrays are int64 and float32"),
+        ("rows", lambda a: a[:, :-1], "its arrays are int32"),
+        ("scores", lambda a: _changed(a, (0, 0), np.nan), "not a finite number"),
+        ("scores", lambda a: a.astype(str), "values of the type <U"),
+    ],
+)
+def test_a_stored_ranking_that_cannot_be_one_is_refused(
+    person: Person, tmp_path: Path, refused: Any, name: str, forge: Any, fault: str
+) -> None:
+    files = unzipped(person.pack)
+    path = _first(files, "artefacts/run", f"/{name}.npy")
+    assert fault in refused(zipped(tmp_path / "x", _with_array(files, path, forge(_array(files, path)))))
+
+
+@pytest.mark.parametrize(
+    ("forge", "fault"),
+    [
+        (lambda a: _changed(a, (0, 0), np.nan), "vectors.npy has NaN or infinite values"),
+        (lambda a: a.astype(str), "values of the type <U"),
+        (lambda a: a.astype(np.float64), "its vectors are float64"),
+        (lambda a: a[0], "its vectors are float32 of shape"),
+        (lambda a: a[:, :0], "its vectors are float32 of shape"),
+    ],
+)
+@pytest.mark.parametrize("kind", ["vectors", "query-vectors"])
+def test_vectors_that_cannot_be_searched_are_refused(
+    person: Person, tmp_path: Path, refused: Any, kind: str, forge: Any, fault: str
+) -> None:
+    files = unzipped(person.pack)
+    path = _first(files, f"artefacts/{kind}/", "/vectors.npy")
+    assert fault in refused(zipped(tmp_path / "x", _with_array(files, path, forge(_array(files, path)))))
+
+
+def _best_first(person: Person, files: Files) -> tuple[Files, str]:
+    """Return a pack in which the stored ranking of the dense model is turned around, and its system."""
+    record = next(record for record in person.records if record.system == "bge")
+    written = read_rankings(next(person.out.rglob(f"bge-{record.key[:10]}.trec.gz")), encoded=True)
+    first = np.array([*next(iter(written.values())).values()], dtype=np.float32)
+    for path in sorted(files):
+        if path.startswith("artefacts/run/") and path.endswith("/scores.npy"):
+            scores = _array(files, path)
+            if len(first) <= scores.shape[1] and np.array_equal(scores[0, : len(first)], first):
+                rows = path.replace("scores.npy", "rows.npy")
+                return _with_array(files, rows, _array(files, rows)[:, ::-1].copy()), "bge"
+    raise AssertionError("the pack has no ranking of bge")
+
+
+@pytest.mark.parametrize("is_here", [True, False])
+def test_a_stored_ranking_must_be_that_of_the_run_file(
+    person: Person, tmp_path: Path, is_here: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if is_here:
+        monkeypatch.chdir(person.root)
+    forged, _ = _best_first(person, unzipped(person.pack))
+    path = zipped(tmp_path / "x", forged)
+    assert "no stored ranking of the pack is that of bge" in _message(
+        lambda: r2med.unpack(path, tmp_path / "out", store=Store(tmp_path / "store"))
+    )
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_stored_ranking_without_a_record_is_searched_again_before_it_is_used(
+    person: Person, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    store = Store(tmp_path / "store")
+    r2med.unpack(person.pack, tmp_path / "out", store=store)
+    for rows in (store.root / "run").glob("*/rows.npy"):  # as if the pack had brought it so
+        artefact = store.get("run", rows.parent.name)
+        assert artefact is not None and artefact.meta["unpacked"]
+        folder = store.scratch()
+        np.save(folder / "rows.npy", artefact.array("rows")[:, ::-1])
+        np.save(folder / "scores.npy", artefact.array("scores"))
+        meta = dict(artefact.meta)
+        store.discard("run", rows.parent.name)
+        store.add("run", rows.parent.name, folder, meta)
+    [cell] = person.run(store, tmp_path / "again", "bge")
+    first = next(record for record in person.records if record.system == "bge")
+    assert cell.record is not None and cell.record.mean == first.mean
+    assert "is not what the search gives here" in caplog.text
+
+
+@pytest.mark.parametrize("value", [0.999, 0.0])
+def test_a_record_that_contradicts_its_run_is_refused_or_made_again(
+    person: Person, tmp_path: Path, value: float, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    files = unzipped(person.pack)
+    record = next(record for record in person.records if record.system == "bge")
+    path = next(name for name in files if name.endswith(f"bge-{record.key[:10]}.json"))
+    false = {query: dict.fromkeys(values, value) for query, values in record.per_query.items()}
+    record.model_copy(update={"per_query": false, "mean": dict.fromkeys(record.mean, value)}).write(tmp_path / "r.json")
+    forged = zipped(tmp_path / "x", relisted({**files, path: (tmp_path / "r.json").read_bytes()}))
+    r2med.unpack(forged, tmp_path / "out", store=Store(tmp_path / "store"))  # its dataset is not here
+    [unpacked] = (tmp_path / "out").rglob(f"bge-{record.key[:10]}.json")
+    assert Record.read(unpacked).unpacked
+    assert "from a pack, not scored on this machine" in " ".join(r2med.compare(tmp_path / "out").notices)
+    [cell] = person.run(Store(tmp_path / "store"), tmp_path / "out", "bge")
+    assert cell.record is not None and not cell.reused and cell.record.mean == record.mean
+    assert "came from a pack, and its" in caplog.text
+    assert not Record.read(unpacked).unpacked
+    monkeypatch.chdir(person.root)
+    fault = _message(lambda: r2med.unpack(forged, tmp_path / "new", store=Store(tmp_path / "other")))
+    assert f"is {value:.4f}, but its run gives" in fault
+    assert not (tmp_path / "new").exists()
+
+
+def test_records_whose_dataset_is_here_are_scored_and_not_marked(
+    person: Person, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(person.root)
+    done = r2med.unpack(person.pack, tmp_path / "out", store=Store(tmp_path / "store"))
+    assert done.unscored == ()
+    assert [*tree(tmp_path / "out").values()] == [*tree(person.out).values()]
+
+
+def test_commands_are_made_from_records_and_not_from_the_words_of_the_pack(
+    person: Person, tmp_path: Path, r2med: Command
+) -> None:
+    files = unzipped(person.pack)
+    manifest = json.loads(files["manifest.json"])
+    for record in manifest["records"]:
+        record["command"] = "rm -rf ~ # r2med run bm25"
+    forged = zipped(tmp_path / "x", {**files, "manifest.json": json.dumps(manifest).encode()})
+    for words in (("pack", "--list", str(forged)), ("unpack", str(forged))):
+        shown = r2med(*words)
+        assert shown.returncode == 0, shown.stderr
+        assert "rm -rf" not in shown.stdout
+        assert "r2med run bge --data mini --k 20" in shown.stdout
+    assert "not scored: mini is not on this machine" in shown.stdout

@@ -15,7 +15,7 @@ from r2med.llm.scripted import ScriptedBackend
 from r2med.records.answer_record import AnswerRecord
 from r2med.store import Store
 from support.datasets import r2med_folder
-from support.packs import tree, unzipped, zipped
+from support.packs import tree, unmarked, unzipped, zipped
 
 from .test_hostile_packs import relisted
 
@@ -105,11 +105,12 @@ def test_an_empty_store_with_a_pack_gives_the_same_answers_bit_for_bit_and_asks_
             assert again[name] == content
         else:
             assert undated(again[name], tmp_path) == undated(content, tmp_path)
-    assert [*tree(tmp_path / "unpacked").values()] == [*tree(place.root / "out").values()]
-    before = tree(tmp_path / "unpacked")
-    place.answer(store, tmp_path / "unpacked")
-    assert tree(tmp_path / "unpacked") == before
-    assert f"{COMMAND}--condition retrieved" in [record.command for record in done.manifest.records]
+    assert unmarked(tmp_path / "unpacked") == unmarked(place.root / "out")
+    [marked] = (tmp_path / "unpacked").rglob("*.answers.json")
+    assert AnswerRecord.read(marked).unpacked
+    assert not place.answer(store, tmp_path / "unpacked").unpacked
+    assert not AnswerRecord.read(marked).unpacked
+    assert f"{COMMAND}--condition retrieved --form open" in done.commands
     assert r2med.unpack(place.root / "run.r2pack", tmp_path / "unpacked", store=store).written == 0
 
 

@@ -91,6 +91,17 @@ def zipped(path: Path, files: Files, extra: Callable[[zipfile.ZipFile], None] = 
     return path
 
 
+def unmarked(*folders: Path) -> list[object]:
+    """Return the content of every file in some folders, without the marks that `unpack` gives to records."""
+    return [_unmarked(path, content) for path, content in tree(*folders).items()]
+
+
+def _unmarked(path: str, content: bytes) -> object:
+    if not path.endswith(".json"):
+        return content
+    return {name: value for name, value in json.loads(content).items() if name not in ("unpacked", "checksum")}
+
+
 def tree(*folders: Path) -> Files:
     """Return every file in some folders, without the files that SQLite keeps beside its tables."""
     return {

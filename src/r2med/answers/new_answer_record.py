@@ -120,8 +120,8 @@ def recorded_answers(path: Path, key: str) -> AnswerRecord | None:
         return None
     failed = sum(each.get("failed", 0) for each in record.statuses.values()) + _failed_judgements(record)
     # Answers are in the journal, so only failed calls are repeated. Offline, a record made online is made again, so
-    # that the new one can say that no text left this machine.
-    return None if failed or (is_offline() and not record.offline) else record
+    # that the new one can say that no text left this machine. A record from a pack is scored again.
+    return None if failed or record.unpacked or (is_offline() and not record.offline) else record
 
 
 def _failed_judgements(record: AnswerRecord) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -72,14 +72,16 @@ def pack(
     """
     from r2med.packs.pack_manifest import DEFAULT
     from r2med.packs.packing import pack as write
+    from r2med.packs.unpacking import pack_commands
     from r2med.packs.verified_pack import listed_pack
     from r2med.store.files import sha256
 
     if shown is not None:
         if records:
             raise UserError("--list shows a pack and takes no records: leave them out")
-        manifest = listed_pack(shown)
-        show_page(_page(manifest, shown), form, as_json, manifest.model_dump(mode="json"))
+        with listed_pack(shown) as opened:
+            manifest, commands = opened.manifest, list(pack_commands(opened, results))
+        show_page(_page(manifest, shown, commands), form, as_json, manifest.model_dump(mode="json"))
         return
     if out.is_dir():
         raise UserError(f"{out} is a folder: name the file of the pack, such as -o {out}.r2pack")
@@ -94,7 +96,8 @@ def pack(
         corpus_licence=corpus_licence,
         setup=runtime,
     )
-    show_page(_page(manifest, out), form, as_json, manifest.model_dump(mode="json"))
+    commands = [record.command for record in manifest.records]
+    show_page(_page(manifest, out, commands), form, as_json, manifest.model_dump(mode="json"))
     if form == "text" and not as_json:
         print(printable(f"unpack it elsewhere with: r2med unpack {out.name} --sha256 {sha256(out)}"))
 
@@ -122,12 +125,15 @@ def unpack(
     print(printable(f"{unpacked.written:,} artefacts, rows and files written{known}"))
     for folder in unpacked.data:
         print(printable(f"documents: {folder}"))
+    if unpacked.unscored:
+        names = ", ".join(unpacked.unscored)
+        print(printable(f"not scored: {names} is not on this machine; tables mark the records until r2med run has"))
     print("these commands read everything else from the pack:")
-    for command in dict.fromkeys(record.command for record in unpacked.manifest.records):
+    for command in unpacked.commands:
         print(printable(f"  {command}"))
 
 
-def _page(manifest: PackManifest, file: Path) -> Page:
+def _page(manifest: PackManifest, file: Path, typed: Sequence[str]) -> Page:
     """Return what a pack holds and what it saves."""
     from r2med.cli.cache_command import shown_bytes
     from r2med.pages.cells import Column, Value
@@ -141,7 +147,7 @@ def _page(manifest: PackManifest, file: Path) -> Page:
         [each.name, each.licence or "not stated", each.source or "own data"] for each in manifest.datasets
     ]
     saved: list[list[Value]] = [[_SAVED_NAMES.get(name, name), f"{value:,g}"] for name, value in manifest.saves.items()]
-    commands: list[list[Value]] = [[record.command] for record in manifest.records]
+    commands: list[list[Value]] = [[command] for command in dict.fromkeys(typed)]
     size = file.stat().st_size if file.is_file() else 0
     head = f"{file.name}: {counted(len(manifest.records), 'record')}, {shown_bytes(size)}, by r2med {manifest.r2med}"
     tables = [

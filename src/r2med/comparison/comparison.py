@@ -24,6 +24,7 @@ from r2med.pages.estimate import Estimate
 from r2med.records.approximate_searches import approximate_searches
 from r2med.records.collection import RecordCollection
 from r2med.records.record import QueryFacts
+from r2med.records.unpacked_records import unpacked_records
 from r2med.records.used_labels import AS_PUBLISHED, used_labels
 from r2med.text.plurals import counted
 
@@ -318,6 +319,7 @@ def comparison(
             *left_out,
             *(labelled_share(kept.record for kept in collection) if Measure.parse(measure) == MIMIC else ()),
             *approximate_searches(kept.record for kept in collection),
+            *unpacked_records(kept.record for kept in collection),
         ),
         labels=used_labels(kept.record for kept in collection if kept.record.dataset.name in queries),
         resamples=resamples,

@@ -82,7 +82,7 @@ def _evaluated(
     settings = {**system.key(dataset, expansion), "k": k}
     key = record_key(settings, dataset.fingerprint)
     path = record_path(out, system, dataset, key) if out is not None else None
-    if path is not None and not fresh and (record := _recorded(path, key)) and lock in ("", record.lock):
+    if path is not None and not fresh and (record := _recorded(path, key, dataset)) and lock in ("", record.lock):
         _remove_failed_tries(path, record)
         return record, True
     outcome = system.run(dataset, store, k, expansion, settings)
@@ -147,8 +147,11 @@ def _write_text(text: str, file: Path) -> FileFacts:
     return FileFacts(file=file.name, sha256=sha256(file))
 
 
-def _recorded(path: Path, key: str) -> Record | None:
-    """Return the existing record, if it can be used. A damaged record is reported and treated as missing."""
+def _recorded(path: Path, key: str, dataset: Dataset) -> Record | None:
+    """Return the existing record, if it can be used. A damaged record is reported and treated as missing.
+
+    The run of a record from a pack is scored. If the record has these scores, it is no longer marked.
+    """
     for file in (path, *_files_beside(path)):
         tidy(file)
     if not path.is_file():
@@ -157,12 +160,23 @@ def _recorded(path: Path, key: str) -> Record | None:
         record = Record.read(path)
         if record.key != key or not record.files_are_sound(path.parent):
             raise UserError(f"{path} does not fit the files beside it: making them again")
+        if record.unpacked and (fault := _unpacked_fault(record, path, dataset)):
+            raise UserError(f"{path} came from a pack, and {fault}: making it again")
     except UserError as damage:
         log.warning("%s", damage)
         return None
+    if record.unpacked:
+        record = record.model_copy(update={"unpacked": False})
+        record.write(path)
     # After failures, the evaluation runs again. Answers are in the journal, so only failed calls are repeated. Offline,
     # a record made online is made again, so that the new one can say that no text left this machine.
     return None if record.unordered or (is_offline() and not record.offline) else record
+
+
+def _unpacked_fault(record: Record, path: Path, dataset: Dataset) -> str:
+    from r2med.evaluation.scored_again import score_fault
+
+    return score_fault(record, path.parent / record.run.file, dataset) if record.run else "has no run file"
 
 
 def _remove_failed_tries(path: Path, record: Record) -> None:

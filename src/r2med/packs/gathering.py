@@ -150,27 +150,35 @@ def difference(made_with: Any, here: Any, where: str = "its settings") -> str:
     return f"{where} is {str(here)[:60]!r} here, and was {str(made_with)[:60]!r}"
 
 
-def command_of(record: Record, runtime: Runtime) -> str:
+def command_of(record: Record, base_url: str = "", generations: str = "") -> str:
     """Return the command that makes a record from a pack, with the flags that its key depends on."""
     words = ["r2med", "run", record.system, "--data", record.dataset.name]
     if record.settings["k"] != 1000:
         words += ["--k", str(record.settings["k"])]
-    return shlex.join([*words, *model_flags(record.settings, runtime)])
+    return shlex.join([*words, *model_flags(record.settings, base_url, generations)])
 
 
-def model_flags(settings: Mapping[str, Any], runtime: Runtime) -> list[str]:
-    """Return the flags of models and LLMs that a record's key depends on."""
+def model_flags(settings: Mapping[str, Any], base_url: str, generations: str) -> list[str]:
+    """Return the flags of models and LLMs that a record's key depends on.
+
+    `base_url` is the address of its LLM, and `generations` the folder of recorded texts, where there is one.
+    """
     words: list[str] = []
     dtypes = {*_values(settings, "dtype")} - {"float32"}
     if len(dtypes) == 1 and "openvino" not in _values(settings, "backend"):
         words += ["--dtype", dtypes.pop()]
     if "openvino" in _values(settings, "backend"):
         words += ["--backend", "openvino"]
-    if runtime.setup.base_url and any(_values(settings, "endpoint")):
-        words += ["--base-url", _shown_address(runtime.setup.base_url)]
-    if runtime.setup.generations is not None:
-        words += ["--generations", "results/generations"]
+    if base_url and any(_values(settings, "endpoint")):
+        words += ["--base-url", _shown_address(base_url)]
+    if generations:
+        words += ["--generations", generations]
     return words
+
+
+def flags_of(runtime: Runtime) -> tuple[str, str]:
+    """Return the address and the folder of recorded texts for the commands of a pack that is made here."""
+    return runtime.setup.base_url or "", "results/generations" if runtime.setup.generations is not None else ""
 
 
 def _shown_address(url: str) -> str:

@@ -18,7 +18,7 @@ from r2med.answers.reading import DEPTH
 from r2med.core.errors import UserError
 from r2med.data import Dataset
 from r2med.evaluation.evaluation import run_path
-from r2med.packs.gathering import difference, model_flags, model_settings
+from r2med.packs.gathering import difference, flags_of, model_flags, model_settings
 from r2med.records.answer_collection import answer_files, read_current
 from r2med.records.answer_record import CONDITIONS, AnswerRecord, answer_key
 from r2med.records.collection import RecordCollection, StoredRecord
@@ -63,7 +63,7 @@ def answer_reads(answers: PackedAnswers, dataset: Dataset, runtime: Runtime) -> 
     except UserError as error:
         raise UserError(
             f"{answers.path}: {record.name} on {record.dataset.name}: {error}; ask again "
-            f"({answer_command(record, dataset, runtime)}), then pack it, or pack without answers"
+            f"({answer_command(record, form_of(dataset), *flags_of(runtime))}), then pack it, or pack without answers"
         ) from None
     return reads
 
@@ -88,8 +88,16 @@ def _judge(settings: Mapping[str, Any]) -> str:
     return str(judge["llm"]) if isinstance(judge, Mapping) else ""
 
 
-def answer_command(record: AnswerRecord, dataset: Dataset, runtime: Runtime) -> str:
-    """Return the command that makes an answer record from a pack, with the flags that its key depends on."""
+def form_of(dataset: Dataset) -> str:
+    """Return the form of answers that a dataset states."""
+    return dataset.card.answers if dataset.card else "open"
+
+
+def answer_command(record: AnswerRecord, form: str = "", base_url: str = "", generations: str = "") -> str:
+    """Return the command that makes an answer record from a pack, with the flags that its key depends on.
+
+    `form` is that of the dataset's answers, which needs no flag.
+    """
     settings = record.settings
     words = ["r2med", "answer", record.system, "--reader", record.reader, "--data", record.dataset.name]
     if judge := _judge(settings):
@@ -98,8 +106,8 @@ def answer_command(record: AnswerRecord, dataset: Dataset, runtime: Runtime) -> 
         words += ["--passages", str(record.passages)]
     if settings["conditions"] != list(CONDITIONS):
         words += [word for condition in settings["conditions"] for word in ("--condition", condition)]
-    if record.form != (dataset.card.answers if dataset.card else "open"):
+    if record.form != form:
         words += ["--form", record.form]
     if settings["queries"]:
         words += ["--queries", str(settings["queries"])]
-    return shlex.join([*words, *model_flags(settings, runtime)])
+    return shlex.join([*words, *model_flags(settings, base_url, generations)])

@@ -24,7 +24,7 @@ from r2med.data.given_data import given_data
 from r2med.data.loading import load_new
 from r2med.evaluation.evaluation import generated_path, run_path, slug, traces_path
 from r2med.evaluation.ir_metadata import metadata_path
-from r2med.packs.gathering import Needed, command_of, find_datasets, needed
+from r2med.packs.gathering import Needed, command_of, find_datasets, flags_of, needed
 from r2med.packs.pack_manifest import (
     DEFAULT,
     KIND_OF_ROWS,
@@ -37,7 +37,7 @@ from r2med.packs.pack_manifest import (
     chosen_kinds,
     saved_values,
 )
-from r2med.packs.packed_answers import PackedAnswers, answer_command, answer_reads, answers_of
+from r2med.packs.packed_answers import PackedAnswers, answer_command, answer_reads, answers_of, form_of
 from r2med.packs.packed_rows import row_lines
 from r2med.records.answer_record import answers_path
 from r2med.records.collection import RecordCollection, collect, given_records
@@ -265,7 +265,7 @@ def _packed_records(collection: RecordCollection, runtime: Runtime) -> Iterator[
             system=record.system,
             dataset=record.dataset.name,
             key=record.key,
-            command=command_of(record, runtime),
+            command=command_of(record, *flags_of(runtime)),
         )
 
 
@@ -274,7 +274,7 @@ def _packed_answers(
 ) -> Iterator[PackedRecord]:
     for each in sorted(answers, key=lambda each: (each.record.dataset.name, each.record.name, each.record.key)):
         name = each.retrieval.record.dataset.name
-        command = answer_command(each.record, datasets[name], runtime)
+        command = answer_command(each.record, form_of(datasets[name]), *flags_of(runtime))
         yield PackedRecord(system=each.record.name, dataset=name, key=each.record.key, command=command)
 
 

@@ -7,13 +7,16 @@ leaves a sound store, and the next one finishes the work.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
 from r2med.core.errors import UserError
+from r2med.packs.gathering import command_of
 from r2med.packs.pack_manifest import PackManifest, PackPart
+from r2med.packs.pack_scores import scored_keys
+from r2med.packs.packed_answers import answer_command
 from r2med.packs.packed_rows import differing_rows, opened_rows
 from r2med.packs.verified_pack import OpenPack, PackedArtefact, pack_faults, verified_pack
 from r2med.records.answer_record import AnswerRecord
@@ -38,6 +41,10 @@ class Unpacked:
     """Number of artefacts, rows and files that were here already."""
     data: tuple[Path, ...] = ()
     """Folders of the datasets that were in the pack."""
+    commands: tuple[str, ...] = ()
+    """The commands that read everything else from the pack, made from the settings of its records."""
+    unscored: tuple[str, ...] = ()
+    """The datasets that are not on this machine. Their records are marked until they are scored."""
 
 
 def unpack(
@@ -52,15 +59,17 @@ def unpack(
     """Put a pack into the store, its records into the folder `out`, and its documents, if it has any, into `data`.
 
     `file` may be a URL if `sha256` gives the digest of the file. What is here already with the same content is left
-    as it is. Raises UserError if the pack is damaged, or if something is here with another content; then nothing is
-    written. With `keep_mine`, what is here stays, and the rest is written.
+    as it is. The runs of records are scored again with the dataset, if it is on this machine; otherwise the records are
+    marked until `run` scores them. Raises UserError if the pack is damaged, if a record contradicts its run, or if
+    something is here with another content; then nothing is written. With `keep_mine`, what is here stays, and the rest
+    is written.
     """
     from r2med.packs.fetching import local_pack
 
     store = store or default_store()
     with local_pack(str(file), sha256, store) as path, verified_pack(path) as pack:
         with pack_faults(path):
-            plan = _Unpacking(pack, store, Path(out), Path(data))
+            plan = _Unpacking(pack, store, Path(out), Path(data), scored_keys(pack, store))
             if (differing := list(plan.differing())) and not keep_mine:
                 raise _conflict(path, differing)
         return plan.carry_out()
@@ -77,8 +86,8 @@ def _conflict(path: Path, differing: list[str]) -> UserError:
 class _Unpacking:
     """What is to be written, and what is here already."""
 
-    def __init__(self, pack: OpenPack, store: Store, out: Path, data: Path) -> None:
-        self.pack, self.store, self.out, self.folder = pack, store, out, data
+    def __init__(self, pack: OpenPack, store: Store, out: Path, data: Path, scored: Collection[str]) -> None:
+        self.pack, self.store, self.out, self.folder, self.scored = pack, store, out, data, scored
         self.written = self.known = 0
 
     def differing(self) -> Iterator[str]:
@@ -109,7 +118,15 @@ class _Unpacking:
             self._add_data(self.folder / name, parts)
         for part, path in self.pack.results():
             self._add_result(part, self.out / path)
-        return Unpacked(self.pack.manifest, self.written, self.known, tuple(folders))
+        marked = [record for record in self.pack.manifest.records if record.key not in self.scored]
+        return Unpacked(
+            self.pack.manifest,
+            self.written,
+            self.known,
+            tuple(folders),
+            tuple(pack_commands(self.pack, self.out)),
+            tuple(dict.fromkeys(record.dataset for record in marked)),
+        )
 
     def _same_files(self, artefact: PackedArtefact) -> bool:
         """Return True if the store has no such artefact, or one with the same files."""
@@ -126,7 +143,9 @@ class _Unpacking:
             scratch = self.store.scratch()
             for name, part in artefact.files.items():
                 self.pack.copy(part, scratch / name)
-            own = self.store.add(artefact.kind, artefact.key, scratch, artefact.meta)
+            # A ranking is searched again when it is first used, if the store has what that needs.
+            mark = {"unpacked": True} if artefact.kind == "run" else {}
+            own = self.store.add(artefact.kind, artefact.key, scratch, {**artefact.meta, **mark})
             self.written += 1
         else:
             self.known += 1
@@ -160,7 +179,11 @@ class _Unpacking:
         if path.exists():
             self.known += 1
             return
-        write_atomically(path, self.pack.read(part))
+        if part.is_record and part.key not in self.scored:
+            kind = Record if part.kind == "records" else AnswerRecord
+            kind.parse(self.pack.read(part), path).model_copy(update={"unpacked": True}).write(path)
+        else:
+            write_atomically(path, self.pack.read(part))
         self.written += 1
 
     def _same_data(self, folder: Path, parts: list[PackPart]) -> bool:
@@ -177,6 +200,15 @@ class _Unpacking:
             for part in parts:
                 self.pack.copy(part, new / part.path.rpartition("/")[2])
         self.written += len(parts)
+
+
+def pack_commands(pack: OpenPack, out: Path) -> Iterator[str]:
+    """Yield the commands of the records of a pack. Those in its manifest are the words of a stranger."""
+    with_texts = {part.key for part in pack.manifest.parts if part.path.startswith("generations/")}
+    texts = str(out / "generations")
+    found = {record.key: command_of(record, "URL", texts * (record.key in with_texts)) for record, _ in pack.records()}
+    found |= {record.key: answer_command(record, "", "URL") for record, _ in pack.answer_records()}
+    yield from dict.fromkeys(found[record.key] for record in pack.manifest.records)
 
 
 def _name(artefact: PackedArtefact) -> str:

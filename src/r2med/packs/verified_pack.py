@@ -21,16 +21,17 @@ from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
+import numpy.typing as npt
 from pydantic import ValidationError
 
 from r2med.core.errors import UserError
-from r2med.packs.artefact_checks import is_artefact
+from r2med.packs.artefact_checks import PackedArray, arrays_fault, is_artefact
 from r2med.packs.pack_manifest import FORMAT, KIND_OF_ROWS, MANIFEST_NAME, PackManifest, PackPart
 from r2med.packs.packed_rows import FORMATS, read_row
 from r2med.records.answer_checks import answer_faults
 from r2med.records.answer_record import SUFFIX, AnswerRecord, answer_key, answers_path
 from r2med.records.collection import may_be_record
-from r2med.records.record import Record, record_key
+from r2med.records.record import FileFacts, Record, record_key
 from r2med.records.record_checks import record_faults
 from r2med.store.files import refuse_device
 from r2med.store.manifest import MANIFEST
@@ -38,6 +39,8 @@ from r2med.store.reads import PACKED_KINDS
 
 MAX_PARTS = 1_000_000
 MAX_MANIFEST = 512 << 20
+BLOCK_VALUES = 1 << 20
+"""Number of values of an array that are checked at once."""
 MAX_LINE = 64 << 20
 """Bytes of the longest row. The longest answer of an LLM is far shorter."""
 MAX_RATIO = 200
@@ -92,6 +95,31 @@ class OpenPack:
         for part in sorted(found, key=lambda each: (each.is_record, each.path)):
             yield part, Path(part.path.removeprefix("results/"))
 
+    def records(self) -> Iterator[tuple[Record, Path]]:
+        """Yield the records of systems, with their paths in a folder of results."""
+        for part, path in self.results():
+            if part.kind == "records":
+                yield Record.parse(self.read(part), path), path
+
+    def answer_records(self) -> Iterator[tuple[AnswerRecord, Path]]:
+        """Yield the records of answers, with their paths in a folder of results."""
+        for part, path in self.results():
+            if part.kind == "answers" and part.is_record:
+                yield AnswerRecord.parse(self.read(part), path), path
+
+    def beside(self, path: Path, facts: FileFacts | None, folder: Path) -> Path | None:
+        """Copy the file beside a record into a folder and return its path; None if the pack does not hold it."""
+        wanted = path.parent / facts.file if facts else None
+        part = next((part for part, place in self.results() if place == wanted), None)
+        if part is None or facts is None:
+            return None
+        self.copy(part, folder / facts.file)
+        return folder / facts.file
+
+    def array(self, part: PackPart) -> npt.NDArray[Any]:
+        """Return an array of an artefact."""
+        return _array(self.archive, part).whole()
+
     def data(self) -> dict[str, list[PackPart]]:
         """Return name of a folder -> the files of a dataset."""
         folders: dict[str, list[PackPart]] = {}
@@ -136,10 +164,11 @@ def verified_pack(path: Path) -> Iterator[OpenPack]:
         yield pack
 
 
-def listed_pack(path: Path) -> PackManifest:
-    """Return the manifest of a pack, without reading the parts. Raises UserError if the file is not a pack."""
+@contextlib.contextmanager
+def listed_pack(path: Path) -> Iterator[OpenPack]:
+    """Yield a pack of which only the manifest was read. Raises UserError if the file is not a pack."""
     with pack_faults(path), zipfile.ZipFile(path) as archive:
-        return _read_manifest(archive, path)
+        yield OpenPack(path, archive, _read_manifest(archive, path), ())
 
 
 @contextlib.contextmanager
@@ -259,6 +288,7 @@ def _artefacts(archive: zipfile.ZipFile, manifest: PackManifest) -> Iterator[Pac
     for part in manifest.parts:
         if match := _ARTEFACT.fullmatch(part.path):
             found.setdefault((match["kind"], match["key"]), {})[match["file"]] = part
+    widths: dict[str, int] = {}
     for (kind, key), parts in found.items():
         own = parts.pop(MANIFEST, None)
         try:
@@ -271,23 +301,38 @@ def _artefacts(archive: zipfile.ZipFile, manifest: PackManifest) -> Iterator[Pac
             raise UserError(f"the files of {kind} {key[:8]} are not those of its manifest")
         if not is_artefact(kind, meta, parts):
             raise UserError(f"{kind} {key[:8]} does not have the files and the facts of its kind")
-        for part in parts.values():
-            _check_array(archive, part)
+        arrays = {name: _array(archive, part) for name, part in parts.items()}
+        if fault := arrays_fault(kind, arrays):
+            raise UserError(f"{kind} {key[:8]} cannot be used: {fault}")
+        if kind == "vectors":
+            width = arrays["vectors.npy"].shape[1]
+            if widths.setdefault(str(meta.get("encoder", key)), width) != width:
+                raise UserError(f"{kind} {key[:8]} has vectors of another length than others of its model")
         yield PackedArtefact(kind, key, parts, meta, own.datasets if own else ())
 
 
-def _check_array(archive: zipfile.ZipFile, part: PackPart) -> None:
-    """Raise UserError if a file is not an array of plain numbers of exactly this size."""
+def _array(archive: zipfile.ZipFile, part: PackPart) -> PackedArray:
+    """Return an array of a pack. Raises UserError if the file is not an array of plain numbers of exactly this size."""
     with archive.open(part.path) as file:
         try:
             version = np.lib.format.read_magic(file)
             read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-            shape, _, dtype = read(file)
+            shape, by_columns, dtype = read(file)
         except (ValueError, SyntaxError, OSError, TypeError):
             raise UserError(f"{part.path} is not an array") from None
         count = int(np.prod(shape, dtype=object)) if shape else 1
-        if dtype.hasobject or dtype.names or part.size != file.tell() + count * dtype.itemsize:
+        start = file.tell()
+        plain = not (dtype.hasobject or dtype.names or dtype.subdtype)
+        if not plain or not dtype.itemsize or part.size != start + count * dtype.itemsize:
             raise UserError(f"{part.path} is not an array of plain numbers")
+
+    def blocks() -> Iterator[npt.NDArray[Any]]:
+        with archive.open(part.path) as file:
+            file.read(start)
+            while block := file.read(BLOCK_VALUES * dtype.itemsize):
+                yield np.frombuffer(block, dtype)
+
+    return PackedArray(shape, dtype, "F" if by_columns else "C", blocks)
 
 
 def _check_rows(pack: OpenPack) -> None:

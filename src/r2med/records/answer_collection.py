@@ -132,6 +132,7 @@ class AnswerCollection:
             source=record.source,
             created=record.created,
             offline=record.offline,
+            unpacked=record.unpacked,
         )
         return StoredRecord(view, each.path, each.is_entry)
 

@@ -164,6 +164,8 @@ class AnswerRecord(RecordPart):
     """Date and time in UTC."""
     offline: bool = False
     """True if other machines could not be reached while the record was made."""
+    unpacked: bool = False
+    """True if the record came from a pack and was not scored on this machine since."""
 
     @property
     def name(self) -> str:

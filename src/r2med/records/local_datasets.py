@@ -15,6 +15,7 @@ from r2med.data.hub import is_fetched
 from r2med.data.irds import PREFIX
 from r2med.data.locating import name_of
 from r2med.records.collection import RecordCollection
+from r2med.records.record import DatasetFacts
 from r2med.store import Store, default_store
 
 log = logging.getLogger("r2med")
@@ -59,6 +60,15 @@ def local_datasets(
         more = f" ({len(missing) - 1} more)" if len(missing) > 1 else ""
         log.info("no texts of %s%s", missing[0], more)
     return datasets
+
+
+def dataset_here(facts: DatasetFacts, store: Store) -> Dataset | None:
+    """Return the dataset of a record if it is on this machine and has not changed; None otherwise."""
+    try:
+        dataset = _local(_plain(facts.name), store)
+    except UserError:
+        return None
+    return dataset if dataset.fingerprint == facts.fingerprint else None
 
 
 def _plain(name: str) -> str:

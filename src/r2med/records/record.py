@@ -171,6 +171,8 @@ class Record(RecordPart):
     """True if other machines could not be reached while the record was made, so no text left this machine."""
     lock: str = ""
     """The digest of the lock that decided this evaluation beforehand; empty without one."""
+    unpacked: bool = False
+    """True if the record came from a pack and was not scored on this machine since."""
 
     def __repr__(self) -> str:
         shown = ", ".join(f"{name} {self.mean[name]:.4f}" for name in ("nDCG@10",) if name in self.mean)

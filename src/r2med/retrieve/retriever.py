@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
 
 from r2med.core.approximation import Approximation
 from r2med.core.cost import NOTHING, Cost
@@ -17,10 +20,13 @@ from r2med.core.stages import described
 from r2med.data import Corpus, Dataset, Query
 from r2med.retrieve.added_worth import FusionMethod
 from r2med.retrieve.run import IdTable, Run, on_corpus
+from r2med.retrieve.run_checks import ranking_fault
 from r2med.retrieve.ties import TIE_RULE
-from r2med.store import Store, about, digest
+from r2med.store import Artefact, Store, about, digest
 from r2med.store.files import write_array
-from r2med.store.reads import current_reads
+from r2med.store.reads import current_reads, noted_reads
+
+log = logging.getLogger("r2med")
 
 MEAN = ""
 TEXTS_ALONE = "{text}"
@@ -186,12 +192,46 @@ def cached_search(
                 cost = replace(cost, latencies=_latencies(searcher, queries, k))
         return {"cost": cost.as_dict(), "prepared": searched.prepared.as_dict()}
 
+    def fault_of(artefact: Artefact) -> str:
+        return ranking_fault(artefact.array("rows"), artefact.array("scores"), len(queries), len(corpus))
+
     with about(dataset=dataset.label):
         artefact = store.make("run", run_key, build)
+        if fault := fault_of(artefact):  # a pack may have brought it
+            log.warning("the stored ranking %s is damaged (%s): making it again", run_key[:8], fault)
+            store.discard("run", run_key)
+            artefact = store.make("run", run_key, build)
+            if fault := fault_of(artefact):
+                raise UserError(f"stage {_name(retriever)} returned a ranking that cannot be used: {fault}")
+        if artefact.meta.get("unpacked"):
+            artefact = _searched_again(artefact, store, run_key, lambda: _search(opened(), dataset, queries, k))
         if (reads := current_reads()) is not None and reads.search_again:
             _search(opened(), dataset, queries, k)  # what it reads is noted; the stored run is returned
     run = Run(tuple(query.query.id for query in queries), artefact.array("rows"), artefact.array("scores"), corpus)
     return Searched(run, Cost.from_dict(artefact.meta["cost"]), Cost.from_dict(artefact.meta["prepared"]))
+
+
+def _searched_again(artefact: Artefact, store: Store, key: str, search: Callable[[], Searched]) -> Artefact:
+    """Return a ranking of a pack after searching again, if the store has all that this needs. Its costs are kept.
+
+    Nothing is encoded or asked. A ranking that cannot be searched again is used, and this is reported.
+    """
+    try:
+        with noted_reads():
+            run = search().run
+    except UserError as error:
+        log.warning("the ranking %s came from a pack and cannot be checked here: %s", key[:8], error)
+        return artefact
+    if not np.array_equal(run.rows, artefact.array("rows")):
+        log.warning("the ranking %s of a pack is not what the search gives here, which is used instead", key[:8])
+
+    def build(folder: Path) -> dict[str, Any]:
+        write_array(folder / "rows.npy", run.rows)
+        write_array(folder / "scores.npy", run.scores)
+        return {name: value for name, value in artefact.meta.items() if name not in ("unpacked", "about")}
+
+    store.discard("run", key)
+    return store.make("run", key, build)
 
 
 def indexed(retriever: Retriever, dataset: Dataset, store: Store, key: Mapping[str, Any]) -> Searcher:

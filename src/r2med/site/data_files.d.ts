@@ -45,6 +45,7 @@ interface SystemRow extends SystemParts {
   cost: { dollars: number | null; seconds: number | null; tokens: number | null }; // of one query
   failures: number;
   approximate: string[];
+  unpacked: boolean; // true if a record came from a pack and was not scored on the machine of the board
   lock: string; // the digest of the lock that decided its records beforehand; "" without one
   aspects: (number[] | null)[]; // by set: means of the measures of aspects; null without them
   judged_by_kin: string[];

@@ -134,6 +134,7 @@ def _systems(
             "failures": sum(record.failures + record.unordered for record in records),
             "approximate": approximate_searches(records),
             "lock": _lock(records),
+            "unpacked": any(record.unpacked for record in records),
             "aspects": [_aspects(of, system) for of in parts],
             "judged_by_kin": [record.dataset.name for record in records if judged_by_kin(record)],
         }

@@ -153,7 +153,8 @@ def embed_corpus(
     described = encoder.describe("document")
     starts = range(0, len(corpus), SHARD_DOCUMENTS)
     keys = {start: digest([VERSION, described, corpus.fingerprint, start, SHARD_DOCUMENTS]) for start in starts}
-    shards = {start: store.get("vectors", key) for start, key in keys.items()}
+    sizes = {start: min(SHARD_DOCUMENTS, len(corpus) - start) for start in starts}
+    shards = {start: _known(store, "vectors", keys[start], sizes[start]) for start in starts}
     missing = [start for start, shard in shards.items() if shard is None]
     known = len(corpus) - sum(
         min(SHARD_DOCUMENTS, len(corpus) - start) - len(PartialVectors(store, keys[start])) for start in missing
@@ -173,9 +174,9 @@ def embed_corpus(
         done += len(shard)
         reporter.reach(done)
     made = tuple(shard for shard in shards.values() if shard is not None)
-    sizes = {shard.array("vectors").shape[1] for shard in made}
-    if len(sizes) > 1:
-        raise UserError(f"the model returned vectors of different lengths, {sorted(sizes)}; use one model for all")
+    widths = {shard.array("vectors").shape[1] for shard in made}
+    if len(widths) > 1:
+        raise UserError(f"the model returned vectors of different lengths, {sorted(widths)}; use one model for all")
     _report_zeros(made, len(corpus), "documents")
     return Embeddings(made, total(Cost.from_dict(shard.meta["cost"]) for shard in made))
 
@@ -222,11 +223,26 @@ def embed_texts(
     described = encoder.describe(role)
     shard = TextShard(digest([VERSION, described, list(texts)]), tuple(texts))
     work = EncodeShard("query-vectors", role, encoder, described, Reporter("queries", len(texts)))
-    made = store.get(work.kind, shard.key)
+    made = _known(store, work.kind, shard.key, len(texts))
     if made is None:
         [(_, made)] = engine.map(work, [shard], store, work.needs)
     _report_zeros([made], len(texts), "queries" if role == "query" else "generated texts")
     return Encoded(made.array("vectors"), Cost.from_dict(made.meta["cost"]))
+
+
+def _known(store: Store, kind: str, key: str, texts: int) -> Artefact | None:
+    """Return stored vectors, one for each text. Others, which a pack may have brought, are reported and removed."""
+    artefact = store.get(kind, key)
+    if artefact is None or _are_vectors(artefact.array("vectors"), texts):
+        return artefact
+    log.warning("%s %s is damaged (not %s vectors): making it again", kind, key[:8], f"{texts:,}")
+    store.discard(kind, key)
+    return None
+
+
+def _are_vectors(array: npt.NDArray[Any], texts: int) -> bool:
+    # The values of a corpus are not read again: `unpack` has checked that they are finite.
+    return array.dtype == np.float32 and array.ndim == 2 and len(array) == texts
 
 
 def _report_zeros(made: Sequence[Artefact], count: int, what: str) -> None:

@@ -199,6 +199,7 @@ board.leaderboardTable = (view) => {
       row.failures ? chip(counted(row.failures, "failure"), true) : null,
       searches ? chip("≈ approximate search", false, searches) : null,
       row.lock ? chip("locked", false, `Decided beforehand in a lock: ${visible(row.lock)}`) : null,
+      row.unpacked ? chip("from a pack, not scored here", true) : null,
       judged ? chip("judge’s own family", true, `An LLM of the same family judged the documents of ${judged}`) : null,
       row.chips?.map(([text, bad, title]) => chip(text, bad, title)),
     ];
