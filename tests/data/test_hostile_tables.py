@@ -95,12 +95,12 @@ def test_a_small_workbook_that_unpacks_to_a_hundred_megabytes_is_refused(tmp_pat
     assert said.endswith("times its size: save it again as CSV if it is a table")
 
 
-def test_a_row_of_millions_of_empty_cells_is_refused_before_it_is_read(tmp_path: Path) -> None:
+def test_a_row_of_millions_of_empty_cells_takes_little_memory(tmp_path: Path) -> None:
     # Words that hardly repeat keep the ratio of packing as in a real workbook.
     words = random.Random(1).randbytes(300_000).hex().encode()
     row = b"<!--" + words + b"--><row>" + b"<c/>" * 5_000_000 + b"</row>"
-    said = in_little_memory(edited_workbook(tmp_path / "row.xlsx", sheet_with(row)))
-    assert said.startswith("row.xlsx: a row of xl/worksheets/sheet1.xml has more than 400,000 tags")
+    assert in_little_memory(edited_workbook(tmp_path / "row.xlsx", sheet_with(row))) == ""
+    assert len((tmp_path / "mine" / "corpus.jsonl").read_text().splitlines()) == 10
 
 
 def test_styles_of_ten_megabytes_are_refused(tmp_path: Path) -> None:
@@ -121,7 +121,7 @@ def test_a_number_that_is_none_far_down_in_a_sheet_is_named_by_its_row(tmp_path:
     rows = b"".join(b'<row r="%d"><c r="A%d"><v>%d</v></c></row>' % (n, n, n) for n in range(12, 700))
     bad = b'<row r="700"><c r="A700"><v>1..2</v></c></row>'
     edited_workbook(tmp_path / "bad.xlsx", sheet_with(rows + bad))
-    with pytest.raises(UserError, match=r"bad.xlsx, sheet Notes: cannot be read after row 699 "):
+    with pytest.raises(UserError, match=r"bad.xlsx, sheet Notes, row 700: '1..2' is not a number"):
         plan_import([tmp_path / "bad.xlsx"])
 
 

@@ -18,7 +18,7 @@ from r2med.data.imported_judgements import ImportedJudgements, read_judgements
 from r2med.data.imported_questions import ImportedQuestions, read_questions
 from r2med.data.table import TableOptions
 from r2med.data.table_files import open_tables
-from r2med.data.workbooks import sheet_names
+from r2med.data.workbooks import WORKBOOKS, sheet_names
 from r2med.store.files import json_line, scratch_beside, sync, write_atomically
 from r2med.text.language_guess import LanguageGuess, guess_language
 from r2med.text.search_languages import ENGLISH
@@ -187,7 +187,7 @@ def _skipped(paths: Sequence[Path], skip_rows: Sequence[int] | int | None) -> Se
 def _check_sheets(paths: Sequence[Path], sheets: Sequence[str]) -> None:
     if not sheets:
         return
-    books = [path for path in paths if path.suffix.lower() in (".xlsx", ".xlsm") and path.is_file()]
+    books = [path for path in paths if path.suffix.lower() in WORKBOOKS and path.is_file()]
     names = [name for path in books for name in sheet_names(path)]
     for sheet in sheets:
         if sheet not in names:

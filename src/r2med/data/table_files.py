@@ -9,10 +9,11 @@ from pathlib import Path
 
 from r2med.core.errors import UserError, nearest_path
 from r2med.data.delimited_files import read_delimited
+from r2med.data.file_contents import check_content
 from r2med.data.problems import Problems
 from r2med.data.source_rows import read_jsonl
 from r2med.data.table import SAMPLE_ROWS, Cell, Row, SourceTable, TableOptions, check_width, text_of
-from r2med.data.workbooks import read_workbook
+from r2med.data.workbooks import WORKBOOKS, read_workbook
 from r2med.text.unicode import is_unicode
 
 __all__ = ["READERS", "Cell", "Row", "SourceTable", "open_tables"]
@@ -29,6 +30,7 @@ def open_tables(path: Path, reading: TableOptions = TableOptions()) -> list[Sour
     reader = READERS.get(path.suffix.lower())
     if reader is None:
         raise UserError(f"{path}: tables are {', '.join(READERS)}: save it as one of them")
+    check_content(path)
     tables = [table for table in reader(path, reading) if table.columns and table.sample]
     if not tables:
         raise UserError(f"{path}: the file has no rows")
@@ -98,6 +100,5 @@ READERS: Mapping[str, Callable[[Path, TableOptions], list[SourceTable]]] = {
     ".ndjson": _json_lines,
     ".json": _json_array,
     ".parquet": _parquet,
-    ".xlsx": read_workbook,
-    ".xlsm": read_workbook,
+    **dict.fromkeys(WORKBOOKS, read_workbook),
 }

@@ -1,12 +1,15 @@
-"""Read the tables in Excel workbooks, each sheet once, with size limits against small hostile files."""
+"""Read the tables in workbooks (xlsx, xls, xlsb, ods), with size limits against small hostile files.
+
+Hidden sheets, columns and rows are left out and named. What somebody hid is not meant to be searched.
+"""
 
 from __future__ import annotations
 
 import re
-import warnings
+import xml.parsers.expat
 import zipfile
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -14,23 +17,22 @@ from typing import Any
 
 from r2med.core.errors import MissingExtraError, UserError
 from r2med.data.column_names import ALL_NAMES, COVER_SHEET, plain_name
-from r2med.data.table import MAX_COLUMNS, Cell, SourceTable, TableOptions, text_of
+from r2med.data.sheet_marks import SheetMarks, column_letters, sheet_marks
+from r2med.data.table import Cell, SourceTable, TableOptions, text_of
 from r2med.data.table_heads import GridRow, headed_table
 
-MAX_ROWS = 1_048_576
-"""Maximum number of rows of a sheet in Excel."""
-MAX_CELLS = 50_000_000
-"""Maximum number of cells of a sheet, including empty cells between filled ones."""
+WORKBOOKS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
+"""Endings of the names of workbooks."""
 SMALL_PART = 1 << 23
 """Size in bytes up to which a part of a workbook is always read, whatever its compression ratio."""
 MAX_RATIO = 100
 """Maximum compression ratio of a larger part. Real parts have a ratio of 3 to 30."""
 MAX_PART = 1 << 31
-MAX_TAGS = 400_000
-"""Maximum number of XML tags in one row of a sheet. The library keeps all of them, with some hundred bytes each."""
-_LARGE_PARTS = re.compile(r"xl/(worksheets/|sharedStrings).*", re.IGNORECASE)
-"""The only XML parts that are large in a real workbook."""
-_ROW = re.compile(rb"<(?:\w+:)?row\b")
+SAVE_FORMULAS = "open the file in a spreadsheet and save it"
+SHOWN_PARTS = 5
+"""Number of hidden columns and rows that a notice names."""
+_LARGE_PARTS = re.compile(r"xl/(worksheets/|sharedStrings).*|content\.xml", re.IGNORECASE)
+"""The only parts with cells that are large in a real workbook."""
 
 _ERRORS = frozenset({"#N/A", "#REF!", "#VALUE!", "#NAME?", "#DIV/0!", "#NULL!", "#NUM!", "#NV", "#WERT!", "#BEZUG!"})
 _ESCAPED = re.compile(r"_x([0-9A-Fa-f]{4})_")
@@ -39,113 +41,155 @@ _ESCAPED = re.compile(r"_x([0-9A-Fa-f]{4})_")
 
 def read_workbook(path: Path, reading: TableOptions) -> list[SourceTable]:
     """Return the tables of a workbook: the named sheets, or all sheets except covers, legends and hidden ones."""
-    _check_size(path)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # warnings about parts of the workbook that are not read here
-        visible = _sheets(path)
-        sheets = [name for name in visible if not reading.sheets or name in reading.sheets]
-        tables = [_table(path, name, reading) for name in sheets]
-    if reading.sheets:
-        return tables
-    return _without_covers(tables, [name for name, shown in visible.items() if not shown])
+    marks = _marks(path)
+    visible = _sheets(path)
+    sheets = [name for name in visible if not reading.sheets or name in reading.sheets]
+    tables = [_table(path, name, reading, marks.get(name)) for name in sheets]
+    if not reading.sheets:
+        tables = _without_covers(tables, [name for name, shown in visible.items() if not shown])
+    if tables and path.suffix.lower() in (".xls", ".xlsb"):
+        why = f"hidden columns and rows of {path.suffix.lower()} files cannot be recognised, and are read"
+        notice = f"{path.name}: {why}: save it as .xlsx to leave them out"
+        return [replace(tables[0], notices=(notice, *tables[0].notices)), *tables[1:]]
+    return tables
 
 
 def sheet_names(path: Path) -> list[str]:
     """Return the names of a workbook's sheets."""
-    _check_size(path)
+    _marks(path)
     return list(_sheets(path))
 
 
-def _check_size(path: Path) -> None:
+def _marks(path: Path) -> Mapping[str, SheetMarks]:
+    """Check the size of all parts, and return what the XML says about each sheet. xls and xlsb files have no XML."""
+    if path.suffix.lower() == ".xls" and not zipfile.is_zipfile(path):
+        return {}
     try:
         with zipfile.ZipFile(path) as archive:
             for part in archive.infolist():
-                if part.file_size > SMALL_PART and part.filename.endswith((".xml", ".rels")):
-                    _check_part(path, archive, part)
-    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, NotImplementedError, RuntimeError) as error:
+                if part.file_size > SMALL_PART and part.filename.endswith((".xml", ".rels", ".bin")):
+                    _check_part(path, part)
+            return sheet_marks(path, archive)
+    except (
+        zipfile.BadZipFile,
+        xml.parsers.expat.ExpatError,
+        zlib.error,
+        EOFError,
+        OSError,
+        LookupError,
+        ValueError,
+        NotImplementedError,
+        RuntimeError,
+    ) as error:
         raise _unreadable(path, error) from None
 
 
-def _check_part(path: Path, archive: zipfile.ZipFile, part: zipfile.ZipInfo) -> None:
+def _check_part(path: Path, part: zipfile.ZipInfo) -> None:
     ratio = part.file_size / max(part.compress_size, 1)
     if part.file_size > MAX_PART or ratio > MAX_RATIO or not _LARGE_PARTS.fullmatch(part.filename):
         size = f"{part.filename} unpacks to {part.file_size / 1e6:,.0f} MB, {ratio:,.0f} times its size"
         raise UserError(f"{path}: {size}: save it again as CSV if it is a table")
-    if "sharedstrings" in part.filename.lower():
-        return
-    tags = 0
-    with archive.open(part) as file:
-        while block := file.read(1 << 20):
-            first, *rows = _ROW.split(block)
-            counts = [tags + first.count(b"<"), *(row.count(b"<") for row in rows)]
-            tags = counts[-1]
-            if max(counts) > MAX_TAGS:
-                why = f"a row of {part.filename} has more than {MAX_TAGS:,} tags"
-                raise UserError(f"{path}: {why}: copy the table into a new workbook, or save it as CSV")
 
 
-def _unreadable(path: Path, error: Exception) -> UserError:
+def _unreadable(path: Path, error: BaseException) -> UserError:
     return UserError(f"{path}: not a readable workbook ({str(error)[:200]}): save it again as .xlsx or CSV")
 
 
 def _open(path: Path) -> Any:
     try:
-        from openpyxl import load_workbook
+        from python_calamine import CalamineWorkbook, PasswordError
     except ImportError:
-        raise MissingExtraError(f"{path.name}: reading Excel", "excel") from None
+        raise MissingExtraError(f"{path.name}: reading workbooks", "excel") from None
     try:
-        return load_workbook(path, read_only=True, data_only=True, keep_links=False)
-    except Exception as error:  # the library's many exceptions for a broken archive all mean the same to a user
+        return CalamineWorkbook.from_path(path)
+    except PasswordError:
+        raise UserError(f"{path}: the workbook has a password: save it without one") from None
+    except BaseException as error:  # a panic of the library, which is written in Rust, is not an Exception
+        if isinstance(error, KeyboardInterrupt | SystemExit):
+            raise
         raise _unreadable(path, error) from None
 
 
 def _sheets(path: Path) -> dict[str, bool]:
-    """Return sheet name -> True if the sheet is visible."""
-    book = _open(path)
-    try:
-        return {sheet.title: sheet.sheet_state == "visible" for sheet in book.worksheets}
-    finally:
-        book.close()
+    """Return sheet name -> True if the sheet is visible. Charts are left out."""
+    from python_calamine import SheetTypeEnum, SheetVisibleEnum
+
+    with _open(path) as book:
+        return {
+            sheet.name: sheet.visible == SheetVisibleEnum.Visible
+            for sheet in book.sheets_metadata
+            if sheet.typ == SheetTypeEnum.WorkSheet
+        }
 
 
-def _table(path: Path, sheet: str, reading: TableOptions) -> SourceTable:
+def _table(path: Path, sheet: str, reading: TableOptions, marks: SheetMarks | None) -> SourceTable:
     @cache
     def grid() -> tuple[GridRow, ...]:
-        # The library is slow, and keeps the texts of all cells anyway, so the rows are kept as well.
-        return tuple(_rows(path, sheet))
+        # The library keeps all cells anyway, so the rows are kept as well.
+        return tuple(_rows(path, sheet, marks or SheetMarks("")))
 
-    return headed_table(path, lambda: iter(grid()), reading, sheet)
-
-
-def _rows(path: Path, sheet: str) -> Iterator[GridRow]:
-    """Yield the row number and the cells of every row that is not blank."""
-    book, line, cells = _open(path), 0, 0
-    try:
-        worksheet = book[sheet]
-        worksheet.reset_dimensions()  # programs write wrong dimensions, and rows outside them would be lost
-        for line, values in enumerate(worksheet.iter_rows(values_only=True), 1):
-            cells += len(values)
-            if line > MAX_ROWS or cells > MAX_CELLS or len(values) > MAX_COLUMNS:
-                raise UserError(_too_large(path, sheet, line, len(values)))
-            if any(value not in (None, "") for value in values):
-                yield line, _texts(values)
-    except UserError:
-        raise
-    except Exception as error:
-        raise UserError(
-            f"{path.name}, sheet {sheet}: cannot be read after row {line} ({str(error)[:100]}): save it again as CSV"
-        ) from None
-    finally:
-        book.close()
+    table = headed_table(path, lambda: iter(grid()), reading, sheet)
+    if marks and table.columns:
+        _check_formulas(table, marks)
+        heads = {column: _head(path, sheet, column) for column in sorted(marks.hidden_columns)}
+        return replace(table, notices=(*table.notices, *_notices(table, marks, heads)))
+    return table
 
 
-def _too_large(path: Path, sheet: str, line: int, width: int) -> str:
-    where = f"{path.name}, sheet {sheet}, row {line}"
-    if line > MAX_ROWS:
-        return f"{where}: Excel's last row is {MAX_ROWS:,}: copy the table into a new workbook"
-    if width > MAX_COLUMNS:
-        return f"{where}: {width:,} columns; at most {MAX_COLUMNS:,} are read: keep those that matter"
-    return f"{where}: more than {MAX_CELLS:,} cells: copy the table into a new workbook, or save it as CSV"
+def _check_formulas(table: SourceTable, marks: SheetMarks) -> None:
+    """Raise UserError if half of a column are formulas whose values a program did not save."""
+    for column, count in marks.formula_counts.items():
+        if 2 * count >= max(marks.rows - 1, 1) and column not in marks.hidden_columns:
+            cells = f"column {column_letters(column)} has {count:,} formulas without values"
+            raise UserError(f"{table}: {cells}: {SAVE_FORMULAS}")
+
+
+def _rows(path: Path, sheet: str, marks: SheetMarks) -> Iterator[GridRow]:
+    """Yield the row number and the cells of every row that is neither blank nor hidden, without hidden columns."""
+    for line, values in _values(path, sheet):
+        if line in marks.hidden_rows:
+            continue
+        shown = [value for column, value in enumerate(values, 1) if column not in marks.hidden_columns]
+        if any(value not in (None, "") for value in shown):
+            yield line, _texts(shown)
+
+
+def _values(path: Path, sheet: str) -> Iterator[tuple[int, list[Any]]]:
+    """Yield the number and the values of every row, from column A on."""
+    with _open(path) as book:
+        try:
+            cells = book.get_sheet_by_name(sheet)
+            before = [""] * (cells.start[1] if cells.start else 0)
+            for line, values in enumerate(cells.iter_rows(), 1):
+                yield line, before + values
+        except BaseException as error:
+            if isinstance(error, KeyboardInterrupt | SystemExit | GeneratorExit):
+                raise
+            raise UserError(
+                f"{path.name}, sheet {sheet}: cannot be read ({str(error)[:100]}): save it again as CSV"
+            ) from None
+
+
+def _head(path: Path, sheet: str, column: int) -> str:
+    """Return the first filled cell of a hidden column; empty if there is none."""
+    filled = (values[column - 1] for _, values in _values(path, sheet) if len(values) >= column)
+    return next((" ".join(str(text_of(value)).split())[:40] for value in filled if value not in (None, "")), "")
+
+
+def _notices(table: SourceTable, marks: SheetMarks, heads: Mapping[int, str]) -> Iterator[str]:
+    show = "show them in the spreadsheet to import them"
+    if columns := [f"{column_letters(column)} {head!r}" for column, head in heads.items() if head]:
+        yield f"{table}: hidden columns left out: {_some(columns)} ({show})"
+    if rows := [str(row) for row in sorted(marks.hidden_rows) if row <= marks.rows]:
+        yield f"{table}: hidden rows left out: {_some(rows)} ({show})"
+    if count := sum(marks.formula_counts.values()):
+        cells = "1 cell has a formula" if count == 1 else f"{count:,} cells have formulas"
+        yield f"{table}: {cells} without a value, read as empty: {', '.join(marks.formulas)} ({SAVE_FORMULAS})"
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - SHOWN_PARTS:,} more" if len(names) > SHOWN_PARTS else ""
+    return f"{', '.join(names[:SHOWN_PARTS])}{more}"
 
 
 def _texts(values: Sequence[Any]) -> list[Cell]:
