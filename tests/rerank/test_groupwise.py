@@ -69,7 +69,7 @@ def test_weight_0_gives_the_order_of_the_first_stage(tmp_path):
 
 def pool(count, text="what is it?"):
     ids = tuple(f"d{place}" for place in range(count))
-    return Pool(text, f"<query>{text}</query>", ids, ids, np.zeros(count))
+    return Pool(text, f"<query>{text}</query>", ids, ids, np.zeros(count), np.zeros(count))
 
 
 def test_groups_have_nearly_equal_sizes_and_contain_each_candidate_once():

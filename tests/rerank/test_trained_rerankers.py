@@ -8,17 +8,23 @@ import string
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from r2med import UserError
-from r2med.core.stages import names, stage_class
+from r2med.core.spec import parse_stage
+from r2med.core.stages import names, stage, stage_class
+from r2med.data import Dataset
 from r2med.llm.chat import ChatRequest, Failure, RawAnswer
+from r2med.llm.llm_cards import LLMS, sampling_of
 from r2med.rerank.card_prompts import open_card_prompts
 from r2med.rerank.judge import JudgeStage
 from r2med.rerank.llm_reranker_cards import LLM_RERANKERS, LLMRerankerCard
+from r2med.rerank.parse_scores import parse_scores
 from r2med.rerank.setwise import heapsort
+from r2med.retrieve.run import Run
 from r2med.runtime.setup import Setup
-from support.judging import judged, permutation, places, rerank
+from support.judging import judged, permutation, places, rerank, scores
 
 SHOWN = re.compile(r"[\[ ](\w+)\][.:]? document (\d+) of query|Passage (\w+): \"document (\d+) of query")
 
@@ -89,7 +95,7 @@ def plain_order(name: str, text: str, count: int) -> list[int]:
                 if not stopped:
                     seen.add(number)
                     groups[-1].append(number)
-        found = [number for group in groups for number in sorted(group)]
+        found = [number for group in groups for number in group]  # tied passages as the answer names them
     else:
         inside = re.search(r"<answer>(.*?)</answer>", text)
         found = [int(number) for number in re.findall(r"\d+", inside[1] if inside else text)]
@@ -206,10 +212,17 @@ def test_setwise_rankings_equal_a_plain_implementation(name: str, seed: int, tmp
 
     def best_of(documents: list[int]) -> int:
         best = pick(documents)
-        return documents.index(min(documents) if best is None else best)
+        return 0 if best is None else documents.index(best)  # a void answer is won by the parent
 
     reranked, _ = rerank(name, reply, judged(permutation(count)), tmp_path)
     assert places(reranked.run) == heap_sorted(list(range(count)), children, 10, best_of)
+
+
+def test_zero_shot_setwise_shows_the_parent_first_and_rank_r1_a_random_order(tmp_path: Path) -> None:
+    for name, in_heap_order in (("setwise(judge)", True), ("rank-r1-7b", False)):
+        _, llm = rerank(name, lambda request: "nothing", judged(permutation(30)), tmp_path)
+        first = [list(shown(request).values()) for request in llm.asked][:1]
+        assert all((documents[0] == min(documents)) == in_heap_order for documents in first), name
 
 
 def test_a_right_judge_brings_the_ten_best_to_the_top_with_few_comparisons() -> None:
@@ -330,8 +343,8 @@ def test_every_card_has_a_prompt_and_a_stage_and_is_listed() -> None:
         prompts = open_card_prompts(card, "case")
         text = "\n".join(turn.template.text for turn in prompts.turns)
         assert "{query}" in text and ("{passages}" in text or "{passage}" in text)
-        stage = stage_class(name, "rerank")(name=name, **({} if card.llm else {"llm": "gpt4"}))
-        assert str(stage) == (f"{name}@100" if card.llm else f"{name}(gpt4)@100")
+        declared = stage_class(name, "rerank")(name=name, **({} if card.llm else {"llm": "gpt4"}))
+        assert str(declared) == (f"{name}@100" if card.llm else f"{name}(gpt4)@100")
         assert name.partition(":")[0] in names("rerank")
         assert card.published
 
@@ -342,7 +355,8 @@ def test_every_card_has_a_prompt_and_a_stage_and_is_listed() -> None:
         ("reasonrank-7b", "I would rather not say.", "invalid"),
         ("reasonrank-7b", Failure("rate_limit", "429", 3), "rate_limit"),
         ("reasonrank-7b", Failure("truncated", "its thought was cut off", 1), "truncated"),
-        ("rank-r1-7b", "<answer>[99]</answer>", "invalid"),
+        ("rank-r1-7b", Failure("rate_limit", "429", 3), "rate_limit"),
+        ("setwise(judge)", Failure("budget", "used up", 0), "budget"),
         ("grouprank-7b", "<answer> all are good </answer>", "invalid"),
         ("retro-star-8b", "<score> high </score>", "invalid"),
         ("rank-k-32b", "", "invalid"),
@@ -399,3 +413,63 @@ def test_a_file_that_the_user_names_for_a_trained_reranker_is_what_is_asked(
     assert stage.llm_card(Setup()).backend == "openai"
     own = stage.llm_card(Setup(model_paths=(("rank-r1-7b", tmp_path / file),)))
     assert (own.backend, own.model, own.temperature) == (backend, "ielabgroup/Rank-R1-7B-v0.1", 0.0)
+
+
+# What the authors' code does ---------------------------------------------------------------------------------------
+
+
+def of_cosines(worth: list[float], span: float = 0.07) -> tuple[Dataset, Run]:
+    """Return the candidates of a retriever whose cosines are as close to each other as real ones."""
+    dataset, run = judged(worth)
+    cosines = np.linspace(0.8 + span, 0.8, len(worth), dtype=np.float32)[None]
+    return dataset, Run(run.queries, run.rows, cosines, run.documents)
+
+
+def in_tens(request: ChatRequest) -> str:
+    """Score each passage 0, 2, 4, 6 or 8, so that many are equal."""
+    return f"<answer>{json.dumps({f'[{label}]': place % 5 * 2 for label, place in shown(request).items()})}</answer>"
+
+
+def test_grouprank_adds_the_raw_cosine_which_only_orders_equal_scores(tmp_path: Path) -> None:
+    fused, _ = rerank("grouprank(judge)@20", in_tens, of_cosines(permutation(20)), tmp_path)
+    expected = {place: 0.6 * (place % 5 * 2) / 10 + 0.4 * (0.87 - 0.07 * place / 19) for place in range(20)}
+    assert places(fused.run) == sorted(range(20), key=lambda place: -expected[place])
+    assert scores(fused.run) == pytest.approx(sorted(expected.values(), reverse=True))
+    assert places(fused.run) == sorted(range(20), key=lambda place: (-(place % 5), place)) and not fused.notices
+
+
+def test_grouprank_after_bm25_adds_no_scores_and_says_so(tmp_path: Path) -> None:
+    fused, _ = rerank("grouprank-7b@20", in_tens, judged(permutation(20)), tmp_path)
+    assert places(fused.run) == sorted(range(20), key=lambda place: (-(place % 5), place))
+    assert any("are not cosines, so they only order documents with equal LLM scores" in said for said in fused.notices)
+
+
+def test_ties_by_id_are_ordered_as_the_authors_evaluation_does(tmp_path: Path) -> None:
+    """trec_eval orders equal scores by document id, descending."""
+    by_id, _ = rerank("grouprank(judge, weight=1, ties=id)@20", in_tens, of_cosines(permutation(20)), tmp_path)
+    assert places(by_id.run) == sorted(range(20), key=lambda place: (-(place % 5), -place))
+    kept, _ = rerank("grouprank(judge, weight=1)@20", in_tens, of_cosines(permutation(20)), tmp_path)
+    assert places(kept.run) == sorted(range(20), key=lambda place: (-(place % 5), place))
+
+
+def test_rankgpt_and_setwise_ask_at_temperature_0_and_another_can_be_given() -> None:
+    def temperature(spec: str) -> float | None:
+        declared = stage(parse_stage(spec)[0], "rerank")
+        assert isinstance(declared, JudgeStage)
+        return sampling_of(declared.llm_card(Setup())).temperature
+
+    assert temperature("rankgpt(gpt4)") == temperature("setwise(gpt4)") == 0
+    assert temperature("rankgpt(gpt4, temperature=0.4)") == 0.4
+    assert temperature("groupwise(gpt4)") == LLMS["gpt4"].temperature
+    assert temperature("rankgpt(o3-mini)") is None, "the API accepts none"
+
+
+@pytest.mark.parametrize("name", ["reasonrank-7b", "reasonrank-8b", "rank-k-32b", "rank-r1-7b", "rank-r1-32b"])
+def test_line_breaks_in_passages_stay_as_in_the_authors_prompts(name: str) -> None:
+    prompts = open_card_prompts(LLM_RERANKERS.card(name), "case")
+    assert prompts.shortened(" Fever.\nNo rash.\n", prompts.size) == "Fever.\nNo rash."
+
+
+def test_a_key_with_a_bracket_too_many_is_read(tmp_path: Path) -> None:
+    read = parse_scores('{"[1]": 5, "[2]]": 9}', 2)
+    assert read is not None and (read.value, read.repairs) == ({0: 5.0, 1: 9.0}, {})

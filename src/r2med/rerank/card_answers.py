@@ -91,10 +91,10 @@ def _tied(card: LLMRerankerCard, answer: Generation, count: int) -> list[list[in
             if (found := re.search(card.pattern or NUMBER, named)) is None:
                 continue
             if (number := _number(found[1])) in seen:
-                return [*groups, sorted(group)]
+                return [*groups, group]
             seen.add(number)
             group.append(number)
-        groups.append(sorted(group))  # ties keep the order that they have in the prompt
+        groups.append(group)  # Tied passages keep the order in which the answer names them.
     return groups
 
 

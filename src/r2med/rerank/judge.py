@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -64,6 +64,8 @@ class Pool:
     texts: tuple[str, ...]
     first: Scores
     """Scores of the previous stage, scaled to 0 to 1."""
+    raw: Scores
+    """Scores of the previous stage as they are."""
     hinted: bool = False
 
     def question(self, indices: Sequence[int], sample: int = 0) -> Question:
@@ -96,6 +98,9 @@ class JudgeStage(Stage, kind="rerank", needs="llm"):
     )
     query: Literal["original", "expanded"] = Field(
         "original", description="expanded: the prompt shows the generated text below the query"
+    )
+    temperature: float | None = Field(
+        None, ge=0, le=2, description="temperature of the LLM; without it, that of the LLM's card"
     )
     prompts: str = Field("", description=PROMPTS_MEANING)
     depth: int = depth_field()
@@ -163,10 +168,13 @@ class JudgeStage(Stage, kind="rerank", needs="llm"):
 
     def llm_card(self, setup: Setup) -> LLMCard:
         """Return the card of the LLM: the one that was named, or the model of the reranker's card."""
-        card = self.reranker_card
-        if card and card.llm and not self.llm:
-            return with_own_file(card.llm, setup)
-        return resolve_llm(self.llm, setup)
+        own = self.reranker_card.llm if self.reranker_card else None
+        card = with_own_file(own, setup) if own and not self.llm else resolve_llm(self.llm, setup)
+        return card if self.temperature is None else card.model_copy(update={"temperature": self.temperature})
+
+    def settings(self) -> dict[str, Any]:
+        """Return all declared values for keys. The temperature is part of the LLM's sampling."""
+        return {name: value for name, value in super().settings().items() if name != "temperature"}
 
     def plan(self, data: Sequence[PlannedData], runtime: Runtime) -> list[StagePlan]:
         """Return how often an LLM is asked, computed from the form of the questions. `preview` gives the details."""
@@ -193,6 +201,10 @@ class JudgeStage(Stage, kind="rerank", needs="llm"):
     def orders(self, asker: Asker, pools: Sequence[Pool]) -> list[NewOrder]:
         """Return the new order of each query's candidates."""
         raise NotImplementedError(f"{type(self).__name__} has no orders()")
+
+    def notices(self, pools: Sequence[Pool]) -> Iterator[str]:
+        """Yield what a reader should know about the candidates of the previous stage, one sentence each."""
+        yield from ()
 
     def words_for(self, kind: str) -> int:
         """Return the number of words shown of a document for this kind of task."""
@@ -253,7 +265,9 @@ class LLMReranker(Prompted[JudgeStage]):
         asker = Asker(complete, written, self.card, prompts, size, {block: query for query, block in blocks.items()})
         orders = self.stage.orders(asker, pools)
         new = ordered(run, [order for order, _ in orders], [scores for _, scores in orders], self.depth)
-        return asker.result(new, blocks, f"{self.name} on {dataset.name}")
+        done = asker.result(new, blocks, f"{self.name} on {dataset.name}")
+        notices = (f"{self.name} on {dataset.name}: {notice}" for notice in self.stage.notices(pools))
+        return replace(done, notices=(*done.notices, *notices))
 
     def preview(self, dataset: Dataset, store: Store) -> CostPreview:
         """Return the requests that a run would send, estimated with documents sampled evenly from the corpus."""
@@ -298,6 +312,7 @@ class LLMReranker(Prompted[JudgeStage]):
                 tuple(dataset.corpus.ids(rows)),
                 tuple(prompts.shortened(text, size) for text in dataset.corpus.texts(rows)),
                 _from_0_to_1(scores[: len(rows)].astype(np.float64)),
+                scores[: len(rows)].astype(np.float64),
                 self.stage.scores == "show",
             )
             for asked, rows, scores in zip(queries, candidates(run, self.depth), run.scores, strict=True)

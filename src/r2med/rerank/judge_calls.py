@@ -49,6 +49,7 @@ class Asker:
         self._repairs: Counter[str] = Counter()
         self._cut = 0
         self._counted = 0  # Unreadable answers that count as the card says.
+        self._unscored = 0  # Passages that an answer with scores left out.
 
     @property
     def sampling(self) -> Sampling:
@@ -100,6 +101,8 @@ class Asker:
             self._answers.append(answer)
             self._asked.append(question.query)
             self._repairs.update(parsed.repairs if parsed else {})
+            if parsed and isinstance(parsed.value, dict):
+                self._unscored += parsed.repairs.get("missing", 0)
             if parsed is None and came and unreadable is not None:
                 self._counted += 1
                 values.append(unreadable(len(question.passages)))
@@ -130,7 +133,10 @@ class Asker:
             calls = f"{sum(kinds.values())} of {len(self._answers)} calls gave no usable order ({listed_kinds(kinds)})"
             notices.append(f"{calls}; {self._positions(sum(kinds.values()))}")
             notices += [f"{kind}: {reason}" for kind, reason in failure_reasons(self._answers).items()]
-        if unranked := self._repairs["missing"]:
+        if unscored := self._unscored:
+            were = "passage was" if unscored == 1 else "passages were"
+            notices.append(f"{unscored:,} {were} shown but not scored; without another score they keep their positions")
+        if unranked := self._repairs["missing"] - unscored:
             were = "passage was" if unranked == 1 else "passages were"
             notices.append(f"{unranked:,} {were} shown but not ranked; they come after the ranked ones")
         if self._cut:

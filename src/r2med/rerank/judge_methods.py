@@ -131,7 +131,7 @@ class Groupwise(ScoringStage):
             for shuffle in range(self.shuffles)
             for group in self.dealt(pool, shuffle)
         ]
-        return self.by_mean_scores(asker, pools, asked, of_text(parse_scores), self.weight)
+        return self.by_mean_scores(asker, pools, asked, of_text(parse_scores))
 
     @property
     def shown_at_once(self) -> int:
@@ -183,7 +183,7 @@ class Pointwise(ScoringStage):
             for candidate in range(len(pool))
             for sample in range(self.samples)
         ]
-        return self.by_mean_scores(asker, pools, asked, of_text(_parse_alone), self.weight)
+        return self.by_mean_scores(asker, pools, asked, of_text(_parse_alone))
 
     def questions(self, candidates: int) -> list[int]:
         """Return 1 for each candidate and sample."""

@@ -104,14 +104,18 @@ def ordered(run: Run, orders: Sequence[Sequence[int]], scores: Sequence[Scores |
     return _joined(run, lines)
 
 
-def kept_in_place(scores: Scores) -> list[int]:
+def kept_in_place(scores: Scores, ids: Sequence[str] | None = None) -> list[int]:
     """Return the order of candidates by score. Candidates without a score (NaN) keep their positions.
 
-    A failed call does not say that its documents are good or bad. Ties keep the order of the previous stage.
+    A failed call does not say that its documents are good or bad. Ties keep the order of the previous stage. With
+    `ids`, they are ordered by document id, descending, as trec_eval orders them.
     """
     known = np.flatnonzero(~np.isnan(scores))
     order = np.arange(len(scores))
-    order[known] = known[np.argsort(-scores[known], kind="stable")]
+    by_id = known
+    if ids is not None:
+        by_id = np.array(sorted(known.tolist(), key=lambda index: ids[index], reverse=True), dtype=np.int64)
+    order[known] = by_id[np.argsort(-scores[by_id], kind="stable")]
     return [int(index) for index in order]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
@@ -11,6 +11,9 @@ from r2med.rerank.card_answers import read_label
 from r2med.rerank.judge import JudgeStage, NewOrder, Pool
 from r2med.rerank.judge_calls import Asker
 from r2med.store import digest
+
+NO_LABEL = -1
+"""What an answer counts that names no passage of the set."""
 
 Sorting = Generator[list[int], int, list[int]]
 """Yields sets of candidates, is sent the index of the best one in the set, and returns the new order."""
@@ -24,6 +27,9 @@ class Setwise(JudgeStage):
     name: str = "setwise"
     children: int = Field(3, ge=1, le=99, description="passages that are compared with one other: the set has one more")
     top: int = Field(10, ge=1, le=1000, description="passages that are put into order; the others keep theirs")
+    order: Literal["random", "heap"] = Field(
+        "random", description="order in which a set is shown: random, or heap: the parent first, then its children"
+    )
     seed: int = Field(42, ge=0, le=2**63 - 1, description="of the order in which a set is shown")
 
     @property
@@ -49,10 +55,9 @@ class Setwise(JudgeStage):
                     orders[number] = done.value
             shown = {number: self._shuffled(pools[number], members) for number, members in compared.items()}
             questions = [pools[number].question(members) for number, members in shown.items()]
-            answers = asker.ask(questions, read)
+            answers = asker.ask(questions, read, unreadable=lambda _: NO_LABEL)
             waiting = {
-                # Without a usable answer, the passage that the stage before ranks best wins: its order stays.
-                number: compared[number].index(min(compared[number]) if best is None else shown[number][best])
+                number: _winner(compared[number], shown[number], best)
                 for number, best in zip(shown, answers, strict=True)
             }
         return [(order, None) for order in orders]
@@ -68,12 +73,25 @@ class Setwise(JudgeStage):
             except StopIteration:
                 return sizes
             sizes.append(len(members))
-            answer = members.index(min(members))
+            answer = members.index(min(members))  # The candidates are in order, so that no parent is replaced.
 
     def _shuffled(self, pool: Pool, members: Sequence[int]) -> list[int]:
-        """Return a set in an order that depends on its passages only, so that no place in it is preferred."""
+        """Return a set in the order in which it is shown. A random one depends on its passages only."""
+        if self.order == "heap":
+            return list(members)
         ids = sorted(pool.ids[index] for index in members)
         return sorted(members, key=lambda index: digest([self.seed, pool.text, ids, pool.ids[index]]))
+
+
+def _winner(compared: Sequence[int], shown: Sequence[int], best: int | None) -> int:
+    """Return the place of the best passage of a set.
+
+    If an answer names none, it is the parent, the first one, as in the authors' code. If there is no answer, it is the
+    passage that the previous stage ranks best, so that failed calls change no order.
+    """
+    if best is None:
+        return compared.index(min(compared))
+    return 0 if best == NO_LABEL else compared.index(shown[best])
 
 
 def heapsort(count: int, children: int, top: int) -> Sorting:
