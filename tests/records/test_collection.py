@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from r2med.core.cost import Cost
 from r2med.core.errors import UserError
 from r2med.data import load
 from r2med.data.benchmark_names import source_of
 from r2med.evaluation.evaluation import evaluate
+from r2med.evaluation.results import Cell, Results
 from r2med.measure import relevant_ranks
+from r2med.records import collection
 from r2med.records.collection import StoredRecord, checked, collect
 from r2med.records.record import Record, StageFacts
 from r2med.retrieve import Run
@@ -237,3 +241,16 @@ def test_a_forged_record_whose_checksum_fits_is_left_out_in_one_line(
     assert caplog.messages == [f"{path} is not a record that r2med wrote: {fault}: it is left out"]
     with pytest.raises(UserError, match=r"is not a record that r2med wrote: .*: run it again"):
         collect([path])
+
+
+@pytest.mark.parametrize(("failures", "is_left_out"), [(10, False), (11, True), (18, True)])
+def test_a_reranker_with_two_calls_for_a_document_is_held_to_the_same_limit(failures: int, is_left_out: bool) -> None:
+    stage = StageFacts(stage="rerank", name="rank1-7b@10", cost=Cost(calls=200), failures=failures, asked=100)
+    record = SimpleNamespace(stages=(stage,), dataset=SimpleNamespace(queries=10), system="bm25 → rank1-7b@10")
+    assert bool(collection._failed(record, 0.1)) == is_left_out  # type: ignore[arg-type]
+
+
+def test_a_reranker_that_failed_for_every_document_makes_the_results_incomplete() -> None:
+    stage = StageFacts(stage="rerank", name="rank1-7b@10", cost=Cost(calls=200), failures=100, asked=100)
+    record = SimpleNamespace(stages=(stage,), dataset=SimpleNamespace(queries=10), system="bm25 → rank1-7b@10")
+    assert not Results(((Cell("s", "d", record),),)).complete  # type: ignore[arg-type]

@@ -151,3 +151,11 @@ def test_a_record_names_only_files_beside_it(kind: str, file: str, path: Path) -
 
 def test_a_record_without_a_run_file_is_sound(tmp_path: Path) -> None:
     assert RECORD.model_copy(update={"run": None}).files_are_sound(tmp_path)
+
+
+def test_failures_of_a_reranker_are_a_share_of_its_documents_and_not_of_its_calls() -> None:
+    rank1 = StageFacts(stage="rerank", name="rank1-7b@10", cost=Cost(calls=200), failures=18, asked=100)
+    assert rank1.attempts(queries=10) == 100
+    older = StageFacts(stage="rerank", name="groupwise@10", cost=Cost(calls=20), failures=30)
+    assert older.attempts(queries=10) == 30, "prompts that do not fit are failures without a call"
+    assert StageFacts(stage="expand", name="hyde", cost=Cost(calls=50), failures=1).attempts(queries=10) == 10

@@ -148,3 +148,12 @@ def test_the_help_of_a_card_does_not_show_settings_that_are_refused() -> None:
     for name in LLM_RERANKERS:
         assert "words" not in [setting.name for setting in help_of(name, "rerank")]
     assert "words" in [setting.name for setting in help_of("listwise", "rerank")]
+
+
+def test_a_document_that_takes_two_calls_fails_once_and_counts_once(tmp_path: Path) -> None:
+    def reply(request: ChatRequest) -> str | Failure:
+        return Failure("rate_limit", "429", 3) if request.sampling.max_tokens == 1 else "a thought"
+
+    reranked, _ = rerank("rank1-7b", reply, judged(permutation(6)), tmp_path)
+    assert reranked.failures == reranked.asked > 1
+    assert f"{reranked.failures} of {reranked.asked} calls gave no usable order" in reranked.notices[0]

@@ -83,6 +83,7 @@ def _stage_facts(
             name=str(stage),
             **_costs(reranked.cost),
             failures=reranked.failures,
+            asked=reranked.asked,
             failure_kinds=reranked.failure_kinds,
             failed=reranked.failed,
             repairs=reranked.repairs,

@@ -18,7 +18,7 @@ from r2med.pages.cells import Column, Value
 from r2med.pages.page import Table
 from r2med.records.approximate_searches import approximate_searches
 from r2med.records.collection import StoredRecord, checked
-from r2med.records.record import Record, StageFacts
+from r2med.records.record import Record
 from r2med.records.used_labels import published_name
 from r2med.text.plurals import counted
 
@@ -275,14 +275,6 @@ def dollars_cell(cost: Cost) -> float | str:
 
 def _gave_up(record: Record) -> bool:
     return any(
-        "budget" in stage.failure_kinds
-        or (stage.stage == "expand" and 0 < record.dataset.queries <= stage.failures)
-        or (stage.stage == "rerank" and _all_calls_failed(stage))
+        "budget" in stage.failure_kinds or stage.failures >= stage.attempts(record.dataset.queries)
         for stage in record.stages
     )
-
-
-def _all_calls_failed(stage: StageFacts) -> bool:
-    # A prompt that does not fit is a failure, but it is not sent and not counted as a call.
-    sent = stage.failures - stage.failure_kinds.get("context_length", 0)
-    return stage.failures > 0 and sent >= stage.cost.calls

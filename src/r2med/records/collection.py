@@ -404,8 +404,7 @@ def _named(name: str, everything: Sequence[StoredRecord], folder: Path) -> list[
 def _failed(record: Record, limit: float) -> str:
     """Return a message if a stage of a record failed for more than this share; empty for a sound record."""
     for stage in record.stages:
-        # A prompt that does not fit its LLM is a failure without a call.
-        asked = max(1, record.dataset.queries if stage.stage == "expand" else max(stage.cost.calls, stage.failures))
+        asked = stage.attempts(record.dataset.queries)
         if stage.failures > limit * asked:
             share = stage.failures / asked
             allowed = math.ceil(100 * share) / 100  # rounded up: the record passes with it

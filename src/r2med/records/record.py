@@ -112,7 +112,9 @@ class StageFacts(RecordPart):
     latency_p95: float = 0.0
     """Seconds that 95 % of these calls or searches need at most."""
     failures: int = 0
-    """Number of queries without generated text, or of reranker calls without an order."""
+    """Number of queries without generated text, or of questions to a reranker without an order."""
+    asked: int = 0
+    """Number of questions to an LLM reranker, each about one document or one list. Older records have 0."""
     failure_kinds: dict[str, int] = {}
     """Kind of failure -> number of failures."""
     failed: dict[str, str] = {}
@@ -125,6 +127,13 @@ class StageFacts(RecordPart):
     """Searches with an approximate index, and their recall against exact search."""
     gold: dict[str, dict[str, int]] = {}
     """Ranks after this stage: query -> relevant document -> rank, from 1. Documents beyond the depth are left out."""
+
+    def attempts(self, queries: int) -> int:
+        """Return the number of queries or questions that could fail in this stage, at least 1."""
+        if self.stage == "expand":
+            return max(1, queries)
+        # In older records: a prompt that does not fit its LLM is a failure without a call.
+        return max(1, self.asked or max(self.cost.calls, self.failures))
 
     def latency(self, share: float, queries: int) -> float:
         """Return the seconds that this share of queries needs at most in the stage. Calls of one query add up."""
@@ -185,7 +194,7 @@ class Record(RecordPart):
 
     @property
     def unordered(self) -> int:
-        """Number of failed reranker calls. Such a record is made again, because the calls may succeed next time."""
+        """Number of failed questions to rerankers. Such a record is made again, because they may succeed next time."""
         return sum(stage.failures for stage in self.stages if stage.stage == "rerank")
 
     @property

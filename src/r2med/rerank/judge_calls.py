@@ -48,6 +48,7 @@ class Asker:
         self._asked: list[str] = []  # The query block of each answer.
         self._repairs: Counter[str] = Counter()
         self._cut = 0
+        self._questions = 0  # A call that continues an answer belongs to the question before it.
         self._counted = 0  # Unreadable answers that count as the card says.
         self._unscored = 0  # Passages that an answer with scores left out.
 
@@ -87,6 +88,7 @@ class Asker:
         fitted = [self._prompts.fitted(question, self._card, self._size) for question in questions]
         asked = ask_fitted({number: each for number, each in enumerate(fitted) if isinstance(each, Fitted)}, ask)
         self._cut += sum(prompt.cut for prompt, _ in asked.values())
+        self._questions += sum(question.thought is None for question in questions)
         values: list[Value | None] = []
         for number, question in enumerate(questions):
             answer = unfit if isinstance(unfit := fitted[number], Failure) else asked[number][1]
@@ -121,6 +123,7 @@ class Asker:
             run,
             cost=answers_cost(self._answers, self._card, self._cut),
             failures=sum(kinds.values()),
+            asked=self._questions,
             failure_kinds=kinds,
             failed={query: failed[block] for query, block in blocks.items() if block in failed},
             repairs=dict(sorted(self._repairs.items())),
@@ -130,7 +133,7 @@ class Asker:
     def _notices(self, run: Run, kinds: dict[str, int]) -> list[str]:
         notices = []
         if kinds:
-            calls = f"{sum(kinds.values())} of {len(self._answers)} calls gave no usable order ({listed_kinds(kinds)})"
+            calls = f"{sum(kinds.values())} of {self._questions} calls gave no usable order ({listed_kinds(kinds)})"
             notices.append(f"{calls}; {self._positions(sum(kinds.values()))}")
             notices += [f"{kind}: {reason}" for kind, reason in failure_reasons(self._answers).items()]
         if unscored := self._unscored:

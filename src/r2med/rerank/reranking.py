@@ -26,7 +26,9 @@ class Reranked:
     cost: Cost = field(default_factory=Cost)
     """The cost of reranking."""
     failures: int = 0
-    """Number of calls without a usable order. Their documents keep the positions of the previous stage."""
+    """Number of questions without a usable order. Their documents keep the positions of the previous stage."""
+    asked: int = 0
+    """Number of questions, each about one document or one list. A question may take several calls."""
     failure_kinds: dict[str, int] = field(default_factory=dict)
     """Kind of failure -> number of calls."""
     failed: dict[str, str] = field(default_factory=dict)

@@ -172,7 +172,7 @@ def _stages(system: LiveSystem, outcome: Outcome) -> Iterator[StageReport]:
     yield _report("retrieve", str(declared.retriever), outcome.searched.cost)
     for stage, reranked in zip(declared.rerankers, outcome.reranked, strict=True):
         failed = reranked.failures
-        status = "ok" if not failed else "failed" if failed >= max(reranked.cost.calls, 1) else "partial"
+        status = "ok" if not failed else "failed" if failed >= max(reranked.asked, 1) else "partial"
         yield _report("rerank", str(stage), reranked.cost, status, reranked.notices)
 
 
