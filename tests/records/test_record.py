@@ -159,3 +159,23 @@ def test_failures_of_a_reranker_are_a_share_of_its_documents_and_not_of_its_call
     older = StageFacts(stage="rerank", name="groupwise@10", cost=Cost(calls=20), failures=30)
     assert older.attempts(queries=10) == 30, "prompts that do not fit are failures without a call"
     assert StageFacts(stage="expand", name="hyde", cost=Cost(calls=50), failures=1).attempts(queries=10) == 10
+
+
+@pytest.mark.parametrize(
+    ("stage", "settings", "seconds"),
+    [
+        ({"cost": Cost(seconds=3.0)}, {}, 1.5),
+        ({"cost": Cost(), "latency_p50": 0.2}, {}, 0.2),  # a plugin that stated nothing, whose searches were timed
+        ({"cost": Cost()}, {}, None),
+        ({"cost": Cost(seconds=3.0)}, {"retrieve": {"stage": "run", "sha256": "0"}}, None),
+        ({"cost": Cost(seconds=3.0)}, {"expand": {"stage": "hyde", "source": "recorded"}}, None),
+    ],
+)
+def test_a_cost_that_is_not_known_is_unknown_and_never_zero(
+    stage: dict[str, Any], settings: dict[str, Any], seconds: float | None
+) -> None:
+    facts = StageFacts(stage="retrieve", name="mine", **stage)
+    record = RECORD.model_copy(update={"stages": (facts,), "settings": settings})
+    assert record.seconds_per_query == seconds
+    assert record.cost_is_known is (seconds is not None)
+    assert bool(record.cost.unpriced) is (seconds is None)

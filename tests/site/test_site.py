@@ -160,7 +160,7 @@ def test_a_name_in_an_entry_is_neither_fetched_nor_used_as_a_path(
     submit([next(records.glob("demo/Biology/bm25-*.json"))], entry)
     rewritten(entry, "ward.json", lambda record: record["dataset"].update(name=name))
     loaded: list[str] = []
-    monkeypatch.setattr("r2med.records.local_datasets.load", loaded.append)
+    monkeypatch.setattr("r2med.records.local_datasets.loaded", loaded.append)
     assert make_board((), tmp_path / "site", entries=tmp_path / "entries").is_file()
     assert loaded == []
 
@@ -205,13 +205,12 @@ def test_the_board_escapes_latex_by_the_list_of_the_report() -> None:
 
 
 def test_every_group_of_datasets_has_a_tab_and_the_users_own_is_the_last() -> None:
-    names = ["Biology", "mine", "demo/Biology", "SciFact", "NFCorpus", "BRIGHT-pony", "NanoSciFact", "Biology+judged"]
+    names = ["Biology", "mine", "demo/Biology", "SciFact", "NFCorpus", "BRIGHT-pony", "NanoSciFact", "mine+b"]
     assert dataset_sets(names) == {
         "R2MED": ["Biology"],
         "demo": ["demo/Biology"],
         "medical": ["SciFact", "NFCorpus"],
         "bright": ["BRIGHT-pony"],
         "nano": ["NanoSciFact"],
-        "R2MED+judged": ["Biology+judged"],
-        "own data": ["mine"],
+        "own data": ["mine", "mine+b"],
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
@@ -67,6 +68,15 @@ class Cost:
 
 
 NOTHING = Cost()
+
+
+def stated_or_measured(cost: Cost, started: float) -> Cost:
+    """Return a cost, or the seconds since `started` (of `time.perf_counter`) if nothing was stated.
+
+    A stage of a plugin need not state its cost. Without this it would look free.
+    """
+    return Cost(seconds=time.perf_counter() - started) if cost == NOTHING else cost
+
 
 _NAMES = tuple(field.name for field in fields(Cost))
 _FRACTIONS = ("seconds", "encoder_seconds", "dollars")

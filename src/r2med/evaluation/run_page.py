@@ -33,7 +33,7 @@ FAILED = {
 BM25_CAPTION = "bm25: the benchmark's published scorer. Most other tools use Lucene's: bm25(scorer=lucene)."
 TIME_CAPTION = "p50 s, p95 s: seconds within which half and 95 % of queries are answered, on the slowest dataset."
 PRICE_CAPTION = "dollars: unknown if the card of an LLM has no price, ≥ if this is true for some of the calls."
-RECORDED_CAPTION = "unknown: the cost of recorded texts is not known."
+RECORDED_CAPTION = "unknown: the cost of recorded texts and of run files is not known."
 MIMIC_CAPTION = (
     "Mimic@10: share of the first ten passages that argue for another answer; lower is better. Passages without a "
     "label do not count."

@@ -135,6 +135,15 @@ class StageFacts(RecordPart):
         # In older records: a prompt that does not fit its LLM is a failure without a call.
         return max(1, self.asked or max(self.cost.calls, self.failures))
 
+    @property
+    def time_is_known(self) -> bool:
+        """False if the stage stated no cost at all and no search was timed, as plugins in older records."""
+        return self.cost != NOTHING or bool(self.latency_p50)
+
+    def seconds_per_query(self, queries: int) -> float:
+        """Return the mean seconds of a query in the stage; if these were not stated, the measured median."""
+        return self.cost.seconds / queries if self.cost != NOTHING else self.latency_p50
+
     def latency(self, share: float, queries: int) -> float:
         """Return the seconds that this share of queries needs at most in the stage. Calls of one query add up."""
         known = {0.5: self.latency_p50, 0.95: self.latency_p95}[share]
@@ -199,8 +208,10 @@ class Record(RecordPart):
 
     @property
     def cost_is_known(self) -> bool:
-        """False if the system searched with recorded texts, whose cost is not known."""
-        return not any(stage.get("source") == "recorded" for stage in declared_stages(self.settings))
+        """False if the system used recorded texts or a run file, whose cost is not known, or if a stage stated none."""
+        given = ((stage.get("source"), stage.get("stage")) for stage in declared_stages(self.settings))
+        made_elsewhere = any(source == "recorded" or kind == "run" for source, kind in given)
+        return not made_elsewhere and all(stage.time_is_known for stage in self.stages)
 
     @property
     def unranked(self) -> int:
@@ -209,7 +220,7 @@ class Record(RecordPart):
 
     @property
     def cost(self) -> Cost:
-        """The cost of all stages, including the corpus. Recorded texts count as one call without a price."""
+        """The cost of all stages, including the corpus. If it is not known, one call without a price is counted."""
         return total(stage.cost + stage.prepared for stage in self.stages) + Cost(unpriced=int(not self.cost_is_known))
 
     @property
@@ -218,8 +229,8 @@ class Record(RecordPart):
 
         The time for preparing the corpus is not included.
         """
-        seconds = total(stage.cost for stage in self.stages).seconds
-        return seconds / max(1, self.dataset.queries) if self.cost_is_known else None
+        seconds = sum(stage.seconds_per_query(max(1, self.dataset.queries)) for stage in self.stages)
+        return seconds if self.cost_is_known else None
 
     def latency(self, share: float) -> float | None:
         """Return the seconds within which a share of queries is answered, one at a time. The share is 0.5 or 0.95.

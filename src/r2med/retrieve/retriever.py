@@ -13,7 +13,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from r2med.core.approximation import Approximation
-from r2med.core.cost import NOTHING, Cost
+from r2med.core.cost import NOTHING, Cost, stated_or_measured
 from r2med.core.errors import UserError
 from r2med.core.foreign_code import key_of
 from r2med.core.stages import described
@@ -282,10 +282,12 @@ def search_with(searcher: Searcher, corpus: Corpus, queries: Sequence[SearchQuer
 
     Raises UserError if the searcher returns something else.
     """
+    started = time.perf_counter()
     searched: object = searcher.search(queries, k)
     where = f"{type(searcher).__qualname__}.search(queries, k)"
     if not isinstance(searched, Searched):
         raise UserError(f"{where} returned {described(searched)}: it must return Searched(run)")
+    searched = replace(searched, cost=stated_or_measured(searched.cost, started))
     asked = [query.query.id for query in queries]
     if isinstance(searched.run.documents, IdTable):
         return replace(searched, run=on_corpus(searched.run, asked, corpus, k, where))

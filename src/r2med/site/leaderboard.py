@@ -184,7 +184,7 @@ def _cost(records: Sequence[Record]) -> dict[str, float | None]:
     queries = max(1, sum(record.dataset.queries for record in records))
     return {
         "dollars": None if spent.unpriced else spent.dollars / queries,
-        "seconds": spent.seconds / queries,
+        "seconds": sum((record.seconds_per_query or 0.0) * record.dataset.queries for record in records) / queries,
         "tokens": spent.llm_tokens / queries,
     }
 

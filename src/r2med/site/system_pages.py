@@ -64,16 +64,16 @@ def _record(record: Record, dataset: int) -> dict[str, Any]:
         "run": record.run.file if record.run else "",
         "p50": record.latency(0.5),
         "p95": record.latency(0.95),
-        "stages": [_stage(stage, record.cost_is_known) for stage in record.stages],
+        "stages": [_stage(stage, record.settings) for stage in record.stages],
     }
 
 
-def _stage(stage: StageFacts, cost_is_known: bool) -> dict[str, Any]:
-    cost = stage.cost
+def _stage(stage: StageFacts, settings: Mapping[str, Any]) -> dict[str, Any]:
+    cost, expand = stage.cost, settings.get("expand") or {}
     return {
         "stage": stage.stage,
         "name": stage.name,
-        "recorded": stage.stage == "expand" and not cost_is_known,
+        "recorded": stage.stage == "expand" and expand.get("source") == "recorded",
         "seconds": cost.seconds,
         "prepared": stage.prepared.seconds,
         "calls": cost.calls,

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
+from dataclasses import replace
 
+from r2med.core.cost import stated_or_measured
 from r2med.data.dataset import Dataset
 from r2med.engine.tracing import Attributes, Span, TraceFile, queries_within, query_span, span
 from r2med.expand.expansion import Expander, Expansion
+from r2med.expand.recorded import Recorded
 from r2med.rerank.reranking import Reranked, Reranker
 from r2med.retrieve.ranking_spans import add_rankings, query_parts, stage_kind
 from r2med.retrieve.retriever import SearchQuery
@@ -17,7 +21,10 @@ from r2med.store import Store, about
 def traced_expand(expander: Expander, dataset: Dataset, store: Store, file: TraceFile | None) -> Expansion:
     """Expand the queries of a dataset, inside a span."""
     with about(dataset=dataset.label), span(expander.name, "CHAIN", file) as trace:
+        started = time.perf_counter()
         expansion = expander.expand(dataset, store)
+        if not isinstance(expander, Recorded):  # what its texts cost is not known here
+            expansion = replace(expansion, cost=stated_or_measured(expansion.cost, started))
         if trace is not None:
             _add_expansion(trace, expansion, expander.name)
     return expansion
@@ -41,6 +48,7 @@ def traced_rerank(
     with span(reranker.name, stage_kind("RERANKER", queries)) as trace:
         parts = query_parts(trace, "RERANKER", queries)
         with queries_within(parts):  # the calls of an LLM about a query are in the span of that query
+            started = time.perf_counter()
             try:
                 reranked = reranker.rerank(dataset, queries, run, store)
             except BaseException as error:
@@ -52,4 +60,4 @@ def traced_rerank(
             facts: Attributes = {"reranker.model_name": reranker.name, "reranker.top_k": reranker.depth}
             rankings = {"reranker.input_documents": run, "reranker.output_documents": reranked.run}
             add_rankings(trace, "RERANKER", queries, rankings, dataset.corpus, "reranker.query", facts, parts)
-    return reranked
+    return replace(reranked, cost=stated_or_measured(reranked.cost, started))

@@ -74,14 +74,14 @@ board.leaderboardChart = (view) => {
         ? h(
             "p",
             { class: "muted" },
-            `${unplaced} of these systems are not drawn: ${view.chartNotes?.unplaced ?? (axis.id === "size" ? "the size of one of their models is not known" : "published rows do not state their cost, and the cost of recorded texts is not known")}.`,
+            `${unplaced} of these systems are not drawn: ${view.chartNotes?.unplaced ?? (axis.id === "size" ? "the size of one of their models is not known" : "published rows do not state their cost, and the cost of recorded texts is not known, nor that of run files")}.`,
           )
         : null,
       h(
         "p",
         { class: "muted" },
         view.chartNotes?.line ??
-          "The line joins the systems that no other system beats at the same or lower cost. Systems with recorded texts are not on it, because their cost is not known.",
+          "The line joins the systems that no other system beats at the same or lower cost. Systems whose cost is not known are not on it, such as those with recorded texts.",
       ),
     );
   }

@@ -123,7 +123,7 @@
       figure(
         "Latency",
         p50.includes(null) ? formats.UNKNOWN : seconds(mean(p50)),
-        p50.includes(null) ? "its texts were recorded" : `95 % within ${seconds(Math.max(...p95))}`,
+        p50.includes(null) ? "its cost is not known" : `95 % within ${seconds(Math.max(...p95))}`,
       ),
       figure("Price of 1,000 queries", price(board.rows.perThousand(row)), null),
       figure(
