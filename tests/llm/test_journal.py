@@ -1,6 +1,7 @@
 """LLMs behind an endpoint: no question is asked twice, even after kills, damage and parallel runs."""
 
 import asyncio
+import json
 import signal
 import sqlite3
 import threading
@@ -13,9 +14,9 @@ from typing import Any
 import pytest
 
 from r2med.llm import journal
-from r2med.llm.chat import RawAnswer
+from r2med.llm.chat import Failure, RawAnswer, ToolCall
 from r2med.llm.costs import answers_cost
-from r2med.llm.journal import Journal, Leases, answers_by_model, journal_file
+from r2med.llm.journal import Journal, Leases, answers_by_model, decoded_answer, journal_file
 from r2med.llm.journaled import JournaledChat
 from r2med.store import Store
 from support import chat_server as api
@@ -244,3 +245,20 @@ def test_a_process_that_was_stopped_checks_the_journal_before_asking(
     server.plan = {"question 0": [stop_the_asker]}
     texts(chat.complete(numbered(5)))
     assert server.served == {"question 0": 2, **{f"question {i}": 1 for i in range(1, 5)}}
+
+
+def test_half_a_surrogate_pair_anywhere_in_an_answer_is_replaced_also_in_the_journal() -> None:
+    half, odd = "\ud800", "\ufffd"
+    row = {
+        "content": half,
+        "reasoning": half,
+        "finish_reason": half,
+        "first_choices": [[half, -1.0]],
+        "last_tokens": [[half, -1.0]],
+        "calls": [{"id": half, "name": half, "arguments": half}],
+    }
+    answer = decoded_answer(json.loads(json.dumps({"answer": row})))  # as an earlier version saved it
+    call = ToolCall(odd, odd, odd)
+    assert answer == RawAnswer(odd, odd, odd, first_choices=((odd, -1.0),), last_tokens=((odd, -1.0),), calls=(call,))
+    assert RawAnswer(half, calls=(ToolCall(half, half, half),)) == RawAnswer(odd, calls=(call,))
+    assert decoded_answer({"failure": {"kind": "refused", "message": half}}) == Failure("refused", odd)

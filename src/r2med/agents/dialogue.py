@@ -17,7 +17,6 @@ from r2med.llm.chat import ChatModel, ChatRequest, Failure, Message, RawAnswer, 
 from r2med.llm.costs import request_tokens
 from r2med.llm.llm_spans import calls_within
 from r2med.prompts.templates import Template
-from r2med.text.unicode import to_unicode
 
 MIN_ANSWER_TOKENS = 128
 """Minimum number of tokens for a last answer. With fewer, the model is not called."""
@@ -118,7 +117,7 @@ def messages(system: str, parts: Sequence[Message]) -> tuple[Message, ...]:
 
 def as_completion(answer: RawAnswer) -> RawAnswer:
     """Return an answer as one text. Some servers put the reasoning in a separate field, and it may hold a search."""
-    text, reasoning = to_unicode(answer.content), to_unicode(answer.reasoning)
+    text, reasoning = answer.content, answer.reasoning
     if reasoning.strip():
         # Without other text, the model stopped inside its thoughts, so they stay open.
         text = f"<think>{reasoning}" + (f"</think>{text}" if text.strip() else "")

@@ -111,7 +111,7 @@ def parsed(arguments: str) -> dict[str, Any] | None:
     if not isinstance(value, dict):
         return None
     # Escapes can write half a character, which no file of a record can hold.
-    return {name: to_unicode(each) if isinstance(each, str) else each for name, each in value.items()}
+    return {to_unicode(name): to_unicode(each) if isinstance(each, str) else each for name, each in value.items()}
 
 
 def search_of(arguments: Mapping[str, Any], topk: int) -> tuple[str, int]:

@@ -19,6 +19,7 @@ from r2med.runtime.setup import Setup
 from r2med.store import Store, default_store
 from r2med.store.files import sha256, tidy, write_atomically
 from r2med.system import System
+from r2med.text.unicode import to_unicode
 
 log = logging.getLogger("r2med")
 
@@ -143,7 +144,7 @@ def _json(content: object) -> str:
 
 
 def _write_text(text: str, file: Path) -> FileFacts:
-    write_atomically(file, text.encode() + b"\n")
+    write_atomically(file, to_unicode(text).encode() + b"\n")
     return FileFacts(file=file.name, sha256=sha256(file))
 
 

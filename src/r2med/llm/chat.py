@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, Protocol
 
-from r2med.text.unicode import to_unicode
+from r2med.text.unicode import is_unicode, to_unicode
 
 FailureKind = Literal[
     "timeout",  # No answer within the deadline, or a stalled connection.
@@ -54,6 +54,17 @@ SAVED_FAILURES: frozenset[str] = FROM_THE_MODEL | {"context_length"}
 the server must send the same prompts."""
 
 
+def _repair_texts(value: object) -> None:
+    """Replace lone surrogates in the texts of what a server sent.
+
+    UTF-8 cannot encode them, so one odd answer would block every file and request that quotes it. Answers of all
+    protocols and of the journal become these values, so this is the one place for it.
+    """
+    for name, text in vars(value).items():
+        if isinstance(text, str) and not is_unicode(text):
+            object.__setattr__(value, name, to_unicode(text))
+
+
 @dataclass(frozen=True)
 class ToolCall:
     """A call of a tool by the model. The arguments are its own text, which should be a JSON object."""
@@ -62,10 +73,13 @@ class ToolCall:
     name: str
     arguments: str
 
+    def __post_init__(self) -> None:
+        _repair_texts(self)
+
     @property
     def body(self) -> dict[str, Any]:
         """The call in the form of APIs."""
-        function = {"name": to_unicode(self.name), "arguments": to_unicode(self.arguments)}
+        function = {"name": self.name, "arguments": self.arguments}
         return {"id": self.id, "type": "function", "function": function}
 
 
@@ -191,6 +205,12 @@ class RawAnswer:
     calls: tuple[ToolCall, ...] = ()
     """The calls of tools, in their order. Their arguments may be malformed."""
 
+    def __post_init__(self) -> None:
+        _repair_texts(self)
+        for name in ("first_choices", "last_tokens"):
+            if tokens := getattr(self, name):
+                object.__setattr__(self, name, tuple((to_unicode(token), value) for token, value in tokens))
+
 
 @dataclass(frozen=True)
 class Generation:
@@ -220,6 +240,9 @@ class Failure:
     seconds: float = 0.0
     fits: float = 0.0
     """Share of a prompt that would fit, if the prompt was too long and the server said by how much. 0: not known."""
+
+    def __post_init__(self) -> None:
+        _repair_texts(self)
 
     @classmethod
     def of(cls, answer: RawAnswer | Generation, kind: FailureKind, message: str) -> Failure:
