@@ -57,10 +57,20 @@ def test_a_written_line_is_what_trec_eval_reads(tmp_path):
     assert (tmp_path / "run.txt").read_text() == "q%201 Q0 doc%20a 1 0.1 bm25\n"
 
 
+def test_a_document_that_a_foreign_run_lists_twice_counts_once_with_its_better_score(tmp_path, caplog):
+    path = tmp_path / "e5.txt"
+    path.write_text("q Q0 d 1 0.8301 t\nq Q0 e 2 0.8300 t\nq Q0 d 3 0.8299 t\nq Q0 e 4 0.8302 t\n")
+    assert [*Run.read(path)] == [("q", [("e", pytest.approx(0.8302)), ("d", pytest.approx(0.8301))])]
+    assert [record.getMessage() for record in caplog.records] == [
+        f"{path}: 2 lines repeat a document of the same query; its better score counts"
+    ]
+    with pytest.raises(UserError, match=r":3: document 'd' is listed twice for query 'q'"):
+        Run.read(path, encoded=True)
+
+
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        ("q Q0 d 1 0.5 t\nq Q0 d 2 0.4 t\n", ":2: document 'd' is listed twice"),
         ("q Q0 d 1 0.5\n", ":1: 5 columns instead of 6"),
         ("q Q0 d 1 high t\n", ":1: score 'high' is not a number"),
         ("q Q0 d 1 1_000 t\n", ":1: score '1_000' is not a number"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import logging
 import math
 import zlib
 from collections.abc import Iterator
@@ -12,6 +13,8 @@ from typing import Any
 from urllib.parse import unquote
 
 from r2med.core.errors import UserError
+
+log = logging.getLogger("r2med")
 
 Rankings = dict[str, dict[str, float]]
 """Query id -> document id -> score."""
@@ -29,16 +32,26 @@ def decode_id(written: str) -> str:
 
 
 def read_rankings(path: Path, encoded: bool = False) -> Rankings:
-    """Return the scores of a run file. `encoded` decodes ids that our writer percent-encoded."""
+    """Return the scores of a run file. `encoded` decodes ids that our writer percent-encoded.
+
+    A foreign run may list a document twice for a query, for example because its corpus repeats an id. The better score
+    counts, and one warning is logged. A file of ours that does so is damaged.
+    """
     rankings: Rankings = {}
+    repeated = 0
     for number, line in _lines(path):
         query, document, score = _parse(path, number, line)
         if encoded:
             query, document = decode_id(query), decode_id(document)
         scores = rankings.setdefault(query, {})
         if document in scores:
-            raise UserError(f"{path}:{number}: document {document!r} is listed twice for query {query!r}")
-        scores[document] = score
+            if encoded:
+                raise UserError(f"{path}:{number}: document {document!r} is listed twice for query {query!r}")
+            repeated += 1
+        scores[document] = max(score, scores.get(document, score))
+    if repeated:
+        lines = "line repeats" if repeated == 1 else "lines repeat"
+        log.warning("%s: %s %s a document of the same query; its better score counts", path, f"{repeated:,}", lines)
     return rankings
 
 
