@@ -11,10 +11,12 @@ from safetensors.torch import load_file, save_file
 
 from r2med.core.errors import UserError
 from r2med.crossencoders.lora import merge
+from r2med.crossencoders.pair_model import load_model
 from r2med.crossencoders.pair_scorer import TransformerScorer
 from r2med.crossencoders.reranker_cards import RerankerCard
 from r2med.data.dataset_cards import ANY_DATASET
 from r2med.runtime.runtime import Runtime
+from r2med.runtime.setup import Setup
 from support import tiny_rerankers
 from support.tiny_rerankers import PAIRS
 
@@ -177,6 +179,17 @@ def test_the_old_format_of_adapters_and_merged_weights_score_alike(tmp_path):
     found, described = scored(tiny=tmp_path / "merged")
     np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
     assert "base" not in described
+
+
+def test_an_adapter_is_merged_before_the_weights_are_rounded(tmp_path):
+    base = tiny_rerankers.llama(tmp_path / "base")
+    adapter_folder = tiny_rerankers.lora(tmp_path / "adapter", base)
+    loaded = {
+        dtype: dict(load_model(base, adapter_folder, CARD, Setup(), dtype).named_parameters())
+        for dtype in ("float32", "bfloat16")
+    }
+    for name, exact in loaded["float32"].items():
+        assert torch.equal(loaded["bfloat16"][name], exact.to(torch.bfloat16)), name
 
 
 def test_an_adapter_without_its_head_gives_a_one_line_error(tmp_path):

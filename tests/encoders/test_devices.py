@@ -32,6 +32,14 @@ def test_auto_uses_all_gpus_or_else_the_cpu(gpus, monkeypatch):
     assert devices.devices("auto") == ("mps",)
 
 
+def test_weights_with_a_merged_adapter_are_never_rounded_to_bfloat16_by_themselves(gpus):
+    gpus(1)
+    assert devices.dtype_name("auto", "cuda:0") == "bfloat16"
+    assert devices.dtype_name("auto", "cuda:0", merged=True) == "float16"
+    assert devices.dtype_name("auto", "cpu", merged=True) == "float32"
+    assert devices.dtype_name("bfloat16", "cuda:0", merged=True) == "bfloat16"
+
+
 def test_named_devices(gpus):
     gpus(2)
     assert devices.devices("cuda") == ("cuda:0",)

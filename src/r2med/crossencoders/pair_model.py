@@ -136,7 +136,9 @@ def load_model(folder: Path, adapter: Path | None, card: RerankerCard, setup: Se
 
     kind = MODEL_CLASSES[card.loader]
     model_loading.check_trust(folder, card.name, setup, kind)
-    settings = _settings(folder, card, setup) | dtype_setting(dtype)
+    # An adapter is merged before the weights are rounded to bfloat16, which would lose most of its changes.
+    wide = "float32" if adapter is not None and dtype == "bfloat16" else dtype
+    settings = _settings(folder, card, setup) | dtype_setting(wide)
     if adapter is not None:
         settings |= _head_setting(settings, card)
     with model_loading.loading(card.name, folder):
@@ -152,7 +154,7 @@ def load_model(folder: Path, adapter: Path | None, card: RerankerCard, setup: Se
             f"reranker {card.name}: {adapter or folder} lacks {len(missing)} weights of {type(model).__name__}, "
             f"e.g. {missing[0]}; it may not be a cross-encoder"
         )
-    return model.eval()
+    return (model if wide == dtype else model.to(getattr(torch, dtype))).eval()
 
 
 def _settings(folder: Path, card: RerankerCard, setup: Setup) -> dict[str, Any]:

@@ -164,7 +164,7 @@ class LoadedScorer:
             model = pair_model.load_model(folder, adapter, card, setup, dtype)
             return pair_model.with_head(model, self.tokenizer, card, device)
 
-        self.replicas = Replicas(setup, load)
+        self.replicas = Replicas(setup, load, merged=bool(card.base))
         model = self.replicas.first.model
         self.has_types = int(getattr(model.config, "type_vocab_size", 0) or 0) > 1
         self.limit = self._checked_limit(card, pair_model.positions(model))
@@ -190,7 +190,7 @@ class TransformerScorer:
         self._card = card
         self._instruction = instruction
         self._runtime = runtime
-        self._backend = devices.describe_backend(runtime)
+        self._backend = devices.describe_backend(runtime, merged=bool(card.base))
 
     def __reduce__(self) -> tuple[type[TransformerScorer], tuple[RerankerCard, Instruction, Runtime]]:
         return type(self), (self._card, self._instruction, self._runtime)

@@ -71,11 +71,17 @@ def _device(name: str) -> str:
     return f"cuda:{number or 0}"
 
 
-def dtype_name(choice: str, device: str) -> str:
-    """Return the precision for a device: float32 if half precision is slow, otherwise what the GPU supports."""
+def dtype_name(choice: str, device: str, merged: bool = False) -> str:
+    """Return the precision for a device: float32 if half precision is slow, otherwise what the GPU supports.
+
+    `merged`: an adapter is merged into the weights. bfloat16 has too few digits for its small changes: where it changes
+    weights by 0.5 %, a third of the change would be lost.
+    """
     if choice == "auto":
         if not device.startswith("cuda"):
             return "float32"
+        if merged:
+            return "float16"
         import torch
 
         # Not is_bf16_supported(), because it returns True for GPUs that only emulate bfloat16.
@@ -101,11 +107,14 @@ def check_installed(*modules: str) -> None:
             raise ModuleNotFoundError(f"No module named {module!r}", name=module)
 
 
-def placement(setup: Setup) -> tuple[tuple[str, ...], str]:
-    """Return the devices and the precision of a setup. Raises UserError if this machine has no such device."""
+def placement(setup: Setup, merged: bool = False) -> tuple[tuple[str, ...], str]:
+    """Return the devices and the precision of a setup. Raises UserError if this machine has no such device.
+
+    `merged`: an adapter is merged into the weights.
+    """
     check_installed("torch", "transformers")
     names = devices(setup.device)
-    return names, dtype_name(setup.dtype, names[0])
+    return names, dtype_name(setup.dtype, names[0], merged)
 
 
 def gpu_of(device: str) -> str | None:
@@ -120,16 +129,16 @@ def gpu_of(device: str) -> str | None:
     return name if name.startswith("cuda") else None
 
 
-def describe_backend(runtime: Runtime) -> dict[str, str]:
+def describe_backend(runtime: Runtime, merged: bool = False) -> dict[str, str]:
     """Return the backend and its precision on the machines that will encode, for the description of vectors.
 
-    Raises UserError if it cannot run there.
+    `merged`: an adapter is merged into the weights. Raises UserError if it cannot run there.
     """
-    return runtime.engine.agreed(partial(_backend_here, runtime.setup), Needs(gpu=True))
+    return runtime.engine.agreed(partial(_backend_here, runtime.setup, merged), Needs(gpu=True))
 
 
-def _backend_here(setup: Setup) -> dict[str, str]:
-    names, dtype = placement(setup)
+def _backend_here(setup: Setup, merged: bool) -> dict[str, str]:
+    names, dtype = placement(setup, merged)
     backend = setup.backend
     if backend == "onnx":
         raise UserError("r2med no longer runs ONNX; use Setup(backend='openvino') or Setup(backend='torch')")

@@ -33,9 +33,9 @@ Loaded = TypeVar("Loaded")
 class Replicas(Generic[Model]):
     """One copy of a model on each device of the setup."""
 
-    def __init__(self, setup: Setup, load: Callable[[str, str], Model]) -> None:
-        """Load the copies. `load(device, dtype)` returns one of them."""
-        self.devices, self.dtype = devices.placement(setup)
+    def __init__(self, setup: Setup, load: Callable[[str, str], Model], merged: bool = False) -> None:
+        """Load the copies. `load(device, dtype)` returns one of them. `merged`: it merges an adapter into them."""
+        self.devices, self.dtype = devices.placement(setup, merged)
         self.models = [load(device, self.dtype) for device in self.devices]
         self._budgets = [devices.tokens_per_batch(setup.tokens_per_batch, device) for device in self.devices]
 
