@@ -15,7 +15,7 @@ def test_bpref_counts_relevant_documents_below_rank_100(tmp_path: Path, monkeypa
     dataset = SimpleNamespace(queries=[SimpleNamespace(id="q")], qrels=qrels)
     kept = SimpleNamespace(run_file=path)
     material = SimpleNamespace(
-        collection=SimpleNamespace(cells={("a", "d"): kept}), recorded={"d": dataset}, values={"d": None}
+        shared=SimpleNamespace(cells={("a", "d"): kept}), recorded={"d": dataset}, values={"d": None}
     )
     table = unjudged.unjudged_table(material)
     assert table is not None

@@ -79,12 +79,54 @@ def test_slices_are_adjusted_together() -> None:
     assert strong[0].difference == pytest.approx(compared.pairs[1].datasets["Biology"].difference)
 
 
-def test_a_dataset_that_a_system_lacks_is_left_out_and_told() -> None:
+def test_a_half_run_system_is_left_out_and_removes_no_dataset_for_the_others() -> None:
     compared = comparison(collection(MADE[:-1]), resamples=50)
-    assert compared.datasets == ["Biology"]
-    assert compared.notices == ("PMC-Clinical is left out: strong was not run on it",)
+    assert compared.datasets == ["Biology", "PMC-Clinical"]
+    assert [each.system for each in compared.systems] == ["weak", "twin"]
+    assert compared.notices == ("strong is left out: it was not run on PMC-Clinical",)
     with pytest.raises(UserError, match="no dataset has records of both"):
         comparison(collection([record("a", "x", [1, 0]), record("b", "y", [1, 0])]))
+
+
+def test_named_systems_are_all_compared_on_the_datasets_that_they_share() -> None:
+    compared = comparison(collection(MADE[:-1]), resamples=50, keep_systems=True)
+    assert compared.datasets == ["Biology"]
+    assert len(compared.systems) == 3
+    assert compared.notices == ("PMC-Clinical is left out: strong was not run on it",)
+
+
+def test_the_baseline_is_in_the_group_that_is_compared() -> None:
+    compared = comparison(collection(MADE[:-1]), baseline="strong", resamples=50)
+    assert compared.datasets == ["Biology"]
+    assert len(compared.systems) == 3
+
+
+def test_systems_on_different_sets_never_stop_a_comparison() -> None:
+    """Two systems share each pair of neighbouring sets, and one was run on a set of its own."""
+    few, many = [1, 0], [1, 0, 1, 0]
+    made = [
+        *(record(system, "x", few) for system in ("a", "b")),
+        *(record(system, "y", many) for system in ("b", "c")),
+        record("d", "z", few),
+    ]
+    compared = comparison(collection(made), resamples=10)
+    assert compared.datasets == ["y"]
+    assert [each.system for each in compared.systems] == ["b", "c"]
+    assert compared.notices == (
+        "a, d are left out: they were not run on y",
+        "x is left out: c was not run on it",
+        "z is left out: b was not run on it",
+    )
+
+
+def test_a_group_of_datasets_with_more_systems_is_preferred_and_the_demo_is_not() -> None:
+    made = [record(system, "demo/Biology", [1, 0]) for system in "abc"]
+    made += [record(system, "Biology", [1, 0]) for system in "ab"]
+    compared = comparison(collection(made), resamples=10)
+    assert compared.datasets == ["Biology"]
+    assert compared.notices[0] == "c is left out: it was not run on Biology"
+    made += [record(system, "mine", [1, 0]) for system in "abc"]
+    assert comparison(collection(made), resamples=10).datasets == ["mine"]
 
 
 def test_one_system_is_too_few_and_equal_ones_have_nothing_to_detect() -> None:

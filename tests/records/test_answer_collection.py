@@ -26,6 +26,17 @@ def test_only_questions_that_every_record_has_a_value_for_count_and_the_others_a
     assert any("Biology: 1 of 4 questions" in notice for notice in views.notices)
 
 
+def test_a_record_of_few_questions_does_not_cut_those_of_all_others(tmp_path: Path) -> None:
+    for system in ("bm25", "dense"):
+        write(synthetic({"retrieved": RIGHT}, system), tmp_path)
+    write(synthetic({"retrieved": RIGHT[:1]}, "tried"), tmp_path)
+    views = collect_answers([tmp_path]).views()
+    assert views.collection.systems == ("bm25 · smollm2", "dense · smollm2")
+    assert len(views.collection.values("accuracy")["Biology"][0]) == 4
+    notice = "tried · smollm2 on Biology is left out: it answers 1 questions, and others 4 or more"
+    assert notice in views.notices
+
+
 def test_the_record_with_the_most_questions_is_used_and_two_numbers_of_passages_are_two_names(tmp_path: Path) -> None:
     few = synthetic({"retrieved": RIGHT[:2]}).model_copy(update={"key": "a" * 32})
     write(few, tmp_path)

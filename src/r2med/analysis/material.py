@@ -13,6 +13,7 @@ import numpy as np
 
 from r2med.ask.llm_questions import Questions
 from r2med.comparison.comparison import MEASURE
+from r2med.comparison.largest_group import largest_group, names_systems
 from r2med.core.errors import UserError, unknown
 from r2med.core.one_or_many import several
 from r2med.data import Dataset, load
@@ -111,14 +112,35 @@ class Material:
         return local_datasets(self.collection, self.data, self.runtime.store)
 
     @cached_property
+    def _shared(self) -> tuple[RecordCollection, list[str]]:
+        if names_systems(self.systems):
+            return self.collection, []
+        return largest_group(self.collection, named=True)
+
+    @property
+    def shared(self) -> RecordCollection:
+        """The records of the systems that are compared: the named ones, or else the largest group on the same data."""
+        return self._shared[0]
+
+    @property
+    def left_out(self) -> list[str]:
+        """A note for each system and dataset that is not compared."""
+        if notices := self._shared[1]:
+            return [f"{notice}." for notice in notices]
+        lacking = [name for name in self.collection.datasets if name not in self.values]
+        return [f"{name} is left out: not all systems were run on it." for name in lacking]
+
+    @cached_property
     def values(self) -> Values:
-        """Dataset -> points as systems × queries, for the datasets that all systems share."""
-        values = {name: 100 * rows for name, (_, rows) in self.collection.values(self.measure).items()}
+        """Dataset -> points as systems of `shared` × queries, for the datasets that all of them were run on."""
+        values = {name: 100 * rows for name, (_, rows) in self.shared.values(self.measure).items()}
         return {name: rows for name, rows in values.items() if not np.isnan(rows).any()}
 
     @cached_property
-    def best(self) -> int | None:
-        """Index of the system with the best mean over datasets; None if the systems share no dataset."""
+    def best(self) -> str | None:
+        """The system with the best mean over datasets; None if the systems share no dataset."""
         if not self.values:
             return None
-        return int(np.argmax(np.mean([rows.mean(axis=1) for rows in self.values.values()], axis=0)))
+        return self.shared.systems[
+            int(np.argmax(np.mean([rows.mean(axis=1) for rows in self.values.values()], axis=0)))
+        ]

@@ -48,7 +48,7 @@ class MeasureRanking:
 
 def measures(material: Material) -> Section:
     """Return how rankings by different measures agree. Raises UserError if there are not two systems or measures."""
-    if len(material.collection.systems) < 2 or not material.values:
+    if len(material.shared.systems) < 2 or not material.values:
         raise UserError(
             "measures needs two systems that were run on the same datasets: r2med.run(['bm25', 'rm3 → bm25'], "
             "data='NAME')"
@@ -57,14 +57,14 @@ def measures(material: Material) -> Section:
     if len(names) < 2:
         raise UserError(f"the records hold only {names[0]}: run the systems again with r2med.run to have more measures")
     rankings = [MeasureRanking.of(name, _values(material, name)) for name in names]
-    changes = _changes_table(material.collection.systems, rankings)
+    changes = _changes_table(material.shared.systems, rankings)
     tables = [_agreement_table(rankings), *([changes] if changes.rows else [])]
     return Section("Measures", tables, _lead(rankings), _notes(material, rankings), name="measures")
 
 
 def _recorded(material: Material) -> list[str]:
     """Return the chosen measure and the others that all records hold."""
-    held = [set(next(iter(kept.record.per_query.values()), {})) for kept in material.collection]
+    held = [set(next(iter(kept.record.per_query.values()), {})) for kept in material.shared]
     shared = set.intersection(*held)
     return [material.measure, *(name for name in MEASURES if name in shared and name != material.measure)]
 
@@ -72,7 +72,7 @@ def _recorded(material: Material) -> list[str]:
 def _values(material: Material, measure: str) -> dict[str, Floats]:
     """Return the points of a measure on the datasets that all systems share."""
     read = RecordCollection(
-        {key: kept for key, kept in material.collection.cells.items() if key[1] in material.values}
+        {key: kept for key, kept in material.shared.cells.items() if key[1] in material.values}
     ).values(measure)
     return {name: 100 * rows for name, (_, rows) in read.items()}
 
@@ -173,8 +173,7 @@ def _lead(rankings: Sequence[MeasureRanking]) -> str:
 
 def _notes(material: Material, rankings: Sequence[MeasureRanking]) -> list[str]:
     values = rankings[0].values
-    lacking = [name for name in material.collection.datasets if name not in values]
-    notes = [f"{name} is left out: not all systems were run on it." for name in lacking]
+    notes = material.left_out
     sizes = [rows.shape[1] for rows in values.values()]
     if sum(sizes) < MIN_QUERIES or min(sizes) < 2:
         notes.append(f"τ has no interval, because it needs {MIN_QUERIES} queries, and two of each dataset.")

@@ -21,7 +21,7 @@ def query_slices(material: Material) -> Section:
         for part, figures in slice_figures(material.collection, kind, material.measure):
             rows.append([part.label, len(part), *figures])
             chart.append((part.label, dict(zip(systems[:6], figures, strict=False))))
-            if best is not None and (figure := figures[best]) and len(part) >= 5:
+            if best is not None and (figure := figures[systems.index(best)]) and len(part) >= 5:
                 label = f"{part.label} ({kind}, {len(part):,} queries)"
                 hardest = min(filter(None, (hardest, (figure.value, label))))
         if len(rows) > 1:
@@ -35,5 +35,5 @@ def query_slices(material: Material) -> Section:
     elif hardest is None:
         lead = "No slice has at least five queries."
     else:
-        lead = f"Hardest for the best system, {systems[best]}: {hardest[1]}, with {hardest[0]:.1f} points."
+        lead = f"Hardest for the best system, {best}: {hardest[1]}, with {hardest[0]:.1f} points."
     return Section("Slices", tables, lead, name="slices")

@@ -30,7 +30,7 @@ from r2med.pages.page import Dots, Section, Table
 
 def reliability(material: Material) -> Section:
     """Return the reliability of the benchmark. Raises UserError if no two systems share a dataset."""
-    systems, values = list(material.collection.systems), material.values
+    systems, values = list(material.shared.systems), material.values
     if len(systems) < 2 or not values:
         raise UserError(
             "reliability needs two systems that were run on the same datasets: r2med.run(['bm25', "
@@ -46,8 +46,7 @@ def reliability(material: Material) -> Section:
     more = [table for table in (unjudged_table(material), *duplicate_tables(material)) if table is not None]
     held = float(np.mean(_tau(means(values), draws)))
     lead = f"{finding(material)} With resampled queries, the ranking agrees with this one by a Kendall τ of {held:.2f}."
-    lacking = [name for name in material.collection.datasets if name not in values]
-    notes = [f"{name} is left out: not all systems were run on it." for name in lacking]
+    notes = material.left_out
     if not more:
         notes.append("Unjudged and duplicate documents need the texts and rankings, which are not on this machine.")
     return Section("Reliability", [*tables, *more], lead.strip(), notes, name="reliability")

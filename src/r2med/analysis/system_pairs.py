@@ -24,21 +24,21 @@ _FOUND = ("both find", "only A", "only B", "neither")
 
 def _pairs(material: Material) -> list[tuple[str, str]]:
     """Return every pair of systems. Raises UserError if no two systems share a dataset."""
-    if len(material.collection.systems) < 2 or not material.values:
+    if len(material.shared.systems) < 2 or not material.values:
         raise UserError(
             "this needs two systems that were run on the same datasets: r2med.run(['bm25', 'rm3 → bm25'], data='NAME')"
         )
-    return list(combinations(material.collection.systems, 2))
+    return list(combinations(material.shared.systems, 2))
 
 
 def rank_shift(material: Material) -> Section:
     """Return how the ranks of relevant documents change between systems."""
     rows: list[list[Value]] = []
-    bands = rank_bands(material.collection)
+    bands = rank_bands(material.shared)
     for before, after in _pairs(material):
         flows = np.zeros((len(bands) + 1, len(bands) + 1), dtype=np.intp)
         for name in material.values:
-            first, second = (material.collection.records(system)[name] for system in (before, after))
+            first, second = (material.shared.records(system)[name] for system in (before, after))
             flows += rank_flows(first, second, bands)
         stay, into, out = flows[0, 0], flows[1:, 0].sum(), flows[0, 1:].sum()
         lost, found = flows[:-1, -1].sum(), flows[-1, :-1].sum()
@@ -65,7 +65,7 @@ def rank_shift(material: Material) -> Section:
 def complementarity(material: Material) -> Section:
     """Return the scores that pairs of systems could reach together, and what only one system finds."""
     values, pairs = material.values, _pairs(material)
-    records = {system: material.collection.records(system) for system in material.collection.systems}
+    records = {system: material.shared.records(system) for system in material.shared.systems}
     position = {system: number for number, system in enumerate(records)}
     figures = means(values)
     places = np.array([[position[a], position[b]] for a, b in pairs])
@@ -129,7 +129,7 @@ def _fused(a: Record, b: Record) -> Floats:
 
 
 def _alone(material: Material) -> Iterator[list[Value]]:
-    records = {system: material.collection.records(system) for system in material.collection.systems}
+    records = {system: material.shared.records(system) for system in material.shared.systems}
     for system, mine in records.items():
         gold = found = alone = 0
         for name in material.values:

@@ -24,7 +24,7 @@ WHOLE_RUN = sys.maxsize
 
 def _rankings(material: Material, depth: int = DEPTH) -> Iterator[tuple[str, str, Dataset, Lists]]:
     """Yield system, dataset name, dataset and rankings of every run on this machine."""
-    for (system, name), kept in material.collection.cells.items():
+    for (system, name), kept in material.shared.cells.items():
         dataset = material.recorded.get(name)
         lists = ranked_lists(kept, dataset, depth) if dataset else None
         if dataset and lists is not None and name in material.values:

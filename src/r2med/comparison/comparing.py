@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from r2med.comparison.comparison import MEASURE, Comparison, comparison
+from r2med.comparison.largest_group import names_systems
 from r2med.comparison.undecided_ranges import ranged
 from r2med.core.errors import UserError
 from r2med.core.one_or_many import several
@@ -38,19 +39,22 @@ def compare(
     """Compare systems by their records: files, folders, or names of systems with records in `results`.
 
     With a baseline, every other system is compared with it. Without one, every pair is compared. `data` are datasets
-    or groups. By default these are all datasets of the first group that the systems share, because scores of different
-    groups are never averaged. With `overlays`, the rankings are scored with the labels of these files too. `lock` is
-    the file of a comparison that was decided beforehand: its systems, datasets, measure and baseline are used, and
-    anything else is an error. With `answers`, the records of `r2med answer` are compared: each system with each reader,
-    by a measure of answers (by default `accuracy`), in one `condition`. Raises UserError if no two systems were run on
-    the same data, or if `data` names datasets of several groups.
+    or groups. By default these are datasets of one group, because scores of different groups are never averaged. All
+    systems that are named are compared, on the datasets that they share. If none is named, the largest group of systems
+    that were run on the same datasets is compared, and notices name the rest. With `overlays`, the rankings are scored
+    with the labels of these files too. `lock` is the file of a comparison that was decided beforehand: its systems,
+    datasets, measure and baseline are used, and anything else is an error. With `answers`, the records of
+    `r2med answer` are compared: each system with each reader, by a measure of answers (by default `accuracy`), in one
+    `condition`. Raises UserError if no two systems were run on the same data, or if `data` names datasets of
+    several groups.
     """
     read, by, words = given_records(*sources), several(slice_by), data_words(data)
+    named = names_systems(read)
     if answers:
         if lock or overlays:
             raise UserError("answers are compared without a lock and without overlays: leave them out")
         views = answer_views(read, results, max_failures, measure, condition)
-        return compared_answers(views, baseline, by, resamples, seed, words)
+        return compared_answers(views, baseline, by, resamples, seed, words, keep_systems=named)
     if condition != RETRIEVED:
         raise UserError(f"the condition {condition!r} is one of answers: compare(answers=True, condition=...)")
     if lock:
@@ -58,13 +62,15 @@ def compare(
             raise UserError(f"{lock}: a lock compares with the labels of its datasets: leave out overlays")
         decided = _decided(lock, measure, baseline, words)
         locked = locked_collection(decided, lock, read, results, max_failures)
-        compared = comparison(locked, decided.measure, decided.baseline, by, resamples, seed, tuple(decided.datasets))
+        compared = comparison(
+            locked, decided.measure, decided.baseline, by, resamples, seed, tuple(decided.datasets), keep_systems=True
+        )
         notice = f"decided beforehand: lock {decided.digest[:12]} of {Path(lock).name}"
         return replace(compared, notices=(*compared.notices, notice))
     collection = collect(read, results, max_failures)
     if labels := given_overlays(overlays):
         collection, words = with_labels(collection, labels, given_data(data)), []
-    return comparison(collection, measure, baseline, by, resamples, seed, words)
+    return comparison(collection, measure, baseline, by, resamples, seed, words, keep_systems=named)
 
 
 def answer_views(
@@ -82,12 +88,16 @@ def compared_answers(
     resamples: int = RESAMPLES,
     seed: int = 0,
     data: Sequence[str] = (),
+    *,
+    keep_systems: bool = False,
 ) -> Comparison:
     """Compare answers. The baseline may be a system without its reader, if only one reader read its results."""
     named = [name for name in views.collection.systems if name.startswith(f"{baseline} · ")]
     if baseline and baseline not in views.collection.systems and len(named) == 1:
         baseline = named[0]
-    compared = comparison(views.collection, views.measure, baseline, slice_by, resamples, seed, data)
+    compared = comparison(
+        views.collection, views.measure, baseline, slice_by, resamples, seed, data, keep_systems=keep_systems
+    )
     shown = ranged(compared, views.collection) if views.measure == MAIN_MEASURE else compared
     return replace(shown, notices=(*shown.notices, *views.notices))
 

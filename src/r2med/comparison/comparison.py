@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 
 from r2med.comparison.labelled_share import labelled_share
+from r2med.comparison.largest_group import largest_group
 from r2med.comparison.shared_data import labelled_records, shared_values
 from r2med.comparison.system_classes import classes
 from r2med.core.errors import UserError, unknown
@@ -276,11 +277,19 @@ def comparison(
     resamples: int = RESAMPLES,
     seed: int = 0,
     data: Sequence[str] = (),
+    *,
+    keep_systems: bool = False,
 ) -> Comparison:
-    """Compare the systems of a collection on the datasets that all of them were run on, or on those of `data`."""
+    """Compare the largest group of systems that were run on the same datasets, or on the same ones of `data`.
+
+    With `keep_systems`, all systems are compared, on the datasets that all of them were run on.
+    """
     measure = str(Measure.parse(measure))
     lower = Measure.parse(measure).lower_is_better
     collection, data, left_out = labelled_records(collection, measure, data)
+    if not keep_systems:
+        collection, others = largest_group(collection, baseline, bool(data))
+        left_out = [*others, *left_out]
     names = list(collection.systems)
     pairs = _pairs(names, baseline)
     queries, values, notices = shared_values(collection, measure, data)

@@ -10,18 +10,17 @@ from r2med.data.dataset_cards import OWN_DATA, home_group
 DEMO = "demo"
 
 
+Home = tuple[str, str]
+"""A group of datasets, and the overlays whose labels it is scored with."""
+
+
 def of_one_group(published: Mapping[str, str], named: bool) -> tuple[list[str], list[str]]:
     """Return the datasets of the first group that is not the demo, and a notice for each other group or overlay.
 
     `published` is dataset -> its name without overlays. `named` is True if the user named the datasets. Raises
     UserError if these are of several groups.
     """
-    # One dataset with and without an overlay must not count twice.
-    is_repeated = len(set(published.values())) < len(published)
-    homes: dict[tuple[str, str], list[str]] = {}
-    for dataset, base in published.items():
-        labels = dataset.removeprefix(base) if is_repeated else ""
-        homes.setdefault((home_group(base), labels), []).append(dataset)
+    homes = homes_of(published)
     if len(homes) <= 1:
         return list(published), []
     if named:
@@ -29,17 +28,35 @@ def of_one_group(published: Mapping[str, str], named: bool) -> tuple[list[str], 
         raise UserError(
             f"datasets of different groups or labels are not averaged together ({words}): compare one at a time"
         )
-    plain = [home for home in homes if not home[1]]
-    chosen = next(iter([*(home for home in plain if home[0] != DEMO), *plain, *homes]))
-    return homes.pop(chosen), [_notice(*home, members) for home, members in homes.items()]
+    chosen = min(homes, key=preference)
+    return homes.pop(chosen), [not_averaged(home, members) for home, members in homes.items()]
 
 
-def _notice(home: str, labels: str, members: Sequence[str]) -> str:
+def homes_of(published: Mapping[str, str]) -> dict[Home, list[str]]:
+    """Return home -> its datasets. `published` is dataset -> its name without overlays."""
+    # One dataset with and without an overlay must not count twice.
+    is_repeated = len(set(published.values())) < len(published)
+    homes: dict[Home, list[str]] = {}
+    for dataset, base in published.items():
+        labels = dataset.removeprefix(base) if is_repeated else ""
+        homes.setdefault((home_group(base), labels), []).append(dataset)
+    return homes
+
+
+def preference(home: Home) -> int:
+    """Return the place of a home among others: 0 for published labels, 1 for the demo, 2 for other labels."""
+    group, labels = home
+    return 2 if labels else int(group == DEMO)
+
+
+def not_averaged(home: Home, members: Sequence[str]) -> str:
+    """Return the notice for a home that is left out."""
+    group, labels = home
     if labels:
         return f"{', '.join(members)} is left out, because scores with other labels are not averaged together"
-    if home == DEMO:
+    if group == DEMO:
         return (
             f"the demo is left out, because it says nothing about other data: compare it with compare(data=[{DEMO!r}])"
         )
-    words = list(members) if home == OWN_DATA else [home]
-    return f"{home} is left out, because groups are not averaged together: compare it with compare(data={words!r})"
+    words = list(members) if group == OWN_DATA else [group]
+    return f"{group} is left out, because groups are not averaged together: compare it with compare(data={words!r})"

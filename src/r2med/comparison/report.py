@@ -16,6 +16,7 @@ from r2med.comparison.answer_worth import worth_tables
 from r2med.comparison.comparing import compared_answers, with_labels
 from r2med.comparison.comparison import MEASURE, Comparison, comparison
 from r2med.comparison.corrected_scores import corrected_scores, estimates_table
+from r2med.comparison.largest_group import names_systems
 from r2med.comparison.report_tables import pair_table, score_table
 from r2med.core.cost import total
 from r2med.core.errors import UserError, unknown
@@ -90,20 +91,21 @@ def report(
     `r2med answer`, as in `compare`, and has tables of what retrieval is worth to the answers.
     """
     read, words, labels = given_records(*sources), data_words(data), given_overlays(overlays)
+    named = names_systems(read)
     if answers:
         if labels or estimate:
             raise UserError("a report about answers has no overlays and no estimates: leave them out")
         answered = collect_answers(read, results)
         views = answered.views(MAIN_MEASURE if measure == MEASURE else measure, condition, max_failures)
         collection, tables = views.collection, {table.name: table for table in worth_tables(answered, views.measure)}
-        compared = compared_answers(views, baseline, (), resamples, data=words)
+        compared = compared_answers(views, baseline, (), resamples, data=words, keep_systems=named)
         costs_are_known = all(each.record.reader_costs for each in answered)
     else:
         collection = collect(read, results, max_failures)
         tables = {"estimates": _estimates(collection, labels, given_data(data), measure)} if estimate else {}
         if labels:
             collection, words = with_labels(collection, labels, given_data(data)), []
-        compared = comparison(collection, measure, baseline, resamples=resamples, data=words)
+        compared = comparison(collection, measure, baseline, resamples=resamples, data=words, keep_systems=named)
         costs_are_known = True
     before, after = _between(compared, several(between))
     figures: dict[str, Callable[[], Figure]] = {

@@ -93,8 +93,10 @@ class AnswerCollection:
             by_dataset.setdefault(each.record.dataset.name, []).append(each)
         views: list[StoredRecord] = []
         notices = [*self.notices, *lacking, *left_out]
-        for dataset, group in by_dataset.items():
-            _refuse_mixed_forms(group)
+        for dataset, asked_alike in by_dataset.items():
+            _refuse_mixed_forms(asked_alike)
+            group = _largest_group(asked_alike)
+            notices += [self._half_run(each, group) for each in asked_alike if each not in group]
             shared, asked = _shared_questions(group, name, where)
             if left := asked - len(shared):
                 why = "because not every record has a value for them"
@@ -104,6 +106,11 @@ class AnswerCollection:
         if not views:
             raise UserError(f"no question has {name} in all records: {notices[-1]}")
         return AnswerViews(checked(views), name, (*notices, *self._remarks(having)))
+
+    def _half_run(self, each: StoredAnswers, group: Sequence[StoredAnswers]) -> str:
+        name = f"{self.name_of(each.record)} on {each.record.dataset.name}"
+        most = min(len(other.record.queries) for other in group)
+        return f"{name} is left out: it answers {len(each.record.queries):,} questions, and others {most:,} or more"
 
     def _lacking(self, each: StoredAnswers, measure: str, condition: Condition) -> str:
         name = f"{self.name_of(each.record)} on {each.record.dataset.name}"
@@ -266,6 +273,16 @@ def _how_to_have(measure: str) -> str:
     needs = {"nugget": "nuggets", "vital": "nuggets", "citation": "open answers with citations"}
     needed = needs.get(measure.partition("-")[0], "")
     return f"it needs {needed}, see r2med answer" if needed else "r2med answer asks the questions of all conditions"
+
+
+def _largest_group(group: Sequence[StoredAnswers]) -> list[StoredAnswers]:
+    """Return the records that share the most answers, so that one record of few questions does not cut all others."""
+    asked = [frozenset(each.record.queries) for each in group]
+    groups = [[each for each, mine in zip(group, asked, strict=True) if questions <= mine] for questions in asked]
+    sizes = [
+        (len(members) > 1) * len(members) * len(questions) for members, questions in zip(groups, asked, strict=True)
+    ]
+    return groups[sizes.index(max(sizes))] if max(sizes) else list(group)
 
 
 def _shared_questions(group: Sequence[StoredAnswers], measure: str, condition: Condition) -> tuple[list[str], int]:
