@@ -130,6 +130,26 @@ def test_queries_that_give_away_their_answer_are_found(tmp_path: Path) -> None:
     assert of(found, "quoted-documents").evidence[0].rows[0][:3] == ("q0", "r0", 15)
 
 
+def test_a_query_that_lists_its_options_gives_nothing_away() -> None:
+    queries, corpus, qrels = sound()
+    options = ("granuloma annulare", "ringworm", "lichen planus")
+    queries = [Query(each.id, f"{each.text} {', '.join(options)}?", options[0], options=options) for each in queries]
+    finding = of(audit(unchecked(queries, corpus, qrels)), "answers-in-queries")
+    assert finding.verdict == "sound"
+    assert "30 queries list their options" in finding.sentence
+    alone = [Query(each.id, f"{each.text.split(',')[0]}?", options[0], options=options) for each in queries]
+    assert of(audit(unchecked(alone, corpus, qrels)), "answers-in-queries").verdict == "broken"
+
+
+def test_an_error_of_the_records_beside_it_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "results").mkdir()
+    (tmp_path / "results" / "bm25-0123456789.json").write_text("{}")
+    gap = next(each for each in audit(unchecked(*sound())).left_out if each.check == "unjudged-documents")
+    assert gap.why.startswith("the records in results could not be read: ")
+    assert "is not a record of r2med" in gap.why
+
+
 def test_answers_in_other_fields_of_a_query_file_are_found(tmp_path: Path) -> None:
     (tmp_path / "mine" / "qrels").mkdir(parents=True)
     (tmp_path / "mine" / "corpus.jsonl").write_text('{"_id": "doc-100", "title": "", "text": "a b c"}\n')

@@ -98,21 +98,26 @@ def audit(
             raise UserError("rankings belong to a dataset: name it instead of a file of judgements")
         return _audited(AuditMaterial(Path(qrels).name, read_qrels(Path(qrels))), announce)
     loaded = dataset if isinstance(dataset, Dataset) else load(dataset or "")
-    return _audited(AuditMaterial(loaded.name, loaded.qrels, loaded, _rankings(loaded, results)), announce)
+    return _audited(AuditMaterial(loaded.name, loaded.qrels, loaded, *_rankings(loaded, results)), announce)
 
 
-def _rankings(dataset: Dataset, results: str | Path | None) -> Mapping[str, Lists]:
+def _rankings(dataset: Dataset, results: str | Path | None) -> tuple[Mapping[str, Lists], str]:
+    """Return the rankings of a dataset, and why they could not be read."""
     if results is not None:
         rankings = rankings_at_hand(dataset, Path(results))
         if not rankings:
             raise UserError(
                 f"{results} has no ranking of {dataset.name} as it is now: make one with r2med run SYSTEM -o {results}"
             )
-        return rankings
+        return rankings, ""
     try:
-        return rankings_at_hand(dataset, RESULTS) if record_files(RESULTS) else {}
-    except UserError:  # the folder was not named, and its records may be of other data
-        return {}
+        return rankings_at_hand(dataset, RESULTS) if record_files(RESULTS) else {}, ""
+    except UserError as error:  # the folder was not named, so the audit goes on without it
+        return {}, f"the records in {RESULTS} could not be read: {error}"
+
+
+def _lacking(need: str, material: AuditMaterial) -> str:
+    return material.no_rankings if need == "systems" and material.no_rankings else _NEEDS[need][1]
 
 
 def _audited(material: AuditMaterial, announce: Callable[[str], None]) -> Audit:
@@ -120,7 +125,7 @@ def _audited(material: AuditMaterial, announce: Callable[[str], None]) -> Audit:
     gaps: list[AuditGap] = []
     for name, check in CHECKS.items():
         announce(name)
-        missing = next((_NEEDS[need][1] for need in check.needs if not _NEEDS[need][0](material)), "")
+        missing = next((_lacking(need, material) for need in check.needs if not _NEEDS[need][0](material)), "")
         if missing:
             gaps.append(AuditGap(check=name, why=missing))
             continue

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from itertools import accumulate
 
+from r2med.data.dataset import Query
 from r2med.data.query_metadata import query_metadata
 from r2med.judgements.audit_findings import AuditEvidence, AuditFinding, EvidenceCell, verdict_for
 from r2med.judgements.audit_material import AuditMaterial
@@ -26,20 +27,30 @@ _CLOSED_WORDS = set("yes no maybe true false unknown none other both all neither
 def answers_in_queries(material: AuditMaterial) -> AuditFinding:
     """Find queries that contain their answer."""
     answered = [query for query in material.queries.values() if is_open_answer(query.answer)]
-    rows = [(query.id, _cut(query.answer)) for query in answered if named_in(query.text, [query.answer])]
+    naming = [query for query in answered if named_in(query.text, [query.answer])]
+    choices = [query for query in naming if lists_options(query)]
+    rows = [(query.id, _cut(query.answer)) for query in naming if query not in choices]
     sentence = f"No query contains its answer ({counted(len(answered), 'answer')} looked for)."
     if rows:
         sentence = (
             f"{counted(len(rows), 'query', 'queries')} of {len(answered):,} "
-            f"{'contains' if len(rows) == 1 else 'contain'} the answer. This is expected only if queries list the "
-            "options to choose from."
+            f"{'contains' if len(rows) == 1 else 'contain'} the answer. If queries list the options to choose from, "
+            "give them the field options."
         )
+    if choices:
+        listing = "lists its options" if len(choices) == 1 else "list their options"
+        sentence += f" {counted(len(choices), 'query', 'queries')} {listing}, the answer among them, which is no fault."
     return AuditFinding(
         verdict=verdict_for(len(rows), len(answered)),
         sentence=sentence,
-        numbers={"queries": len(rows), "answers": len(answered)},
+        numbers={"queries": len(rows), "answers": len(answered), "choices": len(choices)},
         evidence=(AuditEvidence.of(("query", "answer"), rows),) if rows else (),
     )
+
+
+def lists_options(query: Query) -> bool:
+    """Return True if the text of a query lists all its options. It then names the answer and the wrong ones alike."""
+    return len(query.options) > 1 and all(named_in(query.text, [option]) for option in query.options)
 
 
 def is_open_answer(answer: str) -> bool:
@@ -99,6 +110,8 @@ def answers_in_metadata(material: AuditMaterial) -> AuditFinding:
     for query, fields in query_metadata(material.dataset).items():
         answer = material.queries[query].answer
         for field, text in fields.items():
+            if field == "options" and material.queries[query].options:
+                continue  # one of them is the answer, as it should be
             named = named_in(text.replace("_", " "), [answer]) if is_open_answer(answer) else ""
             tokens = set(re.split(r"[\s,;|]+", text)) if field != "id" else set()
             ids = [each for each in material.relevant.get(query, ()) if len(each) >= MIN_ID and each in tokens]

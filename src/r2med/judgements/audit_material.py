@@ -23,6 +23,8 @@ class AuditMaterial:
     """None if only judgements are at hand."""
     rankings: Mapping[str, Lists] = field(default_factory=dict)
     """System -> the first documents of every judged query."""
+    no_rankings: str = ""
+    """Why there are no rankings, if reading them failed."""
 
     @cached_property
     def queries(self) -> Mapping[str, Query]:
