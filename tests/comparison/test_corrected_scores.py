@@ -11,7 +11,7 @@ import pytest
 from r2med import UserError, load, report, run
 from r2med.comparison.corrected_scores import CorrectedScores, corrected_scores, estimates_page, reviewed_queries
 from r2med.data.given_data import with_overlays
-from r2med.data.overlays import Overlay, OverlayLabel
+from r2med.data.overlays import Overlay, OverlayLabel, random_order
 from r2med.measure.corrected_means import CorrectedMean, ReviewedQueries, corrected_mean
 from r2med.pages.markdown import page_markdown
 from r2med.records.collection import collect
@@ -34,7 +34,7 @@ def labels(grade: int, queries: list[str], documents: list[str], **who: str) -> 
 
 def test_estimates_equal_those_of_plain_values(results: Path) -> None:
     dataset = load(NAME)
-    queries = [query.id for query in dataset.queries]
+    queries = random_order(NAME, (query.id for query in dataset.queries))
     documents = [document for document, _ in dataset.corpus][:12]
     judge = Overlay("judge", labels(1, queries, documents, judge="j"))
     people = Overlay("people", labels(0, queries[:5], documents, reviewer="R1", drawn="random"))
@@ -69,6 +69,23 @@ def test_differences_have_a_sign_and_a_verdict() -> None:
         assert row in text
 
 
+def test_hand_picked_queries_do_not_count_as_a_random_sample(results: Path) -> None:
+    """The random order follows from the ids, so a sample that says it is random is not believed."""
+    dataset = load(NAME)
+    queries = random_order(NAME, (query.id for query in dataset.queries))
+    documents = [document for document, _ in dataset.corpus][:4]
+    judge = Overlay("judge", labels(1, queries, documents, judge="j"))
+    picked = Overlay("people", labels(0, queries[1:], documents, reviewer="R1", drawn="random"))
+    assert reviewed_queries([judge, picked], NAME) == set()
+    with pytest.raises(UserError, match=r"pool of 0 randomly drawn .* \(7 others are labelled, but the random order"):
+        corrected_scores(collect(results=results), [judge, picked], {NAME: dataset})
+    beside = Overlay("people", labels(0, [*queries[:3], queries[5]], documents, reviewer="R1", drawn="random"))
+    found = corrected_scores(collect(results=results), [judge, beside], {NAME: dataset})
+    assert found.scores["bm25"].reviewed == 3
+    assert found.unused == {NAME: 1}
+    assert "1 further queries are completely labelled and do not count" in page_markdown(estimates_page(found))
+
+
 def test_a_half_labelled_pool_does_not_count(results: Path) -> None:
     dataset = load(NAME)
     queries = [query.id for query in dataset.queries]
@@ -83,7 +100,7 @@ def test_a_half_labelled_pool_does_not_count(results: Path) -> None:
 
 
 def test_the_command_shows_all_three_kinds_of_scores(results: Path, tmp_path: Path, r2med: Command) -> None:
-    queries = [query.id for query in load(NAME).queries]
+    queries = random_order(NAME, (query.id for query in load(NAME).queries))
     documents = [document for document, _ in load(NAME).corpus][:12]
     judge = labels(1, queries, documents, judge="j")
     Overlay("labels", (*judge, *labels(0, queries[:5], documents, reviewer="R1", drawn="random"))).write(

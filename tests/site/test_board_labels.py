@@ -10,7 +10,7 @@ import pytest
 from r2med import UserError, load
 from r2med.comparison.comparing import with_labels
 from r2med.comparison.corrected_scores import corrected_scores
-from r2med.data.overlays import Overlay, OverlayLabel
+from r2med.data.overlays import Overlay, OverlayLabel, random_order
 from r2med.records.collection import collect
 from r2med.site import board as make_board
 
@@ -28,10 +28,11 @@ def judged(datasets: tuple[str, ...]) -> Overlay:
     for name in datasets:
         dataset = load(name)
         documents = [document for document, _ in dataset.corpus][:8]
-        for number, query in enumerate(dataset.queries):
-            pairs = [OverlayLabel(dataset=name, query=query.id, document=d, grade=1, judge="gpt4") for d in documents]
+        order = random_order(name, (query.id for query in dataset.queries))
+        for number, query in enumerate(order):
+            pairs = [OverlayLabel(dataset=name, query=query, document=d, grade=1, judge="gpt4") for d in documents]
             labels += [pair.model_copy(update={"why": REASON}) for pair in pairs]
-            if number % 2:
+            if number < len(order) // 2:
                 said = {"judge": "", "reviewer": REVIEWER, "grade": 0, "drawn": "random"}
                 labels += [pair.model_copy(update=said) for pair in pairs]
     return Overlay("judged", tuple(labels))

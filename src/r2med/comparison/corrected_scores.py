@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from itertools import combinations
+from dataclasses import asdict, dataclass, field
+from itertools import combinations, takewhile
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ import numpy as np
 from r2med.comparison.comparison import MEASURE, heading
 from r2med.core.errors import UserError
 from r2med.data.dataset import Dataset
-from r2med.data.overlays import Aspect, Overlay
+from r2med.data.overlays import Aspect, Overlay, random_order
 from r2med.measure import Measure
 from r2med.measure.corrected_means import CorrectedMean, ReviewedQueries, corrected_mean
 from r2med.measure.scores import Floats
@@ -33,6 +33,8 @@ class CorrectedScores:
     """System -> its score, the best first."""
     differences: Mapping[tuple[str, str], CorrectedMean]
     """(better, other) -> the difference of their scores."""
+    unused: Mapping[str, int] = field(default_factory=dict)
+    """Dataset -> number of completely labelled queries that are not of the random sample, so that they do not count."""
 
     def as_json(self) -> dict[str, Any]:
         """Return the scores and the differences as JSON values."""
@@ -40,18 +42,27 @@ class CorrectedScores:
             "measure": self.measure,
             "systems": [{"system": system, **asdict(each)} for system, each in self.scores.items()],
             "pairs": [{"a": a, "b": b, **asdict(each)} for (a, b), each in self.differences.items()],
+            "unused": dict(self.unused),
         }
 
 
 def reviewed_queries(overlays: Sequence[Overlay], dataset: str, aspect: Aspect = "relevance") -> set[str]:
-    """Return the queries that were drawn at random and whose whole pool people labelled.
+    """Return the queries of the random sample whose whole pool people labelled.
 
-    The pool of a query are the documents that judges labelled.
+    The pool of a query are the documents that judges labelled. The sample are the first queries of the random order,
+    which follows from their ids, up to the first that people did not label. Queries behind it could have been chosen by
+    hand, so they do not count.
     """
+    done = _labelled(overlays, dataset, aspect)
+    return {query for query, _ in takewhile(lambda each: each[1], done.items())}
+
+
+def _labelled(overlays: Sequence[Overlay], dataset: str, aspect: Aspect) -> dict[str, bool]:
+    """Return query -> True if people labelled its whole pool as a random one, in the random order of queries."""
     labels = [label for overlay in overlays for label in overlay.of(dataset, aspect)]
     pools = _documents((label.query, label.document) for label in labels if label.judge)
     seen = _documents((label.query, label.document) for label in labels if label.drawn == "random")
-    return {query for query, pool in pools.items() if pool <= seen.get(query, set())}
+    return {query: pools[query] <= seen.get(query, set()) for query in random_order(dataset, pools)}
 
 
 def without_pool(
@@ -143,11 +154,17 @@ def corrected_scores(
     measure = str(Measure.parse(measure))
     lower = Measure.parse(measure).lower_is_better
     values = reviewed_scores(collection, overlays, datasets, measure)
+    aspect: Aspect = "mimic" if lower else "relevance"
+    unused = {
+        name: sum(_labelled(overlays, name, aspect).values()) - len(reviewed_queries(overlays, name, aspect))
+        for name in values.datasets
+    }
     for name, (_, reviewed, _) in values.datasets.items():
         if len(reviewed) < 2:
+            others = f" ({unused[name]:,} others are labelled, but the random order has queries before them)"
             raise UserError(
                 f"people labelled the whole pool of {len(reviewed)} randomly drawn queries of {name}, and an estimate "
-                "needs more: r2med review --overlay FILE"
+                f"needs more{others * bool(unused[name])}: r2med review --overlay FILE"
             )
     names = tuple(values.datasets)
     scores = {system: mean for system in values.systems if (mean := values.mean(names, system))}
@@ -157,7 +174,8 @@ def corrected_scores(
             f"no system has a record on each of {', '.join(names)}: r2med run SYSTEM --data {','.join(names)}"
         )
     pairs = {pair: mean for pair in combinations(ranked, 2) if (mean := values.mean(names, *pair))}
-    return CorrectedScores(measure, {system: scores[system] for system in ranked}, pairs)
+    unused = {name: count for name, count in unused.items() if count}
+    return CorrectedScores(measure, {system: scores[system] for system in ranked}, pairs, unused)
 
 
 def estimates_table(found: CorrectedScores) -> Table:
@@ -170,6 +188,11 @@ def estimates_table(found: CorrectedScores) -> Table:
         "at random. They correct the labels of the judge for all queries. A weight of 0 means that "
         "only people's labels count."
     )
+    if found.unused:
+        note += (
+            f" {sum(found.unused.values()):,} further queries are completely labelled and do not count, because a "
+            "query before them in the random order is not."
+        )
     return Table(columns, rows, note=note, name="estimates")
 
 

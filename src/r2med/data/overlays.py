@@ -150,6 +150,14 @@ def given_overlays(overlays: str | Path | Overlay | Sequence[str | Path | Overla
     return [each if isinstance(each, Overlay) else Overlay.read(each) for each in several(overlays)]
 
 
+def random_order(dataset: str, queries: Iterable[str]) -> list[str]:
+    """Return queries in a random order that follows from their ids. People label the first of them.
+
+    So nobody can choose the sample: an estimate checks that it is the one that the ids give.
+    """
+    return sorted(queries, key=lambda query: digest(["drawn", dataset, query]))
+
+
 def add_labels(dataset: Dataset, overlays: Sequence[Overlay], *, drawn: bool = True) -> Dataset:
     """Return the dataset with the labels of overlays, called NAME+OVERLAY. `Overlay.grades` explains `drawn`.
 

@@ -13,7 +13,7 @@ from typing import get_args
 import numpy as np
 
 from r2med.data.dataset import Dataset
-from r2med.data.overlays import Aspect, Drawn, Overlay, add_labels
+from r2med.data.overlays import Aspect, Drawn, Overlay, add_labels, random_order
 from r2med.judgements.rubrics import highest_grade
 from r2med.measure import HEADLINE_MEASURE, score
 from r2med.measure.scores import Floats
@@ -93,7 +93,7 @@ def judged_pools(overlay: Overlay, dataset: str, aspect: Aspect = "relevance") -
 
 def random_queries(overlay: Overlay, dataset: str, aspect: Aspect = "relevance") -> list[str]:
     """Return the queries with labels of judges, in a random order that is always the same."""
-    return sorted(judged_pools(overlay, dataset, aspect), key=lambda query: _place(dataset, query))
+    return random_order(dataset, judged_pools(overlay, dataset, aspect))
 
 
 def _place(*words: str) -> str:
