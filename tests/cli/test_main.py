@@ -124,3 +124,22 @@ def test_without_a_command_it_greets(r2med: Command) -> None:
     done = r2med()
     assert (done.returncode, done.stderr) == (0, "")
     assert re.findall(r"^  r2med (\w+)", done.stdout, re.MULTILINE) == ["run", "data", "advise", "run"]
+
+
+def test_a_file_that_was_cut_is_not_called_stopped() -> None:
+    # Typer turns every EOFError into what Ctrl-D gives.
+    shown = verb("raise type('Abort', (RuntimeError,), {})() from EOFError('Compressed file ended')")
+    assert shown.returncode == 2
+    assert "a file ends too early" in shown.stderr and "stopped" not in shown.stderr
+
+
+def test_a_full_disk_of_a_database_is_named() -> None:
+    shown = verb("import sqlite3; raise sqlite3.OperationalError('database or disk is full')")
+    assert shown.returncode == 2
+    assert shown.stderr.startswith("r2med: the disk is full")
+
+
+def test_closed_standard_streams_are_no_fault() -> None:
+    before = "os.close(0); os.close(1); sys.stdin = sys.stdout = None"
+    shown = verb("print(sys.stdout.isatty(), sys.stdin.read()); os.write(2, b'done')", before=before)
+    assert (shown.returncode, shown.stderr) == (0, "done")

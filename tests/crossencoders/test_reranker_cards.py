@@ -55,11 +55,12 @@ def test_a_query_template_is_filled_with_the_words_of_the_dataset():
         ({"document": "{document} end"}, "once, at its end"),
         ({"before": "system"}, 'need join = "none" or "bos"'),
         ({"max_length": 3}, "Extra inputs"),
+        ({"loader": ["vllm"]}, "loader"),
     ],
 )
 def test_the_error_for_an_invalid_card_says_why(settings, message):
     with pytest.raises(ValidationError, match=message):
-        RerankerCard(name="x", loader="classifier", **settings)
+        RerankerCard(**{"name": "x", "loader": "classifier", **settings})
 
 
 def test_cards_are_read_from_a_users_folder(tmp_path, monkeypatch):

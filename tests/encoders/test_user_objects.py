@@ -60,3 +60,9 @@ def test_a_source_that_changed_between_two_runtimes_is_imported_again(module, tm
     (tmp_path / f"{module}.py").write_text(MODULE + "    revision = 'two'\n")
     after = UserObjects.of(Runtime()).get(f"{module}:Model")
     assert not before.is_known and after.describe()["revision"] == "two"
+
+
+def test_a_module_that_ends_the_process_is_one_line(module, tmp_path):
+    (tmp_path / f"{module}_script.py").write_text("import sys\nsys.exit(3)\n")
+    with pytest.raises(UserError, match=r"importing .* failed at .*_script.py:2: SystemExit: 3"):
+        UserObjects.of(Runtime()).get(f"{module}_script:Model")

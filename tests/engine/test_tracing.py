@@ -1,7 +1,9 @@
 """Traces: a span for each thing that a stage did, which OpenTelemetry and OpenInference can read; texts on request."""
 
 import base64
+import errno
 import json
+import os
 import re
 import signal
 from typing import Any
@@ -206,3 +208,29 @@ def test_the_command_line_writes_a_trace(tmp_path, r2med):
     )
     assert done.returncode == 0 and "wrinkle" not in (tmp_path / "t.jsonl").read_text()
     assert [kind_of(each) for each in read_spans(tmp_path / "t.jsonl")] == ["RETRIEVER", "CHAIN"]
+
+
+def test_a_full_disk_leaves_no_broken_line(tmp_path, monkeypatch):
+    path = tmp_path / "trace.jsonl"
+    file, write = TraceFile(path), os.write
+    file.write({"name": "first"})
+    left = [30]
+
+    def limited(number: int, content: bytes) -> int:
+        taken = content[: left[0]]
+        left[0] -= len(taken)
+        if not taken:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return write(number, taken)
+
+    monkeypatch.setattr(os, "write", limited)
+    with pytest.raises(OSError, match="No space left"):
+        file.write({"name": "second"})
+    assert [
+        json.loads(line)["resourceSpans"][0]["scopeSpans"][0]["spans"] for line in path.read_text().splitlines()
+    ] == [[{"name": "first"}]]
+
+
+def test_half_a_surrogate_pair_in_a_span_is_an_escape(tmp_path):
+    TraceFile(tmp_path / "trace.jsonl").write({"name": "\ud800"})
+    assert "\\ud800" in (tmp_path / "trace.jsonl").read_text(encoding="utf-8")

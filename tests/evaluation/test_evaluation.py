@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import platform
 import shutil
 from collections.abc import Callable
@@ -347,3 +348,14 @@ def test_on_the_demo_minilm_and_its_fusion_give_sensible_recorded_scores(tmp_pat
     assert (stage.prepared.texts, stage.cost.texts) == (len(dataset.corpus), len(dataset.queries))
     expanded = evaluate("hyde(author) → minilm", dataset, out=tmp_path)
     assert expanded.mean["nDCG@10"] > scores["minilm"]
+
+
+def test_a_folder_whose_name_is_not_utf_8_can_be_evaluated(tmp_path: Path) -> None:
+    folder = Path(os.fsdecode(os.fsencode(tmp_path) + b"/ward\xff"))
+    try:
+        random_folder(folder, documents=20)
+    except OSError:
+        pytest.skip("this file system takes only names in UTF-8")
+    record = evaluate("bm25", folder, tmp_path / "out")
+    assert record.dataset.name == "ward\ufffd"
+    assert [Record.read(path).key for path in (tmp_path / "out").rglob("bm25-*.json")] == [record.key]

@@ -72,7 +72,8 @@ def test_an_edited_lock_is_refused(plan: Path, mini: Path, tmp_path: Path) -> No
         for action in (lambda: r2med.run(data=mini, lock=plan), lambda: r2med.compare(lock=plan)):
             with pytest.raises(UserError, match="was edited after it was written"):
                 action()
-    for content in ("", "[]", "{}", json.dumps({**body, "format": 9})):
+    nan = json.dumps({**body, "settings": {"bm25": {"mini": {"k": float("nan")}}}})
+    for content in ("", "[]", "{}", nan, json.dumps({**body, "format": 9})):
         plan.write_text(content)
         with pytest.raises(UserError, match=r"is not a lock|a lock of format 9"):
             Lock.read(plan)

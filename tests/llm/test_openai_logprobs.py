@@ -68,12 +68,13 @@ def test_log_probabilities_that_cannot_be_read_are_a_failure_of_the_answer(serve
         opened(server, home).answers([request(raw=False)])
 
 
-@pytest.mark.parametrize("value", ["NaN", "Infinity", "5000.0"])
+@pytest.mark.parametrize("value", ["NaN", "Infinity", "5000.0", "1" * 400])
 @pytest.mark.parametrize("raw", [False, True])
 def test_numbers_that_are_no_log_probabilities_are_a_failure_of_the_answer(
     value: str, raw: bool, server: Server, home: Path
 ) -> None:
-    listed = {"content": [{"token": "7", "logprob": -0.1, "top_logprobs": [{"token": "7", "logprob": float(value)}]}]}
+    number = -int(value) if value.isdigit() else float(value)
+    listed = {"content": [{"token": "7", "logprob": -0.1, "top_logprobs": [{"token": "7", "logprob": number}]}]}
     choice = {"index": 0, "text": "7", "message": {"content": "7"}, "finish_reason": "stop", "logprobs": listed}
     server.otherwise = api.raw(json.dumps({"choices": [choice]}).encode())
     with pytest.raises(UserError, match="log-probabilities that cannot be read"):

@@ -4,6 +4,7 @@ import base64
 import hashlib
 import io
 import json
+import os
 import random
 import warnings
 import zipfile
@@ -391,3 +392,8 @@ def test_commands_are_made_from_records_and_not_from_the_words_of_the_pack(
         assert "rm -rf" not in shown.stdout
         assert "r2med run bge --data mini --k 20" in shown.stdout
     assert "not scored: mini is not on this machine" in shown.stdout
+
+
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    assert "is a pipe, not a file" in _message(lambda: r2med.unpack(tmp_path / "pipe", store=Store(tmp_path / "s")))

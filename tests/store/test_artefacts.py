@@ -315,3 +315,11 @@ def test_without_a_home_folder_the_user_is_told_what_to_set(monkeypatch: pytest.
     monkeypatch.setattr(Path, "home", homeless)
     with pytest.raises(UserError, match="set R2MED_HOME"):
         default_store()
+
+
+def test_a_live_store_on_a_read_only_disk_keeps_answers_elsewhere(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"")  # no folder can be made below it
+    store = Store(tmp_path / "file", "live")
+    assert store.answers.is_dir() and tmp_path not in store.answers.parents
+    store.close()
+    assert not store.answers.exists()

@@ -48,6 +48,7 @@ def main() -> NoReturn:
     """Run a command. A user error prints one line and exits with 2. Signals print one line and exit with 130 or 143."""
     try:
         _stop_at_once_on_signals()
+        _open_closed_streams()
         write_any_text()
         from r2med.cli.app import command
 
@@ -69,8 +70,25 @@ def main() -> NoReturn:
         raise
 
 
+def _open_closed_streams() -> None:
+    """Open the null device for each standard stream that was closed, as in `r2med … >&-`.
+
+    Otherwise the first file that is opened would become the standard output of libraries in C.
+    """
+    for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
+        if getattr(sys, name) is None:
+            null = os.open(os.devnull, os.O_RDWR)
+            if null != number:
+                os.dup2(null, number)
+                os.close(null)
+            setattr(sys, name, os.fdopen(number, mode, encoding="utf-8"))
+
+
 def _end(error: BaseException) -> None:
     """End the process with one line; return if the error is a fault of the program."""
+    if isinstance(error.__cause__, EOFError):  # Typer takes a file that ends too early for Ctrl-D
+        reason = str(error.__cause__) or "end of file"
+        _stop(f"a file ends too early, or there is no input to read ({reason}): fetch or make the file again")
     if _is_interrupt(error):
         _stop_at_once_on_signals()  # a second Ctrl-C does not wait for threads
         # Interrupted within an exec, as dataclasses use it, Python would end by SIGINT instead of with our exit code,
@@ -85,8 +103,8 @@ def _end(error: BaseException) -> None:
     if isinstance(error, BrokenPipeError):  # `r2med … | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
-    if isinstance(error, OSError) and (cause := _disk_fault(error)) is not None:
-        path = f": {error.filename}" if error.filename else ""
+    if (cause := _disk_fault(error)) is not None:
+        path = f": {name}" if (name := getattr(error, "filename", "")) else ""
         _stop(f"{cause}{path} (nothing half-written was left; free it or choose another place, then run again)")
     if hasattr(error, "format_message"):
         # Typer's own errors, for example for a wrong option, have other classes in other versions, but the same
@@ -127,7 +145,11 @@ def _is_interrupt(error: BaseException | None) -> bool:
     return False
 
 
-def _disk_fault(error: OSError) -> str | None:
+def _disk_fault(error: BaseException) -> str | None:
+    if type(error).__name__ == "OperationalError" and "disk is full" in str(error):  # SQLite's
+        return _DISK[errno.ENOSPC]
+    if not isinstance(error, OSError):
+        return None
     if error.errno in _DISK:
         return _DISK[error.errno]
     return next((text for code, text in _DISK.items() if os.strerror(code) in str(error)), None)  # Arrow's

@@ -73,7 +73,7 @@ class RerankerCard(WeightsCard):
     @classmethod
     def _cut_by_the_api(cls, content: Any) -> Any:
         """Give a card of an API no limit of tokens: its server cuts texts."""
-        if isinstance(content, Mapping) and content.get("loader") in RERANK_APIS:
+        if isinstance(content, Mapping) and str(content.get("loader")) in RERANK_APIS:
             return {"max_tokens": 0, **content}
         return content
 

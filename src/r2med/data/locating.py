@@ -21,6 +21,7 @@ from r2med.data.qrels_file import gather
 from r2med.data.query_file import gather_queries
 from r2med.store import Store, about, default_store
 from r2med.store.dataset_labels import dataset_label
+from r2med.text.unicode import to_unicode
 
 SHOWN_DIGITS = 7
 """Number of digits of a commit in messages."""
@@ -202,4 +203,5 @@ def _card_of(folder: Path, name: str = "") -> DatasetCard | None:
 
 
 def _folder_name(folder: Path) -> str:
-    return folder.resolve().name or "dataset"
+    # A name that is not UTF-8 has halves of surrogate pairs, which no record can hold.
+    return to_unicode(folder.resolve().name) or "dataset"

@@ -227,7 +227,7 @@ def in_one_line(where: str) -> Iterator[None]:
         yield
     except UserError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise _failed(where, error) from error
 
 
@@ -255,7 +255,7 @@ def _import_module(name: str, path: str) -> Any:
         raise UserError(
             f"model {path}: no module {name!r}{nearest(name, modules)} in {Path.cwd()} or in the installed packages"
         ) from None
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # a script without a main guard may end with sys.exit
         raise _failed(f"model {path}: importing {name}", error) from error
 
 
@@ -272,7 +272,7 @@ def _made(module: Any, path: str) -> Any:
         return thing()
 
 
-def _failed(where: str, error: Exception) -> UserError:
+def _failed(where: str, error: BaseException) -> UserError:
     frames = inspect.getinnerframes(error.__traceback__) if error.__traceback__ else []
     at = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
     return UserError(f"{where} failed{at}: {type(error).__name__}: {error}")

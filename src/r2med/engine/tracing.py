@@ -53,9 +53,20 @@ class TraceFile:
         """Append one span."""
         scope = {"scope": {"name": "r2med", "version": __version__}, "spans": [span]}
         line = {"resourceSpans": [{"resource": {"attributes": _RESOURCE}, "scopeSpans": [scope]}]}
-        os.write(
-            self._file, json.dumps(line, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode() + b"\n"
-        )
+        text = json.dumps(line, ensure_ascii=False, separators=(",", ":"), allow_nan=False) + "\n"
+        content = text.encode("utf-8", "backslashreplace")  # half a surrogate pair becomes an escape of JSON
+        if (written := os.write(self._file, content)) < len(content):
+            self._finish(content, written)
+
+    def _finish(self, content: bytes, written: int) -> None:
+        """Write the rest of a line that the disk did not take at once. If it is full, the broken line is removed."""
+        end = os.lseek(self._file, 0, os.SEEK_CUR)
+        try:
+            os.write(self._file, content[written:])
+        except OSError:
+            if os.fstat(self._file).st_size == end:  # no other process has written since
+                os.ftruncate(self._file, end - written)
+            raise
 
     def close(self) -> None:
         """Close the file."""

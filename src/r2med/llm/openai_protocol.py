@@ -110,7 +110,7 @@ def read_logprobs(logprobs: Any) -> tuple[list[tuple[str, float]], list[Logprobs
         listed = logprobs.get("top_logprobs") or [{}] * len(names)
         tops = [tuple((str(name), _logprob(value)) for name, value in (each or {}).items()) for each in listed]
         return [(str(name), _logprob(value)) for name, value in zip(names, values, strict=True)], tops
-    except (KeyError, TypeError, ValueError, AttributeError):
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
         raise MalformedReply("a list of log-probabilities that cannot be read") from None
 
 

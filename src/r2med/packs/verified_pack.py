@@ -175,6 +175,8 @@ def listed_pack(path: Path) -> Iterator[OpenPack]:
 def pack_faults(path: Path) -> Iterator[None]:
     """Turn every fault of a pack into one line."""
     refuse_device(path)
+    if path.is_fifo():  # opening it would wait for ever
+        raise UserError(f"{path} is a pipe, not a file: write the pack to a file first")
     try:
         yield
     except UserError as error:

@@ -59,11 +59,12 @@ class Lock(BaseModel):
             if written != FORMAT:
                 raise UserError(f"{path} is a lock of format {str(written)[:20]}, but this version reads {FORMAT}")
             lock = cls(**body)
+            is_same = digest(body) == lock.digest == stated  # a ValueError for NaN
         except FileNotFoundError:
             raise UserError(f"{path}: there is no such lock; make one with r2med lock SYSTEM --data NAME") from None
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, ValidationError):
             raise UserError(f"{path} is not a lock: make one with r2med lock SYSTEM --data NAME") from None
-        if digest(body) != stated or lock.digest != stated:
+        if not is_same:
             raise UserError(
                 f"{path} was edited after it was written, so it decides nothing: restore it, or make a new one with "
                 "r2med lock"

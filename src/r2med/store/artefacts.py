@@ -18,6 +18,7 @@ import logging
 import os
 import shutil
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -96,7 +97,14 @@ class Store:
     @cached_property
     def answers(self) -> Path:
         """The folder in which answers of LLMs are kept; a live store has one that ends with the process."""
-        return self.root / "journal" if self.keeps_questions else self.scratch()
+        if self.keeps_questions:
+            return self.root / "journal"
+        try:
+            return self.scratch()
+        except OSError:  # a read-only store is fine
+            folder = Path(tempfile.mkdtemp(prefix="r2med-"))
+            atexit.register(shutil.rmtree, folder, ignore_errors=True)
+            return folder
 
     def opened(self, key: str, open: Callable[[], Value]) -> Value:
         """Return what `open` returned for a key when it was first wanted, such as the searcher of an index."""
