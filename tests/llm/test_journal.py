@@ -19,6 +19,7 @@ from r2med.llm.costs import answers_cost
 from r2med.llm.journal import Journal, Leases, answers_by_model, decoded_answer, journal_file
 from r2med.llm.journaled import JournaledChat
 from r2med.store import Store
+from r2med.store.rows import Rows
 from support import chat_server as api
 from support.chat_models import ask, card, numbered, opened, texts
 from support.chat_server import Server, reply_to
@@ -262,3 +263,15 @@ def test_half_a_surrogate_pair_anywhere_in_an_answer_is_replaced_also_in_the_jou
     assert answer == RawAnswer(odd, odd, odd, first_choices=((odd, -1.0),), last_tokens=((odd, -1.0),), calls=(call,))
     assert RawAnswer(half, calls=(ToolCall(half, half, half),)) == RawAnswer(odd, calls=(call,))
     assert decoded_answer({"failure": {"kind": "refused", "message": half}}) == Failure("refused", odd)
+
+
+def test_an_estimate_reads_only_the_newest_answers_of_its_model(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(journal, "TIMED_ANSWERS", 3)
+    monkeypatch.setattr(Rows, "items", lambda self: pytest.fail("all rows were read"))
+    with Journal(journal_file(store)) as opened_journal:
+        for number in range(10):
+            opened_journal.put(
+                bytes([number] * 32), "a" if number % 2 else "b", RawAnswer("text", seconds=float(number))
+            )
+    assert journal.answer_seconds(store, "a") == [9.0, 7.0, 5.0]
+    assert journal.answer_seconds(store, "c") == []

@@ -89,6 +89,7 @@ def analyse(
         bool,
         typer.Option(
             "--plan",
+            callback=flags.begin_plan,
             help="Print the calls, their cost and three prompts. No LLM is asked.",
             rich_help_panel=flags.OUTPUT,
         ),

@@ -83,6 +83,7 @@ def answer(
         bool,
         typer.Option(
             "--plan",
+            callback=flags.begin_plan,
             help="Print the calls of readers and judge, their cost and three prompts. Nothing is asked or searched.",
             rich_help_panel=flags.OUTPUT,
         ),

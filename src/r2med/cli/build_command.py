@@ -43,7 +43,9 @@ def run(
     dry_run: Annotated[
         bool,
         typer.Option(
-            "--plan", help="Print the largest possible calls, tokens and dollars of every step. No LLM is asked."
+            "--plan",
+            callback=flags.begin_plan,
+            help="Print the largest possible calls, tokens and dollars of every step. No LLM is asked.",
         ),
     ] = False,
     form: Format = "text",

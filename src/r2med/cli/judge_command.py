@@ -47,7 +47,12 @@ def judge(
     ),
     max_failures: flags.MaxFailures = 0.1,
     dry_run: Annotated[
-        bool, typer.Option("--plan", help="Print the calls, their cost and three prompts. No LLM is asked.")
+        bool,
+        typer.Option(
+            "--plan",
+            callback=flags.begin_plan,
+            help="Print the calls, their cost and three prompts. No LLM is asked.",
+        ),
     ] = False,
     form: Format = "text",
     as_json: flags.AsJSON = False,

@@ -32,7 +32,12 @@ def nuggets(
         "nuggets.jsonl"
     ),
     dry_run: Annotated[
-        bool, typer.Option("--plan", help="Print the calls, their cost and three prompts. No LLM is asked.")
+        bool,
+        typer.Option(
+            "--plan",
+            callback=flags.begin_plan,
+            help="Print the calls, their cost and three prompts. No LLM is asked.",
+        ),
     ] = False,
     *,
     runtime: Runtime,

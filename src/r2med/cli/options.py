@@ -60,10 +60,22 @@ LLMs = Annotated[
         rich_help_panel=LLMS,
     ),
 ]
+
+
+def begin_plan(context: typer.Context, plan: bool) -> bool:
+    """Let a command name addresses of other machines while it plans, also offline. `callback` of every flag --plan."""
+    if plan:
+        from r2med.net.offline import planning
+
+        context.with_resource(planning())
+    return plan
+
+
 DryRun = Annotated[
     bool,
     typer.Option(
         "--plan",
+        callback=begin_plan,
         help="Print the stages, what is kept, missing or to be downloaded, the GPU memory, calls, hours and dollars of "
         "each system, and three prompts. Run nothing.",
         rich_help_panel=OUTPUT,

@@ -200,8 +200,7 @@ def api_missing(card: RerankerCard, setup: Setup) -> str:
         endpoint = api_endpoint(card, setup)
     except UserError as error:
         return str(error)
-    needs_key = RERANK_APIS[card.loader].urls and not endpoint.has_key
-    return f"{endpoint.key_variable} is not set; export it before the run" if needs_key else ""
+    return endpoint.missing(needs_key=bool(RERANK_APIS[card.loader].urls))
 
 
 def _chunks(query: str, documents: Sequence[str], api: RerankApi) -> list[tuple[int, int]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import struct
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -25,13 +24,13 @@ from r2med.encoders.api_providers import (
     bill_shares,
     billed_tokens,
     check_dimension,
+    provider_endpoint,
     read_answer,
     read_json,
 )
 from r2med.encoders.encoder import Encoded, Role, Vectors, batch_receiver, normalised, timed
 from r2med.encoders.model_cards import ModelCard
 from r2med.net.budget import Budget
-from r2med.net.endpoint import endpoint_at
 from r2med.net.http import Client, run_sync
 from r2med.net.paid_requests import send_within_budget
 from r2med.net.personal_data_warning import warn_before_sending
@@ -75,8 +74,7 @@ class ApiEncoder:
         self._card = card
         self._instruction = instruction
         self._provider = provider = PROVIDERS[card.loader]
-        url = dict(runtime.setup.endpoints).get(provider.name) or os.environ.get(provider.url_variable, "").strip()
-        self._endpoint = endpoint_at(url, provider.name, provider.key_variable)
+        self._endpoint = provider_endpoint(provider, runtime.setup)
         self._policy = _policy(runtime)
         self._limiter = TokenLimiter(lambda: provider.load_tokenizer(self._model("document")), provider.overhead)
         self._store = store  # None if only a description is needed.

@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,6 +18,8 @@ import numpy as np
 
 from r2med.core.errors import MissingExtraError, UserError
 from r2med.encoders.encoder import Vectors
+from r2med.net.endpoint import Endpoint, endpoint_at
+from r2med.runtime.setup import Setup
 
 EMBEDDINGS_PATH = "/embeddings"
 
@@ -256,3 +259,9 @@ def _row(embedding: Any) -> Vectors:
         return nothing
     with np.errstate(over="ignore"):
         return numbers.astype(np.float32)
+
+
+def provider_endpoint(provider: EmbeddingProvider, setup: Setup) -> Endpoint:
+    """Return the endpoint of a provider: the address of the setup or of the environment, or else its own."""
+    url = dict(setup.endpoints).get(provider.name) or os.environ.get(provider.url_variable, "").strip()
+    return endpoint_at(url, provider.name, provider.key_variable)

@@ -8,6 +8,7 @@ from typing import Any
 
 from r2med.core.cards import parameter_count
 from r2med.core.stage_plan import gpu_memory
+from r2med.encoders.api_providers import PROVIDERS, provider_endpoint
 from r2med.encoders.devices import devices
 from r2med.encoders.weights import is_here, is_offline
 from r2med.runtime.setup import Setup
@@ -28,7 +29,9 @@ def bytes_to_fetch(
         if source not in ("hf", "mteb"):  # These would use the network.
             resolve(name)
         return (None if source == "hf" else 0.0), ""
-    if card.loader in ("openai", "voyage") or is_here(card, setup):
+    if card.loader in PROVIDERS:
+        return 0.0, provider_endpoint(PROVIDERS[card.loader], setup).missing(needs_key=True)
+    if is_here(card, setup):
         return 0.0, ""
     size = parameter_count(card.parameters)
     missing = "its weights are not on this machine, and the hub is switched off" if is_offline() else ""
@@ -40,7 +43,7 @@ def model_memory(name: str, known: Mapping[str, Any]) -> float | None:
     card = known.get(name)
     if card is None:
         return None
-    return 0.0 if card.loader in ("openai", "voyage") else gpu_memory(card.parameters)
+    return 0.0 if card.loader in PROVIDERS else gpu_memory(card.parameters)
 
 
 def own_weights(name: str) -> str:

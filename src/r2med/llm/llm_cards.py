@@ -7,12 +7,14 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
+from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from r2med.core.cards import Catalogue
 from r2med.core.errors import UserError, unknown
 from r2med.llm.chat import Ability, Sampling
+from r2med.net.offline import is_loopback, is_offline
 from r2med.runtime.setup import Setup
 
 GGUF = ".gguf"
@@ -226,7 +228,12 @@ def missing_key(llm: str, setup: Setup) -> str:
 
 def missing_for(card: LLMCard, setup: Setup) -> str:
     """Return the problem that prevents asking the LLM of a card: no server has its weights, or its key is not set."""
-    if (setup.llm_backend or card.backend) != "openai" or setup.base_url:
+    if (setup.llm_backend or ("openai" if setup.base_url else card.backend)) != "openai":
+        return ""
+    address = setup.base_url or card.base_url or os.environ.get("OPENAI_BASE_URL", "").strip()
+    if is_offline() and not (address and is_loopback(urlsplit(address).hostname)):
+        return f"offline, and {card.name} is not on this machine"
+    if setup.base_url:
         return ""
     if "/" in card.model and not card.base_url and not os.environ.get("OPENAI_BASE_URL", "").strip():
         return f"{card.model} needs a server: start `vllm serve {card.model}`, and give Setup(base_url='URL')"

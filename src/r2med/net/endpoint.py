@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 from r2med.core.errors import UserError
-from r2med.net.offline import is_loopback, is_offline, refuse
+from r2med.net.offline import is_loopback, is_offline, is_planning, refuse
 from r2med.store import digest
 
 
@@ -22,8 +22,19 @@ class Endpoint:
 
     def __post_init__(self) -> None:
         # Checked here and not only when sending: cached answers of a remote LLM once needed the network, too.
-        if is_offline() and not self.is_local:
+        if self.is_refused and not is_planning():
             raise refuse(self.server)
+
+    @property
+    def is_refused(self) -> bool:
+        """Return True if nothing may be sent to the server, because this process is offline."""
+        return is_offline() and not self.is_local
+
+    def missing(self, needs_key: bool) -> str:
+        """Return the problem that prevents a request, on one line; empty if there is none."""
+        if self.is_refused:
+            return f"offline, and {self.server} is not this machine"
+        return f"{self.key_variable} is not set; export it before the run" if needs_key and not self.has_key else ""
 
     @property
     def identity(self) -> str:

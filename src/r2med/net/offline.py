@@ -15,6 +15,7 @@ import sys
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache
 from typing import Any
 
@@ -96,6 +97,24 @@ def is_loopback(host: str | bytes | None) -> bool:
         return False
     mapped = getattr(address, "ipv4_mapped", None) or address
     return bool(mapped.is_loopback or mapped.is_unspecified)
+
+
+_planning: ContextVar[bool] = ContextVar("r2med planning", default=False)
+
+
+@contextmanager
+def planning() -> Iterator[None]:
+    """Allow addresses of other machines to be named inside a `with` block, as `--plan` does. Nothing can be sent."""
+    token = _planning.set(True)
+    try:
+        yield
+    finally:
+        _planning.reset(token)
+
+
+def is_planning() -> bool:
+    """Return True inside the block of `planning`."""
+    return _planning.get()
 
 
 def refuse(host: str) -> UserError:

@@ -244,12 +244,16 @@ def pair_scores(
     return [[scores[key] for key in line] for line in keys]
 
 
+TIMED_PAIRS = 10_000
+"""Number of pairs whose time an estimate uses. A cache may have millions."""
+
+
 def seconds_per_pair(store: Store, name: str) -> float | None:
-    """Return the mean time per pair in the cache of a model, or None if the cache is empty."""
+    """Return the mean time of the newest pairs in the cache of a model, or None if the cache is empty."""
     if not (path := _cache_file(store, name)).is_file():
         return None
     with _opened(path) as cache:
-        scored = list(filter(None, (unpacked(value) for _, value in cache.items())))
+        scored = list(filter(None, map(unpacked, cache.newest(TIMED_PAIRS))))
     return sum(pair.seconds for pair in scored) / len(scored) if scored else None
 
 

@@ -17,6 +17,9 @@ from r2med.store.database import Database, chunks
 from r2med.store.dataset_labels import current_datasets
 from r2med.store.reads import current_reads
 
+_ROWS_AT_ONCE = 1000
+"""Number of rows in memory while all are read. The answer of an LLM may have 100 kB."""
+
 
 class Rows:
     """An open table of rows, used in a `with` block. Any thread may use it, and processes may share the file."""
@@ -83,9 +86,21 @@ class Rows:
         return self.database.read(lambda sql: [name.decode() for (name,) in sql.execute(statement)])
 
     def items(self) -> Iterator[tuple[bytes, bytes]]:
-        """Yield every undamaged row."""
-        rows = self.database.read(lambda sql: sql.execute(f"SELECT key, value, checksum FROM {self._table}").fetchall())
-        return ((key, value) for key, value, checksum in rows if _is_sound(key, value, checksum))
+        """Yield every undamaged row. Only some of them are in memory at a time."""
+        statement = f"SELECT rowid, key, value, checksum FROM {self._table} WHERE rowid > ? ORDER BY rowid LIMIT ?"
+        last = 0
+        while rows := self._select(statement, last, _ROWS_AT_ONCE):
+            yield from ((key, value) for _, key, value, checksum in rows if _is_sound(key, value, checksum))
+            last = rows[-1][0]
+
+    def newest(self, count: int, containing: bytes = b"") -> list[bytes]:
+        """Return the values of the newest undamaged rows whose value contains these bytes, at most `count`."""
+        statement = f"SELECT key, value, checksum FROM {self._table} WHERE instr(value, ?) ORDER BY rowid DESC LIMIT ?"
+        rows = self._select(statement, containing, count)
+        return [value for key, value, checksum in rows if _is_sound(key, value, checksum)]
+
+    def _select(self, statement: str, *values: object) -> list[Any]:
+        return self.database.read(lambda sql: sql.execute(statement, values).fetchall())
 
     def remove(self, keys: Sequence[bytes]) -> None:
         """Remove rows, all or none. No byte of them stays in the file."""
