@@ -132,6 +132,14 @@ def test_a_sheet_that_is_made_to_fill_the_memory_is_refused(tmp_path: Path) -> N
         plan_import([bomb])
 
 
+def test_an_old_workbook_with_a_cell_far_away_is_refused(tmp_path: Path) -> None:
+    last = OLD_WORKBOOK.rindex(b"\xfd\x00\x0a\x00") + 4  # the row and the column of the last cell with a text
+    far = OLD_WORKBOOK[:last] + b"\xff\xff\xff\xff" + OLD_WORKBOOK[last + 4 :]
+    (tmp_path / "far.xls").write_bytes(far)
+    with pytest.raises(UserError, match=r"far.xls: a sheet is too large or damaged: copy the table into a new"):
+        plan_import([tmp_path / "far.xls"])
+
+
 def test_a_document_type_in_a_workbook_is_refused(tmp_path: Path) -> None:
     path = ods(tmp_path / "a.ods", "")
     with zipfile.ZipFile(path, "w") as archive:

@@ -32,7 +32,9 @@ def _column(flag: str, meaning: str, panel: str) -> Any:
 def import_(
     files: Annotated[
         list[Path],
-        typer.Argument(metavar="FILE", help="CSV, TSV, JSON, JSON Lines, Parquet or Excel.", show_default=False),
+        typer.Argument(
+            metavar="FILE", help="CSV, TSV, JSON, JSON Lines, Parquet, Excel or OpenDocument.", show_default=False
+        ),
     ],
     out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="The new folder.", show_default=False)],
     id: str = _column("id", "The id of a document.", DOCUMENTS),

@@ -41,6 +41,7 @@ from r2med.data.grade_matrix import check_headings, matrix_columns
 from r2med.data.grade_words import is_count
 from r2med.data.id_matching import Ids
 from r2med.data.judgement_columns import check_judgements, grade_column, negative_columns, relevant_column
+from r2med.data.passage_tables import passage_table
 from r2med.data.running_text import text_columns
 from r2med.data.table import Cell, SourceTable, flat
 
@@ -96,10 +97,7 @@ def guess_parts(tables: Sequence[SourceTable], named: Named) -> list[Part]:
     _check_named(tables, named)
     kinds = _kinds(tables, named)
     if "documents" not in kinds:
-        raise UserError(
-            f"no documents in {', '.join(map(str, tables))}: add the table to search, or name its column with "
-            "import_tables(text=...)"
-        )
+        return _passage_parts(tables, kinds, named)
     documents = [_documents(table, named) for table, kind in zip(tables, kinds, strict=True) if kind == "documents"]
     ids = Ids(word for part in documents for word in _ids(part))
     others = [
@@ -108,6 +106,26 @@ def guess_parts(tables: Sequence[SourceTable], named: Named) -> list[Part]:
         if kind != "documents"
     ]
     return [*documents, *others, *_judged_documents(documents, others)]
+
+
+def _passage_parts(tables: Sequence[SourceTable], kinds: Sequence[Kind], named: Named) -> list[Part]:
+    """Return the parts of tables without documents. Passages beside the questions become documents."""
+    parts: list[Part] = []
+    for table, kind in zip(tables, kinds, strict=True):
+        if kind == "questions":
+            query = _columns(table, "questions", {**named, "relevant": "", "grade": ""}, ())["query"]
+            if (found := passage_table(table, query, named_texts(named))) and not parts:
+                documents = Part(found.documents, "documents", {"id": "id", "text": "text"}, ("text",))
+                given = {role: column for role, column in named.items() if role not in ("text", "id")}
+                choice = {**given, "query": query, "relevant": found.passages[0]}
+                ids = Ids(documents.table.values("id"))
+                parts = [documents, _judging(found.questions, "questions", choice, ids, [])]
+    if not parts or len(tables) > 1:
+        raise UserError(
+            f"no documents in {', '.join(map(str, tables))}: add the table to search, or name its column with "
+            "import_tables(text=...)"
+        )
+    return parts
 
 
 def question_columns(table: SourceTable, named: Mapping[str, str]) -> dict[str, str]:

@@ -12,10 +12,11 @@ from typing import Any
 from r2med.core.errors import UserError, nearest
 from r2med.data.columns import Kind, Named, Part, guess_parts
 from r2med.data.dataset_cards import cards
-from r2med.data.imported_documents import ImportedDocuments, read_documents
+from r2med.data.imported_documents import ImportedDocuments, read_documents, rows_named
 from r2med.data.imported_folder import replace_folder, require_imported, write_mark
 from r2med.data.imported_judgements import ImportedJudgements, read_judgements
 from r2med.data.imported_questions import ImportedQuestions, read_questions
+from r2med.data.plain_cells import check_cells
 from r2med.data.table import TableOptions
 from r2med.data.table_files import open_tables
 from r2med.data.workbooks import WORKBOOKS, sheet_names
@@ -36,12 +37,14 @@ class Import:
 
     parts: tuple[Part, ...]
     ids_named: bool = False
+    cell_notices: tuple[str, ...] = ()
 
     @property
     def notices(self) -> list[str]:
         """Notices about the files, and about rows and cells that do not fit."""
         tables = [notice for part in self.parts for notice in (*part.table.notices, *part.notices)]
-        return [*tables, *self._catalogue.notices, *self._asked.notices, *self._judged.notices]
+        rows = [*self._catalogue.notices, *self._asked.notices, *self._judged.notices]
+        return [*tables, *self.cell_notices, *self._left_out(), *rows]
 
     @property
     def counts(self) -> dict[Kind, int]:
@@ -88,6 +91,12 @@ class Import:
             else:
                 _take_name(scratch, folder)
         sync(folder.parent)
+
+    def _left_out(self) -> Iterator[str]:
+        """Yield a notice about rows that are not data, after all tables were read."""
+        found = {part.table.at(line): what for part in self.parts for line, what in sorted(part.table.left_out.items())}
+        if found:
+            yield f"rows that are not data are left out: {rows_named([f'{at} ({what})' for at, what in found.items()])}"
 
     def _of(self, kind: Kind) -> list[Part]:
         return [part for part in self.parts if part.kind == kind]
@@ -161,14 +170,15 @@ def plan_import(
     paths = list(dict.fromkeys(map(Path, files)))
     _check_sheets(paths, sheets)
     skipped = _skipped(paths, skip_rows)
-    readings = [TableOptions(header, skip, tuple(sheets), encoding, keep_markup) for skip in skipped]
+    readings = [TableOptions(header, skip, tuple(sheets), encoding) for skip in skipped]
     tables = [table for path, reading in zip(paths, readings, strict=True) for table in open_tables(path, reading)]
     named: Named = {role: column for role, column in columns.items() if column}
     if no_grade:
         if "grade" in named:
             raise UserError("import_tables(grade=...) and import_tables(no_grade=True) exclude each other: choose one")
         named = {**named, "grade": ""}
-    return Import(tuple(guess_parts(tables, named)), "id" in named)
+    parts = tuple(guess_parts(tables, named))
+    return Import(parts, "id" in named, tuple(check_cells(parts, keep_markup)))
 
 
 def _skipped(paths: Sequence[Path], skip_rows: Sequence[int] | int | None) -> Sequence[int | None]:

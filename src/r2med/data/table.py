@@ -6,7 +6,7 @@ import itertools
 import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -36,7 +36,6 @@ class TableOptions:
     skip_rows: int | None = None
     sheets: tuple[str, ...] = ()
     encoding: str = ""
-    keep_markup: bool = False
 
 
 @dataclass(frozen=True)
@@ -48,6 +47,8 @@ class SourceTable:
     read: Callable[[], Iterator[Row]]
     sheet: str = ""
     notices: tuple[str, ...] = ()
+    left_out: dict[int, str] = field(default_factory=dict, compare=False)
+    """Line -> what it holds, for lines that are not data. They are found while the table is read."""
 
     def __str__(self) -> str:
         return f"{self.path.name}, sheet {self.sheet}" if self.sheet else self.path.name

@@ -6,6 +6,7 @@ import itertools
 import json
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from r2med.core.errors import UserError, nearest_path
 from r2med.data.delimited_files import read_delimited
@@ -42,6 +43,7 @@ def _json_lines(path: Path, reading: TableOptions) -> list[SourceTable]:
         problems = Problems()
         for line, row in read_jsonl(path, {}, problems):
             problems.raise_first(str(path))
+            _refuse_fhir(path, row)
             yield line, {str(key): text_of(value) for key, value in row.items()}
         problems.raise_first(str(path))
 
@@ -54,15 +56,32 @@ def _json_array(path: Path, reading: TableOptions) -> list[SourceTable]:
     except (ValueError, RecursionError) as error:
         raise UserError(f"{path}: not JSON ({error}); a file with one object per line must be named .jsonl") from None
     if isinstance(content, dict):  # {"data": [...]}, as some tools wrap it
-        content = next((value for value in content.values() if isinstance(value, list)), None)
-    if not isinstance(content, list) or not all(isinstance(row, dict) for row in content):
-        raise UserError(f"{path}: the file must hold a list of objects, one per row")
+        _refuse_fhir(path, content)
+        lists = {name: value for name, value in content.items() if isinstance(value, list) and _are_rows(value)}
+        if len(lists) > 1:
+            names = ", ".join(map(repr, list(lists)[:5]))
+            raise UserError(f"{path}: the file holds several lists of rows ({names}): save each as a file of its own")
+        content = next(iter(lists.values()), None)
+    if not isinstance(content, list) or not _are_rows(content):
+        raise UserError(f"{path}: the file must hold a list of objects, one per row, with a field for each column")
+    for row in content[:SAMPLE_ROWS]:
+        _refuse_fhir(path, row)
 
     def read() -> Iterator[Row]:
         for number, row in enumerate(content, 1):
             yield number, {str(key): text_of(value) for key, value in row.items()}
 
     return [_of_objects(path, read)]
+
+
+def _are_rows(content: list[Any]) -> bool:
+    return all(isinstance(row, dict) for row in content)
+
+
+def _refuse_fhir(path: Path, content: Mapping[str, Any]) -> None:
+    if "resourceType" in content:
+        what = f"the file holds FHIR resources ({str(content['resourceType'])[:40]})"
+        raise UserError(f"{path}: {what}: write a table with a row for each note and columns 'id' and 'text'")
 
 
 def _of_objects(path: Path, read: Callable[[], Iterator[Row]]) -> SourceTable:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from r2med.core.errors import UserError
-from r2med.data.column_names import ALL_NAMES, plain_name
+from r2med.data.column_names import ALL_NAMES, TOTAL_WORDS, plain_name
 from r2med.data.grade_words import LARGEST_SCALE, grade_of
 from r2med.data.table import SAMPLE_ROWS, Cell, Row, SourceTable, TableOptions, check_width, column_names
 from r2med.text.word_counts import count_words
@@ -22,6 +22,12 @@ LAST_TITLE = 30
 _SENTENCE = re.compile(r"\S+\s+\S+\s+.*\S[.?!]", re.DOTALL)
 _NUMBER = re.compile(r"[\d\s.,:/+-]*\d[\d\s.,:/+-]*")
 _GRADE = re.compile(r"-?\d{1,3}")
+_TOTAL = re.compile(r"([^\W\d_]+)\s*(?:[:：=(]|\d|$)")
+"""The first cell of a total, as `Total: 3 notes`. `Total hip replacement` is none."""
+_UNIT = re.compile(
+    r"[\[(].{1,40}[\])]|-|–|%|°C|(?:[mkµnd]?[gl]|[mcd]?m|m?mol|years?|days?|Jahre|ans|años|text|string|date|number"
+    r"|integer)(?:/[µmkd]?[gl]|/min|/h|/d)?"
+)
 _QRELS = {4: ("query_id", "iteration", "document_id", "grade"), 3: ("query_id", "document_id", "grade")}
 
 GridRow = tuple[int, list[Cell]]
@@ -52,6 +58,7 @@ def headed_table(
     head = [*first[:width], *[""] * (width - len(first))]
     columns = column_names(head if has_header else _names_of([cells for _, cells in rows], width))
     begin = rows[0][0] + int(has_header) if rows else 0
+    first_data = rows[1][0] if len(rows) > 1 else 0
 
     def read() -> Iterator[Row]:
         for line, cells in grid():
@@ -59,10 +66,25 @@ def headed_table(
                 continue
             if any(map(_filled, cells[width:])):
                 raise UserError(f"{table.at(line)}: {_too_wide(cells, width, separator)}")
+            if has_header and (what := _not_data(cells, columns, line == first_data)):
+                table.left_out[line] = what
+                continue
             yield line, dict(zip(columns, [*cells[:width], *[""] * (width - len(cells))], strict=True))
 
     table = SourceTable(path, columns, read, sheet)
     return replace(table, notices=tuple(_notices(table, start[:titles], has_header, reading)))
+
+
+def _not_data(cells: Sequence[Cell], columns: Sequence[str], is_first: bool) -> str:
+    """Return what a row below the column names holds if it is not data: column names, units or a total."""
+    words = [" ".join(str(cell).split()) for cell in cells]
+    filled = [word for word in words if word]
+    if filled and all(word in ("", name) for word, name in zip(words, columns, strict=False)):
+        return f"names of columns, {filled[0][:40]!r}"
+    if is_first and all(map(_UNIT.fullmatch, filled)):
+        return f"units, {filled[0][:40]!r}"
+    total = _TOTAL.match(filled[0]) if len(columns) > 1 and len(filled) < max(len(columns), 2) else None
+    return f"total, {filled[0][:40]!r}" if total and plain_name(total[1]) in TOTAL_WORDS else ""
 
 
 def _names_of(rows: Sequence[Sequence[Cell]], width: int) -> Sequence[str]:

@@ -6,6 +6,8 @@ Hidden sheets, columns and rows are left out and named. What somebody hid is not
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 import xml.parsers.expat
 import zipfile
 import zlib
@@ -33,6 +35,24 @@ SHOWN_PARTS = 5
 """Number of hidden columns and rows that a notice names."""
 _LARGE_PARTS = re.compile(r"xl/(worksheets/|sharedStrings).*|content\.xml", re.IGNORECASE)
 """The only parts with cells that are large in a real workbook."""
+
+MAX_MEMORY = 4 << 30
+"""Bytes that reading an xls or xlsb file may take."""
+_READ_ALL = f"""
+import sys
+try:
+    import resource
+    hard = resource.getrlimit(resource.RLIMIT_AS)[1]
+    limit = {MAX_MEMORY} if hard == resource.RLIM_INFINITY else min(hard, {MAX_MEMORY})
+    resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+except (ImportError, OSError, ValueError):
+    pass
+from python_calamine import CalamineWorkbook
+book = CalamineWorkbook.from_path(sys.argv[1])
+for name in book.sheet_names:
+    book.get_sheet_by_name(name)
+"""
 
 _ERRORS = frozenset({"#N/A", "#REF!", "#VALUE!", "#NAME?", "#DIV/0!", "#NULL!", "#NUM!", "#NV", "#WERT!", "#BEZUG!"})
 _ESCAPED = re.compile(r"_x([0-9A-Fa-f]{4})_")
@@ -62,6 +82,8 @@ def sheet_names(path: Path) -> list[str]:
 
 def _marks(path: Path) -> Mapping[str, SheetMarks]:
     """Check the size of all parts, and return what the XML says about each sheet. xls and xlsb files have no XML."""
+    if path.suffix.lower() in (".xls", ".xlsb"):
+        _try_apart(path)
     if path.suffix.lower() == ".xls" and not zipfile.is_zipfile(path):
         return {}
     try:
@@ -82,6 +104,17 @@ def _marks(path: Path) -> Mapping[str, SheetMarks]:
         RuntimeError,
     ) as error:
         raise _unreadable(path, error) from None
+
+
+def _try_apart(path: Path) -> None:
+    """Read a file in another process first. Raises UserError if the library aborts.
+
+    The cells of xls and xlsb files cannot be counted here. One cell in the last row and column of a hostile file makes
+    the library ask for more memory than there is, which ends the process.
+    """
+    ended = subprocess.run([sys.executable, "-c", _READ_ALL, str(path)], capture_output=True, check=False)
+    if ended.returncode < 0 or ended.returncode > 128:
+        raise UserError(f"{path}: a sheet is too large or damaged: copy the table into a new workbook")
 
 
 def _check_part(path: Path, part: zipfile.ZipInfo) -> None:

@@ -1,0 +1,159 @@
+"""What is not a table of plain texts is refused in one line, or left out and named: markup, nested objects, totals."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from r2med.core.errors import UserError
+from r2med.data.importing import Import, plan_import
+
+NOTES = "note_id,note\nn1,A cough since May.\nn2,An itch since June.\nn3,A rash on both arms.\n"
+
+
+def planned(tmp_path: Path, name: str, content: str, **how: Any) -> Import:
+    (tmp_path / name).write_text(content, encoding="utf-8")
+    return plan_import([tmp_path / name], **how)
+
+
+def corpus(plan: Import) -> list[dict[str, str]]:
+    return list(plan._documents())
+
+
+def qrels(plan: Import) -> list[tuple[str, str, int]]:
+    return [(row["q_id"], row["p_id"], row["score"]) for row in plan._qrels()]
+
+
+@pytest.mark.parametrize(
+    ("cell", "kind"),
+    [
+        ("<p>A <b>cough</b> since May.</p>", "HTML"),
+        ("A cough.<br>No fever.<br>", "HTML"),
+        ("<note><text>A cough.</text></note>", "HTML"),
+        ("{\\rtf1\\ansi A cough since May.}", "RTF"),
+    ],
+)
+def test_cells_of_markup_stop_the_import_unless_they_are_wanted(tmp_path: Path, cell: str, kind: str) -> None:
+    content = NOTES + f"n4,{cell}\n"
+    with pytest.raises(UserError, match=rf"notes.csv: the texts of column 'note' are {kind}: write them as plain text"):
+        planned(tmp_path, "notes.csv", content)
+    assert corpus(planned(tmp_path, "notes.csv", content, keep_markup=True))[3] == {"id": "n4", "text": cell}
+    few = NOTES + "".join(f"m{n},A plain note about a cough.\n" for n in range(9)) + f"n4,{cell}\n"
+    assert any("1 of the first rows has markup" in notice for notice in planned(tmp_path, "notes.csv", few).notices)
+
+
+@pytest.mark.parametrize(
+    "cell", ["p < 0.05 and n > 3", "<NAME> was seen on <DATE>", "x <y> z", "CRP <5, then >10", "if a<b or c>d"]
+)
+def test_signs_of_comparison_and_placeholders_are_text(tmp_path: Path, cell: str) -> None:
+    plan = planned(tmp_path, "notes.csv", f'note_id,note\nn1,"{cell}"\nn2,"{cell} again"\n')
+    assert corpus(plan)[0] == {"id": "n1", "text": cell}
+    assert not any("markup" in notice for notice in plan.notices)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        (
+            "a.json",
+            {"resourceType": "Bundle", "entry": [{"resource": {}}]},
+            r"holds FHIR resources \(Bundle\): write a",
+        ),
+        ("a.json", [{"resourceType": "Patient", "id": "p"}], r"holds FHIR resources \(Patient\)"),
+        ("a.jsonl", {"resourceType": "Observation", "id": "o"}, r"holds FHIR resources \(Observation\)"),
+        ("a.json", [{"id": "n", "body": {"text": "A cough."}}], "the texts of column 'body' are nested objects: write"),
+        ("a.json", [{"id": "n", "body": [{"text": "A cough."}]}], "the texts of column 'body' are nested objects"),
+        ("a.json", {"notes": [{"id": "n"}], "asked": [{"id": "q"}]}, r"several lists of rows \('notes', 'asked'\)"),
+        ("a.json", {"hits": {"hits": [{"id": "n", "text": "A cough."}]}}, "must hold a list of objects, one per row"),
+        ("a.json", [{"id": "n", "data": "QUJD" * 60}], r"are encoded files \(base64\)"),
+    ],
+)
+def test_nested_json_is_refused_in_one_line(tmp_path: Path, name: str, content: Any, message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        planned(tmp_path, name, json.dumps(content))
+
+
+def test_an_object_that_holds_one_list_of_rows_is_read(tmp_path: Path) -> None:
+    content = {"version": 1, "tags": ["a", "b"], "notes": [{"id": "n", "text": "A cough.", "by": {"name": "Doe"}}]}
+    assert corpus(planned(tmp_path, "a.json", json.dumps(content))) == [{"id": "n", "text": "A cough."}]
+
+
+@pytest.mark.parametrize(
+    ("row", "what"),
+    [
+        ("note_id,note,ward", "names of columns, 'note_id'"),
+        ("Total,3 notes,", "total, 'Total'"),
+        ("Summe: 3,,", "total, 'Summe: 3'"),
+        ("合计,3,", "total, '合计'"),
+    ],
+)
+def test_rows_that_are_not_data_are_left_out_and_named(tmp_path: Path, row: str, what: str) -> None:
+    lines = ["note_id,note,ward", "n1,A cough since May.,A", "n2,An itch since June.,B", row, "n3,A rash.,A"]
+    plan = planned(tmp_path, "notes.csv", "\n".join(lines) + "\n")
+    assert [document["id"] for document in corpus(plan)] == ["n1", "n2", "n3"]
+    assert f"rows that are not data are left out: notes.csv:4 ({what})" in plan.notices
+
+
+def test_a_row_of_units_is_left_out_and_a_total_hip_is_not(tmp_path: Path) -> None:
+    plan = planned(tmp_path, "a.csv", "note_id,note,Hb\n[no.],[text],g/dl\nn1,Total hip replacement.,9\n,Mean look.,\n")
+    assert [document["text"] for document in corpus(plan)] == ["Total hip replacement.", "Mean look."]
+    assert "rows that are not data are left out: a.csv:2 (units, '[no.]')" in plan.notices
+
+
+def test_passages_without_ids_become_documents_and_equal_ones_become_one(tmp_path: Path) -> None:
+    rows = [
+        "question,passage,label",
+        "Who coughs?,The patient coughs at night.,1",
+        "Who coughs?,An itch since last June.,0",
+        "Who itches?,An itch since last June.,1",
+    ]
+    plan = planned(tmp_path, "pairs.csv", "\n".join(rows) + "\n")
+    assert corpus(plan) == [
+        {"id": "1", "text": "The patient coughs at night."},
+        {"id": "2", "text": "An itch since last June."},
+    ]
+    assert qrels(plan) == [("q1", "1", 1), ("q1", "2", 0), ("q2", "2", 1)]
+    unnamed = "\n".join(rows).replace("label", "seen") + "\n"
+    with pytest.raises(UserError, match="column 'seen' holds '1', '0': with import_tables"):
+        planned(tmp_path, "pairs.csv", unnamed)
+
+
+def test_negative_passages_are_documents_that_are_not_relevant(tmp_path: Path) -> None:
+    row = {
+        "query": "Who coughs?",
+        "pos": ["The patient coughs at night."],
+        "neg": ["An itch in June.", "A rash in May."],
+    }
+    plan = planned(tmp_path, "triples.jsonl", json.dumps(row) + "\n")
+    assert [document["text"] for document in corpus(plan)] == [*row["pos"], *row["neg"]]
+    assert qrels(plan) == [("q1", "1", 1)]
+    assert any("column 'neg' says that its documents are not relevant" in notice for notice in plan.notices)
+
+
+def test_two_columns_of_passages_are_two_readings(tmp_path: Path) -> None:
+    content = "question,passage,context\nWho coughs?,A cough in the night.,A ward in the north.\n"
+    with pytest.raises(UserError, match="the passages can be those of 'passage' or 'context': choose with"):
+        planned(tmp_path, "pairs.csv", content)
+    plan = planned(tmp_path, "pairs.csv", content, text="passage", query="question")
+    assert corpus(plan) == [{"id": "1", "text": "A cough in the night."}]
+
+
+@pytest.mark.parametrize(
+    ("cell", "found"),
+    [("N1", ["n1"]), ("n1\u200b; \ufeffn2", ["n1", "n2"]), ("n1 & n3", ["n1", "n3"]), ("N1、N2", ["n1", "n2"])],
+)
+def test_ids_match_in_any_case_and_without_signs_that_nobody_sees(tmp_path: Path, cell: str, found: list[str]) -> None:
+    (tmp_path / "notes.csv").write_text(NOTES)
+    (tmp_path / "asked.csv").write_text(f'question,relevant\nWho coughs?,"{cell}"\n', encoding="utf-8")
+    plan = plan_import([tmp_path / "notes.csv", tmp_path / "asked.csv"])
+    assert [document for _, document, _ in qrels(plan)] == found
+
+
+def test_ids_that_differ_only_in_case_stay_apart(tmp_path: Path) -> None:
+    (tmp_path / "notes.csv").write_text("id,note\na1,A cough since May.\nA1,An itch since June.\n")
+    (tmp_path / "asked.csv").write_text("question,relevant\nWho coughs?,a1\nWho itches?,A1\n")
+    plan = plan_import([tmp_path / "notes.csv", tmp_path / "asked.csv"])
+    assert qrels(plan) == [("q1", "a1", 1), ("q2", "A1", 1)]
