@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from r2med import import_tables, run
 from r2med.llm.chat import RawAnswer
 from r2med.llm.journal import Journal, journal_file
 from r2med.store import about, default_store
@@ -127,6 +128,20 @@ def test_answers_go_with_every_dataset_that_asked_for_them_and_stay_for_others(h
         assert set(journal.get(keys)) == {keys[2]}
     assert not files_with(home, ("only a", "both"))
     assert files_with(home, ("only b",))
+
+
+def test_a_note_that_an_update_removes_is_gone_from_the_store(tables: tuple[Path, Path], home: Path) -> None:
+    folder = tables[0].with_name("ward")
+    dataset = import_tables(tables, folder)
+    run("bm25", dataset)
+    with about(dataset=dataset.label), Journal(journal_file(default_store())) as journal:
+        journal.put(b"k" * 16, "gpt4", RawAnswer(f"as {PLANTED[0]} said"))
+    tables[0].write_text(f"{tables[0].read_text()}n99,A further note.\n")
+    import_tables(tables, folder, update=True)
+    assert any("journal/" in file for file in files_with(home, PLANTED[:1])), "nothing was removed from the tables"
+    tables[0].write_text(tables[0].read_text().replace(PLANTED[0], "nobody"))
+    import_tables(tables, folder, update=True)
+    assert files_with(home, PLANTED[:1]) == set()
 
 
 def test_work_that_a_killed_container_left_is_removed_with_the_dataset(r2med: Command, home: Path) -> None:

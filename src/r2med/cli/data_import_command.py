@@ -102,7 +102,7 @@ def import_(
     import shlex
 
     from r2med.data.check import check
-    from r2med.data.imported_folder import require_imported
+    from r2med.data.imported_folder import removed_texts, require_imported
     from r2med.data.importing import UPDATE_ADVICE, plan_import, require_new
     from r2med.store import default_store
 
@@ -131,7 +131,8 @@ def import_(
         raise UserError(
             "nothing was written: name the columns, as in --id COLUMN --text COLUMN (r2med data import --help)"
         )
-    plan.write(out, update=update)
+    with removed_texts(out, default_store()):
+        plan.write(out, update=update)
     problems = check(out)
     for line in (*problems.lines(), *(f"note: {notice}" for notice in problems.notices)):
         print(printable(line))

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import ctypes
+import hashlib
 import json
+import logging
 import os
 import shutil
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from r2med.core.errors import UserError
+from r2med.store import Store
+from r2med.store.dataset_labels import labels_of
 from r2med.store.files import sha256, write_atomically
+from r2med.store.holdings import clear_replaced, dataset_labels
+
+log = logging.getLogger("r2med")
 
 MARK_FILE = ".r2med-import.json"
 """The file that lists the files of an import with their digests."""
@@ -65,6 +73,27 @@ def replace_folder(folder: Path, new: Path, imported: Iterable[str]) -> None:
         else:
             shutil.copy2(path, new / path.name, follow_symlinks=False)
     _exchange(folder, new)
+
+
+@contextmanager
+def removed_texts(folder: Path, store: Store) -> Iterator[None]:
+    """If the block removes or changes a row in the files of a folder, remove the texts of the folder from the store."""
+    before = _row_digests(folder)
+    yield
+    if before - _row_digests(folder):
+        labels = labels_of(folder.resolve().name, folder, dataset_labels(store))
+        clear_replaced(store, labels)
+        log.info("rows were removed or changed, so the texts of the earlier import were removed from the cache")
+
+
+def _row_digests(folder: Path) -> set[bytes]:
+    """Return a digest of every row with a text."""
+    digests: set[bytes] = set()
+    for name in ("corpus.jsonl", "query.jsonl"):
+        if (folder / name).is_file():
+            with (folder / name).open("rb") as rows:
+                digests.update(hashlib.sha256(row).digest()[:16] for row in rows)
+    return digests
 
 
 def _exchange(folder: Path, other: Path) -> None:

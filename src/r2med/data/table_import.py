@@ -8,9 +8,10 @@ from typing import Any
 
 from r2med.core.one_or_many import several
 from r2med.data.dataset import Dataset
-from r2med.data.imported_folder import require_imported
+from r2med.data.imported_folder import removed_texts, require_imported
 from r2med.data.importing import UPDATE_ADVICE, plan_import, require_new
 from r2med.data.loading import load
+from r2med.store import default_store
 
 
 def import_tables(
@@ -25,5 +26,7 @@ def import_tables(
     folder = Path(out)
     if not (update and require_imported(folder)):
         require_new(folder, UPDATE_ADVICE)
-    plan_import(several(files), **how).write(folder, update=update)
-    return load(folder)
+    store = default_store()
+    with removed_texts(folder, store):
+        plan_import(several(files), **how).write(folder, update=update)
+    return load(folder, store)

@@ -94,6 +94,7 @@ def create_app(
     async def retrieve(request: Request) -> Response:
         """Return the best documents of each query, in the protocol of Search-R1's retrieval server."""
         asked = read_request(await read_body(request, limits), limits)
+        served.data.check()
         # Agents may send a batch without queries.
         results = await unless_gone(request, queue.search(asked.queries, asked.k)) if asked.queries else []
         return Response(write_response(results, asked.return_scores), media_type="application/json")
@@ -102,7 +103,7 @@ def create_app(
     async def health() -> Health:
         """Report that the server runs, and what it searches."""
         return Health(
-            status="ok",
+            status="data changed" if served.data.is_changed else "ok",
             dataset=served.dataset,
             documents=len(served.corpus),
             retriever=served.retriever,
@@ -114,6 +115,7 @@ def create_app(
     async def search(request: Request) -> Response:
         """Return the passages that a system finds for a question, the texts of its LLM, and the cost of each stage."""
         asked, system = read_question(await read_body(request, limits), systems, limits)
+        served.data.check()
         response = await unless_gone(request, answered(answers, system, asked.question, asked.k, timeout))
         budget = system.system.runtime.budget
         response = response.model_copy(update={"spent": budget.spent, "budget": budget.limit})
@@ -122,6 +124,7 @@ def create_app(
     @app.get("/systems", summary="What can be asked")
     async def list_systems() -> Systems:
         """List the systems that answer questions here, and some questions of the dataset."""
+        served.data.check()
         queries = systems[0].dataset.queries[:SUGGESTED] if systems else ()
         return Systems(
             dataset=served.dataset,
@@ -317,7 +320,7 @@ _RESPONSES: dict[int | str, dict[str, Any]] = {
     500: {"model": Detail, "description": "The search failed."},
     503: {
         "model": Detail,
-        "description": "Too many requests are waiting, or the server is stopping. Retry-After gives the seconds.",
+        "description": "Too many requests are waiting, the server is stopping, or its data were changed.",
     },
 }
 
@@ -327,6 +330,9 @@ _ANSWERS: dict[int | str, dict[str, Any]] = {
         "model": SearchResponse,
         "description": "The answer, or one line with the reason why there is no answer (status, problem).",
     },
-    503: {"model": Detail, "description": "Too many questions are being answered, or the server is stopping."},
+    503: {
+        "model": Detail,
+        "description": "Too many questions, the server is stopping, or its data were changed.",
+    },
 }
 _ANSWERS.pop(500)

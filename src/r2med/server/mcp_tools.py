@@ -113,6 +113,7 @@ class SearchTools:
     async def call(self, name: str, arguments: dict[str, Any]) -> CallToolResult:
         """Return the result of a tool. A fault of the arguments or of the search is one line for the assistant."""
         try:
+            self.served.data.check()
             if name == SEARCH:
                 return _result(await self._search(arguments))
             if name == GET_DOCUMENT:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from r2med.core.errors import UserError
+from r2med.server.data_watch import DataWatch
 
 if TYPE_CHECKING:
     from r2med.agents.conversation import Hit
@@ -30,6 +31,8 @@ class ServedCorpus:
     searcher: Searcher
     trace: TraceFile | None = None
     """The file that spans of searches are written to."""
+    data: DataWatch = field(default_factory=lambda: DataWatch(""))
+    """The files that were read, which are checked before every answer."""
 
     def search(self, queries: Sequence[str], k: int) -> list[tuple[Hit, ...]]:
         """Return the k best documents of each query, best first. No document is excluded for any query."""
@@ -59,7 +62,7 @@ def open_served_corpus(dataset: Dataset, spec: str | Stage, runtime: Runtime, st
     searcher = live_searcher(bound(stage, runtime), dataset, store.with_policy("live"))
     served = ServedCorpus(dataset.name, dataset.corpus, str(stage), searcher)
     served.search(["warm up"], 1)  # loads the weights now, so that no client has to wait
-    return replace(served, trace=runtime.trace)
+    return replace(served, trace=runtime.trace, data=DataWatch.of(dataset, store))
 
 
 def open_served(

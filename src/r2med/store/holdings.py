@@ -6,7 +6,7 @@ import contextlib
 import json
 import shutil
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -100,14 +100,23 @@ def rows_about(store: Store, datasets: Sequence[str]) -> dict[Path, list[bytes]]
     return found
 
 
-def clear_texts(store: Store, datasets: Sequence[str]) -> None:
+def clear_replaced(store: Store, datasets: Sequence[str]) -> None:
+    """Remove the texts of some datasets. Vectors and scores, which hold no text, stay for the texts that are left."""
+    for holding in holdings(store):
+        if holding.kind != "vectors" and {*datasets} & {*holding.datasets}:
+            clear(store, holding)
+    clear_texts(store, datasets, ["journal"])
+
+
+def clear_texts(store: Store, datasets: Sequence[str], folders: Collection[str] = tuple(TABLES)) -> None:
     """Remove the rows and notes of some datasets, and all damaged databases that were moved aside.
 
     A damaged database may contain any text. Its readable rows were copied into the new one.
     """
     for path, keys in rows_about(store, datasets).items():
-        with _opened(path) as rows:
-            rows.remove(keys)
+        if path.parent.name in folders:
+            with _opened(path) as rows:
+                rows.remove(keys)
     for dataset in datasets:
         for key in store.notes_about(dataset):
             store.forget(key)
