@@ -97,7 +97,10 @@ def serve(
                 served, opened, leave = _opened(dataset, several(systems), retriever, timeout, runtime, opening)
             print_line = ready or partial(_print_line, file=sys.stderr)
             print_line(f"MCP on stdin and stdout searches with {_names(opened)} · {_about(served)} · Ctrl-C stops")
-            serve_stdio(served, opened, allowed, timeout, leave)
+            try:
+                serve_stdio(served, opened, allowed, timeout, leave)
+            finally:
+                leave()
             return
         listener = bind(host, port, token)
         served, opened, leave = _opened(dataset, several(systems), retriever, timeout, runtime, opening)
@@ -106,7 +109,10 @@ def serve(
             add_mcp(app, served, opened, timeout)
         agents = f"agents: POST {listener.url}/retrieve" + (f" · MCP: {listener.url}/mcp" if mcp else "")
         line = f"{listener.url}/ searches with {_names(opened)} · {_about(served)} · {agents} · Ctrl-C stops"
-        serve_app(app, listener, partial(ready or _print_line, line), access_log=access_log, leave=leave)
+        try:
+            serve_app(app, listener, partial(ready or _print_line, line), access_log=access_log, leave=leave)
+        finally:
+            leave()  # a process may go on after the server, and must not keep what was asked
 
 
 def _opened(
