@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import fcntl
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from r2med.core.errors import UserError
+from r2med.data import importing
 from r2med.data.importing import plan_import
 
 
@@ -39,6 +42,22 @@ def test_a_newer_import_replaces_the_dataset_and_keeps_other_files(tmp_path: Pat
     assert documents(folder) == 4
     assert (folder / "card.toml").exists() and (folder / "hyde" / "texts.jsonl").exists()
     assert sorted(path.name for path in tmp_path.iterdir() if path.name.startswith(".")) == []
+
+
+def test_an_import_into_a_folder_locks_it_so_that_others_wait(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder, replace_folder, held = tmp_path / "ward", importing.replace_folder, []
+
+    def replacing(*how: Any) -> None:
+        with (tmp_path / ".ward.lock").open() as lock, pytest.raises(BlockingIOError):
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        held.append(how)
+        replace_folder(*how)
+
+    monkeypatch.setattr(importing, "replace_folder", replacing)
+    for count in (3, 4):
+        plan_import([notes(tmp_path, count), questions(tmp_path)]).write(folder, update=True)
+    assert len(held) == 1 and documents(folder) == 4
+    assert not (tmp_path / ".ward.lock").exists()
 
 
 def test_what_a_killed_import_left_is_removed_by_the_next_one(tmp_path: Path) -> None:

@@ -176,6 +176,17 @@ def test_a_wrong_content_length_harms_nobody(demo):
         assert http.get("/health").json()["status"] == "ok"
 
 
+def test_a_bad_chunk_after_a_refusal_is_not_logged(home):
+    head = b"POST /retrieve HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
+    with serving(DEMO, R2MED_HOME=home) as server:
+        with connect(server, head) as connection:
+            assert connection.recv(12) == b"HTTP/1.1 415"  # without a type of content, it is refused at once
+            connection.sendall(b"this is not a chunk\r\n")
+            read_to_the_end(connection)
+        code, written = server.stop()
+    assert code == 0 and "Traceback" not in written
+
+
 # --- clients that keep the server waiting
 
 

@@ -20,7 +20,7 @@ from r2med.data.plain_cells import check_cells
 from r2med.data.table import TableOptions
 from r2med.data.table_files import open_tables
 from r2med.data.workbooks import WORKBOOKS, sheet_names
-from r2med.store.files import json_line, scratch_beside, sync, write_atomically
+from r2med.store.files import exclusive, json_line, scratch_beside, sync, write_atomically
 from r2med.text.language_guess import LanguageGuess, guess_language
 from r2med.text.search_languages import ENGLISH
 
@@ -70,8 +70,12 @@ class Import:
 
         Raises UserError if the folder exists already, or if a cell cannot be understood.
 
-        With `update`, a folder that an import wrote is replaced.
+        With `update`, a folder that an import wrote is replaced. Imports into one folder wait for each other.
         """
+        with exclusive(folder.parent / f".{folder.name}.lock"):
+            self._write(folder, update)
+
+    def _write(self, folder: Path, update: bool) -> None:
         imported = require_imported(folder) if update else []
         if not imported:
             require_new(folder, UPDATE_ADVICE)

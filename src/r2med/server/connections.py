@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any, Literal
 
+import h11
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
@@ -125,8 +126,11 @@ class WatchedConnection(asyncio.Protocol):
         self._http.connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Pass on received bytes."""
-        self._http.data_received(data)
+        """Pass on received bytes. A client that breaks the protocol after it was answered is disconnected."""
+        try:
+            self._http.data_received(data)
+        except h11.LocalProtocolError:  # uvicorn would answer a second time
+            self.transport.abort()
 
     def eof_received(self) -> bool | None:
         """Pass on the end of the input."""
