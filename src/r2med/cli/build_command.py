@@ -98,6 +98,7 @@ def status(folder: Folder, form: Format = "text", as_json: flags.AsJSON = False)
     from r2med.construction.publish.dataset_folder import lacks_reviewers, lacks_reviews
     from r2med.construction.review.review_book import read_reviews
     from r2med.construction.review.review_outcomes import counted_reasons, rejection_reasons
+    from r2med.construction.review.reviews import by_candidate, is_unsettled
 
     made = Build.open(folder)
     done = made.status()
@@ -111,6 +112,9 @@ def status(folder: Folder, form: Format = "text", as_json: flags.AsJSON = False)
             if reasons:
                 left_out = f"People rejected {counted(len(reasons), noun)}, which the dataset leaves out"
                 print(printable(f"{left_out}: {counted_reasons(reasons)}"))
+        if waiting := sum(map(is_unsettled, by_candidate(reviews).values())):
+            undecided = f"{counted(waiting, 'reviewed candidate')} without a decision"
+            print(printable(f"{undecided}, because people disagree or are unsure: r2med review {folder} settles them"))
         again = f"r2med build run PLAN.toml -o {folder} writes it again"
         if lacks_reviews(made):
             print(printable(f"{made.dataset} lacks reviews: {again}"))

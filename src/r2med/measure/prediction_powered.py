@@ -6,7 +6,7 @@ score of all items is known exactly, so only the part that scores do not explain
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -27,6 +27,21 @@ class Share(Estimate):
     reviewed: int = 0
     """Number of items that people reviewed."""
     items: int = 0
+    open: int = 0
+    """Number of reviewed items that people did not decide. The share is a range because of them."""
+
+
+def bounded_share(scores: Floats, reviewed: Integers, said: Floats) -> Share | None:
+    """Return the share as `share` does, where people did not decide some reviewed items (NaN in `said`).
+
+    The share is then a range, from all of these rejected to all accepted, and its interval holds every way to decide
+    them. To leave them out would bias the share: disputed items are not like the others.
+    """
+    undecided = np.isnan(said)
+    least, most = (share(scores, reviewed, np.where(undecided, value, said)) for value in (0.0, 1.0))
+    if least is None or most is None or not undecided.any():
+        return least
+    return replace(least, high=most.high, most=most.value, open=int(undecided.sum()))
 
 
 def share(scores: Floats, reviewed: Integers, said: Floats) -> Share | None:

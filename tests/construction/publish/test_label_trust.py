@@ -40,9 +40,10 @@ def test_judges_are_measured_against_people_and_people_against_each_other(made: 
     counts = found["Judges against people, number of reviewed candidates"].rows
     assert counts == [("positive", 4, 2, 0), ("discarded", 2, 4, 0), ("negative", 2, 3, 1)]
     [rates] = found["Each judge against people"].rows
-    accepted = 11 * 4 / 6, 12 * 2 / 6 + 12 * 2 / 5
-    assert rates[0] == "qwq-32b" and rates[4] == 17
-    assert rates[1].value == pytest.approx(accepted[0] / sum(accepted))
+    positive, least, most = 11 * 4 / 6, 12 * 2 / 6 + 12 * 3 / 6, 12 * 2 / 6 + 12 * 2 / 6
+    assert rates[0] == "qwq-32b" and rates[4] == 18
+    assert rates[1].value == pytest.approx(positive / (positive + least))
+    assert rates[1].most == pytest.approx(positive / (positive + most))
     [agreement] = found["Agreement of people beyond chance"].rows
     assert agreement[:3] == ("passage", 18, 2) and agreement[3] == pytest.approx(17 / 18)
 
@@ -50,8 +51,37 @@ def test_judges_are_measured_against_people_and_people_against_each_other(made: 
 def test_facts_name_precision_recall_and_agreement(made: BuildOutcome) -> None:
     facts = {label: (value, note) for label, value, note in trust_facts(made)}
     assert facts["Precision of positives"][0] == "67%"
+    assert facts["Reviews without a decision"][0] == "1"
     assert facts["Recall of positives"][1].startswith("among candidates; 95 % interval")
     assert facts["Agreement of people"] == ("α 0.89", "too few reviews for an interval")
+
+
+def test_open_reviews_are_counted_and_widen_the_estimate(made: BuildOutcome) -> None:
+    """Two people disagree about two of six positives. Nothing may look certain until somebody settles them."""
+    reviews = [
+        each.model_copy(update={"verdict": "unsure"}) if (each.chunk, each.annotator) == ("gold-4", "bob") else each
+        for each in made.reviews
+        if each.chunk.startswith("gold")
+    ]
+    for chunk, verdicts in {"gold-1": ("accept", "reject"), "gold-5": ("unsure", "unsure")}.items():
+        rows = [number for number, each in enumerate(reviews) if each.chunk == chunk]
+        for number, said in zip(rows, verdicts, strict=True):
+            reviews[number] = reviews[number].model_copy(update={"verdict": said})
+    found = BuildOutcome.read(made.build, reviews)
+    assert found.unsettled == 2
+    precision = found.accepted("positive")
+    assert precision is not None
+    assert (precision.reviewed, precision.open) == (6, 2)
+    assert precision.most is not None and precision.most - precision.value == pytest.approx(2 / 6, abs=0.05)
+    facts = {label: (value, note) for label, value, note in trust_facts(found)}
+    assert " … " in facts["Precision of positives"][0]
+    assert facts["Reviews without a decision"][0] == "2"
+    labels = {(label.chunk, label.by) for label in found.labels}
+    assert ("gold-1", "unsettled") in labels
+    (row, *_) = tables(trust_sections(found))["What people would accept, by the label that judges gave"].rows
+    assert row[3] == 2
+    settled = Review(question="q1", chunk="gold-1", annotator="eve", verdict="accept", adjudicated=True)
+    assert BuildOutcome.read(made.build, [*reviews, settled]).unsettled == 1
 
 
 def test_what_is_not_known_is_said(made: BuildOutcome, tmp_path: Path) -> None:

@@ -61,7 +61,28 @@ def test_rates_of_few_reviews_have_no_interval_and_missing_reviews_no_rate():
         None,
         None,
     ) and none.rates.precision.value == pytest.approx(2 / 3)
-    assert judge_confusions(*judged("gpt4", ("positive", 9, "u"))) == []
+    [undecided] = judge_confusions(*judged("gpt4", ("positive", 9, "u")))
+    assert (undecided.rates.precision.value, undecided.rates.precision.most) == (0, 1)
+    assert judge_confusions(*judged("gpt4", ("positive", 9, ""))) == []
+
+
+def test_open_candidates_make_rates_ranges_that_hold_every_way_to_decide_them():
+    parts = ("positive", 40, "a" * 12 + "r" * 4 + "u" * 4), ("negative", 40, "a" * 2 + "r" * 16 + "u" * 2)
+    [found] = judge_confusions(*judged("gpt4", *parts))
+    for accept_positive in "ar":
+        for accept_other in "ar":
+            decided = [
+                (name, items, said.replace("u", letter))
+                for (name, items, said), letter in zip(parts, (accept_positive, accept_other), strict=True)
+            ]
+            [each] = judge_confusions(*judged("gpt4", *decided))
+            for rate, wide in (
+                (each.rates.sensitivity, found.rates.sensitivity),
+                (each.rates.precision, found.rates.precision),
+                (each.rates.specificity, found.rates.specificity),
+            ):
+                assert wide.value - 1e-9 <= rate.value <= wide.most + 1e-9
+                assert wide.low - 1e-9 <= rate.low and rate.high <= wide.high + 1e-9
 
 
 def test_a_judge_is_measured_by_its_own_labels_and_controls_do_not_count():

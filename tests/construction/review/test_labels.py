@@ -53,7 +53,7 @@ def test_people_go_before_judges_and_who_settles_before_people():
     ]
     assert words(scores, reviews) == {
         "a": ("negative", "people"),
-        "b": ("discarded", "people"),
+        "b": ("discarded", "unsettled"),
         "c": ("negative", "adjudication"),
         "d": ("positive", "judges"),
         "e": ("positive", "judges"),

@@ -20,10 +20,10 @@ from r2med.construction.review.labels import Label, LabelName, labels
 from r2med.construction.review.review_items import read_guideline
 from r2med.construction.review.review_kinds import Verdict
 from r2med.construction.review.review_outcomes import rejection_reasons
-from r2med.construction.review.reviews import Review, by_candidate, decision
+from r2med.construction.review.reviews import Review, by_candidate, decision, is_unsettled
 from r2med.construction.step import Streams
 from r2med.llm.llm_cards import LLMS, LLMCard, families
-from r2med.measure.prediction_powered import Share, share
+from r2med.measure.prediction_powered import Share, bounded_share
 from r2med.text.language_guess import guess_language
 from r2med.text.search_languages import ENGLISH, search_languages
 
@@ -172,8 +172,17 @@ class BuildOutcome:
     @cached_property
     def decisions(self) -> Mapping[tuple[str, str], Verdict]:
         """Decisions of people, by candidate."""
-        decided = {pair: decision(reviews)[0] for pair, reviews in by_candidate(self.reviews).items()}
-        return {pair: verdict for pair, verdict in decided.items() if verdict is not None}
+        # A candidate of which nobody is sure is undecided like a tie.
+        return {pair: decision(reviews)[0] or "unsure" for pair, reviews in self._reviewed.items()}
+
+    @cached_property
+    def _reviewed(self) -> Mapping[tuple[str, str], list[Review]]:
+        return by_candidate(self.reviews)
+
+    @cached_property
+    def unsettled(self) -> int:
+        """Number of reviewed candidates on which people did not come to a decision."""
+        return sum(map(is_unsettled, self._reviewed.values()))
 
     def confusion(self) -> Counter[tuple[LabelName, Verdict]]:
         """Count candidates by the label of the judges and the decision of people."""
@@ -186,11 +195,12 @@ class BuildOutcome:
     def accepted(self, judged: LabelName) -> Share | None:
         """Return the share of candidates with this label by the judges that people would accept."""
         rows = [label for label in self.labels if label.judged == judged]
-        verdicts = [self.decisions.get((label.question, label.chunk), "unsure") for label in rows]
-        seen = np.array([number for number, verdict in enumerate(verdicts) if verdict != "unsure"], dtype=np.intp)
-        accepted = np.array([verdicts[number] == "accept" for number in seen], dtype=np.float64)
+        pairs = [(label.question, label.chunk) for label in rows]
+        seen = np.array([number for number, pair in enumerate(pairs) if pair in self._reviewed], dtype=np.intp)
+        said = {"accept": 1.0, "reject": 0.0}
+        accepted = np.array([said.get(self.decisions.get(pairs[number], ""), np.nan) for number in seen])
         scores = [((label.relevance or 0) + (label.support or 0)) / HIGHEST_SUM for label in rows]
-        return share(np.array(scores), seen, accepted) if len(seen) else None
+        return bounded_share(np.array(scores), seen, accepted) if len(seen) else None
 
 
 def _asked(done: Done) -> Iterator[LLMUse]:

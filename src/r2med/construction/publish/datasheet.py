@@ -249,7 +249,8 @@ def _labels(made: BuildOutcome) -> Iterator[Content]:
     counts = Counter((label.label, label.by) for label in made.labels)
     who = sorted({by for _, by in counts})
     rows = [(word, *(counts[word, by] for by in who), sum(counts[word, by] for by in who)) for word in LABEL_NAMES]
-    yield Table.of(("label", *who, "all"), rows, "Labels, by who decided")
+    note = "Unsettled: as many people said yes as no. Such a candidate is discarded." if "unsettled" in who else ""
+    yield Table.of(("label", *who, "all"), rows, "Labels, by who decided", note)
 
 
 # What is in it.

@@ -22,10 +22,15 @@ from r2med.construction.review.review_book import read_reviews
 from r2med.construction.review.review_items import finished_build, read_guideline
 from r2med.construction.review.reviews import VERDICTS, Review
 from r2med.core.errors import UserError
-from r2med.pages.cells import Column
+from r2med.pages.cells import Column, shown
 from r2med.pages.estimate import Estimate
 from r2med.pages.page import Content, Page, Section, Table
+from r2med.text.plurals import counted
 
+OPEN_NOTE = (
+    "as many people said yes as no, or nobody was sure; shares are ranges and intervals hold every way to decide, "
+    "until somebody settles them (r2med review DIR)"
+)
 LABEL_NAMES: tuple[LabelName, ...] = ("positive", "discarded", "negative")
 
 
@@ -57,18 +62,24 @@ def trust_facts(made: BuildOutcome) -> Iterator[tuple[str, str, str]]:
     """Yield the precision and the recall of the labels, and the agreement of people, each with its interval."""
     precision = made.accepted("positive")
     if precision:
-        whole = precision.reviewed == precision.items
+        whole = precision.reviewed == precision.items and not precision.open
         note = "people reviewed all of them" if whole else _interval(precision, ".0%")
-        yield "Precision of positives", f"{precision.value:.0%}", note
+        yield "Precision of positives", _share(precision), note
     else:
         why = "people reviewed nothing that judges called positive" if made.decisions else "people reviewed no sample"
         yield "Precision of positives", "unknown", why
     if recall := label_recall(made.labels, made.decisions):
-        yield "Recall of positives", f"{recall.value:.0%}", f"among candidates; {_interval(recall, '.0%')}"
+        yield "Recall of positives", _share(recall), f"among candidates; {_interval(recall, '.0%')}"
+    if made.unsettled:
+        yield "Reviews without a decision", f"{made.unsettled:,}", OPEN_NOTE
     for each in agreement_by_point(made.reviews):
         if each.name == "passage":
             name, found = ("AC1", each.ac1) if isnan(each.alpha.value) else ("α", each.alpha)
             yield "Agreement of people", f"{name} {found.value:.2f}", _interval(found, ".2f")
+
+
+def _share(estimate: Estimate) -> str:
+    return shown(estimate, Column("", "share", 0))
 
 
 def _interval(estimate: Estimate, form: str) -> str:
@@ -80,7 +91,7 @@ def _interval(estimate: Estimate, form: str) -> str:
 
 def _judges_and_people(made: BuildOutcome) -> Iterator[Content]:
     known = [
-        (f"{word}, accepted by people", each, f"{each.reviewed:,} of {each.items:,}")
+        (f"{word}, accepted by people", each, f"{each.reviewed:,} of {each.items:,}", each.open)
         for word in LABEL_NAMES
         if (each := made.accepted(word))
     ]
@@ -90,8 +101,10 @@ def _judges_and_people(made: BuildOutcome) -> Iterator[Content]:
             "accept is estimated from this sample and the judges’ scores of all candidates (prediction-powered "
             "inference). The estimate is valid if the sample was drawn at random among the candidates of a label."
         )
-        columns = (Column("label"), Column("share", "share", 1), Column("reviewed"))
+        columns = (Column("label"), Column("share", "share", 1), Column("reviewed"), Column("undecided", "integer"))
         yield Table(columns, known, "What people would accept, by the label that judges gave")
+        if made.unsettled:
+            yield f"{counted(made.unsettled, 'reviewed candidate')} without a decision: {OPEN_NOTE}."
         yield _recall(made)
         yield from _confusions(made)
     else:
@@ -107,7 +120,7 @@ def _recall(made: BuildOutcome) -> str:
             "candidates of each label (r2med review DIR --sample N asks for them)."
         )
     return (
-        f"Of all candidates that people would accept, {recall.value:.0%} have the label positive "
+        f"Of all candidates that people would accept, {_share(recall)} have the label positive "
         f"({_interval(recall, '.0%')}). This recall follows from the random part of the reviews: what people accept "
         "among candidates that the judges did not call positive. It does not include documents that are no candidates."
     )

@@ -85,17 +85,25 @@ class ReviewedStratum:
     items: int = 0
     accepted: int = 0
     rejected: int = 0
+    open: int = 0
+    """Number of reviewed candidates that people did not decide."""
 
     @property
     def reviewed(self) -> int:
-        """Number of candidates that people decided."""
-        return self.accepted + self.rejected
+        """Number of candidates that people reviewed."""
+        return self.accepted + self.rejected + self.open
 
     def add(self, verdict: Verdict | None) -> None:
         """Count a candidate."""
         self.items += 1
         self.accepted += verdict == "accept"
         self.rejected += verdict == "reject"
+        self.open += verdict == "unsure"
+
+    def decided(self, accept: bool) -> ReviewedStratum:
+        """Return the stratum as if people accepted, or rejected, everything that is open."""
+        accepted = self.open if accept else 0
+        return ReviewedStratum(self.items, self.accepted + accepted, self.rejected + self.open - accepted)
 
     def relevant(self) -> Estimate:
         """Return the number of candidates that people would accept."""
@@ -122,7 +130,31 @@ class Rates:
 
 
 def rates(positive: Strata, other: Strata) -> Rates:
-    """Return the rates of labels, estimated for all candidates of the strata of positive and of other labels."""
+    """Return the rates of labels, estimated for all candidates of the strata of positive and of other labels.
+
+    If people left candidates open, a rate is a range: from the worst case, in which they reject positives and accept
+    others, to the best case.
+    """
+    worst, best = (_decided_rates(*_settled(positive, other, best=each)) for each in (False, True))
+    return Rates(
+        _between(worst.sensitivity, best.sensitivity),
+        _between(worst.specificity, best.specificity),
+        _between(worst.precision, best.precision),
+    )
+
+
+def _settled(positive: Strata, other: Strata, *, best: bool) -> tuple[Strata, Strata]:
+    return [each.decided(best) for each in positive], [each.decided(not best) for each in other]
+
+
+def _between(worst: Estimate | None, best: Estimate | None) -> Estimate | None:
+    """Return the range from the worst to the best case; None if one of them is not defined."""
+    if worst is None or best is None or worst == best:
+        return worst if best is not None else None
+    return Estimate(worst.value, worst.low, best.high, most=best.value)
+
+
+def _decided_rates(positive: Strata, other: Strata) -> Rates:
     decided = sum(each.reviewed for each in (*positive, *other))
     called, rest = _merged(positive), _merged(other)
     precision = _with_enough(_precision(called), decided) if called else None
@@ -136,12 +168,17 @@ def rates(positive: Strata, other: Strata) -> Rates:
 def recall_after_review(positive: Strata, other: Strata) -> Estimate | None:
     """Return the share of relevant candidates that are positive once people's decisions count.
 
-    None if people reviewed none of a stratum.
+    None if people reviewed none of a stratum. It is a range if people left candidates open.
     """
+    corrected = sum(each.accepted for each in other)
+    cases = (_decided_recall(*_settled(positive, other, best=each), corrected) for each in (False, True))
+    return _between(*cases)
+
+
+def _decided_recall(positive: Strata, other: Strata, corrected: int) -> Estimate | None:
     every = [*positive, *other]
     if not every or not all(each.reviewed for each in every):
         return None
-    corrected = sum(each.accepted for each in other)
     found = share_of(_moved(_relevant(positive), corrected), _moved(_relevant(other), -corrected))
     return _with_enough(found, sum(each.reviewed for each in every))
 
@@ -166,8 +203,8 @@ class JudgeConfusion:
 
     @property
     def reviewed(self) -> int:
-        """Number of judged candidates that people accepted or rejected."""
-        return sum(count for (_, verdict), count in self.counts.items() if verdict != "unsure")
+        """Number of judged candidates that people reviewed."""
+        return sum(self.counts.values())
 
 
 def judge_confusions(

@@ -50,7 +50,8 @@ class Label:
     question: str
     chunk: str
     label: LabelName
-    by: Literal["judges", "people", "adjudication"]
+    by: Literal["judges", "people", "adjudication", "unsettled"]
+    """Unsettled: as many people said yes as no, so the candidate is discarded until somebody settles it."""
     judged: LabelName | None
     """The label by the judges alone; None if no judge gave a usable answer."""
     relevance: float | None
@@ -84,7 +85,8 @@ def _label(pair: Pair, scores: list[tuple[int, int]], reviews: list[Review], lab
     verdict, settled = decision(reviews)
     if verdict is not None:
         by: Literal["people", "adjudication"] = "adjudication" if settled else "people"
-        return Label(*pair, _LABELS[verdict], by, judged, relevance, support)
+        is_tie = verdict == "unsure" and not settled
+        return Label(*pair, _LABELS[verdict], "unsettled" if is_tie else by, judged, relevance, support)
     return Label(*pair, judged, "judges", judged, relevance, support) if judged else None
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from r2med.construction.review.review_book import ReviewBook, Slot, StoredReview
 from r2med.construction.review.review_items import ReviewItem
 from r2med.construction.review.review_kinds import PASSAGE, REVIEW_KINDS, ShownText, Verdict
-from r2med.construction.review.reviews import Review, is_disputed, rating_table
+from r2med.construction.review.reviews import Review, is_disputed, is_unsettled, rating_table
 from r2med.measure.agreement import krippendorff_alpha
 from r2med.store import digest
 
@@ -78,7 +78,7 @@ class ReviewDesk:
         settled = [
             token for token, said in by_item.items() if token in known and any(review.adjudicated for review in said)
         ]
-        disputed = [token for token, said in by_item.items() if is_disputed(said) and (token in known or not own)]
+        disputed = [token for token, said in by_item.items() if _is_open(said) and (token in known or not own)]
         path = [*settled, *sorted(disputed)]
         place, token = _moved(path, at, len(settled), step)
         shown = None
@@ -150,6 +150,11 @@ class ReviewDesk:
             "comment": said.comment if said else "",
             "revision": own.revision if own else "",
         }
+
+
+def _is_open(said: Sequence[Review]) -> bool:
+    """Return True if reviews need somebody who settles them: people disagree, or several are unsure alike."""
+    return is_disputed(said) or (len(said) > 1 and is_unsettled(said))
 
 
 def _texts(item: ReviewItem, shown: Sequence[ShownText]) -> list[View]:

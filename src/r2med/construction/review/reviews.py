@@ -138,6 +138,13 @@ def decided_reply(reviews: Iterable[Review], point: str = ONLY_POINT) -> tuple[Y
     return ("yes" if votes["yes"] > votes["no"] else "no"), False
 
 
+def is_unsettled(reviews: Iterable[Review]) -> bool:
+    """Return True if people reviewed an item without a decision: as many accept as reject it, or nobody is sure."""
+    given = list(reviews)
+    votes = Counter(review.verdict for review in given)
+    return bool(given) and votes["accept"] == votes["reject"] and not any(review.adjudicated for review in given)
+
+
 def is_disputed(reviews: Iterable[Review]) -> bool:
     """Return True if people disagree about a point of one item and the disagreement is not settled."""
     given = list(reviews)
