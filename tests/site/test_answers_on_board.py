@@ -258,3 +258,63 @@ def test_a_citation_opens_its_passage_and_texts_of_llms_are_only_text(open_page:
     assert {pair: ratio for pair, ratio in dict(page.evaluate(CONTRAST.read_text())).items() if ratio < 4.5} == {}
     page.keyboard.press("j")
     page.wait_for_selector(".chip:has-text('refused')")
+
+
+@pytest.fixture(scope="module")
+def mixed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A board of two datasets: open questions with undecided answers, and choices. A reader tried only two of each."""
+    place = tmp_path_factory.mktemp("mixed")
+    store = Store(place / "store")
+    for name, form in ((DATA, "open"), ("demo/MedQA-Diag", "choice")):
+        dataset = load(name, store)
+        evaluate(PLAIN, dataset, place / "results", store=store)
+        given = answered(dataset)
+        if form == "open":
+            wrong = [each.query for each in given if each.condition == "retrieved" and not each.scores["accuracy"]]
+            given = [
+                each.model_copy(update={"scores": {**each.scores, "undecided": float(each.query in wrong[:2])}})
+                for each in given
+            ]
+        asked = list(dict.fromkeys(each.query for each in given))
+        few = [
+            each.model_copy(update={"scores": {**each.scores, "accuracy": 1.0}})
+            for each in given
+            if each.query in asked[:2]
+        ]
+        for reader, answers in (("whole", given), ("tried", few)):
+            record = answer_record(answers, dataset, PLAIN, reader).model_copy(update={"form": form})
+            write(record, place / "results", answers)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("R2MED_HOME", str(place / "home"))
+        return make_board([place / "results"], place / "board").parent
+
+
+def test_open_and_choice_sets_are_shown_together_and_few_questions_come_last(mixed: Path, chromium: Any) -> None:
+    first = value(mixed, "answers")[0]
+    assert len(first["datasets"]) == 2
+    assert {row["name"] for row in first["rows"]} == {f"{PLAIN} · whole", f"{PLAIN} · tried"}
+    page = chromium.new_page(viewport={"width": 390, "height": 844})
+    page.goto(f"{(mixed / 'index.html').as_uri()}#/answers")
+    rows = page.locator("tr[data-position]")
+    assert "whole" in rows.nth(0).inner_text()
+    assert " … " in rows.nth(0).locator("td.main").inner_text(), "two answers are undecided"
+    assert "tried" in rows.nth(1).inner_text()
+    assert rows.nth(1).locator(".rank-number").inner_text() == "–"
+    assert "only 4 of 16 questions" in rows.nth(1).inner_text()
+    assert "if every undecided answer is wrong" in page.inner_text(".lede")
+    rows.nth(0).locator(".toggle").click()
+    assert "Undecided" in page.inner_text("tr.details")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    page.close()
+
+
+def test_a_view_without_rows_is_not_the_first_that_is_shown(mixed: Path, chromium: Any, tmp_path: Path) -> None:
+    board = tmp_path / "board"
+    shutil.copytree(mixed, board)
+    file = board / "data" / "answers.js"
+    file.write_text(file.read_text().replace(r"\"rows\":[", r"\"rows\":[],\"others\":[", 1))
+    assert [bool(view["rows"]) for view in value(board, "answers")] == [False, True, True]
+    page = chromium.new_page()
+    page.goto(f"{(board / 'index.html').as_uri()}#/answers")
+    assert page.locator("tr[data-position]").count() > 0
+    page.close()

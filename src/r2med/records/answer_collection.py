@@ -231,16 +231,18 @@ def answer_condition(condition: str) -> Condition:
 def _naming(kept: Sequence[StoredAnswers]) -> Callable[[AnswerRecord], str]:
     """Return the function that names the records of a collection. Several records of an entry have the same path."""
     passages: dict[str, set[int]] = {}
-    forms: dict[str, set[str]] = {}
+    forms: dict[tuple[str, str], set[str]] = {}
     for each in kept:
         passages.setdefault(each.record.name, set()).add(each.record.passages)
-        forms.setdefault(each.record.name, set()).add(each.record.form)
+        forms.setdefault((each.record.name, each.record.dataset.name), set()).add(each.record.form)
+    # Each dataset has its own form. Two forms are two names only if one dataset was asked in both.
+    both = {name for (name, _), asked in forms.items() if len(asked) > 1}
 
     def name_of(record: AnswerRecord) -> str:
         return (
             record.name
             + (f" · {record.passages} passages" if len(passages[record.name]) > 1 else "")
-            + (f" · {record.form}" if len(forms[record.name]) > 1 else "")
+            + (f" · {record.form}" if record.name in both else "")
         )
 
     return name_of

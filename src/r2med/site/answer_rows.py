@@ -78,6 +78,9 @@ def _worths(kept: AnswerCollection, datasets: Sequence[str]) -> dict[str, Worth]
 def _rows(
     kept: AnswerCollection, datasets: Sequence[str], worths: Mapping[str, Worth], collection: RecordCollection
 ) -> Iterator[dict[str, Any]]:
+    most: dict[str, int] = {}
+    for each in kept:
+        most[each.record.dataset.name] = max(most.get(each.record.dataset.name, 0), len(each.record.queries))
     for name in dict.fromkeys(kept.name_of(each.record) for each in kept):
         sources = [each for each in kept if kept.name_of(each.record) == name]
         records = {each.record.dataset.name: each.record for each in sources}
@@ -92,6 +95,7 @@ def _rows(
             "reader": first.reader,
             "passages": first.passages,
             "questions": sum(len(record.queries) for record in records.values()),
+            "asked": sum(most.values()),
             "scores": {condition: _scores(records, condition) for condition in CONDITIONS},
             "gain": triple(value.gain) if value else None,
             "share": _figure(value.share) if value else None,
@@ -128,22 +132,21 @@ def _scores(records: Mapping[str, AnswerRecord], condition: Condition) -> dict[s
     """Return measure -> mean over the questions that have a value, with its interval."""
     scores = {}
     for measure in MEASURES:
-        values = {name: _values(record, condition, measure) for name, record in records.items()}
-        if all(values.values()):
-            points = {name: 100 * np.array([row]) for name, row in values.items()}
-            added = {name: 100 * np.array([_undecided(record, condition, measure)]) for name, record in records.items()}
+        rows = {name: _rows_with(record, condition, measure) for name, record in records.items()}
+        known = any(measure in row for each in rows.values() for row in each)
+        if known and all(rows.values()):
+            # Choices are never undecided, and have no value of that measure.
+            points = {name: 100 * np.array([[row.get(measure, 0.0) for row in each]]) for name, each in rows.items()}
+            further = UNDECIDED if measure == MAIN_MEASURE else ""
+            added = {name: 100 * np.array([[row.get(further, 0.0) for row in each]]) for name, each in rows.items()}
             scores[measure] = triple(with_ranges(points, added)[0])
     return scores
 
 
-def _undecided(record: AnswerRecord, condition: Condition, measure: str) -> list[float]:
-    """Return what undecided answers could add to each value of a measure: only accuracy is a range."""
-    rows = [scores for scores in record.per_query.get(condition, {}).values() if measure in scores]
-    return [scores.get(UNDECIDED, 0.0) if measure == MAIN_MEASURE else 0.0 for scores in rows]
-
-
-def _values(record: AnswerRecord, condition: Condition, measure: str) -> list[float]:
-    return [scores[measure] for scores in record.per_query.get(condition, {}).values() if measure in scores]
+def _rows_with(record: AnswerRecord, condition: Condition, measure: str) -> list[Mapping[str, float]]:
+    """Return the scores of the questions that have a value of a measure. Undecided is one of those with an accuracy."""
+    needed = MAIN_MEASURE if measure == UNDECIDED else measure
+    return [scores for scores in record.per_query.get(condition, {}).values() if needed in scores]
 
 
 def _statuses(records: Collection[AnswerRecord], condition: Condition) -> list[tuple[str, int]]:

@@ -101,6 +101,7 @@ interface AnswerRow {
   reader: string;
   passages: number;
   questions: number;
+  asked: number; // questions of the most complete records on these datasets
   scores: Record<AnswerCondition, Record<string, Score>>; // condition -> measure -> score
   gain: Score | null; // accuracy with retrieved passages minus closed book
   share: Score | null; // the gain as a share of the gain of the labelled passages
@@ -395,6 +396,7 @@ interface Column {
   main?: boolean; // the first column, by which systems are ranked
   value?: (row: Omit<Row, "cells">) => number | string | null; // of a column that is not a mean of scores
   interval?: (row: Omit<Row, "cells">) => [low: number | null, high: number | null]; // of that value
+  most?: (row: Omit<Row, "cells">) => number | null; // the upper end, if the value is the lower end of a range
   about?: string; // what its values are, for readers who do not know
   note?: (row: Omit<Row, "cells">) => string; // about one value
 }
@@ -403,6 +405,7 @@ interface Cell {
   value: number | null;
   low: number | null;
   high: number | null;
+  most?: number | null; // the upper end of a range
 }
 
 /* A row of the leaderboard, run here, submitted or published. */
@@ -417,6 +420,7 @@ interface Row extends Partial<Omit<SystemRow, keyof PublishedRow>>, Partial<Publ
   cells: Cell[];
   number?: number;
   rank?: number;
+  last?: boolean; // below all complete rows and without a rank, because it is not about all queries
   system?: string; // the system of a row that is not a system itself
   chips?: [text: string, bad: boolean, title: string][]; // further notes beside the name
   answers?: AnswerRow;

@@ -20,6 +20,12 @@ board.answerRows = (() => {
 
   const score = (row, condition, measure) => row.answers.scores[condition]?.[measure] ?? null;
 
+  /* Return the upper end of an accuracy: as if all undecided answers were right. Null if none is undecided. */
+  function most(row, condition) {
+    const undecided = score(row, condition, "undecided")?.[0];
+    return undecided ? (score(row, condition, "accuracy")?.[0] ?? 0) + undecided : null;
+  }
+
   /* Return a column of a score with its interval. */
   /** @type {(id: string, title: string, label: string, group: string, about: string, of: (row: any) => Score | null) => Column} */
   const scoreColumn = (id, title, label, group, about, of) => ({
@@ -54,9 +60,10 @@ board.answerRows = (() => {
         "Accuracy, retrieved passages",
         "Accuracy",
         "Retrieved",
-        "Share of the questions that are answered right with the system’s passages.",
+        "Share of the questions that are answered right with the system’s passages. A range goes from all undecided answers wrong to all right.",
         (row) => score(row, "retrieved", "accuracy"),
       ),
+      most: (row) => most(row, "retrieved"),
       main: true,
     },
     {
@@ -81,11 +88,12 @@ board.answerRows = (() => {
       ),
       kind: "share",
     },
-    ...OTHERS.map(([condition, label, about]) =>
-      scoreColumn(condition, `Accuracy, ${label.toLowerCase()}`, label, "Other passages", about, (row) =>
+    ...OTHERS.map(([condition, label, about]) => ({
+      ...scoreColumn(condition, `Accuracy, ${label.toLowerCase()}`, label, "Other passages", about, (row) =>
         score(row, condition, "accuracy"),
       ),
-    ),
+      most: (row) => most(row, condition),
+    })),
     ...FURTHER.map(([measure, label, group, about]) =>
       scoreColumn(measure, board.measureName(measure), label, group, about, (row) => score(row, "retrieved", measure)),
     ),
@@ -95,7 +103,8 @@ board.answerRows = (() => {
       label: "No answer",
       group: "Status",
       kind: "harm",
-      about: "Share of the answers that were refused, copied, cut off, unreadable, in another language, or failed.",
+      about:
+        "Share of the answers that were refused, only repeat the question, were cut off, unreadable, in another language, or failed.",
       value: unanswered,
       note: (row) => inWords(row.answers?.statuses.retrieved ?? []),
     },
@@ -139,6 +148,7 @@ board.answerRows = (() => {
         from: answers.entry ? "submitted" : "run here",
         level: null,
         cost: answers.cost,
+        last: answers.questions < answers.asked,
         chips: chips(answers),
         answers,
       };
@@ -149,17 +159,26 @@ board.answerRows = (() => {
     /** @type {any[]} */
     const all = rows.map((row) => ({ ...row, cells: board.rows.cells(known, row, [], null) }));
     board.rows.rank(
-      all.filter((row) => row.cells[0].value !== null).sort((a, b) => b.cells[0].value - a.cells[0].value),
+      all.filter((row) => row.cells[0].value !== null && !row.last).sort((a, b) => b.cells[0].value - a.cells[0].value),
     );
     return { columns: known, all };
   }
 
   /** Return the notes beside a name.
    * @param {AnswerRow} row */
-  function chips({ judge, statuses, passages, unverified }) {
+  function chips({ judge, statuses, passages, unverified, questions, asked }) {
     const failed = statuses.retrieved?.find(([status]) => status === "failed")?.[1] ?? 0;
     return [
       [formats.counted(passages, "passage"), false, "The number of passages that the reader reads"],
+      ...(questions < asked
+        ? [
+            [
+              `only ${formats.count(questions)} of ${formats.counted(asked, "question")}`,
+              true,
+              "Other records answer more questions, so this row has no rank and is below them",
+            ],
+          ]
+        : []),
       ...(unverified
         ? [["not verified", false, `No check can compute again: ${unverified.map(board.visible).join("; ")}`]]
         : []),
@@ -178,7 +197,7 @@ board.answerRows = (() => {
     ];
   }
 
-  return { shown, inWords, OTHERS };
+  return { shown, inWords, most, OTHERS };
 })();
 
 /* Return the name of a measure of answers in words: "nugget-recall" is "Nugget recall". */

@@ -13,7 +13,8 @@
   /** @type {Page["show"]} */
   async function show(main, params, site) {
     const views = await board.load("answers");
-    const chosen = views.find((each) => each.name === params.get("data")) ?? views[0];
+    const chosen =
+      views.find((each) => each.name === params.get("data")) ?? views.find(({ rows }) => rows.length) ?? views[0];
     const { columns, all } = board.answerRows.shown(chosen, site);
     const set = {
       name: "",
@@ -98,6 +99,9 @@
       "Best accuracy: ",
       h("strong", null, named(first.name)),
       ` with ${points(first.cells[0].value, 1)}`,
+      first.cells[0].most == null
+        ? null
+        : ` if every undecided answer is wrong, and ${points(first.cells[0].most, 1)} if all are right`,
       gain
         ? [
             gain[0]
@@ -189,7 +193,7 @@
       h(
         "p",
         { class: "note" },
-        "Scores × 100, means over the questions that have a value. Only an answer can be right: a refusal, a copied passage, or an answer that was cut off or is in another language counts as wrong. A failed request has no value.",
+        "Scores × 100, means over the questions that have a value. Only an answer can be right: a refusal, the question again, or an answer that was cut off or is in another language counts as wrong. A failed request has no value. Where nobody decided whether answers are right, accuracy is a range from all of them wrong to all right, and rows are sorted by its lower end.",
       ),
     );
     board.supplant(view.body, results)();
@@ -315,7 +319,9 @@
   /* Draw a table of all measures in all conditions. */
   function conditions(answers) {
     const known = Object.keys(answers.scores).filter((each) => answers.statuses[each]?.length);
-    const measures = [...new Set(known.flatMap((each) => Object.keys(answers.scores[each])))];
+    const measures = [...new Set(known.flatMap((each) => Object.keys(answers.scores[each])))].filter(
+      (measure) => measure !== "undecided" || known.some((each) => answers.scores[each].undecided?.[0]),
+    );
     return board.region(
       "Scores by condition",
       h(
@@ -339,7 +345,16 @@
               "tr",
               null,
               h("th", { scope: "row" }, board.measureName(measure)),
-              known.map((each) => h("td", { class: "num" }, figure(answers.scores[each][measure]))),
+              known.map((each) =>
+                h(
+                  "td",
+                  { class: "num" },
+                  figure(
+                    answers.scores[each][measure],
+                    measure === "accuracy" ? board.answerRows.most({ answers }, each) : null,
+                  ),
+                ),
+              ),
             ),
           ),
           h(
@@ -359,11 +374,12 @@
     );
   }
 
-  const figure = (score) =>
+  const figure = (score, most) =>
     !score
       ? "–"
       : [
           KINDS.score.text(score[0]),
+          most == null ? null : ` … ${KINDS.score.text(most)}`,
           score[1] === null ? null : h("small", { class: "muted" }, ` ${points(score[1], 1)} – ${points(score[2], 1)}`),
         ];
 
@@ -381,14 +397,17 @@
     const judging = judge
       ? [
           ["Judge", judge.names.map(visible).join(", ")],
-          ["Agrees with the rule", judge.both ? `${count(judge.agreed)} of ${count(judge.both)}` : "never compared"],
+          [
+            "Calls answers right that are the reference",
+            judge.both ? `${count(judge.agreed)} of ${count(judge.both)}` : "never compared",
+          ],
           [
             "Planted controls",
             judge.controls[1] ? `${count(judge.controls[0])} of ${count(judge.controls[1])} right` : "none",
           ],
           ["Cost of judging an answer", dollars(judgingCost)],
         ]
-      : [["Judge", "none: only answers that the rule decides have an accuracy"]];
+      : [["Judge", "none: an answer that is the reference is right, and all others are undecided"]];
     return [
       ["Questions", count(questions)],
       ["Passages read", count(passages)],

@@ -139,6 +139,7 @@ board.leaderboardTable = (view) => {
           title: [range, column.note?.(row)].filter(Boolean).join("; ") || null,
         },
         KINDS[column.kind].text(cell.value),
+        cell.most == null ? null : ` … ${KINDS[column.kind].text(cell.most)}`,
       );
       if (column.kind !== "score") return made;
       if (column.main && view.set.estimated && range)

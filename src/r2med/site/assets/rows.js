@@ -188,7 +188,7 @@ board.rows = (() => {
     made.map((column) => {
       if (column.value) {
         const [low, high] = column.interval?.(row) ?? [null, null];
-        return { value: /** @type {any} */ (column.value(row)), low, high };
+        return { value: /** @type {any} */ (column.value(row)), low, high, most: column.most?.(row) ?? null };
       }
       const figure = column.dataset === undefined ? (column.main ? average : null) : figures[column.dataset];
       const value = figure ? figure[0] : mean((column.members ?? []).map((number) => figures[number]?.[0] ?? null));
@@ -295,6 +295,7 @@ board.rows = (() => {
     const sign = upwards ? 1 : -1;
     return [...rows].sort((a, b) => {
       const [x, y] = [value(a), value(b)];
+      if (index >= 0 && a.last !== b.last) return Number(a.last ?? false) - Number(b.last ?? false);
       if (x === null || y === null) return Number(x === null) - Number(y === null);
       return (x < y ? -1 : x > y ? 1 : 0) * sign || (a.rank || Infinity) - (b.rank || Infinity);
     });
