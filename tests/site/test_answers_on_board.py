@@ -272,12 +272,14 @@ def mixed(tmp_path_factory: pytest.TempPathFactory) -> Path:
         if form == "open":
             wrong = [each.query for each in given if each.condition == "retrieved" and not each.scores["accuracy"]]
             given = [
-                each.model_copy(update={"scores": {**each.scores, "undecided": float(each.query in wrong[:2])}})
+                each.model_copy(update={"scores": {**each.scores, "undecided": 1 - each.scores["accuracy"]}})
+                if each.query in wrong[:2]
+                else each.model_copy(update={"scores": {**each.scores, "undecided": 0.0}})
                 for each in given
             ]
         asked = list(dict.fromkeys(each.query for each in given))
         few = [
-            each.model_copy(update={"scores": {**each.scores, "accuracy": 1.0}})
+            each.model_copy(update={"scores": {**each.scores, "accuracy": 1.0, "undecided": 0.0}})
             for each in given
             if each.query in asked[:2]
         ]
@@ -297,7 +299,7 @@ def test_open_and_choice_sets_are_shown_together_and_few_questions_come_last(mix
     page.goto(f"{(mixed / 'index.html').as_uri()}#/answers")
     rows = page.locator("tr[data-position]")
     assert "whole" in rows.nth(0).inner_text()
-    assert " … " in rows.nth(0).locator("td.main").inner_text(), "two answers are undecided"
+    assert "… " in rows.nth(0).locator("td.main").inner_text(), "two answers are undecided"
     assert "tried" in rows.nth(1).inner_text()
     assert rows.nth(1).locator(".rank-number").inner_text() == "–"
     assert "only 4 of 16 questions" in rows.nth(1).inner_text()

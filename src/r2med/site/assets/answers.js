@@ -397,10 +397,7 @@
     const judging = judge
       ? [
           ["Judge", judge.names.map(visible).join(", ")],
-          [
-            "Calls answers right that are the reference",
-            judge.both ? `${count(judge.agreed)} of ${count(judge.both)}` : "never compared",
-          ],
+          ["Reference called right", judge.both ? `${count(judge.agreed)} of ${count(judge.both)}` : "never compared"],
           [
             "Planted controls",
             judge.controls[1] ? `${count(judge.controls[0])} of ${count(judge.controls[1])} right` : "none",

@@ -72,7 +72,9 @@ board.leaderboardTable = (view) => {
     if (!view.rows.length) return h("p", { class: "empty" }, "No system matches these filters.");
     const tracks = view.columns.map((column, i) => {
       const cells = view.all.map((row) => row.cells[i]).filter((cell) => cell.value !== null);
-      return { span: board.chart.span(cells), best: KINDS[column.kind].best?.(...cells.map((cell) => cell.value)) };
+      const whole = view.all.filter((row) => !row.last).map((row) => row.cells[i].value);
+      const best = KINDS[column.kind].best?.(...whole.filter((value) => value !== null));
+      return { span: board.chart.span(cells), best };
     });
     const groups = columnGroups();
     const starts = new Set();
@@ -139,7 +141,7 @@ board.leaderboardTable = (view) => {
           title: [range, column.note?.(row)].filter(Boolean).join("; ") || null,
         },
         KINDS[column.kind].text(cell.value),
-        cell.most == null ? null : ` … ${KINDS[column.kind].text(cell.most)}`,
+        cell.most == null ? null : h("small", { class: "range-end muted" }, `… ${KINDS[column.kind].text(cell.most)}`),
       );
       if (column.kind !== "score") return made;
       if (column.main && view.set.estimated && range)
