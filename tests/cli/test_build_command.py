@@ -24,8 +24,8 @@ def built(r2med):
 
 
 def test_a_build_without_a_dataset_says_why(tmp_path, r2med):
-    (tmp_path / "q.jsonl").write_text('{"id": "q", "question": "", "answer": "Rest"}\n')
-    (tmp_path / "t.jsonl").write_text('{"id": "p", "title": "Rest", "text": "Rest helps."}\n')
+    (tmp_path / "q.jsonl").write_text('{"id": "q", "question": "Fever?", "answer": "Rest"}\n')
+    (tmp_path / "t.jsonl").write_text('{"id": "p", "title": "", "text": "Water helps."}\n')
     steps = ["read-table(q.jsonl)", "read-textbook(t.jsonl)", "chunk"]
     (tmp_path / "plan.toml").write_text(f'name = "x"\nsteps = {steps}\n')
     run = r2med("build", "run", "plan.toml", "-o", "out")
@@ -34,7 +34,7 @@ def test_a_build_without_a_dataset_says_why(tmp_path, r2med):
     steps += ["mine(committee=bm25)", "judge(smollm2)"]
     (tmp_path / "plan.toml").write_text(f'name = "x"\nsteps = {steps}\n')
     run = r2med("build", "run", "plan.toml", "-o", "out")
-    assert "no candidate was judged: step 1, read-table(q.jsonl), kept nothing." in run.stdout, run.stderr
+    assert "no candidate was judged: step 4, mine(committee=bm25), kept nothing." in run.stdout, run.stderr
 
 
 def test_what_each_step_kept_and_left_out_is_shown(built, r2med):

@@ -211,7 +211,8 @@ def test_a_rehearsal_asks_nothing_and_counts_what_every_step_would(tmp_path):
         ('name = "x"\nsteps = ["read-exm(e.jsonl)"]', r"no step of a build 'read-exm' \(did you mean read-exam\?\)"),
         ('name = "x"\nsteps = ["read-exam"]', "read-exam needs a file"),
         ('name = "x"\nsteps = ["reason(trys=3)"]', r"reason has no setting 'trys' \(did you mean tries\?\)"),
-        ('name = "x"\nsteps = []', "steps: "),
+        ('name = "x"\nsteps = []', r"a plan needs steps = \["),
+        ("", "a plan needs name = "),
         ('name = "a/b"\nsteps = ["reason"]', "name: "),
         (
             'name = "x"\nkind = "exma"\nsteps = ["reason"]',
@@ -365,3 +366,35 @@ def test_a_step_without_an_llm_says_where_to_name_one(tmp_path):
     plan = BuildPlan.read(file)
     with pytest.raises(UserError, match=r'label-kind asks an LLM: name one with Setup\(llm="NAME"\)'):
         Build(plan, tmp_path / "out").run(plan.setup())
+
+
+@pytest.mark.parametrize(
+    ("steps", "why"),
+    [
+        (
+            ["chunk", "read-text(p.txt)"],
+            "chunk needs pages, and no step before it writes any; move read-text before it",
+        ),
+        (
+            ["read-text(p.txt)", "chunk", "read-text(q.txt)"],
+            "read-text reads pages after chunk, which would not see them",
+        ),
+        (
+            ["read-text(p.txt)", "drop-duplicates"],
+            "drop-duplicates needs chunks, and no step before it writes any; add a",
+        ),
+    ],
+)
+def test_steps_in_a_wrong_order_are_one_line(tmp_path, steps, why):
+    with pytest.raises(UserError) as error:
+        BuildPlan.read(plan_file(tmp_path, steps))
+    assert why in str(error.value) and "\n" not in str(error.value)
+
+
+def test_the_same_step_twice_in_a_plan_is_built_twice(tmp_path):
+    sources = {"p.txt": "Fever. Rash. Cough."}
+    steps = ["read-text(p.txt)", "chunk", "chunk"]
+    for _ in range(2):
+        build = built(tmp_path, steps, sources)
+        assert [done.kept for done in build.status()] == [1, 1, 1]
+        assert [chunk.text for chunk in build.items(2)] == [chunk.text for chunk in build.items(3)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from r2med.construction.cited_links import LINKS_FILE
 from r2med.construction.diagnosis_groups import GROUPS_FILE
+from r2med.construction.items import Stream
 from r2med.construction.review.labels import Labelling
 from r2med.construction.step import Step, beside
 from r2med.construction.step_table import parse_step
@@ -86,13 +88,19 @@ class BuildPlan:
         file = Path(path)
         if not file.is_file():
             raise UserError(f"there is no plan {file}: r2med build example -o DIR writes an example")
-        facts = validated(PlanFile, read_toml(file, "plan"), file)
+        content = read_toml(file, "plan")
+        for field, example in (("name", '"my-set"'), ("steps", '["read-table(questions.csv)", …]')):
+            if not content.get(field):
+                raise UserError(f"{file}: a plan needs {field} = {example}: r2med build example -o DIR writes one")
+        facts = validated(PlanFile, content, file)
         if facts.name in RESERVED_NAMES:
             raise UserError(f"{file}: every build has a file or folder {facts.name!r}: choose another name")
         kinds = {"post", "exam", "case", *(card.kind for card in cards().values() if card.kind)}
         if facts.kind and facts.kind.replace("-", " ") not in kinds:
             raise UserError(f"{file}: no kind {facts.kind!r}{nearest(facts.kind, kinds)}: {', '.join(sorted(kinds))}")
-        return cls(file, facts, tuple(_step(text, file) for text in facts.steps))
+        steps = tuple(_step(text, file) for text in facts.steps)
+        _check_order(steps, file)
+        return cls(file, facts, steps)
 
     def setup(self, llm: str = "", **settings: Any) -> Setup:
         """Return the setup of the plan. `settings` are fields of `Setup` and take precedence."""
@@ -100,6 +108,22 @@ class BuildPlan:
             given = settings.get("model_paths", ())
             settings["model_paths"] = (*given, (self.facts.llm, beside(self.file.parent, self.facts.answers)))
         return Setup(llm=llm or self.facts.llm, **settings)
+
+
+def _check_order(steps: Sequence[Step], file: Path) -> None:
+    """Raise UserError if a step reads what no earlier step writes, or if pages are read after the last chunk step."""
+    written: set[Stream] = set()
+    for step in steps:
+        for stream in step.reads:
+            if stream not in written and stream not in step.optional:
+                writers = [other.name for other in steps if other.writes == stream and stream not in other.reads]
+                hint = f"move {writers[0]} before it" if writers else f"add a step that writes {stream} before it"
+                raise UserError(f"{file}: {step.name} needs {stream}, and no step before it writes any; {hint}")
+        written.add(step.writes)
+    users = [number for number, step in enumerate(steps) if step.name == "chunk"]
+    late = [step.name for step in steps[users[-1] :] if step.writes == "pages" and step.adds] if users else []
+    if late:
+        raise UserError(f"{file}: {late[0]} reads pages after chunk, which would not see them; move it before chunk")
 
 
 def _step(text: str, file: Path) -> Step:

@@ -8,7 +8,7 @@ import logging
 import random
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -196,7 +196,8 @@ class Build:
         done: list[Done] = []
         for turn in self._turns(runtime):
             announce(str(turn.step))
-            if (last := self._kept(turn.key, turn.folder)) is not None:
+            placed = {self.folder(number) for number in range(1, turn.number)}
+            if (last := self._kept(turn.key, turn.folder, placed)) is not None:
                 done.append(replace(last, number=turn.number, reused=True))
             else:
                 done.append(_run(turn, StepWork(runtime)))
@@ -228,9 +229,13 @@ class Build:
             keys[step.writes] = turn.key
             _extend(files, step, turn.folder)
 
-    def _kept(self, key: str, folder: Path) -> Done | None:
-        """Return the result of the step with this key. If the step has moved in the plan, its folder moves too."""
-        for other in dict.fromkeys((folder, *sorted((self.out / "steps").glob("[0-9]*")))):
+    def _kept(self, key: str, folder: Path, placed: Collection[Path]) -> Done | None:
+        """Return the result of the step with this key. If the step has moved in the plan, its folder moves too.
+
+        `placed` are the folders of the steps before. They stay, even if one of these is the same step.
+        """
+        others = (other for other in sorted((self.out / "steps").glob("[0-9]*")) if other not in placed)
+        for other in dict.fromkeys((folder, *others)):
             done = Done.read(other)
             if done is None or done.key != key or not done.is_final:
                 continue
@@ -299,6 +304,13 @@ def _extend(files: dict[Stream, tuple[Path, ...]], step: Step, folder: Path) -> 
     files[step.writes] = (*before, folder / ITEMS_FILE)
 
 
+def _nothing_read(step: Step, reasons: Mapping[str, int]) -> str:
+    """Return what is wrong with a source without a single usable item."""
+    left_out = ", ".join(f"{count:,} {reason}" for reason, count in sorted(reasons.items()))
+    found = f"all parts were left out ({left_out})" if left_out else "the source has nothing that it reads"
+    return f"{step}: no {step.writes} were read: {found}; it reads {step.expects}"
+
+
 def _run(turn: _PlannedStep, work: StepWork) -> Done:
     """Run a step. Items are written as they come, and are valid only once `step.json` exists."""
     step, folder = turn.step, turn.folder
@@ -322,6 +334,8 @@ def _run(turn: _PlannedStep, work: StepWork) -> Done:
             (left_out if isinstance(item, Rejected) else items).write(
                 item.model_dump_json(exclude_defaults=True) + "\n"
             )
+    if step.expects and not kept and not reasons[REPEATED_ID]:
+        raise UserError(_nothing_read(step, reasons))
     if reasons[REPEATED_ID]:
         log.warning("%s: items left out because of a repeated id: %d", step, reasons[REPEATED_ID])
     took = (work.failures, work.cost, work.facts)

@@ -114,11 +114,15 @@ class Step(Stage, kind="build"):
 
     reads: ClassVar[tuple[Stream, ...]] = ()
     """Streams that the output depends on."""
+    optional: ClassVar[tuple[Stream, ...]] = ()
+    """Streams among them that no earlier step has to write."""
     writes: ClassVar[Stream]
     adds: ClassVar[bool] = False
     """True if the output is added to the stream. Otherwise it replaces the stream."""
     version: ClassVar[int] = 1
     """Increased when the code gives different items for the same input."""
+    expects: ClassVar[str] = ""
+    """For a step that reads a source: what it reads, for the error about a source without a single usable item."""
     deidentifies: ClassVar[bool] = False
     """True if the step replaces personal data. What earlier steps left out of its stream is then not published."""
 

@@ -31,6 +31,7 @@ STEPS: Mapping[str, str] = {
     "read-wikipedia": "r2med.construction.sources.page_readers:ReadRows",
     "read-textbook": "r2med.construction.sources.page_readers:ReadRows",
     "read-jats": "r2med.construction.sources.page_readers:ReadJats",
+    "read-pubmed": "r2med.construction.sources.page_readers:ReadPubMed",
     "read-text": "r2med.construction.sources.page_readers:ReadText",
     "deidentify-pages": "r2med.construction.steps.deidentifying:DeidentifyPages",
     "translate-pages": "r2med.construction.steps.translating:TranslatePages",

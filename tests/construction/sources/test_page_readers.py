@@ -1,12 +1,15 @@
 """Pages are read from JSON lines, articles and text files, with where they come from."""
 
+import gzip
+
 import pytest
 
 from r2med.construction.items import Rejected, SourcePage
-from r2med.construction.sources.page_readers import ReadJats, ReadRows, ReadText
+from r2med.construction.sources.page_readers import ReadJats, ReadPubMed, ReadRows, ReadText
 from r2med.construction.step import StepWork, Streams
 from r2med.core.errors import UserError
 from r2med.runtime.runtime import Runtime
+from support.builds import built
 
 ARTICLE = """<?xml version="1.0"?>
 <!DOCTYPE article PUBLIC "-//NLM//DTD JATS v1.2//EN" "JATS-archivearticle1.dtd">
@@ -78,3 +81,37 @@ def test_text_in_another_encoding_names_the_byte_and_the_setting(tmp_path, store
     assert [page.text for page in read(ReadText(path="b.txt", encoding="latin-1"), tmp_path, store)[0]] == ["schön"]
     with pytest.raises(UserError, match="nonsense is not an encoding"):
         ReadText(path="b.txt", encoding="nonsense")
+
+
+PUBMED = """<?xml version="1.0" encoding="utf-8"?>
+<!DOCTYPE PubmedArticleSet PUBLIC "-//NLM//DTD PubMedArticle, 1st January 2025//EN" "https://dtd.nlm.nih.gov/x.dtd">
+<PubmedArticleSet>
+<PubmedArticle><MedlineCitation Status="MEDLINE"><PMID Version="1">101</PMID><Article><ArticleTitle>Treating
+<i>Listeria</i> &amp; co.</ArticleTitle><Abstract><AbstractText Label="METHODS" NlmCategory="METHODS">Ten CO<sub>2</sub>
+tests.</AbstractText><AbstractText Label="RESULTS">All well.</AbstractText><CopyrightInformation>©
+Press</CopyrightInformation></Abstract></Article><CommentsCorrectionsList><CommentsCorrections><PMID>999</PMID>
+</CommentsCorrections></CommentsCorrectionsList></MedlineCitation>
+<PubmedData><ArticleIdList><ArticleId IdType="pubmed">101</ArticleId></ArticleIdList></PubmedData></PubmedArticle>
+<PubmedArticle><MedlineCitation><PMID>102</PMID><Article><ArticleTitle>Letter</ArticleTitle></Article></MedlineCitation>
+</PubmedArticle>
+<PubmedArticle><MedlineCitation><PMID>103</PMID><Article><ArticleTitle>Plain</ArticleTitle><Abstract><AbstractText>One
+paragraph.</AbstractText></Abstract></Article></MedlineCitation></PubmedArticle>
+<DeleteCitation><PMID>7</PMID></DeleteCitation></PubmedArticleSet>"""
+
+
+def test_pubmed_articles_have_title_and_abstract(tmp_path, store):
+    (tmp_path / "pubmed25n0001.xml.gz").write_bytes(gzip.compress(PUBMED.encode()))
+    pages, left_out = read(ReadPubMed(path="pubmed25n0001.xml.gz"), tmp_path, store)
+    assert [(page.id, page.title) for page in pages] == [("101", "Treating Listeria & co."), ("103", "Plain")]
+    assert pages[0].text == "METHODS: Ten CO2 tests.\n\nRESULTS: All well."
+    assert pages[0].url == "https://pubmed.ncbi.nlm.nih.gov/101/"
+    assert [(each.key, each.reason) for each in left_out] == [("102", "no abstract")]
+
+
+def test_a_source_of_which_nothing_is_read_is_an_error_that_names_the_right_reader(tmp_path):
+    with pytest.raises(UserError) as error:
+        built(tmp_path, ["read-jats(p.xml)"], {"p.xml": PUBMED})
+    assert str(error.value) == (
+        "read-jats(p.xml): no pages were read: the source has nothing that it reads; it reads articles in JATS XML, "
+        "each an element article (.xml, .nxml); read-pubmed reads PubMed's own XML"
+    )

@@ -52,5 +52,16 @@ def test_exam_questions_in_a_table_keep_their_options(tmp_path, table):
 
 
 def test_an_answer_that_is_none_of_the_options_is_left_out(tmp_path):
-    build = built(tmp_path, ["read-table(q.csv)"], {"q.csv": "question,A,B,answer\nWhich?,Flu,Gout,Mumps\n"})
+    build = built(
+        tmp_path, ["read-table(q.csv)"], {"q.csv": "question,A,B,answer\nWhich?,Flu,Gout,Mumps\nHow?,Flu,Gout,A\n"}
+    )
     assert [left.reason for left in build.rejected(1)] == ["answer is no option"]
+
+
+def test_reasoning_that_an_expert_wrote_is_taken_and_not_asked_for_again(tmp_path):
+    table = "question,answer,why\nWhy?,So,Fever and rash point to it.\nHow?,Thus,\n"
+    answers = [(["path of reasoning"], {"reasoning": "Written by an LLM."})]
+    build = built(tmp_path, ["read-table(q.csv, reasoning=why)", "reason"], {"q.csv": table}, answers)
+    assert [question.reasoning for question in build.items(2)] == ["Fever and rash point to it.", "Written by an LLM."]
+    with pytest.raises(UserError, match=r"no column 'whi' \(did you mean why\?\)"):
+        built(tmp_path / "wrong", ["read-table(q.csv, reasoning=whi)"], {"q.csv": table})

@@ -2,6 +2,9 @@ import io
 import json
 import zipfile
 
+import pytest
+
+from r2med.core.errors import UserError
 from support.builds import built
 
 HEAD = '<?xml version="1.0" encoding="utf-8"?>\n<posts>\n'
@@ -42,11 +45,13 @@ def test_a_dump_that_was_cut_gives_what_came_before_and_tells_where_it_ends(tmp_
     assert "Posts.xml: line 6, column" in left.note
 
 
-def test_entities_of_a_dump_are_not_expanded(tmp_path):
+def test_entities_of_a_dump_are_not_expanded(tmp_path, caplog):
     bomb = '<!DOCTYPE p [<!ENTITY a "ha"><!ENTITY b "&a;&a;">]>' + DUMP.removeprefix(HEAD[: HEAD.index("<posts>")])
-    build = built(tmp_path, ["read-stackexchange(Posts.xml)"], {"Posts.xml": bomb})
-    assert not list(build.items(1))
-    assert "declares the entity 'a'" in next(build.rejected(1)).note
+    with pytest.raises(
+        UserError, match=r"read-stackexchange\(Posts.xml\): no questions were read: .* \(1 unreadable\)"
+    ):
+        built(tmp_path, ["read-stackexchange(Posts.xml)"], {"Posts.xml": bomb})
+    assert "declares the entity 'a'" in caplog.text
 
 
 def test_a_zip_with_a_path_outside_gives_what_is_inside(tmp_path):

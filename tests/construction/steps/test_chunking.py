@@ -54,3 +54,10 @@ def test_every_chunk_says_where_it_stands(tmp_path, store):
 def test_a_size_is_given_in_tokens_or_in_characters():
     with pytest.raises(UserError, match="tokens or characters, not both"):
         ChunkPages(tokens=100, characters=1000)
+
+
+def test_chinese_chunks_are_as_long_as_their_tokens_allow():
+    """A multilingual tokenizer makes about one token of two Chinese letters."""
+    text = "患者咳嗽三天，体温三十九度。" * 60
+    lengths = [end - start for start, end in chunk_spans(text, 128)]
+    assert max(lengths) <= 256 and len(lengths) > 3

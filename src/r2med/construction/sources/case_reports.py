@@ -52,6 +52,7 @@ class CaseReport:
 class CaseStep(SourceStep, kind="build"):
     """A step that reads case reports."""
 
+    expects = "case reports: JSON lines, or articles in JATS XML (.jsonl, .xml, .nxml)"
     endings = (".jsonl", ".xml", ".nxml")
 
     group: Literal["diagnosis", "article", "source", "none"] = Field(

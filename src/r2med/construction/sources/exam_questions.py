@@ -17,6 +17,7 @@ class ReadExam(SourceStep, kind="build"):
     """Read multiple-choice questions from JSON lines with the fields of MedQA or MedXpertQA."""
 
     writes = "questions"
+    expects = "JSON lines with question, options and answer"
     endings = (".jsonl",)
 
     name: str = "read-exam"

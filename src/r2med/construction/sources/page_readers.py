@@ -21,6 +21,7 @@ class ReadRows(SourceStep, kind="build"):
     """Read pages from JSON lines with the fields text (or content, contents), id, title and url."""
 
     writes = "pages"
+    expects = "JSON lines with text, content or contents (.jsonl, .ndjson)"
     endings = (".jsonl", ".ndjson")
 
     name: str = "read-wikipedia"
@@ -64,6 +65,7 @@ class ReadText(SourceStep, kind="build"):
     """Read pages from text files, one page per file."""
 
     writes = "pages"
+    expects = "text files (.txt, .md, .text)"
     endings = (".txt", ".md", ".text")
 
     name: str = "read-text"
@@ -94,6 +96,7 @@ class ReadJats(SourceStep, kind="build"):
     """Read pages from articles in JATS XML, with abstract and body but without references, tables and formulas."""
 
     writes = "pages"
+    expects = "articles in JATS XML, each an element article (.xml, .nxml); read-pubmed reads PubMed's own XML"
     endings = (".xml", ".nxml")
 
     name: str = "read-jats"
@@ -118,6 +121,41 @@ class ReadJats(SourceStep, kind="build"):
             source=where,
             licence=self.licence or _licence(article),
         )
+
+
+class ReadPubMed(SourceStep, kind="build"):
+    """Read pages from PubMed's XML, with title and abstract, as in the files of its yearly baseline."""
+
+    writes = "pages"
+    expects = "PubMed's XML, each article an element PubmedArticle with an abstract (.xml); read-jats reads JATS XML"
+    endings = (".xml",)
+
+    name: str = "read-pubmed"
+
+    def items(self, file: SourceFile) -> Iterator[SourcePage | Rejected]:
+        """Yield a page for each article. One without an abstract is left out."""
+        for line, article in xml_elements(file, "PubmedArticle"):
+            number = words(article.find("./MedlineCitation/PMID"))
+            where = f"{file.where}:{line}"
+            if not number:
+                yield unreadable(where, "an article without a PMID")
+                continue
+            sections = map(_section, article.iterfind("./MedlineCitation/Article/Abstract/AbstractText"))
+            page = SourcePage(
+                id=self.prefix + number,
+                text="\n\n".join(filter(None, sections)),
+                title=words(article.find("./MedlineCitation/Article/ArticleTitle")),
+                url=f"https://pubmed.ncbi.nlm.nih.gov/{number}/",
+                source=where,
+                licence=self.licence,
+            )
+            yield page if page.text else Rejected.of(page, "no abstract")
+
+
+def _section(part: Element) -> str:
+    """Return a section of an abstract with its heading, such as METHODS."""
+    text, heading = words(part), part.get("Label", "")
+    return f"{heading}: {text}" if text and heading else text
 
 
 _LEFT_OUT = {"table-wrap", "tex-math", "inline-formula", "disp-formula", "ref-list", "fn-group", "object-id"}

@@ -16,7 +16,7 @@ from pydantic import Field
 from r2med.construction.items import Item, Rejected, SourceQuestion
 from r2med.construction.sources.source_files import SourceError, SourceFile, SourceStep, unreadable
 from r2med.construction.step import StepWork, Streams
-from r2med.core.errors import UserError
+from r2med.core.errors import UserError, nearest
 from r2med.data.columns import question_columns
 from r2med.data.table import SAMPLE_ROWS, Cell, Row, SourceTable, text_of
 from r2med.data.table_files import READERS, open_tables
@@ -30,6 +30,7 @@ class ReadTable(SourceStep, kind="build"):
     """Read questions from a table with columns for question, answer and links: CSV, JSON, Parquet or Excel."""
 
     writes = "questions"
+    expects = "a table with a column of questions"
     version = 2
     endings = tuple(READERS)
 
@@ -38,6 +39,7 @@ class ReadTable(SourceStep, kind="build"):
     question: str = Field("", description="Column of questions, if it is not recognised by its name.")
     answer: str = Field("", description="Column of answers, if it is not recognised by its name.")
     links: str = Field("", description="Column of page addresses. A cell may hold several.")
+    reasoning: str = Field("", description="Column of an expert's path of reasoning from the question to its answer.")
 
     def run(self, streams: Streams, work: StepWork) -> Iterator[Item | Rejected]:
         """Yield a question for each row."""
@@ -48,8 +50,12 @@ class ReadTable(SourceStep, kind="build"):
             yield from (unreadable(f"{path.name}:{line}", str(row)) for line, row in _bad_lines(path))
         for table in [_json_lines(path)] if lines else open_tables(path):
             named = {role: column for role, column in given.items() if column}
-            offered = option_columns(column for column in table.columns if column not in named.values())
-            others = tuple(column for column in table.columns if column not in offered)
+            if self.reasoning and self.reasoning not in table.columns:
+                known = f"{nearest(self.reasoning, table.columns)}: {', '.join(table.columns)}"
+                raise UserError(f"{table}: no column {self.reasoning!r}{known}")
+            free = [column for column in table.columns if column != self.reasoning]
+            offered = option_columns(column for column in free if column not in named.values())
+            others = tuple(column for column in free if column not in offered)
             columns = question_columns(replace(table, columns=others), named)
             for notice in table.notices:
                 log.warning("%s: %s", self.name, notice)
@@ -62,6 +68,7 @@ class ReadTable(SourceStep, kind="build"):
                     answer=right_option(_text(cells.get("answer", "")), options),
                     options=tuple(options.values()),
                     links=tuple(dict.fromkeys(_LINK.findall(_text(cells.get("links", ""), "\n")))),
+                    reasoning=_text(row.get(self.reasoning, "")),
                     source=f"{path.name}:{line}",
                     licence=self.licence,
                 )

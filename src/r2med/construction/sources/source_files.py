@@ -92,6 +92,7 @@ class SourceStep(Step, kind="build"):
     """A step that reads a source from disk, one file at a time."""
 
     adds = True
+    expects: ClassVar[str] = "other files"
     endings: ClassVar[tuple[str, ...]]
     """Endings of file names that are read inside folders and archives."""
 

@@ -49,6 +49,7 @@ class ReadStackExchange(SourceStep, kind="build"):
     """Read StackExchange questions whose answers link to other sites, from Posts.xml of a dump or the API's JSON."""
 
     writes = "questions"
+    expects = "Stack Exchange's Posts.xml, or its archive"
     endings = ("posts.xml", ".json", ".jsonl")
 
     name: str = "read-stackexchange"

@@ -33,6 +33,7 @@ class ReadWeb(SourceStep, kind="build"):
     """Read the main text of saved web pages: HTML files in a folder or an archive."""
 
     writes = "pages"
+    expects = "saved HTML pages with a text"
     endings = (".html", ".htm", ".xhtml")
 
     name: str = "read-web"

@@ -59,6 +59,7 @@ class GroupDiagnoses(AskingStep[SimilarDiagnoses], kind="build", needs="llm"):
     template: ClassVar[str] = "group-diagnoses"
     answer: ClassVar[type[LLMAnswer]] = SameDiagnoses
     reads: ClassVar[tuple[Stream, ...]] = ("questions", "pages")
+    optional: ClassVar[tuple[Stream, ...]] = ("pages",)
     writes: ClassVar[Stream] = "questions"
 
     name: str = "group-diagnoses"

@@ -126,6 +126,10 @@ class Reason(AskingQuestions, kind="build", needs="llm"):
 
     name: str = "reason"
 
+    def settled(self, item: SourceQuestion) -> SourceQuestion | None:
+        """Return a question whose reasoning an expert wrote as it is."""
+        return item if item.reasoning else None
+
     def read(self, item: SourceQuestion, answer: ReasoningPath) -> SourceQuestion:
         """Return the question with its path of reasoning. Raises ValueError if the LLM gave a placeholder."""
         said = answer.reasoning.lower().strip(" .…<>[]{}()\"'*_")
