@@ -11,14 +11,19 @@ from r2med.text.sentences import sentences
 _NUMBERS = r"\d{1,4}(?:\s*[-–,;]\s*\d{1,4})*"
 _CITATION = re.compile(rf"\s*[\[【](?:passages?\s+)?({_NUMBERS})[\]】]", re.IGNORECASE)
 _AFTER_STOP = re.compile(rf"([.!?])((?:\s*[\[【](?:passages?\s+)?{_NUMBERS}[\]】])+)", re.IGNORECASE)
+_QUOTED_CHARACTERS = 20
+"""Number of characters before a mark that must be those of a passage, so that the mark is quoted from it."""
 _MAX_RANGE = 50
 """Largest range such as [1-4] that is read. A longer one is a range of other numbers, such as years."""
 
 
-def cited_sentences(answer: str, read: Sequence[str]) -> tuple[CitedSentence, ...]:
-    """Return the sentences of an answer with the documents that they cite. `read` are the ids by their number."""
+def cited_sentences(answer: str, read: Sequence[str], texts: Sequence[str] = ()) -> tuple[CitedSentence, ...]:
+    """Return the sentences of an answer with the documents that they cite. `read` are the ids by their number.
+
+    `texts` are the passages. A mark such as [3,4] that is quoted from one of them is a reference of that paper.
+    """
     # A citation behind the full stop belongs to the sentence before it.
-    moved = _AFTER_STOP.sub(r"\2\1", answer)
+    moved = _AFTER_STOP.sub(r"\2\1", _without_quoted(answer, texts))
     found: list[CitedSentence] = []
     for sentence in sentences(moved):
         numbers = [number for match in _CITATION.finditer(sentence) for number in _numbers(match[1])]
@@ -37,6 +42,27 @@ def cited_sentences(answer: str, read: Sequence[str]) -> tuple[CitedSentence, ..
 def without_citations(text: str) -> str:
     """Return a text without the marks of its citations."""
     return _CITATION.sub("", text).strip()
+
+
+def _without_quoted(answer: str, texts: Sequence[str]) -> str:
+    """Return an answer without the marks that stand behind the same words in a passage."""
+    passages = [_plain(text) for text in texts if _CITATION.search(text)]
+    if not passages:
+        return answer
+
+    def kept(match: re.Match[str]) -> str:
+        before = answer[: match.start()].rstrip(" .!?")[-_QUOTED_CHARACTERS:]
+        quoted = len(before) == _QUOTED_CHARACTERS and any(
+            _plain(before + match[0].strip()) in passage for passage in passages
+        )
+        return "" if quoted else match[0]
+
+    return _CITATION.sub(kept, answer)
+
+
+def _plain(text: str) -> str:
+    """Return a text without case and white space, and without a full stop before a mark."""
+    return re.sub(r"[.!?]+(?=[\[【])", "", "".join(text.casefold().split()))
 
 
 def _numbers(cited: str) -> Iterator[int]:

@@ -154,7 +154,7 @@ def _given(question: ReaderQuestion, reply: _Reply | None, failure: str) -> Give
     if reply.choice is not None:
         return answer.model_copy(update={"choice": reply.choice, "text": question.options[reply.choice]})
     status = "refused" if reply.refused else status_of(reply.text, question.query.text)
-    sentences = cited_sentences(reply.text, question.read.documents)
+    sentences = cited_sentences(reply.text, question.read.documents, question.read.texts)
     return answer.model_copy(update={"status": status, "text": reply.text, "sentences": sentences})
 
 

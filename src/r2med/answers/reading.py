@@ -61,7 +61,10 @@ def random_passages(dataset: Dataset, query: Query, tokens: int) -> ReadPassages
     for row in _drawn_rows(dataset, query):
         if room <= 0:
             break
-        text = start_of(dataset.corpus.text(row), room)
+        whole = dataset.corpus.text(row)
+        if not whole.strip():
+            continue
+        text = start_of(whole, room)
         room -= approximate_tokens(text)
         if not text:
             break

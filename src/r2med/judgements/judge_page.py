@@ -88,7 +88,10 @@ def _with_dataset(judged: JudgedPools) -> list[list[Any]]:
 
 
 def _between(judged: JudgedPools) -> list[list[Any]]:
-    """Return judges, passages, κ and α: the agreement of each pair and of all judges on the pool."""
+    """Return judges, passages, κ and α: the agreement of each pair and of all judges on the pool.
+
+    Grades are ordered, so κ has quadratic weights, as for the judges of a build.
+    """
     said: dict[tuple[str, str, str], dict[str, str]] = defaultdict(dict)
     for label in judged.overlay.labels:
         said[label.dataset, label.query, label.document][label.judge] = label.said
@@ -102,7 +105,7 @@ def _between(judged: JudgedPools) -> list[list[Any]]:
         ]
     )
     rows: list[list[Any]] = [
-        [f"{a} and {b}", len(ratings), cohen_kappa(ratings[:, [judges.index(a), judges.index(b)]]), None]
+        [f"{a} and {b}", len(ratings), cohen_kappa(ratings[:, [judges.index(a), judges.index(b)]], "quadratic"), None]
         for a, b in combinations(judges, 2)
     ]
     rows.append(["all judges", len(ratings), None, krippendorff_alpha(ratings, "ordinal")])

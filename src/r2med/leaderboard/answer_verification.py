@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from r2med.answers.answer_options import options_of
 from r2med.answers.answer_scores import rule_verdict, scores_of
 from r2med.answers.citations import cited_sentences
-from r2med.answers.reading import asked_queries
+from r2med.answers.reading import asked_queries, passages_of
 from r2med.answers.statuses import status_of
 from r2med.core.errors import UserError
 from r2med.data.dataset import Dataset, Query
@@ -96,7 +96,7 @@ def _answer_faults(
     if record.form == "choice":
         yield from _choice_faults(answer, query, list(asked.values()))
     else:
-        yield from _text_faults(answer, query)
+        yield from _text_faults(answer, query, dataset)
     verdict = rule_verdict(answer, query.answer)
     if answer.by_rule != verdict:
         yield f"is stated as {_said(answer.by_rule)} by the rule, which says {_said(verdict)}"
@@ -146,13 +146,13 @@ def _choice_faults(answer: GivenAnswer, query: Query, others: Sequence[Query]) -
         yield "has another text than its option"
 
 
-def _text_faults(answer: GivenAnswer, query: Query) -> Iterator[str]:
+def _text_faults(answer: GivenAnswer, query: Query, dataset: Dataset) -> Iterator[str]:
     """Yield faults of an open answer: citations that are not those of its text, and a status that it cannot have."""
     if answer.options or answer.choice is not None:
         yield "has options, but the questions are open"
     if answer.status != "answered":
         return
-    found = cited_sentences(answer.text, answer.read)
+    found = cited_sentences(answer.text, answer.read, passages_of(dataset, answer.read).texts)
     if found != tuple(sentence.model_copy(update={"supported": None}) for sentence in answer.sentences):
         yield "has sentences or citations that are not those of its text"
     status = status_of(answer.text, query.text)

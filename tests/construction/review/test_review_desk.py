@@ -205,6 +205,28 @@ def test_a_verdict_given_without_having_seen_the_last_is_a_conflict_and_nothing_
     assert [json.loads(value)["verdict"] for _, value in sorted(rows)] == ["accept", "reject"]
 
 
+def test_only_one_of_many_servers_stores_the_first_verdict_of_a_person(tmp_path):
+    token, outcomes = ITEMS[0].token, []
+    ready = threading.Barrier(6)
+
+    def work(number):
+        with ReviewBook(tmp_path / "reviews.sqlite") as book:
+            desk = ReviewDesk(ITEMS, book)
+            ready.wait()
+            try:
+                desk.decide("Ann", token, "accept", f"server {number}", "")
+                outcomes.append("stored")
+            except ConflictError:
+                outcomes.append("conflict")
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(outcomes) == ["conflict"] * 5 + ["stored"]
+
+
 def test_another_process_is_seen_at_once(tmp_path, book, desk):
     said = Review(question="QID0", chunk="CID0", annotator="Ann", verdict="accept", item=ITEMS[0].token)
     assert desk.view("Ann")["reviewed"] == 0

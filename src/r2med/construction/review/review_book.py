@@ -20,7 +20,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from r2med.construction.review.review_items import all_items, reviews_file
+from r2med.construction.review.review_items import all_items, finished_build, reviews_file
 from r2med.construction.review.review_kinds import REVIEW_KINDS
 from r2med.construction.review.reviews import Review
 from r2med.core.errors import UserError
@@ -192,16 +192,30 @@ class ReviewBook:
         the stored revision is a different one. A review that equals the stored one is no conflict and is not stored
         again.
         """
-        with self._lock:
+        found: StoredReview | None = None
+        is_new, is_conflict = False, False
+
+        def make() -> dict[bytes, bytes]:
+            # Read and written as one, so that another server on this file cannot store a verdict in between.
+            nonlocal found, is_new, is_conflict
             self._refresh()
             own = self._kept.get(_slot(review))
             counted = self._counted(review)
-            current = self._kept.get(_slot(counted))
-            if current is not None and _same(current.review, counted):
-                return current
-            if seen is not None and seen not in {each.revision if each else "" for each in (current, own)}:
-                raise ConflictError(current)
-            return self._append([counted])[-1]
+            found = self._kept.get(_slot(counted))
+            is_same = found is not None and _same(found.review, counted)
+            is_conflict = not is_same and seen is not None and seen not in {_revision(found), _revision(own)}
+            is_new = not is_same and not is_conflict
+            rows, kept = self._stamped([counted]) if is_new else ({}, [])
+            found = kept[-1] if kept else found
+            return rows
+
+        with self._lock:
+            self._rows.put_from(make)
+            if is_conflict or found is None:
+                raise ConflictError(found)
+            if is_new:
+                self._place(found)
+            return found
 
     def add_all(self, reviews: Iterable[Review]) -> int:
         """Store many reviews, all or none, and return how many were new.
@@ -228,6 +242,14 @@ class ReviewBook:
         return review.model_copy(update={"adjudicated": True})
 
     def _append(self, reviews: Sequence[Review]) -> list[StoredReview]:
+        rows, kept = self._stamped(reviews)
+        self._rows.put(rows)
+        for each in kept:
+            self._place(each)
+        return kept
+
+    def _stamped(self, reviews: Sequence[Review]) -> tuple[dict[bytes, bytes], list[StoredReview]]:
+        """Return the rows of new reviews with their dates, and the reviews as they will be stored."""
         rows, kept = {}, []
         for review in reviews:
             now = datetime.now(UTC).isoformat(timespec="seconds")
@@ -235,10 +257,7 @@ class ReviewBook:
             key = self._next_key()
             rows[key] = json.dumps(stamped.model_dump()).encode("ascii")
             kept.append(StoredReview(stamped, key.hex()))
-        self._rows.put(rows)
-        for each in kept:
-            self._place(each)
-        return kept
+        return rows, kept
 
     def _next_key(self) -> bytes:
         """Return a key from the clock that is greater than the last one. Keys order the rows of all processes."""
@@ -293,6 +312,10 @@ def _replaces(review: Review, kept: Review) -> bool:
     return not _same(review, kept) and _date(review) > _date(kept)
 
 
+def _revision(stored: StoredReview | None) -> str:
+    return stored.revision if stored else ""
+
+
 def _same(first: Review, second: Review) -> bool:
     return (first.replies, first.comment) == (second.replies, second.comment)
 
@@ -308,7 +331,8 @@ def read_reviews(source: Path | str) -> list[Review]:
     with ReviewBook(path) as book:
         reviews = [kept.review for kept in book.kept().values()]
     kinds = dict.fromkeys(review.kind for review in reviews)
-    tokens = {item.token for kind in kinds for item in all_items(Path(source), kind)}
+    build = finished_build(Path(source)) if kinds and Path(source).is_dir() else None
+    tokens = {item.token for kind in kinds for item in all_items(Path(source), kind, build)}
     if outdated := sum(review.item not in tokens for review in reviews):
         message = "%s: reviews left out because their texts changed or are gone: %d (r2med review %s asks again)"
         log.warning(message, path, outdated, source)
@@ -322,7 +346,8 @@ def add_reviews(source: Path | str, reviews: Iterable[Review]) -> int:
     """
     given = list(reviews)
     kinds = dict.fromkeys(review.kind for review in given)
-    tokens = {(kind, item.pair): item.token for kind in kinds for item in all_items(Path(source), kind)}
+    build = finished_build(Path(source)) if kinds and Path(source).is_dir() else None
+    tokens = {(kind, item.pair): item.token for kind in kinds for item in all_items(Path(source), kind, build)}
     placed = []
     for review in given:
         if (review.kind, review.pair) not in tokens:

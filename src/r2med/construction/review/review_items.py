@@ -80,6 +80,10 @@ def review_items(source: Path, sample: int = 0, kind: str = PASSAGE) -> list[Rev
     items = all_items(source, kind)
     if not items:
         raise UserError(f"{source} has no {'candidates' if kind == PASSAGE else KINDS[kind].noun + 's'} to review")
+    return _sampled(items, sample)
+
+
+def _sampled(items: list[ReviewItem], sample: int) -> list[ReviewItem]:
     if not sample:
         return items
     strata: dict[str, list[ReviewItem]] = {}
@@ -99,7 +103,9 @@ def items_by_kind(source: Path, kind: str = PASSAGE, sample: int = 0) -> dict[st
             raise unknown("kind of review items", kind, (*KINDS, ALL_KINDS))
         return {kind: review_items(source, sample, kind)}
     kinds = [name for name in KINDS if name != PASSAGE or source.is_dir() or _has_passages(source)]
-    found = {name: review_items(source, sample, name) for name in kinds if all_items(source, name)}
+    build = finished_build(source) if source.is_dir() else None  # its files are checked once for all kinds
+    items = {name: all_items(source, name, build) for name in kinds}
+    found = {name: _sampled(each, sample) for name, each in items.items() if each}
     if not found:
         raise UserError(f"{source} has nothing to review")
     return found
@@ -109,18 +115,25 @@ def _has_passages(table: Path) -> bool:
     return any("passage" in part.columns for part in open_tables(table))
 
 
-def all_items(source: Path, kind: str) -> list[ReviewItem]:
-    """Return all items of one kind. The list is empty if the build has no texts of this kind."""
+def all_items(source: Path, kind: str, build: Build | None = None) -> list[ReviewItem]:
+    """Return all items of one kind. The list is empty if the build has no texts of this kind.
+
+    `build` is the build of the folder `source`, if its files were checked already.
+    """
     if kind not in KINDS:  # Labels of judges belong to overlays.
         return []
     if kind == PASSAGE:
-        return list(_of_build(source) if source.is_dir() else _of_table(source))
-    texts = _texts_of_build(source, KINDS[kind]) if source.is_dir() else _texts_of_table(source, KINDS[kind])
+        return list(_of_build(build or finished_build(source)) if source.is_dir() else _of_table(source))
+    texts = (
+        _texts_of_build(build or finished_build(source), KINDS[kind])
+        if source.is_dir()
+        else _texts_of_table(source, KINDS[kind])
+    )
     return [ReviewItem(question, kind=kind) for question in texts if _has_texts(question, KINDS[kind])]
 
 
-def _texts_of_build(folder: Path, kind: ReviewKind) -> Iterator[SourceQuestion]:
-    streams = finished_build(folder).streams()
+def _texts_of_build(build: Build, kind: ReviewKind) -> Iterator[SourceQuestion]:
+    streams = build.streams()
     return streams.questions() if kind.of == "questions" else map(_as_question, streams.pages())
 
 
@@ -159,8 +172,7 @@ def finished_build(folder: Path) -> Build:
     return build
 
 
-def _of_build(folder: Path) -> Iterator[ReviewItem]:
-    build = finished_build(folder)
+def _of_build(build: Build) -> Iterator[ReviewItem]:
     streams = build.streams()
     judged = {
         (label.question, label.chunk): label.label
