@@ -47,7 +47,10 @@ def test_a_verdict_is_read_under_its_name_in_any_language(tmp_path: Path, name: 
     assert judged(planned(tmp_path, rows)) == {("q1", "n1"): 1, ("q1", "n2"): 0, ("q2", "n3"): 1}
 
 
-@pytest.mark.parametrize(("name", "yes", "no"), [("annotator A", "yes", "no"), ("Haken", "x", ""), ("k7", "3", "0")])
+@pytest.mark.parametrize(
+    ("name", "yes", "no"),
+    [("annotator A", "yes", "no"), ("Haken", "x", ""), ("k7", "3", "0"), ("status", "accepted", "rejected")],
+)
 def test_verdicts_under_a_name_that_says_nothing_are_asked_for(tmp_path: Path, name: str, yes: str, no: str) -> None:
     rows = f"question,note_id,{name}\nWho coughs?,n1,{yes}\nWho coughs?,n2,{no}\nWho sleeps?,n3,{no}\n"
     with pytest.raises(UserError) as raised:
@@ -106,6 +109,17 @@ def test_a_name_that_says_not_relevant_is_never_read_as_relevant(tmp_path: Path,
 @pytest.mark.parametrize("name", ["Note No.", "question no", "N.º de informe", "Nombre", "number", "relevant notes"])
 def test_a_number_is_no_negation(name: str) -> None:
     assert not says_not_relevant(name)
+
+
+def test_a_question_in_several_rows_has_one_id(tmp_path: Path) -> None:
+    rows = "question,note_id,visit\nWho coughs?,n1,v1\nWho coughs?,n2,v2\nWho sleeps?,n3,v3\n"
+    assert judged(planned(tmp_path, rows)) == {("q1", "n1"): 1, ("q1", "n2"): 1, ("q2", "n3"): 1}
+
+
+def test_verdicts_with_a_doubt_among_them_are_asked_for(tmp_path: Path) -> None:
+    rows = "question,note_id,A\nWho coughs?,n1,yes\nWho coughs?,n2,no\nWho sleeps?,n3,unclear\n"
+    with pytest.raises(UserError, match="column 'A' holds 'yes', 'no', 'unclear': with"):
+        planned(tmp_path, rows)
 
 
 def test_two_columns_of_ids_are_two_readings(tmp_path: Path) -> None:

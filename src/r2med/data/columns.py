@@ -289,7 +289,7 @@ def _guessed(
     if role == "id":
         return _id_column(table, free, chosen["text"])
     if role == "query_id":
-        return _query_id_column(table, free, ids)
+        return _query_id_column(table, free, chosen.get("query", ""), ids)
     if role == "relevant":
         return relevant_column(table, free, ids)
     if role == "grade":
@@ -301,7 +301,7 @@ def _by_name(columns: Sequence[str], role: str) -> list[str]:
     return [column for column in columns if plain_name(column) in NAMES[role]]
 
 
-def _query_id_column(table: SourceTable, free: Sequence[str], ids: Collection[str]) -> str | None:
+def _query_id_column(table: SourceTable, free: Sequence[str], query: str, ids: Collection[str]) -> str | None:
     """Return the column of question ids, or None. It never holds several document ids."""
     free = [
         column
@@ -324,6 +324,9 @@ def _query_id_column(table: SourceTable, free: Sequence[str], ids: Collection[st
         if not holds_verdicts(table, column)
         if column not in holding or (len(holding) > 1 and is_count(filled(table, column)))
     ]
+    texts = filled(table, query) if query else []
+    if len(set(texts)) < len(texts):
+        apart = []  # a question in several rows would have several ids
     return next(iter(one_word or apart), None)
 
 

@@ -53,6 +53,11 @@ def is_count(cells: Sequence[str]) -> bool:
     return (len(numbers) > 1 and numbers == from_one) or (len(numbers) > 2 and numbers == from_zero)
 
 
+def is_verdict_word(cell: str) -> bool:
+    """Return True if a cell is a word or a sign for yes or no, and not a number."""
+    return grade_of(cell) is not None and not any(map(str.isdigit, cell))
+
+
 def is_mark(cell: str) -> bool:
     """Return True if a cell is a cross or a tick. In a column with only these marks, an empty cell means no."""
     return cell.strip().lower() in _MARKS

@@ -29,7 +29,7 @@ from r2med.data.column_names import (
     says_relevant,
     says_verdict,
 )
-from r2med.data.grade_words import grade_of, is_grade
+from r2med.data.grade_words import grade_of, is_grade, is_verdict_word
 from r2med.data.table import SourceTable, flat
 
 SHOWN_CELLS = 3
@@ -112,7 +112,7 @@ def grade_column(table: SourceTable, free: Sequence[str], relevant: str | None, 
         column
         for column in free
         if judged and column not in named and plain_name(column) not in OTHER_NAMES and not _names_ids(column)
-        if holds_verdicts(table, column)
+        if holds_verdicts(table, column) or share(table, column, is_verdict_word) > MAJORITY_SHARE
     ]
     candidates = strong or [*named, *(column for column in others if not says_not_relevant(column))]
     if len(candidates) > 1 and not all(_agree(table, candidates[0], column) for column in candidates[1:]):
