@@ -74,6 +74,15 @@ def test_what_was_built_is_used_again(tmp_path):
     assert again(tmp_path) == [True] * 4
 
 
+def test_an_llm_without_a_key_leaves_a_finished_build_as_it_is(tmp_path, monkeypatch):
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    before = contents(built(tmp_path, STEPS, {"e.jsonl": EXAM}, ANSWERS).out)
+    plan = BuildPlan.read(tmp_path / "plan.toml")
+    with pytest.raises(UserError, match="OPENAI_API_KEY"):
+        Build(plan, tmp_path / "out").run(plan.setup(store=Store(tmp_path / "store"), llm="gpt4"))
+    assert contents(tmp_path / "out") == before
+
+
 def test_a_changed_prompt_repeats_its_step_and_what_depends_on_it(tmp_path):
     steps = [*STEPS[:2], "label-body-system(prompts=mine)", "read-table(t.csv)", "reason"]
     sources = {"e.jsonl": EXAM, "t.csv": "question,answer\nCase T?,Flu\n"}

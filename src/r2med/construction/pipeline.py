@@ -314,6 +314,9 @@ def _nothing_read(step: Step, reasons: Mapping[str, int]) -> str:
 def _run(turn: _PlannedStep, work: StepWork) -> Done:
     """Run a step. Items are written as they come, and are valid only once `step.json` exists."""
     step, folder = turn.step, turn.folder
+    made_items = iter(step.run(turn.streams, work))
+    # An LLM without a key fails here, before the output of an earlier run is removed.
+    first = list(itertools.islice(made_items, 1))
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "step.json").unlink(missing_ok=True)
     kept, reasons, known = 0, Counter[str](), KnownItems(step, turn.streams)
@@ -321,7 +324,7 @@ def _run(turn: _PlannedStep, work: StepWork) -> Done:
         (folder / ITEMS_FILE).open("w", encoding="utf-8") as items,
         (folder / REJECTED_FILE).open("w", encoding="utf-8") as left_out,
     ):
-        for made in step.run(turn.streams, work):
+        for made in itertools.chain(first, made_items):
             if not isinstance(made, Rejected | ITEMS[step.writes]):
                 raise TypeError(f"{step.name} wrote {type(made).__name__} into {step.writes}")
             item = made if isinstance(made, Rejected) else known.checked(made)
