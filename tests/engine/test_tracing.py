@@ -234,3 +234,10 @@ def test_a_full_disk_leaves_no_broken_line(tmp_path, monkeypatch):
 def test_half_a_surrogate_pair_in_a_span_is_an_escape(tmp_path):
     TraceFile(tmp_path / "trace.jsonl").write({"name": "\ud800"})
     assert "\\ud800" in (tmp_path / "trace.jsonl").read_text(encoding="utf-8")
+
+
+def test_only_its_owner_can_read_a_trace(tmp_path):
+    TraceFile(tmp_path / "new").close()
+    (tmp_path / "old").touch(0o644)
+    TraceFile(tmp_path / "old", content=True).close()
+    assert {path.stat().st_mode & 0o777 for path in tmp_path.iterdir() if path.is_file()} == {0o600}

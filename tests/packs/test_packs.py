@@ -107,6 +107,7 @@ def test_recorded_texts_of_a_folder_are_inside(person: Person, tmp_path: Path, a
 def test_packing_twice_gives_the_same_bytes(person: Person, tmp_path: Path) -> None:
     person.packed(tmp_path / "again.r2pack")
     assert (tmp_path / "again.r2pack").read_bytes() == person.pack.read_bytes()
+    assert (tmp_path / "again.r2pack").stat().st_mode & 0o777 == 0o600
 
 
 def test_a_pack_names_no_machine_user_path_or_document(person: Person) -> None:

@@ -11,6 +11,7 @@ import json
 import math
 import os
 import secrets
+import stat
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -41,7 +42,9 @@ class TraceFile:
         self.content = content
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600 if content else 0o644)
+            self._file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
+            if content and stat.S_ISREG(os.fstat(self._file).st_mode):  # an earlier trace may be open to others
+                os.fchmod(self._file, 0o600)
         except OSError as error:
             reason = error.strerror or str(error)
             raise UserError(f"Setup(trace={str(path)!r}): the file cannot be written ({reason})") from None

@@ -89,14 +89,14 @@ def test_reviews_become_an_overlay_with_the_reason_for_the_draw(file: Path, resu
         say(desk, "Bo", "1")
     ann, bo = people_overlay(file, "people").labels
     assert (ann.query, ann.document, ann.drawn) == (pairs[0].query, pairs[0].document, "random")
-    assert (ann.reviewer, ann.grade, ann.said, ann.why, bool(ann.at)) == ("Ann", 1, "3", "names the organ", True)
+    assert (ann.reviewer, ann.grade, ann.said, ann.why, bool(ann.at)) == ("reviewer 1", 1, "3", "names the organ", True)
     assert (bo.document, bo.grade, bo.said) == (ann.document, 0, "1")
     with ReviewBook(reviews_file(file)) as book:
         desk = desk_of(book, pairs)
         item = desk.dispute("Cy")["item"]
         desk.decide("Cy", item["token"], {"grade": "2"}, "", "", True)
     (settled,) = people_overlay(file, "people").labels
-    assert (settled.reviewer, settled.grade) == ("Cy", 1)
+    assert (settled.reviewer, settled.grade) == ("reviewer 3", 1)
 
 
 def test_an_item_of_the_random_part_stays_in_it(file: Path) -> None:

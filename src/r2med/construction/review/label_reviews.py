@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -47,8 +47,8 @@ def draw(book: ReviewBook, items: Sequence[tuple[DrawnPair, ReviewItem]]) -> dic
 def people_overlay(file: Path, name: str) -> Overlay:
     """Return the labels that people gave on the review page of an overlay.
 
-    Each person's label is kept. If a disagreement was settled, only the settlement is. Raises UserError if there is no
-    review.
+    Names of people are replaced by numbers, because overlays are passed on. Each person's label is kept. If a
+    disagreement was settled, only the settlement is. Raises UserError if there is no review.
     """
     path = reviews_file(file)
     if not path.is_file():
@@ -56,15 +56,29 @@ def people_overlay(file: Path, name: str) -> Overlay:
     with ReviewBook(path) as book:
         reviews = [kept.review for kept in book.kept().values()]
         drawn = {item: DrawnPair(**fields) for item, fields in book.drawn().items()}
+    numbers = _reviewer_numbers(reviews)
     settled = {review.item: review for review in reviews if review.adjudicated}
     counted = [review for review in reviews if review.item not in settled]
-    labels = [_label(review, drawn[review.item]) for review in (*counted, *settled.values()) if review.item in drawn]
+    labels = [
+        _label(review, drawn[review.item], numbers[review.annotator])
+        for review in (*counted, *settled.values())
+        if review.item in drawn
+    ]
     if not labels:
         raise UserError(f"people have reviewed nothing of {file} yet: r2med review --overlay {file}")
     return Overlay(name, tuple(labels))
 
 
-def _label(review: Review, pair: DrawnPair) -> OverlayLabel:
+def _reviewer_numbers(reviews: Iterable[Review]) -> dict[str, str]:
+    """Return name -> "reviewer 1" and so on, in the order of the first reviews, so that later exports agree."""
+    first: dict[str, str] = {}
+    for review in reviews:
+        first[review.annotator] = min(review.at, first.get(review.annotator, review.at))
+    names = sorted(first, key=lambda name: (first[name], name))
+    return {name: f"reviewer {number}" for number, name in enumerate(names, 1)}
+
+
+def _label(review: Review, pair: DrawnPair, reviewer: str) -> OverlayLabel:
     (said,) = review.answers.values()
     return OverlayLabel(
         dataset=pair.dataset,
@@ -73,7 +87,7 @@ def _label(review: Review, pair: DrawnPair) -> OverlayLabel:
         aspect=pair.aspect,
         grade=grade_of(RUBRICS[pair.aspect], said, pair.highest),
         said=said,
-        reviewer=review.annotator,
+        reviewer=reviewer,
         drawn=pair.drawn,
         at=review.at,
         why=review.comment,
