@@ -105,10 +105,11 @@ class Bench:
         if not self.warned and any(word in prompt for word in PLANTED):
             self.unwarned.append(prompt[:200])
 
-    def clear(self, *datasets: object) -> None:
+    def clear(self, *datasets: object, results: Path | None = None) -> None:
         for dataset in datasets:
             with suppress(UserError):  # nothing is kept
-                self.run("cache", "clear", "--dataset", dataset, "--yes")
+                named = ["--results", results] if results else []
+                self.run("cache", "clear", "--dataset", dataset, *named, "--yes")
 
     def kept(self, *below: str) -> set[str]:
         """Return the files of the store and of temporary folders that hold a planted word."""
@@ -400,7 +401,9 @@ FUNCTIONS: dict[str, Row] = {
         out=out,
         setup=Setup(llm=LLM, **bench.settings),
     ),
-    "answer": lambda bench, out: r2med.answer("bm25", LLM, bench.data, judge=LLM, out=out, **bench.settings),
+    "answer": lambda bench, out: r2med.answer(
+        "bm25", LLM, bench.data, judge=LLM, out=out / "results", **bench.settings
+    ),
     "audit": lambda bench, out: r2med.audit(bench.data),
     "board": lambda bench, out: r2med.board(out=out / "board", data=[bench.data]),
     "build": lambda bench, out: str(r2med.build("plan.toml", out / "b", llm=LLM, **bench.settings).build.dataset),
@@ -434,7 +437,7 @@ FUNCTIONS: dict[str, Row] = {
         lambda ready: r2med.review("exam.csv", port=0, ready=ready, kind="question"), ("/", None)
     ),
     "run": lambda bench, out: r2med.run(
-        [f"query2doc({LLM}) → bm25", f"bm25 → groupwise({LLM})@5"], bench.data, out=out, **bench.settings
+        [f"query2doc({LLM}) → bm25", f"bm25 → groupwise({LLM})@5"], bench.data, out=out / "results", **bench.settings
     ),
     "search": lambda bench, out: r2med.search(bench.data, QUESTION, f"hyde({LLM}) → bm25", **bench.settings),
     "serve": lambda bench, out: served(
@@ -487,8 +490,9 @@ def test_no_byte_of_a_cleared_dataset_is_left(name: str, bench: Bench, tmp_path:
         assert bench.unwarned == [], "the warning comes before the first text is sent"
         if len(bench.server.requests) > before and name not in LIVE:
             assert bench.kept("journal"), "the LLM quotes, so its answers must be there before they are cleared"
-        bench.clear(bench.ward, *([further] if isinstance(further, str) else []))
+        bench.clear(bench.ward, *([further] if isinstance(further, str) else []), results=tmp_path)
         assert bench.kept() == set()
+        assert files_holding(PLANTED, tmp_path / "results", tmp_path / "board") == set()
 
 
 @pytest.mark.parametrize("name", ROWS)

@@ -14,6 +14,7 @@ from r2med.llm.chat import RawAnswer
 from r2med.llm.journal import Journal, journal_file
 from r2med.store import Store, default_store
 from r2med.store.rows import Rows
+from support.datasets import r2med_folder
 from support.fork_server import Command
 
 
@@ -138,3 +139,31 @@ def test_clearing_what_is_not_kept_is_an_error(r2med: Command, words: tuple[str,
 @pytest.mark.parametrize("verb", ["data", "llms", "models", "stages", "cache"])
 def test_every_list_is_json_on_request(r2med: Command, verb: str) -> None:
     assert json.loads(r2med(verb, "list", "--json").stdout)
+
+
+def test_results_and_boards_with_texts_of_a_dataset_are_listed_and_deleted(r2med: Command, tmp_path: Path) -> None:
+    folder = r2med_folder(tmp_path / "ward")
+    (tmp_path / "said.jsonl").write_text(json.dumps({"when": [], "answer": "zorbluxtext of an LLM"}) + "\n")
+    asked = ("--model-path", "m=said.jsonl", "--llm-backend", "scripted")
+    for words in (
+        ("run", "bm25", "hyde(m) → bm25", "--data", folder, "--data", "demo/Biology", *asked),
+        ("board", "--data", folder, "--out", "board"),
+        ("board", "--data", folder, "--without-texts", "--out", "bare"),
+    ):
+        done = r2med(*map(str, words))
+        assert done.returncode == 0, done.stderr
+    before = {path for path in tmp_path.rglob("*") if path.is_file()}
+    command = ("cache", "clear", "--dataset", "ward", "--results", "results", "--results", ".")
+    listed = r2med(*command).stdout
+    assert "hyde" in listed and "generated.jsonl" in listed and "board/data/explorer" in listed
+    assert "bare/" not in listed and "Biology" not in listed
+    assert {path for path in tmp_path.rglob("*") if path.is_file()} >= before
+    assert r2med(*command, "--yes").returncode == 0
+    left = {path for path in tmp_path.rglob("*") if path.is_file()}
+    assert not [path for path in left if "ward" in path.parts and "hyde" in path.name]
+    assert not (tmp_path / "board").exists() or not list((tmp_path / "board").rglob("*.js"))
+    assert list((tmp_path / "results" / "ward").glob("bm25-*.json")), "a record without texts stays"
+    assert list((tmp_path / "bare").rglob("*.js"))
+    assert list((tmp_path / "results").rglob("Biology/*hyde*.generated.jsonl"))
+    wrong = r2med("cache", "clear", "--all", "--results", "results")
+    assert wrong.returncode == 2 and "--results removes the texts of a dataset" in wrong.messages[0]

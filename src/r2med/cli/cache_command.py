@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -62,13 +63,24 @@ def clear(
     everything: Annotated[
         bool, typer.Option("--all", help="Remove everything except answers of LLMs and embedding APIs.")
     ] = False,
+    results: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--results",
+            metavar="DIR",
+            help="With --dataset: also remove records with texts of the dataset, and boards that show it, from this "
+            "folder. May be repeated.",
+            show_default=False,
+        ),
+    ] = None,
     yes: Annotated[
         bool, typer.Option("--yes", help="Remove the artefacts. Without this flag they are only counted.")
     ] = False,
 ) -> None:
     """Remove what is kept of a dataset, a model or an LLM. It is computed or requested again when it is needed.
 
-    With --dataset alone, no text of the dataset stays in the cache: LLM answers about it are removed too.
+    With --dataset alone, no text of the dataset stays in the cache: LLM answers about it are removed too. Files in
+    folders of results are kept, unless these are named with --results.
     """
     from r2med.llm.journal import answers_by_model, forget_answers
     from r2med.store import default_store
@@ -87,6 +99,8 @@ def clear(
         raise UserError(
             "say what to clear: --dataset NAME, --model NAME, --llm NAME or --all; r2med cache list shows it"
         )
+    if results and (not dataset or model):
+        raise UserError("--results removes the texts of a dataset: name it with --dataset, without --model")
     store = default_store()
     answers = answers_by_model(store)
     if llm and llm not in answers:
@@ -104,7 +118,8 @@ def clear(
         parts.append(f"{counted(len(answers[llm]), 'answer')} of {llm}")
     if left := unfinished(store) if texts or everything else []:
         parts.append(counted(len(left), "unfinished piece of work", "unfinished pieces of work"))
-    if named and not wanted and not parts[1:]:  # a name that is misspelt must not look as if its texts were gone
+    files = _result_files(results or [], dataset, labels)
+    if named and not (wanted or parts[1:] or files):  # a misspelt name must not look as if its texts were gone
         names = dataset_labels(store) if dataset else sorted({holding.model for holding in holdings(store)} - {""})
         raise unknown("dataset in the cache" if dataset else "model in the cache", named, names)
     if yes:
@@ -114,10 +129,16 @@ def clear(
             forget_answers(store, answers[llm])
         if texts:
             clear_texts(store, datasets)
+        for path in files:
+            path.unlink(missing_ok=True)
         for living in clear_unfinished(store) if texts or everything else ():
             print(printable(f"{living} is still at work and keeps its files: end it, then clear again"))
-    if datasets[1:]:
+    if {*datasets} - {*labels}:
         print(printable(f"these datasets have the same documents, and go together: {', '.join(datasets)}"))
+    for path in files:
+        print(printable(f"{'removed' if yes else 'would be removed'}: {path}"))
+    if files:
+        parts.append(counted(len(files), "file of results and boards", "files of results and boards"))
     listed = " and ".join([", ".join(parts[:-1]), parts[-1]] if parts[1:] else parts)
     print(printable(f"{listed} {'removed' if yes else 'would be removed: add --yes to do it'}"))
 
@@ -134,6 +155,23 @@ def _labels(word: str, store: Store) -> list[str]:
     known = dataset_labels(store)
     name = name_of(word, store)
     return labels_of(name, folder if is_folder else None, known) or [name]
+
+
+def _result_files(folders: Sequence[Path], word: str, labels: Sequence[str]) -> list[Path]:
+    """Return the files in folders of results that hold texts of a dataset, and the records that name them."""
+    from r2med.data.locating import name_of
+    from r2med.records.text_files import files_with_texts
+    from r2med.site.board_texts import boards_with_texts
+    from r2med.store.dataset_labels import name_in
+
+    for folder in folders:
+        if not folder.is_dir():
+            raise UserError(f"{folder} is not a folder: name a folder of results or of a board")
+    names = {name_of(word), Path(word).name, *map(name_in, labels)}
+    found = [
+        path for folder in folders for path in (*files_with_texts(folder, names), *boards_with_texts(folder, names))
+    ]
+    return list(dict.fromkeys(found))
 
 
 _ROWS = {"journal": "answers of LLMs", "api": "vectors of embedding APIs", "scores": "scores of rerankers"}

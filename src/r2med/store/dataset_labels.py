@@ -41,6 +41,12 @@ def labels_of(name: str, folder: Path | None, labels: Iterable[str]) -> list[str
     return [label for label in labels if label == name or _folder_in(label, name)]
 
 
+def name_in(label: str) -> str:
+    """Return the name in a label, without the folder."""
+    name, _, folder = label.partition(" (/")
+    return name if folder.endswith(")") else label
+
+
 def _folder_in(label: str, name: str) -> str:
     """Return the folder in a label if it is that of a dataset of this name; otherwise empty."""
     inside = label.removeprefix(f"{name} (").removesuffix(")")

@@ -1,0 +1,52 @@
+"""Find the records of a dataset that have texts beside them, so that these can be deleted."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from typing import Any
+
+TEXT_FILES = ("generated", "traces", "answers")
+"""Fields of records that name a file of texts."""
+METADATA_ENDING = ".ir_metadata.yml"
+
+
+def files_with_texts(folder: Path, datasets: Collection[str]) -> list[Path]:
+    """Return the files of texts below a folder of results, the records that name them, and the runs of these."""
+    return sorted({file for path in folder.rglob("*.json") for file in _files(path, datasets)})
+
+
+def is_of(name: object, datasets: Collection[str]) -> bool:
+    """Return True if a name in a record or board is that of a dataset, with or without overlays."""
+    return isinstance(name, str) and any(name == each or name.startswith(f"{each}+") for each in datasets)
+
+
+def _files(path: Path, datasets: Collection[str]) -> Iterator[Path]:
+    """Yield a record of one of these datasets and the files beside it, if one of them has texts."""
+    record = _read(path)
+    facts = record.get("dataset")
+    if not (isinstance(facts, dict) and is_of(facts.get("name"), datasets)):
+        return
+    beside = {name: _beside(path, record.get(name)) for name in ("run", *TEXT_FILES)}
+    if any(beside[name] for name in TEXT_FILES):
+        yield path
+        yield from (file for file in beside.values() if file)
+        if (metadata := path.with_name(path.stem + METADATA_ENDING)).is_file():
+            yield metadata
+
+
+def _beside(path: Path, facts: Any) -> Path | None:
+    """Return a file that a record names. Only its last part counts: a record of others may name any path."""
+    if not isinstance(facts, dict) or not isinstance(facts.get("file"), str):
+        return None
+    file = path.with_name(Path(facts["file"]).name or path.name)
+    return file if file.is_file() else None
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return content if isinstance(content, dict) else {}
