@@ -9,9 +9,19 @@ import pytest
 from scipy.stats import kendalltau
 
 from r2med.analysis.material import Material
-from r2med.analysis.queries_needed import ALL, SPLITS, finding, gap_table, length_table, split_table
+from r2med.analysis.queries_needed import (
+    ALL,
+    SPLITS,
+    compared_pairs,
+    finding,
+    gap_table,
+    length_table,
+    split_table,
+    without_settings,
+)
 from r2med.analysis.reliability import reliability
 from r2med.measure.scores import Floats
+from r2med.measure.significance import SystemPairs
 from r2med.pages.estimate import Estimate
 from r2med.records.record import Record
 from r2med.runtime.runtime import Runtime
@@ -69,7 +79,9 @@ def test_a_plain_sentence_says_what_the_queries_can_show(tmp_path: Path, store: 
 def test_a_gap_above_all_scores_is_not_given_as_a_number(tmp_path: Path, store: Store) -> None:
     made = [record("a", "Biology", [1.0, 0.0, 0.0]), record("b", "Biology", [0.0, 1.0, 1.0])]
     said = finding(material(made, tmp_path, store))
-    assert said.startswith("With 3 queries, differences of any size cannot be detected reliably. To detect 5 points")
+    assert said.startswith(
+        "With 3 queries, differences of any size cannot be detected reliably. To detect 5 points between a and b"
+    )
 
 
 def test_systems_that_are_equal_on_all_queries_have_no_gap(tmp_path: Path, store: Store) -> None:
@@ -102,3 +114,36 @@ def test_a_dataset_that_a_system_lacks_is_left_out(tmp_path: Path, store: Store)
     section = reliability(material(made, tmp_path, store))
     assert "PMC-Clinical is left out: b was not run on it." in section.notes
     assert {row[0] for row in section.tables[0].rows} == {"Biology"}
+
+
+def test_the_number_of_queries_names_its_pair_and_its_range_and_leaves_variants_out(
+    tmp_path: Path, store: Store
+) -> None:
+    random = np.random.default_rng(0)
+    base = random.random(40)
+    near = [base + 0.01 * random.random(40) for _ in range(4)]
+    systems = {f"bm25(k1={number})": values for number, values in enumerate(near, 1)} | {"e5": random.random(40)}
+    made = [record(name, "Biology", values.tolist()) for name, values in systems.items()]
+    said = finding(material(made, tmp_path, store))
+    assert "points between bm25(k1=" in said and " and e5, about " in said
+    needed = int(
+        said.partition(" and e5, about ")[2].partition(" queries are needed; over all 4 pairs")[0].replace(",", "")
+    )
+    assert needed > 100, "pairs of variants, which are nearly equal, would need a handful"
+    assert SystemPairs.all(2).first.tolist() == compared_pairs(["bm25(k1=1)", "bm25(k1=2)"]).first.tolist()
+
+
+@pytest.mark.parametrize(
+    ("system", "plain"),
+    [
+        ("bm25(k1=2, scorer=lucene)", "bm25()"),
+        ("e5:512", "e5()"),
+        (
+            "hyde(gpt4, n=3) → bm25+e5:512 → groupwise(o3-mini, size=10)@20",
+            "hyde(gpt4) → bm25()+e5() → groupwise(o3-mini)",
+        ),
+        ("our best run!", "our best run!"),
+    ],
+)
+def test_a_system_without_its_settings(system: str, plain: str) -> None:
+    assert without_settings(system) == plain

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from r2med.analysis.material import Material
-from r2med.measure.gap_curve import GapCurve, lengthened
+from r2med.core.errors import UserError
+from r2med.core.spec import ARROW, parse
+from r2med.measure.gap_curve import MAX_QUERIES, GapCurve, lengthened
 from r2med.measure.intervals import FEWEST_VALUES
 from r2med.measure.rank_correlation import kendall_tau, same_order, tau_ap
 from r2med.measure.ranking_reliability import MIN_RELIABILITY_QUERIES, Reliability, reliability_of_scores
 from r2med.measure.scores import Floats
-from r2med.measure.significance import ALPHA, Values, means
+from r2med.measure.significance import ALPHA, SystemPairs, Values, means
 from r2med.pages.cells import Column, Value
 from r2med.pages.estimate import Estimate
 from r2med.pages.page import Curves, Table
@@ -34,46 +37,90 @@ def parts_of(values: Values) -> dict[str, Values]:
     return {**parts, ALL: values} if len(values) > 1 else parts
 
 
+def compared_pairs(systems: Sequence[str]) -> SystemPairs:
+    """Return the pairs of systems, without variants of one system: those that differ only in settings.
+
+    Variants score nearly alike on each query, so a few queries would seem to suffice. If all are variants, all pairs
+    are returned.
+    """
+    pairs = SystemPairs.all(len(systems))
+    plain = [without_settings(system) for system in systems]
+    differ = np.array([plain[a] != plain[b] for a, b in zip(pairs.first, pairs.second, strict=True)], dtype=bool)
+    return SystemPairs(pairs.first[differ], pairs.second[differ]) if differ.any() else pairs
+
+
+def without_settings(system: str) -> str:
+    """Return the name of a system without settings, variants and depths: bm25(k1=2) and e5:512 are bm25 and e5."""
+    try:
+        stages = parse(system)
+    except UserError:  # The name of a foreign run can be any text.
+        return system
+    return ARROW.join(
+        "+".join(f"{_VARIANT.sub('', call.name)}({', '.join(call.arguments)})" for call in stage) for stage in stages
+    )
+
+
+_VARIANT = re.compile(r":[\w-]+$")
+
+
 def finding(material: Material) -> str:
     """Return what the queries of the benchmark can and cannot show, in plain sentences."""
-    values = material.values
+    values, systems = material.values, material.shared.systems
     queries = sum(rows.shape[1] for rows in values.values())
-    curve = GapCurve.of(values)
+    pairs = compared_pairs(systems)
+    curve = GapCurve.of(values, pairs)
     gap = curve.gap()
     sentences = []
     if gap is not None:
         known = f"differences below {gap:.1f} points of {material.measure}" if gap < 100 else "differences of any size"
         sentences.append(f"With {queries:,} queries, {known} cannot be detected reliably.")
         smaller = max((points for points in GAPS if points < gap), default=None)
-        if smaller and (needed := curve.needed(smaller)):
-            sentences.append(f"To detect {counted(smaller, 'point')}, about {needed:,} queries are needed.")
+        if smaller and (needed := _needed(curve, smaller, pairs, systems)):
+            sentences.append(needed)
     if halves := _agreement(values, 0.5):
         tau = "" if halves[2] is None else f" (Kendall τ {halves[2]:.2f})"
         sentences.append(f"Two halves of the queries order {100 * halves[1]:.0f} % of the pairs of systems alike{tau}.")
     return " ".join(sentences)
 
 
-def gap_table(values: Values) -> Table:
+def _needed(curve: GapCurve, points: int, pairs: SystemPairs, systems: Sequence[str]) -> str:
+    """Return how many queries detect a gap between the middle pair of systems, and between the others."""
+    places = curve.ordered_pairs()
+    middle = places[(len(places) - 1) // 2]
+    needed = curve.of_pair(middle).needed(points)
+    if needed is None:
+        return ""
+    first, second = (systems[int(side[middle])] for side in (pairs.first, pairs.second))
+    said = f"To detect {counted(points, 'point')} between {first} and {second}, about {needed:,} queries are needed"
+    if len(places) == 1:
+        return f"{said}."
+    least, most = (curve.of_pair(place).needed(points) for place in (places[0], places[-1]))
+    above = f"more than {MAX_QUERIES:,}" if most is None else f"{most:,}"
+    return f"{said}; over all {len(places):,} pairs of different systems, {least:,} to {above}."
+
+
+def gap_table(values: Values, pairs: SystemPairs | None = None) -> Table:
     """Return the smallest gap of each dataset, and the number of queries that smaller gaps need."""
     rows: list[list[Value]] = []
     for name, part in parts_of(values).items():
-        curve = GapCurve.of(part)
+        curve = GapCurve.of(part, pairs)
         rows.append([name, int(curve.sizes.sum()), curve.gap(), *map(curve.needed, GAPS)])
     needed = [Column(f"queries for {counted(points, 'point')}", "integer") for points in GAPS]
     columns = (Column("dataset"), Column("queries", "integer"), Column("gap", "number"), *needed)
     note = (
-        f"Points of the measure. Paired t-test at α = {ALPHA:.2f} with a power of 80 %, median over pairs of systems. "
+        f"Points of the measure. Paired t-test at α = {ALPHA:.2f} with a power of 80 %, median over pairs of systems "
+        "that differ in more than their settings. "
         "Numbers of queries assume that other queries vary as these do, and that all datasets grow by the same factor."
     )
     return Table(columns, rows, "The smallest gap that can be detected", note, "reliability-gap")
 
 
-def length_table(values: Values) -> Table:
+def length_table(values: Values, pairs: SystemPairs | None = None) -> Table:
     """Return the smallest gap and the reliability of the scores by the number of queries."""
     rows: list[list[Value]] = []
     series: dict[str, list[tuple[float, Estimate]]] = {}
     for name, part in parts_of(values).items():
-        curve, known = GapCurve.of(part), reliability_of_scores(part)
+        curve, known = GapCurve.of(part, pairs), reliability_of_scores(part)
         for queries, length in _lengths(curve.sizes):
             gap = curve.gap(length)
             rows.append([name, queries, gap, _estimate(known, length)])

@@ -10,7 +10,7 @@ import numpy as np
 
 from r2med.analysis.estimates import RESAMPLES
 from r2med.analysis.material import Material
-from r2med.analysis.queries_needed import finding, gap_table, length_table, split_table
+from r2med.analysis.queries_needed import compared_pairs, finding, gap_table, length_table, split_table
 from r2med.analysis.unjudged import duplicate_tables, over_datasets, unjudged_table
 from r2med.core.errors import UserError
 from r2med.measure.rank_correlation import kendall_tau
@@ -37,7 +37,8 @@ def reliability(material: Material) -> Section:
             "'rm3 → bm25'], data='NAME')"
         )
     draws = stratified(bootstrap(values, RESAMPLES))
-    tables = [gap_table(values), length_table(values)]
+    pairs = compared_pairs(systems)
+    tables = [gap_table(values, pairs), length_table(values, pairs)]
     if splits := split_table(values):
         tables.append(splits)
     tables.append(_stability_table(systems, values, draws))

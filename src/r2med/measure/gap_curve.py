@@ -22,9 +22,9 @@ class GapCurve:
     sizes: Floats
 
     @classmethod
-    def of(cls, values: Values) -> GapCurve:
-        """Return the curve of these values."""
-        pairs = SystemPairs.all(len(next(iter(values.values()))))
+    def of(cls, values: Values, pairs: SystemPairs | None = None) -> GapCurve:
+        """Return the curve of these values, for some pairs of systems or for all."""
+        pairs = SystemPairs.all(len(next(iter(values.values())))) if pairs is None else pairs
         sizes = np.array([rows.shape[1] for rows in values.values()], dtype=np.float64)
         return cls(np.array([pair_variances(rows, pairs) for rows in values.values()]), sizes)
 
@@ -33,8 +33,20 @@ class GapCurve:
 
         Returns None if all systems are equal, or a dataset has only one query.
         """
-        gaps = detectable_gaps(self.spreads, np.array(lengthened(self.sizes, length), dtype=np.float64))
+        gaps = self._gaps(length)
         return float(np.median(gaps[gaps > 0])) if (gaps > 0).any() else None
+
+    def _gaps(self, length: float) -> Floats:
+        return detectable_gaps(self.spreads, np.array(lengthened(self.sizes, length), dtype=np.float64))
+
+    def ordered_pairs(self) -> list[int]:
+        """Return the positions of pairs that differ on some query, the pair with the smallest gap first."""
+        gaps = self._gaps(1.0)
+        return [int(place) for place in np.argsort(gaps, kind="stable") if gaps[place] > 0]
+
+    def of_pair(self, place: int) -> GapCurve:
+        """Return the curve of one pair."""
+        return GapCurve(self.spreads[:, [place]], self.sizes)
 
     def needed(self, points: float) -> int | None:
         """Return the number of queries that detect a gap; None if it is above `MAX_QUERIES` or unknown."""
