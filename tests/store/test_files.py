@@ -221,7 +221,7 @@ def test_without_locks_the_work_is_told_so(tmp_path: Path, monkeypatch: pytest.M
     [
         Overlay.read,
         Lock.read,
-        listed_pack,
+        lambda path: listed_pack(path).__enter__(),
         RUBRICS["relevance"].template,
         lambda path: list(read_lines(path, Problems())),
     ],
