@@ -92,6 +92,10 @@ CALLS: dict[str, tuple[Call, ...]] = {
         lambda m: r2med.evaluate(r2med.System.parse("bm25"), str(m.folder), str(m.new / "evaluated")).mean,
         lambda m: r2med.evaluate("bm25", r2med.load(m.folder)).mean,
     ),
+    "example_data": (
+        lambda m: r2med.example_data(m.new / "c").fingerprint,
+        lambda m: r2med.example_data(str(m.new / "d")).fingerprint,
+    ),
     "explain": (
         lambda m: r2med.explain(m.record, _query(), r2med.load(DATA)),
         lambda m: r2med.explain(str(m.record), _query(), DATA),

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import re
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from support.fork_server import Command
-from support.processes import environment
 from support.serving import serving
 
 DOCS = Path(__file__).parent.parent / "docs"
@@ -34,9 +31,6 @@ def files_written(page: str, folder: Path) -> None:
 @pytest.mark.parametrize("page", PAGES)
 def test_every_command_of_a_way_runs_in_its_order(page: str, tmp_path: Path, r2med: Command) -> None:
     files_written(page, tmp_path)
-    files_written("tutorial.md", tmp_path)
-    made = subprocess.run([sys.executable, "make_tables.py"], cwd=tmp_path, env=environment(), check=False)
-    assert made.returncode == 0
     commands = [line for kind, body in blocks(page) if not kind for line in body.splitlines()]
     settings = dict(line.removeprefix("export ").split("=") for line in commands if line.startswith("export "))
     for line in commands:

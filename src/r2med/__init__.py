@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from r2med.core.stage_plan import StagePlan
     from r2med.core.stages import Bound, Stage, argument, depth_field, derived
     from r2med.data import Corpus, Dataset, Qrels, Query, load, names
+    from r2med.data.example_data import example_data
     from r2med.data.given_data import with_overlays
     from r2med.data.overlays import Overlay, OverlayLabel
     from r2med.data.table_import import import_tables
@@ -135,6 +136,7 @@ __all__ = [
     "derived",
     "doctor",
     "evaluate",
+    "example_data",
     "explain",
     "export",
     "export_results",
@@ -217,6 +219,7 @@ _MODULES = {
         "load",
         "names",
     ),
+    "r2med.data.example_data": ("example_data",),
     "r2med.data.given_data": ("with_overlays",),
     "r2med.data.overlays": ("Overlay", "OverlayLabel"),
     "r2med.data.table_import": ("import_tables",),

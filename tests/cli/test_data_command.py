@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 import typer
 
+from r2med import load
 from r2med.cli.data_command import check, fetch, list_, stats
 from support.fork_server import Command
 
@@ -77,3 +78,13 @@ def test_one_problem_is_counted_in_the_singular(tmp_path: Path, capsys: pytest.C
     with pytest.raises(typer.Exit):
         check([str(folder)])
     assert capsys.readouterr().out.splitlines()[-1].endswith(": 1 problem")
+
+
+def test_example_writes_two_tables_and_the_dataset_that_an_import_makes_of_them(r2med: Command, tmp_path: Path) -> None:
+    made = r2med("data", "example")
+    assert made.returncode == 0 and "544 texts, 64 questions" in made.stdout
+    assert r2med("data", "import", "notes.csv", "questions.csv", "-o", "mine", "--yes").returncode == 0
+    assert load(tmp_path / "mine").fingerprint == load(tmp_path / "example").fingerprint
+    again = r2med("data", "example")
+    assert again.returncode == 2
+    assert again.stderr == "r2med: notes.csv exists already: choose another folder with --out DIR\n"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from r2med.comparison.comparison import comparison
 from r2med.comparison.report import _cost_figures, rank_bands, rank_flows, report
 from r2med.comparison.report_tables import score_table
 from r2med.core.errors import UserError
+from r2med.core.installation import install_extra
 from r2med.pages.csv_text import table_csv
 from r2med.records.record import Record
 from support.records import collection, record, records, write_records
@@ -103,3 +105,15 @@ def test_systems_with_recorded_texts_are_not_in_the_figures_of_cost() -> None:
     }
     none = collection([each.model_copy(update={"settings": recorded}) for each in MADE])
     assert _cost_figures(none, comparison(none, resamples=10)) == {}
+
+
+def test_without_matplotlib_the_tables_are_written_and_one_line_names_the_extra(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    results = write_records(MADE, tmp_path / "results")
+    written = report(results, out=tmp_path / "report", resamples=10)
+    assert {file.suffix for file in written.files} == {".md", ".tex", ".csv"}
+    assert [notice for notice in written.notices if "figure" in notice] == [
+        f"there are no figures: for these, {install_extra('report')}"
+    ]

@@ -58,7 +58,8 @@ def _digest(folder: Path) -> str:
 
 PAGES: Mapping[str, Assumed] = {
     "advise.md": Assumed(
-        {"advise ./mine(?!.*--model)": "advise ./mine --model minilm"}, before=("cp -r {plugin}/datasets/six mine",)
+        {"advise example(?!.*--model)": "advise six --model minilm", "advise example": "advise six"},
+        before=("cp -r {plugin}/datasets/six six",),
     ),
     "analyse.md": Assumed(
         {"DIR/NAME": "built/exam-example", r"\bDIR\b": "built", "PLAN.toml": "exam/plan.toml"},
@@ -67,7 +68,6 @@ PAGES: Mapping[str, Assumed] = {
     "answers.md": Assumed({"nugget-recall --data demo": "nugget-recall --data demo/Medical-Sciences"}, before=(MINE,)),
     "board.md": Assumed(
         before=(
-            "cp -r {demo}/Biology mine",
             "r2med run bm25 'rm3 → bm25' --data demo/Biology",
             "r2med submit bm25 -o entries/my-team.json",
             "r2med judge --data demo/Biology --llm gpt4 -o judged.jsonl",
@@ -80,7 +80,7 @@ PAGES: Mapping[str, Assumed] = {
         {"--data R2MED": "--data Biology"},
         {"R2MEDBiologyRetrieval_predictions.json": PREDICTIONS, "NFCorpus_predictions.json": PREDICTIONS},
         before=(
-            "cp -r {demo}/Biology mine && cp -r {demo}/Biology nfcorpus",
+            "cp -r {demo}/Biology example && cp -r {demo}/Biology nfcorpus",
             "r2med run bm25 --data Biology",
         ),
     ),
@@ -92,12 +92,7 @@ PAGES: Mapping[str, Assumed] = {
     ),
     "cluster.md": Assumed({"--engine ray": "--engine threads"}),
     "data.md": Assumed(
-        {"questions.xlsx": "questions.csv", "QUERY": "1", "RECORD": _record, ":psychology": ":economics"},
-        {
-            "notes.csv": "note_id,note\nn1,Fever and a rash after a tick bite.\nn2,A pale woman with low ferritin.\n",
-            "questions.csv": "question,relevant notes\nWhy is she pale?,n2\nWhy the rash?,n1\n",
-            "asked.tsv": "question\trelevant notes\nWhy is she pale?\tn2\n",
-        },
+        {"QUERY": "1", "RECORD": _record, ":psychology": ":economics"},
         before=("r2med run bm25 --data demo/MedQA-Diag",),
     ),
     "expansion.md": Assumed({"o3-mini --recorded": "author --recorded", "inf-pro": "bge"}),
@@ -135,7 +130,6 @@ PAGES: Mapping[str, Assumed] = {
         {"candidates.csv": "question,passage\nWhy is she pale?,Iron is low.\n"},
         before=(
             MINE,
-            *BUILT,
             "r2med run bm25 --data demo/Biology",
             "r2med judge --data demo/Biology --llm gpt4 -o judged.jsonl",
             "r2med nuggets --data mine --llm gpt4 -o nuggets.jsonl",
@@ -143,5 +137,5 @@ PAGES: Mapping[str, Assumed] = {
     ),
     "share.md": Assumed({"--data Biology": "--data small", r"https://\S+/": "{files}/", "DIGEST": _digest}),
     "systems.md": Assumed({"--suite mine.toml": "--suite mine.toml --data small"}),
-    "traces.md": Assumed({"--data Biology": "--data small"}, before=("cp -r {demo}/Biology mine",)),
+    "traces.md": Assumed({"--data Biology": "--data small"}),
 }

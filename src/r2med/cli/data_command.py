@@ -39,6 +39,20 @@ def _names(words: list[str]) -> list[str]:
     return list(dict.fromkeys(name for word in words for name in names(word)))
 
 
+@data.command()
+def example(
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Where to write.")] = Path(),
+) -> None:
+    """Write example data: the tables notes.csv and questions.csv, and the dataset folder example."""
+    from r2med.data.example_data import FOLDER, NOTES, QUESTIONS, example_data
+
+    dataset = example_data(out)
+    notes, questions, folder = (shlex.quote(str(out / name)) for name in (NOTES, QUESTIONS, FOLDER))
+    sizes = f"{counted(len(dataset.corpus), 'text')}, {counted(len(dataset.queries), 'question')}"
+    print(printable(f"{notes} and {questions}: {sizes}. Import them: r2med data import {notes} {questions} -o mine"))
+    print(printable(f"{folder}: the same as a dataset. Try it: r2med advise {folder}"))
+
+
 @data.command("list")
 def list_(form: Format = "text", as_json: flags.AsJSON = False) -> None:
     """Show every dataset and group by name."""

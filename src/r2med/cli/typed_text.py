@@ -21,10 +21,11 @@ if TYPE_CHECKING:
 Literal = str | int | float | bool | EllipsisType | list["Literal"] | dict[str, str] | None
 
 _FUNCTIONS = (
-    "Setup|run|import_tables|import_predictions|compare|report|board|explain|advise|analyse|generate|verify|serve"
+    "Setup|run|import_tables|import_predictions|compare|report|board|explain|advise|analyse|generate|verify|serve|"
+    "example_data"
 )
 _CALL = re.compile(rf"(?<![\w.])(?:r2med\.\w+|{_FUNCTIONS})\(")
-_COMMANDS = {"import_tables": "data import", "explain": "why"}
+_COMMANDS = {"import_tables": "data import", "example_data": "data example", "explain": "why"}
 """Functions whose commands have other names."""
 _FLAGS = {"llms": "--llm", "models": "--model", "overlays": "--overlay", "rerankers": "--rerank", "sheets": "--sheet"}
 """Parameters whose flags have other names; those of fields of Setup are declared there."""

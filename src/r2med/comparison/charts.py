@@ -60,6 +60,15 @@ def rendered(draw: Callable[[], Figure]) -> dict[str, bytes]:
     return files
 
 
+def can_draw() -> bool:
+    """Return True if matplotlib, the extra `report`, is installed."""
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError:
+        return False
+    return True
+
+
 @contextlib.contextmanager
 def _style() -> Iterator[None]:
     try:

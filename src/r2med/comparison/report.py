@@ -20,6 +20,7 @@ from r2med.comparison.largest_group import names_systems
 from r2med.comparison.report_tables import pair_table, score_table
 from r2med.core.cost import total
 from r2med.core.errors import UserError, unknown
+from r2med.core.installation import install_extra
 from r2med.core.one_or_many import several
 from r2med.data.dataset import Dataset
 from r2med.data.dataset_cards import short_name
@@ -83,8 +84,9 @@ def report(
     answers: bool = False,
     condition: str = RETRIEVED,
 ) -> Report:
-    """Write the tables and the figures of a paper. `sources`, `data` and `overlays` are those of `compare`.
+    """Write the tables of a paper and, with the extra `report`, its figures.
 
+    `sources`, `data` and `overlays` are those of `compare`.
     `between` are the two systems of the figures on relevant documents and body systems. By default they are the
     baseline, or else the second best system, and the best system. With `estimate`, there is also a table of the scores
     that people's labels would give, estimated from `overlays`. With `answers`, the report is about the records of
@@ -117,7 +119,8 @@ def report(
     tables |= {"table": score_table(compared), "pairs": pair_table(compared)}
     for name, table in tables.items():
         content |= {f"{name}.{suffix}": write(table).encode() for suffix, write in WRITERS.items()}
-    for name, draw in figures.items():
+    without_figures = [] if charts.can_draw() else [f"there are no figures: for these, {install_extra('report')}"]
+    for name, draw in figures.items() if not without_figures else ():
         content |= {f"{name}.{suffix}": body for suffix, body in charts.rendered(draw).items()}
     missing = {name: why for name, why in NEEDS.items() if name not in figures}
     if compared.lower_is_better:
@@ -128,8 +131,9 @@ def report(
         )
     if answers:
         missing.pop("rank-shift", None)
-    notices = [*compared.notices, *(f"no figure {name}: {why}" for name, why in missing.items())]
-    if len(compared.systems) > SHOWN:
+    absent = without_figures or [f"no figure {name}: {why}" for name, why in missing.items()]
+    notices = [*compared.notices, *absent]
+    if len(compared.systems) > SHOWN and not without_figures:
         notices.append(f"figures show the best {SHOWN} of {len(compared.systems)} systems; tables show all")
     return Report(tuple(_write(Path(out), content)), tuple(notices))
 
