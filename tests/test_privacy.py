@@ -293,8 +293,8 @@ NOTHING_KEPT = {
 
 COMMANDS: dict[str, Row] = {
     "run": typed(
-        *("run", "bm25", "rm3 → bm25", f"lamer({LLM}) → bm25", f"bm25 → listwise({LLM})@5", "--data", "{data}"),
-        *("--out", "{out}/results", "--trace", "{out}/trace", "--trace-content", "{asked}"),
+        *("run", "rm3 → bm25", f"lamer({LLM}) → bm25", f"search-r1({LLM}) → bm25", f"bm25 → listwise({LLM})@5"),
+        *("--data", "{data}", "--out", "{out}/results", "--trace", "{out}/trace", "--trace-content", "{asked}"),
     ),
     "generate": typed("generate", f"hyde({LLM})", "--data", "{data}", "--out", "{out}/texts", "{asked}"),
     "lock": typed("lock", "bm25", "--data", "{data}", "--out", "{out}/plan.lock"),
