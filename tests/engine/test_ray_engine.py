@@ -25,7 +25,7 @@ from r2med.retrieve.bm25 import index
 from r2med.retrieve.dense import embeddings, proposals
 from r2med.runtime.runtime import Runtime, open_engine
 from r2med.store import Store
-from support.cluster_work import Squares
+from support.cluster_work import Squares, refused_look_up
 from support.workspaces import Workspace
 
 if importlib.util.find_spec("ray") is None:  # not imported yet: it reads its settings from the environment when it is
@@ -275,6 +275,8 @@ def test_offline_a_cluster_with_a_node_on_another_machine_is_refused_before_send
 
     local = ray_engine.RayEngine("ray", local_only=True)
     assert dict(local.map(Squares(), range(2), store, Needs())) == {0: 0, 1: 1}
+    # The nodes were started without the variable, so it must come with the work.
+    assert local.agreed(refused_look_up, Needs()).startswith("offline: r2med.example is not this machine")
     known = ray.nodes()
     monkeypatch.setattr(ray, "nodes", lambda: [*known, {**known[0], "NodeManagerAddress": "192.0.2.1"}])
     with pytest.raises(UserError, match=r"offline: a node of the Ray cluster, 192\.0\.2\.1, is not this machine"):

@@ -68,3 +68,11 @@ def test_a_setup_or_its_fields_not_both():
 def test_work_that_arrives_in_a_worker_finds_what_earlier_work_loaded():
     first, second = (pickle.loads(pickle.dumps(Runtime(depth=7))) for _ in range(2))  # noqa: S301
     assert first is second and first.setup.depth == 7
+
+
+def test_a_setup_arrives_on_a_machine_without_its_folders(tmp_path):
+    (tmp_path / "texts").mkdir()
+    sent = pickle.dumps(Setup(generations=tmp_path / "texts", candidates=tmp_path / "run.trec", depth=7))
+    (tmp_path / "texts").rmdir()
+    there = pickle.loads(sent)  # noqa: S301
+    assert (there.depth, there.recorded, there.generations, there.candidates) == (7, True, None, None)

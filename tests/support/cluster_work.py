@@ -3,11 +3,13 @@
 import errno
 import os
 import signal
+import socket
 import time
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
+from r2med.core.errors import UserError
 from r2med.engine.work import Work
 
 
@@ -23,6 +25,17 @@ class Letters:
             time.sleep(0.3)  # long enough to be killed in the middle
         counts = [Counter(text.lower()) for text in texts]
         return [[count[letter] / 7 for letter in "aeiourstn"] for count in counts]
+
+
+def refused_look_up() -> str:
+    """Return why the address of another machine cannot be looked up; empty if it can."""
+    try:
+        socket.getaddrinfo("r2med.example", 443)
+    except UserError as error:
+        return str(error)
+    except OSError:
+        return ""
+    return ""
 
 
 class SharedWords:

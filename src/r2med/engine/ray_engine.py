@@ -178,6 +178,8 @@ class RayEngine:
 
         if self._local_only:
             check_local([node["NodeManagerAddress"] for node in ray.nodes() if node["Alive"]])
+        # A cluster that was started earlier has not inherited the variable. r2med reads it when it is imported there.
+        guarded = {"runtime_env": {"env_vars": {"R2MED_OFFLINE": "1"}}} if self._local_only else {}
         present = Counter(member.node for member in self._members)
         started = []
         for node in ray.nodes():
@@ -191,6 +193,7 @@ class RayEngine:
                     num_cpus=share // RUNS_PER_NODE or 1 / RUNS_PER_NODE,
                     num_gpus=1 if gpus else 0,
                     scheduling_strategy=NodeAffinitySchedulingStrategy(name, soft=False),
+                    **guarded,
                 )
                 started.append(Member(actor.remote(share), name, gpus > 0, node["NodeManagerHostname"]))
         if sum(member.gpu for member in started) > ray.available_resources().get("GPU", 0):

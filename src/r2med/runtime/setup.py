@@ -207,9 +207,8 @@ class Setup:
 
     def __reduce__(self) -> tuple[Callable[..., Setup], tuple[dict[str, Any]]]:
         # As it arrives on another machine: with the store of that one, without a budget, and with threads.
-        return _made, (
-            {each.name: getattr(self, each.name) for each in fields(self) if each.name not in OF_THIS_PROCESS},
-        )
+        left = (*OF_THIS_PROCESS, *OF_THIS_MACHINE)
+        return _made, ({each.name: getattr(self, each.name) for each in fields(self) if each.name not in left},)
 
     @property
     def policy(self) -> Policy:
@@ -236,6 +235,8 @@ class Setup:
 
 OF_THIS_PROCESS = ("budget", "store", "engine", "trace", "trace_content")
 """Fields that are not sent to another process."""
+OF_THIS_MACHINE = ("generations", "candidates")
+"""Files that only this process reads: nodes of a cluster encode and index, and need not have them."""
 
 
 def parse_bytes(size: int | str) -> int:
