@@ -76,6 +76,19 @@ def test_all_copies_of_relevant_documents_are_found_whatever_their_case_and_spac
     assert finding.verdict == "broken"
 
 
+def test_a_copy_in_letters_that_look_alike_and_a_nearly_repeated_query_are_found() -> None:
+    queries, corpus, qrels = sound()
+    corpus["copy"] = corpus["r0"].translate(str.maketrans("aeo", "аео"))  # Cyrillic letters
+    words_of = queries[3].text.split()
+    queries[4] = Query("q4", " ".join([*words_of, "please"]), "granuloma annulare")
+    found = audit(unchecked(queries, corpus, qrels))
+    assert [row[2:] for row in of(found, "unlabelled-copies").evidence[0].rows] == [("copy", "equal")]
+    near = of(found, "repeated-queries")
+    assert near.numbers == {"repeated": 0, "nearly_repeated": 1, "queries_with_other_labels": 0}
+    assert near.verdict == "look"
+    assert near.evidence[0].rows[0][:2] == ("q4", "q3")
+
+
 def test_a_copy_with_a_label_or_that_is_excluded_is_no_finding() -> None:
     queries, corpus, qrels = sound()
     corpus |= {"labelled": corpus["r0"], "excluded": corpus["r2"]}
@@ -114,7 +127,7 @@ def test_faults_of_links_labels_and_queries_are_found() -> None:
     assert of(found, "missing-documents").evidence[0].rows == (("q0", "nowhere", 1),)
     assert of(found, "empty-documents").evidence[0].rows == (("empty", "yes"),)
     assert of(found, "contradictory-labels").evidence[0].rows == (("q2", "r4", 1, "twin", 0),)
-    assert of(found, "repeated-queries").evidence[0].rows == (("q5", "q4", "others"),)
+    assert of(found, "repeated-queries").evidence[0].rows == (("q5", "q4", "equal", "others"),)
     assert [row[0] for row in of(found, "scorable-queries").evidence[0].rows] == ["q3", "q8", "ghost"]
     assert {of(found, name).verdict for name in ("missing-documents", "contradictory-labels")} == {"look"}
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from r2med.judgements.audit_findings import AuditEvidence, AuditFinding, EvidenceCell, Verdict, verdict_for, worst
 from r2med.judgements.audit_material import AuditMaterial
-from r2med.judgements.corpus_scan import normalised
+from r2med.judgements.corpus_scan import near_pairs, normalised
 from r2med.judgements.rankings import Lists, headline
 from r2med.text.plurals import counted
 
@@ -136,7 +136,7 @@ def contradictory_labels(material: AuditMaterial) -> AuditFinding:
 
 
 def repeated_queries(material: AuditMaterial) -> AuditFinding:
-    """Find queries with the text of another query, and those of them with other labels."""
+    """Find queries with the text of another query, or nearly that, and those of the equal ones with other labels."""
     groups: dict[str, list[str]] = defaultdict(list)
     for query in material.queries.values():
         if query.id in material.qrels and (text := normalised(query.text)):
@@ -146,19 +146,30 @@ def repeated_queries(material: AuditMaterial) -> AuditFinding:
     for first, *others in groups.values():
         for other in others:
             same = set(material.relevant[first]) == set(material.relevant[other])
-            rows.append((other, first, "the same" if same else "others"))
+            rows.append((other, first, EQUAL, "the same" if same else "others"))
             if not same:
                 differing |= {first, other}
+    repeated, ids = len(rows), [first for first, *_ in groups.values()]
+    for one, later, share in near_pairs(list(groups)):
+        same = set(material.relevant[ids[one]]) == set(material.relevant[ids[later]])
+        rows.append((ids[later], ids[one], round(share, 3), "the same" if same else "others"))
     verdict: Verdict = verdict_for(len(differing), len(material.qrels))
     sentence = "No query occurs twice."
     if rows:
         verdict = worst([verdict, "look"])
-        sentence = f"{_have(len(rows))} the text of an earlier one{_labels(rows)}."
-    heads = ("query", "earlier query", "relevant documents")
+        parts = [f"{_have(repeated)} the text of an earlier one{_labels(rows[:repeated])}."] * bool(repeated)
+        near = len(rows) - repeated
+        parts += [f"{_have(near)} nearly the text of an earlier one: compare them."] * bool(near)
+        sentence = " ".join(parts)
+    heads = ("query", "earlier query", "in common", "relevant documents")
     return AuditFinding(
         verdict=verdict,
         sentence=sentence,
-        numbers={"repeated": len(rows), "queries_with_other_labels": len(differing)},
+        numbers={
+            "repeated": repeated,
+            "nearly_repeated": len(rows) - repeated,
+            "queries_with_other_labels": len(differing),
+        },
         evidence=(AuditEvidence.of(heads, rows),) if rows else (),
     )
 
@@ -168,5 +179,5 @@ def _have(count: int) -> str:
 
 
 def _labels(rows: Iterable[Sequence[EvidenceCell]]) -> str:
-    others = sum(row[2] == "others" for row in rows)
+    others = sum(row[-1] == "others" for row in rows)
     return f", {others:,} with other relevant documents" if others else " and the same relevant documents"

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
+from unicodedata import normalize
 
 import numpy as np
 import numpy.typing as npt
@@ -69,9 +70,39 @@ class CorpusScan:
         yield from (copy for copy in self.groups.get(first, ()) if copy[0] != row)
 
 
+_LOOK_ALIKES = str.maketrans(
+    "авсеһіјкмнорԛѕтԝхуАВСЕНІЈКМОРЅТХУαενορτυχΑΒΕΖΗΙΚΜΝΟΡΤΥΧ",
+    "abcehijkmhopqstwxyABCEHIJKMOPSTXYaevoptuxABEZHIKMNOPTYX",
+)
+"""Cyrillic and Greek letters -> the Latin letters that look like them."""
+
+
+def plain_letters(text: str) -> str:
+    """Return a text with the letters that it looks like, so that a copy in letters of another script is found."""
+    return text if text.isascii() else normalize("NFKC", text).translate(_LOOK_ALIKES)
+
+
 def normalised(text: str) -> str:
-    """Return a text without its case and its white space between words."""
-    return " ".join(text.casefold().split())
+    """Return a text without its case and its white space between words, in plain letters."""
+    return " ".join(plain_letters(text).casefold().split())
+
+
+def near_pairs(texts: Sequence[str], shingle_words: int = 2) -> Iterator[tuple[int, int, float]]:
+    """Yield the positions of short texts with nearly the same words, and the share of their common shingles."""
+    if not texts:
+        return
+    plain = [plain_letters(text)[:MAX_CHARACTERS] for text in texts]
+    sets = Shingles.of(plain, shingle_words).sets()
+    seen: set[tuple[int, int]] = set()
+    for band in band_keys(plain, shingle_words, _BANDS):
+        places: dict[int, list[int]] = {}
+        for place, key in enumerate(band.tolist()):
+            for other in places.setdefault(key, [])[:MAX_COPIES]:
+                if (other, place) not in seen and len(seen) < MAX_CANDIDATES:
+                    seen.add((other, place))
+                    if (share := jaccard(sets[other], sets[place])) >= THRESHOLD:
+                        yield other, place, share
+            places[key].append(place)
 
 
 def scan_corpus(corpus: Corpus, relevant: Iterable[int], judged: Iterable[int]) -> CorpusScan:
@@ -121,7 +152,7 @@ class _Targets:
                     continue
                 first[row] = of_digest.setdefault(_digest(words), row)
                 if first[row] == row:
-                    new[row] = text[:MAX_CHARACTERS]
+                    new[row] = plain_letters(text)[:MAX_CHARACTERS]
             if new:
                 keys.append(band_keys(list(new.values()), SHINGLE_WORDS, _BANDS))
                 owners += new
@@ -141,7 +172,7 @@ class _Targets:
         if not self.of_digest:
             return
         seen: set[tuple[int, int]] = set()
-        table = band_keys([text[:MAX_CHARACTERS] for text in texts], SHINGLE_WORDS, _BANDS)
+        table = band_keys([plain_letters(text)[:MAX_CHARACTERS] for text in texts], SHINGLE_WORDS, _BANDS)
         for band, keys, owners in zip(table, self.keys, self.owners, strict=True):
             low, high = np.searchsorted(keys, band, "left"), np.searchsorted(keys, band, "right")
             for place in np.flatnonzero(high > low).tolist():
@@ -222,7 +253,7 @@ def _likenesses(corpus: Corpus, pairs: Sequence[tuple[int, int]]) -> Iterator[tu
     for start in range(0, len(pairs), PAIRS_PER_BLOCK):
         block = pairs[start : start + PAIRS_PER_BLOCK]
         rows = sorted({row for pair in block for row in pair})
-        texts = [text[:MAX_CHARACTERS] for text in corpus.texts(rows)]
+        texts = [plain_letters(text)[:MAX_CHARACTERS] for text in corpus.texts(rows)]
         sets = dict(zip(rows, Shingles.of(texts, SHINGLE_WORDS).sets(), strict=True))
         for row, target in block:
             yield row, target, jaccard(sets[row], sets[target])
