@@ -1,6 +1,7 @@
 """Many systems on many datasets: what cannot run is told of, and the others go on without it."""
 
 import json
+import shutil
 from collections import Counter
 from pathlib import Path
 from types import ModuleType
@@ -22,6 +23,12 @@ from r2med.runtime.runtime import Runtime
 from r2med.runtime.setup import Setup
 from r2med.store import Store
 from r2med.system import system_specs
+from support.datasets import random_folder
+
+
+@pytest.fixture
+def mini(tmp_path: Path) -> Path:
+    return random_folder(tmp_path / "mini", documents=30)
 
 
 @pytest.fixture
@@ -94,6 +101,64 @@ def test_systems_that_share_an_expansion_expand_once(setup: Setup, monkeypatch: 
     monkeypatch.setattr(System, "expand", lambda system, *given: expanded.append(system.name) or expand(system, *given))
     r2med.run(["hyde(author) → bm25", "hyde(author) → bm25(k1=2)"], "demo/Biology", out=None, setup=setup)
     assert len(expanded) == 1
+
+
+def test_datasets_with_the_same_contents_keep_their_own_recorded_texts_and_cards(
+    setup: Setup, mini: Path, tmp_path: Path
+) -> None:
+    texts = {"good": "hives and swelling", "bad": "a word that no document has"}
+    for name, text in texts.items():
+        folder = Path(shutil.copytree(mini, tmp_path / name))
+        file = folder / "hyde" / "someone" / "query_with_hydoc.jsonl"
+        file.parent.mkdir(parents=True)
+        ids = [query.id for query in load(folder, setup.store).queries]
+        file.write_text("".join(json.dumps({"id": each, "hy_doc": f"{text} {name}"}) + "\n" for each in ids))
+    folders = [str(tmp_path / name) for name in texts]
+    together = r2med.run("hyde(someone) → bm25", folders, out=None, recorded=True, store=setup.store)
+    assert not together.errors
+    alone = [r2med.run("hyde(someone) → bm25", each, out=None, recorded=True, store=setup.store) for each in folders]
+    first, second = (record.settings["generations"] for record in together.records)
+    assert first != second
+    assert [first, second] == [results.records[0].settings["generations"] for results in alone]
+
+
+def test_systems_of_different_setups_do_not_share_recorded_texts(mini: Path, tmp_path: Path, store: Store) -> None:
+    ids = [query.id for query in load(mini, store).queries]
+    systems = []
+    for name, retriever in (("one", "bm25"), ("two", "bm25(k1=2)")):
+        file = tmp_path / name / "hyde" / "someone" / "query_with_hydoc.jsonl"
+        file.parent.mkdir(parents=True)
+        file.write_text("".join(json.dumps({"id": each, "hy_doc": f"text {name}"}) + "\n" for each in ids))
+        setup = Setup(store=store, generations=tmp_path / name)
+        systems.append(System.parse(f"hyde(someone) → {retriever}", setup))
+    records = r2med.run(systems, str(mini), out=None, store=store).records
+    assert len({record.settings["generations"] for record in records}) == 2
+
+
+class Counted:
+    """A model that counts the texts that it encodes."""
+
+    revision = "1"
+    texts = 0
+
+    def encode(self, texts: list[str]) -> list[list[float]]:
+        self.texts += len(texts)
+        return [[len(text), 1.0] for text in texts]
+
+
+def test_a_fresh_run_encodes_a_corpus_once_for_all_systems_and_uses_nothing_of_an_earlier_run(
+    setup: Runtime, mini: Path
+) -> None:
+    model, documents = Counted(), len(load(mini, setup.store).corpus)
+    systems = [f"{UserObjects.of(setup).name(model)}{rest}" for rest in ("", "+bm25")]
+    counts = []
+    for fresh in (False, False, True, True):
+        model.texts = 0
+        assert not r2med.run(systems, str(mini), out=None, fresh=fresh, setup=setup).errors
+        counts.append(model.texts)
+    first, again, *anew = counts
+    assert documents < first < 2 * documents and again == 0
+    assert anew == [first, first]
 
 
 @pytest.mark.parametrize(

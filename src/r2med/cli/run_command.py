@@ -70,7 +70,7 @@ def run(
         bool,
         typer.Option(
             "--fresh",
-            help="Compute everything again except the answers of LLMs, which were paid for.",
+            help="Compute everything again, except what was paid for: answers of LLMs, embedding APIs and rerank APIs.",
             rich_help_panel=flags.OUTPUT,
         ),
     ] = False,
@@ -95,7 +95,7 @@ def run(
     if k < 1:
         raise UserError(f"k must be at least 1, not {k}")
     shown = _locked_measure(lock, measure) if lock else recorded_measure(measure)
-    runtime = runtime.with_store(runtime.store.with_policy("fresh")) if fresh else runtime
+    runtime = runtime.fresh() if fresh else runtime
     setup = runtime.setup
     specs = joined_words(systems or [])
     if not specs and not suite and not lock and setup.candidates is None:

@@ -286,8 +286,8 @@ class Flight(Generic[Item, Result]):
                 task = self._again.popleft() if self._again else next(source, None)
                 if task is None:
                     return
-                fresh = self._store.policy == "fresh"
-                call = member.actor.do.remote([self._work], task.item, self._note, fresh, current_datasets())
+                view = self._store.view
+                call = member.actor.do.remote([self._work], task.item, self._note, view, current_datasets())
                 self._flying[call] = (member, task)
                 load[id(member)] += 1
 

@@ -72,7 +72,8 @@ class RayWorker:
 
     def __init__(self, threads: int) -> None:
         os.environ["R2MED_THREADS"] = str(threads)  # its share of the node
-        self._stores: dict[bool, Store] = {False: default_store(), True: default_store().with_policy("fresh")}
+        self._store = default_store()
+        self._fresh = ("", self._store)  # the latest view of a run that uses only what it made
         self._work: tuple[str, Any] = ("", None)
 
     def greet(self) -> tuple[str, Installation]:
@@ -83,21 +84,27 @@ class RayWorker:
         """Return the answer to a question about this machine."""
         return _in_one_line(question)
 
-    def do(self, work: list[Any], item: Any, note: str, fresh: bool, datasets: tuple[str, ...]) -> Any:
+    def do(self, work: list[Any], item: Any, note: str, view: str, datasets: tuple[str, ...]) -> Any:
         """Return the result for an item.
 
-        `note` identifies the work. It is in the store of the caller, and in this one if it is the same store. Data
-        stored here is labelled with the datasets.
+        `note` identifies the work. It is in the store of the caller, and in this one if it is the same store. `view`
+        identifies a run that uses only what it made; it is empty for others. Data stored here is labelled with the
+        datasets.
         """
         with about_all(datasets):
-            return _in_one_line(lambda: self._do(work, item, note, fresh))
+            return _in_one_line(lambda: self._do(work, item, note, view))
 
     def files(self, kind: str, key: str) -> Files:
         """Return the files of an artefact that was made here."""
-        artefact = self._stores[False].get(kind, key)
+        artefact = self._store.get(kind, key)
         return _files(artefact) if artefact is not None else {}
 
-    def _do(self, reference: list[Any], item: Any, note: str, fresh: bool) -> Any:
+    def _viewed(self, view: str) -> Store:
+        if view and self._fresh[0] != view:
+            self._fresh = view, self._store.with_policy("fresh")
+        return self._fresh[1] if view else self._store
+
+    def _do(self, reference: list[Any], item: Any, note: str, view: str) -> Any:
         if self._work[0] != note:
             import ray
 
@@ -105,14 +112,14 @@ class RayWorker:
             work.check()
             self._work = (note, work)
         try:
-            result = self._work[1](item, self._stores[fresh])
+            result = self._work[1](item, self._viewed(view))
         except OSError as error:
             if error.errno not in DISK_FULL_CODES:
                 raise
             return DiskFull(str(error))
         if not isinstance(result, Artefact):
             return result
-        shared = self._stores[False].recall(note) is not None
+        shared = self._store.recall(note) is not None
         return SentArtefact(result.path.parent.name, result.path.name, result.meta, None if shared else _files(result))
 
 

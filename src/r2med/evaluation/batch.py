@@ -23,6 +23,7 @@ from r2med.expand.expansion import Expansion
 from r2med.records.lock_file import Lock
 from r2med.runtime.runtime import Runtime, running
 from r2med.runtime.setup import Setup
+from r2med.store import Store
 from r2med.system import System
 from r2med.system.suites import suite as read_suite
 from r2med.system.system_specs import cross_product
@@ -53,6 +54,7 @@ def run(
     the default, and anything else is an error.
     """
     with running(setup if setup is not None else Setup(**settings)) as runtime, notebook_progress() as announce:
+        runtime = runtime.fresh() if fresh else runtime
         plan = plan_run(
             several(systems),
             given_data(data),
@@ -76,7 +78,7 @@ class Plan:
     runtime: Runtime
     lock: Path | str = ""
     """The file of the lock that the evaluation must keep to; empty without one."""
-    _expansions: dict[tuple[str, str], Expansion] = field(default_factory=dict, compare=False, repr=False)
+    _expansions: dict[tuple[object, ...], Expansion] = field(default_factory=dict, compare=False, repr=False)
     """The expansions so far. Systems with the same expansion share its texts, so the LLM is asked only once."""
 
     def evaluate(
@@ -92,7 +94,9 @@ class Plan:
         A system runs inside the block that `within` returns.
         Raises UserError if a system, a setting or a dataset is not part of the lock.
         """
-        datasets = [_attempt(self._load, source) for source in self.data]
+        # One view of the store for everything, so that what one system made is used by the next one.
+        store = self.runtime.store.with_policy("fresh") if fresh else self.runtime.store
+        datasets = [_attempt(load, source, store) if isinstance(source, str) else source for source in self.data]
         loaded = [dataset for dataset in datasets if isinstance(dataset, Dataset)]
         # Find errors now. Later they would stop a system after many calls were paid for.
         faults = [_attempt(system.check, loaded) for system in self.systems]
@@ -111,7 +115,7 @@ class Plan:
                     continue
                 announce(f"{dataset.name} · {system.name}")
                 with within(system, dataset):
-                    cell = _attempt(self._cell, system, dataset, out, k, fresh)
+                    cell = _attempt(self._cell, system, dataset, out, k, store)
                 row.append(cell if isinstance(cell, Cell) else Cell(system.name, name, error=str(cell)))
             rows.append(tuple(row))
         return Results(tuple(rows))
@@ -127,14 +131,11 @@ class Plan:
 
     def datasets(self) -> list[Dataset]:
         """Load the datasets and return them."""
-        return [self._load(source) for source in self.data]
+        return [load(source, self.runtime.store) if isinstance(source, str) else source for source in self.data]
 
-    def _load(self, source: str | Dataset) -> Dataset:
-        return load(source, self.runtime.store) if isinstance(source, str) else source
-
-    def _cell(self, system: System, dataset: Dataset, out: Path | None, k: int, fresh: bool) -> Cell:
-        store = self.runtime.store.with_policy("fresh") if fresh else self.runtime.store
-        shared = (system.expansion_name, dataset.fingerprint)
+    def _cell(self, system: System, dataset: Dataset, out: Path | None, k: int, store: Store) -> Cell:
+        shared = _expansion_key(system, dataset)
+        fresh = store.policy == "fresh"
         digest = self._locked.digest if self._locked else ""
         with system.traced(dataset):
             if shared not in self._expansions:
@@ -183,6 +184,15 @@ def plan_run(
         meant = [source] if isinstance(source, Dataset) else names(source)
         sources += [each for each in meant if isinstance(each, Dataset) or each not in sources]
     return Plan(tuple(parsed.values()), tuple(sources), runtime, lock)
+
+
+def _expansion_key(system: System, dataset: Dataset) -> tuple[object, ...]:
+    """Return everything that the texts of an expansion depend on within one run.
+
+    Datasets with the same contents may have other recorded texts beside them, and other cards, which prompts quote.
+    """
+    card = dataset.card.model_dump_json() if dataset.card else ""
+    return system.expansion_name, system.runtime.setup, dataset.name, dataset.folder, card, dataset.fingerprint
 
 
 def _spec(stage: object, runtime: Runtime) -> str:

@@ -108,6 +108,10 @@ class Runtime:
         """Return this runtime over another store, or the same one with another policy; all else is shared with it."""
         return self._view(_store=store)
 
+    def fresh(self) -> Runtime:
+        """Return this runtime over a view of its store that uses only what is made through this view."""
+        return self.with_store(self.store.with_policy("fresh"))
+
     def serving(self, store: Store) -> Runtime:
         """Return this runtime for questions that come one by one; from now on it keeps every model in memory."""
         self.models.limit = max(self.models.limit or 0, MODELS_OF_A_SERVER)

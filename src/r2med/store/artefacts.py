@@ -20,6 +20,7 @@ import shutil
 import sys
 import tempfile
 import time
+import uuid
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -82,6 +83,8 @@ class Store:
         self.root = Path(root)
         self.policy = policy
         self._made: set[str] | None = set() if policy == "fresh" else None  # keys that this run made; None if all count
+        self.view = uuid.uuid4().hex if policy == "fresh" else ""
+        """Identifies the view of a run that uses only what it made, also on other machines. Empty for other views."""
         self._swept: set[Path] = set()
         self._opened = SharedObjects()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -33,7 +34,7 @@ class Analyser:
     """The analysis of one language. Chunks are parts of a text without white space."""
 
     identity: str
-    """Names the analysis in keys, with the version of the library that it uses."""
+    """Names the analysis in keys, with the version of its library and a digest of its stop words and other tables."""
     terms: Callable[[str], list[str]]
     """Return the index terms of a text, in order."""
     located_terms: Callable[[str], tuple[Span, ...]]
@@ -72,7 +73,7 @@ class _LanguageAnalysis:
     def analyser(self) -> Analyser:
         """Return the functions of this analysis."""
         return Analyser(
-            f"{self._language.code} {VERSION}{_library_version(self._language)}",
+            f"{self._language.code} {VERSION}{_library_version(self._language)} tables {_tables_digest(self._language)}",
             self._text_terms,
             lru_cache(maxsize=1 << 16)(self._located),
             lambda chunks: [tuple(term for _, _, term in self._located(chunk)) for chunk in chunks],
@@ -174,6 +175,12 @@ def _library_version(language: SearchLanguage) -> str:
         return f" {package} {metadata.version(package)}" if package else ""
     except metadata.PackageNotFoundError:
         raise _missing(language) from None
+
+
+def _tables_digest(language: SearchLanguage) -> str:
+    """Return a digest of everything that the data file says about the analysis of a language."""
+    tables = [*map(sorted, (language.stop_words, language.elisions)), language.folds_accents, language.words]
+    return hashlib.sha256(repr(tables).encode()).hexdigest()[:8]
 
 
 def _missing(language: SearchLanguage) -> MissingExtraError:
