@@ -43,7 +43,7 @@ class Catalogue(Mapping[str, CardType], Generic[CardType]):
         self.noun = noun
         self._card = card
         self._more = more
-        self._read = cache(self._read_all)
+        self._read = cache(lambda plugin_folders, states: self._read_all(plugin_folders))
 
     def card(self, name: str) -> CardType:
         """Return the card of a name. Raises UserError if no card has this name."""
@@ -62,8 +62,8 @@ class Catalogue(Mapping[str, CardType], Generic[CardType]):
 
     @property
     def _cards(self) -> Mapping[str, CardType]:
-        # Uses the current environment, because a process may change it, as tests and notebooks do.
-        return self._read(os.environ.get("R2MED_PLUGINS", ""))
+        # Uses the environment and the user's files as they are now. A process may change them, as notebooks do.
+        return self._read(os.environ.get("R2MED_PLUGINS", ""), plugins.own_file_states(self.kind))
 
     def _read_all(self, plugin_folders: str) -> Mapping[str, CardType]:
         cards: dict[str, CardType] = {}

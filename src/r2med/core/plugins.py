@@ -51,6 +51,13 @@ def _own_folders(kind: str) -> Iterator[Path]:
             raise UserError(f"R2MED_PLUGINS: {folder} names the home folder of an unknown user") from None
 
 
+def own_file_states(kind: str) -> tuple[tuple[str, int, int, int], ...]:
+    """Return path, size and times of each file of a kind in the folders of the user, to notice changes."""
+    files = [file for folder in _own_folders(kind) if folder.is_dir() for file in folder.iterdir()]
+    states = [(file, file.stat()) for file in sorted(files) if file.is_file()]
+    return tuple((str(file), state.st_size, state.st_mtime_ns, state.st_ctime_ns) for file, state in states)
+
+
 @cache
 def _installed() -> tuple[Traversable, ...]:
     """Return the folders of installed plugins. The search runs once, because it reads a file of every package.

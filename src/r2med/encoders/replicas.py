@@ -161,6 +161,13 @@ class LocalEncoder:
         """
         return self._find(self._card.document).folder is not None
 
+    @property
+    def libraries(self) -> tuple[str, ...]:
+        """Packages that compute the vectors. Their versions are stored with the vectors."""
+        sentence = () if self._card.loader in ("transformers", "remote-code") else ("sentence-transformers",)
+        other = ("openvino",) if self._engine.get("backend") == "openvino" else ()
+        return ("torch", "transformers", *sentence, *other)
+
     def describe(self, role: Role) -> dict[str, Any]:
         """Return everything that the vectors of a role depend on. The card's name and similarity are not part of it."""
         card, side = self._card, self._card.side(role)

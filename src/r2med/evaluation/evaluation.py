@@ -18,6 +18,7 @@ from r2med.retrieve import write_run
 from r2med.runtime.setup import Setup
 from r2med.store import Store, default_store
 from r2med.store.files import sha256, tidy, write_atomically
+from r2med.store.library_versions import differing, listed, noted_versions
 from r2med.system import System
 from r2med.text.unicode import to_unicode
 
@@ -86,7 +87,10 @@ def _evaluated(
     if path is not None and not fresh and (record := _recorded(path, key, dataset)) and lock in ("", record.lock):
         _remove_failed_tries(path, record)
         return record, True
-    outcome = system.run(dataset, store, k, expansion, settings)
+    with noted_versions() as versions:
+        outcome = system.run(dataset, store, k, expansion, settings)
+    if others := differing(versions):
+        log.warning("%s: its stored vectors were made with %s; run(fresh=True) encodes again", system.name, others)
     files: dict[str, FileFacts | None] = {}
     if path is not None:
         run_file = run_path(path)
@@ -98,7 +102,7 @@ def _evaluated(
         texts = [{"id": query.query.id, "texts": query.generated} for query in expansion.queries if query.generated]
         files["generated"] = _write_text("\n".join(map(_json, texts)), generated_path(path)) if texts else None
     approximate = system.approximations(dataset, store, k, expansion)
-    record = new_record(key, system, dataset, outcome, settings, approximate, lock, **files)
+    record = new_record(key, system, dataset, outcome, settings, approximate, lock, listed(versions), **files)
     if path is not None:
         record.write(path)
         _remove_failed_tries(path, record)

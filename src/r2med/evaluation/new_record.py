@@ -27,9 +27,13 @@ def new_record(
     settings: dict[str, Any],
     approximate: Mapping[str, tuple[Approximation, ...]],
     lock: str = "",
+    vector_versions: dict[str, list[str]] | None = None,
     **files: FileFacts | None,
 ) -> Record:
-    """Return the record of a system on a dataset. `files` are the files beside it: run, traces and generated."""
+    """Return the record of a system on a dataset. `files` are the files beside it: run, traces and generated.
+
+    `vector_versions` are those of the libraries that made its vectors, where these were stored with them.
+    """
     scores = dataset_scores(dataset, outcome.run)
     return Record(
         key=key,
@@ -45,6 +49,7 @@ def new_record(
         stages=tuple(_stage_facts(system, outcome, dataset, approximate)),
         seeds=dict(_seeds(settings)),
         versions=installed_versions(),
+        vector_versions=vector_versions or {},
         source=source_digest(),
         created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         offline=is_offline(),

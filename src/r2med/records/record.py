@@ -181,6 +181,8 @@ class Record(RecordPart):
     """Seeds of what is random, by name."""
     versions: dict[str, str]
     """Package -> its version, for packages that can affect a score."""
+    vector_versions: dict[str, list[str]] = {}
+    """Package -> versions that made the vectors of this record, which may be stored ones. Older records have none."""
     source: str
     """A digest of the code that made the record."""
     created: str

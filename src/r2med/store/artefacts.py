@@ -33,6 +33,7 @@ from r2med.core.errors import UserError
 from r2med.core.shared_objects import SharedObjects
 from r2med.store.dataset_labels import LABEL_PREFIX, add_labels, current_datasets, current_labels
 from r2med.store.files import digest, exclusive, map_array, private_folder, sync, write_atomically
+from r2med.store.library_versions import listed, note_versions, noted_versions
 from r2med.store.manifest import MANIFEST, STAMP, DamagedError, check_files, read_manifest, seal, write_stamp
 from r2med.store.owners import abandoned, process_name, stale, stale_work
 from r2med.store.reads import current_reads
@@ -157,7 +158,10 @@ class Store:
             work.mkdir(mode=0o700)
             try:
                 started = time.perf_counter()
-                meta = _labelled(build(work))
+                with noted_versions() as versions:
+                    meta = _labelled(build(work))
+                    note_versions(meta)
+                meta |= {"versions": listed(versions)} if versions else {}
                 meta.setdefault("seconds", round(time.perf_counter() - started, 6))
                 return self._put(work, path, meta, locked)
             except BaseException:
@@ -171,6 +175,7 @@ class Store:
                 if (artefact := self._get_locked(kind, key, locked)) is not None:
                     _remove(folder)
                     return artefact
+                note_versions(meta)
                 return self._put(folder, self._cleared(kind, key, locked), _labelled(meta), locked)
             except BaseException:
                 _remove(folder)
@@ -244,6 +249,7 @@ class Store:
         if not (self.usable(key) and path.is_dir()):
             return None
         artefact = _open(path)
+        note_versions(artefact.meta)
         with contextlib.suppress(OSError):  # a read-only store is fine
             add_labels(path, artefact.meta)
         return artefact

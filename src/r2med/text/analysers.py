@@ -73,7 +73,7 @@ class _LanguageAnalysis:
     def analyser(self) -> Analyser:
         """Return the functions of this analysis."""
         return Analyser(
-            f"{self._language.code} {VERSION}{_library_version(self._language)} tables {_tables_digest(self._language)}",
+            _identity(self._language),
             self._text_terms,
             lru_cache(maxsize=1 << 16)(self._located),
             lambda chunks: [tuple(term for _, _, term in self._located(chunk)) for chunk in chunks],
@@ -175,6 +175,10 @@ def _library_version(language: SearchLanguage) -> str:
         return f" {package} {metadata.version(package)}" if package else ""
     except metadata.PackageNotFoundError:
         raise _missing(language) from None
+
+
+def _identity(language: SearchLanguage) -> str:
+    return f"{language.code} {VERSION}{_library_version(language)} tables {_tables_digest(language)}"
 
 
 def _tables_digest(language: SearchLanguage) -> str:

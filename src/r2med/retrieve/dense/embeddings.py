@@ -46,6 +46,7 @@ from r2med.engine.work import HERE, THREADS, Engine, Needs, Work
 from r2med.retrieve.dense.earlier_vectors import EarlierVectors, text_digests
 from r2med.store import Artefact, Store, digest
 from r2med.store.files import allow_open_files, write_array
+from r2med.store.library_versions import Versions, versions_of
 
 log = logging.getLogger("r2med")
 
@@ -136,7 +137,12 @@ class EncodeShard(Work[TextShard, Artefact]):
         encoded = _kept_encoded(self.encoder, shard, self.role, store, self.reporter)
         write_array(folder / "vectors.npy", encoded.vectors)
         zeros = int((~encoded.vectors.any(axis=1)).sum())
-        meta = {"start": shard.start, "cost": encoded.cost.as_dict(), "zeros": zeros}
+        meta = {
+            "start": shard.start,
+            "cost": encoded.cost.as_dict(),
+            "zeros": zeros,
+            "versions": versions_of(self.encoder),
+        }
         if not shard.corpus:
             return meta
         write_array(folder / "digests.npy", text_digests(shard.read()))
@@ -253,7 +259,7 @@ def _report_zeros(made: Sequence[Artefact], count: int, what: str) -> None:
 
 def _kept_encoded(encoder: Encoder, shard: TextShard, role: Role, store: Store, reporter: Reporter) -> Encoded:
     """Return the vectors of texts. Texts that an interrupted run finished are not encoded again."""
-    texts, parts = shard.read(), PartialVectors(store, shard.key)
+    texts, parts = shard.read(), PartialVectors(store, shard.key, versions_of(encoder))
     missing = parts.missing(len(texts))
     reported = 0
 
@@ -294,9 +300,10 @@ def _encoded(encoder: Encoder, texts: Sequence[str], role: Role, name: Callable[
 class PartialVectors:
     """The finished part of the vectors of some texts, saved in the store under a key."""
 
-    def __init__(self, store: Store, key: str) -> None:
+    def __init__(self, store: Store, key: str, versions: Versions | None = None) -> None:
         self._store = store
         self._key = key
+        self._versions = versions  # of the libraries that make new parts
         self._parts: list[Artefact] = []
         while (part := store.get(PARTS_KIND, self._name(len(self._parts)))) is not None:
             self._parts.append(part)
@@ -339,7 +346,7 @@ class PartialVectors:
         def build(folder: Path) -> dict[str, Any]:
             write_array(folder / "positions.npy", positions)
             write_array(folder / "vectors.npy", vectors)
-            return {"cost": cost.as_dict()}
+            return {"cost": cost.as_dict(), **({"versions": self._versions} if self._versions else {})}
 
         self._parts.append(self._store.make(PARTS_KIND, self._name(len(self._parts)), build))
 

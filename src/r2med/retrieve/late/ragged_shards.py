@@ -18,6 +18,7 @@ from r2med.engine.reporting import Reporter
 from r2med.engine.work import HERE, THREADS, Engine, Needs, Work
 from r2med.store import Artefact, Store, digest
 from r2med.store.files import write_array
+from r2med.store.library_versions import versions_of
 
 VERSION = 1
 SHARD = 512
@@ -64,7 +65,8 @@ class EncodeRagged(Work[RaggedShard, Artefact]):
 
     def _build(self, shard: RaggedShard, folder: Path) -> dict[str, Any]:
         with receiving(lambda positions, encoded: self.reporter.advance(len(positions))):
-            return {**_write(self.encoder.encode_ragged(shard.read(), "document"), folder), "start": shard.start}
+            meta = _write(self.encoder.encode_ragged(shard.read(), "document"), folder)
+        return {**meta, "start": shard.start, "versions": versions_of(self.encoder)}
 
 
 def _write(ragged: Ragged, folder: Path) -> dict[str, Any]:
@@ -98,7 +100,7 @@ def encode_texts(texts: Sequence[str], role: Role, encoder: RaggedEncoder, store
         return encoder.encode_ragged(texts, role)
 
     def build(folder: Path) -> dict[str, Any]:
-        return _write(encoder.encode_ragged(texts, role), folder)
+        return {**_write(encoder.encode_ragged(texts, role), folder), "versions": versions_of(encoder)}
 
     key = digest([VERSION, encoder.describe(role), list(texts)])
     return opened(store.make(f"query-{encoder.shards_in}", key, build))
