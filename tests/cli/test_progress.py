@@ -61,6 +61,10 @@ class Watch:
         return self.time
 
 
+def test_no_time_is_left_to_say_while_finished_items_are_asked_about_again() -> None:
+    assert words(Progress("answers", 100, 100, 0, 60.0)) == "100 of 100 answers, 2/s"
+
+
 def test_the_time_left_counts_the_steps_to_come() -> None:
     watch = Watch()
     clock = Clock(total=4, now=watch)

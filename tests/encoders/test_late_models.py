@@ -59,7 +59,11 @@ def test_token_vectors_are_those_of_the_library(colbert: Path, monkeypatch: pyte
 
 def test_the_card_s_lengths_are_the_model_s(colbert: Path) -> None:
     encoder = opened(colbert, "multi-vector", query=20, document=30)
-    assert len(encoder.encode_ragged(["heart attack"], "query").arrays["vectors"]) == 20  # filled up with masks
+    short = encoder.encode_ragged(["heart attack"], "query").arrays["vectors"]
+    assert len(short) == 12, "filled up with masks to the model's own length, not to the card's"
+    assert len(encoder.encode_ragged(["the " * 200], "query").arrays["vectors"]) == 20
+    fewer = opened(colbert, "multi-vector", query=8, document=30)
+    assert {len(fewer.encode_ragged([text], "query").arrays["vectors"]) for text in ("heart", "the " * 200)} == {8}
     assert len(encoder.encode_ragged(["the " * 200], "document").arrays["vectors"]) == 30
     first = opened(colbert, "multi-vector", query=20, document=30).encode_ragged(["a"], "document").arrays["vectors"]
     np.testing.assert_array_equal(first, encoder.encode_ragged(["a"], "document").arrays["vectors"])

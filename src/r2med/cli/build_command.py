@@ -104,10 +104,10 @@ def status(folder: Folder, form: Format = "text", as_json: flags.AsJSON = False)
     done = made.status()
     show_page(_steps(made, done), form, as_json, [asdict(each) if each else None for each in done])
     if form == "text" and not as_json and all(done):
-        reviews = read_reviews(folder)
+        reviews, planned = read_reviews(folder), made.plan.facts.reviews_per_item
         for noun, reasons in (
-            ("question", rejection_reasons(reviews)),
-            ("translated page", rejection_reasons(reviews, "pages")),
+            ("question", rejection_reasons(reviews, planned=planned)),
+            ("translated page", rejection_reasons(reviews, "pages", planned)),
         ):
             if reasons:
                 left_out = f"People rejected {counted(len(reasons), noun)}, which the dataset leaves out"

@@ -48,6 +48,11 @@ class PlanFile(BaseModel):
     """The clinical setting of the queries."""
     kind: str = ""
     """Form of the queries: post, exam, case or similar case."""
+    query_origin: str = ""
+    """How the queries were written, for the datasheet: for example, by physicians from diagnoses that they chose."""
+    reviews_per_item: int = Field(1, ge=1, le=1000)
+    """Number of people who are to review each text. A question or page that one of them rejects is left out only when
+    this many reviewed it, and most of them reject it."""
     licence: str = ""
     """The licence of the dataset."""
     creators: tuple[str, ...] = ()

@@ -97,8 +97,15 @@ class MultiVectorModel(_LateModel):
         transformer = self._model[0]
         if card.document.max_tokens:
             transformer.document_length = card.document.max_tokens
-        if card.query.max_tokens and transformer.query_expansion is not None:
-            transformer.query_expansion = {**transformer.query_expansion, "length": card.query.max_tokens}
+        expansion = transformer.query_expansion
+        if card.query.max_tokens and expansion is not None:
+            most = card.query.max_tokens
+            if most > expansion["length"]:
+                # Short queries are filled up with masks to the length that the model was trained with, no further.
+                transformer.query_length = most
+                transformer.query_expansion = {**expansion, "strategy": "min"}
+            else:
+                transformer.query_expansion = {**expansion, "length": most}
         elif card.query.max_tokens:
             transformer.query_length = card.query.max_tokens
 

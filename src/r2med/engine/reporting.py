@@ -30,8 +30,11 @@ class Progress:
 
     @property
     def seconds_left(self) -> float | None:
-        """The remaining seconds at this rate; None if it is not known yet."""
-        return (self.total - self.done) / self.rate if self.rate > 0 else None
+        """The remaining seconds at this rate; None if it is not known yet.
+
+        It is not known either once all items were done: some are then asked about again.
+        """
+        return (self.total - self.done) / self.rate if self.rate > 0 and self.done < self.total else None
 
 
 _listener: ContextVar[Callable[[Progress], None] | None] = ContextVar("r2med_progress", default=None)

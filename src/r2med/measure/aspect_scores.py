@@ -2,6 +2,7 @@
 
 - `alpha-nDCG@k`: as in ndeval, with α = 0.5. A document gains 0.5 ** n for each of its aspects, where n is the number
   of documents above it with this aspect. The ideal ranking is built greedily, and all aspects have the same weight.
+  Equal scores of a run are ordered by id, as by `ndeval -traditional`; ndeval itself orders a run by its ranks.
 - `weighted-alpha-nDCG@k`: the same, with each gain multiplied by the weight of the aspect, as in BRIGHT-Pro.
 - `A-Recall@k`: the weight of the aspects with a document among the first k, as a share of all weights (BRIGHT-Pro).
 """

@@ -19,6 +19,8 @@ from r2med.text.segment import segment
 
 VERSION = 1
 """Version of the analyses except English. Increase it when terms change, because scores change too."""
+FOLDING_VERSION = 2
+"""Version of the analyses that fold accents."""
 
 EXTRA = "languages"
 Span = tuple[int, int, str]
@@ -105,8 +107,12 @@ class _LanguageAnalysis:
         return _without_accents(stem) if self._language.folds_accents else stem
 
 
+_LIGATURES = str.maketrans({"œ": "oe", "æ": "ae"})
+"""Letters that people also write as two, and that Unicode does not take apart."""
+
+
 def _without_accents(word: str) -> str:
-    return "".join(letter for letter in normalize("NFD", word) if not combining(letter))
+    return "".join(letter for letter in normalize("NFD", word) if not combining(letter)).translate(_LIGATURES)
 
 
 def _tokens(chunk: str) -> Iterator[Span]:
@@ -178,7 +184,8 @@ def _library_version(language: SearchLanguage) -> str:
 
 
 def _identity(language: SearchLanguage) -> str:
-    return f"{language.code} {VERSION}{_library_version(language)} tables {_tables_digest(language)}"
+    version = FOLDING_VERSION if language.folds_accents else VERSION
+    return f"{language.code} {version}{_library_version(language)} tables {_tables_digest(language)}"
 
 
 def _tables_digest(language: SearchLanguage) -> str:

@@ -10,6 +10,7 @@ from r2med.construction.review.review_book import add_reviews, read_reviews
 from r2med.construction.review.review_files import export_reviews, import_reviews
 from r2med.construction.review.review_items import review_items
 from r2med.construction.review.review_kinds import KINDS
+from r2med.construction.review.review_outcomes import rejection_reasons
 from r2med.construction.review.reviews import Review, decided_reply, is_disputed, rating_table
 from r2med.core.errors import UserError
 
@@ -18,6 +19,15 @@ FINE = {"answerable": "yes", "self_contained": "yes", "needs_inference": "yes", 
 
 def about_question(annotator="Ann", question="q1", **answers):
     return Review(question=question, annotator=annotator, kind="question", answers={**FINE, **answers})
+
+
+def test_one_no_does_not_leave_a_question_out_while_two_reviews_are_planned():
+    one = [about_question("Ann", answerable="no")]
+    assert rejection_reasons(one, planned=1) == {"q1": ("not answerable",)}
+    assert rejection_reasons(one, planned=2) == {}
+    assert rejection_reasons([*one, about_question("Bo")], planned=2) == {}, "a tie"
+    assert rejection_reasons([*one, about_question("Bo", answerable="no")], planned=2) == {"q1": ("not answerable",)}
+    assert rejection_reasons([one[0].model_copy(update={"adjudicated": True})], planned=2)
 
 
 def test_the_verdict_on_a_question_follows_from_the_points_that_reject():

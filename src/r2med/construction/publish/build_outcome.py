@@ -80,13 +80,14 @@ class BuildOutcome:
     def read(cls, build: Build, reviews: Sequence[Review] = (), annotators: Sequence[Annotator] = ()) -> BuildOutcome:
         """Read the outcome from the output of a build's steps."""
         streams = build.streams()
-        pages = rejection_reasons(reviews, "pages")
+        planned = build.plan.facts.reviews_per_item
+        pages = rejection_reasons(reviews, "pages", planned)
         gone = {chunk.id for chunk in streams.chunks() if chunk.page in pages} if pages else set()
         judged = labels(streams.judgements(), reviews, build.plan.facts.labels)
         labelled = [label for label in judged if label.chunk not in gone]
         evident = {label.question for label in labelled if label.label == "positive"}
         questions = list(streams.questions())
-        refused = rejection_reasons(reviews)
+        refused = rejection_reasons(reviews, planned=planned)
         accepted = [question for question in questions if question.id not in refused]
         kept = [question for question in accepted if question.id in evident]
         made = cls(

@@ -113,6 +113,8 @@ def query_origins(steps: Iterable[str]) -> list[str]:
 
 def _making(made: BuildOutcome) -> Iterator[Content]:
     yield from query_origins(done.step for done in made.steps)
+    if made.plan.query_origin:
+        yield f"How the queries were written: {made.plan.query_origin}"
     rows: list[tuple[str, str, int, int, str, int]] = []
     for done in made.steps:
         reasons = [*done.rejected.items(), *((f"failed: {kind}", count) for kind, count in done.failures.items())]

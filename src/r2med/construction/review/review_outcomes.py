@@ -14,11 +14,15 @@ PUBLISHED_POINTS = tuple(point.name for kind in KINDS.values() for point in kind
 
 
 def rejection_reasons(
-    reviews: Iterable[Review], of: Literal["questions", "pages"] = "questions"
+    reviews: Iterable[Review], of: Literal["questions", "pages"] = "questions", planned: int = 1
 ) -> Mapping[str, tuple[str, ...]]:
-    """Return the reasons for which people reject questions or pages: id -> reasons. Most of them said no."""
+    """Return the reasons for which people reject questions or pages: id -> reasons. Most of them said no.
+
+    `planned` is the number of reviews that a text needs before it is rejected. An adjudication needs no others.
+    """
     reasons: dict[str, tuple[str, ...]] = {}
-    for question, point, reply in _decisions(review for review in reviews if KINDS[review.kind].of == of):
+    about = [review for review in reviews if KINDS[review.kind].of == of]
+    for question, point, reply in _decisions(about, planned):
         if point.rejects and reply == "no":
             reasons[question] = (*reasons.get(question, ()), point.rejects)
     return reasons
@@ -47,12 +51,15 @@ def reply_counts(reviews: Iterable[Review]) -> Mapping[ReviewPoint, Counter[YesN
     return counts
 
 
-def _decisions(reviews: Iterable[Review]) -> Iterator[tuple[str, ReviewPoint, YesNo]]:
-    """Yield the question, the point and the answer of each decision about a text of a question."""
+def _decisions(reviews: Iterable[Review], planned: int = 1) -> Iterator[tuple[str, ReviewPoint, YesNo]]:
+    """Yield the question, the point and the answer of each decision about a text of a question.
+
+    A text with fewer than `planned` reviews is not decided yet, unless somebody adjudicated it.
+    """
     given = [review for review in reviews if not review.chunk]
     for kind in KINDS.values():
         for (question, _), said in by_candidate(given, kind.name).items():
             for point in kind.points:
-                reply, _ = decided_reply(said, point.name)
-                if reply is not None:
+                reply, adjudicated = decided_reply(said, point.name)
+                if reply is not None and (adjudicated or len(said) >= planned):
                     yield question, point, reply
