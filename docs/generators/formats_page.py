@@ -14,6 +14,7 @@ from r2med.advice.advice import Advice
 from r2med.construction.build_plan import PlanFile
 from r2med.construction.review.reviews import Review
 from r2med.judgements.audit_findings import Audit
+from r2med.leaderboard.entry_verdicts import Verdicts
 from r2med.leaderboard.submission import FORMAT as ENTRY_FORMAT
 from r2med.leaderboard.submission import Entry
 from r2med.packs.pack_manifest import PackManifest
@@ -80,6 +81,12 @@ FORMATS = {
         {"format": {"const": ENTRY_FORMAT, "type": "integer"}, "checksum": CHECKSUM},
         left_out=("answers",),
         nested=False,
+    ),
+    "verdicts": Format(
+        "Verdicts of entries",
+        "What `r2med verify --verdicts FILE` writes and `r2med board --verdicts FILE` reads "
+        "([leaderboards](leaderboard.md#check)).",
+        Verdicts,
     ),
     "pack": Format(
         "Pack",

@@ -12,6 +12,8 @@ import pytest
 from support.fork_server import Command
 from support.records import records, write_records
 
+pytestmark = pytest.mark.usefixtures("synthetic_benchmark")
+
 SYSTEMS = {"bm25": 0.3, "rm3 → bm25": 0.305, "hyde(author) → bm25": 0.5}
 
 

@@ -12,6 +12,8 @@ from r2med.core.errors import UserError
 from r2med.records.answer_collection import collect_answers
 from support.answer_records import synthetic, write
 
+pytestmark = pytest.mark.usefixtures("synthetic_benchmark")
+
 SYSTEMS = {"bm25": 0.2, "dense": 0.4, "best": 0.8}
 QUESTIONS = 30
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from r2med.data import load
-from r2med.data.benchmark_names import known_fingerprint, source_of
-from r2med.data.dataset_cards import demo_folder
+from r2med.data.benchmark_names import known_fingerprints, source_of
+from r2med.data.dataset_cards import DatasetCard, bundled_cards, demo_folder
 from r2med.data.locating import name_of
+from r2med.leaderboard.reproduction import _chosen
 from r2med.store import Store
 from support.datasets import r2med_folder, write_jsonl
 from support.fork_server import Command
@@ -71,10 +73,21 @@ def test_where_the_benchmark_was_fetched_its_fingerprint_decides(
     monkeypatch.setattr("r2med.data.hub.snapshot", lambda *_: copy_of_biology(tmp_path / "hub/Biology"))
     fetched = load("Biology", store)
     assert (fetched.name, fetched.source) == ("Biology", source_of("Biology"))
-    assert known_fingerprint("Biology", store) == fetched.fingerprint
+    assert known_fingerprints("Biology", store) == {fetched.fingerprint}
     assert load(copy_of_biology(tmp_path / "same/Biology"), store).name == "Biology"
     other = load(copy_of_biology(tmp_path / "other/Biology", last_text="another text"), store)
     assert other.name == "own/Biology" and "is not the dataset Biology of the benchmark" in other.notices[-1]
+
+
+def test_a_copy_with_the_fingerprint_of_the_card_is_known_without_the_hub(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = copy_of_biology(tmp_path / "Biology")
+    card = bundled_cards()["Biology"].model_copy(update={"fingerprint": load(folder).fingerprint})
+    monkeypatch.setitem(cast(dict[str, DatasetCard], bundled_cards()), "Biology", card)
+    assert load(folder).name == name_of(folder) == "Biology"
+    assert list(_chosen(["bm25"], [str(folder)])[0][1].values()) == [str(folder)]  # reproduce bm25 --data ./Biology
+    assert load(copy_of_biology(tmp_path / "other/Biology", last_text="another text")).name == "own/Biology"
 
 
 def test_the_run_says_so_and_shows_the_data_as_the_users_own(tmp_path: Path, r2med: Command) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from r2med.construction.steps.question_labels import BODY_SYSTEMS
 from r2med.data import Dataset, load
-from r2med.data.dataset_cards import cards, groups
+from r2med.data.dataset_cards import Counts, cards, groups
 
 
 @pytest.fixture(params=groups()["demo"])
@@ -52,7 +52,18 @@ def test_a_dataset_is_of_the_task_of_its_model_and_freely_licensed(dataset: Data
     assert dataset.card is not None
     assert (dataset.card.task, dataset.card.instruction) == (model.task, model.instruction)
     assert dataset.card.licence == "CC-BY-4.0"
-    assert dataset.card.counts is None
+
+
+def test_the_card_has_the_counts_and_the_fingerprint_of_the_dataset(dataset: Dataset) -> None:
+    assert dataset.card is not None and dataset.card.counts is not None
+    of_query = [sum(grade > 0 for grade in grades.values()) for grades in dataset.qrels.values()]
+    assert dataset.card.counts == Counts(
+        queries=len(dataset.queries),
+        documents=len(dataset.corpus),
+        positives=sum(of_query),
+        most_positives=max(of_query),
+    )
+    assert dataset.card.fingerprint == dataset.fingerprint
 
 
 def words(text: str) -> str:

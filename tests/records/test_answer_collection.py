@@ -10,6 +10,8 @@ from r2med.records.answer_collection import collect_answers
 from r2med.records.collection import collect
 from support.answer_records import synthetic, write
 
+pytestmark = pytest.mark.usefixtures("synthetic_benchmark")
+
 RIGHT = [1, 1, 0, 1]
 
 

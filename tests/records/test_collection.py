@@ -12,15 +12,15 @@ import pytest
 from r2med.core.cost import Cost
 from r2med.core.errors import UserError
 from r2med.data import load
-from r2med.data.benchmark_names import source_of
+from r2med.data.benchmark_names import remember_fingerprint, source_of
 from r2med.evaluation.evaluation import evaluate
 from r2med.evaluation.results import Cell, Results
 from r2med.measure import relevant_ranks
 from r2med.records import collection
 from r2med.records.collection import StoredRecord, checked, collect
-from r2med.records.record import Record, StageFacts
+from r2med.records.record import QueryFacts, Record, StageFacts
 from r2med.retrieve import Run
-from r2med.store import digest
+from r2med.store import default_store, digest
 from support.datasets import random_folder
 
 
@@ -190,7 +190,21 @@ def test_other_data_under_a_name_of_the_benchmark_are_the_users_own(
     assert "the data are not the dataset Biology of the benchmark, so they are shown as own/Biology" in caplog.text
     fetched = named.model_copy(update={"source": source_of("Biology")})
     kept.record.model_copy(update={"dataset": fetched}).write(kept.path)
+    assert collect([kept.path]).datasets == ("own/Biology",)  # a source is a text: the counts are those of the demo
+    right = fetched.model_copy(update={"queries": 103, "documents": 57_359})
+    counts = [19, *[4] * 49, *[3] * 53]
+    facts = {f"q{number}": QueryFacts(words=9, positives=count) for number, count in enumerate(counts)}
+    kept.record.model_copy(update={"dataset": right, "queries": facts}).write(kept.path)
     assert collect([kept.path]).datasets == ("Biology",)
+    remember_fingerprint("Biology", "of the data from the hub", default_store())
+    assert collect([kept.path]).datasets == ("own/Biology",)
+
+
+def test_other_data_under_a_name_of_the_demo_are_the_users_own(results: Path) -> None:
+    kept = next(iter(collect([], results)))
+    other = kept.record.dataset.model_copy(update={"name": "demo/Biology", "fingerprint": "f" * 32})
+    kept.record.model_copy(update={"dataset": other}).write(kept.path)
+    assert collect([kept.path]).datasets == ("own/Biology",)
 
 
 def test_what_is_not_there_names_what_is(results: Path, tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ import pytest
 from r2med.data import load
 from r2med.data.nuggets_file import Nugget, Nuggets
 from r2med.evaluation.evaluation import evaluate
+from r2med.leaderboard.entry_verdicts import NO_VERDICT, EntryVerdict, Verdicts
 from r2med.leaderboard.submission import submit
 from r2med.records.answer_collection import StoredAnswers
 from r2med.records.answer_record import AnswerRecord, CitedSentence, GivenAnswer
@@ -21,6 +22,7 @@ from r2med.site import answer_texts
 from r2med.site import board as make_board
 from r2med.site.board_answers import read_board_answers
 from r2med.store import Store
+from r2med.store.files import sha256
 from support.answer_records import JUDGE, answer_record, answered, write
 
 from .conftest import HOSTILE, Open, whole
@@ -164,7 +166,8 @@ def test_a_record_that_cannot_be_shown_is_left_out_and_the_newest_counts(
     with caplog.at_level(logging.WARNING):
         (kept,) = read_board_answers([tmp_path], collection)
     assert kept.path.name == "3.answers.json"
-    foreign, damaged = caplog.messages
+    renamed, foreign, damaged = caplog.messages
+    assert "shown as own/Biology" in renamed
     assert "the board has no record of a system on its data" in foreign
     assert "1.answers.json" in damaged
 
@@ -191,15 +194,15 @@ def test_answers_of_entries_are_shown_with_their_entry_and_what_no_check_can_com
     entries: Path,
     chromium: Any,
     monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
 ) -> None:
     monkeypatch.setenv("R2MED_HOME", str(records.parent / "home"))
-    with caplog.at_level(logging.WARNING):
-        page_file = make_board([], records.parent / "submitted", entries=entries)
-    assert any("later.json: bm25 · smollm2 on demo/Biology" in line for line in caplog.messages)
+    verdict = EntryVerdict(records=("", ""), answers=("", ""))
+    Verdicts(entries={sha256(entries / "first.json"): verdict}).write(records.parent / "verdicts.json", [entries])
+    page_file = make_board([], records.parent / "submitted", entries=entries, verdicts=records.parent / "verdicts.json")
     (view,) = value(page_file.parent, "answers")
-    assert {(row["name"], row["entry"]) for row in view["rows"]} == {
-        (f"{system} · {READERS[0]}", "first") for system in (PLAIN, OTHER)
+    assert {(row["name"], row["entry"], row["no_verdict"]) for row in view["rows"]} == {
+        *((f"{system} · {READERS[0]}", "first", "") for system in (PLAIN, OTHER)),
+        (f"{PLAIN} · {READERS[0]} (not verified)", "later", NO_VERDICT),
     }
     own = next(row for row in value(site, "answers")[0]["rows"] if row["name"] == view["rows"][0]["name"])
     assert (view["rows"][0]["scores"], view["rows"][0]["gain"]) == (own["scores"], own["gain"])
@@ -207,7 +210,7 @@ def test_answers_of_entries_are_shown_with_their_entry_and_what_no_check_can_com
     page.goto(f"{page_file.as_uri()}#/answers")
     row = page.locator("tr[data-position='0']")
     assert "entry first" in row.inner_text()
-    assert "that smollm2 gave these answers; the grades" in row.get_by_text("not verified").get_attribute("title")
+    assert "that smollm2 gave these answers; the grades" in row.get_by_text("partly verified").get_attribute("title")
     row.locator(".toggle").click()
     assert "its run is not in the entry" in page.inner_text("tr.details")
     assert page.locator("tr.details a", has_text="explorer").count() == 0

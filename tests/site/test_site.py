@@ -134,12 +134,15 @@ def test_a_bad_entry_is_reported_by_name_and_the_others_are_shown(
     poor = rewritten(entry, "poor.json", only_recall)
     entry.rename(entry.with_name("a-ward.json"))
     site = make_board((), tmp_path / "site", entries=tmp_path / "entries").parent
-    assert [each["entry"] for each in value(site, "site")["systems"]] == ["a-ward"]
+    assert [(each["name"], each["entry"]) for each in value(site, "site")["systems"]] == [
+        ("bm25 (not verified)", "a-ward"),
+        ("bm25 (another) (not verified)", "another"),  # on own/Biology: other data than those of the demo
+    ]
     left_out = [line for line in caplog.messages if "is left out" in line]
     assert [line.split()[1] for line in left_out] == [
-        *(str(entry.with_name(name)) for name in ("another.json", "poor.json", "zz-cut.json")),
+        *(str(entry.with_name(name)) for name in ("poor.json", "zz-cut.json")),
     ]
-    assert f"{poor}: poor on demo/Biology: it has no nDCG@10, the main measure" in left_out[1]
+    assert f"{poor}: poor on demo/Biology: it has no nDCG@10, the main measure" in left_out[0]
 
 
 def test_an_entry_under_a_name_of_the_benchmark_is_own_data_without_its_counts(records: Path, tmp_path: Path) -> None:
@@ -190,11 +193,15 @@ def test_a_file_that_is_missing_beside_a_record_is_reported(
 def test_entries_of_others_are_shown_alone_or_beside_our_own_records(records: Path, tmp_path: Path) -> None:
     submit(["bm25"], tmp_path / "entries" / "ward.json", records)
     alone = make_board((), tmp_path / "alone", entries=tmp_path / "entries").parent
-    assert [(each["name"], each["entry"]) for each in value(alone, "site")["systems"]] == [("bm25", "ward")]
+    assert [(each["name"], each["entry"]) for each in value(alone, "site")["systems"]] == [
+        ("bm25 (not verified)", "ward")
+    ]
     others = sorted(records.glob("demo/*/hyde*-??????????.json"))
     both = make_board(others, tmp_path / "both", entries=tmp_path / "entries").parent
     assert [each["entry"] for each in value(both, "site")["systems"]] == ["", "ward"]
-    twice = make_board([records], tmp_path / "twice", entries=tmp_path / "entries").parent
+    twice = make_board(
+        [records], tmp_path / "twice", entries=tmp_path / "entries"
+    ).parent  # the same content is one row
     assert "ward" not in [each["entry"] for each in value(twice, "site")["systems"]]
 
 

@@ -10,12 +10,22 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
+from r2med.answers.answer_controls import (
+    OTHER,
+    OTHER_NUGGETS,
+    OTHER_PASSAGE,
+    OWN_NUGGETS,
+    OWN_PASSAGE,
+    REFERENCE,
+)
+from r2med.answers.reading import passages_of, random_passages, relevant_passages
 from r2med.core.cost import Cost
 from r2med.data.dataset import Dataset, Query
 from r2med.evaluation.evaluation import slug
 from r2med.records.answer_record import (
     CONDITIONS,
     SUFFIX,
+    AnswerForm,
     AnswerRecord,
     CitedSentence,
     Condition,
@@ -85,24 +95,35 @@ def means(rows: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
 
 
 def answered(
-    dataset: Dataset, right: Mapping[Condition, Sequence[str]] | None = None, passages: int = 3
+    dataset: Dataset,
+    right: Mapping[Condition, Sequence[str]] | None = None,
+    passages: int = 3,
+    lists: Mapping[str, Sequence[str]] | None = None,
 ) -> list[GivenAnswer]:
     """Return an open answer to each judged question of a dataset that has a reference answer, in each condition.
 
     `right` has the queries that are answered right; by default half of those with passages that help. A right answer
     says the reference answer and cites the first passage. A wrong answer cites the last one, and is not supported.
+    `lists` is the ranking that is read: query -> documents, best first.
     """
     asked = [query for query in dataset.queries if query.answer and query.id in dataset.qrels]
     known = right or {"retrieved": [query.id for query in asked[::2]], "relevant": [query.id for query in asked]}
     return [
-        _answer(dataset, query, condition, query.id in known.get(condition, ()), passages)
+        _answer(dataset, query, condition, query.id in known.get(condition, ()), passages, lists)
         for condition in CONDITIONS
         for query in asked
     ]
 
 
-def _answer(dataset: Dataset, query: Query, condition: Condition, right: bool, passages: int) -> GivenAnswer:
-    read = _passages(dataset, query, condition, passages)
+def _answer(
+    dataset: Dataset,
+    query: Query,
+    condition: Condition,
+    right: bool,
+    passages: int,
+    lists: Mapping[str, Sequence[str]] | None,
+) -> GivenAnswer:
+    read = _passages(dataset, query, condition, passages, lists)
     cited = (read[0 if right else -1],) if read else ()
     text = query.answer if right else "I think that it is something else entirely."
     grades = dataset.qrels[query.id]
@@ -133,17 +154,18 @@ def _answer(dataset: Dataset, query: Query, condition: Condition, right: bool, p
     )
 
 
-def _passages(dataset: Dataset, query: Query, condition: Condition, count: int) -> tuple[str, ...]:
-    """Return what is read: a relevant passage first in retrieved, only relevant ones, only others, or nothing."""
+def _passages(
+    dataset: Dataset, query: Query, condition: Condition, count: int, lists: Mapping[str, Sequence[str]] | None
+) -> tuple[str, ...]:
+    """Return what is read. Without a ranking, a relevant passage comes first in retrieved."""
     relevant = [document for document, grade in dataset.qrels[query.id].items() if grade > 0]
     others = [document for document in dataset.corpus.ids(range(len(dataset.corpus))) if document not in relevant]
-    shown = {
-        "closed book": [],
-        "retrieved": [*relevant[:1], *others],
-        "relevant": relevant,
-        "random": others[::-1],
-    }
-    return tuple(shown[condition][:count])
+    retrieved = tuple((lists[query.id] if lists else [*relevant[:1], *others])[:count])
+    if condition == "random":
+        return random_passages(dataset, query, passages_of(dataset, retrieved).tokens).documents
+    if condition == "relevant":
+        return relevant_passages(dataset, query, count).documents
+    return retrieved if condition == "retrieved" else ()
 
 
 def answer_record(
@@ -154,9 +176,20 @@ def answer_record(
     retrieval: Mapping[str, float] | None = None,
 ) -> AnswerRecord:
     """Return the record of answers to the questions of a dataset, without the file of its answers."""
-    settings = {"system": system, "reader": reader, "passages": 3}
     asked = list(dict.fromkeys(each.query for each in answers))
     conditions = list(dict.fromkeys(each.condition for each in answers))
+    form: AnswerForm = "choice" if any(each.options for each in answers) else "open"
+    nuggets = "0" * 32 if any(each.nuggets for each in answers) else ""
+    settings = {
+        "retrieval": "",
+        "reader": {"llm": reader},
+        "form": form,
+        "passages": 3,
+        "conditions": conditions,
+        "queries": 0,
+        "judge": {"llm": JUDGE} if form == "open" else "",
+        "nuggets": nuggets,
+    }
     known = {
         condition: {each.query: each.scores for each in answers if each.condition == condition and each.scores}
         for condition in conditions
@@ -169,7 +202,7 @@ def answer_record(
         reader=reader,
         settings=settings,
         dataset=facts,
-        form="choice" if any(each.options for each in answers) else "open",
+        form=form,
         passages=3,
         mean={condition: means(rows) for condition, rows in known.items()},
         per_query=known,
@@ -179,8 +212,8 @@ def answer_record(
         },
         queries={query: queries[query] for query in asked},
         retrieval=dict(retrieval or dict.fromkeys(asked, 0.5)),
-        nuggets="0" * 32 if any(each.nuggets for each in answers) else "",
-        judge=JudgeFacts(judge=JUDGE, controls={"reference": (4, 4), "other answer": (3, 4)}, agreed=3, both=3),
+        nuggets=nuggets,
+        judge=_judge(answers) if form == "open" else None,
         costs=COSTS,
         reader_costs={
             condition: COSTS["reader"].times(len(each.read) + 1)
@@ -189,6 +222,17 @@ def answer_record(
             if each.condition == condition
         },
         created="2026-01-01T00:00:00+00:00",
+    )
+
+
+def _judge(answers: Sequence[GivenAnswer]) -> JudgeFacts:
+    both = [each for each in answers if None not in (each.by_rule, each.by_judge)]
+    return JudgeFacts(
+        judge=JUDGE,
+        controls=dict.fromkeys((REFERENCE, OWN_PASSAGE, OWN_NUGGETS), (4, 4))
+        | dict.fromkeys((OTHER, OTHER_PASSAGE, OTHER_NUGGETS), (3, 4)),
+        agreed=sum(each.by_rule == each.by_judge for each in both),
+        both=len(both),
     )
 
 

@@ -150,7 +150,7 @@ def _given(question: ReaderQuestion, reply: _Reply | None, failure: str) -> Give
         status="answered",
     )
     if reply is None:
-        return answer.model_copy(update={"status": _failed_status(failure), "failure": failure})
+        return answer.model_copy(update={"status": failed_status(failure), "failure": failure})
     if reply.choice is not None:
         return answer.model_copy(update={"choice": reply.choice, "text": question.options[reply.choice]})
     status = "refused" if reply.refused else status_of(reply.text, question.query.text)
@@ -158,7 +158,8 @@ def _given(question: ReaderQuestion, reply: _Reply | None, failure: str) -> Give
     return answer.model_copy(update={"status": status, "text": reply.text, "sentences": sentences})
 
 
-def _failed_status(failure: str) -> AnswerStatus:
+def failed_status(failure: str) -> AnswerStatus:
+    """Return the status of a question without an answer, from the kind of its failure."""
     if failure == "refused":
         return "refused"
     if failure == CUT_OFF:

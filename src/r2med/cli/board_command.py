@@ -24,6 +24,15 @@ def board(
     entries: Annotated[
         Path | None, typer.Option(help="Folder with entries written by r2med submit.", show_default=False)
     ] = None,
+    verdicts: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="The file that r2med verify --verdicts wrote. Entries that it does not call right are marked and "
+            "ranked last.",
+            show_default=False,
+        ),
+    ] = None,
     overlay: Annotated[
         list[Path] | None,
         typer.Option(
@@ -48,6 +57,6 @@ def board(
 
     of_board = (sources or (), out, data or (), entries, max_failures, not without_texts)
     if serve:
-        serve_board(*of_board, port, overlays=overlay or ())
+        serve_board(*of_board, port, overlays=overlay or (), verdicts=verdicts)
     else:
-        print(printable(f"The board: {make_board(*of_board, overlay or ())}"))
+        print(printable(f"The board: {make_board(*of_board, overlay or (), verdicts)}"))

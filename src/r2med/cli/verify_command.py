@@ -12,12 +12,21 @@ from r2med.cli.formats import Format, show_page
 
 
 def verify(
-    entries: Annotated[list[Path], typer.Argument(metavar="ENTRY", help="Files of r2med submit.", show_default=False)],
+    entries: Annotated[
+        list[Path],
+        typer.Argument(metavar="ENTRY", help="Files of r2med submit, or folders of them.", show_default=False),
+    ],
     runs: Annotated[
-        Path, typer.Option(help="A folder with their run files and files of answers, at any depth.")
+        Path, typer.Option(help="A folder with their run files, files of answers and locks, at any depth.")
     ] = Path("results"),
     data: Annotated[
         list[str] | None, typer.Option(help="Folders of datasets that have no card; may be repeated.")
+    ] = None,
+    verdicts: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Write the results to this file, which r2med board reads.", show_default=False
+        ),
     ] = None,
     form: Format = "text",
     as_json: flags.AsJSON = False,
@@ -26,7 +35,7 @@ def verify(
     from r2med.leaderboard.verification import verify as check
     from r2med.pages.page import Note, Page, Section, Table
 
-    checked = check(entries, runs, data or [])
+    checked = check(entries, runs, data or [], verdicts=verdicts)
     heads = ("entry", "system", "dataset", "verdict")
     table = Table.of(heads, [(str(each.entry), each.system, each.dataset, each.verdict) for each in checked])
     lines = [Note(str(each), whole=True) for each in checked]

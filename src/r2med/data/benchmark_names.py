@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from r2med.data.dataset_cards import OWN_PREFIX, DatasetCard, bundled_cards
+from r2med.data.dataset_cards import OWN_PREFIX, DatasetCard, bundled_cards, demo_cards
 from r2med.store import Store, digest
+
+MIN_DISTINCT_SHARE = 0.9
+"""Minimum share of distinct ids among the rows of a corpus. The card counts rows, and some sets repeat ids."""
 
 
 def own_name(name: str) -> str:
@@ -32,16 +35,36 @@ def has_benchmark_counts(name: str, queries: int, positives: Iterable[int]) -> b
     return (queries, sum(of_query), max(of_query, default=0)) == (counts.queries, counts.positives, most)
 
 
+def has_benchmark_sizes(name: str, queries: int, documents: int) -> bool:
+    """Return True if stated sizes can be those of the dataset of this name. Without counts on its card, any can be.
+
+    `documents` is the number of distinct ids.
+    """
+    card = demo_cards().get(name) or bundled_cards().get(name)
+    if card is None or card.counts is None:
+        return True
+    rows = card.counts.documents
+    return queries == card.counts.queries and MIN_DISTINCT_SHARE * rows <= documents <= rows
+
+
 def remember_fingerprint(name: str, fingerprint: str, store: Store) -> None:
     """Save the fingerprint of a benchmark dataset that was fetched at its pinned revision."""
-    if known_fingerprint(name, store) != fingerprint:
+    if fingerprint not in known_fingerprints(name, store):
         store.remember(_note(bundled_cards()[name]), {"fingerprint": fingerprint})
 
 
-def known_fingerprint(name: str, store: Store) -> str:
-    """Return the fingerprint of the benchmark's dataset of this name; empty if it was never loaded here."""
+def known_fingerprints(name: str, store: Store) -> frozenset[str]:
+    """Return the fingerprints of the dataset of this name: that of its card, and that of the data fetched here.
+
+    It is empty if the card has none and the dataset was never loaded from the hub.
+    """
+    if name.startswith("demo/"):
+        return frozenset({card.fingerprint} if (card := demo_cards().get(name)) else ())
     card = bundled_cards().get(name)
-    return str((store.recall(_note(card)) or {}).get("fingerprint", "")) if card else ""
+    if card is None:
+        return frozenset()
+    fetched = str((store.recall(_note(card)) or {}).get("fingerprint", ""))
+    return frozenset(filter(None, (card.fingerprint, fetched)))
 
 
 def is_source_of(name: str, source: str) -> bool:

@@ -146,6 +146,8 @@ class DatasetCard(_CardPart):
     """The languages of queries and documents, such as en or de. The language of the documents is the last one."""
     counts: Counts | None = None
     """The row counts that are checked after fetching."""
+    fingerprint: str = ""
+    """The digest of corpus, queries and judgements, if it is known. Data with it are this dataset."""
     instruction: Instruction | None = None
     """The instruction for instruction-tuned models. The default is one for medical questions."""
 
@@ -250,6 +252,13 @@ def bundled_cards() -> Mapping[str, DatasetCard]:
     folder = next(plugins.folders("datasets"))
     files = {file.name.removesuffix(".toml"): file for file in folder.iterdir() if file.name.endswith(".toml")}
     return {name: read_card(file, name) for name, file in files.items()}
+
+
+@cache
+def demo_cards() -> Mapping[str, DatasetCard]:
+    """Return the cards of the bundled demo by name, such as `demo/Biology`."""
+    names = {f"demo/{name}": demo_folder(name) / "card.toml" for name in _demo_names()}
+    return {name: read_card(file, name) for name, file in names.items()}
 
 
 @cache

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from r2med.core.errors import UserError, refuse_table
 from r2med.data.aspects_file import aspect_rows, gather_aspects
-from r2med.data.benchmark_names import is_source_of, known_fingerprint, own_name, remember_fingerprint
+from r2med.data.benchmark_names import is_source_of, known_fingerprints, own_name, remember_fingerprint
 from r2med.data.corpus import Corpus
 from r2med.data.corpus_writer import write_corpus
 from r2med.data.dataset import Dataset, Qrels, Query
@@ -86,12 +86,12 @@ def _honestly_named(dataset: Dataset, store: Store) -> Dataset:
     name = dataset.name
     if is_source_of(name, dataset.source):
         remember_fingerprint(name, dataset.fingerprint, store)
-    elif known_fingerprint(name, store) not in ("", dataset.fingerprint):
+    elif (known := known_fingerprints(name, store)) and dataset.fingerprint not in known:
         name = own_name(name)
     if name.startswith(OWN_PREFIX):
         word = name.removeprefix(OWN_PREFIX)
         notice = f"{dataset.folder} is not the dataset {word} of the benchmark: its name is {name}"
-        if word in bundled_cards() and not known_fingerprint(word, store):
+        if word in bundled_cards() and not known_fingerprints(word, store):
             notice = (
                 f"{dataset.folder} has the name {name}: to compare it with the benchmark's {word}, load that one first "
                 f"(r2med data check {word})"

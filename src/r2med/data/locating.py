@@ -8,7 +8,7 @@ from pathlib import Path
 
 from r2med.core.errors import UserError, nearest, nearest_path, unknown
 from r2med.data import hub as hub_client
-from r2med.data.benchmark_names import has_benchmark_counts, is_reserved, known_fingerprint, own_name
+from r2med.data.benchmark_names import has_benchmark_counts, is_reserved, known_fingerprints, own_name
 from r2med.data.dataset_cards import DatasetCard, Hub, cards, demo_folder, groups, read_card
 from r2med.data.hub_words import HUB_PREFIX, card_of, described, guessed_folder, hub_name, parse_hub_word
 from r2med.data.irds import PREFIX, irds_folder
@@ -184,7 +184,7 @@ def _name_here(name: str, folder: Path, store: Store) -> str:
     """
     if not is_reserved(name):
         return name
-    if not known_fingerprint(name, store):
+    if not known_fingerprints(name, store):
         return own_name(name)
     try:
         layout = detect(folder)

@@ -136,11 +136,10 @@ class Plan:
     def _cell(self, system: System, dataset: Dataset, out: Path | None, k: int, store: Store) -> Cell:
         shared = _expansion_key(system, dataset)
         fresh = store.policy == "fresh"
-        digest = self._locked.digest if self._locked else ""
         with system.traced(dataset):
             if shared not in self._expansions:
                 self._expansions[shared] = system.expand(dataset, store)
-            record, reused = evaluated(system, dataset, out, k, store, fresh, self._expansions[shared], digest)
+            record, reused = evaluated(system, dataset, out, k, store, fresh, self._expansions[shared], self._locked)
         return Cell(system.name, dataset.name, record, reused)
 
 

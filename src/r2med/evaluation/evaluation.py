@@ -13,6 +13,7 @@ from r2med.evaluation.ir_metadata import metadata_path, write_run_metadata
 from r2med.evaluation.new_record import new_record
 from r2med.expand.expansion import Expansion
 from r2med.net.offline import is_offline
+from r2med.records.lock_file import Lock
 from r2med.records.record import FileFacts, Record, RunFacts, record_key
 from r2med.retrieve import write_run
 from r2med.runtime.setup import Setup
@@ -25,6 +26,8 @@ from r2med.text.unicode import to_unicode
 log = logging.getLogger("r2med")
 
 DEPTH = 1000
+
+_AGAIN = "give another folder with run(out=...)"
 
 LONGEST = 140
 """Maximum number of bytes of a system's name in a file name. A file name has at most 255 bytes. It also contains a key,
@@ -60,9 +63,12 @@ def evaluated(
     store: Store,
     fresh: bool = False,
     expansion: Expansion | None = None,
-    lock: str = "",
+    lock: Lock | None = None,
 ) -> tuple[Record, bool]:
-    """Return the record of a system on a dataset, and True if it existed already. `lock` is the digest of a lock."""
+    """Return the record of a system on a dataset, and True if it existed already.
+
+    Raises UserError if `out` has a record that was made before `lock`, which then decides nothing.
+    """
     with system.runtime.network():
         return _evaluated(system, dataset, out, k, store, fresh, expansion, lock)
 
@@ -75,7 +81,7 @@ def _evaluated(
     store: Store,
     fresh: bool,
     expansion: Expansion | None,
-    lock: str,
+    lock: Lock | None,
 ) -> tuple[Record, bool]:
     if k < 1:
         raise UserError(f"k must be at least 1, not {k}")
@@ -84,9 +90,14 @@ def _evaluated(
     settings = {**system.key(dataset, expansion), "k": k}
     key = record_key(settings, dataset.fingerprint)
     path = record_path(out, system, dataset, key) if out is not None else None
-    if path is not None and not fresh and (record := _recorded(path, key, dataset)) and lock in ("", record.lock):
-        _remove_failed_tries(path, record)
-        return record, True
+    known = _recorded(path, key, dataset) if path is not None else None
+    if known is not None and lock is not None and lock.is_after(known.created):
+        raise UserError(
+            f"{path} was made on {known.created}, before the lock, which decides nothing about it: {_AGAIN}"
+        )
+    if path is not None and known is not None and not fresh and (lock is None or lock.digest == known.lock):
+        _remove_failed_tries(path, known)
+        return known, True
     with noted_versions() as versions:
         outcome = system.run(dataset, store, k, expansion, settings)
     if others := differing(versions):
@@ -102,7 +113,8 @@ def _evaluated(
         texts = [{"id": query.query.id, "texts": query.generated} for query in expansion.queries if query.generated]
         files["generated"] = _write_text("\n".join(map(_json, texts)), generated_path(path)) if texts else None
     approximate = system.approximations(dataset, store, k, expansion)
-    record = new_record(key, system, dataset, outcome, settings, approximate, lock, listed(versions), **files)
+    locked = lock.digest if lock else ""
+    record = new_record(key, system, dataset, outcome, settings, approximate, locked, listed(versions), **files)
     if path is not None:
         record.write(path)
         _remove_failed_tries(path, record)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Sequence
 from itertools import combinations
 from pathlib import Path
@@ -84,4 +85,5 @@ def locked_plan(systems: Sequence[System], datasets: Sequence[Dataset], k: int, 
         measure=recorded_measure(measure),
         baseline=baseline,
         pairs=tuple((name, baseline) for name in others) if baseline else tuple(combinations(names, 2)),
+        created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
     )

@@ -47,7 +47,7 @@ def new_record(
         },
         queries=query_facts(dataset),
         stages=tuple(_stage_facts(system, outcome, dataset, approximate)),
-        seeds=dict(_seeds(settings)),
+        seeds=dict(seeds_of(settings)),
         versions=installed_versions(),
         vector_versions=vector_versions or {},
         source=source_digest(),
@@ -105,7 +105,7 @@ def _bare(cost: Cost) -> Cost:
     return replace(cost, latencies=())
 
 
-def _seeds(settings: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
+def seeds_of(settings: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
     """Yield the name of a stage and its seed, for every seed in the settings of a system."""
     stages = {"expand": settings.get("expand") or {}}
     stages |= {f"rerank {number}": stage for number, stage in enumerate(settings.get("rerank") or (), 1)}

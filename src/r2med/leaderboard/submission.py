@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import logging
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -24,25 +22,14 @@ from r2med.leaderboard.submitted_answers import (
 )
 from r2med.measure import DEFAULT_MEASURES, HEADLINE_MEASURE
 from r2med.measure.measures import ASPECT_MEASURES, MIMIC, MIMIC_LABELLED
-from r2med.records.answer_collection import StoredAnswers
 from r2med.records.answer_record import AnswerRecord
-from r2med.records.collection import (
-    MAX_FAILURES,
-    StoredRecord,
-    checked,
-    collect,
-    given_records,
-    honestly_named,
-    without_failed,
-)
+from r2med.records.collection import MAX_FAILURES, collect, given_records
 from r2med.records.public_values import public_value, refuse_secrets
 from r2med.records.record import FORMAT as RECORD_FORMAT
-from r2med.records.record import Record
+from r2med.records.record import Record, record_key
 from r2med.records.record_checks import LARGEST, record_faults
 from r2med.store import digest
 from r2med.store.files import write_atomically
-
-log = logging.getLogger("r2med")
 
 FORMAT = 1
 
@@ -66,14 +53,6 @@ class Entry(BaseModel):
     """The answer records, without the files of their answers."""
 
 
-@dataclass(frozen=True)
-class SubmittedRecords:
-    """The records of several entries."""
-
-    records: list[StoredRecord] = field(default_factory=list)
-    answers: list[StoredAnswers] = field(default_factory=list)
-
-
 def submit(
     sources: str | Path | Sequence[str | Path],
     path: Path | str,
@@ -94,8 +73,10 @@ def submit(
             raise UserError(f"{each.path}: this record has no run file: {each.how_to_make_it_again}")
         if unsound := each.record.unsound_file(each.path.parent):
             raise UserError(f"{each.path}: {unsound} is missing or was changed: {each.how_to_make_it_again}")
-    answers = tuple(map(public_answers, without_failed_answers(answered, max_failures)))
-    entry = Entry(records=tuple(_public(each.record) for each in kept), answers=answers)
+    records = tuple(_public(each.record) for each in kept)
+    keys = {each.record.key: public.key for each, public in zip(kept, records, strict=True)}
+    answers = tuple(public_answers(each, keys) for each in without_failed_answers(answered, max_failures))
+    entry = Entry(records=records, answers=answers)
     # Without answers, an entry is the same as one of a version that does not know answers.
     body = entry.model_dump(mode="json", exclude=set() if answers else {"answers"})
     _check_entry(entry, path)
@@ -149,37 +130,13 @@ def read_entry(path: Path) -> Entry:
     return entry
 
 
-def read_entries(
-    folder: Path, beside: Sequence[StoredRecord] = (), max_failures: float = MAX_FAILURES
-) -> SubmittedRecords:
-    """Return the records of all entries in a folder. An entry is left out if it is bad or does not fit the others.
+def entry_files(places: Sequence[Path]) -> list[Path]:
+    """Return the entries that paths name: a file is one, and a folder holds all its JSON files, at any depth.
 
-    A warning names each entry that is left out. Earlier entries and the records of `beside` take precedence. Raises
-    UserError if there are no entries, or if they have no record of a system and `beside` is empty.
+    `verify` and `board` both use this list, so that a board has no entry that was not checked. Hidden files count.
     """
-    files = sorted(folder.rglob("*.json"))
-    if not files:
-        raise UserError(f"there are no entries in {folder}: make one with r2med submit RECORDS -o {folder}/NAME.json")
-    found = SubmittedRecords()
-    faults: list[str] = []
-    for file in files:
-        try:
-            entry = read_entry(file)
-            submitted = [StoredRecord(honestly_named(record, file), file, is_entry=True) for record in entry.records]
-            new = without_failed(submitted, max_failures)
-            checked([*beside, *found.records, *new], max_failures)
-        except UserError as error:
-            faults.append(f"entry {file} is left out: {error}")
-            log.warning("%s", faults[-1])
-        else:
-            found.records.extend(new)
-            found.answers.extend(
-                StoredAnswers(honestly_named(record, file), file, is_entry=True) for record in entry.answers
-            )
-    if not found.records and not beside:
-        why = faults[0] if faults else "they have only answers, and no record of a system"
-        raise UserError(f"no entry in {folder} can be shown: {why}")
-    return found
+    found = (sorted(place.rglob("*.json")) if place.is_dir() else [place] for place in places)
+    return list(dict.fromkeys(file for files in found for file in files))
 
 
 def _public(record: Record) -> Record:
@@ -188,7 +145,8 @@ def _public(record: Record) -> Record:
     body |= public_value({"system": body["system"], "settings": body["settings"]})
     for stage in body["stages"]:
         stage |= public_value({"name": stage["name"], "approximate": stage["approximate"]})
-    body["run"]["file"] = f"{slug(body['system'])[:100]}-{record.key[:10]}.trec.gz"
+    body["key"] = record_key(body["settings"], record.dataset.fingerprint)  # of the settings that others see
+    body["run"]["file"] = f"{slug(body['system'])[:100]}-{body['key'][:10]}.trec.gz"
     return Record(**body)
 
 

@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import datetime
 import logging
+import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from r2med.core.errors import UserError
 from r2med.evaluation.evaluation import slug
 from r2med.records.answer_checks import answer_faults
-from r2med.records.answer_collection import StoredAnswers, answer_failures, answer_files, collect_answers
-from r2med.records.answer_record import FORMAT, SUFFIX, AnswerRecord
+from r2med.records.answer_collection import (
+    MAIN_MEASURE,
+    StoredAnswers,
+    answer_failures,
+    answer_files,
+    collect_answers,
+)
+from r2med.records.answer_record import FORMAT, SUFFIX, AnswerRecord, Condition, answer_key
 from r2med.records.collection import record_files
 from r2med.records.public_values import public_value
 
@@ -58,17 +66,48 @@ def without_failed_answers(kept: Sequence[StoredAnswers], max_failures: float) -
     return sound
 
 
-def public_answers(kept: StoredAnswers) -> AnswerRecord:
-    """Return a record without paths and addresses of this machine. Raises UserError if its answers are missing."""
+def public_answers(kept: StoredAnswers, keys: Mapping[str, str]) -> AnswerRecord:
+    """Return a record without paths and addresses of this machine. Raises UserError if its answers are missing.
+
+    `keys` maps the key of a ranking to its key in the entry. A failed answer counts 0, so that no failure helps.
+    """
     record = kept.record
     if record.answers is None:
         raise UserError(f"{kept.path}: this record has no file of answers: r2med answer makes it again")
-    kept.given()  # raises UserError if the file is missing or was changed
+    given = kept.given()  # raises UserError if the file is missing or was changed
     body = record.model_dump(mode="json")
     body |= public_value({name: body[name] for name in ("system", "reader", "settings", "notices", "judge")})
+    settings = body["settings"]
+    if settings.get("retrieval") in keys:
+        settings["retrieval"] = keys[settings["retrieval"]]
+    body["key"] = answer_key(settings, record.dataset.fingerprint)
+    if failed := {(each.query, each.condition) for each in given if each.status == "failed"}:
+        body |= _with_failures(record, failed)
     names = f"{slug(body['system'])[:100]}__{slug(body['reader'])[:50]}"
-    body["answers"]["file"] = f"{names}-{record.key[:10]}.answers.jsonl"
+    body["answers"]["file"] = f"{names}-{body['key'][:10]}.answers.jsonl"
     return AnswerRecord(**body)
+
+
+def failed_scores(measures: Iterable[str]) -> dict[str, float]:
+    """Return the scores of a failed answer in an entry: 0 in each measure of its condition, and in accuracy."""
+    return dict.fromkeys([MAIN_MEASURE, *measures], 0.0)
+
+
+def _with_failures(record: AnswerRecord, failed: Collection[tuple[str, Condition]]) -> dict[str, Any]:
+    """Return scores and means of a record in which failed answers count 0."""
+    per_query = {condition: dict(rows) for condition, rows in record.per_query.items()}
+    for query, condition in failed:
+        per_query[condition][query] = failed_scores(record.mean[condition])
+    return {"per_query": per_query, "mean": {condition: means_of(rows) for condition, rows in per_query.items()}}
+
+
+def means_of(rows: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
+    """Return measure -> mean over the queries that have a value."""
+    values: dict[str, list[float]] = {}
+    for scores in rows.values():
+        for measure, value in scores.items():
+            values.setdefault(measure, []).append(value)
+    return {measure: math.fsum(each) / len(each) for measure, each in values.items()}
 
 
 def submitted_answer_faults(records: Sequence[AnswerRecord]) -> Iterator[tuple[str, str]]:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
+
+import numpy as np
 
 from r2med.core.errors import UserError
 from r2med.core.one_or_many import several
@@ -14,15 +18,23 @@ from r2med.data.benchmark_names import source_of
 from r2med.data.dataset_cards import cards, groups
 from r2med.data.given_data import given_data, loaded
 from r2med.leaderboard.answer_verification import ReadRanking, answer_record_faults, unverified
-from r2med.leaderboard.submission import read_entry
+from r2med.leaderboard.entry_verdicts import EntryVerdict, Verdicts, refuse_submitted
+from r2med.leaderboard.stated_settings import setting_faults, unknown_system
+from r2med.leaderboard.submission import entry_files, read_entry
 from r2med.measure import Measure, relevant_ranks
 from r2med.measure.dataset_scores import dataset_scores
-from r2med.records.answer_record import AnswerRecord
+from r2med.records.answer_record import AnswerRecord, GivenAnswer
 from r2med.records.dataset_facts import dataset_facts, query_facts
+from r2med.records.lock_file import Lock
 from r2med.records.record import DatasetFacts, FileFacts, Record
 from r2med.retrieve.run import Run
-from r2med.store import Store, default_store
+from r2med.retrieve.run_file import decode_id, run_bytes
+from r2med.retrieve.trec import format_run
+from r2med.store import Store, default_store, digest
 from r2med.store.files import sha256
+
+COMPARED_DOCUMENTS = 100
+"""Number of documents of each query by which two rankings are told apart."""
 
 
 @dataclass(frozen=True)
@@ -59,55 +71,111 @@ def verify(
     runs: Path | str,
     data: str | Path | Dataset | Sequence[str | Path | Dataset] = (),
     store: Store | None = None,
+    verdicts: Path | str | None = None,
 ) -> list[Checked]:
     """Check every record of entries against run files and judgements. A bad entry does not stop the others.
 
-    Run files and files of answers are found by their content anywhere below `runs`. Datasets are found by name: in
-    `data`, in the benchmark or in the demo. Of answer records, all is computed again that needs no LLM.
+    `entries` are files, or folders whose JSON files are all checked, at any depth. Run files, files of answers and
+    locks are found by their content anywhere below `runs`. Datasets are found by name: in `data`, in the benchmark or
+    in the demo. Of answer records, all is computed again that needs no LLM. The results are written to the file
+    `verdicts`, which `board` reads. Raises UserError if that file is inside a folder of entries or runs.
     """
     store = store or default_store()
+    places, folder = [*map(Path, several(entries))], Path(runs)
+    beside = [folder, *(place for place in places if place.is_dir())]
+    if verdicts is not None:
+        refuse_submitted(Path(verdicts), beside)
     given = [loaded(source, store) for source in given_data(data)]
-    desk = _Desk(_run_files(Path(runs)), {dataset.name: dataset for dataset in given}, store)
-    return [checked for path in map(Path, several(entries)) for checked in desk.check_entry(path)]
+    desk = _Desk(folder, {dataset.name: dataset for dataset in given}, store)
+    checked: list[Checked] = []
+    found: dict[str, EntryVerdict] = {}
+    for path in entry_files(places):
+        of_records, of_answers = desk.check_entry(path)
+        checked += [*of_records, *of_answers]
+        if path.is_file() and all(each.system for each in of_records):  # otherwise it cannot be read
+            faults = [tuple(each.fault for each in part) for part in (of_records, of_answers)]
+            found[sha256(path)] = EntryVerdict(records=faults[0], answers=faults[1])
+    if verdicts is not None:
+        Verdicts(entries=found).write(Path(verdicts), beside)
+    return checked
 
 
 class _Desk:
     """The run files, the datasets, and the claims of the entries that were checked so far."""
 
-    def __init__(self, files: Mapping[str, Path], given: Mapping[str, Dataset], store: Store) -> None:
-        self._files = files
+    def __init__(self, runs: Path, given: Mapping[str, Dataset], store: Store) -> None:
+        self._files = _run_files(runs)
+        self._locks = _locks(runs)
         self._datasets: dict[str, Dataset | str] = dict(given)
         self._store = store
-        self._cells: dict[tuple[str, str], Path] = {}
         self._owners: dict[str, tuple[str, Path]] = {}
 
-    def check_entry(self, path: Path) -> Iterator[Checked]:
-        """Yield the result for each record of an entry."""
+    def check_entry(self, path: Path) -> tuple[list[Checked], list[Checked]]:
+        """Return the result for each record and for each answer record of an entry."""
         try:
             entry = read_entry(path)
         except UserError as error:
-            yield Checked(path, "", "", str(error).removeprefix(f"{path}: "))
-            return
+            return [Checked(path, "", "", str(error).removeprefix(f"{path}: "))], []
+        faults = [next(self._faults(record), "") for record in entry.records]
+        # Only records that match claim a ranking, so that a false record cannot block an honest one.
+        claims = {
+            record.key: self._ranking_digest(record)
+            for record, fault in zip(entry.records, faults, strict=True)
+            if not fault
+        }
+        systems: dict[str, list[str]] = {}
         for record in entry.records:
-            # Only records that match claim a cell, so that a false record cannot block an honest one.
-            fault = next(self._faults(record), "") or self._claim(record, path)
-            yield Checked(path, record.system, record.dataset.name, fault)
-        for answers in entry.answers:
-            ranking = self._ranking(answers, entry.records)
-            fault = next(self._answer_faults(answers, ranking), "") or self._claim_answers(answers, path)
-            left = () if fault else unverified(answers, ranking is not None)
-            yield Checked(path, answers.name, answers.dataset.name, fault, left)
+            if record.key in claims:
+                systems.setdefault(claims[record.key], []).append(record.system)
+        records = []
+        for record, fault in zip(entry.records, faults, strict=True):
+            found = fault or self._claim(claims[record.key], record.system, systems[claims[record.key]], path)
+            left = () if found else unknown_system(record)
+            records.append(Checked(path, record.system, record.dataset.name, found, left))
+        false = {each.key for each, found in zip(entry.records, records, strict=True) if found.fault}
+        answers = [self._checked_answers(each, entry.records, false, path) for each in entry.answers]
+        return records, answers
+
+    def _checked_answers(
+        self, answers: AnswerRecord, records: Sequence[Record], false: Container[str], path: Path
+    ) -> Checked:
+        """Return the result for an answer record. `false` are the keys of records that do not match."""
+        ranking = self._ranking(answers, records)
+        fault = next(self._answer_faults(answers, ranking), "") or self._claim_answers(answers, path)
+        if not fault and ranking and ranking.record.key in false:
+            fault = f"the record of its ranking, {ranking.record.system}, does not match"
+        left = () if fault else unverified(answers, ranking is not None)
+        return Checked(path, answers.name, answers.dataset.name, fault, left)
+
+    def _claim(self, ranking: str, system: str, in_entry: Sequence[str], path: Path) -> str:
+        """Return a fault if another system has the same ranking, in this entry or in an earlier one."""
+        owner, of_owner = self._owners.setdefault(ranking, (system, path))
+        other = next((name for name in (owner, *in_entry) if name != system), "")
+        return f"its run is the same as that of {other} in {of_owner}" if other else ""
+
+    def _ranking_digest(self, record: Record) -> str:
+        """Return a digest of the first documents of each judged query. Scores and packing are left out."""
+        assert record.run is not None
+        run = Run.read(self._files[record.run.sha256], encoded=True)
+        lists = dict(zip(run.queries, run.id_lists(), strict=True))
+        first = {query: lists.get(query, [])[:COMPARED_DOCUMENTS] for query in sorted(record.per_query)}
+        return digest(["ranking", record.dataset.fingerprint, first])
 
     def _claim_answers(self, record: AnswerRecord, path: Path) -> str:
-        """Return a fault if another entry has such a record, or another reader the same answers; otherwise empty."""
-        assert record.answers is not None
-        name = f"{record.name} ({record.passages} passages, {record.form})"
-        first = self._cells.setdefault((name, record.dataset.name), path)
-        if first != path:
-            return f"{name} has two records on {record.dataset.name}; the other one is in {first}"
-        # Two systems may give a reader the same passages, but two readers do not write the same answers.
-        owner, of_owner = self._owners.setdefault(record.answers.sha256, (record.reader, path))
+        """Return a fault if another reader has the same answers; otherwise empty."""
+        if record.form == "choice":  # two readers that choose the same options do not differ in anything
+            return ""
+        given = sorted((each.query, each.condition, " ".join(each.text.split())) for each in self._given(record))
+        content = digest(["answers", record.dataset.fingerprint, given])
+        owner, of_owner = self._owners.setdefault(content, (record.reader, path))
         return "" if owner == record.reader else f"its answers are the same as those of {owner} in {of_owner}"
+
+    def _given(self, record: AnswerRecord) -> tuple[GivenAnswer, ...]:
+        """Return the answers of a record. Raises UserError if their file cannot be read."""
+        assert record.answers is not None
+        file = self._files[record.answers.sha256]
+        beside = FileFacts(file=file.name, sha256=record.answers.sha256)
+        return record.model_copy(update={"answers": beside}).given(file.parent)
 
     def _ranking(self, answers: AnswerRecord, records: Sequence[Record]) -> ReadRanking | None:
         """Return the ranking that was read; None if the entry does not have it, or its run file is missing."""
@@ -136,9 +204,8 @@ class _Desk:
             yield dataset
             return
         yield from _fact_faults(record.dataset, dataset)
-        beside = FileFacts(file=file.name, sha256=record.answers.sha256)
         try:
-            given = record.model_copy(update={"answers": beside}).given(file.parent)
+            given = self._given(record)
         except UserError as error:
             yield str(error)
             return
@@ -148,15 +215,6 @@ class _Desk:
         if facts.name not in self._datasets:
             self._datasets[facts.name] = _loaded(facts, self._store)
         return self._datasets[facts.name]
-
-    def _claim(self, record: Record, path: Path) -> str:
-        """Return a fault if another entry has a record of the same system, or the same run; otherwise empty."""
-        assert record.run is not None
-        first = self._cells.setdefault((record.system, record.dataset.name), path)
-        if first != path:
-            return f"{record.system} has two records on {record.dataset.name}; the other one is in {first}"
-        owner, of_owner = self._owners.setdefault(record.run.sha256, (record.system, path))
-        return "" if owner == record.system else f"its run is the same as that of {owner} in {of_owner}"
 
     def _faults(self, record: Record) -> Iterator[str]:
         """Yield the faults of a record, in the order of the checks."""
@@ -172,6 +230,7 @@ class _Desk:
         else:
             yield from _data_faults(record, dataset)
             yield from _run_faults(record, dataset, file)
+            yield from setting_faults(record, dataset, self._locks, self._store)
 
 
 def _run_files(runs: Path) -> dict[str, Path]:
@@ -179,6 +238,17 @@ def _run_files(runs: Path) -> dict[str, Path]:
         raise UserError(f"{runs}: no such folder: give the folder of the run files")
     files = [file for file in sorted(runs.rglob("*")) if file.is_file()]
     return {sha256(file): file for file in files if ".json" not in file.suffix or file.suffix == ".jsonl"}
+
+
+def _locks(runs: Path) -> dict[str, Lock]:
+    """Return the locks below a folder by their digests. Other files are left out."""
+    locks = {}
+    for file in sorted(runs.rglob("*")):
+        if file.suffix in (".lock", ".json") and file.is_file():
+            with contextlib.suppress(UserError):
+                lock = Lock.read(file)
+                locks[lock.digest] = lock
+    return locks
 
 
 def _loaded(facts: DatasetFacts, store: Store) -> Dataset | str:
@@ -227,6 +297,7 @@ def _run_faults(record: Record, dataset: Dataset, file: Path) -> Iterator[str]:
         yield str(error)
         return
     yield from _strange_ids(run, dataset)
+    yield from _odd_lines(run, file)
     if int(run.found.max(initial=0)) > record.run.depth:
         yield f"its run has more than {record.run.depth:,} documents for a query"
     scores = dataset_scores(dataset, run, record.mean)
@@ -236,6 +307,29 @@ def _run_faults(record: Record, dataset: Dataset, file: Path) -> Iterator[str]:
     yield from _wrong_scores(record, scores.per_query)
     if relevant_ranks(dataset.qrels, run) != record.gold:
         yield "the ranks of its relevant documents are not those of its run"
+
+
+def _odd_lines(run: Run, file: Path) -> Iterator[str]:
+    """Yield a fault if a file is not as r2med writes runs, because other tools could read something else in it.
+
+    Such are infinite scores, digits of other scripts, and ranks that do not follow the scores. Comments are allowed.
+    """
+    if not np.isfinite(run.scores).all():
+        yield "its run has a score that is not a finite number"
+    with run_bytes(file) as opened:
+        lines = [line for line in opened.read().split(b"\n") if not line.startswith(b"#")]
+    tag = lines[0].rpartition(b" ")[2].decode(errors="replace")
+    for number, (line, expected) in enumerate(zip_longest(lines, _written(run, tag), fillvalue=None), 1):
+        if line != expected:
+            found = (line or b"").decode(errors="replace")[:60]
+            yield f"line {number:,} of its run is not as r2med writes it: {found!r}"
+            return
+
+
+def _written(run: Run, tag: str) -> Iterator[bytes]:
+    for part in format_run(run, decode_id(tag)):
+        yield from part.split(b"\n")[:-1]
+    yield b""
 
 
 def _strange_ids(run: Run, dataset: Dataset) -> Iterator[str]:

@@ -16,17 +16,25 @@ import numpy as np
 
 from r2med.core.errors import UserError, unknown
 from r2med.core.one_or_many import flattened
-from r2med.data.benchmark_names import is_reserved, is_source_of, known_fingerprint, own_name
-from r2med.data.dataset_cards import cards, groups
+from r2med.data.benchmark_names import (
+    has_benchmark_counts,
+    has_benchmark_sizes,
+    is_reserved,
+    is_source_of,
+    known_fingerprints,
+    own_name,
+)
+from r2med.data.dataset_cards import bundled_cards, cards, groups
 from r2med.measure import HEADLINE_MEASURE, Measure
 from r2med.measure.measures import ANSWER_FAMILIES, ASPECT_FAMILIES, MIMIC_FAMILIES
 from r2med.measure.scores import Floats
 from r2med.records.answer_record import SUFFIX as ANSWERS_SUFFIX
 from r2med.records.answer_record import AnswerRecord
 from r2med.records.files_beside import checked_file
-from r2med.records.record import DatasetFacts, FileFacts, Record
+from r2med.records.record import FileFacts, Record
 from r2med.records.record_checks import record_faults
 from r2med.records.sealed_json import OtherFormatError
+from r2med.records.used_labels import published_name
 from r2med.store import default_store
 
 log = logging.getLogger("r2med")
@@ -43,6 +51,10 @@ class StoredRecord:
     path: Path
     is_entry: bool = False
     """True if the path is that of an entry. Files beside an entry do not belong to the record."""
+    unverified: str = ""
+    """Why the record of an entry is not verified; empty if it is, and for records that were run here."""
+    typed: str = ""
+    """The system as it was typed, if the record is shown under another name; otherwise empty."""
 
     @property
     def run_file(self) -> Path | None:
@@ -240,21 +252,13 @@ def checked(records: Iterable[StoredRecord], max_failures: float = MAX_FAILURES)
     for kept in without_failed(records, max_failures):
         record = kept.record
         key = (record.system, record.dataset.name)
+        other = first.setdefault(record.dataset.name, kept)
+        if fault := misfit(kept, other):
+            raise UserError(fault)
         if key in cells:
             raise UserError(
                 f"{record.system} has two records on {record.dataset.name}, {cells[key].path} and {kept.path}: "
                 "give the path of the right one, or delete the other"
-            )
-        other = first.setdefault(record.dataset.name, kept)
-        if other.record.dataset.fingerprint != record.dataset.fingerprint:
-            older = min(other, kept, key=lambda each: each.record.created)
-            raise UserError(
-                f"{other.path} and {kept.path} were made on different data, both called {record.dataset.name}: "
-                f"run the older one, {older.record.system}, again"
-            )
-        if other.record.per_query.keys() != record.per_query.keys():
-            raise UserError(
-                f"{kept.path} scores other queries of {record.dataset.name} than {other.path}: run it again"
             )
         cells[key] = kept
     return RecordCollection(cells)
@@ -277,6 +281,20 @@ def without_failed(records: Iterable[StoredRecord], max_failures: float) -> list
     for line in lines:
         log.warning("%s", line)
     return [kept for kept, fault in zip(given, faults, strict=True) if not fault]
+
+
+def misfit(kept: StoredRecord, other: StoredRecord) -> str:
+    """Return why a record cannot be compared with another one on the dataset of its name; empty if it can be."""
+    record = kept.record
+    if other.record.dataset.fingerprint != record.dataset.fingerprint:
+        older = min(other, kept, key=lambda each: each.record.created)
+        return (
+            f"{other.path} and {kept.path} were made on different data, both called {record.dataset.name}: "
+            f"run the older one, {older.record.system}, again"
+        )
+    if other.record.per_query.keys() != record.per_query.keys():
+        return f"{kept.path} scores other queries of {record.dataset.name} than {other.path}: run it again"
+    return ""
 
 
 def _without_failed_tries(records: Sequence[StoredRecord], limit: float) -> list[StoredRecord]:
@@ -321,11 +339,11 @@ AnyRecord = TypeVar("AnyRecord", Record, AnswerRecord)
 def honestly_named(record: AnyRecord, path: Path) -> AnyRecord:
     """Return a record whose dataset has a name of the benchmark only if it is the benchmark's data.
 
-    Other data with that name are called own/NAME. If the benchmark's data were loaded on this machine, the fingerprint
-    decides. Otherwise the source decides: it names the pinned commit from which the data were fetched.
+    Other data with that name are called own/NAME. If the fingerprint of the dataset is known, it decides. Otherwise the
+    source, which names the pinned commit, and the counts of queries, documents and relevant pairs decide.
     """
     facts = record.dataset
-    if not is_reserved(facts.name) or facts.name.startswith("demo/") or _is_benchmark(facts):
+    if not is_reserved(published_name(facts)) or _is_benchmark(record):
         return record
     name = own_name(facts.name)
     _report_name(path.parent, facts.name, name)
@@ -337,10 +355,19 @@ def _report_name(folder: Path, stated: str, name: str) -> None:
     log.warning("%s: the data are not the dataset %s of the benchmark, so they are shown as %s", folder, stated, name)
 
 
-def _is_benchmark(facts: DatasetFacts) -> bool:
-    if known := known_fingerprint(facts.name, default_store()):
-        return facts.fingerprint == known
-    return is_source_of(facts.name, facts.source)
+def _is_benchmark(record: Record | AnswerRecord) -> bool:
+    facts, name = record.dataset, published_name(record.dataset)
+    if facts.overlays:  # its fingerprint, and the number of its relevant pairs, include their labels
+        return has_benchmark_sizes(name, facts.queries, facts.documents)
+    if known := known_fingerprints(name, default_store()):
+        return facts.fingerprint in known
+    if not is_source_of(name, facts.source) or not has_benchmark_sizes(name, facts.queries, facts.documents):
+        return False
+    if (
+        isinstance(record, AnswerRecord) or not bundled_cards()[name].counts
+    ):  # answers have facts of the asked queries only
+        return True
+    return has_benchmark_counts(name, facts.queries, (query.positives for query in record.queries.values()))
 
 
 def _read_all(source: Path) -> list[StoredRecord]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
 from r2med.core.errors import UserError
 from r2med.records.collection import RecordCollection, StoredRecord, collect
@@ -38,15 +39,28 @@ class Lock(BaseModel):
     """The system that all others are compared with; empty if every pair is compared."""
     pairs: tuple[tuple[str, str], ...]
     """The pairs of systems that are compared."""
+    created: str = ""
+    """Date and time in UTC. Locks of earlier versions have none."""
+
+    @model_validator(mode="after")
+    def _decides_every_cell(self) -> Lock:
+        if any(dataset not in self.settings.get(system, {}) for system in self.systems for dataset in self.datasets):
+            raise ValueError("a system has no settings on a dataset")
+        return self
 
     @property
     def digest(self) -> str:
         """The digest of the content. Records of the evaluation carry it."""
-        return digest(self.model_dump(mode="json"))
+        return digest(self.model_dump(mode="json", exclude=set() if self.created else {"created"}))
+
+    def is_after(self, created: str) -> bool:
+        """Return True if a record of this time was made before the lock, so that the lock did not decide it."""
+        return bool(self.created) and _time(created) < _time(self.created)
 
     def write(self, path: Path | str) -> None:
         """Write the file with its digest."""
-        body = {**self.model_dump(mode="json"), "digest": self.digest}
+        content = self.model_dump(mode="json", exclude=set() if self.created else {"created"})
+        body = {**content, "digest": self.digest}
         write_atomically(Path(path), json.dumps(body, indent=1, ensure_ascii=False).encode() + b"\n")
 
     @classmethod
@@ -87,6 +101,15 @@ class Lock(BaseModel):
         return ""
 
 
+def _time(text: str) -> datetime.datetime:
+    """Return a time. One without a zone is in UTC, and one that is none is the earliest possible time."""
+    try:
+        time = datetime.datetime.fromisoformat(text)
+    except ValueError:
+        return datetime.datetime.min.replace(tzinfo=datetime.UTC)
+    return time if time.tzinfo else time.replace(tzinfo=datetime.UTC)
+
+
 def locked_collection(
     lock: Lock, path: Path | str, sources: Sequence[str | Path], results: Path | str, max_failures: float
 ) -> RecordCollection:
@@ -110,6 +133,8 @@ def _faults(lock: Lock, cells: Mapping[tuple[str, str], StoredRecord]) -> Iterat
                 yield f"{system} has no record on {dataset}"
             elif kept.record.lock != lock.digest:
                 yield f"the record of {system} on {dataset} was not made with this lock"
+            elif lock.is_after(kept.record.created):
+                yield f"the record of {system} on {dataset} was made before this lock"
             elif difference := lock.difference(
                 system, dataset, kept.record.dataset.fingerprint, stages_of(kept.record.settings)
             ):

@@ -8,6 +8,7 @@ import logging
 import math
 import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -68,15 +69,21 @@ def require_run_file(path: Path) -> None:
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
     require_run_file(path)
     try:
-        with path.open("rb") as file:
-            packed = file.read(2) == b"\x1f\x8b"
-            file.seek(0)
-            source = io.BufferedReader(_Limited(path)) if packed else file
+        with run_bytes(path) as source:
             for number, line in enumerate(io.TextIOWrapper(source, encoding="utf-8-sig", newline="\n"), 1):
                 if line.strip() and not line.startswith("#"):
                     yield number, line
     except (EOFError, zlib.error, gzip.BadGzipFile, UnicodeDecodeError) as error:
         raise UserError(f"{path}: not a TREC run in UTF-8 ({error})") from None
+
+
+@contextmanager
+def run_bytes(path: Path) -> Iterator[io.BufferedReader]:
+    """Open the content of a run file, unpacked if it is packed."""
+    with path.open("rb") as file:
+        packed = file.read(2) == b"\x1f\x8b"
+        file.seek(0)
+        yield io.BufferedReader(_Limited(path)) if packed else file
 
 
 class _Limited(gzip.GzipFile):
@@ -104,7 +111,8 @@ def _parse(path: Path, number: int, line: str) -> tuple[str, str, float]:
     if len(columns) != 6:
         raise UserError(f"{path}:{number}: {len(columns)} columns instead of 6 (query Q0 document rank score tag)")
     try:
-        score = float("nan" if "_" in columns[4] else columns[4])  # Python would read 1_000 as 1000.
+        # Python would read 1_000 as 1000, and digits of other scripts, which other tools do not know.
+        score = float(columns[4] if columns[4].isascii() and "_" not in columns[4] else "nan")
     except ValueError:
         score = math.nan
     if math.isnan(score):

@@ -282,11 +282,12 @@ def serve_board(
     port: int = 8080,
     ready: Callable[[str], None] = _print_line,
     overlays: str | Path | Overlay | Sequence[str | Path | Overlay] = (),
+    verdicts: Path | str | None = None,
 ) -> None:
     """Make a board, serve it on this machine until Ctrl-C, and make it again when a record changes.
 
-    This is `r2med board --serve`; the first six arguments and `overlays` are those of `board`. Port 0 picks a free
-    port. `ready` gets one line with the address when the server accepts connections.
+    This is `r2med board --serve`; the first six arguments, `overlays` and `verdicts` are those of `board`. Port 0
+    picks a free port. `ready` gets one line with the address when the server accepts connections.
     """
     from r2med.data.overlays import Overlay
     from r2med.site.live_preview import LiveBoard
@@ -302,9 +303,10 @@ def serve_board(
         *map(Path, read or ([] if entries else ["results"])),
         *([Path(entries)] if entries else []),
         *(Path(each) for each in labels if not isinstance(each, Overlay)),
+        *([Path(verdicts)] if verdicts else []),
     ]
     listener = bind(LOOPBACK, port, None)
-    make = partial(board, read, out, data, entries, max_failures, texts, labels)
+    make = partial(board, read, out, data, entries, max_failures, texts, labels, verdicts)
     preview = LiveBoard(make, Path(out), watched)
     line = f"{listener.url}/ · Ctrl-C stops"
     server = GuardedServer(create_preview_app(preview), Limits(), partial(ready, line))

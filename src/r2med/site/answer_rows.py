@@ -79,7 +79,7 @@ def _rows(
     kept: AnswerCollection, datasets: Sequence[str], worths: Mapping[str, Worth], collection: RecordCollection
 ) -> Iterator[dict[str, Any]]:
     most: dict[str, int] = {}
-    for each in kept:
+    for each in (each for each in kept if not each.unverified):  # what is not verified pushes no other row down
         most[each.record.dataset.name] = max(most.get(each.record.dataset.name, 0), len(each.record.queries))
     for name in dict.fromkeys(kept.name_of(each.record) for each in kept):
         sources = [each for each in kept if kept.name_of(each.record) == name]
@@ -120,7 +120,12 @@ def _submitted(sources: Sequence[StoredAnswers], collection: RecordCollection) -
         ranking = each.path, each.record.settings.get("retrieval")
         parts += unverified(each.record, any(ranking == (kept.path, kept.record.key) for kept in collection))
     entries = ", ".join(dict.fromkeys(each.path.stem for each in sources))
-    return {"entry": entries, "unverified": list(dict.fromkeys(part[:NOTICE_SHOWN] for part in parts))[:MAX_NOTICES]}
+    left = list(dict.fromkeys(part[:NOTICE_SHOWN] for part in parts))[:MAX_NOTICES]
+    return {
+        "entry": entries,
+        "unverified": left,
+        "no_verdict": next((each.unverified[:NOTICE_SHOWN] for each in sources if each.unverified), ""),
+    }
 
 
 def _figure(figure: Estimate | None) -> list[float | None] | None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
+from r2med.leaderboard.board_entries import answers_content
 from r2med.records.answer_checks import answer_faults
 from r2med.records.answer_collection import AnswerCollection, StoredAnswers, answer_files, read_current, without_repeats
 from r2med.records.answer_record import SUFFIX
@@ -29,9 +32,10 @@ def read_board_answers(
 ) -> AnswerCollection:
     """Read the answer records in folders, in files, or of systems by name in `results`. There may be none.
 
-    Those of entries, `submitted`, come after them. A record that r2med did not write, one on other data than those of
-    `collection`, and one of an entry whose system and reader have a record already, is reported and left out. Raises
-    UserError if a record was changed.
+    Those of entries, `submitted`, come after them. A record that r2med did not write, and one on other data than those
+    of `collection`, is reported and left out. Records of entries with the same content are one. If another record has
+    the system and the reader of an entry, the name of the reader is followed by that of the entry. Raises UserError if
+    a record was changed.
     """
     known = {(kept.record.dataset.name, kept.record.dataset.fingerprint) for kept in collection}
 
@@ -57,9 +61,22 @@ def read_board_answers(
     shown = {_cell(each): each for each in found}
     for each in submitted:
         first = shown.get(_cell(each))
-        if is_shown(each, f"{first.path} has such a record" if first else ""):
-            shown[_cell(each)] = each
+        if first and answers_content(first.record) == answers_content(each.record):
+            log.info("%s: its answers of %s are those of %s", each.path, each.record.name, first.path)
+        elif is_shown(each):
+            own = _free_name(each, shown) if first else each
+            shown[_cell(own)] = own
     return AnswerCollection(tuple(shown.values()), found.notices)
+
+
+def _free_name(each: StoredAnswers, shown: Container[tuple[object, ...]]) -> StoredAnswers:
+    """Return answers of an entry with a name of the reader that no other answers of this system have."""
+    for number in itertools.count(1):
+        entry = f"{each.path.stem} {number}" if number > 1 else each.path.stem
+        own = replace(each, record=each.record.model_copy(update={"reader": f"{each.record.reader} ({entry})"}))
+        if _cell(own) not in shown:
+            return own
+    raise AssertionError("a number is free")
 
 
 def _cell(each: StoredAnswers) -> tuple[object, ...]:

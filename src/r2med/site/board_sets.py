@@ -91,6 +91,12 @@ def part(collection: RecordCollection, datasets: Sequence[str]) -> RecordCollect
     return RecordCollection({key: kept for key, kept in collection.cells.items() if key[1] in datasets})
 
 
+def verified(collection: RecordCollection) -> RecordCollection:
+    """Return the systems that were run here or verified. Only they decide what is best and which classes there are."""
+    marked = {kept.record.system for kept in collection if kept.unverified}
+    return RecordCollection({key: kept for key, kept in collection.cells.items() if key[0] not in marked})
+
+
 def runs_of(collection: RecordCollection, system: str) -> Iterator[Record]:
     """Yield the records of a system. A ranking that was scored again with an overlay counts once."""
     records = collection.records(system)

@@ -37,6 +37,7 @@ interface DatasetSet {
 interface SystemRow extends SystemParts {
   name: string;
   entry: string; // the name of the entry that it was submitted in
+  unverified: string; // why the entry is not verified; "" if it is, and for systems run here
   figures: (Score | null)[]; // by dataset
   estimates: (Score | null)[]; // by dataset; empty if nothing is estimated
   averages: (Score | null)[]; // by set
@@ -119,6 +120,7 @@ interface AnswerRow {
   notices: string[];
   entry?: string; // the entry that has it; left out if it was made here
   unverified?: string[]; // what a check of the entry cannot compute again
+  no_verdict?: string; // why the entry is not verified; "" if it is
 }
 
 /* The rows of one dataset, or of a group of datasets, and the correlation of nDCG@10 with accuracy across systems. */

@@ -21,12 +21,15 @@ from r2med.records.collection import RecordCollection, StoredRecord
 from r2med.records.record import Record
 from r2med.records.used_labels import published_name
 from r2med.site.board_labels import BoardEstimates
-from r2med.site.board_sets import BoardSet, board_sets, dataset_names, part, runs_of
+from r2med.site.board_sets import BoardSet, board_sets, dataset_names, part, runs_of, verified
 from r2med.site.mimic_rates import mimic_rates
 from r2med.site.system_facts import judged_by_kin, parts_of_published, parts_of_record
 from r2med.text.plurals import counted
 
 DEMO = "demo"
+
+REASON_SHOWN = 500
+"""Number of characters of the reason why an entry is not verified."""
 
 ASPECT_COLUMNS = tuple(measure for measure in ASPECT_MEASURES if measure.cutoff == 25)
 """The measures of aspects on the leaderboard: those that BRIGHT-Pro reports, and alpha-nDCG."""
@@ -110,19 +113,22 @@ def _systems(
 ) -> Iterator[dict[str, Any]]:
     parts = [part(collection, () if each.estimated else each.datasets) for each in sets]
     standings = [intervals(each) if each.cells else {} for each in parts]
+    sound = [verified(of) for of in parts]
     levels = [
         classes(of.systems, points(of)) if of.cells and not each.missing else {}
-        for each, of in zip(sets, parts, strict=True)
+        for each, of in zip(sets, sound, strict=True)
     ]
     mimics = [mimic_rates(each) for each in parts]
     for system in collection.systems:
+        kept = [each for each in collection if each.record.system == system]
         records = list(runs_of(collection, system))
         mine = [each.get(system) for each in standings]
         figures = {name: figure for each in mine if each for name, figure in each.datasets.items()}
         yield {
             **parts_of_record(records[0]),
             "name": system,
-            "entry": _entry(next(kept for kept in collection if kept.record.system == system)),
+            "entry": _entry(kept[0]),
+            "unverified": _unverified(kept),
             "figures": [triple(figures.get(name)) for name in names],
             "estimates": [triple(estimates.score([name], system)) for name in names] if estimates.datasets else [],
             "averages": [
@@ -133,7 +139,7 @@ def _systems(
             "cost": _cost(records),
             "failures": sum(record.failures + record.unordered for record in records),
             "approximate": approximate_searches(records),
-            "lock": _lock(records),
+            "lock": "" if _unverified(kept) else _lock(records),
             "unpacked": any(record.unpacked for record in records),
             "aspects": [_aspects(of, system) for of in parts],
             "judged_by_kin": [record.dataset.name for record in records if judged_by_kin(record)],
@@ -161,6 +167,11 @@ def _average(each: BoardSet, standing: Standing | None, estimates: BoardEstimate
 def _entry(kept: StoredRecord) -> str:
     """Return the name of the entry of a record; empty for a record that was run here."""
     return kept.path.stem if kept.is_entry else ""
+
+
+def _unverified(kept: Sequence[StoredRecord]) -> str:
+    """Return why a system of an entry is not verified; empty if all its records are, or were run here."""
+    return next((each.unverified[:REASON_SHOWN] for each in kept if each.unverified), "")
 
 
 def _lock(records: Sequence[Record]) -> str:

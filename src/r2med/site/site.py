@@ -13,11 +13,13 @@ from r2med.data.benchmark_names import is_reserved
 from r2med.data.dataset import Dataset
 from r2med.data.given_data import GivenData, given_data
 from r2med.data.overlays import Overlay, given_overlays
-from r2med.leaderboard.submission import SubmittedRecords, read_entries
+from r2med.leaderboard.board_entries import SubmittedRecords, read_entries
+from r2med.leaderboard.entry_verdicts import Verdicts
 from r2med.records.answer_collection import AnswerCollection
 from r2med.records.collection import (
     MAX_FAILURES,
     RecordCollection,
+    StoredRecord,
     checked,
     collect,
     given_records,
@@ -31,7 +33,7 @@ from r2med.site.answer_rows import answers_value
 from r2med.site.board_answers import is_answer_file, read_board_answers
 from r2med.site.board_folder import asset_files, updated_board
 from r2med.site.board_labels import LabelledRecords, with_board_labels
-from r2med.site.board_sets import dataset_names
+from r2med.site.board_sets import dataset_names, verified
 from r2med.site.explorer import explorer_files
 from r2med.site.gold_ranks import gold_value
 from r2med.site.leaderboard import site_value
@@ -49,14 +51,16 @@ def board(
     max_failures: float = MAX_FAILURES,
     texts: bool = True,
     overlays: str | Path | Overlay | Sequence[str | Path | Overlay] = (),
+    verdicts: Path | str | None = None,
 ) -> Path:
     """Make a board of records, as `r2med board` does, and return the page to open.
 
     Without sources, the board shows the records and the advice of `results`. If `entries` is given, it shows only the
-    entries. With `texts=False`, the board contains no text of a document, a query or an LLM. With `overlays`, the
-    leaderboard can also show scores with the labels of these files, and estimates if people labelled a random part.
-    Answer records among the sources are shown on a page of their own, and under the rankings. Those of entries have no
-    texts, and are shown on the page only.
+    entries. Those without a verdict in the file `verdicts`, which `verify` writes, are marked and ranked last. With
+    `texts=False`, the board contains no text of a document, a query or an LLM. With `overlays`, the leaderboard can
+    also show scores with the labels of these files, and estimates if people labelled a random part. Answer records
+    among the sources are shown on a page of their own, and under the rankings. Those of entries have no texts, and are
+    shown on the page only.
     """
     folders = given_records(sources) or ([] if entries else ["results"])
     advice = read_advice(folders)
@@ -64,13 +68,20 @@ def board(
         folders = [each for each in folders if not Path(each).is_dir() or record_files(Path(each))]
     of_records = [each for each in folders if not is_answer_file(each)]
     kept = list(collect(of_records, max_failures=max_failures)) if of_records else []
-    submitted = read_entries(Path(entries), kept, max_failures) if entries else SubmittedRecords()
+    submitted = _submitted(Path(entries), kept, max_failures, verdicts) if entries else SubmittedRecords()
     kept += submitted.records
     labels = given_overlays(overlays)
     collection = checked(kept, max_failures)
     answers = read_board_answers(folders, collection, submitted.answers)
     make_site(collection, Path(out), given_data(data), advice, texts, labels, answers)
     return Path(out) / "index.html"
+
+
+def _submitted(
+    entries: Path, kept: Sequence[StoredRecord], max_failures: float, verdicts: Path | str | None
+) -> SubmittedRecords:
+    known = Verdicts.read(Path(verdicts), [entries]) if verdicts else None
+    return read_entries(entries, kept, max_failures, known)
 
 
 def make_site(
@@ -114,7 +125,7 @@ def _site_files(
     collection, datasets, estimates = labelled.collection, labelled.datasets, labelled.estimates
     names = dataset_names(collection)
     yield "site", site_value(collection, bool(advice), own, estimates, {each.record.dataset.name for each in answers})
-    yield "reproduce", reproduce_value(published)
+    yield "reproduce", reproduce_value(verified(published))
     if advice:
         yield "advice", [advice_value(each) for each in advice]
     if answers:

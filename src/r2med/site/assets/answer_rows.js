@@ -145,6 +145,7 @@ board.answerRows = (() => {
         size: system?.size ?? null,
         ours: true,
         entry: answers.entry,
+        unverified: answers.no_verdict,
         from: answers.entry ? "submitted" : "run here",
         level: null,
         cost: answers.cost,
@@ -158,15 +159,13 @@ board.answerRows = (() => {
     );
     /** @type {any[]} */
     const all = rows.map((row) => ({ ...row, cells: board.rows.cells(known, row, [], null) }));
-    board.rows.rank(
-      all.filter((row) => row.cells[0].value !== null && !row.last).sort((a, b) => b.cells[0].value - a.cells[0].value),
-    );
+    board.rows.rank(all.filter((row) => row.cells[0].value !== null && !row.last));
     return { columns: known, all };
   }
 
   /** Return the notes beside a name.
    * @param {AnswerRow} row */
-  function chips({ judge, statuses, passages, unverified, questions, asked }) {
+  function chips({ judge, statuses, passages, unverified, no_verdict, questions, asked }) {
     const failed = statuses.retrieved?.find(([status]) => status === "failed")?.[1] ?? 0;
     return [
       [formats.counted(passages, "passage"), false, "The number of passages that the reader reads"],
@@ -179,8 +178,8 @@ board.answerRows = (() => {
             ],
           ]
         : []),
-      ...(unverified
-        ? [["not verified", false, `No check can compute again: ${unverified.map(board.visible).join("; ")}`]]
+      ...(unverified && !no_verdict
+        ? [["partly verified", false, `No check can compute again: ${unverified.map(board.visible).join("; ")}`]]
         : []),
       ...(judge?.own_family
         ? [["judge’s own family", true, "The judge and the reader are of one family of LLMs"]]

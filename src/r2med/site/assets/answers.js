@@ -393,7 +393,7 @@
       : "–";
 
   /** @param {AnswerRow} row */
-  function facts({ judge, judging: judgingCost, questions, passages, entry, unverified }) {
+  function facts({ judge, judging: judgingCost, questions, passages, entry, unverified, no_verdict }) {
     const judging = judge
       ? [
           ["Judge", judge.names.map(visible).join(", ")],
@@ -412,7 +412,7 @@
       ...(entry
         ? [
             ["Entry", visible(entry)],
-            ["Not verified", (unverified ?? []).map(visible).join("; ")],
+            ["Not verified", visible(no_verdict || (unverified ?? []).join("; "))],
           ]
         : []),
     ];

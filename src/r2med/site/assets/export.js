@@ -86,14 +86,15 @@ board.exports = (() => {
   /** @param {ExportedView} view */
   function latex(view) {
     const cell = (value) => [...String(value).replace(/\s+/g, " ")].map((sign) => view.latex[sign] ?? sign).join("");
+    const sound = view.rows.filter((row) => !row.unverified);
     const best = view.columns.map(({ kind }, i) =>
-      KINDS[kind].best?.(...view.rows.map((row) => row.cells[i].value).filter((value) => value !== null)),
+      KINDS[kind].best?.(...sound.map((row) => row.cells[i].value).filter((value) => value !== null)),
     );
     const body = view.rows.map((row) => [
       cell(row.name),
       ...row.cells.map((each, i) => {
         const text = cell(figure(view.columns[i], each));
-        return each.value !== null && each.value === best[i] ? `\\textbf{${text}}` : text;
+        return each.value !== null && each.value === best[i] && !row.unverified ? `\\textbf{${text}}` : text;
       }),
     ]);
     return [

@@ -39,7 +39,7 @@ board.leaderboardChart = (view) => {
           name: visible(row.name),
           kind: row.kind,
           solid: row.ours,
-          costed: !row.ours || row.cost?.seconds !== null,
+          costed: !row.unverified && (!row.ours || row.cost?.seconds !== null),
           href: row.ours ? board.link("system", { name: row.system ?? row.name, set: view.set.name }) : null,
           text: `${visible(row.name)}: ${points(cell.value)}, ${tick(x(row))}`,
         };

@@ -64,6 +64,7 @@ board.leaderboardDetails = (view) => {
   async function oursFacts(row) {
     const system = await board.load(`system/${row.number}`);
     const facts = [
+      ...(row.unverified ? [["Not verified", visible(row.unverified)]] : []),
       ["Kind", row.kind],
       ["LLM", row.llm || "none"],
       ["Failures", board.failures.inWords(system)],

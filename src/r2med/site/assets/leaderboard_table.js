@@ -72,7 +72,7 @@ board.leaderboardTable = (view) => {
     if (!view.rows.length) return h("p", { class: "empty" }, "No system matches these filters.");
     const tracks = view.columns.map((column, i) => {
       const cells = view.all.map((row) => row.cells[i]).filter((cell) => cell.value !== null);
-      const whole = view.all.filter((row) => !row.last).map((row) => row.cells[i].value);
+      const whole = view.all.filter((row) => !row.last && !row.unverified).map((row) => row.cells[i].value);
       const best = KINDS[column.kind].best?.(...whole.filter((value) => value !== null));
       return { span: board.chart.span(cells), best };
     });
@@ -137,7 +137,7 @@ board.leaderboardTable = (view) => {
       const made = h(
         "td",
         {
-          class: `${cellClass(column, i, starts)}${cell.value === tracks[i].best ? " best" : ""}`,
+          class: `${cellClass(column, i, starts)}${cell.value === tracks[i].best && !row.unverified ? " best" : ""}`,
           title: [range, column.note?.(row)].filter(Boolean).join("; ") || null,
         },
         KINDS[column.kind].text(cell.value),
@@ -196,6 +196,7 @@ board.leaderboardTable = (view) => {
       row.ours
         ? [h("span", { class: "chip solid" }, from), " ", row.kind]
         : `${row.kind} · ${visible(row.reported_by)}`,
+      row.unverified ? chip("ranked last", true, `Not verified: ${visible(row.unverified)}`) : null,
       view.set.overlays.length ? chip(board.sets.kind(view.set)) : null,
       row.average_only ? chip("average only as published") : null,
       row.reason ? chip("cannot be run", false, visible(row.reason)) : null,

@@ -161,16 +161,22 @@ board.rows = (() => {
     const hasScore = (row) => row.cells.some((cell, i) => made[i].kind === "score" && cell.value !== null);
     const rows = /** @type {Row[]} */ ([...ours, ...published].filter(hasScore));
     const main = (row) => row.cells[0].value;
-    rank(rows.filter((row) => main(row) !== null).sort((a, b) => main(b) - main(a)));
+    rank(rows.filter((row) => main(row) !== null));
     return rows;
   }
 
-  /* Rank the rows by their first score. Rows with the same shown score share a rank. */
-  function rank(ordered) {
+  /* Entries without a verdict come after all others, whatever they state. */
+  const unverifiedLast = (a, b) => Number(Boolean(a.unverified)) - Number(Boolean(b.unverified));
+
+  /* Rank the rows by their first score, entries that are not verified last. Rows with the same shown score share a rank. */
+  function rank(rows) {
+    const ordered = [...rows].sort((a, b) => unverifiedLast(a, b) || b.cells[0].value - a.cells[0].value);
     ordered.forEach((row, position) => {
       const above = ordered[position - 1];
       row.rank =
-        above && formats.points(above.cells[0].value) === formats.points(row.cells[0].value)
+        above &&
+        !unverifiedLast(above, row) &&
+        formats.points(above.cells[0].value) === formats.points(row.cells[0].value)
           ? above.rank
           : position + 1;
     });
@@ -283,7 +289,7 @@ board.rows = (() => {
   }
 
   /**
-   * Sort by a column or by name. Rows without a value come last in both directions.
+   * Sort by a column or by name. Rows without a value, and entries that are not verified, come last in both directions.
    * @param {Row[]} rows
    * @param {Column[]} made
    * @param {string} by
@@ -294,6 +300,7 @@ board.rows = (() => {
     const value = (row) => (index < 0 ? row.name.toLowerCase() : row.cells[index].value);
     const sign = upwards ? 1 : -1;
     return [...rows].sort((a, b) => {
+      if (unverifiedLast(a, b)) return unverifiedLast(a, b);
       const [x, y] = [value(a), value(b)];
       if (index >= 0 && a.last !== b.last) return Number(a.last ?? false) - Number(b.last ?? false);
       if (x === null || y === null) return Number(x === null) - Number(y === null);
