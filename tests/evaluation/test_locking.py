@@ -9,9 +9,11 @@ import pytest
 
 import r2med
 from r2med.core.errors import UserError
-from r2med.records.collection import collect
+from r2med.records.collection import collect, may_be_record
 from r2med.records.lock_file import Lock
+from r2med.records.record import Record
 from r2med.site.leaderboard import site_value
+from r2med.store import digest as digest_of
 from support.datasets import random_folder
 from support.fork_server import Command
 
@@ -36,8 +38,8 @@ def test_a_lock_holds_what_was_decided(plan: Path, mini: Path, tmp_path: Path) -
     assert (lock.measure, lock.baseline, lock.k) == ("MRR", "bm25", 20)
     assert lock.pairs == (("bm25(k1=1.2)", "bm25"), ("bm25(b=0.9)", "bm25"))
     assert lock.settings["bm25(b=0.9)"]["mini"]["retrieve"]["b"] == 0.9
-    assert r2med.lock(SYSTEMS, mini, tmp_path / "again", k=20, measure="MRR", baseline="bm25") == lock
-    assert (tmp_path / "again").read_bytes() == plan.read_bytes()
+    again = r2med.lock(SYSTEMS, mini, tmp_path / "again", k=20, measure="MRR", baseline="bm25")
+    assert again.model_copy(update={"created": lock.created}) == lock
 
 
 def test_run_does_what_was_locked_and_its_records_carry_the_digest(plan: Path, mini: Path, tmp_path: Path) -> None:
@@ -79,6 +81,41 @@ def test_an_edited_lock_is_refused(plan: Path, mini: Path, tmp_path: Path) -> No
             Lock.read(plan)
     with pytest.raises(UserError, match="there is no such lock"):
         Lock.read(tmp_path / "none.lock")
+
+
+def test_a_lock_without_the_settings_of_a_system_is_one_line(plan: Path) -> None:
+    body = json.loads(plan.read_text())
+    del body["settings"]["bm25"]["mini"], body["digest"]
+    plan.write_text(json.dumps({**body, "digest": digest_of(body)}))
+    with pytest.raises(UserError, match=r"plan\.lock is not a lock"):
+        Lock.read(plan)
+
+
+def test_a_lock_of_an_earlier_version_has_no_date_and_keeps_its_digest(plan: Path) -> None:
+    body = json.loads(plan.read_text())
+    del body["created"], body["digest"]
+    plan.write_text(json.dumps({**body, "digest": digest_of(body)}))
+    assert Lock.read(plan).digest == digest_of(body)
+    Lock.read(plan).write(plan)
+    assert "created" not in plan.read_text()
+
+
+def test_a_lock_says_nothing_about_results_that_were_there_before(plan: Path, mini: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    r2med.run(SYSTEMS, mini, out=out, k=20)
+    kept = collect([out]).cell("bm25", "mini")
+    assert kept is not None
+    made = kept.path.read_bytes()
+    late = Lock.read(plan).model_copy(update={"created": "2999-01-01T00:00:00+00:00"})
+    late.write(plan)
+    results = r2med.run(data=mini, out=out, lock=plan)
+    assert "before the lock, which decides nothing about it" in next(iter(results)).error
+    assert kept.path.read_bytes() == made  # its date is not replaced
+    for file in out.rglob("*.json"):
+        if may_be_record(file):
+            Record.read(file).model_copy(update={"lock": late.digest}).write(file)
+    with pytest.raises(UserError, match="the record of bm25 on mini was made before this lock"):
+        r2med.compare(results=out, lock=plan)
 
 
 def test_compare_does_what_was_locked_and_refuses_anything_else(plan: Path, mini: Path, tmp_path: Path) -> None:

@@ -75,6 +75,7 @@ def test_a_document_that_a_foreign_run_lists_twice_counts_once_with_its_better_s
         ("q Q0 d 1 high t\n", ":1: score 'high' is not a number"),
         ("q Q0 d 1 1_000 t\n", ":1: score '1_000' is not a number"),
         ("q Q0 d 1 nan t\n", ":1: score 'nan' is not a number"),
+        ("q Q0 d 1 １２ t\n", ":1: score '１２' is not a number"),
         (b"\xff\xfe\x00", "UTF-8"),
         (gzip.compress(b"q Q0 d 1 0.5 t\n" * 50, mtime=0)[:-9], "not a TREC run"),
     ],

@@ -13,6 +13,7 @@ import pytest
 from r2med.core.errors import UserError
 from r2med.site.board_folder import MANIFEST
 from r2med.site.site import write_site
+from r2med.store.files import sha256
 
 NOTES = {".git/config": "[core]", "CNAME": "example.org", "notes.txt": "mine", "results/bm25.json": "{}"}
 """Files that people keep in the folder of a site."""
@@ -116,3 +117,22 @@ def test_a_board_that_was_killed_while_files_were_moved_is_mended_by_the_next_on
     shutil.rmtree(folder / ".git"), shutil.rmtree(folder / "results")
     write_site(tmp_path / "fresh", [("site", "newest"), ("gold/2", 5)])
     assert files(folder) == files(tmp_path / "fresh")
+
+
+@pytest.mark.parametrize("name", ["data/mine.js", "assets/app.js", "assets/base.css", "index.html"])
+def test_a_list_of_somebody_else_deletes_and_replaces_no_file(tmp_path: Path, name: str) -> None:
+    """A board.json that lists the user's own files, with their digests."""
+    write_all(tmp_path, {name: "export const mine = 1;\n", "elsewhere.js": "board.data(1)"})
+    listed = {"made_by": "r2med board", "files": {name: sha256(tmp_path / name)}}
+    (tmp_path / MANIFEST).write_text(json.dumps(listed))
+    before = files(tmp_path)
+    with pytest.raises(UserError, match="is listed as a file of a board, but it is none"):
+        write_site(tmp_path, [("site", "new")])
+    assert files(tmp_path) == before
+    (tmp_path / name).unlink()
+    (tmp_path / "data").mkdir(exist_ok=True)
+    (tmp_path / "data/link.js").symlink_to(tmp_path / "elsewhere.js")
+    listed["files"] = {"data/link.js": sha256(tmp_path / "elsewhere.js")}
+    (tmp_path / MANIFEST).write_text(json.dumps(listed))
+    with pytest.raises(UserError, match="is listed as a file of a board, but it is none"):
+        write_site(tmp_path, [("site", "new")])

@@ -56,6 +56,8 @@ def written_files(folder: Path) -> dict[str, str]:
     for name, digest in found.items():
         if digest not in allowed[name]:
             raise _foreign(folder / name, "was changed after the board was made")
+        if not _looks_like_ours(folder, name):
+            raise _foreign(folder / name, "is listed as a file of a board, but it is none")
     return found
 
 
@@ -75,6 +77,16 @@ def _listed(folder: Path) -> dict[str, set[str]] | None:
     if lists[0] is None:
         return None
     return {name: {each[name] for each in lists if name in each} for name, _ in listed}
+
+
+def _looks_like_ours(folder: Path, name: str) -> bool:
+    """Return True if a listed file can be one of a board. A list that somebody else wrote could name any file."""
+    path = folder / name
+    if path.resolve() != folder.resolve() / name:  # a link to a file elsewhere
+        return False
+    if not name.startswith("assets/"):
+        return _is_of_board(path)
+    return path.read_bytes().startswith((b"/* ", b"<svg "))  # as all scripts, styles and pictures of a board begin
 
 
 def _recognised(folder: Path) -> dict[str, str]:
