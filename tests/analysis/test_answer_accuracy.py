@@ -66,7 +66,7 @@ def test_a_rehearsal_asks_nothing_and_says_what_would_be_asked(tmp_path: Path, s
     setup = scripted(tmp_path, store, ([], {"verdict": "right"}))
     previews = rehearse("answers", "contamination", setup=setup, results=results, data=[DIAG], queries=2)
     calls = {name: len(preview.unanswered) for name, preview in previews.items()}
-    assert calls == {"judge-answer": 2, "continue": 2}
+    assert calls == {"judge-answer": 2, "continue": 4}
 
 
 def test_what_was_answered_is_not_asked_again_and_gives_the_same_bytes(

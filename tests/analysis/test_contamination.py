@@ -1,13 +1,14 @@
 """What an LLM knows by heart."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from r2med.analysis.analysis import analyse, rehearse
-from r2med.analysis.contamination import documents, longest_run, same_words
+from r2med.analysis.contamination import documents, longest_run, questions, same_words
 from r2med.core.errors import UserError
 from r2med.data import Dataset
 from r2med.pages.estimate import Estimate
@@ -29,8 +30,8 @@ def test_an_analysis_that_needs_an_llm_says_so(results: Path) -> None:
 def test_where_nothing_was_continued_nothing_is_claimed(tmp_path: Path, store: Store) -> None:
     setup = scripted(tmp_path, store, ([], "no JSON"))
     done = analyse("contamination", setup=setup, data=["demo/Biology"], queries=1, out=tmp_path / "out")
-    assert done.sections[0].lead == "No document was continued, so nothing is known."
-    assert "1 unreadable" in done.sections[0].notes[0]
+    assert done.sections[0].lead == "No text was continued, so nothing is known."
+    assert "2 unreadable" in done.sections[0].notes[0]
 
 
 def test_each_question_to_the_llm_is_one_trace_and_a_plan_writes_none(tmp_path: Path, store: Store) -> None:
@@ -41,7 +42,7 @@ def test_each_question_to_the_llm_is_one_trace_and_a_plan_writes_none(tmp_path: 
     spans = read_spans(tmp_path / "trace.jsonl")
     assert [[f"{kind_of(each)} {each.name}" for each in trace] for trace in traces(spans)] == [
         ["LLM script", "CHAIN continue"]
-    ] * 2
+    ] * 4  # two documents and two questions
     rehearse("contamination", setup=traced, **given)
     assert len(read_spans(tmp_path / "trace.jsonl")) == len(spans)
 
@@ -101,3 +102,15 @@ def test_a_corpus_of_short_documents_is_not_asked_about(tmp_path: Path, store: S
         out=tmp_path / "out",
     )
     assert done.sections[0].lead == "No document has 80 words, which are needed, so nothing is known."
+
+
+def test_questions_are_continued_with_their_answers(tmp_path: Path, store: Store) -> None:
+    words = [f"q{place}" for place in range(24)]
+    mine = Dataset.of({"a": " ".join(words), "b": "Too short?"}, {"d": "text"})
+    (known,) = questions(replace(mine, queries=(replace(mine.queries[0], answer="Gout it is"), mine.queries[1])), None)
+    assert known == (words[:13], [*words[13:], "Gout", "it", "is"])
+    setup = scripted(tmp_path, store, ([], {"continuation": "and so on"}))
+    done = analyse("contamination", setup=setup, data=["demo/MedQA-Diag"], queries=3, out=tmp_path / "out")
+    table = {table.name: table for table in done.sections[0].tables}["contamination-questions"]
+    assert table.rows[0][1:3] == [8, 3]
+    assert done.sections[0].lead.startswith("At most 0% of a dataset's documents and 0% of a dataset's questions are")

@@ -9,6 +9,7 @@ from scipy import stats
 from r2med.analysis.analysis import analyse
 from r2med.analysis.overlap import HARDEST, RANDOM, RELEVANT, cosines, dataset_overlap
 from r2med.data import Dataset, load
+from r2med.pages.estimate import Estimate
 from r2med.retrieve.bm25 import BM25, BM25Retriever
 from r2med.retrieve.retriever import SearchQuery
 from r2med.runtime.runtime import Runtime
@@ -89,3 +90,16 @@ def test_the_interval_of_a_mean_bm25_score_is_in_scores_and_not_in_shares(store:
     assert (found.value, found.low, found.high) == pytest.approx(
         (np.mean(best), np.mean(best) - reach, np.mean(best) + reach)
     )
+
+
+def test_tasks_and_all_datasets_have_averages_over_their_datasets(store: Store, tmp_path: Path) -> None:
+    names = ["demo/MedQA-Diag", "demo/MedXpertQA-Exam", "demo/Biology"]
+    done = analyse("overlap", setup=Setup(store=store), data=names, out=tmp_path / "out")
+    tables = {table.name: table for table in done.sections[0].tables}
+    for name, place in (("overlap-terms", -1), ("overlap-bm25", 1)):
+        rows = [row for row in tables[name].rows if name != "overlap-terms" or row[2] == RELEVANT]
+        values = {str(row[0]): row[place].value for row in rows if isinstance(row[place], Estimate)}
+        assert values["all datasets"] == pytest.approx(sum(values[each] for each in names) / 3)
+        groups = [each for each in values if each.startswith("task ")]
+        assert all(values[each] == pytest.approx((values[names[0]] + values[names[1]]) / 2) for each in groups)
+    assert tables["overlap-terms"].rows[-1][1] == 24

@@ -1,6 +1,7 @@
-"""Does an LLM know the corpus by heart? It sees the start of documents and must continue them word for word.
+"""Does an LLM know the dataset by heart? It sees the start of a text and must continue it word for word.
 
-The documents are a fixed random sample, or all on request. Documents that are too short are left out.
+The texts are documents of the corpus, and questions with their reference answers. They are a fixed random sample, or
+all on request. Texts that are too short are left out.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ SHOWN_WORDS, HIDDEN_WORDS = 40, 40
 """Number of words that the LLM sees, and of the next words that it should produce."""
 MIN_WORDS = SHOWN_WORDS + HIDDEN_WORDS
 """Number of words that a document needs."""
+MIN_QUESTION_WORDS = 20
+"""Number of words that a question needs with its answer. Up to 40 words are shown, and the rest is to be produced."""
 DEFAULT_DOCUMENTS = 50
 """Number of documents in the sample of each dataset, unless another number is given."""
 SEED = 0
@@ -47,16 +50,14 @@ def contamination(material: Material) -> Section:
     if not material.runtime.setup.llm:
         raise UserError("contamination needs an LLM: name one, as in Setup(llm='smollm2')")
     rows: list[list[Value]] = []
+    asked: list[list[Value]] = []
     used = 0
+    count = None if material.all_documents else material.queries or DEFAULT_DOCUMENTS
     for name, dataset in material.datasets.items():
-        drawn = documents(dataset, None if material.all_documents else material.queries or DEFAULT_DOCUMENTS)
+        drawn = [(text[:SHOWN_WORDS], text[SHOWN_WORDS:]) for text in documents(dataset, count)]
         used += len(drawn)
-        fields = [{"text": " ".join(text[:SHOWN_WORDS]), "words": str(HIDDEN_WORDS)} for text in drawn]
-        said = material.questions.ask(
-            "continue", fields, lambda _: Continuation, lambda _, answer: str(answer.continuation)
-        )
-        hidden = [" ".join(text[SHOWN_WORDS:]) for text in drawn]
-        rows.append([name, len(dataset.corpus), *_figures(hidden, said)])
+        rows.append([name, len(dataset.corpus), *_continued(material, drawn)])
+        asked.append([name, len(dataset.queries), *_continued(material, questions(dataset, count))])
     longest = f"runs of {MIN_RUN_WORDS} words or more"
     heads = (
         "dataset",
@@ -72,16 +73,49 @@ def contamination(material: Material) -> Section:
         f"{HIDDEN_WORDS} words. Words in order: the share of these words that it contains in the same order. By "
         f"chance: the same share for the words of another document. {_selection(material)}"
     )
-    table = Table.of(
-        heads, rows, f"Documents that {material.runtime.setup.llm} continues verbatim", note, name="contamination"
+    llm = material.runtime.setup.llm
+    table = Table.of(heads, rows, f"Documents that {llm} continues verbatim", note, name="contamination")
+    question_heads = ("dataset", "queries", "questions continued", *heads[3:])
+    question_note = (
+        "As above, for the text of a question with its reference answer after it. The LLM sees the first half, at most "
+        f"{SHOWN_WORDS} words. Texts of fewer than {MIN_QUESTION_WORDS} words are left out."
     )
-    known = [row[-1].value for row in rows if isinstance(row[-1], Estimate)]
-    most = f"{max(known, default=0):.0%} of a dataset's documents"
-    lead = f"At most {most} are continued with {MIN_RUN_WORDS} or more of their words in a row."
-    if not known:
-        why = "No document was continued" if used else f"No document has {MIN_WORDS} words, which are needed"
+    title = f"Questions and answers that {llm} continues verbatim"
+    of_questions = Table.of(question_heads, asked, title, question_note, name="contamination-questions")
+    shares = [
+        f"{max(known):.0%} of a dataset's {noun}"
+        for noun, part in (("documents", rows), ("questions", asked))
+        if (known := [row[-1].value for row in part if isinstance(row[-1], Estimate)])
+    ]
+    lead = f"At most {' and '.join(shares)} are continued with {MIN_RUN_WORDS} or more of their words in a row."
+    if not shares:
+        why = "No text was continued" if used else f"No document has {MIN_WORDS} words, which are needed"
         lead = f"{why}, so nothing is known."
-    return Section("Contamination", [table], lead, list(material.questions.notes("continue")), name="contamination")
+    notes = list(material.questions.notes("continue"))
+    return Section("Contamination", [table, of_questions], lead, notes, name="contamination")
+
+
+ShownHidden = tuple[list[str], list[str]]
+"""The words of a text that an LLM sees, and those that it should produce."""
+
+
+def _continued(material: Material, texts: Sequence[ShownHidden]) -> list[Value]:
+    """Ask an LLM to continue texts, and return the figures of its continuations."""
+    fields = [{"text": " ".join(shown), "words": str(len(hidden))} for shown, hidden in texts]
+    said = material.questions.ask(
+        "continue", fields, lambda _: Continuation, lambda _, answer: str(answer.continuation)
+    )
+    return _figures([" ".join(hidden) for _, hidden in texts], said)
+
+
+def questions(dataset: Dataset, count: int | None) -> list[ShownHidden]:
+    """Return a fixed random sample of questions with their answers, in two halves; all of them if `count` is None."""
+    size = len(dataset.queries)
+    order = range(size) if count is None else np.random.default_rng(SEED).permutation(size).tolist()
+    texts = (f"{dataset.queries[place].text} {dataset.queries[place].answer or ''}".split() for place in order)
+    long_enough = (text for text in texts if len(text) >= MIN_QUESTION_WORDS)
+    halves = ((text, min(SHOWN_WORDS, len(text) // 2)) for text in long_enough)
+    return [(text[:at], text[at : at + HIDDEN_WORDS]) for text, at in itertools.islice(halves, count)]
 
 
 def documents(dataset: Dataset, count: int | None) -> list[list[str]]:

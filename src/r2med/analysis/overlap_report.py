@@ -94,12 +94,16 @@ def _terms_table(measured: Sequence[MeasuredDataset]) -> Table:
         figures = {kind: _figures(*pairs, each.size) for kind, pairs in each.words.items()}
         rows += [[each.dataset.name, each.size, kind, *values] for kind, values in figures.items()]
         chart.append((each.dataset.name, {kind: values[-1] for kind, values in figures.items()}))
+    for group, names in dataset_groups(measured).items():
+        for kind in dict.fromkeys(row[2] for row in rows):
+            rows.append([group, *_averages([row[1:] for row in rows if row[2] == kind and row[0] in names])])
     return Table.of(
         ("dataset", "queries", "document", "Jaccard", "coverage", "idf-weighted"),
         rows,
         "Words that queries and documents share",
         "Terms come from Lucene's English analysis, without stop words. Coverage: the share of a query's terms "
-        "that the document contains. Idf-weighted: rare terms count more. Values are means over queries.",
+        "that the document contains. Idf-weighted: rare terms count more. Values are means over queries. "
+        + GROUPS_NOTE,
         name="overlap-terms",
         digits=3,
         chart=Dots(chart, "idf-weighted share of the query's terms"),
@@ -114,7 +118,38 @@ def _margin_table(
 ) -> Table:
     heads = ("dataset", "best relevant", HARDEST, RANDOM, "relevant above all negatives")
     rows = [[each.dataset.name, *_margin(pairs, each.size)] for each, pairs in scored]
-    return Table.of(heads, rows, title, _MARGIN_NOTE, name=name, digits=digits)
+    of_groups = [
+        [group, *_averages([row[1:] for row in rows if row[0] in names])]
+        for group, names in dataset_groups([each for each, _ in scored]).items()
+    ]
+    return Table.of(heads, [*rows, *of_groups], title, f"{_MARGIN_NOTE} {GROUPS_NOTE}", name=name, digits=digits)
+
+
+GROUPS_NOTE = "Rows of tasks and of all datasets are means over datasets."
+
+
+def dataset_groups(measured: Sequence[MeasuredDataset]) -> dict[str, set[str]]:
+    """Return the groups of several datasets, with the names of their datasets: each task, and all together."""
+    groups: dict[str, set[str]] = {}
+    for each in measured:
+        if (card := each.dataset.card) is not None and card.task:
+            groups.setdefault(f"task {card.task}", set()).add(each.dataset.name)
+    groups["all datasets"] = {each.dataset.name for each in measured}
+    return {group: names for group, names in groups.items() if len(names) > 1}
+
+
+def _averages(rows: Sequence[Sequence[Value]]) -> list[Value]:
+    """Return the means of estimates and the sums of numbers of queries, by column. Other cells stay as they are."""
+    columns: list[Value] = []
+    for cells in zip(*rows, strict=True):
+        known = [cell.value for cell in cells if isinstance(cell, Estimate)]
+        if all(isinstance(cell, int) for cell in cells):
+            columns.append(sum(cell for cell in cells if isinstance(cell, int)))
+        elif all(cell is None or isinstance(cell, Estimate) for cell in cells):
+            columns.append(Estimate(float(np.mean(known))) if known else None)
+        else:
+            columns.append(cells[0])
+    return columns
 
 
 _MARGIN_NOTE = (
