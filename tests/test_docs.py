@@ -150,17 +150,19 @@ def test_the_site_of_the_docs_has_every_page() -> None:
     assert sorted(listed) == sorted(path.name for path in (ROOT / "docs").glob("*.md"))
 
 
-_LINK = re.compile(r"\]\(((?!https?:|mailto:|live/)[^)#\s]*)(?:#([^)\s]*))?\)")
+_LINK = re.compile(r"\]\(((?!https?:|mailto:)[^)#\s]*)(?:#([^)\s]*))?\)")
 
 
 def test_the_site_has_a_first_page_and_links_only_to_its_own_files() -> None:
-    """A link out of docs/, to no file or to no heading. docs/check_site.py checks live/, which the build makes."""
+    """A link out of docs/, to no file or to no heading. docs/check_site.py checks live/ of the gallery."""
     docs = ROOT / "docs"
     assert "- Home: index.md" in (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
     faults = []
     for page in docs.glob("*.md"):
         text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
         for target, anchor in _LINK.findall(text):
+            if page.name == "gallery.md" and target.startswith("live/"):  # the page says where these work
+                continue
             file = (docs / target).resolve() if target else page
             if not file.is_relative_to(docs) or not file.is_file():
                 faults.append(f"{page.name}: {target}")

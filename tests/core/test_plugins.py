@@ -291,3 +291,9 @@ def test_a_folder_of_the_users_own_replaces_a_card_with_a_notice(tmp_path: Path,
     ended = r2med("list", "prompts", R2MED_PLUGINS=str(tmp_path / "mine"))
     assert ended.returncode == 0, ended.stderr
     assert "hyde.exam.txt of R2MED_PLUGINS replaces the prompts/hyde.exam.txt" in ended.stderr
+
+
+def test_the_folders_of_the_package_are_listed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    plugins.files("methods", ".toml")
+    monkeypatch.setattr(Path, "iterdir", lambda self: pytest.fail(f"{self} is listed again"))
+    assert "hyde" in plugins.files("methods", ".toml")

@@ -1,6 +1,7 @@
 """sentence-transformers models: Instructor, and others with their own prompts, agree with a plain computation."""
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from r2med.encoders import openvino_engine
 from r2med.encoders.encoder import open_encoder
 from r2med.encoders.forward import Forward
 from r2med.encoders.model_cards import ModelCard, Side, resolve_card
+from r2med.encoders.sentence import SentenceModel
 from r2med.runtime.runtime import Runtime
 from support import tiny_models
 from support.tiny_models import TEXTS
@@ -230,3 +232,15 @@ def test_a_path_may_have_spaces_a_tilde_and_characters_of_the_grammar(tmp_path, 
 def test_an_invalid_spec_gives_a_one_line_error(spec, message):
     with pytest.raises(UserError, match=message):
         resolve_card(spec)
+
+
+def test_the_limit_of_one_role_does_not_hold_for_another():
+    limits = []
+    model = SimpleNamespace(max_seq_length=512)
+    model.encode = lambda texts, **settings: limits.append(model.max_seq_length) or np.ones((len(texts), 2))
+    encoder = object.__new__(SentenceModel)
+    encoder.replicas, encoder._limit = SimpleNamespace(first=SimpleNamespace(model=model)), 512
+    card = SimpleNamespace(side=lambda role: Side(max_tokens=64 if role == "query" else 0), normalise=False)
+    for role in ("query", "document", "query"):
+        encoder._encode_by_the_library(["a"], card, role, "")
+    assert limits == [64, 512, 64]

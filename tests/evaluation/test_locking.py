@@ -9,9 +9,11 @@ import pytest
 
 import r2med
 from r2med.core.errors import UserError
+from r2med.evaluation.batch import plan_run
 from r2med.records.collection import collect, may_be_record
 from r2med.records.lock_file import Lock
 from r2med.records.record import Record
+from r2med.runtime.setup import Setup
 from r2med.site.leaderboard import site_value
 from r2med.store import digest as digest_of
 from support.datasets import random_folder
@@ -156,3 +158,27 @@ def test_the_commands_lock_run_and_compare(r2med: Command, mini: Path, tmp_path:
     assert refused.returncode == 2
     compared = r2med("compare", "--lock", "plan.lock")
     assert "decided beforehand: lock" in compared.stdout
+
+
+def test_a_refusal_names_the_setting_with_both_values(tmp_path: Path) -> None:
+    made = r2med.lock("bm25", "demo/Biology", tmp_path / "a.lock")
+    settings = json.loads(json.dumps(made.settings["bm25"]["demo/Biology"]))
+    settings["retrieve"]["k1"] = 7
+    fault = made.difference("bm25", "demo/Biology", made.datasets["demo/Biology"], settings)
+    assert re.search(r"other settings than those that were locked: retrieve\.k1 is 7, but .* was locked", fault)
+
+
+def test_a_lock_decides_the_precision_so_that_it_runs_on_any_device(tmp_path: Path) -> None:
+    made = r2med.lock("bm25", "demo/Biology", tmp_path / "a.lock")
+    assert made.model_settings() == {}
+    settings = {"bm25": {"demo/Biology": {"retrieve": {"dtype": "float32"}}}}
+    made.model_copy(update={"settings": settings}).write(tmp_path / "b.lock")
+    plan = plan_run([], [], lock=tmp_path / "b.lock", setup=Setup())
+    assert plan.runtime.setup.dtype == "float32"
+    assert plan_run([], [], lock=tmp_path / "b.lock", setup=Setup(dtype="float16")).runtime.setup.dtype == "float16"
+
+
+def test_an_explicit_measure_is_never_ignored(tmp_path: Path) -> None:
+    r2med.lock(["bm25", "bm25(k1=2)"], "demo/Biology", tmp_path / "a.lock", measure="MRR")
+    with pytest.raises(UserError, match="its measure is MRR, not nDCG@10"):
+        r2med.compare(lock=tmp_path / "a.lock", measure="nDCG@10")

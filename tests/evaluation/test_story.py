@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from r2med import UserError, load
+from r2med import UserError, export, load
 from r2med.evaluation.batch import plan_run
-from r2med.evaluation.story import FIRST, explain
+from r2med.evaluation.story import FIRST, explain, find_record
 from r2med.runtime.setup import Setup
+from support.fork_server import Command
 
 
 @pytest.fixture
@@ -48,3 +49,11 @@ def test_bad_input_is_one_line(record: Path, tmp_path: Path) -> None:
     ):
         with pytest.raises(UserError, match=message):
             explain(path, query, data)
+
+
+def test_a_record_is_found_by_the_folder_of_its_dataset(tmp_path: Path, r2med: Command) -> None:
+    export(load("demo/Biology"), tmp_path / "mine")
+    plan_run(["bm25"], ["./mine"], setup=Setup()).evaluate(tmp_path / "results", 100)
+    assert find_record("bm25", "./mine") == find_record("bm25", "mine")
+    shown = r2med("why", "bm25", "./mine", load("demo/Biology").queries[0].id)
+    assert (shown.returncode, shown.stderr) == (0, "")

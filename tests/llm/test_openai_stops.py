@@ -9,8 +9,9 @@ import pytest
 from r2med.core.errors import UserError
 from r2med.llm import openai
 from r2med.llm.chat import Failure, Generation
+from r2med.llm.journaled import open_chat
 from support import chat_server as api
-from support.chat_models import numbered, one, opened
+from support.chat_models import card, numbered, one, opened, setup
 from support.chat_server import Server
 from support.loopback import nobody_listening
 
@@ -179,3 +180,15 @@ def test_a_long_retry_after_ends_the_run_with_one_line(server: Server, home: Pat
 def test_a_redirect_is_not_followed(server: Server, home: Path, location: str) -> None:
     server.otherwise = api.refuse(307, "", Location=location)
     hopeless(server, home, "answered HTTP 307 and redirects to .*; this is not followed")
+
+
+def test_an_endpoint_that_cannot_be_reached_is_not_tried_again_for_the_next_dataset(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with nobody_listening() as address:
+        runtime = setup(Server(address), home, attempts=2)
+        with pytest.raises(UserError, match="check that it is running"):
+            open_chat(card(), runtime).complete(numbered(2))
+        monkeypatch.setattr(openai, "run_sync", lambda work: pytest.fail("it was tried again"))
+        with pytest.raises(UserError, match="check that it is running"):
+            open_chat(card(), runtime).complete(numbered(3))

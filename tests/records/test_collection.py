@@ -268,3 +268,11 @@ def test_a_reranker_that_failed_for_every_document_makes_the_results_incomplete(
     stage = StageFacts(stage="rerank", name="rank1-7b@10", cost=Cost(calls=200), failures=100, asked=100)
     record = SimpleNamespace(stages=(stage,), dataset=SimpleNamespace(queries=10), system="bm25 → rank1-7b@10")
     assert not Results(((Cell("s", "d", record),),)).complete  # type: ignore[arg-type]
+
+
+def test_a_word_that_is_a_system_and_a_folder_means_the_system(results: Path, tmp_path: Path) -> None:
+    """The folder bm25 may hold anything, such as an index."""
+    (tmp_path / "bm25").mkdir()
+    assert collect(["bm25"], results).systems == ("bm25",)
+    with pytest.raises(UserError, match="there are no records in bm25"):
+        collect([Path("bm25")], results)

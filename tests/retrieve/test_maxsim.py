@@ -83,3 +83,18 @@ def test_near_ties_are_decided_in_double_precision() -> None:
     expected = np.asarray(plain(query, nearly), np.float32)
     [(rows, scores)] = search_maxsim([query], index_of(nearly), 7, ranks)
     assert rows[np.lexsort((-ranks[rows], -scores))].tolist() == np.lexsort((-ranks, -expected))[:7].tolist()
+
+
+def test_products_on_a_gpu_are_exact_float32_also_if_the_program_allowed_tf32(monkeypatch: pytest.MonkeyPatch) -> None:
+    torch = pytest.importorskip("torch")
+    chosen: list[str] = []
+    choose = torch.set_float32_matmul_precision
+    monkeypatch.setattr(torch, "set_float32_matmul_precision", lambda name: chosen.append(name) or choose(name))
+    before = torch.get_float32_matmul_precision()
+    try:
+        choose("high")
+        score = maxsim._scorer_on_gpu(np.ones((2, 4), np.float32), np.array([0]), "cpu")
+        assert score(np.ones((3, 4), np.float16), np.array([0, 1])).tolist() == [[8.0, 8.0]]
+        assert chosen == ["highest", "high"]
+    finally:
+        choose(before)

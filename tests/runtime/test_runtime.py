@@ -76,3 +76,11 @@ def test_a_setup_arrives_on_a_machine_without_its_folders(tmp_path):
     (tmp_path / "texts").rmdir()
     there = pickle.loads(sent)  # noqa: S301
     assert (there.depth, there.recorded, there.generations, there.candidates) == (7, True, None, None)
+
+
+def test_a_view_with_another_budget_counts_on_its_own(tmp_path):
+    with Runtime(budget=5.0) as runtime:
+        assert runtime.budget.limit == 5.0
+        view = runtime.with_settings(budget=1.0)
+        assert view.budget.limit == 1.0 and runtime.budget.limit == 5.0
+        assert runtime.with_settings(depth=7).budget is runtime.budget

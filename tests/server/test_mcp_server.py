@@ -273,3 +273,10 @@ def test_stdio_has_only_messages_on_stdout_and_ends_at_a_signal(tmp_path):
 def test_another_transport_is_refused_in_one_line():
     with pytest.raises(UserError, match=r"no MCP transport 'sse'.*: stdio, http"):
         serve("demo/Biology", mcp="sse")
+
+
+def test_a_batch_is_refused_in_the_protocols_own_words(app):
+    headers = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
+    answered = request(app, url="/mcp", content=json.dumps([INITIALIZE, INITIALIZE]), headers=headers)
+    assert answered.status_code == 400
+    assert answered.json()["error"]["code"] == -32600 and "one message at a time" in answered.json()["error"]["message"]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from r2med.advice.advice import Advice, Rung
 from r2med.site import board as make_board
+from r2med.site.advice_page import advice_value
 
 from .conftest import HOSTILE, Open
 from .test_pages import contrast
@@ -88,3 +90,10 @@ def test_without_advice_there_is_no_such_page(tmp_path: Path, records: Path) -> 
     board = make_board([records], tmp_path / "board").parent
     assert not (board / "data" / "advice.js").exists()
     assert '\\"advice\\":false' in (board / "data" / "site.js").read_text()
+
+
+def test_the_page_names_flags_and_not_calls_in_python() -> None:
+    advice = replace(ADVICE, not_tried=("rerankers: advise(rerankers=['bge-reranker'])",), left_out=())
+    value = advice_value(advice)
+    assert value["not_tried"] == ["rerankers: --rerank bge-reranker"]
+    assert "advise(" not in str(value)

@@ -323,3 +323,14 @@ def test_a_live_store_on_a_read_only_disk_keeps_answers_elsewhere(tmp_path: Path
     assert store.answers.is_dir() and tmp_path not in store.answers.parents
     store.close()
     assert not store.answers.exists()
+
+
+@pytest.mark.parametrize(("before", "after"), [(0o755, 0o700), (0o770, 0o770), (0o775, 0o770), (0o700, 0o700)])
+def test_folders_of_earlier_versions_become_private_but_those_that_a_group_shares_stay_shared(
+    tmp_path: Path, before: int, after: int
+) -> None:
+    store = Store(tmp_path / "home")
+    (store.root / "runs").mkdir(parents=True)
+    (store.root / "runs").chmod(before)
+    assert store.get("runs", "0" * 32) is None
+    assert (store.root / "runs").stat().st_mode & 0o777 == after

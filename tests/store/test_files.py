@@ -25,7 +25,7 @@ from r2med.data.source_rows import read_lines
 from r2med.judgements.rubrics import RUBRICS
 from r2med.packs.verified_pack import listed_pack
 from r2med.records.lock_file import Lock
-from r2med.store.files import exclusive, map_array, sha256, tidy, write_array, write_atomically
+from r2med.store.files import exclusive, map_array, private_folder, sha256, tidy, write_array, write_atomically
 from r2med.store.owners import process_name
 
 
@@ -230,3 +230,16 @@ def test_a_device_is_refused_before_it_is_read(read: Callable[[Path], object]) -
     """/dev/zero would fill the memory. /dev/null is a device that ends, so that this test can fail."""
     with pytest.raises(UserError, match="/dev/null is a device, not a file"):
         read(Path(os.devnull))
+
+
+def test_a_folder_in_a_shared_one_is_shared_and_any_other_is_private(tmp_path: Path) -> None:
+    umask = os.umask(0)
+    try:
+        for shared, mode in ((0o2770, 0o770), (0o755, 0o700)):
+            parent = tmp_path / f"{shared:o}"
+            parent.mkdir()
+            parent.chmod(shared)
+            private_folder(parent / "notes" / "inner")
+            assert [each.stat().st_mode & 0o777 for each in (parent / "notes", parent / "notes/inner")] == [mode, mode]
+    finally:
+        os.umask(umask)

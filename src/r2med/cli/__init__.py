@@ -156,7 +156,7 @@ def _disk_fault(error: BaseException) -> str | None:
 
 
 def _as_typed(message: str) -> str:
-    from r2med.cli.typed_text import as_typed
+    from r2med.runtime.typed_text import as_typed
 
     return as_typed(message)
 

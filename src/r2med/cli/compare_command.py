@@ -36,7 +36,7 @@ def compare(
             "people reviewed. The intervals contain the errors of the judge.",
         ),
     ] = False,
-    measure: flags.OneMeasure = "nDCG@10",
+    measure: flags.ComparedMeasure = "",
     baseline: flags.Baseline = "",
     slice_by: Annotated[
         list[str] | None,
@@ -64,7 +64,7 @@ def compare(
     if estimate and answers:
         raise UserError("--estimate is about rankings, --answers about answers: leave out one of them")
     if estimate:
-        _show_estimates(systems, results, data, overlay, measure, max_failures, form, as_json)
+        _show_estimates(systems, results, data, overlay, measure or "nDCG@10", max_failures, form, as_json)
         return
     compared = compute(
         *joined_words(systems or []),

@@ -149,9 +149,9 @@ def import_(
 def _show(plan: Import) -> None:
     """Print three rows of each table under the roles of its columns, then the unused columns and the counts."""
     from r2med.cli.console import console, plain
-    from r2med.cli.typed_text import as_typed
     from r2med.pages.page import Table
     from r2med.pages.terminal_tables import print_table
+    from r2med.runtime.typed_text import as_typed
     from r2med.text.plurals import counted
 
     output = console()

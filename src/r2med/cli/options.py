@@ -121,6 +121,14 @@ Overlays = Annotated[
 ]
 Results = Annotated[Path, typer.Option(help="Folder with the records of systems.")]
 OneMeasure = Annotated[str, typer.Option(help="A measure of the records: nDCG@10, MRR, R@100, ….")]
+ComparedMeasure = Annotated[
+    str,
+    typer.Option(
+        help="A measure of the records: nDCG@10, MRR, R@100, …. Default: nDCG@10, that of the lock, or the accuracy of "
+        "answers.",
+        show_default=False,
+    ),
+]
 Baseline = Annotated[
     str,
     typer.Option(metavar="SYSTEM", help="Compare each system with this one only."),

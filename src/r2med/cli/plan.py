@@ -70,7 +70,7 @@ def _show_trees(planned: Iterable[tuple[System, Sequence[StagePlan]]], datasets:
 def _plan_line(stage: StagePlan) -> str:
     """Return one line of the tree."""
     from r2med.cli.progress import clock_time
-    from r2med.cli.typed_text import as_typed
+    from r2med.runtime.typed_text import as_typed
 
     parts = [f"{stage.name}: {stage.work}"]
     if stage.fetch is None or stage.fetch:

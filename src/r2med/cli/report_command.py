@@ -24,7 +24,7 @@ def report(
         ),
     ] = False,
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder for tables and figures.")] = Path("report"),
-    measure: flags.OneMeasure = "nDCG@10",
+    measure: flags.ComparedMeasure = "",
     baseline: flags.Baseline = "",
     between: Annotated[
         tuple[str, str] | None,
@@ -41,8 +41,8 @@ def report(
 ) -> None:
     """Write the table of a paper (Markdown, LaTeX, CSV) and its figures (SVG, PNG)."""
     from r2med.cli.console import console, plain
-    from r2med.cli.typed_text import as_typed
     from r2med.comparison.report import report as write
+    from r2med.runtime.typed_text import as_typed
 
     flags.check_writable(out)
     written = write(

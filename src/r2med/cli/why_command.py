@@ -51,7 +51,8 @@ def why(
     """Show a question, its generated texts, the relevant passages with their ranks, and the passages found first."""
     from r2med.evaluation.story import explain
 
-    story = explain(_record(words, results), words[-1], data or None, runtime)
+    typed = words[-2] if len(words) > 2 and Path(words[-2]).is_dir() else None
+    story = explain(_record(words, results), words[-1], data or typed, runtime)
     show_page(_page(story), form, as_json, _value(story))
 
 

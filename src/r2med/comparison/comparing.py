@@ -25,7 +25,7 @@ def compare(
     *sources: str | Path | Sequence[str | Path],
     results: str | Path = "results",
     max_failures: float = MAX_FAILURES,
-    measure: str = MEASURE,
+    measure: str = "",
     baseline: str = "",
     slice_by: str | Sequence[str] = (),
     resamples: int = RESAMPLES,
@@ -43,10 +43,10 @@ def compare(
     systems that are named are compared, on the datasets that they share. If none is named, the largest group of systems
     that were run on the same datasets is compared, and notices name the rest. With `overlays`, the rankings are scored
     with the labels of these files too. `lock` is the file of a comparison that was decided beforehand: its systems,
-    datasets, measure and baseline are used, and anything else is an error. With `answers`, the records of
-    `r2med answer` are compared: each system with each reader, by a measure of answers (by default `accuracy`), in one
-    `condition`. Raises UserError if no two systems were run on the same data, or if `data` names datasets of
-    several groups.
+    datasets, measure and baseline are used, and anything else is an error. The default measure is nDCG@10. With
+    `answers`, the records of `r2med answer` are compared: each system with each reader, by a measure of answers (by
+    default `accuracy`), in one `condition`. Raises UserError if no two systems were run on the same data, or if `data`
+    names datasets of several groups.
     """
     read, by, words = given_records(*sources), several(slice_by), data_words(data)
     named = names_systems(read)
@@ -70,15 +70,14 @@ def compare(
     collection = collect(read, results, max_failures)
     if labels := given_overlays(overlays):
         collection, words = with_labels(collection, labels, given_data(data)), []
-    return comparison(collection, measure, baseline, by, resamples, seed, words, keep_systems=named)
+    return comparison(collection, measure or MEASURE, baseline, by, resamples, seed, words, keep_systems=named)
 
 
 def answer_views(
     sources: Sequence[str | Path], results: str | Path, max_failures: float, measure: str, condition: str
 ) -> AnswerViews:
     """Return answer records as records to compare. Without a measure of answers, accuracy is compared."""
-    chosen = MAIN_MEASURE if measure == MEASURE else measure
-    return collect_answers(sources, results).views(chosen, condition, max_failures)
+    return collect_answers(sources, results).views(measure or MAIN_MEASURE, condition, max_failures)
 
 
 def compared_answers(
@@ -106,7 +105,7 @@ def _decided(file: str | Path, measure: str, baseline: str, data: Sequence[str])
     """Return a lock. Raises UserError if another measure, baseline or dataset was asked for."""
     lock = Lock.read(file)
     for name, given, locked in (("measure", measure, lock.measure), ("baseline", baseline, lock.baseline)):
-        if given not in ("", MEASURE, locked):
+        if given not in ("", locked):
             raise UserError(f"{file}: its {name} is {locked or 'none'}, not {given}; a lock allows nothing else")
     if data and {*data} != {*lock.datasets}:
         raise UserError(f"{file}: its datasets are {', '.join(lock.datasets)}; a lock allows nothing else")

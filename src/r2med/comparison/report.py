@@ -74,7 +74,7 @@ def report(
     out: str | Path = "report",
     results: str | Path = "results",
     max_failures: float = MAX_FAILURES,
-    measure: str = MEASURE,
+    measure: str = "",
     baseline: str = "",
     between: str | Sequence[str] = (),
     resamples: int = RESAMPLES,
@@ -98,16 +98,18 @@ def report(
         if labels or estimate:
             raise UserError("a report about answers has no overlays and no estimates: leave them out")
         answered = collect_answers(read, results)
-        views = answered.views(MAIN_MEASURE if measure == MEASURE else measure, condition, max_failures)
+        views = answered.views(measure or MAIN_MEASURE, condition, max_failures)
         collection, tables = views.collection, {table.name: table for table in worth_tables(answered, views.measure)}
         compared = compared_answers(views, baseline, (), resamples, data=words, keep_systems=named)
         costs_are_known = all(each.record.reader_costs for each in answered)
     else:
         collection = collect(read, results, max_failures)
-        tables = {"estimates": _estimates(collection, labels, given_data(data), measure)} if estimate else {}
+        tables = {"estimates": _estimates(collection, labels, given_data(data), measure or MEASURE)} if estimate else {}
         if labels:
             collection, words = with_labels(collection, labels, given_data(data)), []
-        compared = comparison(collection, measure, baseline, resamples=resamples, data=words, keep_systems=named)
+        compared = comparison(
+            collection, measure or MEASURE, baseline, resamples=resamples, data=words, keep_systems=named
+        )
         costs_are_known = True
     before, after = _between(compared, several(between))
     figures: dict[str, Callable[[], Figure]] = {

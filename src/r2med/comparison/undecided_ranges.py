@@ -15,7 +15,8 @@ from r2med.records.collection import RecordCollection
 
 UNDECIDED_NOTE = (
     "Where answers are undecided, accuracy is a range: from all of them wrong to all of them right. Its interval "
-    "reaches from the lower bound of the one to the upper bound of the other. A judge decides: --judge LLM."
+    "reaches from the lower bound of the one to the upper bound of the other. A judge decides: "
+    "r2med.answer(judge='LLM')."
 )
 
 

@@ -74,6 +74,16 @@ def _installed() -> tuple[Traversable, ...]:
     return tuple(found)
 
 
+@cache
+def _built_in_files(kind: str) -> list[Traversable]:
+    """Return the files of this package. They do not change while a process runs, and a system asks for them often."""
+    return _listed(resources.files("r2med").joinpath(BUILT_IN[kind]))
+
+
+def _listed(folder: Traversable) -> list[Traversable]:
+    return list(folder.iterdir()) if folder.is_dir() else []
+
+
 def files(kind: str, suffix: str) -> dict[str, Traversable]:
     """Return name (without suffix) -> file for a kind.
 
@@ -81,10 +91,8 @@ def files(kind: str, suffix: str) -> dict[str, Traversable]:
     """
     found: dict[str, Traversable] = {}
     own = [str(folder) for folder in _own_folders(kind)]
-    for folder in folders(kind):
-        if not folder.is_dir():
-            continue
-        for file in folder.iterdir():
+    for number, folder in enumerate(folders(kind)):
+        for file in _listed(folder) if number else _built_in_files(kind):
             name = file.name.removesuffix(suffix)
             if not file.name.endswith(suffix):
                 continue

@@ -110,8 +110,7 @@ class SentenceModel:
     def _encode_by_the_library(self, texts: list[str], card: ModelCard, role: Role, prefix: str) -> Encoded:
         """Return one row per text from the library's own loop, for modules that need more than token ids."""
         model = self.replicas.first.model
-        if limit := card.side(role).max_tokens:
-            model.max_seq_length = limit
+        model.max_seq_length = card.side(role).max_tokens or self._limit  # otherwise that of the last role
         method = getattr(model, "encode_document" if role == "document" else "encode_query", model.encode)
         receiver = batch_receiver()
         pieces: list[Vectors] = []

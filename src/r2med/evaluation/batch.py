@@ -162,6 +162,8 @@ def plan_run(
     made = [system for system in systems if isinstance(system, System)]
     if lock:
         decided = Lock.read(lock)
+        if runtime.setup.dtype == "auto":  # which would be another precision on another device
+            runtime = runtime.with_settings(**decided.model_settings())
         specs = specs or (list(decided.systems) if not (made or suite) else specs)
         data = data or list(decided.datasets)
     if suite:

@@ -10,6 +10,7 @@ from r2med.core.errors import UserError, nearest, unknown
 from r2med.data import Dataset
 from r2med.data.dataset import Query
 from r2med.data.given_data import GivenData, data_words, loaded
+from r2med.data.locating import name_of
 from r2med.records.collection import StoredRecord, collect
 from r2med.records.record import Record
 from r2med.retrieve.run import NO_DOCUMENT, Run
@@ -117,6 +118,8 @@ def _first(stored: StoredRecord, dataset: Dataset, query_id: str) -> tuple[Found
 def find_record(system: str, dataset: str, results: Path | str = "results") -> Path:
     """Return the newest record file of a system on a dataset. Raises UserError if `results` has no such record."""
     kept = {each.record.dataset.name: each.path for each in collect([system], results, max_failures=1)}
+    if dataset not in kept:
+        dataset = name_of(dataset)
     if dataset not in kept:
         raise UserError(
             f"{results} has no record of {system} on {dataset}{nearest(dataset, kept)}: "

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import os
 import time
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping
@@ -49,6 +50,8 @@ NOTICE_SECONDS = 15.0
 """Seconds without any answer after which a log line says what the program waits for."""
 _MAX_EQUAL_FAILURES = 12
 """Number of equal failures without an answer between them after which an endpoint is given up."""
+DEAD_SECONDS = 60.0
+"""Seconds for which an endpoint that could not be reached is not tried again."""
 _ENDPOINT_FAILURES = ("timeout", "connection", "rate_limit", "server", "auth", "invalid")
 """Kinds of failures that do not depend on the question."""
 
@@ -73,6 +76,8 @@ class OpenAIBackend:
         self._budget = runtime.budget
         # Endpoints and models that refused the schema of an answer. It is tried once, and one warning is logged.
         self._without_schema: set[tuple[str, str]] = runtime.opened("LLMs without a schema", set).value
+        # Endpoints that could not be reached: the next dataset would wait for the same attempts.
+        self._dead: dict[str, tuple[float, str]] = runtime.opened("endpoints without an answer", dict).value
         if runtime.budget.limit is not None and "price" not in card.model_fields_set and not self.is_local:
             raise UserError(
                 f"{card.name} has no price in its card, so a budget cannot be checked; "
@@ -110,7 +115,15 @@ class OpenAIBackend:
         endpoint = replace(self._endpoint, url=self._endpoint.url or OPENAI_URL)
         of_runtime = self._budget, self._without_schema
         call = _Call(self._card, endpoint, self._policy, *of_runtime, enumerate(requests), done)
-        run_sync(call.answer_all(key))
+        since, reason = self._dead.get(endpoint.identity, (-math.inf, ""))
+        if time.monotonic() - since < DEAD_SECONDS:
+            raise UserError(reason)
+        try:
+            run_sync(call.answer_all(key))
+        except UserError as error:
+            if call.unreachable:
+                self._dead[endpoint.identity] = time.monotonic(), str(error)
+            raise
 
 
 @dataclass
@@ -152,6 +165,8 @@ class _Call:
     """True if it was sent tools."""
     counts_tokens: bool = True
     """True if it may count the tokens of a prompt. This is tried once, because few servers do."""
+    unreachable: bool = False
+    """True if the endpoint could not be reached and never answered."""
     silent: int = 0
     """Number of attempts without any response, before the first answer."""
     alike: tuple[str, int] = ("", 0)
@@ -260,6 +275,7 @@ class _Call:
         # A gateway may forbid one question (403), damage an answer or be unavailable for a while. So this applies only
         # if it never answered any question.
         never = not self.answered and (failure.kind in ("auth", "invalid") or failure.unreachable)
+        self.unreachable = never and failure.unreachable
         if failure.for_all or never:
             hint = "; check that it is running and that the base URL is right" if failure.unreachable else ""
             raise given_up(failure, attempts, hint)

@@ -231,7 +231,7 @@ def collect(
     kept: dict[Path, StoredRecord] = {}
     everything: list[StoredRecord] | None = None
     for source in sources or [folder]:
-        if Path(source).exists():
+        if Path(source).exists() and not _is_system(source, folder):
             read = _read_all(Path(source))
         else:
             if sources and not record_files(folder):
@@ -240,6 +240,13 @@ def collect(
             read = _named(str(source), everything, folder)
         kept |= {each.path: each for each in read}
     return checked(_without_outdated(_without_failed_tries(list(kept.values()), max_failures)), max_failures)
+
+
+def _is_system(source: str | Path, folder: Path) -> bool:
+    """Return True if a word that is also the name of a folder here, such as bm25, is a system with records."""
+    if not isinstance(source, str) or Path(source).name != source or Path(source) == folder:
+        return False
+    return any(path.stem.rpartition("-")[0] == source for path in record_files(folder))
 
 
 def checked(records: Iterable[StoredRecord], max_failures: float = MAX_FAILURES) -> RecordCollection:

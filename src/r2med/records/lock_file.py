@@ -96,9 +96,36 @@ class Lock(BaseModel):
         locked = self.settings[system][dataset]
         # A file has lists where the settings have tuples.
         given = json.loads(json.dumps(settings))
-        if other := next((name for name in {**locked, **given} if locked.get(name) != given.get(name)), ""):
+        if other := next(_differences(locked, given), ""):
             return f"{system} has other settings than those that were locked: {other}"
         return ""
+
+    def model_settings(self) -> dict[str, str]:
+        """Return the precision of the models, if all have the same: a lock of a laptop then runs on a GPU too."""
+        dtypes = {*_values(self.settings, "dtype")}
+        return {"dtype": dtypes.pop()} if len(dtypes) == 1 else {}
+
+
+def _differences(locked: Any, given: Any, where: str = "") -> Iterator[str]:
+    """Yield the settings that differ, with both values: `retrieve.dtype is 'bfloat16', but 'float32' was locked`."""
+    if isinstance(locked, dict) and isinstance(given, dict):
+        for name in {**locked, **given}:
+            yield from _differences(locked.get(name), given.get(name), f"{where}.{name}" if where else name)
+    elif isinstance(locked, list) and isinstance(given, list) and len(locked) == len(given):
+        for number, (old, new) in enumerate(zip(locked, given, strict=True), 1):
+            yield from _differences(old, new, f"{where} {number}")
+    elif locked != given:
+        yield f"{where} is {json.dumps(given)[:200]}, but {json.dumps(locked)[:200]} was locked"
+
+
+def _values(settings: Any, name: str) -> Iterator[Any]:
+    """Yield every value of a setting, however deep."""
+    if isinstance(settings, dict):
+        if name in settings:
+            yield settings[name]
+        settings = list(settings.values())
+    for each in settings if isinstance(settings, list | tuple) else ():
+        yield from _values(each, name)
 
 
 def _time(text: str) -> datetime.datetime:

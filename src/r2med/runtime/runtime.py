@@ -86,8 +86,8 @@ class Runtime:
 
     @property
     def budget(self) -> Budget:
-        """The budget in dollars for all requests together."""
-        return self.opened("budget", lambda: Budget(self.setup.budget)).value
+        """The budget in dollars for all requests together. A view with another budget counts on its own."""
+        return self.opened(("budget", self.setup.budget), lambda: Budget(self.setup.budget)).value
 
     @property
     def engine(self) -> Engine:
@@ -96,13 +96,13 @@ class Runtime:
         if not isinstance(engine, str):
             return engine
         local_only = self.setup.offline or is_offline()
-        return self.opened("engine", lambda: open_engine(engine, local_only)).value
+        return self.opened(("engine", engine, local_only), lambda: open_engine(engine, local_only)).value
 
     @property
     def trace(self) -> TraceFile | None:
         """The file that spans are written to; None without `Setup.trace`."""
         path, content = self.setup.trace, self.setup.trace_content
-        return None if path is None else self.opened("trace", lambda: TraceFile(path, content)).value
+        return None if path is None else self.opened(("trace", path, content), lambda: TraceFile(path, content)).value
 
     def with_store(self, store: Store) -> Runtime:
         """Return this runtime over another store, or the same one with another policy; all else is shared with it."""

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from r2med.advice.advice import SUFFIX, Advice
+from r2med.runtime.typed_text import as_typed
 
 
 def read_advice(sources: Sequence[str | Path]) -> list[Advice]:
@@ -17,15 +18,17 @@ def read_advice(sources: Sequence[str | Path]) -> list[Advice]:
 
 
 def advice_value(advice: Advice) -> dict[str, Any]:
-    """Return advice in the form of the page, with scores between 0 and 1."""
+    """Return advice in the form of the page, with scores between 0 and 1. Its sentences name flags and commands."""
     return {
         **asdict(advice),
+        "left_out": list(map(as_typed, advice.left_out)),
+        "not_tried": list(map(as_typed, advice.not_tried)),
         "rungs": [
             {**asdict(rung), **{name: _share(getattr(rung, name)) for name in ("value", "low", "high", "behind")}}
             for rung in advice.rungs
         ],
-        "reason": advice.reason,
-        "limits": advice.limits,
+        "reason": as_typed(advice.reason),
+        "limits": list(map(as_typed, advice.limits)),
         "command": advice.serve,
     }
 

@@ -32,7 +32,16 @@ import numpy.typing as npt
 from r2med.core.errors import UserError
 from r2med.core.shared_objects import SharedObjects
 from r2med.store.dataset_labels import LABEL_PREFIX, add_labels, current_datasets, current_labels
-from r2med.store.files import digest, exclusive, map_array, private_folder, sync, write_atomically
+from r2med.store.files import (
+    SHARED,
+    digest,
+    exclusive,
+    map_array,
+    mode_inside,
+    private_folder,
+    sync,
+    write_atomically,
+)
 from r2med.store.library_versions import listed, note_versions, noted_versions
 from r2med.store.manifest import MANIFEST, STAMP, DamagedError, check_files, read_manifest, seal, write_stamp
 from r2med.store.owners import abandoned, process_name, stale, stale_work
@@ -155,7 +164,7 @@ class Store:
                 return artefact
             path = self._cleared(kind, key, locked)
             work = path.with_name(f"{key}.{process_name()}")
-            work.mkdir(mode=0o700)
+            work.mkdir(mode=mode_inside(work.parent))
             try:
                 started = time.perf_counter()
                 with noted_versions() as versions:
@@ -259,8 +268,9 @@ class Store:
         if folder not in self._swept:
             self._swept.add(folder)
             with contextlib.suppress(OSError):  # earlier versions let other users read it
-                if folder.stat().st_mode & 0o077:
-                    folder.chmod(0o700)
+                mode = folder.stat().st_mode & 0o777
+                if mode & (0o007 if mode & SHARED else 0o077):
+                    folder.chmod(mode & 0o770 if mode & SHARED else 0o700)
             for dead in (*stale_work(folder), *(path for path in abandoned(folder) if "." in path.name)):
                 shutil.rmtree(dead, ignore_errors=True)
 

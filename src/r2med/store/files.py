@@ -8,6 +8,7 @@ import json
 import mmap
 import os
 import shutil
+import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -43,10 +44,19 @@ def sync(path: Path) -> None:
         os.close(handle)
 
 
+SHARED = stat.S_IWGRP
+"""A folder in which a group may write is shared on purpose, as the store of a team."""
+
+
 def private_folder(folder: Path) -> None:
-    """Make a folder and its missing parents, readable only by their owner."""
+    """Make a folder and its missing parents, readable only by their owner, or by the group that shares the parent."""
     for missing in reversed([each for each in (folder, *folder.parents) if not each.exists()]):
-        missing.mkdir(mode=0o700, exist_ok=True)
+        missing.mkdir(mode=mode_inside(missing.parent), exist_ok=True)
+
+
+def mode_inside(folder: Path) -> int:
+    """Return the mode of a new folder inside another one."""
+    return 0o770 if folder.stat().st_mode & SHARED else 0o700
 
 
 def write_atomically(path: Path, content: bytes | Iterable[bytes], *, private: bool = False) -> None:

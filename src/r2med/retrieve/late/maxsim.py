@@ -136,7 +136,11 @@ def _scorer_on_gpu(tokens: Vectors, starts: Offsets, gpu: str) -> Scorer:
     sizes = torch.from_numpy(np.diff(np.append(starts, len(tokens)))).to(gpu)
 
     def score(vectors: npt.NDArray[Any], beginnings: Offsets) -> Vectors:
+        # The bound holds for float32. TF32, which a program may have allowed, would be off by a thousand times as much.
+        precision = torch.get_float32_matmul_precision()
+        torch.set_float32_matmul_precision("highest")
         products = torch.from_numpy(np.array(vectors)).to(gpu).float() @ right
+        torch.set_float32_matmul_precision(precision)
         lengths = torch.from_numpy(np.diff(np.append(beginnings, len(vectors)))).to(gpu)
         nearest = torch.segment_reduce(products, "max", lengths=lengths, axis=0, unsafe=True)
         sums = torch.segment_reduce(nearest.T.contiguous(), "sum", lengths=sizes, axis=0, unsafe=True)

@@ -37,9 +37,11 @@ board.leaderboardControls = (view) => {
     if (!ranked.length) return "No system has been run on all of these datasets yet.";
     const best = ranked.find((row) => row.ours && row.level === 1);
     const parts = [
-      `Of ${ranked.length} systems, `,
+      ranked.length === 1 ? "" : `Of ${ranked.length} systems, `,
       h("strong", null, named(ranked[0].name)),
-      ` is first with ${points(ranked[0].cells[0].value)}. `,
+      ranked.length === 1
+        ? ` has ${points(ranked[0].cells[0].value)}. `
+        : ` is first with ${points(ranked[0].cells[0].value)}. `,
     ];
     if (best) {
       const peers = ranked.filter((row) => row.level === 1).length - 1;
