@@ -216,9 +216,9 @@ test("the mimic rate is a column if a system has it; the lowest is the best, and
   assert.deepEqual(
     made.map((each) => [each.name, each.cells[at]]),
     [
-      ["risky", { value: 0.4375, low: 0.37, high: 0.5 }],
-      ["safe", { value: 0.3, low: null, high: null }],
-      ["paper", { value: null, low: null, high: null }],
+      ["risky", { value: 0.4375, low: 0.37, high: 0.5, most: null }],
+      ["safe", { value: 0.3, low: null, high: null, most: null }],
+      ["paper", { value: null, low: null, high: null, most: null }],
     ],
   );
   assert.equal(rows.KINDS[columns[at].kind].text(0.4375), "43.8 %");
