@@ -18,9 +18,12 @@ from r2med.answers.answer_controls import (
     OWN_PASSAGE,
     REFERENCE,
 )
+from r2med.answers.answer_scores import rule_verdict, scores_of
+from r2med.answers.citations import cited_sentences
 from r2med.answers.reading import passages_of, random_passages, relevant_passages
 from r2med.core.cost import Cost
 from r2med.data.dataset import Dataset, Query
+from r2med.data.nuggets_file import Nugget
 from r2med.evaluation.evaluation import slug
 from r2med.records.answer_record import (
     CONDITIONS,
@@ -152,6 +155,25 @@ def _answer(
         statements_found=1 if right else 0,
         scores=scores,
     )
+
+
+def rescored(answer: GivenAnswer, dataset: Dataset, nuggets: Sequence[Nugget] = ()) -> GivenAnswer:
+    """Return an answer with the sentences, citations, verdict and scores of its text, as the package computes them.
+
+    With nuggets, it contains the vital ones completely and the others in part.
+    """
+    reference = next(query.answer for query in dataset.queries if query.id == answer.query)
+    said = [sentence.supported for sentence in answer.sentences]
+    texts = passages_of(dataset, answer.read).texts
+    found = [
+        sentence.model_copy(update={"supported": verdict})
+        for sentence, verdict in zip(cited_sentences(answer.text, answer.read, texts), said, strict=False)
+    ]
+    matched = {each.id: "support" if each.vital else "partial" for each in nuggets}
+    counts = {"statements": len(found) if matched else 0, "statements_found": min(1, len(found)) if matched else 0}
+    answer = answer.model_copy(update={"sentences": tuple(found), "nuggets": matched, **counts})
+    answer = answer.model_copy(update={"by_rule": rule_verdict(answer, reference)})
+    return answer.model_copy(update={"scores": scores_of(answer, nuggets, dataset.qrels[answer.query], judged=True)})
 
 
 def _passages(

@@ -53,16 +53,14 @@ class _Asked:
     """Query -> its answer in the condition "retrieved", whose length the random passages have."""
 
 
-def unverified(record: AnswerRecord, has_ranking: bool) -> tuple[str, ...]:
-    """Return what cannot be computed again without an LLM, or without what the entry lacks."""
+def unverified(record: AnswerRecord) -> tuple[str, ...]:
+    """Return what cannot be computed again without an LLM."""
     parts = [f"that {record.reader} gave these answers"]
     if record.judge:
         parts.append(f"the grades of the judge {record.judge.judge}")
     without = [status for rows in record.statuses.values() for status, count in rows.items() if count]
     if silent := [each for each in ("refused", "cut off", "unreadable") if each in without]:
         parts.append(f"answers without a text, which are said to be {' or '.join(silent)}")
-    if not has_ranking:
-        parts.append("that the passages are those of the system, because its run is not in the entry")
     if (left := record.dataset.judged_queries - len(record.queries)) > 0:
         parts.append(f"{left:,} of {record.dataset.judged_queries:,} judged queries, which were not asked")
     return tuple(parts)

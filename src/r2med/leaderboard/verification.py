@@ -142,9 +142,11 @@ class _Desk:
         """Return the result for an answer record. `false` are the keys of records that do not match."""
         ranking = self._ranking(answers, records)
         fault = next(self._answer_faults(answers, ranking), "") or self._claim_answers(answers, path)
+        if not fault and ranking is None and "retrieved" in answers.statuses:
+            fault = f"the record of its ranking is not in the entry: submit that of {answers.system} too, with its run"
         if not fault and ranking and ranking.record.key in false:
             fault = f"the record of its ranking, {ranking.record.system}, does not match"
-        left = () if fault else unverified(answers, ranking is not None)
+        left = () if fault else unverified(answers)
         return Checked(path, answers.name, answers.dataset.name, fault, left)
 
     def _claim(self, ranking: str, system: str, in_entry: Sequence[str], path: Path) -> str:

@@ -107,18 +107,15 @@ def _rows(
             "notices": list(
                 dict.fromkeys(notice[:NOTICE_SHOWN] for record in records.values() for notice in record.notices)
             )[:MAX_NOTICES],
-            **_submitted([each for each in sources if each.is_entry], collection),
+            **_submitted([each for each in sources if each.is_entry]),
         }
 
 
-def _submitted(sources: Sequence[StoredAnswers], collection: RecordCollection) -> dict[str, Any]:
+def _submitted(sources: Sequence[StoredAnswers]) -> dict[str, Any]:
     """Return the entries of a row, and what `r2med verify` cannot compute again. Nothing for a row made here."""
     if not sources:
         return {}
-    parts: list[str] = []
-    for each in sources:
-        ranking = each.path, each.record.settings.get("retrieval")
-        parts += unverified(each.record, any(ranking == (kept.path, kept.record.key) for kept in collection))
+    parts = [part for each in sources for part in unverified(each.record)]
     entries = ", ".join(dict.fromkeys(each.path.stem for each in sources))
     left = list(dict.fromkeys(part[:NOTICE_SHOWN] for part in parts))[:MAX_NOTICES]
     return {
