@@ -99,13 +99,16 @@ def test_of_two_folders_with_one_name_only_the_one_that_was_named_is_cleared(
 ) -> None:
     other = tables[0].with_name("other.csv")
     other.write_text(tables[0].read_text().replace(PLANTED[0], "kromwelbek"))
+    other.with_name("said.jsonl").write_text('{"when": [], "answer": "a text of an LLM"}\n')
+    asked = ("--model-path", "m=said.jsonl", "--llm-backend", "scripted")
     for notes, ward in ((tables[0], "wardA"), (other, "wardB")):
         succeed(r2med, "data", "import", notes, tables[1], "-o", f"{ward}/notes", "--yes")
-        succeed(r2med, "run", "bm25", "--data", f"{ward}/notes", "-o", ward)
+        succeed(r2med, "run", "bm25", "hyde(m) → bm25", "--data", f"{ward}/notes", "-o", f"{ward}/results", *asked)
     ambiguous = r2med("cache", "clear", "--dataset", "notes", "--yes")
     assert ambiguous.returncode == 2
     assert "2 folders have a dataset notes: name one of them" in ambiguous.messages[0]
-    succeed(r2med, "cache", "clear", "--dataset", "wardB/notes", "--yes")
+    succeed(r2med, "cache", "clear", "--dataset", "wardB/notes", "--results", ".", "--yes")
+    assert {path.parents[2].name for path in other.parent.rglob("*.generated.jsonl")} == {"wardA"}
     assert files_with(home, ("kromwelbek",)) == set()
     assert files_with(home, PLANTED[:1])
     (tables[0].parent / "wardA").rename(tables[0].parent / "elsewhere")

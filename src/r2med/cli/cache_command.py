@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -118,7 +118,8 @@ def clear(
         parts.append(f"{counted(len(answers[llm]), 'answer')} of {llm}")
     if left := unfinished(store) if texts or everything else []:
         parts.append(counted(len(left), "unfinished piece of work", "unfinished pieces of work"))
-    files = _result_files(results or [], dataset, labels)
+    others = {path.name for h in holdings(store) if h.kind == "corpus" and h not in held for path in h.paths}
+    files = _result_files(results or [], dataset, labels, others)
     if named and not (wanted or parts[1:] or files):  # a misspelt name must not look as if its texts were gone
         names = dataset_labels(store) if dataset else sorted({holding.model for holding in holdings(store)} - {""})
         raise unknown("dataset in the cache" if dataset else "model in the cache", named, names)
@@ -157,8 +158,11 @@ def _labels(word: str, store: Store) -> list[str]:
     return labels_of(name, folder if is_folder else None, known) or [name]
 
 
-def _result_files(folders: Sequence[Path], word: str, labels: Sequence[str]) -> list[Path]:
-    """Return the files in folders of results that hold texts of a dataset, and the records that name them."""
+def _result_files(folders: Sequence[Path], word: str, labels: Sequence[str], others: Collection[str]) -> list[Path]:
+    """Return the files in folders of results that hold texts of a dataset, and the records that name them.
+
+    `others` are the fingerprints of other corpora. Records about them stay, because two datasets may have one name.
+    """
     from r2med.data.locating import name_of
     from r2med.records.text_files import files_with_texts
     from r2med.site.board_texts import boards_with_texts
@@ -169,7 +173,9 @@ def _result_files(folders: Sequence[Path], word: str, labels: Sequence[str]) -> 
             raise UserError(f"{folder} is not a folder: name a folder of results or of a board")
     names = {name_of(word), Path(word).name, *map(name_in, labels)}
     found = [
-        path for folder in folders for path in (*files_with_texts(folder, names), *boards_with_texts(folder, names))
+        path
+        for folder in folders
+        for path in (*files_with_texts(folder, names, others), *boards_with_texts(folder, names))
     ]
     return list(dict.fromkeys(found))
 

@@ -12,9 +12,12 @@ TEXT_FILES = ("generated", "traces", "answers")
 METADATA_ENDING = ".ir_metadata.yml"
 
 
-def files_with_texts(folder: Path, datasets: Collection[str]) -> list[Path]:
-    """Return the files of texts below a folder of results, the records that name them, and the runs of these."""
-    return sorted({file for path in folder.rglob("*.json") for file in _files(path, datasets)})
+def files_with_texts(folder: Path, datasets: Collection[str], others: Collection[str] = ()) -> list[Path]:
+    """Return the files of texts below a folder of results, the records that name them, and the runs of these.
+
+    Records about the corpora of `others`, which are fingerprints, are left out.
+    """
+    return sorted({file for path in folder.rglob("*.json") for file in _files(path, datasets, others)})
 
 
 def is_of(name: object, datasets: Collection[str]) -> bool:
@@ -22,11 +25,13 @@ def is_of(name: object, datasets: Collection[str]) -> bool:
     return isinstance(name, str) and any(name == each or name.startswith(f"{each}+") for each in datasets)
 
 
-def _files(path: Path, datasets: Collection[str]) -> Iterator[Path]:
+def _files(path: Path, datasets: Collection[str], others: Collection[str]) -> Iterator[Path]:
     """Yield a record of one of these datasets and the files beside it, if one of them has texts."""
     record = _read(path)
     facts = record.get("dataset")
     if not (isinstance(facts, dict) and is_of(facts.get("name"), datasets)):
+        return
+    if str(facts.get("corpus_fingerprint")) in others:
         return
     beside = {name: _beside(path, record.get(name)) for name in ("run", *TEXT_FILES)}
     if any(beside[name] for name in TEXT_FILES):
