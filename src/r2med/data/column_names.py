@@ -38,7 +38,8 @@ def _names(*meanings: str) -> frozenset[str]:
 
 _RELEVANT = frozenset("relevant relevante relevantes relevants pertinent pertinente pertinents pertinentes".split())
 _NUMBER_WORDS = _names("any_id") - {"key", "uid", "ref", "code", "lfd", "lfdnr"}
-_GENERIC_IDS = _names("any_id")
+GENERIC_IDS = _names("any_id")
+"""Names of ids of anything."""
 
 DOCUMENT_IDS = _names("document_id")
 """Names that only a column of document ids has."""
@@ -56,10 +57,10 @@ TOTAL_WORDS = _names("total")
 """First cells of rows that add up a table."""
 
 NAMES: Mapping[str, frozenset[str]] = {
-    "id": _GENERIC_IDS | DOCUMENT_IDS,
+    "id": GENERIC_IDS | DOCUMENT_IDS,
     "text": _names("text"),
     "title": _names("title"),
-    "query_id": QUESTION_IDS | (_GENERIC_IDS - {"ref", "code"}),
+    "query_id": QUESTION_IDS | (GENERIC_IDS - {"ref", "code"}),
     "query": QUESTION_NAMES | _names("maybe_question"),
     "answer": _names("answer"),
     "relevant": _RELEVANT | DOCUMENT_IDS | _names("documents"),

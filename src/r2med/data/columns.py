@@ -25,6 +25,7 @@ from r2med.data.column_contents import (
 )
 from r2med.data.column_names import (
     DOCUMENT_IDS,
+    GENERIC_IDS,
     NAMES,
     OTHER_NAMES,
     QUESTION_FILE,
@@ -40,7 +41,13 @@ from r2med.data.column_names import (
 from r2med.data.grade_matrix import check_headings, matrix_columns
 from r2med.data.grade_words import is_count
 from r2med.data.id_matching import Ids
-from r2med.data.judgement_columns import check_judgements, grade_column, negative_columns, relevant_column
+from r2med.data.judgement_columns import (
+    check_judgements,
+    grade_column,
+    is_verdict_of_pair,
+    negative_columns,
+    relevant_column,
+)
 from r2med.data.passage_tables import passage_table
 from r2med.data.running_text import text_columns
 from r2med.data.table import Cell, SourceTable, flat
@@ -99,6 +106,8 @@ def guess_parts(tables: Sequence[SourceTable], named: Named) -> list[Part]:
     if "documents" not in kinds:
         return _passage_parts(tables, kinds, named)
     documents = [_documents(table, named) for table, kind in zip(tables, kinds, strict=True) if kind == "documents"]
+    if len(kinds) == 1 and not named_texts(named):
+        _check_questions_beside(documents[0])
     ids = Ids(word for part in documents for word in _ids(part))
     others = [
         _judging(table, kind, named, ids, documents)
@@ -197,7 +206,7 @@ def _kind(table: SourceTable, named: Named) -> Kind:
     if asking or QUESTION_FILE.search(table.sheet or table.path.stem):
         return "questions"
     main = max(table.columns, key=lambda column: mean_words(table, column))  # a report may begin with a question
-    asked = share(table, main, lambda cell: cell.endswith(("?", "？", "؟")))
+    asked = share(table, main, _asks)
     return "questions" if asked > MAJORITY_SHARE else "documents"
 
 
@@ -208,6 +217,24 @@ def _documents(table: SourceTable, named: Named) -> Part:
         return Part(table, "documents", columns, given)
     free = [column for column in table.columns if column not in (columns.get("id"), columns.get("title"))]
     return Part(table, "documents", columns, text_columns(table, free, columns["text"]))
+
+
+def _check_questions_beside(part: Part) -> None:
+    """Raise UserError if the only table holds documents beside questions, which may belong to the texts."""
+    for column in part.table.columns:
+        others = [text for text in part.texts if text != column]
+        called = plain_name(column) in NAMES["text"] | OTHER_NAMES
+        asks = share(part.table, column, _asks) > MAJORITY_SHARE and mean_words(part.table, column) >= 3
+        if others and not called and asks:
+            texts = " or ".join(f"import_tables(text={text!r})" for text in others[:3])
+            raise UserError(
+                f"{part.table}: column {column!r} holds questions beside texts: read them as pairs with "
+                f"import_tables(query={column!r}) and the relevant texts, {texts}; or as documents with only the latter"
+            )
+
+
+def _asks(cell: str) -> bool:
+    return cell.endswith(("?", "？", "؟"))
 
 
 def _judging(table: SourceTable, kind: Kind, named: Named, ids: Ids, documents: Sequence[Part]) -> Part:
@@ -234,7 +261,16 @@ def _judging(table: SourceTable, kind: Kind, named: Named, ids: Ids, documents: 
 def _check_references(table: SourceTable, free: Sequence[str], documents: Sequence[Part]) -> None:
     """Raise UserError if a column names documents by something else than their ids, such as titles."""
     for part in documents:
-        used = {part.columns.get("id"), *part.texts}
+        own = part.columns.get("id", "")
+        for column in free:
+            if plain_name(column) not in ("", *GENERIC_IDS) and plain_name(column) == plain_name(own):
+                cells = ", ".join(repr(cell[:20]) for cell in filled(table, column)[:3])
+                if cells:
+                    raise UserError(
+                        f"{table}: column {column!r} has the name of the ids of {part.table}, but holds {cells}, which "
+                        "are other ids: write the ids as the documents have them, or rename the column"
+                    )
+        used = {own, *part.texts}
         for key in (column for column in part.table.columns if column not in used):
             values = filled(part.table, key)
             known = {*values}
@@ -294,7 +330,10 @@ def _guessed(
         return relevant_column(table, free, ids)
     if role == "grade":
         return grade_column(table, free, chosen.get("relevant"), ids)
-    return next(iter(_by_name(free, role)), None)
+    found = _by_name(free, role)
+    if role == "answer":
+        found = [column for column in found if not is_verdict_of_pair(table, column, chosen["query"])]
+    return next(iter(found), None)
 
 
 def _by_name(columns: Sequence[str], role: str) -> list[str]:

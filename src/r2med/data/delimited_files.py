@@ -21,6 +21,8 @@ START_CHARACTERS = 1 << 20
 
 _QRELS_LINE = re.compile(r"\S+ +\S+ +\S+ +-?\d{1,3}\s*")
 """A judgement in TREC's format, separated by spaces."""
+_RUN_LINE = re.compile(r"\S+\s+Q0\s+\S+\s+\d+\s+-?[\d.]+(?:[eE][+-]?\d+)?\s+\S+\s*")
+"""A result of a system in TREC's format."""
 
 
 def read_delimited(path: Path, reading: TableOptions) -> list[SourceTable]:
@@ -32,6 +34,11 @@ def read_delimited(path: Path, reading: TableOptions) -> list[SourceTable]:
     lines = start.splitlines(keepends=True)
     if len(start) == START_CHARACTERS and len(lines) > 1:
         lines.pop()  # cut in the middle
+    if lines and all(map(_RUN_LINE.fullmatch, lines)):
+        raise UserError(
+            f"{path.name} holds the results of a system (a TREC run), not judgements: leave it out, and score it with "
+            "r2med score"
+        )
     below = reading.skip_rows or 0
     separator = _separator(lines[below:], path)
 

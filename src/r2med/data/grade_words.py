@@ -11,6 +11,9 @@ from r2med.data.column_names import words_by_meaning
 LARGEST_SCALE = range(-2, 11)
 """Whole numbers that are grades if the name of their column does not say so."""
 
+NO_VALUE = frozenset("null none nan na n/a #n/a \\n".split())
+"""What databases and spreadsheets write into an empty cell."""
+
 _MARKS = frozenset("x xx ✓ ✔ ☑ ✅ ○ ◯ 〇".split())
 
 
@@ -39,7 +42,11 @@ def is_grade(cell: str) -> bool:
 
 
 def are_verdicts(cells: Sequence[str]) -> bool:
-    """Return True if all cells are yes, no or grades of a small scale, and are not the numbers of their rows."""
+    """Return True if all cells are yes, no or grades of a small scale, and are not the numbers of their rows.
+
+    Words for an empty cell, such as NULL, may be among them.
+    """
+    cells = [cell for cell in cells if cell.lower() not in NO_VALUE]
     grades = [grade_of(cell) for cell in cells]
     if not grades or not all(grade in LARGEST_SCALE for grade in grades):
         return False

@@ -6,6 +6,7 @@ shows both and names the argument that chooses.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 
 from r2med.core.errors import UserError
@@ -29,8 +30,11 @@ from r2med.data.column_names import (
     says_relevant,
     says_verdict,
 )
-from r2med.data.grade_words import grade_of, is_grade, is_verdict_word
+from r2med.data.grade_words import LARGEST_SCALE, grade_of, is_grade, is_verdict_word
 from r2med.data.table import SourceTable, flat
+
+_LEGEND = re.compile(r"(\d+)\s*[=:]\s*([^\W\d_]+)")
+"""A number and its meaning in the name of a column, as `1 = best`."""
 
 SHOWN_CELLS = 3
 """Number of cells of a column that a message shows."""
@@ -122,10 +126,31 @@ def grade_column(table: SourceTable, free: Sequence[str], relevant: str | None, 
             "import_tables(no_grade=True)"
         )
     if named:
-        return (strong or named)[0]
+        chosen = (strong or named)[0]
+        _check_legend(table, chosen)
+        words = [word for cell in filled(table, chosen) for word in re.split(r"[;|,]", cell)]
+        if holds_ids(table, chosen, ids) and not all(grade_of(word) in LARGEST_SCALE for word in words):
+            raise UserError(
+                f"{table}: column {chosen!r} holds {_cells(table, chosen)}, which are ids of documents: if they are "
+                "relevant, write a row for each; if not, leave the column out"
+            )
+        return chosen
     for column in others:
         _ask(table, column)
     return None
+
+
+def is_verdict_of_pair(table: SourceTable, column: str, query: str) -> bool:
+    """Return True if a column called `answer` holds verdicts on pairs, as Prodigy writes them.
+
+    Yes and no can also be answers to questions. But then a question does not have both.
+    """
+    cells = filled(table, column)
+    if share(table, column, is_verdict_word) <= MAJORITY_SHARE:
+        return False
+    answers = {(flat(row.get(query, "")), flat(row.get(column, ""))) for row in table.sample}
+    several = len(answers) > len({question for question, _ in answers})
+    return several or not {"accept", "reject"}.isdisjoint(cells)
 
 
 def _names_ids(column: str) -> bool:
@@ -178,11 +203,28 @@ def check_judgements(table: SourceTable, columns: Mapping[str, str], asked: bool
             why = "holds relevance, but no column holds document ids" if graded else "is not used"
             raise UserError(f"{table}: column {column!r} {why}: name it with import_tables(relevant=...)")
         pairs = "relevant" in columns and says_verdict(column) and "grade" not in columns and not no_grade
-        if pairs and not graded and mean_words(table, column) <= 2 and not names_documents(column):
+        if pairs and not graded and _is_choice(table, column) and not names_documents(column):
             raise UserError(
                 f"{table}: column {column!r} holds {_cells(table, column)}: grades are 0, 1, 2, … or yes and no "
                 "(import_tables(no_grade=True) leaves it out)"
             )
+
+
+def _is_choice(table: SourceTable, column: str) -> bool:
+    """Return True if the cells are choices from a list, such as `1 - highly relevant`, and not remarks."""
+    cells = filled(table, column)
+    return mean_words(table, column) <= 2 or len(set(cells)) < len(cells)
+
+
+def _check_legend(table: SourceTable, column: str) -> None:
+    """Raise UserError if the name of a column of grades explains its numbers, and 1 may be the best or the worst."""
+    legend = {int(number): words for number, words in _LEGEND.findall(column)}
+    if 1 in legend and 0 not in legend and grade_of(legend[1].strip()) != 1:
+        raise UserError(
+            f"{table}: column {column!r} explains its numbers, and 0 is not among them: write a column 'relevant' in "
+            "which 0 means not relevant and larger numbers mean more relevant, or leave this one out with "
+            "import_tables(no_grade=True)"
+        )
 
 
 def _cells(table: SourceTable, column: str) -> str:

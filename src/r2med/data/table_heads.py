@@ -47,6 +47,7 @@ def headed_table(
         title_rows([cells for _, cells in start]) if reading.skip_rows is None and reading.header is not False else 0
     )
     rows = start[titles:]
+    _check_survey(path, rows)
     first = rows[0][1] if rows else []
     has_header = (
         looks_like_header(first, [cells for _, cells in rows[1:]]) if reading.header is None else reading.header
@@ -83,8 +84,24 @@ def _not_data(cells: Sequence[Cell], columns: Sequence[str], is_first: bool) -> 
         return f"names of columns, {filled[0][:40]!r}"
     if is_first and all(map(_UNIT.fullmatch, filled)):
         return f"units, {filled[0][:40]!r}"
-    total = _TOTAL.match(filled[0]) if len(columns) > 1 and len(filled) < max(len(columns), 2) else None
-    return f"total, {filled[0][:40]!r}" if total and plain_name(total[1]) in TOTAL_WORDS else ""
+    is_total = len(columns) > 1 and len(filled) < max(len(columns), 2) and _begins_total(filled[0])
+    return f"total, {filled[0][:40]!r}" if is_total else ""
+
+
+def _begins_total(cell: str) -> bool:
+    """Return True if the first cell of a row is that of a total: `Total: 3 notes` or `Total yes`."""
+    total, (first, _, rest) = _TOTAL.match(cell), cell.partition(" ")
+    return plain_name(total[1] if total else first if grade_of(rest) is not None else "") in TOTAL_WORDS
+
+
+def _check_survey(path: Path, rows: Sequence[GridRow]) -> None:
+    """Raise UserError for an export of Qualtrics, which has three rows of names."""
+    codes = [str(cell) for cell in rows[2][1] if _filled(cell)] if len(rows) > 2 else []
+    if codes and all(code.lstrip().startswith('{"ImportId"') for code in codes):
+        raise UserError(
+            f"{path.name}: lines {rows[1][0]} and {rows[2][0]} hold the questions and codes of a survey, not answers: "
+            "delete them, give the columns names such as question, note and relevant, and import the file again"
+        )
 
 
 def _names_of(rows: Sequence[Sequence[Cell]], width: int) -> Sequence[str]:
