@@ -284,7 +284,7 @@ def served(work: Callable[[Callable[[str], None]], None], *paths: tuple[str, Any
 NOTHING_KEPT = {
     "prints what this package holds": ["list", "show", "cite", "data list", "cache list"],
     "removes what is kept, or checks it; the test itself uses it": ["cache clear", "cache verify"],
-    "writes a file of this package": ["build example", "prompts new"],
+    "writes files of this package": ["build example", "prompts new", "data example"],
     "looks at this machine": ["doctor"],
     "encodes two sentences of its own": ["models check"],
     "fetches public datasets of the hub": ["data fetch"],
