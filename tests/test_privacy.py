@@ -387,7 +387,7 @@ NOTHING_KEPT_BY_FUNCTIONS = {
     ],
     "declares a setting of a stage": ["argument", "depth_field", "derived"],
     "looks at this machine": ["doctor"],
-    "writes a file of this package": ["write_example"],
+    "writes files of this package": ["write_example", "example_data"],
 }
 """Why -> public names without a row."""
 
