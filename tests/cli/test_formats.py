@@ -22,6 +22,7 @@ WITHOUT_TABLE = {
     "cache clear": "prints one sentence",
     "cache verify": "prints one sentence",
     "cite": "prints BibTeX",
+    "data example": "writes files",
     "data export": "writes files; its --format is their layout",
     "data fetch": "prints a line for each dataset",
     "data import": "asks a person about the columns",

@@ -262,7 +262,6 @@ UNPINNED = {
     "rader",
     "inf-pro",
     "nv-reasoning",
-    "reason-moderncolbert",
     "reasonembed",
     "reasonembed-4b",
     "reasonembed-llama",

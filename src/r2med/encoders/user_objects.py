@@ -227,7 +227,7 @@ def in_one_line(where: str) -> Iterator[None]:
         yield
     except UserError:
         raise
-    except (Exception, SystemExit) as error:
+    except Exception as error:
         raise _failed(where, error) from error
 
 
