@@ -344,7 +344,10 @@ def test_two_people_grade_the_labels_of_a_judge_and_the_scores_follow(
     people = r2med("review", "--overlay", file, "--export", "people.jsonl")
     assert f"{2 * len(orders[0])} labels of 2 reviewers" in people.stdout, people.stderr
     said = Overlay.read(tmp_path / "people.jsonl").labels
-    assert {(label.reviewer, label.said, label.grade) for label in said} == {("reviewer 1", "3", 1), ("reviewer 2", "1", 0)}
+    assert {(label.reviewer, label.said, label.grade) for label in said} == {
+        ("reviewer 1", "3", 1),
+        ("reviewer 2", "1", 0),
+    }
     both = ["--overlay", file, "--overlay", "people.jsonl"]
     estimate = r2med("compare", *both, "--estimate")
     assert "whole pool of 2 of" in estimate.stdout, estimate.stderr
