@@ -25,7 +25,7 @@ def filled(table: SourceTable, column: str) -> list[str]:
 
 
 def share(table: SourceTable, column: str, is_so: Callable[[str], bool]) -> float:
-    """Return the share of the filled cells of which something is true; 0 if all cells are empty."""
+    """Return the share of the filled cells that pass a test; 0 if all cells are empty."""
     cells = filled(table, column)
     return sum(map(is_so, cells)) / max(len(cells), 1)
 

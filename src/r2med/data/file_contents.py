@@ -52,7 +52,7 @@ def _fault(head: bytes, suffix: str) -> str:
 
 
 def _archive(head: bytes) -> str:
-    """Return the ending of the workbook that a file is; empty if it is none."""
+    """Return the usual ending of a file that is a workbook, such as .xlsx; an empty text for any other file."""
     if head.startswith(_OLD_WORKBOOK):
         return ".xls"
     if not head.startswith(b"PK\x03\x04"):
