@@ -64,9 +64,15 @@ def review(
         ),
     ] = 50,
     reviews_per_item: Annotated[
-        int,
-        typer.Option(min=0, help="Number of people who review each item. 0 shows every item to everybody."),
-    ] = 0,
+        int | None,
+        typer.Option(
+            min=0,
+            metavar="NUMBER",
+            help="Number of people who review each item. 0 shows every item to everybody. Without this option, the "
+            "number in the plan of the build, otherwise 0.",
+            show_default=False,
+        ),
+    ] = None,
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port of the review page. 0 picks a free one.")] = 8070,
     export: Annotated[
         Path | None,
@@ -93,12 +99,12 @@ def review(
     if nuggets is not None:
         if source is not None or overlay is not None or import_ is not None or agreement or kind != "passage":
             raise UserError("--nuggets takes no DIR, --overlay, --kind, --import or --agreement")
-        _review_nuggets(nuggets, flags.comma_separated(data), reviews_per_item, port, export)
+        _review_nuggets(nuggets, flags.comma_separated(data), reviews_per_item or 0, port, export)
         return
     if overlay is not None:
         if source is not None or import_ is not None or agreement or kind != "passage":
             raise UserError("--overlay takes no DIR, --kind, --import or --agreement: its labels are reviewed apart")
-        _review_labels(overlay, results, data, sample, influential, reviews_per_item, port, export)
+        _review_labels(overlay, results, data, sample, influential, reviews_per_item or 0, port, export)
         return
     if source is None:
         raise UserError(

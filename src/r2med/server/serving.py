@@ -147,27 +147,29 @@ def review(
     port: int = 8070,
     ready: Callable[[str], None] = _print_line,
     kind: str = "passage",
-    reviews_per_item: int = 0,
+    reviews_per_item: int | None = None,
 ) -> None:
     """Serve a page on which people review passages or texts of questions until Ctrl-C, like `r2med review`.
 
     `source` is the folder of a build or a table. `kind` is passage, question, answer, reasoning, translation, page or
     all. With a `sample` only that many items of a kind are shown. An item is shown until it has `reviews_per_item`
-    reviews; with 0 everybody sees every item. Port 0 picks a free port. `ready` gets one line with the address when the
-    server accepts connections.
+    reviews; with 0 everybody sees every item. Without it, the number in the plan of the build counts; a plan without
+    one, and a table, mean 0. Port 0 picks a free port. `ready` gets one line with the address when the server accepts
+    connections.
     """
     from r2med.construction.review.review_book import ReviewBook
     from r2med.construction.review.review_desk import ReviewDesk
-    from r2med.construction.review.review_items import items_by_kind, read_guideline, reviews_file
+    from r2med.construction.review.review_items import items_by_kind, planned_reviews, read_guideline, reviews_file
     from r2med.construction.review.review_kinds import KINDS, PASSAGE
 
     path = Path(source)
     items = items_by_kind(path, kind, sample)
+    wanted = planned_reviews(path) if reviews_per_item is None else reviews_per_item
     nouns = {name: "candidate" if name == PASSAGE else KINDS[name].noun for name in items}
     counts = ", ".join(counted(len(each), nouns[name]) for name, each in items.items())
     with ReviewBook(reviews_file(path)) as book:
-        desks = {name: ReviewDesk(each, book, reviews_per_item) for name, each in items.items()}
-        finished = f", {sum(desk.finished for desk in desks.values())} finished" if reviews_per_item else ""
+        desks = {name: ReviewDesk(each, book, wanted) for name, each in items.items()}
+        finished = f", {sum(desk.finished for desk in desks.values())} finished" if wanted else ""
         _serve_desks(path, desks, book, port, f"{path}, {counts}{finished}", ready, read_guideline(path))
 
 

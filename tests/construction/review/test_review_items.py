@@ -13,6 +13,7 @@ from r2med.construction.review.reviews import Review
 from r2med.construction.step_table import STEPS
 from r2med.core.errors import UserError
 from r2med.runtime.runtime import Runtime
+from r2med.server import serving
 from r2med.store import Store
 from support.building import asked_of
 
@@ -67,6 +68,18 @@ def test_all_kinds_are_those_that_the_build_has_texts_of_and_the_guideline_comes
     assert read_guideline(built.out) == "Read twice."
     with pytest.raises(UserError, match=r"no kind of review items 'questoin' \(did you mean question"):
         items_by_kind(built.out, "questoin")
+
+
+def test_an_item_needs_the_number_of_reviews_of_the_plan_unless_another_is_given(built, monkeypatch):
+    shown = []
+    monkeypatch.setattr(serving, "_serve_desks", lambda path, desks, book, port, what, *rest: shown.append(what))
+    serving.review(built.out)
+    plan = built.out / "plan.toml"
+    plan.write_text(f"reviews_per_item = 2\n{plan.read_text()}")
+    for item in ("passage", "question"):
+        serving.review(built.out, kind=item)
+    serving.review(built.out, reviews_per_item=0)
+    assert ["0 finished" in what for what in shown] == [False, True, True, False]
 
 
 def test_a_build_that_is_not_done_is_told(built):

@@ -161,6 +161,15 @@ def read_guideline(source: Path) -> str:
     return path.read_text("utf-8", "replace") if path.is_file() else ""
 
 
+def planned_reviews(source: Path) -> int:
+    """Return the number of reviews that the plan of a build states for each item; 0 if it states none, or for a table.
+
+    A plan that states none leaves out what one person rejects, but everybody may review everything.
+    """
+    facts = Build.open(source).plan.facts if source.is_dir() else None
+    return facts.reviews_per_item if facts and "reviews_per_item" in facts.model_fields_set else 0
+
+
 def finished_build(folder: Path) -> Build:
     """Return a build. Raises UserError if a step is not done, or a file was changed since."""
     build = Build.open(folder)
