@@ -46,6 +46,17 @@ def test_people_come_before_judges_and_several_grades_become_their_lower_median(
     assert twice.grades("mine") == {"q1": {"b": 1}}, "the last label of a person counts"
 
 
+def test_a_tie_of_people_counts_for_nothing_and_is_named(caplog: pytest.LogCaptureFixture) -> None:
+    tied = (label("a", 0, "R1"), label("a", 1, "R2"), label("b", 1, "A"), label("b", 0, "R1"), label("b", 2, "R2"))
+    overlay = Overlay("people", (*tied, label("c", 1, "R1"), label("c", 3, "R2")))
+    assert overlay.grades("mine") == {"q1": {"b": 1, "c": 1}}, "the judge's label of b, and two that agree about c"
+    assert overlay.unsettled("mine") == [("q1", "a"), ("q1", "b")]
+    for _ in range(2):
+        assert with_overlays(mine(), [overlay]).qrels["q1"] == {"a": 1, "b": 1, "c": 1}, "the dataset's label of a"
+    (line,) = caplog.messages
+    assert "as many people say yes as no about 2 passages of mine, such as a for query q1" in line
+
+
 def test_a_later_overlay_replaces_labels_of_an_earlier_one() -> None:
     stacked = with_overlays(mine(), [Overlay("x", (label("b", 1),)), Overlay("y", (label("b", 0), label("c", 1)))])
     assert stacked.qrels["q1"] == {"a": 1, "b": 0, "c": 1}

@@ -137,6 +137,7 @@ def _review_labels(
     from r2med.construction.review.label_reviews import people_overlay
     from r2med.data.overlays import SUFFIX
     from r2med.judgements.drawing import SAMPLE_QUERIES
+    from r2med.judgements.rubrics import RUBRICS
     from r2med.server.serving import review_labels
 
     if export is None:
@@ -154,6 +155,10 @@ def _review_labels(
     people.write(export)
     names = {label.reviewer for label in people.labels}
     print(printable(f"{counted(len(people.labels), 'label')} of {counted(len(names), 'reviewer')} in {export}"))
+    waiting = sum(len(people.unsettled(name, aspect)) for name in people.datasets for aspect in RUBRICS)
+    if waiting:
+        tied = f"As many people say yes as no about {counted(waiting, 'passage')}, whose labels do not count"
+        print(printable(f"{tied}: r2med review --overlay {overlay} settles them"))
 
 
 def _review_nuggets(file: Path, data: list[str], reviews_per_item: int, port: int, export: Path | None) -> None:

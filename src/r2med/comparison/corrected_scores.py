@@ -22,6 +22,7 @@ from r2med.pages.page import Page, Section, Table
 from r2med.records.collection import RecordCollection
 from r2med.records.relabelled import relabelled
 from r2med.store import digest
+from r2med.text.plurals import counted
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,8 @@ class CorrectedScores:
     """(better, other) -> the difference of their scores."""
     unused: Mapping[str, int] = field(default_factory=dict)
     """Dataset -> number of completely labelled queries that are not of the random sample, so that they do not count."""
+    unsettled: Mapping[str, int] = field(default_factory=dict)
+    """Dataset -> number of passages that as many people call relevant as not. The sample ends before the first."""
 
     def as_json(self) -> dict[str, Any]:
         """Return the scores and the differences as JSON values."""
@@ -43,6 +46,7 @@ class CorrectedScores:
             "systems": [{"system": system, **asdict(each)} for system, each in self.scores.items()],
             "pairs": [{"a": a, "b": b, **asdict(each)} for (a, b), each in self.differences.items()],
             "unused": dict(self.unused),
+            "unsettled": dict(self.unsettled),
         }
 
 
@@ -58,10 +62,15 @@ def reviewed_queries(overlays: Sequence[Overlay], dataset: str, aspect: Aspect =
 
 
 def _labelled(overlays: Sequence[Overlay], dataset: str, aspect: Aspect) -> dict[str, bool]:
-    """Return query -> True if people labelled its whole pool as a random one, in the random order of queries."""
+    """Return query -> True if people labelled its whole pool as a random one, in the random order of queries.
+
+    A passage that people disagree about without a decision counts as not labelled.
+    """
+    unsettled = {pair for overlay in overlays for pair in overlay.unsettled(dataset, aspect)}
     labels = [label for overlay in overlays for label in overlay.of(dataset, aspect)]
     pools = _documents((label.query, label.document) for label in labels if label.judge)
-    seen = _documents((label.query, label.document) for label in labels if label.drawn == "random")
+    drawn = {(label.query, label.document) for label in labels if label.drawn == "random"}
+    seen = _documents(drawn - unsettled)
     return {query: pools[query] <= seen.get(query, set()) for query in random_order(dataset, pools)}
 
 
@@ -159,7 +168,14 @@ def corrected_scores(
         name: sum(_labelled(overlays, name, aspect).values()) - len(reviewed_queries(overlays, name, aspect))
         for name in values.datasets
     }
+    unsettled = {name: sum(len(each.unsettled(name, aspect)) for each in overlays) for name in values.datasets}
     for name, (_, reviewed, _) in values.datasets.items():
+        if len(reviewed) < 2 and unsettled[name]:
+            raise UserError(
+                f"people disagree about {counted(unsettled[name], 'passage')} of {name} without a decision, so that "
+                f"{counted(len(reviewed), 'query', 'queries')} of the random sample can be used, and an estimate needs "
+                "more: settle them with r2med review --overlay FILE"
+            )
         if len(reviewed) < 2:
             others = f" ({unused[name]:,} others are labelled, but the random order has queries before them)"
             raise UserError(
@@ -175,7 +191,8 @@ def corrected_scores(
         )
     pairs = {pair: mean for pair in combinations(ranked, 2) if (mean := values.mean(names, *pair))}
     unused = {name: count for name, count in unused.items() if count}
-    return CorrectedScores(measure, {system: scores[system] for system in ranked}, pairs, unused)
+    unsettled = {name: count for name, count in unsettled.items() if count}
+    return CorrectedScores(measure, {system: scores[system] for system in ranked}, pairs, unused, unsettled)
 
 
 def estimates_table(found: CorrectedScores) -> Table:
@@ -192,6 +209,12 @@ def estimates_table(found: CorrectedScores) -> Table:
         note += (
             f" {sum(found.unused.values()):,} further queries are completely labelled and do not count, because a "
             "query before them in the random order is not."
+        )
+    if found.unsettled:
+        note += (
+            f" As many people say yes as no about {counted(sum(found.unsettled.values()), 'passage')}. The sample ends "
+            "before the first of them, and so lacks queries that are hard to label: settle them with r2med review "
+            "--overlay FILE."
         )
     return Table(columns, rows, note=note, name="estimates")
 

@@ -6,9 +6,10 @@ be stacked. A label of a later overlay replaces that of an earlier one, and both
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import logging
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from statistics import median_low
 from typing import Literal
@@ -20,6 +21,9 @@ from r2med.core.one_or_many import several
 from r2med.data.dataset import AppliedOverlay, Dataset, Qrels
 from r2med.data.source_rows import HIGHEST_GRADE
 from r2med.store.files import digest, json_line, refuse_device, write_atomically
+from r2med.text.plurals import counted
+
+log = logging.getLogger("r2med")
 
 SUFFIX = ".jsonl"
 DEMO = "demo"
@@ -126,23 +130,34 @@ class Overlay:
     def grades(self, dataset: str, aspect: Aspect = "relevance", *, drawn: bool = True) -> Grades:
         """Return the grade of each pair: that of people if they labelled it, otherwise that of the judges.
 
-        Several grades of one kind become their lower median. Without `drawn`, the labels that people gave to drawn
-        documents do not count.
+        Several grades of one kind become their lower median, but grades of people that are `unsettled` do not count.
+        Without `drawn`, the labels that people gave to drawn documents do not count.
         """
         labels = [label for label in self.of(dataset, aspect) if drawn or not label.drawn]
-        judged = _combined(labels, lambda label: bool(label.judge))
-        reviewed = _combined(labels, lambda label: bool(label.reviewer))
-        return {query: {**judged.get(query, {}), **reviewed.get(query, {})} for query in [*judged, *reviewed]}
+        combined: dict[str, dict[str, int]] = {}
+        for (query, document), grades in _by_pair(label for label in labels if label.judge).items():
+            combined.setdefault(query, {})[document] = median_low(grades)
+        for (query, document), grades in _by_pair(label for label in labels if label.reviewer).items():
+            if not _is_tie(grades):
+                combined.setdefault(query, {})[document] = median_low(grades)
+        return combined
+
+    def unsettled(self, dataset: str, aspect: Aspect = "relevance") -> list[tuple[str, str]]:
+        """Return the pairs of query and document that as many people call relevant as not. Nobody settled them."""
+        labels = (label for label in self.of(dataset, aspect) if label.reviewer)
+        return [pair for pair, grades in _by_pair(labels).items() if _is_tie(grades)]
 
 
-def _combined(labels: Iterable[OverlayLabel], counts: Callable[[OverlayLabel], bool]) -> dict[str, dict[str, int]]:
-    said: dict[str, dict[str, dict[str, int]]] = {}
-    for label in filter(counts, labels):  # the last label of a judge or person counts
-        said.setdefault(label.query, {}).setdefault(label.document, {})[label.judge or label.reviewer] = label.grade
-    return {
-        query: {document: median_low(grades.values()) for document, grades in documents.items()}
-        for query, documents in said.items()
-    }
+def _by_pair(labels: Iterable[OverlayLabel]) -> dict[tuple[str, str], list[int]]:
+    """Return the grades of each pair of query and document. The last label of a judge or person counts."""
+    said: dict[tuple[str, str], dict[str, int]] = {}
+    for label in labels:
+        said.setdefault((label.query, label.document), {})[label.judge or label.reviewer] = label.grade
+    return {pair: list(grades.values()) for pair, grades in said.items()}
+
+
+def _is_tie(grades: Sequence[int]) -> bool:
+    return 2 * sum(grade > 0 for grade in grades) == len(grades)
 
 
 def given_overlays(overlays: str | Path | Overlay | Sequence[str | Path | Overlay]) -> list[Overlay]:
@@ -161,8 +176,8 @@ def random_order(dataset: str, queries: Iterable[str]) -> list[str]:
 def add_labels(dataset: Dataset, overlays: Sequence[Overlay], *, drawn: bool = True) -> Dataset:
     """Return the dataset with the labels of overlays, called NAME+OVERLAY. `Overlay.grades` explains `drawn`.
 
-    An overlay without labels for this dataset changes nothing. Raises UserError if an overlay names a query or document
-    that the dataset does not have.
+    An overlay without labels for this dataset changes nothing. Labels of people that are not settled do not count, and
+    a note names them. Raises UserError if an overlay names a query or document that the dataset does not have.
     """
     grades = {query: dict(judged) for query, judged in dataset.qrels.items()}
     mimics = {query: dict(labels) for query, labels in dataset.mimics.items()}
@@ -176,10 +191,22 @@ def add_labels(dataset: Dataset, overlays: Sequence[Overlay], *, drawn: bool = T
             grades.setdefault(query, {}).update(judged)
         for query, argued in overlay.grades(dataset.name, "mimic", drawn=drawn).items():
             mimics.setdefault(query, {}).update(argued)
+        if waiting := (*overlay.unsettled(dataset.name), *overlay.unsettled(dataset.name, "mimic")):
+            _report_unsettled(overlay.name, dataset.name, waiting)
         count = sum(bool(label.reviewer) for label in labels)
         applied.append(AppliedOverlay(overlay.name, overlay.digest, len(labels), count))
     name = "+".join([dataset.name, *(overlay.name for overlay in applied)])
     return replace(dataset, name=name, qrels=Qrels(grades), mimics=mimics, overlays=(*dataset.overlays, *applied))
+
+
+@cache  # one note for all systems that are scored
+def _report_unsettled(overlay: str, dataset: str, pairs: tuple[tuple[str, str], ...]) -> None:
+    query, document = pairs[0]
+    log.warning(
+        "overlay %s: as many people say yes as no about %s of %s, such as %s for query %s: these labels do not count "
+        "until r2med review --overlay FILE settles them",
+        overlay, counted(len(pairs), "passage"), dataset, document, query,
+    )  # fmt: skip
 
 
 def overlay_files(word: str) -> tuple[str, list[str]]:

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from r2med import Dataset, UserError, run
-from r2med.comparison.corrected_scores import corrected_scores, reviewed_queries, without_pool
+from r2med.cli.review_command import review
+from r2med.comparison.corrected_scores import corrected_scores, estimates_table, reviewed_queries, without_pool
 from r2med.construction.review.label_reviews import draw, label_items, people_overlay
 from r2med.construction.review.review_book import ReviewBook, add_reviews
 from r2med.construction.review.review_desk import ReviewDesk
@@ -126,6 +127,30 @@ def test_the_estimate_follows_from_the_reviews(
     for wrong in (file, tmp_path / "people.csv"):
         assert r2med("review", "--overlay", file, "--export", wrong).returncode == 2
     assert Overlay.read(file) == JUDGED
+
+
+def test_a_passage_that_people_disagree_about_ends_the_sample_of_an_estimate(
+    file: Path, results: RecordCollection, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pairs = drawn_pairs(JUDGED, results, {"small": small()}, 4, 0)
+    with ReviewBook(reviews_file(file)) as book:
+        desk = desk_of(book, pairs)
+        for number in range(len(pairs)):
+            say(desk, "Ann", "3")
+            say(desk, "Bo", "0" if number == 5 else "3")
+    review(overlay=file, export=tmp_path / "people.jsonl", influential=0, reviews_per_item=None)
+    assert "say yes as no about 1 passage, whose labels do not count: r2med review --overlay" in capsys.readouterr().out
+    overlays = [JUDGED, Overlay.read(tmp_path / "people.jsonl")]
+    found = corrected_scores(results, overlays, {"small": small()})
+    assert {each.reviewed for each in found.scores.values()} == {2}
+    assert found.unsettled == {"small": 1}
+    assert "about 1 passage. The sample ends before the first of them" in estimates_table(found).note
+    with ReviewBook(reviews_file(file)) as book:
+        desk = desk_of(book, pairs)
+        desk.decide("Cy", desk.dispute("Cy")["item"]["token"], {"grade": "2"}, "", "", True)
+    overlays = [JUDGED, people_overlay(file, "people")]
+    found = corrected_scores(results, overlays, {"small": small()})
+    assert ({each.reviewed for each in found.scores.values()}, found.unsettled) == ({4}, {})
 
 
 def test_queries_without_a_pool_are_in_the_sample_as_often_as_others() -> None:
