@@ -26,7 +26,7 @@ TESTS = ("test_install_commands.py", "test_package.py", "test_reference_pages.py
 
 def version(root: Path) -> str:
     """Return the version that the source states."""
-    (found,) = re.findall(r'^__version__ = "(.+)"$', _text(root / "src/r2med/core/version.py"), re.MULTILINE)
+    (found,) = re.findall(r'^__version__ = "(.+)"$', _text(root / "src/r2med/foundation/core/version.py"), re.MULTILINE)
     return str(found)
 
 

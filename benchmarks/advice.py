@@ -15,9 +15,9 @@ from pathlib import Path
 
 import numpy as np
 
-from r2med.advice.advice import surely_within
-from r2med.measure.scores import Floats
-from r2med.measure.significance import ALPHA, SystemPairs, holm, sign_flips
+from r2med.evaluation.advice.advice import surely_within
+from r2med.evaluation.measure.scores import Floats
+from r2med.evaluation.measure.significance import ALPHA, SystemPairs, holm, sign_flips
 
 # From cheap to dear: what a word search looks at grows to the right, and RM3 searches twice.
 SYSTEMS = (

@@ -18,13 +18,13 @@ from typing import Any
 
 import numpy as np
 
-from r2med.engine import cores
-from r2med.retrieve.dense.approximate import Hnsw, Ivf, build_segments
-from r2med.retrieve.dense.embeddings import SHARD_DOCUMENTS
-from r2med.retrieve.dense.exact_search import search_exact
-from r2med.retrieve.dense.recall import mean_recall
-from r2med.store import Store
-from r2med.store.files import write_array
+from r2med.foundation.engine import cores
+from r2med.foundation.store import Store
+from r2med.foundation.store.files import write_array
+from r2med.systems.retrieve.dense.approximate import Hnsw, Ivf, build_segments
+from r2med.systems.retrieve.dense.embeddings import SHARD_DOCUMENTS
+from r2med.systems.retrieve.dense.exact_search import search_exact
+from r2med.systems.retrieve.dense.recall import mean_recall
 
 EFFORTS = {
     "hnsw": [Hnsw(32, 200), Hnsw(32, 2000)],

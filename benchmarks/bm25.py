@@ -57,9 +57,9 @@ def r2med(texts: list[str], queries: list[str], warm: bool) -> Times:
     import pyarrow as pa
 
     from r2med.data import Corpus, Dataset, Qrels, Query
-    from r2med.retrieve.bm25 import BM25, BM25Retriever
-    from r2med.retrieve.retriever import SearchQuery
-    from r2med.store import Store
+    from r2med.foundation.store import Store
+    from r2med.systems.retrieve.bm25 import BM25, BM25Retriever
+    from r2med.systems.retrieve.retriever import SearchQuery
 
     def of(texts: list[str]) -> Dataset:
         return Dataset("made", (), Corpus.of((str(i), text) for i, text in enumerate(texts)), Qrels({}))
@@ -108,7 +108,7 @@ def _lucene_or_ours() -> Callable[[str], list[str]]:
 
         return Analyzer(get_lucene_analyzer()).analyze
     except Exception:
-        from r2med.text import english
+        from r2med.foundation.text import english
 
         return english
 

@@ -18,13 +18,13 @@ from typing import Any
 
 import numpy as np
 
-from r2med.comparison.comparison import comparison
-from r2med.comparison.report import report
-from r2med.core.cost import Cost
 from r2med.data.dataset_cards import cards, groups
-from r2med.measure import DEFAULT_MEASURES
-from r2med.records.collection import collect
-from r2med.records.record import DatasetFacts, QueryFacts, Record, StageFacts
+from r2med.evaluation.comparison.comparison import comparison
+from r2med.evaluation.comparison.report import report
+from r2med.evaluation.measure import DEFAULT_MEASURES
+from r2med.evaluation.records.collection import collect
+from r2med.evaluation.records.record import DatasetFacts, QueryFacts, Record, StageFacts
+from r2med.foundation.core.cost import Cost
 
 BODY_SYSTEMS = ("Cardiovascular", "Digestive", "Endocrine", "Nervous", "Respiratory", "Skeletal", "Urinary")
 

@@ -29,8 +29,8 @@ from r2med.construction.pipeline import Build
 from r2med.construction.publish.dataset_folder import write_output
 from r2med.construction.step import Step, StepWork, Streams
 from r2med.construction.steps.duplicates import DropDuplicates
-from r2med.runtime.runtime import Runtime
-from r2med.store import Store
+from r2med.foundation.runtime.runtime import Runtime
+from r2med.foundation.store import Store
 
 WORDS, BATCH = 48, 10_000
 """Words of a text: about 128 tokens, since invented words are long. Texts that are made together."""

@@ -44,13 +44,13 @@ def measure(job: str, workers: int, apart: bool, folder: Path) -> dict[str, floa
     The workers' store is the driver's own, or one `apart`, from which everything is sent.
     """
     from r2med import load
-    from r2med.encoders.encoder import open_encoder
-    from r2med.encoders.model_cards import resolve_card
-    from r2med.engine.work import Needs
-    from r2med.retrieve.bm25.index import open_index
-    from r2med.retrieve.dense.embeddings import embed_corpus
-    from r2med.runtime.runtime import Runtime, open_engine
-    from r2med.store import Store, default_store
+    from r2med.foundation.engine.work import Needs
+    from r2med.foundation.runtime.runtime import Runtime, open_engine
+    from r2med.foundation.store import Store, default_store
+    from r2med.models.encoders.encoder import open_encoder
+    from r2med.models.encoders.model_cards import resolve_card
+    from r2med.systems.retrieve.bm25.index import open_index
+    from r2med.systems.retrieve.dense.embeddings import embed_corpus
 
     dataset = load(str(folder / "data"), Store(folder / "read"))
     engine = open_engine("ray" if workers else "threads")
@@ -79,8 +79,8 @@ def _cpu_seconds() -> float:
 
 def _import() -> None:
     """Import what the work needs, as a worker does once."""
-    import r2med.retrieve.bm25.index
-    import r2med.retrieve.dense.embeddings  # noqa: F401
+    import r2med.systems.retrieve.bm25.index
+    import r2med.systems.retrieve.dense.embeddings  # noqa: F401
 
 
 def _start(workers: int) -> None:

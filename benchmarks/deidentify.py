@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 
 from r2med.construction.steps.personal_data import PERSONAL_KINDS, PersonalSpan, personal_spans, separated
-from r2med.measure.intervals import wilson
+from r2med.evaluation.measure.intervals import wilson
 
 PLANTED = Path(__file__).parents[1] / "tests" / "construction" / "steps" / "planted_personal_data.txt"
 _MARK = re.compile(r"\{([A-Z]+):(.*?)\}", re.DOTALL)

@@ -61,7 +61,7 @@ def make_model(folder: Path, size: str, device: str) -> None:
 
 
 def card_for(args: argparse.Namespace):
-    from r2med.encoders.model_cards import MODELS, ModelCard, Side
+    from r2med.models.encoders.model_cards import MODELS, ModelCard, Side
 
     if not args.random:
         return MODELS["minilm"]
@@ -73,8 +73,8 @@ def card_for(args: argparse.Namespace):
 
 def ours(card, folder: Path, args: argparse.Namespace, backend: str) -> Callable[[list[str]], np.ndarray]:
     from r2med.data.dataset_cards import ANY_DATASET
-    from r2med.encoders.encoder import open_encoder
-    from r2med.runtime.runtime import Runtime
+    from r2med.foundation.runtime.runtime import Runtime
+    from r2med.models.encoders.encoder import open_encoder
 
     options = Runtime(
         device=args.device, backend=backend, model_paths=((card.name, folder),), tokens_per_batch=args.tokens

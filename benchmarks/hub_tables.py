@@ -54,7 +54,7 @@ def make(folder: Path, config: str, domain: str, documents: int, words: int) -> 
 def read(name: str, folder: Path) -> None:
     """Load the dataset for the first time and again, and print what it took."""
     from r2med import load
-    from r2med.store import Store
+    from r2med.foundation.store import Store
 
     started = time.perf_counter()
     dataset = load(name, Store(folder / "store"))

@@ -19,11 +19,11 @@ from pathlib import Path
 import numpy as np
 
 from r2med.data import load
-from r2med.measure import HEADLINE_MEASURE, score
-from r2med.measure.corrected_means import CorrectedMean, ReviewedQueries, corrected_mean
-from r2med.measure.scores import Floats
-from r2med.runtime.setup import Setup
-from r2med.system import System
+from r2med.evaluation.measure import HEADLINE_MEASURE, score
+from r2med.evaluation.measure.corrected_means import CorrectedMean, ReviewedQueries, corrected_mean
+from r2med.evaluation.measure.scores import Floats
+from r2med.foundation.runtime.setup import Setup
+from r2med.systems.system import System
 
 SYSTEMS = ("bm25", "bm25(k1=0.1, b=0)", "bm25(k1=5, b=1)")
 JUDGES = {"perfect": (1.0, 1.0), "good": (0.9, 0.98), "fair": (0.75, 0.93), "poor": (0.6, 0.7), "coin": (0.5, 0.5)}

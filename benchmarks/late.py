@@ -17,13 +17,13 @@ from typing import Any
 
 import numpy as np
 
-from r2med.core.cost import Cost
-from r2med.encoders.devices import gpu_of
-from r2med.encoders.ragged import Ragged
-from r2med.retrieve.dense.exact_search import SearchCache, search_exact
-from r2med.retrieve.dense.quantised import Binary, CodedBlocks, Int8, search_quantised
-from r2med.retrieve.dense.recall import mean_recall
-from r2med.retrieve.late.maxsim import TokenIndex, search_maxsim
+from r2med.foundation.core.cost import Cost
+from r2med.models.encoders.devices import gpu_of
+from r2med.models.encoders.ragged import Ragged
+from r2med.systems.retrieve.dense.exact_search import SearchCache, search_exact
+from r2med.systems.retrieve.dense.quantised import Binary, CodedBlocks, Int8, search_quantised
+from r2med.systems.retrieve.dense.recall import mean_recall
+from r2med.systems.retrieve.late.maxsim import TokenIndex, search_maxsim
 
 SHARD = 512
 TOKEN_DIMENSION = 128

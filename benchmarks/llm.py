@@ -21,12 +21,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from r2med.llm.chat import ChatRequest, Generation, Message
-from r2med.llm.journaled import open_chat
-from r2med.llm.llm_cards import LLMCard, sampling_of
-from r2med.llm.openai_protocol import request_body
-from r2med.runtime.runtime import Runtime
-from r2med.store import Store
+from r2med.foundation.runtime.runtime import Runtime
+from r2med.foundation.store import Store
+from r2med.models.llm.chat import ChatRequest, Generation, Message
+from r2med.models.llm.journaled import open_chat
+from r2med.models.llm.llm_cards import LLMCard, sampling_of
+from r2med.models.llm.openai_protocol import request_body
 
 CARD = LLMCard(name="bench/model", model="bench/model")
 TESTS = Path(__file__).parents[1] / "tests"

@@ -74,7 +74,7 @@ def make(folder: Path, documents: int) -> dict[str, float]:
 def read(folder: Path, documents: int) -> dict[str, float]:
     """Read the corpus for the first time, fingerprint and order of ids included."""
     from r2med import load
-    from r2med.store import Store
+    from r2med.foundation.store import Store
 
     assert len(load(str(folder / "data"), Store(folder / "store")).corpus) == documents
     return {}
@@ -83,8 +83,8 @@ def read(folder: Path, documents: int) -> dict[str, float]:
 def index(folder: Path, documents: int) -> dict[str, float]:
     """Build the index."""
     from r2med import load
-    from r2med.retrieve.bm25 import BM25, BM25Retriever
-    from r2med.store import Store
+    from r2med.foundation.store import Store
+    from r2med.systems.retrieve.bm25 import BM25, BM25Retriever
 
     store = Store(folder / "store")
     BM25Retriever(BM25()).index(load(str(folder / "data"), store), store)
@@ -94,9 +94,9 @@ def index(folder: Path, documents: int) -> dict[str, float]:
 def search(folder: Path, documents: int) -> dict[str, float]:
     """Open corpus and index again, and search."""
     from r2med import load
-    from r2med.retrieve.bm25 import BM25, BM25Retriever
-    from r2med.retrieve.retriever import SearchQuery
-    from r2med.store import Store
+    from r2med.foundation.store import Store
+    from r2med.systems.retrieve.bm25 import BM25, BM25Retriever
+    from r2med.systems.retrieve.retriever import SearchQuery
 
     pa.array(())  # where there is pandas, the first array imports it
     store = Store(folder / "store")

@@ -31,7 +31,7 @@ def make(queries: int, documents: int) -> tuple[dict[str, dict[str, int]], dict[
 
 
 def ours(qrels: Any, run: Any) -> Callable[[], dict[str, list[float]]]:
-    from r2med.measure import score
+    from r2med.evaluation.measure import score
 
     def work() -> dict[str, list[float]]:
         return {str(measure): values.tolist() for measure, values in score(qrels, run).values.items()}
@@ -40,7 +40,7 @@ def ours(qrels: Any, run: Any) -> Callable[[], dict[str, list[float]]]:
 
 
 def ours_as_arrays(qrels: Any, run: Any) -> Callable[[], dict[str, list[float]]]:
-    from r2med.retrieve.run import Run
+    from r2med.systems.retrieve.run import Run
 
     return ours(qrels, Run.of(run))
 
@@ -48,7 +48,7 @@ def ours_as_arrays(qrels: Any, run: Any) -> Callable[[], dict[str, list[float]]]
 def peer(qrels: Any, run: Any) -> Callable[[], dict[str, list[float]]]:
     import pytrec_eval
 
-    from r2med.measure.measures import CUTOFFS
+    from r2med.evaluation.measure.measures import CUTOFFS
 
     cutoffs = ",".join(map(str, CUTOFFS))
     names = {"nDCG": "ndcg_cut", "MAP": "map_cut", "R": "recall", "P": "P"}

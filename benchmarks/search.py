@@ -27,7 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from r2med.retrieve.dense.exact_search import SearchCache, search_exact
+from r2med.systems.retrieve.dense.exact_search import SearchCache, search_exact
 
 BEIR_CHUNK = 50_000
 Contenders = dict[str, Callable[[], Any]]

@@ -28,9 +28,9 @@ import numpy as np
 from bm25 import make_texts
 
 from r2med.data import load
-from r2med.runtime.runtime import Runtime
+from r2med.foundation.runtime.runtime import Runtime
+from r2med.foundation.store import Store
 from r2med.server.served_corpus import ServedCorpus, open_served_corpus
-from r2med.store import Store
 
 TOPK, TOGETHER = 3, 64
 DOCUMENTS = {"bm25": 60_000}

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-from r2med.store import Store
+from r2med.foundation.store import Store
 from support import chat_server as chat
 from support import embedding_server as embedding
 from support import room_coverage
@@ -63,7 +63,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def synthetic_benchmark() -> None:
     """Let the records of `support.records` and `support.answer_records` count as those of the benchmark."""
     from r2med.data.benchmark_names import remember_fingerprint
-    from r2med.store import default_store
+    from r2med.foundation.store import default_store
 
     for name in ("Biology", "PMC-Clinical"):
         remember_fingerprint(name, name, default_store())

@@ -13,8 +13,8 @@ import pytest
 
 import r2med
 from r2med.cli.app import command as whole_command
-from r2med.evaluation.batch import plan_run
-from r2med.runtime.setup import Setup
+from r2med.evaluation.running.batch import plan_run
+from r2med.foundation.runtime.setup import Setup
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")])
@@ -136,13 +136,15 @@ def test_the_workflow_of_a_leaderboard_can_be_copied() -> None:
 
 
 def test_the_docs_import_only_what_is_public() -> None:
-    allowed = re.compile(r"^import r2med\.bridges\.ir_datasets$", re.MULTILINE)  # importing it registers the datasets
+    allowed = re.compile(
+        r"^import r2med\.publication\.bridges\.ir_datasets$", re.MULTILINE
+    )  # importing it registers the datasets
     for page in PAGES:
         code = allowed.sub("", "\n".join(blocks(page, "python")))
         assert not re.findall(r"^(?:from|import) r2med\..*", code, re.MULTILINE), page.name
         for line in re.findall(r"^from r2med import (.*)", code, re.MULTILINE):
             assert {name.strip() for name in line.split(",")} <= set(r2med.__all__), page.name
-        assert set(re.findall(r"\br2med\.([a-zA-Z_]+)\b(?!\.)", code)) <= {*r2med.__all__, "bridges"}, page.name
+        assert set(re.findall(r"\br2med\.([a-zA-Z_]+)\b(?!\.)", code)) <= {*r2med.__all__, "publication"}, page.name
 
 
 def test_the_site_of_the_docs_has_every_page() -> None:
@@ -181,10 +183,26 @@ def test_every_file_and_folder_that_the_design_page_names_is_there() -> None:
     text = (ROOT / "docs/design.md").read_text(encoding="utf-8")
     source = Path(r2med.__file__).parent
     named = set(re.findall(r"`((?:[a-z0-9_]+/)+(?:[a-z0-9_]+\.(?:py|js|html|toml|d\.ts))?)`", text))
-    assert {"cli/app.py", "prompts/texts/", "site/data_files.d.ts"} <= named
+    assert {"cli/app.py", "models/prompts/texts/", "publication/site/data_files.d.ts"} <= named
     assert [path for path in sorted(named) if not any((base / path).exists() for base in (source, ROOT))] == []
-    rooms = set(re.findall(r"^\| `(\w+)/` ", text, re.MULTILINE))
-    assert rooms >= {path.name for path in source.iterdir() if (path / "__init__.py").is_file()}
+    floors = re.findall(r"^\| \*\*`(\w+)/`\*\* ", text, re.MULTILINE)
+    assert set(floors) == {path.name for path in source.iterdir() if (path / "__init__.py").is_file()}
+    for floor in floors:
+        picture = re.search(rf"^{floor} +\S.*\n(?: +(.*))?", text, re.MULTILINE)
+        assert picture, floor
+        rooms = set(re.findall(rf"^\| `{floor}/(\w+)/` ", text, re.MULTILINE))
+        if rooms:
+            assert rooms == {path.name for path in (source / floor).iterdir() if (path / "__init__.py").is_file()}
+            assert picture[1] and rooms == set(picture[1].split(" · "))
+
+
+def test_the_design_page_names_the_first_file_of_every_command() -> None:
+    text = (ROOT / "docs/design.md").read_text(encoding="utf-8")
+    command: Any = whole_command()
+    table = text.split("| command | floor | first file |")[1].split("\n\n")[0]
+    rows = re.findall(r"^\| `(\w+)` \| ([\w, ]+) \| `(\w+)/[\w/]+\.py` \|$", table, re.MULTILINE)
+    assert {name for name, _, _ in rows} == set(command.commands)
+    assert all(floor in floors.split(", ") for _, floors, floor in rows)
 
 
 def test_every_name_that_the_design_page_places_in_a_file_is_there() -> None:

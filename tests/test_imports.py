@@ -14,43 +14,21 @@ import r2med
 SOURCE = Path(r2med.__file__).parent
 HEAVY = {"numpy", "scipy", "pyarrow", "pydantic_core", "torch", "huggingface_hub"}
 
-# Bottom to top, as docs/design.md has it; a room imports only from the rooms below it.
-FLOORS = [
-    "core",
-    "text",
-    "web",
-    "pages",
-    "store",
-    "engine",
-    "net",
-    "runtime",
-    "data",
-    "encoders",
-    "crossencoders",
-    "llm",
-    "prompts",
-    "ask",
-    "retrieve",
-    "expand",
-    "agents",
-    "rerank",
-    "system",
-    "measure",
-    "records",
-    "comparison",
-    "evaluation",
-    "judgements",
-    "answers",
-    "advice",
-    "leaderboard",
-    "site",
-    "analysis",
-    "construction",
-    "bridges",
-    "packs",
-    "server",
-    "cli",
-]
+# In the order of docs/design.md: a floor imports only from earlier floors, a room also from earlier rooms of its floor.
+FLOORS = {
+    "foundation": ["core", "text", "web", "pages", "store", "engine", "net", "runtime"],
+    "data": [],
+    "models": ["encoders", "crossencoders", "llm", "prompts", "ask"],
+    "systems": ["retrieve", "expand", "agents", "rerank", "system"],
+    "evaluation": ["measure", "records", "comparison", "running", "advice"],
+    "assessment": ["judgements", "answers"],
+    "analysis": [],
+    "construction": [],
+    "publication": ["leaderboard", "site", "bridges", "packs"],
+    "server": [],
+    "cli": [],
+}
+ROOMS = [f"{floor}.{room}" if room else floor for floor, rooms in FLOORS.items() for room in rooms or [""]]
 
 
 def loaded(statement):
@@ -84,18 +62,21 @@ def test_no_room_hides_a_public_name():
     """A submodule that is imported becomes an attribute of the package, in place of a function of its name."""
     rooms = {path.name for path in SOURCE.iterdir() if path.is_dir()} | {path.stem for path in SOURCE.glob("*.py")}
     assert not rooms & set(r2med.__all__)
-    code = "import r2med, r2med.site.site, r2med.server, r2med.analysis.analysis, r2med.construction.benchmark; "
+    code = "import r2med, r2med.publication.site.site, r2med.server, r2med.analysis.analysis; "
+    code += "import r2med.construction.benchmark; "
     code += "print(callable(r2med.board), callable(r2med.analyse), callable(r2med.build), callable(r2med.search))"
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert shown.split() == ["True"] * 4
 
 
 def test_reading_a_record_loads_a_few_small_modules():
-    code = "import sys; from r2med.records.record import Record; print(*(m for m in sys.modules if m[:5] == 'r2med'))"
+    code = "import sys; from r2med.evaluation.records.record import Record; "
+    code += "print(*(m for m in sys.modules if m[:5] == 'r2med'))"
     modules = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-    assert "r2med.records.record" in modules
-    assert len(modules) <= 20
-    assert {name.split(".")[1] for name in modules if "." in name} == {"core", "records", "store"}
+    assert "r2med.evaluation.records.record" in modules
+    assert len(modules) <= 22
+    rooms = {room_of(name) for name in modules} - {None} - set(FLOORS)
+    assert rooms == {"foundation.core", "foundation.store", "evaluation.records"}
 
 
 def module_name(path):
@@ -120,15 +101,31 @@ def imports(path):
                 yield module
 
 
+def room_of(module):
+    """Return the room of a module, or its floor where the floor has no rooms; None for the package itself."""
+    _, *parts = module.split(".")
+    if not parts or parts[0] not in FLOORS:
+        return None
+    return ".".join(parts[:2]) if FLOORS[parts[0]] and len(parts) > 1 else parts[0]
+
+
 def test_imports_between_rooms_only_go_down():
-    level = {room: number for number, room in enumerate(FLOORS)}
+    level = {room: number for number, room in enumerate(ROOMS)}
     for name, path in MODULES.items():
-        room = name.split(".")[1:2]
-        if not room or room == ["__main__"]:
-            continue
-        for imported in imports(path):
-            if imported != "r2med":
-                assert level[imported.split(".")[1]] <= level[room[0]], f"{name} reaches up to {imported}"
+        room = room_of(name)
+        if room in level:
+            for imported in imports(path):
+                if imported != "r2med":
+                    assert level[room_of(imported)] <= level[room], f"{name} reaches up to {imported}"
+
+
+def test_every_folder_is_a_floor_or_a_room():
+    folders = {path.parent.relative_to(SOURCE) for path in MODULES.values()} - {Path()}
+    assert {folder.parts[0] for folder in folders} == set(FLOORS)
+    for floor, rooms in FLOORS.items():
+        found = {folder.parts[1] for folder in folders if folder.parts[0] == floor and len(folder.parts) > 1}
+        assert not rooms or found == set(rooms)
+        assert {path.name for path in (SOURCE / floor).glob("*.py")} == {"__init__.py"} or not rooms
 
 
 def test_no_modules_import_each_other_in_a_circle():

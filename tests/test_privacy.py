@@ -31,10 +31,10 @@ import pytest
 import r2med
 from r2med import Setup, UserError
 from r2med.cli.app import command
-from r2med.core.errors import MissingExtraError
 from r2med.data.dataset_cards import cards
-from r2med.net.endpoint import Endpoint
-from r2med.net.offline import offline
+from r2med.foundation.core.errors import MissingExtraError
+from r2med.foundation.net.endpoint import Endpoint
+from r2med.foundation.net.offline import offline
 from support import chat_server
 from support.found_bytes import files_holding
 from support.quoting_llm import quoting
@@ -127,7 +127,7 @@ class Bench:
             patch.setenv("HF_HOME", str(self.root / "hub"))
             patch.setattr(tempfile, "tempdir", str(self.temporary))
             patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO()))
-            patch.setattr("r2med.advice.ladder.is_here", lambda *_: False)  # no models: they keep no texts
+            patch.setattr("r2med.evaluation.advice.ladder.is_here", lambda *_: False)  # no models: they keep no texts
             if remote:
                 patch.setattr(Endpoint, "is_local", property(lambda endpoint: False))
             self.warned = False

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import r2med
-from r2med.store import Store
+from r2med.foundation.store import Store
 
 DATA = "demo/Biology"
 SYSTEMS = ("bm25", "bm25(k1=2)")

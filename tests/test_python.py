@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import r2med
-from r2med.core.errors import UserError
+from r2med.foundation.core.errors import UserError
 
 QRELS = pd.DataFrame({"qid": ["1"], "docno": ["d"], "label": [1]})
 RUN = pd.DataFrame({"qid": ["1"], "docno": ["d"], "score": [1.0]})

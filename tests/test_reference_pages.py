@@ -15,10 +15,10 @@ import jsonschema
 import pytest
 
 import r2med
-from r2med.advice.advice import Advice, Rung
 from r2med.cli.app import command
 from r2med.construction.review.reviews import Review
-from r2med.core.stages import TABLE
+from r2med.evaluation.advice.advice import Advice, Rung
+from r2med.foundation.core.stages import TABLE
 from support.answer_records import answer_record, answered, write
 
 ROOT = Path(__file__).parent.parent
@@ -169,8 +169,8 @@ def test_aspects_and_nuggets_of_the_demo_are_as_their_schemas_say(kind: str) -> 
 @pytest.mark.parametrize(
     ("schema", "pattern"),
     [
-        ("suite", "system/suite_files/*.toml"),
-        ("preset", "system/preset_files/*.toml"),
+        ("suite", "systems/system/suite_files/*.toml"),
+        ("preset", "systems/system/preset_files/*.toml"),
         ("plan", "construction/examples/*/plan.toml"),
     ],
 )

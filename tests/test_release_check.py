@@ -25,7 +25,7 @@ def checklist() -> Any:
 @pytest.fixture
 def clone(tmp_path: Path) -> Path:
     """Return a copy of the files that state the version."""
-    for name in ("CHANGELOG.md", "CITATION.cff", "pyproject.toml", "src/r2med/core/version.py"):
+    for name in ("CHANGELOG.md", "CITATION.cff", "pyproject.toml", "src/r2med/foundation/core/version.py"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, tmp_path / name)
     return tmp_path
@@ -39,7 +39,7 @@ def replace(path: Path, old: str, new: str) -> None:
 
 def test_source_changes_and_citation_have_one_version(checklist: Any, clone: Path) -> None:
     assert checklist.version_faults(ROOT) == []
-    replace(clone / "src/r2med/core/version.py", checklist.version(ROOT), "9.9.9")
+    replace(clone / "src/r2med/foundation/core/version.py", checklist.version(ROOT), "9.9.9")
     assert [fault.partition(" ")[0] for fault in checklist.version_faults(clone)] == ["CHANGELOG.md", "CITATION.cff"]
 
 

@@ -63,25 +63,25 @@ def test_a_form_for_issues_has_fields_with_labels(form: str) -> None:
 def test_a_room_whose_tests_never_ran_is_below_its_floor() -> None:
     files = {
         "__init__.py": (0, 9),
-        "measure/scores.py": (95, 100),
+        "evaluation/measure/scores.py": (95, 100),
         "construction/steps/mining.py": (2, 100),
         "construction/pipeline.py": (8, 100),
     }
     found = shares((Path(name), *lines) for name, lines in files.items())
-    assert found == {"construction": 5, "measure": 95}
+    assert found == {"construction": 5, "evaluation/measure": 95}
     assert too_low(found) == [f"construction: the tests ran 5 % of its lines, and its floor is {FLOOR} %"]
 
 
 def test_a_room_without_a_passed_test_of_its_own_is_named_though_other_tests_run_its_lines(tmp_path: Path) -> None:
-    outcomes = {"tests/data/test_a.py::test_x[1]": "skipped", "tests/packs/test_b.py::test_y": "passed"}
+    outcomes = {"tests/data/test_a.py::test_x[1]": "skipped", "tests/publication/packs/test_b.py::test_y": "passed"}
     measurement = Measurement(tmp_path)
-    for test, outcome in {**outcomes, "tests/store/test_c.py::test_z": "failed"}.items():
+    for test, outcome in {**outcomes, "tests/foundation/store/test_c.py::test_z": "failed"}.items():
         report = pytest.TestReport(test, ("", 0, ""), {}, outcome, None, "call")  # type: ignore[arg-type]
         measurement.pytest_runtest_logreport(report)
     measurement.pytest_sessionfinish()
-    assert without_tests(["data", "packs", "store"], tmp_path) == [
+    assert without_tests(["data", "publication/packs", "foundation/store"], tmp_path) == [
         "data: no test in tests/data passed",
-        "store: no test in tests/store passed",
+        "foundation/store: no test in tests/foundation/store passed",
     ]
 
 

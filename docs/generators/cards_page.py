@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 from generators.markdown import NOTICE, code, field_tables, table
 from r2med.analysis.overlap_references import REFERENCES, OverlapReference
-from r2med.crossencoders.reranker_cards import RERANKERS, RerankerCard
 from r2med.data.dataset_cards import DatasetCard, cards, groups
-from r2med.encoders.model_cards import MODELS, ModelCard
-from r2med.expand.method_cards import METHODS, MethodCard
-from r2med.llm.llm_cards import LLMS, LLMCard
-from r2med.rerank.card_prompts import open_card_prompts
-from r2med.rerank.llm_reranker_cards import LLM_RERANKERS, LLMRerankerCard
+from r2med.models.crossencoders.reranker_cards import RERANKERS, RerankerCard
+from r2med.models.encoders.model_cards import MODELS, ModelCard
+from r2med.models.llm.llm_cards import LLMS, LLMCard
+from r2med.systems.expand.method_cards import METHODS, MethodCard
+from r2med.systems.rerank.card_prompts import open_card_prompts
+from r2med.systems.rerank.llm_reranker_cards import LLM_RERANKERS, LLMRerankerCard
 
 HEAD = """# Cards
 

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from generators.markdown import NOTICE, code, table
 from r2med.cli import INTERRUPTED, TERMINATED, USER_FAULT
-from r2med.crossencoders.rerank_apis import RERANK_APIS
-from r2med.crossencoders.reranker_cards import OWN_SERVERS, RERANKERS
-from r2med.encoders.api_providers import PROVIDERS
-from r2med.llm.llm_cards import LLMS
+from r2med.models.crossencoders.rerank_apis import RERANK_APIS
+from r2med.models.crossencoders.reranker_cards import OWN_SERVERS, RERANKERS
+from r2med.models.encoders.api_providers import PROVIDERS
+from r2med.models.llm.llm_cards import LLMS
 
 OPENAI_KEY = "OPENAI_API_KEY"
 """Key of the LLMs of OpenAI, and the default of LLMs that people serve themselves."""

@@ -9,22 +9,22 @@ from typing import Any, NamedTuple
 from pydantic import BaseModel, TypeAdapter
 
 from generators.markdown import NOTICE, code, field_tables, table
-from r2med.advice.advice import FORMAT as ADVICE_FORMAT
-from r2med.advice.advice import Advice
+from r2med.assessment.judgements.audit_findings import Audit
 from r2med.construction.build_plan import PlanFile
 from r2med.construction.review.reviews import Review
-from r2med.judgements.audit_findings import Audit
-from r2med.leaderboard.entry_verdicts import Verdicts
-from r2med.leaderboard.submission import FORMAT as ENTRY_FORMAT
-from r2med.leaderboard.submission import Entry
-from r2med.packs.pack_manifest import PackManifest
-from r2med.records.answer_record import FORMAT as ANSWER_FORMAT
-from r2med.records.answer_record import AnswerRecord, GivenAnswer
-from r2med.records.lock_file import Lock
-from r2med.records.record import FORMAT as RECORD_FORMAT
-from r2med.records.record import DatasetFacts, OverlayFacts, QueryFacts, Record
-from r2med.system.presets import Preset
-from r2med.system.suites import Suite
+from r2med.evaluation.advice.advice import FORMAT as ADVICE_FORMAT
+from r2med.evaluation.advice.advice import Advice
+from r2med.evaluation.records.answer_record import FORMAT as ANSWER_FORMAT
+from r2med.evaluation.records.answer_record import AnswerRecord, GivenAnswer
+from r2med.evaluation.records.lock_file import Lock
+from r2med.evaluation.records.record import FORMAT as RECORD_FORMAT
+from r2med.evaluation.records.record import DatasetFacts, OverlayFacts, QueryFacts, Record
+from r2med.publication.leaderboard.entry_verdicts import Verdicts
+from r2med.publication.leaderboard.submission import FORMAT as ENTRY_FORMAT
+from r2med.publication.leaderboard.submission import Entry
+from r2med.publication.packs.pack_manifest import PackManifest
+from r2med.systems.system.presets import Preset
+from r2med.systems.system.suites import Suite
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 ANSWER_DEFAULTS = tuple(name for name, field in GivenAnswer.model_fields.items() if not field.is_required())

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Iterator
 from generators.markdown import NOTICE, code, prose, table
 from r2med.cli.stage_help import FORMS, PURPOSE, stage_pages
 from r2med.construction.step_table import KIND, STEPS
-from r2med.core.stage_settings import Setting, help_of
-from r2med.core.stages import KINDS, PREFIXES, TABLE, Kind, stage_class
-from r2med.crossencoders.reranker_cards import RERANKERS
-from r2med.encoders.model_cards import MODELS
-from r2med.expand.method_cards import METHODS
-from r2med.rerank.llm_reranker_cards import ANSWERS, LLM_RERANKERS
+from r2med.foundation.core.stage_settings import Setting, help_of
+from r2med.foundation.core.stages import KINDS, PREFIXES, TABLE, Kind, stage_class
+from r2med.models.crossencoders.reranker_cards import RERANKERS
+from r2med.models.encoders.model_cards import MODELS
+from r2med.systems.expand.method_cards import METHODS
+from r2med.systems.rerank.llm_reranker_cards import ANSWERS, LLM_RERANKERS
 
 HEAD = """# Stages and their settings
 

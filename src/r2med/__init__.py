@@ -8,69 +8,69 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from r2med.core.lazy import lazily
-from r2med.core.version import __version__
+from r2med.foundation.core.lazy import lazily
+from r2med.foundation.core.version import __version__
 
 if TYPE_CHECKING:
-    from r2med.advice.advice import Advice
-    from r2med.advice.ladder import advise
     from r2med.analysis.analysis import Analysed, analyse
-    from r2med.answers.answering import answer
-    from r2med.bridges.data_export import export
-    from r2med.bridges.langchain import LangChainRetriever
-    from r2med.bridges.mteb_predictions import import_predictions
-    from r2med.bridges.mteb_results import export_results
-    from r2med.bridges.pyterrier import PyTerrierRetriever
-    from r2med.comparison.comparing import compare
-    from r2med.comparison.comparison import Comparison
-    from r2med.comparison.report import Report, report
+    from r2med.assessment.answers.answering import answer
+    from r2med.assessment.judgements.audit import audit
+    from r2med.assessment.judgements.audit_findings import Audit
     from r2med.construction.benchmark import Built, build
     from r2med.construction.example_plans import write_example
     from r2med.construction.items import Judgement
     from r2med.construction.review.labels import Labelling, labels, overrating
-    from r2med.core.cost import Cost
-    from r2med.core.errors import UserError
-    from r2med.core.stage_plan import StagePlan
-    from r2med.core.stages import Bound, Stage, argument, depth_field, derived
     from r2med.data import Corpus, Dataset, Qrels, Query, load, names
     from r2med.data.example_data import example_data
     from r2med.data.given_data import with_overlays
     from r2med.data.overlays import Overlay, OverlayLabel
     from r2med.data.table_import import import_tables
-    from r2med.encoders.encoder import Encoder
-    from r2med.evaluation.batch import run
-    from r2med.evaluation.doctor import Diagnosis, doctor
-    from r2med.evaluation.evaluation import evaluate
-    from r2med.evaluation.locking import lock
-    from r2med.evaluation.results import Results
-    from r2med.evaluation.run_export import export_runs
-    from r2med.evaluation.story import Story, explain
-    from r2med.evaluation.text_generation import GeneratedTexts, generate
-    from r2med.expand.expansion import Expander, Expansion
-    from r2med.judgements.audit import audit
-    from r2med.judgements.audit_findings import Audit
-    from r2med.leaderboard.reproduction import Reproduction, reproduce
-    from r2med.leaderboard.submission import Entry, submit
-    from r2med.leaderboard.verification import Checked, verify
-    from r2med.measure import Measure, Scores, score
-    from r2med.measure.agreement import cohen_kappa, fleiss_kappa, gwet_ac1, krippendorff_alpha
-    from r2med.packs.pack_manifest import PackManifest
-    from r2med.packs.packing import pack
-    from r2med.packs.unpacking import Unpacked, unpack
-    from r2med.records.answer_record import AnswerRecord
-    from r2med.records.lock_file import Lock
-    from r2med.records.record import Record
-    from r2med.rerank.reranking import Reranked, Reranker, reranked
-    from r2med.retrieve import Run
-    from r2med.retrieve.retriever import Retriever, Searched, Searcher
-    from r2med.runtime.runtime import Runtime
-    from r2med.runtime.setup import Setup
+    from r2med.evaluation.advice.advice import Advice
+    from r2med.evaluation.advice.ladder import advise
+    from r2med.evaluation.comparison.comparing import compare
+    from r2med.evaluation.comparison.comparison import Comparison
+    from r2med.evaluation.comparison.report import Report, report
+    from r2med.evaluation.measure import Measure, Scores, score
+    from r2med.evaluation.measure.agreement import cohen_kappa, fleiss_kappa, gwet_ac1, krippendorff_alpha
+    from r2med.evaluation.records.answer_record import AnswerRecord
+    from r2med.evaluation.records.lock_file import Lock
+    from r2med.evaluation.records.record import Record
+    from r2med.evaluation.running.batch import run
+    from r2med.evaluation.running.doctor import Diagnosis, doctor
+    from r2med.evaluation.running.evaluation import evaluate
+    from r2med.evaluation.running.locking import lock
+    from r2med.evaluation.running.results import Results
+    from r2med.evaluation.running.run_export import export_runs
+    from r2med.evaluation.running.story import Story, explain
+    from r2med.evaluation.running.text_generation import GeneratedTexts, generate
+    from r2med.foundation.core.cost import Cost
+    from r2med.foundation.core.errors import UserError
+    from r2med.foundation.core.stage_plan import StagePlan
+    from r2med.foundation.core.stages import Bound, Stage, argument, depth_field, derived
+    from r2med.foundation.runtime.runtime import Runtime
+    from r2med.foundation.runtime.setup import Setup
+    from r2med.foundation.text.identifiers import identifiers
+    from r2med.foundation.text.sentences import sentences
+    from r2med.models.encoders.encoder import Encoder
+    from r2med.publication.bridges.data_export import export
+    from r2med.publication.bridges.langchain import LangChainRetriever
+    from r2med.publication.bridges.mteb_predictions import import_predictions
+    from r2med.publication.bridges.mteb_results import export_results
+    from r2med.publication.bridges.pyterrier import PyTerrierRetriever
+    from r2med.publication.leaderboard.reproduction import Reproduction, reproduce
+    from r2med.publication.leaderboard.submission import Entry, submit
+    from r2med.publication.leaderboard.verification import Checked, verify
+    from r2med.publication.packs.pack_manifest import PackManifest
+    from r2med.publication.packs.packing import pack
+    from r2med.publication.packs.unpacking import Unpacked, unpack
+    from r2med.publication.site.site import board
     from r2med.server.serving import review, serve, serve_board
-    from r2med.site.site import board
-    from r2med.system import System
-    from r2med.system.question import Answer, Passage, search
-    from r2med.text.identifiers import identifiers
-    from r2med.text.sentences import sentences
+    from r2med.systems.expand.expansion import Expander, Expansion
+    from r2med.systems.rerank.reranking import Reranked, Reranker, reranked
+    from r2med.systems.retrieve import Run
+    from r2med.systems.retrieve.retriever import Retriever, Searched, Searcher
+    from r2med.systems.system import System
+    from r2med.systems.system.question import Answer, Passage, search
 
 __all__ = [
     "Advice",
@@ -172,21 +172,21 @@ __all__ = [
 ]
 
 _MODULES = {
-    "r2med.advice.advice": ("Advice",),
-    "r2med.advice.ladder": ("advise",),
+    "r2med.evaluation.advice.advice": ("Advice",),
+    "r2med.evaluation.advice.ladder": ("advise",),
     "r2med.analysis.analysis": (
         "Analysed",
         "analyse",
     ),
-    "r2med.answers.answering": ("answer",),
-    "r2med.bridges.data_export": ("export",),
-    "r2med.bridges.langchain": ("LangChainRetriever",),
-    "r2med.bridges.mteb_predictions": ("import_predictions",),
-    "r2med.bridges.mteb_results": ("export_results",),
-    "r2med.bridges.pyterrier": ("PyTerrierRetriever",),
-    "r2med.comparison.comparing": ("compare",),
-    "r2med.comparison.comparison": ("Comparison",),
-    "r2med.comparison.report": (
+    "r2med.assessment.answers.answering": ("answer",),
+    "r2med.publication.bridges.data_export": ("export",),
+    "r2med.publication.bridges.langchain": ("LangChainRetriever",),
+    "r2med.publication.bridges.mteb_predictions": ("import_predictions",),
+    "r2med.publication.bridges.mteb_results": ("export_results",),
+    "r2med.publication.bridges.pyterrier": ("PyTerrierRetriever",),
+    "r2med.evaluation.comparison.comparing": ("compare",),
+    "r2med.evaluation.comparison.comparison": ("Comparison",),
+    "r2med.evaluation.comparison.report": (
         "Report",
         "report",
     ),
@@ -201,10 +201,10 @@ _MODULES = {
         "labels",
         "overrating",
     ),
-    "r2med.core.cost": ("Cost",),
-    "r2med.core.errors": ("UserError",),
-    "r2med.core.stage_plan": ("StagePlan",),
-    "r2med.core.stages": (
+    "r2med.foundation.core.cost": ("Cost",),
+    "r2med.foundation.core.errors": ("UserError",),
+    "r2med.foundation.core.stage_plan": ("StagePlan",),
+    "r2med.foundation.core.stages": (
         "Bound",
         "Stage",
         "argument",
@@ -223,80 +223,80 @@ _MODULES = {
     "r2med.data.given_data": ("with_overlays",),
     "r2med.data.overlays": ("Overlay", "OverlayLabel"),
     "r2med.data.table_import": ("import_tables",),
-    "r2med.encoders.encoder": ("Encoder",),
-    "r2med.evaluation.batch": ("run",),
-    "r2med.evaluation.doctor": (
+    "r2med.models.encoders.encoder": ("Encoder",),
+    "r2med.evaluation.running.batch": ("run",),
+    "r2med.evaluation.running.doctor": (
         "Diagnosis",
         "doctor",
     ),
-    "r2med.evaluation.evaluation": ("evaluate",),
-    "r2med.evaluation.locking": ("lock",),
-    "r2med.evaluation.results": ("Results",),
-    "r2med.evaluation.run_export": ("export_runs",),
-    "r2med.evaluation.story": ("Story", "explain"),
-    "r2med.evaluation.text_generation": ("GeneratedTexts", "generate"),
-    "r2med.expand.expansion": (
+    "r2med.evaluation.running.evaluation": ("evaluate",),
+    "r2med.evaluation.running.locking": ("lock",),
+    "r2med.evaluation.running.results": ("Results",),
+    "r2med.evaluation.running.run_export": ("export_runs",),
+    "r2med.evaluation.running.story": ("Story", "explain"),
+    "r2med.evaluation.running.text_generation": ("GeneratedTexts", "generate"),
+    "r2med.systems.expand.expansion": (
         "Expander",
         "Expansion",
     ),
-    "r2med.leaderboard.reproduction": (
+    "r2med.publication.leaderboard.reproduction": (
         "Reproduction",
         "reproduce",
     ),
-    "r2med.leaderboard.submission": (
+    "r2med.publication.leaderboard.submission": (
         "Entry",
         "submit",
     ),
-    "r2med.leaderboard.verification": (
+    "r2med.publication.leaderboard.verification": (
         "Checked",
         "verify",
     ),
-    "r2med.judgements.audit": ("audit",),
-    "r2med.judgements.audit_findings": ("Audit",),
-    "r2med.measure": (
+    "r2med.assessment.judgements.audit": ("audit",),
+    "r2med.assessment.judgements.audit_findings": ("Audit",),
+    "r2med.evaluation.measure": (
         "Measure",
         "Scores",
         "score",
     ),
-    "r2med.measure.agreement": (
+    "r2med.evaluation.measure.agreement": (
         "cohen_kappa",
         "fleiss_kappa",
         "gwet_ac1",
         "krippendorff_alpha",
     ),
-    "r2med.packs.pack_manifest": ("PackManifest",),
-    "r2med.packs.packing": ("pack",),
-    "r2med.packs.unpacking": ("Unpacked", "unpack"),
-    "r2med.records.answer_record": ("AnswerRecord",),
-    "r2med.records.lock_file": ("Lock",),
-    "r2med.records.record": ("Record",),
-    "r2med.rerank.reranking": (
+    "r2med.publication.packs.pack_manifest": ("PackManifest",),
+    "r2med.publication.packs.packing": ("pack",),
+    "r2med.publication.packs.unpacking": ("Unpacked", "unpack"),
+    "r2med.evaluation.records.answer_record": ("AnswerRecord",),
+    "r2med.evaluation.records.lock_file": ("Lock",),
+    "r2med.evaluation.records.record": ("Record",),
+    "r2med.systems.rerank.reranking": (
         "Reranked",
         "Reranker",
         "reranked",
     ),
-    "r2med.retrieve": ("Run",),
-    "r2med.retrieve.retriever": (
+    "r2med.systems.retrieve": ("Run",),
+    "r2med.systems.retrieve.retriever": (
         "Retriever",
         "Searched",
         "Searcher",
     ),
-    "r2med.runtime.runtime": ("Runtime",),
-    "r2med.runtime.setup": ("Setup",),
+    "r2med.foundation.runtime.runtime": ("Runtime",),
+    "r2med.foundation.runtime.setup": ("Setup",),
     "r2med.server.serving": ("review", "serve", "serve_board"),
-    "r2med.site.site": ("board",),
-    "r2med.system": ("System",),
-    "r2med.system.question": (
+    "r2med.publication.site.site": ("board",),
+    "r2med.systems.system": ("System",),
+    "r2med.systems.system.question": (
         "Answer",
         "Passage",
         "search",
     ),
-    "r2med.text.identifiers": ("identifiers",),
-    "r2med.text.sentences": ("sentences",),
+    "r2med.foundation.text.identifiers": ("identifiers",),
+    "r2med.foundation.text.sentences": ("sentences",),
 }
 
 if os.environ.get("R2MED_OFFLINE"):
-    from r2med.net.offline import guard, is_offline
+    from r2med.foundation.net.offline import guard, is_offline
 
     if is_offline():  # R2MED_OFFLINE=0 means online
         guard()  # before anything is imported that could connect

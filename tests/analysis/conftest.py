@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 import r2med
-from r2med.runtime.setup import Setup
-from r2med.store import Store
+from r2med.foundation.runtime.setup import Setup
+from r2med.foundation.store import Store
 
 
 @pytest.fixture

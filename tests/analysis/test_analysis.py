@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from r2med.analysis import analyse
-from r2med.core.errors import UserError
-from r2med.evaluation.evaluation import evaluate
+from r2med.evaluation.running.evaluation import evaluate
+from r2med.foundation.core.errors import UserError
 
 
 def test_overlap_of_the_demo_is_a_page_and_tables(tmp_path: Path) -> None:

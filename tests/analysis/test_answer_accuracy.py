@@ -9,8 +9,8 @@ import pytest
 from r2med.analysis.analysis import analyse, rehearse
 from r2med.analysis.answer_accuracy import Judged, accuracy_range, llm_rows
 from r2med.analysis.scaling import Expanded
-from r2med.pages.cells import Column, shown
-from r2med.store import Store
+from r2med.foundation.pages.cells import Column, shown
+from r2med.foundation.store import Store
 from support.scripted_llm import scripted
 
 DIAG = "demo/MedQA-Diag"

@@ -9,10 +9,10 @@ import pytest
 
 from r2med.analysis.analysis import analyse, rehearse
 from r2med.analysis.contamination import documents, longest_run, questions, same_words
-from r2med.core.errors import UserError
 from r2med.data import Dataset
-from r2med.pages.estimate import Estimate
-from r2med.store import Store
+from r2med.foundation.core.errors import UserError
+from r2med.foundation.pages.estimate import Estimate
+from r2med.foundation.store import Store
 from support.scripted_llm import scripted
 from support.traces import kind_of, read_spans, traces
 

@@ -14,14 +14,14 @@ from r2med.analysis.analysis import Analysed, analyse, rehearse
 from r2med.analysis.causes import group_difference
 from r2med.analysis.query_causes import NO_LLM, NO_REVIEWS, NO_TABLE, relevant_texts
 from r2med.analysis.terminology import concept_use
-from r2med.core.errors import UserError
 from r2med.data import load
-from r2med.llm.llm_cards import resolve_llm
-from r2med.pages.html import page_html
-from r2med.pages.page import Table
-from r2med.runtime.setup import Setup
-from r2med.store import Store
-from r2med.text.synonyms import Synonyms
+from r2med.foundation.core.errors import UserError
+from r2med.foundation.pages.html import page_html
+from r2med.foundation.pages.page import Table
+from r2med.foundation.runtime.setup import Setup
+from r2med.foundation.store import Store
+from r2med.foundation.text.synonyms import Synonyms
+from r2med.models.llm.llm_cards import resolve_llm
 from support.answer_records import answer_record, answered, write
 from support.scripted_llm import scripted
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from r2med.analysis.analysis import analyse, rehearse
-from r2med.core.errors import UserError
 from r2med.data import load
+from r2med.foundation.core.errors import UserError
 from support.answer_records import answer_record, answered, write
 
 DIAG = "demo/MedQA-Diag"

@@ -10,13 +10,13 @@ from scipy.stats import kendalltau
 
 from r2med.analysis.material import Material
 from r2med.analysis.measure_rankings import measures
-from r2med.core.errors import UserError
-from r2med.measure.scores import Floats
-from r2med.pages.estimate import Estimate
-from r2med.pages.page import Section
-from r2med.records.record import Record
-from r2med.runtime.runtime import Runtime
-from r2med.store import Store
+from r2med.evaluation.measure.scores import Floats
+from r2med.evaluation.records.record import Record
+from r2med.foundation.core.errors import UserError
+from r2med.foundation.pages.estimate import Estimate
+from r2med.foundation.pages.page import Section
+from r2med.foundation.runtime.runtime import Runtime
+from r2med.foundation.store import Store
 from support.records import record, write_records
 
 

@@ -9,12 +9,12 @@ from scipy import stats
 from r2med.analysis.analysis import analyse
 from r2med.analysis.overlap import HARDEST, RANDOM, RELEVANT, cosines, dataset_overlap
 from r2med.data import Dataset, load
-from r2med.pages.estimate import Estimate
-from r2med.retrieve.bm25 import BM25, BM25Retriever
-from r2med.retrieve.retriever import SearchQuery
-from r2med.runtime.runtime import Runtime
-from r2med.runtime.setup import Setup
-from r2med.store import Store
+from r2med.foundation.pages.estimate import Estimate
+from r2med.foundation.runtime.runtime import Runtime
+from r2med.foundation.runtime.setup import Setup
+from r2med.foundation.store import Store
+from r2med.systems.retrieve.bm25 import BM25, BM25Retriever
+from r2med.systems.retrieve.retriever import SearchQuery
 
 MINE = Dataset.of(
     {"q1": "the bread that tires", "q2": "pale skin", "q3": "nobody judged this"},

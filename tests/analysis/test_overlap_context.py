@@ -13,15 +13,15 @@ from r2med.analysis.overlap import dataset_overlap
 from r2med.analysis.overlap_context import ALL, THRESHOLDS
 from r2med.analysis.overlap_references import REFERENCES
 from r2med.analysis.overlap_values import COVERAGE, JACCARD, MEASURES, RELATIVE_BM25, WEIGHTED, OverlapValues
-from r2med.core.errors import UserError
 from r2med.data import Dataset, load
-from r2med.pages.html import page_html
-from r2med.pages.page import Curves, Table
-from r2med.retrieve.bm25 import BM25, BM25Retriever
-from r2med.retrieve.retriever import SearchQuery
-from r2med.runtime.setup import Setup
-from r2med.store import Store
-from r2med.text.english import english
+from r2med.foundation.core.errors import UserError
+from r2med.foundation.pages.html import page_html
+from r2med.foundation.pages.page import Curves, Table
+from r2med.foundation.runtime.setup import Setup
+from r2med.foundation.store import Store
+from r2med.foundation.text.english import english
+from r2med.systems.retrieve.bm25 import BM25, BM25Retriever
+from r2med.systems.retrieve.retriever import SearchQuery
 
 DIAG = "demo/MedQA-Diag"
 CARD = 'title = "Other set"\nversion = "1"\ndate = 2026-11-17\nsource = "us"\n'

@@ -20,12 +20,12 @@ from r2med.analysis.queries_needed import (
     without_settings,
 )
 from r2med.analysis.reliability import reliability
-from r2med.measure.scores import Floats
-from r2med.measure.significance import SystemPairs
-from r2med.pages.estimate import Estimate
-from r2med.records.record import Record
-from r2med.runtime.runtime import Runtime
-from r2med.store import Store
+from r2med.evaluation.measure.scores import Floats
+from r2med.evaluation.measure.significance import SystemPairs
+from r2med.evaluation.records.record import Record
+from r2med.foundation.pages.estimate import Estimate
+from r2med.foundation.runtime.runtime import Runtime
+from r2med.foundation.store import Store
 from support.records import record, records, write_records
 
 

@@ -6,11 +6,11 @@ import pytest
 from r2med.analysis.material import Material
 from r2med.analysis.reliability import reliability
 from r2med.analysis.unjudged import bpref, condensed, with_unjudged_relevant
-from r2med.core.errors import UserError
-from r2med.judgements.rankings import as_one, headline, judged_share
-from r2med.pages.estimate import Estimate
-from r2med.runtime.runtime import Runtime
-from r2med.store import Store
+from r2med.assessment.judgements.rankings import as_one, headline, judged_share
+from r2med.foundation.core.errors import UserError
+from r2med.foundation.pages.estimate import Estimate
+from r2med.foundation.runtime.runtime import Runtime
+from r2med.foundation.store import Store
 from support.records import records, write_records
 
 QRELS = {"q": {"a": 1, "b": 0}}

@@ -5,8 +5,8 @@ from pathlib import Path
 import r2med
 from r2med.analysis.material import Material
 from r2med.analysis.scaling import billions, scaling
-from r2med.runtime.runtime import Runtime
-from r2med.store import Store
+from r2med.foundation.runtime.runtime import Runtime
+from r2med.foundation.store import Store
 
 
 def test_a_card_says_how_large_an_llm_is() -> None:

@@ -5,9 +5,9 @@ from pathlib import Path
 from r2med.analysis.material import Material
 from r2med.analysis.query_slices import query_slices
 from r2med.analysis.system_pairs import complementarity, rank_shift
-from r2med.records.record import Record, StageFacts
-from r2med.runtime.runtime import Runtime
-from r2med.store import Store
+from r2med.evaluation.records.record import Record, StageFacts
+from r2med.foundation.runtime.runtime import Runtime
+from r2med.foundation.store import Store
 from support.records import record, write_records
 
 

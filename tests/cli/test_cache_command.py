@@ -10,10 +10,10 @@ import typer
 
 from r2med import run
 from r2med.cli.cache_command import verify
-from r2med.llm.chat import RawAnswer
-from r2med.llm.journal import Journal, journal_file
-from r2med.store import Store, default_store
-from r2med.store.rows import Rows
+from r2med.foundation.store import Store, default_store
+from r2med.foundation.store.rows import Rows
+from r2med.models.llm.chat import RawAnswer
+from r2med.models.llm.journal import Journal, journal_file
 from support.datasets import r2med_folder
 from support.fork_server import Command
 

@@ -5,9 +5,9 @@ import json
 import pytest
 
 from r2med.cli.console import console, plain, print_json
-from r2med.pages.cells import Column
-from r2med.pages.page import Table
-from r2med.pages.terminal_tables import print_table
+from r2med.foundation.pages.cells import Column
+from r2med.foundation.pages.page import Table
+from r2med.foundation.pages.terminal_tables import print_table
 
 NAMES = ["a-name-without-spaces-that-is-much-longer-than-its-column", "[bold]x[/y]", "evil\x1b[31m"]
 

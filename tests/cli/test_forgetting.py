@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from r2med import import_tables, run
-from r2med.llm.chat import RawAnswer
-from r2med.llm.journal import Journal, journal_file
-from r2med.store import about, default_store
-from r2med.store.owners import process_name
+from r2med.foundation.store import about, default_store
+from r2med.foundation.store.owners import process_name
+from r2med.models.llm.chat import RawAnswer
+from r2med.models.llm.journal import Journal, journal_file
 from support.fork_server import Command
 from support.serving import serving
 from support.tiny_rerankers import xlm_roberta
@@ -117,7 +117,7 @@ def test_of_two_folders_with_one_name_only_the_one_that_was_named_is_cleared(
 
 
 def test_answers_go_with_every_dataset_that_asked_for_them_and_stay_for_others(home: Path) -> None:
-    from r2med.store.holdings import clear_texts
+    from r2med.foundation.store.holdings import clear_texts
 
     store = default_store()
     keys = [bytes([number]) * 16 for number in range(3)]
@@ -170,9 +170,9 @@ def test_only_their_owner_can_read_what_is_kept(r2med: Command, tables: tuple[Pa
 
 
 def test_an_agents_answers_are_of_the_corpus_that_it_searches_too(tmp_path: Path) -> None:
-    from r2med.agents.sources import LocalSearch
-    from r2med.retrieve.bm25 import BM25, BM25Retriever
-    from r2med.store.dataset_labels import current_datasets
+    from r2med.foundation.store.dataset_labels import current_datasets
+    from r2med.systems.agents.sources import LocalSearch
+    from r2med.systems.retrieve.bm25 import BM25, BM25Retriever
 
     with about(dataset="ward"), LocalSearch(BM25Retriever(BM25()), "demo/Biology").labels():
         assert current_datasets() == ("demo/Biology", "ward")

@@ -7,8 +7,8 @@ import pytest
 
 from r2med.cli.list_command import list_llms
 from r2med.data.dataset_cards import cards
-from r2med.encoders.model_cards import MODELS
-from r2med.llm.llm_cards import LLMS
+from r2med.models.encoders.model_cards import MODELS
+from r2med.models.llm.llm_cards import LLMS
 from support.fork_server import Command
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from r2med.cli import progress as shown
 from r2med.cli.progress import Clock, steps, words
-from r2med.engine.reporting import Progress, Reporter
+from r2med.foundation.engine.reporting import Progress, Reporter
 
 LONG = (
     "a-very-long-name-of-a-dataset · hyde(o3-mini, rounds=1) → fuse(bm25+diver, weights=3:1) → groupwise(o3-mini)@100"

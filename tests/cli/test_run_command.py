@@ -7,7 +7,7 @@ import pytest
 
 from support import processes
 
-FACTS = Path(__file__).parents[1] / "measure" / "trec_eval"
+FACTS = Path(__file__).parents[1] / "evaluation/measure/trec_eval"
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ from r2med import UserError, load
 from r2med.cli.score_command import score
 from support.fork_server import Command
 
-FACTS = Path(__file__).parents[1] / "measure" / "trec_eval"
+FACTS = Path(__file__).parents[1] / "evaluation/measure/trec_eval"
 QRELS, RUN = FACTS / "qrels.txt", FACTS / "run.txt"
 
 

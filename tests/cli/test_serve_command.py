@@ -4,7 +4,7 @@ import socket
 
 import pytest
 
-from r2med.core.installation import install_extra
+from r2med.foundation.core.installation import install_extra
 from support.processes import python
 
 

@@ -3,8 +3,8 @@ import pytest
 from r2med.construction.build_plan import BuildPlan
 from r2med.construction.cited_links import fetchable, links_hint
 from r2med.construction.pipeline import Build
-from r2med.core.errors import UserError
-from r2med.store import Store
+from r2med.foundation.core.errors import UserError
+from r2med.foundation.store import Store
 from support.builds import built, plan_file
 
 SITE = "https://pages.example"

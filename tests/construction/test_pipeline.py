@@ -8,11 +8,11 @@ import pytest
 
 from r2med.construction.build_plan import BuildPlan
 from r2med.construction.pipeline import Build, drawn
-from r2med.core.errors import UserError
-from r2med.engine.reporting import listening
-from r2med.llm.journal import answers_by_model
-from r2med.runtime.runtime import Runtime
-from r2med.store import Store
+from r2med.foundation.core.errors import UserError
+from r2med.foundation.engine.reporting import listening
+from r2med.foundation.runtime.runtime import Runtime
+from r2med.foundation.store import Store
+from r2med.models.llm.journal import answers_by_model
 from support import chat_server as api
 from support.builds import built, lines, plan_file
 from support.faults import signal_at

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from r2med.core.errors import UserError
 from r2med.data import load
 from r2med.data.check import check
 from r2med.data.dataset import QueryAspect
+from r2med.foundation.core.errors import UserError
 
 ROW = {"query": "q1", "aspect": "cause", "weight": 2, "documents": ["d1"]}
 

@@ -12,8 +12,8 @@ from r2med.data import load
 from r2med.data.benchmark_names import known_fingerprints, source_of
 from r2med.data.dataset_cards import DatasetCard, bundled_cards, demo_folder
 from r2med.data.locating import name_of
-from r2med.leaderboard.reproduction import _chosen
-from r2med.store import Store
+from r2med.foundation.store import Store
+from r2med.publication.leaderboard.reproduction import _chosen
 from support.datasets import r2med_folder, write_jsonl
 from support.fork_server import Command
 

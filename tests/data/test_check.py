@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from r2med.core.errors import UserError
 from r2med.data import load
 from r2med.data.check import check
 from r2med.data.problems import MAX_MESSAGES
+from r2med.foundation.core.errors import UserError
 from support.datasets import DOCUMENTS, QRELS, QUERIES, beir_folder, r2med_folder, write_jsonl
 from support.fork_server import Command
 

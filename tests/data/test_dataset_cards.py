@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from r2med.core.errors import UserError
 from r2med.data import load
 from r2med.data.dataset_cards import Instruction, cards, groups, home_group, read_card
+from r2med.foundation.core.errors import UserError
 from support.datasets import r2med_folder
 from support.fork_server import Command
 from support.processes import python

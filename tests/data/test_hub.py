@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from r2med.core.errors import MissingExtraError
 from r2med.data import load
 from r2med.data.dataset_cards import cards
+from r2med.foundation.core.errors import MissingExtraError
 from support import processes
 from support.datasets import hub_files
 from support.hub import serve

@@ -6,12 +6,12 @@ import pytest
 
 import r2med
 from data.test_hub_tables import ODD, bright, cure, online
-from r2med.core.errors import UserError
 from r2med.data import load
 from r2med.data.dataset_cards import cards
-from r2med.records.collection import StoredRecord, checked
-from r2med.records.local_datasets import local_datasets
-from r2med.store import Store
+from r2med.evaluation.records.collection import StoredRecord, checked
+from r2med.evaluation.records.local_datasets import local_datasets
+from r2med.foundation.core.errors import UserError
+from r2med.foundation.store import Store
 from support.datasets import r2med_folder, write_jsonl
 from support.hub import reachable, serve
 
@@ -134,7 +134,7 @@ def test_a_board_never_fetches_a_dataset_of_a_card(tmp_path: Path) -> None:
 
 
 def test_ids_with_slashes_quotes_and_blanks_survive_every_format(tmp_path: Path, store: Store) -> None:
-    from r2med.bridges.data_export import export_data
+    from r2med.publication.bridges.data_export import export_data
 
     dataset = r2med.Dataset.of({"q 1/'": "Iron?", "q2": "Tax?"}, {ODD: "Iron.", "x/y": "Tax."}, {"q 1/'": {ODD: 1}})
     for form in ("beir", "mteb", "trec", "hub", "croissant"):

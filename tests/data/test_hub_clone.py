@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from r2med.core.errors import UserError
 from r2med.data import load
 from r2med.data.check import check
 from r2med.data.layouts.hub_clone import config_files
+from r2med.foundation.core.errors import UserError
 from support.datasets import DOCUMENTS, GRADES, QRELS, QUERIES, hub_files, r2med_folder, write_jsonl, write_parquet
 
 README = """---

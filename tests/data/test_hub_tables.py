@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from r2med.core.errors import UserError
 from r2med.data import Dataset, Query, load
 from r2med.data.check import check
 from r2med.data.dataset import QueryAspect
 from r2med.data.hub_words import hub_name, parse_hub_word
 from r2med.data.layouts.hub_listing import tables
 from r2med.data.locating import name_of
-from r2med.store import Store
+from r2med.foundation.core.errors import UserError
+from r2med.foundation.store import Store
 from support.datasets import Row, hub_files, write_jsonl, write_parquet
 from support.hub import Hub, reachable, serve
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from r2med.core.errors import UserError
 from r2med.data import importing
 from r2med.data.importing import plan_import
+from r2med.foundation.core.errors import UserError
 
 
 def notes(folder: Path, count: int) -> Path:
@@ -61,7 +61,7 @@ def test_an_import_into_a_folder_locks_it_so_that_others_wait(tmp_path: Path, mo
 
 
 def test_what_a_killed_import_left_is_removed_by_the_next_one(tmp_path: Path) -> None:
-    script = "import os; from r2med.store.owners import process_name; print(process_name())"
+    script = "import os; from r2med.foundation.store.owners import process_name; print(process_name())"
     killed = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.strip()
     left, other = tmp_path / f".ward.{killed}.tmp", tmp_path / f".ward2.{killed}.tmp"
     for folder in (left, other):

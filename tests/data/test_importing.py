@@ -11,11 +11,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from r2med.core.errors import UserError
 from r2med.data import load
 from r2med.data.check import check
 from r2med.data.dataset_cards import cards, read_card
 from r2med.data.importing import plan_import
+from r2med.foundation.core.errors import UserError
 
 NOTES = [(str(n), f"Visit {n}", f"The patient of note {n} has a fever, and a cough; no rash.") for n in range(1, 8)]
 QUESTIONS = [("1", "Who had a fever?", "flu", "3"), ("2", "Who had a cough?", "cold", "5; 6")]

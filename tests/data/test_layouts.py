@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 import r2med
-from r2med.core.errors import UserError
 from r2med.data import Corpus, Query, load, loading, names
 from r2med.data.dataset_cards import ANY_DATASET, groups
 from r2med.data.qrels_file import read_qrels
+from r2med.foundation.core.errors import UserError
 from support.datasets import DOCUMENTS, GRADES, QRELS, QUERIES, beir_folder, r2med_folder, write_jsonl
 
 TREC = "".join(f"{row['q_id']} 0 {row['p_id']} {row['score']}\n" for row in QRELS)

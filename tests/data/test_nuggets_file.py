@@ -13,7 +13,7 @@ from r2med import Dataset, UserError, load
 from r2med.data.check import check
 from r2med.data.dataset_cards import demo_folder
 from r2med.data.nuggets_file import NUGGETS_NAME, Nugget, Nuggets, nuggets_of, read_nuggets
-from r2med.store import Store
+from r2med.foundation.store import Store
 
 ROW = {"query": "q", "nugget": "n1", "text": "It is the liver.", "vital": True}
 

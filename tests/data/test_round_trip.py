@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from r2med.data import load
 from r2med.data.qrels_file import read_qrels
-from r2med.store import Store
+from r2med.foundation.store import Store
 from support.datasets import beir_folder, hub_files, r2med_folder, write_parquet
 
 texts = st.text()

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from r2med.core.errors import UserError
 from r2med.data.importing import plan_import
+from r2med.foundation.core.errors import UserError
 
 TEXTS = {
     "ru": "Пациент кашляет третий день, температура тридцать девять, одышки нет.",

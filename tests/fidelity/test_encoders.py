@@ -10,10 +10,10 @@ import pytest
 from tokenizers import Regex, Tokenizer, models, pre_tokenizers
 
 from r2med.data.dataset_cards import cards as dataset_cards
-from r2med.encoders.encoder import open_encoder
-from r2med.encoders.model_cards import MODELS
-from r2med.runtime.runtime import Runtime
-from r2med.store import Store
+from r2med.foundation.runtime.runtime import Runtime
+from r2med.foundation.store import Store
+from r2med.models.encoders.encoder import open_encoder
+from r2med.models.encoders.model_cards import MODELS
 from support import embedding_server
 from support.original import ENCODERS, LONG, SHORT, TASKS
 

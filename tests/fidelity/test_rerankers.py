@@ -11,10 +11,10 @@ import torch
 import transformers
 from safetensors.torch import load_file
 
-from r2med.crossencoders.pair_scorer import open_scorer
-from r2med.crossencoders.reranker_cards import RERANKERS
 from r2med.data.dataset_cards import cards as dataset_cards
-from r2med.runtime.runtime import Runtime
+from r2med.foundation.runtime.runtime import Runtime
+from r2med.models.crossencoders.pair_scorer import open_scorer
+from r2med.models.crossencoders.reranker_cards import RERANKERS
 from support import tiny_rerankers
 
 WORDS = "heart tax of the gut a law and swelling infarction".split()

@@ -3,9 +3,9 @@
 import pytest
 
 from r2med.data import Corpus
-from r2med.runtime.runtime import Runtime
+from r2med.foundation.runtime.runtime import Runtime
+from r2med.foundation.store import Store
 from r2med.server.served_corpus import ServedCorpus, open_served_corpus
-from r2med.store import Store
 from support.datasets import dataset_of
 
 DOCUMENTS = [

@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from r2med.engine.reporting import Reporter
+from r2med.foundation.engine.reporting import Reporter
 from r2med.server.answer_pool import AnswerPool, StoppedError
 from r2med.server.refusals import HTTPError
 from support.served_app import until

@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 
 from r2med.data import load
-from r2med.runtime.runtime import Runtime
+from r2med.foundation.runtime.runtime import Runtime
+from r2med.foundation.store import Store
+from r2med.foundation.store.holdings import clear, holdings
 from r2med.server.answer_pool import AnswerPool
 from r2med.server.http_app import create_app
 from r2med.server.limits import Limits
 from r2med.server.mcp_tools import SearchTools
 from r2med.server.served_corpus import open_served
-from r2med.store import Store
-from r2med.store.holdings import clear, holdings
 from support.datasets import r2med_folder
 from support.served_app import request
 

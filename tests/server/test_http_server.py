@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from r2med.core.errors import UserError
+from r2med.foundation.core.errors import UserError
 from r2med.server.http_server import bind
 from support.datasets import r2med_folder
 from support.processes import PATIENCE, wait_for

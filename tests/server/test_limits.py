@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from r2med.core.errors import UserError
+from r2med.foundation.core.errors import UserError
 from r2med.server.limits import Limits, read_limits
 
 DOCS = Path(__file__).parents[2] / "docs/serve.md"

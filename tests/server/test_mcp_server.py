@@ -17,9 +17,10 @@ from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
-from r2med.core.errors import UserError
 from r2med.data import Corpus, Dataset, Qrels, Query
-from r2med.runtime.runtime import Runtime
+from r2med.foundation.core.errors import UserError
+from r2med.foundation.runtime.runtime import Runtime
+from r2med.foundation.store import Store
 from r2med.server.http_app import create_app
 from r2med.server.http_server import GuardedServer, bind
 from r2med.server.limits import Limits
@@ -27,8 +28,7 @@ from r2med.server.mcp_server import add_mcp
 from r2med.server.mcp_tools import EXCERPT, MAX_K, PIECE
 from r2med.server.served_corpus import open_served
 from r2med.server.serving import serve
-from r2med.store import Store
-from r2med.system.question import NOTHING_FOUND
+from r2med.systems.system.question import NOTHING_FOUND
 from support.chat_server import answer, refuse
 from support.datasets import r2med_folder
 from support.live_systems import DOCUMENTS

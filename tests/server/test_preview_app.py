@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from r2med.evaluation.evaluation import evaluate
+from r2med.evaluation.running.evaluation import evaluate
+from r2med.foundation.store import Store
+from r2med.publication.site import board as make_board
+from r2med.publication.site.live_preview import LiveBoard
 from r2med.server.http_server import GuardedServer, bind
 from r2med.server.limits import Limits
 from r2med.server.preview_app import create_preview_app, serve_preview
-from r2med.site import board as make_board
-from r2med.site.live_preview import LiveBoard
-from r2med.store import Store
 
 
 def fetch(url: str, method: str = "GET", **headers: str) -> str:

@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from r2med.agents.conversation import Hit
 from r2med.server.http_app import create_app
 from r2med.server.limits import Limits
 from r2med.server.retrieve_protocol import write_response
+from r2med.systems.agents.conversation import Hit
 from support.served_app import request
 
 LIMITS = Limits(body=100_000, queries=5, characters=200, topk=50, documents=100)

@@ -17,6 +17,7 @@ import pytest
 import uvicorn
 
 from r2med import load, run
+from r2med.assessment.judgements.pool import pool
 from r2med.construction.items import PageChunk, SentencePair, SourceQuestion
 from r2med.construction.review.annotators import AnnotatorBook, annotators_file, introduce
 from r2med.construction.review.review_book import ReviewBook, StoredReview, read_reviews
@@ -24,8 +25,7 @@ from r2med.construction.review.review_desk import ReviewDesk
 from r2med.construction.review.review_items import ReviewItem, review_items, reviews_file
 from r2med.construction.review.review_kinds import KINDS
 from r2med.data.overlays import Overlay, OverlayLabel
-from r2med.judgements.pool import pool
-from r2med.records.collection import collect
+from r2med.evaluation.records.collection import collect
 from r2med.server.http_server import bind
 from r2med.server.review_app import create_review_app
 from support.browser import launched
@@ -33,7 +33,7 @@ from support.hostile import ENDLESS, SCRIPT, TURNED
 from support.processes import started
 from support.serving import first_line
 
-CONTRAST = Path(__file__).parents[1] / "site" / "contrast.js"
+CONTRAST = Path(__file__).parents[1] / "publication/site/contrast.js"
 QUESTION = "Which disease explains the rash and the loose stools?"
 HOSTILE = {
     "question": f"{QUESTION} {SCRIPT}",

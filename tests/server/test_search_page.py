@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from r2med.system.question import NOTHING_FOUND
+from r2med.systems.system.question import NOTHING_FOUND
 from support.browser import launched
 from support.chat_server import answer, hang, refuse
 from support.datasets import write_jsonl

@@ -6,7 +6,7 @@ import pytest
 
 from r2med.data import Corpus
 from r2med.server.limits import Limits
-from r2med.system.question import NOTHING_FOUND
+from r2med.systems.system.question import NOTHING_FOUND
 from support.chat_server import answer, hang, refuse
 from support.datasets import dataset_of
 from support.live_systems import DOCUMENTS, MARKUP, app_of

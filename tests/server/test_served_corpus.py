@@ -5,15 +5,15 @@ from itertools import islice
 
 import pytest
 
-from r2med.core.errors import UserError
-from r2med.core.spec import parse_stage
-from r2med.core.stages import retriever
 from r2med.data import Corpus, Query, load
-from r2med.retrieve.retriever import SearchQuery
-from r2med.runtime.runtime import Runtime
+from r2med.foundation.core.errors import UserError
+from r2med.foundation.core.spec import parse_stage
+from r2med.foundation.core.stages import retriever
+from r2med.foundation.runtime.runtime import Runtime
+from r2med.foundation.store import Store
 from r2med.server.http_app import create_app
 from r2med.server.served_corpus import open_served_corpus
-from r2med.store import Store
+from r2med.systems.retrieve.retriever import SearchQuery
 from support.datasets import dataset_of
 from support.served_app import request, requests
 

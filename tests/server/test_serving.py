@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import r2med
-from r2med.core.errors import MissingExtraError
+from r2med.foundation.core.errors import MissingExtraError
 from r2med.server.serving import needing_server
 from support.processes import started
 from support.serving import Served, first_line

@@ -5,15 +5,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from r2med.agents.expander import AgentExpander, ConversingStage
-from r2med.agents.search_o1 import SearchO1
-from r2med.agents.search_r1 import SearchR1
-from r2med.agents.sources import LocalSearch
-from r2med.agents.tool_agent import ToolAgent
 from r2med.data import Corpus, Dataset, Qrels, Query
-from r2med.llm.chat import ChatRequest, Failure, RawAnswer, ToolCall
-from r2med.llm.llm_cards import LLMCard, Price
-from r2med.retrieve.bm25 import BM25, BM25Retriever
+from r2med.models.llm.chat import ChatRequest, Failure, RawAnswer, ToolCall
+from r2med.models.llm.llm_cards import LLMCard, Price
+from r2med.systems.agents.expander import AgentExpander, ConversingStage
+from r2med.systems.agents.search_o1 import SearchO1
+from r2med.systems.agents.search_r1 import SearchR1
+from r2med.systems.agents.sources import LocalSearch
+from r2med.systems.agents.tool_agent import ToolAgent
+from r2med.systems.retrieve.bm25 import BM25, BM25Retriever
 from support.scripted_chat import ScriptedChat
 
 CARD = LLMCard(name="scripted", model="test/scripted", price=Price(prompt=1.0, completion=2.0))

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
-from r2med.answers.answer_controls import (
+from r2med.assessment.answers.answer_controls import (
     OTHER,
     OTHER_NUGGETS,
     OTHER_PASSAGE,
@@ -18,14 +18,12 @@ from r2med.answers.answer_controls import (
     OWN_PASSAGE,
     REFERENCE,
 )
-from r2med.answers.answer_scores import rule_verdict, scores_of
-from r2med.answers.citations import cited_sentences
-from r2med.answers.reading import passages_of, random_passages, relevant_passages
-from r2med.core.cost import Cost
+from r2med.assessment.answers.answer_scores import rule_verdict, scores_of
+from r2med.assessment.answers.citations import cited_sentences
+from r2med.assessment.answers.reading import passages_of, random_passages, relevant_passages
 from r2med.data.dataset import Dataset, Query
 from r2med.data.nuggets_file import Nugget
-from r2med.evaluation.evaluation import slug
-from r2med.records.answer_record import (
+from r2med.evaluation.records.answer_record import (
     CONDITIONS,
     SUFFIX,
     AnswerForm,
@@ -37,8 +35,10 @@ from r2med.records.answer_record import (
     answer_key,
     write_answers,
 )
-from r2med.records.dataset_facts import dataset_facts, query_facts
-from r2med.records.record import DatasetFacts, QueryFacts
+from r2med.evaluation.records.dataset_facts import dataset_facts, query_facts
+from r2med.evaluation.records.record import DatasetFacts, QueryFacts
+from r2med.evaluation.running.evaluation import slug
+from r2med.foundation.core.cost import Cost
 from support.records import record as retrieval_record
 
 SYSTEM, READER, JUDGE = "bm25", "smollm2", "gpt4"

@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 
 from r2med.data.dataset_cards import Instruction
-from r2med.encoders.api_encoder import ApiEncoder
-from r2med.encoders.api_providers import TokenLimiter
-from r2med.encoders.model_cards import ModelCard, Side
-from r2med.net.retry import Policy
-from r2med.runtime.runtime import Runtime
-from r2med.store import Store
+from r2med.foundation.net.retry import Policy
+from r2med.foundation.runtime.runtime import Runtime
+from r2med.foundation.store import Store
+from r2med.models.encoders.api_encoder import ApiEncoder
+from r2med.models.encoders.api_providers import TokenLimiter
+from r2med.models.encoders.model_cards import ModelCard, Side
 from support import embedding_server as api
 from support.embedding_server import Server, vector
 

@@ -9,8 +9,8 @@ import pytest
 from r2med.construction.items import Candidate, Found, Item, PageChunk, Rejected, SourceQuestion, Stream
 from r2med.construction.step import Step, StepWork, Streams
 from r2med.construction.steps import asking
-from r2med.runtime.runtime import Runtime
-from r2med.store import Store
+from r2med.foundation.runtime.runtime import Runtime
+from r2med.foundation.store import Store
 from support.scripted_chat import Reply, ScriptedChat
 
 QUESTIONS = [

@@ -9,7 +9,7 @@ from typing import Any
 
 from r2med.construction.build_plan import BuildPlan
 from r2med.construction.pipeline import Build
-from r2med.store import Store
+from r2med.foundation.store import Store
 
 
 def plan_file(

@@ -4,12 +4,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from r2med.llm.chat import ChatRequest, Failure, Generation, Message, Sampling
-from r2med.llm.journaled import JournaledChat, open_chat
-from r2med.llm.llm_cards import LLMCard, Price
-from r2med.runtime.runtime import Runtime
-from r2med.runtime.setup import Setup
-from r2med.store import Store
+from r2med.foundation.runtime.runtime import Runtime
+from r2med.foundation.runtime.setup import Setup
+from r2med.foundation.store import Store
+from r2med.models.llm.chat import ChatRequest, Failure, Generation, Message, Sampling
+from r2med.models.llm.journaled import JournaledChat, open_chat
+from r2med.models.llm.llm_cards import LLMCard, Price
 from support.chat_server import Server
 
 PATIENT = Setup(first_wait=0.001, idle=60, deadline=240)

@@ -9,8 +9,8 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-from r2med.core.errors import UserError
-from r2med.engine.work import Work
+from r2med.foundation.core.errors import UserError
+from r2med.foundation.engine.work import Work
 
 
 class Letters:

@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any
 
 from r2med.data import load
-from r2med.llm.llm_cards import LLMS
+from r2med.models.llm.llm_cards import LLMS
 from support import chat_server
 from support.chat_server import Exchange
 

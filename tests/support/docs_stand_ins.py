@@ -12,7 +12,7 @@ import r2med
 from data import test_hub_tables as hub_tables
 from r2med.data import load
 from r2med.data.dataset_cards import cards
-from r2med.store import Store
+from r2med.foundation.store import Store
 from support import chat_server, docs_llm, rerank_server, retrieve_server
 from support.datasets import r2med_folder, write_jsonl
 from support.keys import KEY

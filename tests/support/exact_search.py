@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from r2med.retrieve.dense.exact_search import search_exact
+from r2med.systems.retrieve.dense.exact_search import search_exact
 
 torch = pytest.importorskip("torch")
 DEVICES = ["cpu", "gpu"] + ["cuda"] * torch.cuda.is_available()
-"""Devices to test. "gpu" runs the code for GPUs on the CPU, see tests/retrieve/conftest.py."""
+"""Devices to test. "gpu" runs the code for GPUs on the CPU, see tests/systems/retrieve/conftest.py."""
 
 
 def ranking(found, ranks):

@@ -100,7 +100,7 @@ def _tell(log: Path, event: str) -> None:
 
 
 def _tell_builds(log: Path) -> None:
-    from r2med.retrieve.bm25 import postings
+    from r2med.systems.retrieve.bm25 import postings
 
     build = postings.build_segment
 

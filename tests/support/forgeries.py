@@ -15,14 +15,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from r2med.answers.answer_scores import rule_verdict, scores_of
+from r2med.assessment.answers.answer_scores import rule_verdict, scores_of
 from r2med.data.benchmark_names import source_of
 from r2med.data.dataset import Dataset
 from r2med.data.nuggets_file import nuggets_of
-from r2med.leaderboard.submitted_answers import failed_scores, means_of
-from r2med.records.answer_record import CONDITIONS, GivenAnswer, answer_key
-from r2med.records.record import record_key
-from r2med.store import digest
+from r2med.evaluation.records.answer_record import CONDITIONS, GivenAnswer, answer_key
+from r2med.evaluation.records.record import record_key
+from r2med.foundation.store import digest
+from r2med.publication.leaderboard.submitted_answers import failed_scores, means_of
 
 OPEN, CHOICE = 0, 1
 """Numbers of the answer records of the honest entry."""

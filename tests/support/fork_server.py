@@ -139,11 +139,15 @@ def _import_everything() -> None:
 
     for module in pkgutil.walk_packages(r2med.__path__, "r2med."):
         # A bridge is imported by whoever has its other side installed, and by no command.
-        if not module.name.endswith("__main__") and not module.name.startswith("r2med.bridges."):
+        if not module.name.endswith("__main__") and not module.name.startswith("r2med.publication.bridges."):
             importlib.import_module(module.name)
     for name in LIBRARIES:
         importlib.import_module(name)
-    for kept in (r2med.cli.app.command, r2med.core.version.installed_versions, r2med.core.version.source_digest):
+    for kept in (
+        r2med.cli.app.command,
+        r2med.foundation.core.version.installed_versions,
+        r2med.foundation.core.version.source_digest,
+    ):
         kept()
     for kept in _installed_plugins():
         kept()
@@ -153,7 +157,7 @@ def _import_everything() -> None:
 
 def _installed_plugins() -> tuple[Any, ...]:
     """Return the two functions that look into every installed package, and keep what they saw."""
-    from r2med.core import plugins, stages
+    from r2med.foundation.core import plugins, stages
 
     return plugins._installed, stages._plugged
 

@@ -7,16 +7,16 @@ from pathlib import Path
 
 import numpy as np
 
-from r2med.core.spec import parse_stage
-from r2med.core.stages import stage
 from r2med.data import Corpus, Dataset, Qrels, Query
-from r2med.llm.chat import ChatModel, ChatRequest, Failure, Generation, RawAnswer
-from r2med.llm.llm_cards import LLMCard, Price
-from r2med.rerank.judge import JudgeStage, LLMReranker
-from r2med.rerank.reranking import Reranked
-from r2med.retrieve.retriever import SearchQuery
-from r2med.retrieve.run import Run
-from r2med.store import Store
+from r2med.foundation.core.spec import parse_stage
+from r2med.foundation.core.stages import stage
+from r2med.foundation.store import Store
+from r2med.models.llm.chat import ChatModel, ChatRequest, Failure, Generation, RawAnswer
+from r2med.models.llm.llm_cards import LLMCard, Price
+from r2med.systems.rerank.judge import JudgeStage, LLMReranker
+from r2med.systems.rerank.reranking import Reranked
+from r2med.systems.retrieve.retriever import SearchQuery
+from r2med.systems.retrieve.run import Run
 from support.scripted_chat import ScriptedChat
 
 CARD = LLMCard(name="judge", model="test/judge", price=Price(prompt=1.0, completion=2.0))

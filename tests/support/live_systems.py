@@ -6,10 +6,10 @@ from typing import Any
 from fastapi import FastAPI
 
 from r2med.data import Corpus, Dataset
-from r2med.runtime.runtime import Runtime
+from r2med.foundation.runtime.runtime import Runtime
+from r2med.foundation.store import Store
 from r2med.server.http_app import create_app
 from r2med.server.served_corpus import open_served
-from r2med.store import Store
 from support.datasets import dataset_of
 
 MARKUP = "<img src=x onerror='window.harmed=1'>\u202e __proto__ javascript:alert(1)"

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import r2med
-from r2med.packs.pack_manifest import DEFAULT, PackManifest
-from r2med.store import Store
+from r2med.foundation.store import Store
+from r2med.publication.packs.pack_manifest import DEFAULT, PackManifest
 from support import chat_server, tiny_models, tiny_rerankers
 from support.chat_server import Exchange
 from support.datasets import random_folder

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import numpy as np
 
-from r2med.core.cost import Cost
 from r2med.data.benchmark_names import source_of
-from r2med.evaluation.evaluation import slug
-from r2med.records.collection import RecordCollection, StoredRecord, checked
-from r2med.records.record import DatasetFacts, QueryFacts, Record, StageFacts
+from r2med.evaluation.records.collection import RecordCollection, StoredRecord, checked
+from r2med.evaluation.records.record import DatasetFacts, QueryFacts, Record, StageFacts
+from r2med.evaluation.running.evaluation import slug
+from r2med.foundation.core.cost import Cost
 
 BODY_SYSTEMS = ("Cardiovascular", "Digestive", "Nervous")
 TASKS = {"Biology": ("Q&A reference", "Q&A"), "PMC-Clinical": ("clinical case", "case")}

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from r2med.llm.chat import ChatRequest, Failure, Generation, RawAnswer
+from r2med.models.llm.chat import ChatRequest, Failure, Generation, RawAnswer
 
 Reply = Callable[[ChatRequest], str | RawAnswer | Failure]
 

@@ -4,9 +4,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from r2med.runtime.runtime import Runtime
-from r2med.runtime.setup import Setup
-from r2med.store import Store
+from r2med.foundation.runtime.runtime import Runtime
+from r2med.foundation.runtime.setup import Setup
+from r2med.foundation.store import Store
 
 
 def scripted(tmp_path: Path, store: Store, *rules: tuple[list[str], dict[str, Any] | str]) -> Setup:

@@ -11,7 +11,7 @@ from r2med.construction.build_plan import BuildPlan, PlanFile
 from r2med.construction.items import Candidate, Found, Item, Judgement, PageChunk, Rejected, SourceQuestion, Stream
 from r2med.construction.pipeline import Build
 from r2med.construction.step import Step, StepWork, Streams
-from r2med.runtime.runtime import Runtime
+from r2med.foundation.runtime.runtime import Runtime
 
 SYSTEMS = ("Digestive", "Nervous", "Cardiovascular", "Endocrine", "Other / NA")
 TOPICS = (

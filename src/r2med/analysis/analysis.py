@@ -9,17 +9,17 @@ from typing import Any
 
 from r2med.analysis.findings import FINDINGS_FILE, findings_csv
 from r2med.analysis.material import Material
-from r2med.core.errors import UserError, unknown
-from r2med.core.lazy import loaded
-from r2med.core.one_or_many import flattened
-from r2med.llm.costs import CostPreview
-from r2med.pages.csv_text import table_csv
-from r2med.pages.html import page_html
-from r2med.pages.page import Page, Section
-from r2med.runtime.runtime import Runtime, running
-from r2med.runtime.setup import Setup
-from r2med.store.dataset_labels import about_all
-from r2med.store.files import write_atomically
+from r2med.foundation.core.errors import UserError, unknown
+from r2med.foundation.core.lazy import loaded
+from r2med.foundation.core.one_or_many import flattened
+from r2med.foundation.pages.csv_text import table_csv
+from r2med.foundation.pages.html import page_html
+from r2med.foundation.pages.page import Page, Section
+from r2med.foundation.runtime.runtime import Runtime, running
+from r2med.foundation.runtime.setup import Setup
+from r2med.foundation.store.dataset_labels import about_all
+from r2med.foundation.store.files import write_atomically
+from r2med.models.llm.costs import CostPreview
 
 
 @dataclass(frozen=True)

@@ -16,18 +16,18 @@ import numpy as np
 from r2med.analysis.estimates import correlation_interval, correlation_of_means, mean_interval
 from r2med.analysis.material import Material
 from r2med.analysis.scaling import Expanded, author_notes, expanded_systems, gains
-from r2med.answers.answer_rule import by_rule
-from r2med.ask.answers import LLMAnswer, Remark, one_of
-from r2med.ask.llm_questions import Questions
-from r2med.comparison.comparison import slice_facts
-from r2med.comparison.undecided_ranges import with_ranges
-from r2med.core.errors import UserError
-from r2med.measure.agreement import cohen_kappa
-from r2med.measure.scores import Floats
-from r2med.measure.slices import KINDS, slices
-from r2med.pages.cells import Value
-from r2med.pages.estimate import Estimate
-from r2med.pages.page import Section, Table
+from r2med.assessment.answers.answer_rule import by_rule
+from r2med.evaluation.comparison.comparison import slice_facts
+from r2med.evaluation.comparison.undecided_ranges import with_ranges
+from r2med.evaluation.measure.agreement import cohen_kappa
+from r2med.evaluation.measure.scores import Floats
+from r2med.evaluation.measure.slices import KINDS, slices
+from r2med.foundation.core.errors import UserError
+from r2med.foundation.pages.cells import Value
+from r2med.foundation.pages.estimate import Estimate
+from r2med.foundation.pages.page import Section, Table
+from r2med.models.ask.answers import LLMAnswer, Remark, one_of
+from r2med.models.ask.llm_questions import Questions
 
 
 class AnswerVerdict(LLMAnswer):

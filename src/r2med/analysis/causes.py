@@ -9,13 +9,13 @@ import numpy as np
 
 from r2med.analysis.estimates import mean_interval
 from r2med.data.dataset import Dataset, Query
-from r2med.measure.intervals import group_difference_intervals
-from r2med.measure.scores import Floats
-from r2med.measure.significance import Integers
-from r2med.pages.cells import Column, Value, signed
-from r2med.pages.estimate import Estimate
-from r2med.pages.page import Dots, Table
-from r2med.text.plurals import counted
+from r2med.evaluation.measure.intervals import group_difference_intervals
+from r2med.evaluation.measure.scores import Floats
+from r2med.evaluation.measure.significance import Integers
+from r2med.foundation.pages.cells import Column, Value, signed
+from r2med.foundation.pages.estimate import Estimate
+from r2med.foundation.pages.page import Dots, Table
+from r2med.foundation.text.plurals import counted
 
 MAX_CHART_SYSTEMS = 6
 UNKNOWN = -1

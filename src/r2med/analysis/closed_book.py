@@ -10,13 +10,13 @@ from operator import add
 
 from r2med.analysis.answer_accuracy import judge
 from r2med.analysis.material import Material
-from r2med.answers.answer_spans import answer_spans
-from r2med.answers.reader import AnswerReader
-from r2med.answers.reading import asked_queries
-from r2med.core.errors import UserError
+from r2med.assessment.answers.answer_spans import answer_spans
+from r2med.assessment.answers.reader import AnswerReader
+from r2med.assessment.answers.reading import asked_queries
 from r2med.data.dataset import Dataset, Query
-from r2med.records.answer_collection import MAIN_MEASURE, UNDECIDED, collect_answers
-from r2med.records.answer_record import Condition
+from r2med.evaluation.records.answer_collection import MAIN_MEASURE, UNDECIDED, collect_answers
+from r2med.evaluation.records.answer_record import Condition
+from r2med.foundation.core.errors import UserError
 
 CLOSED_BOOK: Condition = "closed book"
 ASKED = "closed-book"

@@ -15,13 +15,13 @@ import numpy as np
 
 from r2med.analysis.estimates import mean_interval
 from r2med.analysis.material import Material
-from r2med.ask.answers import LLMAnswer, Text
-from r2med.core.errors import UserError
 from r2med.data.dataset import Dataset
-from r2med.pages.cells import Value
-from r2med.pages.estimate import Estimate
-from r2med.pages.page import Section, Table
-from r2med.text.plurals import counted
+from r2med.foundation.core.errors import UserError
+from r2med.foundation.pages.cells import Value
+from r2med.foundation.pages.estimate import Estimate
+from r2med.foundation.pages.page import Section, Table
+from r2med.foundation.text.plurals import counted
+from r2med.models.ask.answers import LLMAnswer, Text
 
 SHOWN_WORDS, HIDDEN_WORDS = 40, 40
 """Number of words that the LLM sees, and of the next words that it should produce."""

@@ -19,13 +19,13 @@ from r2med.analysis.material import Material
 from r2med.analysis.overlap import judged_queries
 from r2med.analysis.query_causes import query_causes
 from r2med.analysis.scaling import Expanded, author_notes, expanded_systems, gains
-from r2med.core.errors import UserError
-from r2med.measure.scores import Floats
-from r2med.pages.cells import Column, Value, signed
-from r2med.pages.estimate import Estimate
-from r2med.pages.page import Content, Dots, Section, Table
-from r2med.records.collection import RecordCollection
-from r2med.text.plurals import counted
+from r2med.evaluation.measure.scores import Floats
+from r2med.evaluation.records.collection import RecordCollection
+from r2med.foundation.core.errors import UserError
+from r2med.foundation.pages.cells import Column, Value, signed
+from r2med.foundation.pages.estimate import Estimate
+from r2med.foundation.pages.page import Content, Dots, Section, Table
+from r2med.foundation.text.plurals import counted
 
 NO_TEXTS = (
     "Reasoning is left out: it needs records of a system with and without generated texts, as by r2med run bm25 "

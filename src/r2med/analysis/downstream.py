@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from r2med.analysis.material import Material
-from r2med.comparison.answer_worth import ALL_DATASETS, worth, worth_tables
-from r2med.core.errors import UserError
 from r2med.data.given_data import data_words
-from r2med.measure.measures import ANSWER_FAMILIES
-from r2med.pages.page import Section
-from r2med.records.answer_collection import MAIN_MEASURE, AnswerCollection, collect_answers
+from r2med.evaluation.comparison.answer_worth import ALL_DATASETS, worth, worth_tables
+from r2med.evaluation.measure.measures import ANSWER_FAMILIES
+from r2med.evaluation.records.answer_collection import MAIN_MEASURE, AnswerCollection, collect_answers
+from r2med.foundation.core.errors import UserError
+from r2med.foundation.pages.page import Section
 
 
 def downstream(material: Material) -> Section:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from r2med.comparison.comparison import with_intervals
-from r2med.measure.scores import Floats
-from r2med.measure.significance import ALPHA
-from r2med.pages.estimate import Estimate
+from r2med.evaluation.comparison.comparison import with_intervals
+from r2med.evaluation.measure.scores import Floats
+from r2med.evaluation.measure.significance import ALPHA
+from r2med.foundation.pages.estimate import Estimate
 
 RESAMPLES = 2000
 """Number of bootstrap samples for an interval. Its bounds then vary by one or two hundredths of its width."""

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from r2med.analysis.material import Material
-from r2med.core.errors import UserError
-from r2med.pages.cells import Column
-from r2med.pages.csv_text import table_csv
-from r2med.pages.page import Section, Table
+from r2med.foundation.core.errors import UserError
+from r2med.foundation.pages.cells import Column
+from r2med.foundation.pages.csv_text import table_csv
+from r2med.foundation.pages.page import Section, Table
 
 FINDINGS_FILE = "findings.csv"
 _COLUMNS = ("analysis", "finding", "data")

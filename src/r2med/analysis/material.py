@@ -11,17 +11,17 @@ from typing import Any
 
 import numpy as np
 
-from r2med.ask.llm_questions import Questions
-from r2med.comparison.comparison import MEASURE
-from r2med.comparison.largest_group import largest_group, names_systems
-from r2med.core.errors import UserError, unknown
-from r2med.core.one_or_many import several
 from r2med.data import Dataset, load
 from r2med.data.given_data import GivenData, data_words, given_data, loaded
-from r2med.measure.significance import Values
-from r2med.records.collection import MAX_FAILURES, RecordCollection, collect, given_records
-from r2med.records.local_datasets import local_datasets, typed_places
-from r2med.runtime.runtime import Runtime
+from r2med.evaluation.comparison.comparison import MEASURE
+from r2med.evaluation.comparison.largest_group import largest_group, names_systems
+from r2med.evaluation.measure.significance import Values
+from r2med.evaluation.records.collection import MAX_FAILURES, RecordCollection, collect, given_records
+from r2med.evaluation.records.local_datasets import local_datasets, typed_places
+from r2med.foundation.core.errors import UserError, unknown
+from r2med.foundation.core.one_or_many import several
+from r2med.foundation.runtime.runtime import Runtime
+from r2med.models.ask.llm_questions import Questions
 
 
 @dataclass(frozen=True)

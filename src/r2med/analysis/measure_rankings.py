@@ -10,14 +10,14 @@ import numpy as np
 import numpy.typing as npt
 
 from r2med.analysis.material import Material
-from r2med.core.errors import UserError
-from r2med.measure.rank_correlation import MIN_QUERIES, kendall_tau, orders, tau_ap, tau_interval
-from r2med.measure.scores import Floats
-from r2med.measure.significance import ALPHA, SystemPairs, Values, means, sign_flips
-from r2med.pages.cells import Column, Value
-from r2med.pages.estimate import Estimate
-from r2med.pages.page import Dots, Section, Table
-from r2med.records.collection import RecordCollection
+from r2med.evaluation.measure.rank_correlation import MIN_QUERIES, kendall_tau, orders, tau_ap, tau_interval
+from r2med.evaluation.measure.scores import Floats
+from r2med.evaluation.measure.significance import ALPHA, SystemPairs, Values, means, sign_flips
+from r2med.evaluation.records.collection import RecordCollection
+from r2med.foundation.core.errors import UserError
+from r2med.foundation.pages.cells import Column, Value
+from r2med.foundation.pages.estimate import Estimate
+from r2med.foundation.pages.page import Dots, Section, Table
 
 MEASURES = ("nDCG@10", "nDCG@100", "MAP@1000", "MRR", "R@10", "R@100", "P@1", "P@10")
 """Measures that are compared with each other, and with the chosen one, if all records hold them."""

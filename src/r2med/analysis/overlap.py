@@ -19,15 +19,15 @@ from scipy import sparse
 
 from r2med.data.corpus import Rows
 from r2med.data.dataset import Dataset, Query
-from r2med.measure.scores import Floats
-from r2med.measure.significance import Integers
-from r2med.retrieve.bm25 import BM25, BM25Retriever
-from r2med.retrieve.bm25.index import Index, Positions, open_index
-from r2med.retrieve.bm25.postings import MEMORY
-from r2med.retrieve.bm25.scorers import SCORERS
-from r2med.retrieve.retriever import SearchQuery
-from r2med.runtime.runtime import Runtime
-from r2med.store import Store
+from r2med.evaluation.measure.scores import Floats
+from r2med.evaluation.measure.significance import Integers
+from r2med.foundation.runtime.runtime import Runtime
+from r2med.foundation.store import Store
+from r2med.systems.retrieve.bm25 import BM25, BM25Retriever
+from r2med.systems.retrieve.bm25.index import Index, Positions, open_index
+from r2med.systems.retrieve.bm25.postings import MEMORY
+from r2med.systems.retrieve.bm25.scorers import SCORERS
+from r2med.systems.retrieve.retriever import SearchQuery
 
 RELEVANT, HARDEST, RANDOM = "relevant document", "hardest negative", "random document"
 RANDOM_DOCUMENTS = 20
@@ -151,7 +151,7 @@ class QueryTerms:
     @classmethod
     def of(cls, texts: Sequence[str], index: Index) -> QueryTerms:
         """Analyse queries like BM25."""
-        from r2med.text.english import english
+        from r2med.foundation.text.english import english
 
         bags = [Counter(english(text)) for text in texts]
         terms = pa.array(sorted(set().union(*bags)), pa.string())
@@ -223,11 +223,11 @@ def _documents(terms: pa.Array, index: Index, rows: npt.NDArray[Any]) -> tuple[s
 
 def cosines(dataset: Dataset, model: str, runtime: Runtime) -> dict[str, tuple[DocumentPairs, Floats]]:
     """Encode the corpus and return the cosines of queries with relevant, nearest negative and random documents."""
-    from r2med.encoders.encoder import open_encoder
-    from r2med.encoders.model_cards import resolve_card
-    from r2med.retrieve.dense.dense_retriever import query_vectors
-    from r2med.retrieve.dense.embeddings import embed_corpus
-    from r2med.retrieve.dense.exact_search import search_exact
+    from r2med.models.encoders.encoder import open_encoder
+    from r2med.models.encoders.model_cards import resolve_card
+    from r2med.systems.retrieve.dense.dense_retriever import query_vectors
+    from r2med.systems.retrieve.dense.embeddings import embed_corpus
+    from r2med.systems.retrieve.dense.exact_search import search_exact
 
     queries = judged_queries(dataset)
     gold = gold_pairs(dataset, queries)

@@ -10,10 +10,10 @@ import numpy as np
 from r2med.analysis.estimates import mean_interval
 from r2med.analysis.overlap_references import REFERENCES, OverlapReference
 from r2med.analysis.overlap_values import COSINE, MEASURES, WEIGHTED, OverlapValues
-from r2med.measure.scores import Floats
-from r2med.pages.cells import Column, Value
-from r2med.pages.estimate import Estimate
-from r2med.pages.page import Curves, Table
+from r2med.evaluation.measure.scores import Floats
+from r2med.foundation.pages.cells import Column, Value
+from r2med.foundation.pages.estimate import Estimate
+from r2med.foundation.pages.page import Curves, Table
 
 THRESHOLDS = (0.1, 0.2, 0.3, 0.5)
 """Overlaps below which queries are counted, unless others are given."""

@@ -17,10 +17,10 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from r2med.analysis.overlap_values import COSINE, MEASURES
-from r2med.core import plugins
-from r2med.core.cards import Catalogue
-from r2med.core.errors import UserError
-from r2med.measure.scores import Floats
+from r2med.evaluation.measure.scores import Floats
+from r2med.foundation.core import plugins
+from r2med.foundation.core.cards import Catalogue
+from r2med.foundation.core.errors import UserError
 
 KIND = "overlap-references"
 

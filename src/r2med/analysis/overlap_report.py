@@ -29,10 +29,10 @@ from r2med.analysis.overlap_context import (
 )
 from r2med.analysis.overlap_values import OverlapValues, queries_table
 from r2med.data.dataset import Dataset
-from r2med.measure.scores import Floats
-from r2med.pages.cells import Value
-from r2med.pages.estimate import Estimate
-from r2med.pages.page import Dots, Section, Table
+from r2med.evaluation.measure.scores import Floats
+from r2med.foundation.pages.cells import Value
+from r2med.foundation.pages.estimate import Estimate
+from r2med.foundation.pages.page import Dots, Section, Table
 
 
 @dataclass(frozen=True)

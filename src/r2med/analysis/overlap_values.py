@@ -9,9 +9,9 @@ import numpy as np
 
 from r2med.analysis.overlap import HARDEST, RELEVANT, DocumentPairs, Overlap, judged_queries
 from r2med.data.dataset import Dataset
-from r2med.measure.scores import Floats
-from r2med.pages.cells import Column, Value
-from r2med.pages.page import Table
+from r2med.evaluation.measure.scores import Floats
+from r2med.foundation.pages.cells import Column, Value
+from r2med.foundation.pages.page import Table
 
 JACCARD, COVERAGE, WEIGHTED, RELATIVE_BM25, COSINE = "Jaccard", "coverage", "idf-weighted", "relative BM25", "cosine"
 MEASURES: Mapping[str, str] = {

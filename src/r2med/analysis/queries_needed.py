@@ -8,18 +8,18 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from r2med.analysis.material import Material
-from r2med.core.errors import UserError
-from r2med.core.spec import ARROW, parse
-from r2med.measure.gap_curve import MAX_QUERIES, GapCurve, lengthened
-from r2med.measure.intervals import FEWEST_VALUES
-from r2med.measure.rank_correlation import kendall_tau, same_order, tau_ap
-from r2med.measure.ranking_reliability import MIN_RELIABILITY_QUERIES, Reliability, reliability_of_scores
-from r2med.measure.scores import Floats
-from r2med.measure.significance import ALPHA, SystemPairs, Values, means
-from r2med.pages.cells import Column, Value
-from r2med.pages.estimate import Estimate
-from r2med.pages.page import Curves, Table
-from r2med.text.plurals import counted
+from r2med.evaluation.measure.gap_curve import MAX_QUERIES, GapCurve, lengthened
+from r2med.evaluation.measure.intervals import FEWEST_VALUES
+from r2med.evaluation.measure.rank_correlation import kendall_tau, same_order, tau_ap
+from r2med.evaluation.measure.ranking_reliability import MIN_RELIABILITY_QUERIES, Reliability, reliability_of_scores
+from r2med.evaluation.measure.scores import Floats
+from r2med.evaluation.measure.significance import ALPHA, SystemPairs, Values, means
+from r2med.foundation.core.errors import UserError
+from r2med.foundation.core.spec import ARROW, parse
+from r2med.foundation.pages.cells import Column, Value
+from r2med.foundation.pages.estimate import Estimate
+from r2med.foundation.pages.page import Curves, Table
+from r2med.foundation.text.plurals import counted
 
 LENGTHS = (0.125, 0.25, 0.5, 1.0, 2.0, 4.0)
 """Sizes of the sets of queries, relative to the set that was used."""

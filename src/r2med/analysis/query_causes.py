@@ -13,11 +13,11 @@ from r2med.analysis.estimates import mean_interval
 from r2med.analysis.material import Material
 from r2med.analysis.terminology import concept_use
 from r2med.data.dataset import Dataset, Query
-from r2med.measure.scores import Floats
-from r2med.pages.cells import Value
-from r2med.pages.estimate import Estimate
-from r2med.text.plurals import counted
-from r2med.text.synonyms import Synonyms
+from r2med.evaluation.measure.scores import Floats
+from r2med.foundation.pages.cells import Value
+from r2med.foundation.pages.estimate import Estimate
+from r2med.foundation.text.plurals import counted
+from r2med.foundation.text.synonyms import Synonyms
 
 NO_TABLE = (
     "Terminology is left out: r2med analyse difficulty --synonyms FILE compares concepts by a table of "

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from r2med.analysis.material import Material
-from r2med.comparison.comparison import slice_figures
-from r2med.measure.slices import KINDS
-from r2med.pages.cells import Value
-from r2med.pages.estimate import Estimate
-from r2med.pages.page import Dots, Section, Table
+from r2med.evaluation.comparison.comparison import slice_figures
+from r2med.evaluation.measure.slices import KINDS
+from r2med.foundation.pages.cells import Value
+from r2med.foundation.pages.estimate import Estimate
+from r2med.foundation.pages.page import Dots, Section, Table
 
 
 def query_slices(material: Material) -> Section:

@@ -12,10 +12,9 @@ from r2med.analysis.estimates import RESAMPLES
 from r2med.analysis.material import Material
 from r2med.analysis.queries_needed import compared_pairs, finding, gap_table, length_table, split_table
 from r2med.analysis.unjudged import duplicate_tables, over_datasets, unjudged_table
-from r2med.core.errors import UserError
-from r2med.measure.rank_correlation import kendall_tau
-from r2med.measure.scores import Floats
-from r2med.measure.significance import (
+from r2med.evaluation.measure.rank_correlation import kendall_tau
+from r2med.evaluation.measure.scores import Floats
+from r2med.evaluation.measure.significance import (
     Integers,
     Values,
     bootstrap,
@@ -23,9 +22,10 @@ from r2med.measure.significance import (
     means,
     stratified,
 )
-from r2med.pages.cells import Value
-from r2med.pages.estimate import Estimate
-from r2med.pages.page import Dots, Section, Table
+from r2med.foundation.core.errors import UserError
+from r2med.foundation.pages.cells import Value
+from r2med.foundation.pages.estimate import Estimate
+from r2med.foundation.pages.page import Dots, Section, Table
 
 
 def reliability(material: Material) -> Section:

@@ -10,16 +10,16 @@ import numpy as np
 from r2med.analysis.estimates import correlation_interval
 from r2med.analysis.material import Material
 from r2med.analysis.unjudged import over_datasets
-from r2med.core.cards import parameter_count
-from r2med.core.cost import total
-from r2med.core.errors import UserError
-from r2med.core.spec import joined_stages
-from r2med.llm.llm_cards import LLMS
-from r2med.measure.scores import Floats
-from r2med.pages.cells import Value
-from r2med.pages.estimate import Estimate
-from r2med.pages.page import Curves, Section, Table
-from r2med.records.collection import RecordCollection, StoredRecord
+from r2med.evaluation.measure.scores import Floats
+from r2med.evaluation.records.collection import RecordCollection, StoredRecord
+from r2med.foundation.core.cards import parameter_count
+from r2med.foundation.core.cost import total
+from r2med.foundation.core.errors import UserError
+from r2med.foundation.core.spec import joined_stages
+from r2med.foundation.pages.cells import Value
+from r2med.foundation.pages.estimate import Estimate
+from r2med.foundation.pages.page import Curves, Section, Table
+from r2med.models.llm.llm_cards import LLMS
 
 
 @dataclass(frozen=True)

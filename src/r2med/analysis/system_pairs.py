@@ -9,14 +9,14 @@ import numpy as np
 
 from r2med.analysis.material import Material
 from r2med.analysis.unjudged import over_datasets
-from r2med.comparison.report import rank_bands, rank_flows
-from r2med.core.errors import UserError
-from r2med.measure.measures import HEADLINE_MEASURE
-from r2med.measure.scores import Floats
-from r2med.measure.significance import means
-from r2med.pages.cells import Value
-from r2med.pages.page import Section, Table
-from r2med.records.record import Record
+from r2med.evaluation.comparison.report import rank_bands, rank_flows
+from r2med.evaluation.measure.measures import HEADLINE_MEASURE
+from r2med.evaluation.measure.scores import Floats
+from r2med.evaluation.measure.significance import means
+from r2med.evaluation.records.record import Record
+from r2med.foundation.core.errors import UserError
+from r2med.foundation.pages.cells import Value
+from r2med.foundation.pages.page import Section, Table
 
 CUTOFF = HEADLINE_MEASURE.cutoff or 10
 _FOUND = ("both find", "only A", "only B", "neither")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from r2med.text.synonyms import Synonyms, normal_term
+from r2med.foundation.text.synonyms import Synonyms, normal_term
 
 
 @dataclass(frozen=True)

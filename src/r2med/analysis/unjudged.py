@@ -8,15 +8,24 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from r2med.analysis.material import Material
-from r2med.comparison.comparison import with_intervals
+from r2med.assessment.judgements.rankings import (
+    CUTOFF,
+    DEPTH,
+    Grades,
+    Lists,
+    as_one,
+    headline,
+    judged_share,
+    ranked_lists,
+)
 from r2med.data import Dataset
-from r2med.judgements.rankings import CUTOFF, DEPTH, Grades, Lists, as_one, headline, judged_share, ranked_lists
-from r2med.measure import HEADLINE_MEASURE
-from r2med.measure.scores import Floats
-from r2med.measure.significance import Values
-from r2med.pages.cells import Value
-from r2med.pages.estimate import Estimate
-from r2med.pages.page import Table
+from r2med.evaluation.comparison.comparison import with_intervals
+from r2med.evaluation.measure import HEADLINE_MEASURE
+from r2med.evaluation.measure.scores import Floats
+from r2med.evaluation.measure.significance import Values
+from r2med.foundation.pages.cells import Value
+from r2med.foundation.pages.estimate import Estimate
+from r2med.foundation.pages.page import Table
 
 WHOLE_RUN = sys.maxsize
 """Depth for bpref, which counts judged documents at every rank, like trec_eval."""

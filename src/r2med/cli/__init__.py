@@ -12,7 +12,7 @@ import re
 import sys
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from r2med.text.terminal_text import printable, write_any_text
+from r2med.foundation.text.terminal_text import printable, write_any_text
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -96,7 +96,7 @@ def _end(error: BaseException) -> None:
         exec("")
         by = " by SIGTERM" if TERMINATED in _signals else ""
         _stop(f"stopped{by}; the same command goes on from here", TERMINATED if by else INTERRUPTED)
-    from r2med.core.errors import UserError
+    from r2med.foundation.core.errors import UserError
 
     if isinstance(error, UserError):
         _stop(_as_typed(str(error)))
@@ -117,7 +117,7 @@ def _end(error: BaseException) -> None:
 
 def _usage_fault(error: Any, message: str) -> str:
     """Return one line about words that cannot be parsed: the nearest right one, and the help page of the command."""
-    from r2med.core.errors import nearest
+    from r2med.foundation.core.errors import nearest
 
     context = getattr(error, "ctx", None)
     path = context.command_path if context else "r2med"
@@ -156,7 +156,7 @@ def _disk_fault(error: BaseException) -> str | None:
 
 
 def _as_typed(message: str) -> str:
-    from r2med.runtime.typed_text import as_typed
+    from r2med.foundation.runtime.typed_text import as_typed
 
     return as_typed(message)
 

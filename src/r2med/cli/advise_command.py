@@ -12,10 +12,10 @@ from r2med.cli import options as flags
 from r2med.cli.formats import Format, show_page
 
 if TYPE_CHECKING:
-    from r2med.advice.advice import Advice, Rung
-    from r2med.pages.cells import Marked
-    from r2med.pages.page import Page
-    from r2med.runtime.runtime import Runtime
+    from r2med.evaluation.advice.advice import Advice, Rung
+    from r2med.foundation.pages.cells import Marked
+    from r2med.foundation.pages.page import Page
+    from r2med.foundation.runtime.runtime import Runtime
 
 UNKNOWN = "unknown"
 
@@ -59,11 +59,11 @@ def advise(
     from contextlib import ExitStack
     from dataclasses import asdict
 
-    from r2med.advice import ladder
-    from r2med.advice.advice import SUFFIX
     from r2med.cli.progress import steps
     from r2med.data import load
-    from r2med.evaluation.evaluation import slug
+    from r2med.evaluation.advice import ladder
+    from r2med.evaluation.advice.advice import SUFFIX
+    from r2med.evaluation.running.evaluation import slug
 
     flags.check_writable(out)
     loaded = load(dataset, runtime.store)
@@ -83,8 +83,8 @@ def advise(
 
 
 def _page(advice: Advice, path: Path) -> Page:
-    from r2med.pages.cells import Column
-    from r2med.pages.page import Note, Page, Section, Table
+    from r2med.foundation.pages.cells import Column
+    from r2med.foundation.pages.page import Note, Page, Section, Table
 
     columns = (
         Column("Pipeline"),
@@ -103,8 +103,8 @@ def _page(advice: Advice, path: Path) -> Page:
 
 
 def _row(rung: Rung, advice: Advice) -> list[Marked]:
-    from r2med.pages.cells import Marked
-    from r2med.pages.estimate import Estimate
+    from r2med.foundation.pages.cells import Marked
+    from r2med.foundation.pages.estimate import Estimate
 
     loss = Estimate(rung.behind, rung.behind_low, rung.behind_high) if rung.behind else None
     p = None if rung.note or not rung.behind else rung.p

@@ -10,10 +10,10 @@ import typer
 from r2med.cli import completion
 from r2med.cli import options as flags
 from r2med.cli.formats import Format, show_page
-from r2med.text.plurals import counted
+from r2med.foundation.text.plurals import counted
 
 if TYPE_CHECKING:
-    from r2med.runtime.runtime import Runtime
+    from r2med.foundation.runtime.runtime import Runtime
 
 
 @flags.with_runtime(
@@ -106,7 +106,7 @@ def analyse(
     from r2med.analysis.analysis import checked_names, rehearse
     from r2med.cli.plan import show_previews
     from r2med.cli.progress import steps
-    from r2med.pages.page import Note, Section
+    from r2med.foundation.pages.page import Note, Section
 
     wanted = checked_names(names or [])
     material: dict[str, Any] = {

@@ -10,11 +10,11 @@ import typer
 from r2med.cli import completion
 from r2med.cli import options as flags
 from r2med.cli.formats import Format, show_page
-from r2med.core.errors import UserError
-from r2med.core.spec import joined_words
+from r2med.foundation.core.errors import UserError
+from r2med.foundation.core.spec import joined_words
 
 if TYPE_CHECKING:
-    from r2med.runtime.runtime import Runtime
+    from r2med.foundation.runtime.runtime import Runtime
 
 
 @flags.with_runtime(*flags.WEIGHTS, *flags.ASKING, "engine", "recorded", "generations", *flags.TRACE)
@@ -94,11 +94,11 @@ def answer(
     runtime: Runtime,
 ) -> None:
     """Let LLMs answer questions from the results of systems, and record every answer with what was read."""
-    from r2med.answers.answer_page import answer_json, answer_page
-    from r2med.answers.answering import plan_answers
+    from r2med.assessment.answers.answer_page import answer_json, answer_page
+    from r2med.assessment.answers.answering import plan_answers
     from r2med.cli.plan import show_previews
     from r2med.cli.progress import steps
-    from r2med.records.answer_record import CONDITIONS
+    from r2med.evaluation.records.answer_record import CONDITIONS
 
     plan = plan_answers(
         joined_words(systems or []),

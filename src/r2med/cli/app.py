@@ -41,7 +41,7 @@ from r2med.cli.show_command import show
 from r2med.cli.submit_command import submit
 from r2med.cli.verify_command import verify
 from r2med.cli.why_command import why
-from r2med.text.terminal_text import printable
+from r2med.foundation.text.terminal_text import printable
 
 
 class _Commands(TyperGroup):

@@ -47,12 +47,12 @@ def audit(
     as_json: flags.AsJSON = False,
 ) -> None:
     """Check the labels and texts of a dataset. Each check is sound, needs a look or is broken, with the evidence."""
+    from r2med.assessment.judgements.audit import CHECKS
+    from r2med.assessment.judgements.audit import audit as find
+    from r2med.assessment.judgements.audit_label import audit_label
+    from r2med.assessment.judgements.audit_page import PAGE_ROWS, TERMINAL_ROWS, audit_page
     from r2med.cli.progress import steps
-    from r2med.judgements.audit import CHECKS
-    from r2med.judgements.audit import audit as find
-    from r2med.judgements.audit_label import audit_label
-    from r2med.judgements.audit_page import PAGE_ROWS, TERMINAL_ROWS, audit_page
-    from r2med.pages.html import page_html
+    from r2med.foundation.pages.html import page_html
 
     for file, ending in ((out, ".html"), (label, ".svg")):
         if file is not None:
@@ -72,7 +72,7 @@ def audit(
 
 def _check_file(file: Path, ending: str) -> None:
     """Raise UserError if a file has another ending, or its folder cannot be written to."""
-    from r2med.core.errors import UserError
+    from r2med.foundation.core.errors import UserError
 
     if file.suffix != ending:
         raise UserError(f"{file} does not end in {ending}: name a file such as {file.stem or 'audit'}{ending}")
@@ -80,6 +80,6 @@ def _check_file(file: Path, ending: str) -> None:
 
 
 def _write(file: Path, text: str) -> None:
-    from r2med.store.files import write_atomically
+    from r2med.foundation.store.files import write_atomically
 
     write_atomically(file, text.encode("utf-8", "backslashreplace"))

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from r2med.cli import options as flags
-from r2med.text.terminal_text import printable
+from r2med.foundation.text.terminal_text import printable
 
 
 def board(
@@ -52,8 +52,8 @@ def board(
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port of --serve. 0 picks a free one.")] = 8080,
 ) -> None:
     """Make a site from records: leaderboard, system pages and explorer. It opens from disk without a network."""
+    from r2med.publication.site.site import board as make_board
     from r2med.server.serving import serve_board
-    from r2med.site.site import board as make_board
 
     of_board = (sources or (), out, data or (), entries, max_failures, not without_texts)
     if serve:

@@ -10,13 +10,13 @@ import typer
 
 from r2med.cli import options as flags
 from r2med.cli.formats import Format, show_page
-from r2med.core.errors import UserError
-from r2med.text.plurals import counted
-from r2med.text.terminal_text import printable
+from r2med.foundation.core.errors import UserError
+from r2med.foundation.text.plurals import counted
+from r2med.foundation.text.terminal_text import printable
 
 if TYPE_CHECKING:
     from r2med.construction.pipeline import Build, Done
-    from r2med.pages.page import Page
+    from r2med.foundation.pages.page import Page
 
 LETTERS = 1000
 """Characters of a field that are shown."""
@@ -61,7 +61,7 @@ def run(
     from r2med.construction.benchmark import build as build_benchmark
     from r2med.construction.build_plan import BuildPlan
     from r2med.construction.pipeline import Build
-    from r2med.runtime.runtime import Runtime
+    from r2med.foundation.runtime.runtime import Runtime
 
     read = BuildPlan.read(plan)
     with Runtime(flags.make_setup(read.setup, **settings)) as runtime:
@@ -171,8 +171,8 @@ def example(
 def _steps(made: Build, done: list[Done | None]) -> Page:
     from r2med.construction.cited_links import links_hint
     from r2med.construction.diagnosis_groups import groups_hint
-    from r2med.pages.cells import Column, Value
-    from r2med.pages.page import Note, Table, table_page
+    from r2med.foundation.pages.cells import Column, Value
+    from r2med.foundation.pages.page import Note, Table, table_page
 
     rows: list[list[Value]] = []
     for number, (step, left) in enumerate(zip(made.plan.steps, done, strict=True), 1):
@@ -196,9 +196,9 @@ def _steps(made: Build, done: list[Done | None]) -> Page:
 
 
 def _rehearsal(made: Build, runtime: Any) -> Page:
-    from r2med.llm.costs import NO_CALLS
-    from r2med.pages.cells import Column
-    from r2med.pages.page import Note, Table, table_page
+    from r2med.foundation.pages.cells import Column
+    from r2med.foundation.pages.page import Note, Table, table_page
+    from r2med.models.llm.costs import NO_CALLS
 
     rows: list[tuple[str, ...]] = []
     total, unknown = NO_CALLS, False

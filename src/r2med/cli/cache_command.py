@@ -11,12 +11,12 @@ import typer
 from r2med.cli import completion
 from r2med.cli import options as flags
 from r2med.cli.formats import Format, show_page
-from r2med.core.errors import UserError, unknown
-from r2med.text.plurals import counted
-from r2med.text.terminal_text import printable
+from r2med.foundation.core.errors import UserError, unknown
+from r2med.foundation.text.plurals import counted
+from r2med.foundation.text.terminal_text import printable
 
 if TYPE_CHECKING:
-    from r2med.store import Store
+    from r2med.foundation.store import Store
 
 cache = typer.Typer(help="List, check and clear the artefacts that are kept for later runs.", no_args_is_help=True)
 
@@ -27,11 +27,11 @@ DAMAGED = 1
 @cache.command("list")
 def list_(form: Format = "text", as_json: flags.AsJSON = False) -> None:
     """Show the kept artefacts by kind, dataset and model, and the answers of each LLM."""
-    from r2med.llm.journal import answers_by_model
-    from r2med.pages.cells import Column, Value
-    from r2med.pages.page import Note, Table, table_page
-    from r2med.store import default_store
-    from r2med.store.holdings import holdings
+    from r2med.foundation.pages.cells import Column, Value
+    from r2med.foundation.pages.page import Note, Table, table_page
+    from r2med.foundation.store import default_store
+    from r2med.foundation.store.holdings import holdings
+    from r2med.models.llm.journal import answers_by_model
 
     store = default_store()
     held, answers = holdings(store), {model: len(keys) for model, keys in answers_by_model(store).items()}
@@ -82,10 +82,9 @@ def clear(
     With --dataset alone, no text of the dataset stays in the cache: LLM answers about it are removed too. Files in
     folders of results are kept, unless these are named with --results.
     """
-    from r2med.llm.journal import answers_by_model, forget_answers
-    from r2med.store import default_store
-    from r2med.store.holdings import clear as remove
-    from r2med.store.holdings import (
+    from r2med.foundation.store import default_store
+    from r2med.foundation.store.holdings import clear as remove
+    from r2med.foundation.store.holdings import (
         clear_texts,
         clear_unfinished,
         dataset_labels,
@@ -94,6 +93,7 @@ def clear(
         same_corpus,
         unfinished,
     )
+    from r2med.models.llm.journal import answers_by_model, forget_answers
 
     if not (dataset or model or llm or everything):
         raise UserError(
@@ -147,8 +147,8 @@ def clear(
 def _labels(word: str, store: Store) -> list[str]:
     """Return the labels of the dataset that a word means: a name, or a folder that may be gone."""
     from r2med.data.locating import name_of
-    from r2med.store.dataset_labels import labels_of
-    from r2med.store.holdings import dataset_labels
+    from r2med.foundation.store.dataset_labels import labels_of
+    from r2med.foundation.store.holdings import dataset_labels
 
     word = word.removeprefix("irds:")
     folder = Path(word).expanduser()
@@ -164,9 +164,9 @@ def _result_files(folders: Sequence[Path], word: str, labels: Sequence[str], oth
     `others` are the fingerprints of other corpora. Records about them stay, because two datasets may have one name.
     """
     from r2med.data.locating import name_of
-    from r2med.records.text_files import files_with_texts
-    from r2med.site.board_texts import boards_with_texts
-    from r2med.store.dataset_labels import name_in
+    from r2med.evaluation.records.text_files import files_with_texts
+    from r2med.foundation.store.dataset_labels import name_in
+    from r2med.publication.site.board_texts import boards_with_texts
 
     for folder in folders:
         if not folder.is_dir():
@@ -192,10 +192,10 @@ def verify(
 ) -> None:
     """Read every file of the store byte by byte, and report damaged ones."""
     from r2med.cli.progress import steps
-    from r2med.engine.reporting import Reporter
-    from r2med.store import default_store
-    from r2med.store.holdings import verify_store
-    from r2med.store.manifest import MANIFEST
+    from r2med.foundation.engine.reporting import Reporter
+    from r2med.foundation.store import default_store
+    from r2med.foundation.store.holdings import verify_store
+    from r2med.foundation.store.manifest import MANIFEST
 
     store = default_store()
     total = sum(1 for pattern in (f"*/*/{MANIFEST}", "**/*.sqlite") for _ in store.root.glob(pattern))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from r2med.text.terminal_text import printable
+from r2med.foundation.text.terminal_text import printable
 
 
 def cite() -> None:

@@ -9,12 +9,12 @@ import typer
 
 from r2med.cli import options as flags
 from r2med.cli.formats import Format, show_page
-from r2med.core.errors import UserError
-from r2med.core.spec import joined_words
+from r2med.foundation.core.errors import UserError
+from r2med.foundation.core.spec import joined_words
 
 if TYPE_CHECKING:
-    from r2med.comparison.comparison import Comparison, Pair
-    from r2med.pages.page import Content, Page, Table
+    from r2med.evaluation.comparison.comparison import Comparison, Pair
+    from r2med.foundation.pages.page import Content, Page, Table
 
 MAX_SENTENCES = 10
 """Pairs up to which each is described in sentences."""
@@ -57,7 +57,7 @@ def compare(
     as_json: flags.AsJSON = False,
 ) -> None:
     """Compare systems by their records: paired by query, stratified by dataset."""
-    from r2med.comparison.comparing import compare as compute
+    from r2med.evaluation.comparison.comparing import compare as compute
 
     if estimate and lock:
         raise UserError("--estimate adds labels, which a lock does not allow: leave out one of them")
@@ -96,11 +96,11 @@ def _show_estimates(
     as_json: bool,
 ) -> None:
     """Show the scores that people's labels would give."""
-    from r2med.comparison.corrected_scores import corrected_scores, estimates_page
-    from r2med.core.errors import UserError
     from r2med.data.overlays import Overlay
-    from r2med.records.collection import collect
-    from r2med.records.relabelled import recorded_datasets
+    from r2med.evaluation.comparison.corrected_scores import corrected_scores, estimates_page
+    from r2med.evaluation.records.collection import collect
+    from r2med.evaluation.records.relabelled import recorded_datasets
+    from r2med.foundation.core.errors import UserError
 
     if not overlay:
         raise UserError("--estimate needs the labels of a judge and of people: --overlay FILE, made by r2med judge")
@@ -113,16 +113,16 @@ def _show_estimates(
 
 def _pairs(compared: Comparison) -> Page:
     """Return every pair with its tests, as one table for a paper or a spreadsheet."""
-    from r2med.comparison.report_tables import pair_table
-    from r2med.pages.page import table_page
+    from r2med.evaluation.comparison.report_tables import pair_table
+    from r2med.foundation.pages.page import table_page
 
     return table_page("", pair_table(compared))
 
 
 def _verdicts(compared: Comparison) -> Page:
     """Return the ranking, and sentences about each pair."""
-    from r2med.comparison import verdicts
-    from r2med.pages.page import Note, Page, Section
+    from r2med.evaluation.comparison import verdicts
+    from r2med.foundation.pages.page import Note, Page, Section
 
     lower = compared.lower_is_better
     notes = [Note(f"Labels: {compared.labels}.", "quiet"), Note(verdicts.class_rule(compared), "quiet")]
@@ -143,8 +143,8 @@ def _verdicts(compared: Comparison) -> Page:
 def _ranking(compared: Comparison) -> Table:
     """Return the systems, the best first, with their classes where there are any."""
     from r2med.data.dataset_cards import short_name
-    from r2med.pages.cells import Column, Marked
-    from r2med.pages.page import Table
+    from r2med.foundation.pages.cells import Column, Marked
+    from r2med.foundation.pages.page import Table
 
     numbers = compared.classes()
     rows = [
@@ -162,10 +162,10 @@ def _ranking(compared: Comparison) -> Table:
 
 def _gaps(compared: Comparison, pair: Pair) -> list[Content]:
     """Return the datasets, slices and queries on which two systems differ."""
-    from r2med.comparison.report_tables import gap_cells, gap_columns, gaps
-    from r2med.comparison.verdicts import movement
-    from r2med.pages.cells import Column
-    from r2med.pages.page import Table
+    from r2med.evaluation.comparison.report_tables import gap_cells, gap_columns, gaps
+    from r2med.evaluation.comparison.verdicts import movement
+    from r2med.foundation.pages.cells import Column
+    from r2med.foundation.pages.page import Table
 
     rows = [(label, *gap_cells(gap)) for label, gap in gaps(compared, pair)]
     table = Table((Column("on"), *gap_columns("difference", "adjusted")), rows, f"{pair.a} minus {pair.b}:")

@@ -12,14 +12,14 @@ from r2med.cli import completion
 from r2med.cli import options as flags
 from r2med.cli.data_import_command import import_
 from r2med.cli.formats import Format, show_page
-from r2med.text.plurals import counted
-from r2med.text.terminal_text import printable
+from r2med.foundation.text.plurals import counted
+from r2med.foundation.text.terminal_text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from r2med.data.problems import Problems
-    from r2med.pages.page import Page, Section
+    from r2med.foundation.pages.page import Page, Section
 
 data = typer.Typer(help="Import, list, fetch, check, measure and export datasets.", no_args_is_help=True)
 
@@ -76,7 +76,7 @@ def fetch(datasets: Words) -> None:
 def check(datasets: Words, form: Format = "text", as_json: flags.AsJSON = False) -> None:
     """Report all problems of datasets at once, with file and line."""
     from r2med.data.check import check as find
-    from r2med.pages.page import Page
+    from r2med.foundation.pages.page import Page
 
     found: dict[str, Problems] = {}
     in_lines = form == "text" and not as_json
@@ -92,7 +92,7 @@ def check(datasets: Words, form: Format = "text", as_json: flags.AsJSON = False)
 
 
 def _problem_lines(name: str, problems: Problems) -> Section:
-    from r2med.pages.page import Note, Section
+    from r2med.foundation.pages.page import Note, Section
 
     verdict = counted(len(problems), "problem") if len(problems) else "sound"
     lines = (*problems.lines(), *(f"note: {notice}" for notice in problems.notices), f"{name}: {verdict}")
@@ -100,7 +100,7 @@ def _problem_lines(name: str, problems: Problems) -> Section:
 
 
 def _problem_table(found: Mapping[str, Problems]) -> Page:
-    from r2med.pages.page import Table, table_page
+    from r2med.foundation.pages.page import Table, table_page
 
     rows = []
     for name, problems in found.items():
@@ -117,8 +117,8 @@ def stats(datasets: Words, form: Format = "text", as_json: flags.AsJSON = False)
 
     from r2med.data import load
     from r2med.data.stats import stats as measure
-    from r2med.pages.cells import Column
-    from r2med.pages.page import Note, Table, table_page
+    from r2med.foundation.pages.cells import Column
+    from r2med.foundation.pages.page import Note, Table, table_page
 
     sizes = [measure(load(name)) for name in _names(datasets)]
     rows = [
@@ -159,8 +159,8 @@ def export(
     form: Annotated[str, typer.Option("--format", help="beir, mteb, trec, hub or croissant.")] = "beir",
 ) -> None:
     """Write a dataset in the layout of another tool."""
-    from r2med.bridges.data_export import export_data
     from r2med.data import load
+    from r2med.publication.bridges.data_export import export_data
 
     export_data(load(dataset), form, out)
     print(printable(f"{out} is written: r2med data check {shlex.quote(str(out))}"))
@@ -178,8 +178,8 @@ def overlays(
     as_json: flags.AsJSON = False,
 ) -> None:
     """List overlays, which add labels to datasets; compare two of them, or delete them."""
-    from r2med.core.errors import UserError
-    from r2med.judgements import overlay_files
+    from r2med.assessment.judgements import overlay_files
+    from r2med.foundation.core.errors import UserError
 
     if remove and not files:
         raise UserError("name the overlays to delete: r2med data overlays FILE --remove")

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from r2med.core.errors import UserError
-from r2med.text.terminal_text import printable
+from r2med.foundation.core.errors import UserError
+from r2med.foundation.text.terminal_text import printable
 
 if TYPE_CHECKING:
     from r2med.data.columns import Part
@@ -104,7 +104,7 @@ def import_(
     from r2med.data.check import check
     from r2med.data.imported_folder import removed_texts, require_imported
     from r2med.data.importing import UPDATE_ADVICE, plan_import, require_new
-    from r2med.store import default_store
+    from r2med.foundation.store import default_store
 
     if not (update and require_imported(out)):
         require_new(out, UPDATE_ADVICE)
@@ -149,10 +149,10 @@ def import_(
 def _show(plan: Import) -> None:
     """Print three rows of each table under the roles of its columns, then the unused columns and the counts."""
     from r2med.cli.console import console, plain
-    from r2med.pages.page import Table
-    from r2med.pages.terminal_tables import print_table
-    from r2med.runtime.typed_text import as_typed
-    from r2med.text.plurals import counted
+    from r2med.foundation.pages.page import Table
+    from r2med.foundation.pages.terminal_tables import print_table
+    from r2med.foundation.runtime.typed_text import as_typed
+    from r2med.foundation.text.plurals import counted
 
     output = console()
     notices = plan.notices  # before anything is printed: what cannot be read ends here

@@ -8,7 +8,7 @@ import typer
 
 from r2med.cli import options as flags
 from r2med.cli.formats import Format, show_page
-from r2med.core.installation import install_extra
+from r2med.foundation.core.installation import install_extra
 
 
 def doctor(
@@ -19,9 +19,9 @@ def doctor(
     as_json: flags.AsJSON = False,
 ) -> None:
     """Show versions, devices, extras, the cache, which keys are set (never their values), and endpoints that answer."""
-    from r2med.evaluation.doctor import doctor as examine
-    from r2med.pages.cells import Column
-    from r2med.pages.page import Note, Table, table_page
+    from r2med.evaluation.running.doctor import doctor as examine
+    from r2med.foundation.pages.cells import Column
+    from r2med.foundation.pages.page import Note, Table, table_page
 
     diagnosis = examine(base_url or [])
     missing = {name: ", ".join(packages) for name, packages in diagnosis.extras.items()}

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from r2med.core.errors import unknown
-from r2med.pages.rendering import FORMATS
-from r2med.text.terminal_text import printable
+from r2med.foundation.core.errors import unknown
+from r2med.foundation.pages.rendering import FORMATS
+from r2med.foundation.text.terminal_text import printable
 
 if TYPE_CHECKING:
-    from r2med.pages.page import Page
+    from r2med.foundation.pages.page import Page
 
 NAMES = ("text", *FORMATS)
 
@@ -35,19 +35,19 @@ Format = Annotated[
 def show_page(page: Page, form: str, as_json: bool = False, value: Any = None) -> None:
     """Print a page in a format. `value` replaces the page in JSON, for commands with their own JSON shape."""
     from r2med.cli.console import console, print_json
-    from r2med.runtime.typed_text import page_as_typed
+    from r2med.foundation.runtime.typed_text import page_as_typed
 
     page = page_as_typed(page)
     if as_json or form == "json":
-        from r2med.pages.json_value import page_value
+        from r2med.foundation.pages.json_value import page_value
 
         print_json(page_value(page) if value is None else value)
     elif form == "text":
-        from r2med.pages.terminal import print_page
+        from r2med.foundation.pages.terminal import print_page
 
         print_page(page, console())
     else:
-        from r2med.pages.rendering import rendered
+        from r2med.foundation.pages.rendering import rendered
 
         text = rendered(page, form)
         # A file gets every character as it is; a terminal must not be steered by one.

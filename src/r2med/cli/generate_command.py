@@ -9,12 +9,12 @@ import typer
 
 from r2med.cli import completion
 from r2med.cli import options as flags
-from r2med.text.plurals import counted
-from r2med.text.terminal_text import printable
+from r2med.foundation.text.plurals import counted
+from r2med.foundation.text.terminal_text import printable
 
 if TYPE_CHECKING:
-    from r2med.evaluation.text_generation import GeneratedTexts
-    from r2med.runtime.runtime import Runtime
+    from r2med.evaluation.running.text_generation import GeneratedTexts
+    from r2med.foundation.runtime.runtime import Runtime
 
 INCOMPLETE = 1
 """Exit code if the texts of a dataset were not written."""
@@ -59,7 +59,7 @@ def generate(
     """Write an LLM's texts for every query; `r2med run --generations DIR` searches with them, without an LLM."""
     from r2med.cli.plan import show_stages
     from r2med.cli.progress import steps
-    from r2med.evaluation.text_generation import plan_generation
+    from r2med.evaluation.running.text_generation import plan_generation
 
     plan = plan_generation(method, flags.dataset_names(data), llm, runtime, samples, rounds)
     if dry_run:
@@ -75,7 +75,7 @@ def generate(
 def _print(texts: GeneratedTexts) -> None:
     import sys
 
-    from r2med.runtime.typed_text import as_typed
+    from r2med.foundation.runtime.typed_text import as_typed
 
     if texts.file is None:
         print(f"r2med: {printable(as_typed(texts.problem))}", file=sys.stderr, flush=True)

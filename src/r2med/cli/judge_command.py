@@ -12,7 +12,7 @@ from r2med.cli import options as flags
 from r2med.cli.formats import Format, show_page
 
 if TYPE_CHECKING:
-    from r2med.runtime.runtime import Runtime
+    from r2med.foundation.runtime.runtime import Runtime
 
 
 @flags.with_runtime(
@@ -60,14 +60,14 @@ def judge(
     runtime: Runtime,
 ) -> None:
     """Label the documents that systems return and that have no label, in an overlay. The dataset is not changed."""
+    from r2med.assessment.judgements.committee import plan_judging
+    from r2med.assessment.judgements.judge_page import judge_json, judge_page
     from r2med.cli.plan import show_previews
     from r2med.cli.progress import steps
-    from r2med.core.errors import UserError
-    from r2med.core.spec import joined_words
-    from r2med.judgements.committee import plan_judging
-    from r2med.judgements.judge_page import judge_json, judge_page
-    from r2med.records.collection import collect
-    from r2med.records.relabelled import recorded_datasets
+    from r2med.evaluation.records.collection import collect
+    from r2med.evaluation.records.relabelled import recorded_datasets
+    from r2med.foundation.core.errors import UserError
+    from r2med.foundation.core.spec import joined_words
 
     if out.suffix != ".jsonl":
         raise UserError(f"{out} does not end in .jsonl: an overlay is a file of JSON lines, such as {out.stem}.jsonl")

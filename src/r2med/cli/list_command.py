@@ -10,7 +10,7 @@ import typer
 from r2med.cli import completion
 from r2med.cli import options as flags
 from r2med.cli.formats import Format, show_page
-from r2med.core.errors import unknown
+from r2med.foundation.core.errors import unknown
 
 
 def list_(
@@ -27,8 +27,8 @@ def list_(
     as_json: flags.AsJSON = False,
 ) -> None:
     """List the choices of one kind: datasets, stages, models, LLMs, prompts or analyses."""
-    from r2med.pages.cells import Column
-    from r2med.pages.page import Note, Table, table_page
+    from r2med.foundation.pages.cells import Column
+    from r2med.foundation.pages.page import Note, Table, table_page
 
     if kind and kind not in LISTS:
         raise unknown("kind of list", kind, LISTS, "r2med list shows all")
@@ -43,8 +43,8 @@ def list_(
 def list_datasets(form: str = "text", as_json: bool = False) -> None:
     """Print every dataset and group by name."""
     from r2med.data.dataset_cards import cards, groups
-    from r2med.pages.cells import Column, Value
-    from r2med.pages.page import Note, Page, Section, Table
+    from r2med.foundation.pages.cells import Column, Value
+    from r2med.foundation.pages.page import Note, Page, Section, Table
 
     rows: list[list[Value]] = []
     for card in cards().values():
@@ -61,8 +61,8 @@ def list_datasets(form: str = "text", as_json: bool = False) -> None:
 def list_stages(form: str = "text", as_json: bool = False) -> None:
     """Print every stage by its kind: expand, retrieve, rerank."""
     from r2med.cli.stage_help import PURPOSE, stage_rows
-    from r2med.pages.cells import Column
-    from r2med.pages.page import Note, Page, Section, Table
+    from r2med.foundation.pages.cells import Column
+    from r2med.foundation.pages.page import Note, Page, Section, Table
 
     rows = {kind: list(stage_rows(kind)) for kind in PURPOSE}
     columns = (Column("name", whole=True), Column("what it does"))
@@ -76,10 +76,10 @@ def list_stages(form: str = "text", as_json: bool = False) -> None:
 
 def list_models(form: str = "text", as_json: bool = False) -> None:
     """Print every embedding model and reranker that has a card."""
-    from r2med.crossencoders.reranker_cards import RERANKERS
-    from r2med.encoders.model_cards import MODELS
-    from r2med.pages.cells import Column
-    from r2med.pages.page import Table, table_page
+    from r2med.foundation.pages.cells import Column
+    from r2med.foundation.pages.page import Table, table_page
+    from r2med.models.crossencoders.reranker_cards import RERANKERS
+    from r2med.models.encoders.model_cards import MODELS
 
     every = (*(("model", card) for card in MODELS.values()), *(("reranker", card) for card in RERANKERS.values()))
     value = [{"kind": kind, **card.model_dump(mode="json", exclude_defaults=True)} for kind, card in every]
@@ -100,9 +100,9 @@ def list_models(form: str = "text", as_json: bool = False) -> None:
 
 def list_llms(form: str = "text", as_json: bool = False) -> None:
     """Print every LLM that has a card; any other runs with --llm NAME --base-url URL."""
-    from r2med.llm.llm_cards import LLMS
-    from r2med.pages.cells import Column, Value
-    from r2med.pages.page import Note, Table, table_page
+    from r2med.foundation.pages.cells import Column, Value
+    from r2med.foundation.pages.page import Note, Table, table_page
+    from r2med.models.llm.llm_cards import LLMS
 
     rows: list[list[Value]] = []
     for card in LLMS.values():
@@ -117,8 +117,8 @@ def list_llms(form: str = "text", as_json: bool = False) -> None:
 
 def list_prompts(form: str = "text", as_json: bool = False) -> None:
     """Print the prompt templates of each method, and the sets of templates that can replace them."""
-    from r2med.pages.page import Note, Table, table_page
-    from r2med.prompts.prompt_sets import fixed_templates, methods, named_templates, prompt_sets
+    from r2med.foundation.pages.page import Note, Table, table_page
+    from r2med.models.prompts.prompt_sets import fixed_templates, methods, named_templates, prompt_sets
 
     sets = {name: list(named_templates(name)) for name in sorted(prompt_sets())}
     tables = (
@@ -134,7 +134,7 @@ def list_prompts(form: str = "text", as_json: bool = False) -> None:
 def list_analyses(form: str = "text", as_json: bool = False) -> None:
     """Print every analysis, and if it asks an LLM."""
     from r2med.analysis.analysis import ANALYSES
-    from r2med.pages.page import Table, table_page
+    from r2med.foundation.pages.page import Table, table_page
 
     rows = [(name, each.summary, "an LLM" if each.asks else "") for name, each in ANALYSES.items()]
     heads = ("analysis", "what it shows", "asks")

@@ -9,13 +9,13 @@ import typer
 
 from r2med.cli import completion
 from r2med.cli import options as flags
-from r2med.core.errors import UserError
-from r2med.core.spec import joined_words
-from r2med.text.plurals import counted
-from r2med.text.terminal_text import printable
+from r2med.foundation.core.errors import UserError
+from r2med.foundation.core.spec import joined_words
+from r2med.foundation.text.plurals import counted
+from r2med.foundation.text.terminal_text import printable
 
 if TYPE_CHECKING:
-    from r2med.runtime.runtime import Runtime
+    from r2med.foundation.runtime.runtime import Runtime
 
 
 @flags.with_runtime(*flags.WEIGHTS, *flags.ASKING, "depth", "recorded", "generations", "candidates")
@@ -42,7 +42,7 @@ def lock(
     runtime: Runtime,
 ) -> None:
     """Write systems, settings, fingerprints of datasets, the measure and the pairs to compare, before anything runs."""
-    from r2med.evaluation.locking import lock as write
+    from r2med.evaluation.running.locking import lock as write
 
     if not systems:
         raise UserError("name the systems that are to be evaluated, such as: r2med lock bm25 bge --data Biology")

@@ -9,11 +9,11 @@ import typer
 
 from r2med.cli import completion
 from r2med.cli import options as flags
-from r2med.text.terminal_text import printable
+from r2med.foundation.text.terminal_text import printable
 
 if TYPE_CHECKING:
-    from r2med.encoders.encoder import Role
-    from r2med.runtime.runtime import Runtime
+    from r2med.foundation.runtime.runtime import Runtime
+    from r2med.models.encoders.encoder import Role
 
 models = typer.Typer(help="Test embedding models and rerankers.", no_args_is_help=True)
 
@@ -46,9 +46,9 @@ def check(
     runtime: Runtime,
 ) -> None:
     """Load a model, encode a query and a document, and print how; with a reranker, score two pairs."""
-    from r2med.core.errors import UserError
-    from r2med.crossencoders.reranker_cards import RERANKERS, is_served
-    from r2med.rerank.llm_reranker_cards import LLM_RERANKERS
+    from r2med.foundation.core.errors import UserError
+    from r2med.models.crossencoders.reranker_cards import RERANKERS, is_served
+    from r2med.systems.rerank.llm_reranker_cards import LLM_RERANKERS
 
     if name in LLM_RERANKERS:
         system = f"bm25 → {name}@20" if LLM_RERANKERS[name].llm else f"bm25 → {name}(LLM)@20"
@@ -68,10 +68,10 @@ def _check_encoder(name: str, runtime: Runtime) -> None:
     import numpy as np
 
     from r2med.data.dataset_cards import ANY_DATASET
-    from r2med.encoders.encoder import open_encoder
-    from r2med.encoders.known_pairs import check_pairs
-    from r2med.encoders.model_cards import resolve_card
-    from r2med.store import default_store
+    from r2med.foundation.store import default_store
+    from r2med.models.encoders.encoder import open_encoder
+    from r2med.models.encoders.known_pairs import check_pairs
+    from r2med.models.encoders.model_cards import resolve_card
 
     started = time.perf_counter()
     card = resolve_card(name)
@@ -99,7 +99,7 @@ def _check_late_encoder(name: str, encoder: Any) -> None:
     sides = [encoder.encode_ragged([text], role) for text, role in zip(SAMPLES, ROLES[:2], strict=True)]
     query, document = (side.arrays for side in sides)
     if "vectors" in query:
-        from r2med.retrieve.late.maxsim import maxsim
+        from r2med.systems.retrieve.late.maxsim import maxsim
 
         rows = f"vectors of {query['vectors'].shape[1]} dimensions"
         score = maxsim(query["vectors"], document["vectors"])
@@ -131,9 +131,9 @@ def _print_settings(title: str, settings: Mapping[str, Any]) -> None:
 def _check_reranker(name: str, runtime: Runtime) -> None:
     import time
 
-    from r2med.crossencoders.pair_scorer import open_scorer
-    from r2med.crossencoders.reranker_cards import resolve_reranker
     from r2med.data.dataset_cards import ANY_DATASET
+    from r2med.models.crossencoders.pair_scorer import open_scorer
+    from r2med.models.crossencoders.reranker_cards import resolve_reranker
 
     scorer = open_scorer(resolve_reranker(name), ANY_DATASET, runtime)
     started = time.perf_counter()

@@ -11,7 +11,7 @@ from r2med.cli import completion
 from r2med.cli import options as flags
 
 if TYPE_CHECKING:
-    from r2med.runtime.runtime import Runtime
+    from r2med.foundation.runtime.runtime import Runtime
 
 
 @flags.with_runtime(
@@ -45,14 +45,14 @@ def nuggets(
     """Take reference answers apart into nuggets: the facts that an answer must contain. People can review them."""
     import shlex
 
-    from r2med.answers.nugget_making import plan_nuggets
+    from r2med.assessment.answers.nugget_making import plan_nuggets
     from r2med.cli.plan import show_previews
     from r2med.cli.progress import steps
-    from r2med.core.errors import UserError
     from r2med.data.loading import load
-    from r2med.llm.costs import listed_kinds
-    from r2med.text.plurals import counted
-    from r2med.text.terminal_text import printable
+    from r2med.foundation.core.errors import UserError
+    from r2med.foundation.text.plurals import counted
+    from r2med.foundation.text.terminal_text import printable
+    from r2med.models.llm.costs import listed_kinds
 
     if out.suffix != ".jsonl":
         raise UserError(f"{out} does not end in .jsonl: nuggets are JSON lines, such as {out.stem}.jsonl")

@@ -13,9 +13,9 @@ from typing import Annotated, Any
 import typer
 
 from r2med.cli import completion
-from r2med.core.errors import UserError
-from r2med.runtime import setup as declared
-from r2med.runtime.setup import Flag, Setup, printed_bytes
+from r2med.foundation.core.errors import UserError
+from r2med.foundation.runtime import setup as declared
+from r2med.foundation.runtime.setup import Flag, Setup, printed_bytes
 
 WHAT, DATA, MODELS, LLMS, OUTPUT = declared.WHAT, declared.DATA, declared.MODELS, declared.LLMS, declared.OUTPUT
 
@@ -65,7 +65,7 @@ LLMs = Annotated[
 def begin_plan(context: typer.Context, plan: bool) -> bool:
     """Let a command name addresses of other machines while it plans, also offline. `callback` of every flag --plan."""
     if plan:
-        from r2med.net.offline import planning
+        from r2med.foundation.net.offline import planning
 
         context.with_resource(planning())
     return plan
@@ -170,7 +170,7 @@ def with_runtime(*names: str) -> Callable[[Callable[..., None]], Callable[..., N
 
     def added(command: Callable[..., None]) -> Callable[..., None]:
         def run(settings: dict[str, Any], **given: Any) -> None:
-            from r2med.runtime.runtime import Runtime
+            from r2med.foundation.runtime.runtime import Runtime
 
             with Runtime(make_setup(**settings)) as runtime:
                 command(**given, runtime=runtime)

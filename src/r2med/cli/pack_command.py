@@ -11,15 +11,15 @@ import typer
 
 from r2med.cli import options as flags
 from r2med.cli.formats import Format, show_page
-from r2med.core.errors import UserError
-from r2med.core.spec import joined_words
-from r2med.text.plurals import counted
-from r2med.text.terminal_text import printable
+from r2med.foundation.core.errors import UserError
+from r2med.foundation.core.spec import joined_words
+from r2med.foundation.text.plurals import counted
+from r2med.foundation.text.terminal_text import printable
 
 if TYPE_CHECKING:
-    from r2med.packs.pack_manifest import PackManifest
-    from r2med.pages.page import Page
-    from r2med.runtime.runtime import Runtime
+    from r2med.foundation.pages.page import Page
+    from r2med.foundation.runtime.runtime import Runtime
+    from r2med.publication.packs.pack_manifest import PackManifest
 
 _SAVED_NAMES = {
     "llm_calls": "calls of LLMs",
@@ -70,11 +70,11 @@ def pack(
 
     Give the flags of models and LLMs with which the records were made. Nothing is encoded or asked.
     """
-    from r2med.packs.pack_manifest import DEFAULT
-    from r2med.packs.packing import pack as write
-    from r2med.packs.unpacking import pack_commands
-    from r2med.packs.verified_pack import listed_pack
-    from r2med.store.files import sha256
+    from r2med.foundation.store.files import sha256
+    from r2med.publication.packs.pack_manifest import DEFAULT
+    from r2med.publication.packs.packing import pack as write
+    from r2med.publication.packs.unpacking import pack_commands
+    from r2med.publication.packs.verified_pack import listed_pack
 
     if shown is not None:
         if records:
@@ -118,7 +118,7 @@ def unpack(
     runtime: Runtime,
 ) -> None:
     """Verify a pack, and put it into the store. The commands of its records then need no GPU, key or network."""
-    from r2med.packs.unpacking import unpack as put
+    from r2med.publication.packs.unpacking import unpack as put
 
     unpacked = put(file, out, data=data, sha256=digest, keep_mine=keep_mine, store=runtime.store)
     known = f", {unpacked.known:,} were here already" if unpacked.known else ""
@@ -136,8 +136,8 @@ def unpack(
 def _page(manifest: PackManifest, file: Path, typed: Sequence[str]) -> Page:
     """Return what a pack holds and what it saves."""
     from r2med.cli.cache_command import shown_bytes
-    from r2med.pages.cells import Column, Value
-    from r2med.pages.page import Note, Table, table_page
+    from r2med.foundation.pages.cells import Column, Value
+    from r2med.foundation.pages.page import Note, Table, table_page
 
     counts, sizes = Counter(part.kind for part in manifest.parts), Counter[str]()
     for part in manifest.parts:

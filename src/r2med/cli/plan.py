@@ -9,14 +9,14 @@ from operator import add
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from r2med.core.stage_plan import StagePlan
     from r2med.data import Dataset
-    from r2med.evaluation.batch import Plan
-    from r2med.expand.expansion import AskingStage
-    from r2med.llm.chat import ChatRequest
-    from r2med.llm.costs import CostPreview
-    from r2med.runtime.runtime import Runtime
-    from r2med.system import System
+    from r2med.evaluation.running.batch import Plan
+    from r2med.foundation.core.stage_plan import StagePlan
+    from r2med.foundation.runtime.runtime import Runtime
+    from r2med.models.llm.chat import ChatRequest
+    from r2med.models.llm.costs import CostPreview
+    from r2med.systems.expand.expansion import AskingStage
+    from r2med.systems.system import System
 
 SHOWN = 3
 
@@ -28,10 +28,10 @@ def show_plan(plan: Plan) -> None:
     """
     from r2med.cli.formats import show_page
     from r2med.data.dataset_cards import groups
-    from r2med.encoders.devices import devices
-    from r2med.evaluation.plan_table import plan_table
-    from r2med.evaluation.planning import absent_data, stage_plans, with_preview
-    from r2med.pages.page import table_page
+    from r2med.evaluation.running.plan_table import plan_table
+    from r2med.evaluation.running.planning import absent_data, stage_plans, with_preview
+    from r2med.foundation.pages.page import table_page
+    from r2med.models.encoders.devices import devices
 
     asking = {name: stage for system in plan.systems for name, stage in system.asking.items()}
     absent = absent_data(plan)
@@ -58,8 +58,8 @@ def show_plan(plan: Plan) -> None:
 
 
 def _show_trees(planned: Iterable[tuple[System, Sequence[StagePlan]]], datasets: int) -> None:
-    from r2med.text.plurals import counted
-    from r2med.text.terminal_text import printable
+    from r2med.foundation.text.plurals import counted
+    from r2med.foundation.text.terminal_text import printable
 
     for system, stages in planned:
         print(f"{printable(system.name)}  ({counted(datasets, 'dataset')})")
@@ -70,7 +70,7 @@ def _show_trees(planned: Iterable[tuple[System, Sequence[StagePlan]]], datasets:
 def _plan_line(stage: StagePlan) -> str:
     """Return one line of the tree."""
     from r2med.cli.progress import clock_time
-    from r2med.runtime.typed_text import as_typed
+    from r2med.foundation.runtime.typed_text import as_typed
 
     parts = [f"{stage.name}: {stage.work}"]
     if stage.fetch is None or stage.fetch:
@@ -113,9 +113,9 @@ def show_previews(previews: Mapping[str, CostPreview], runtime: Runtime) -> None
 
 def _show(name: str, preview: CostPreview, runtime: Runtime) -> None:
     from r2med.cli.progress import clock_time
-    from r2med.llm.call_plans import asking_seconds
-    from r2med.text.plurals import counted
-    from r2med.text.terminal_text import printable
+    from r2med.foundation.text.plurals import counted
+    from r2med.foundation.text.terminal_text import printable
+    from r2med.models.llm.call_plans import asking_seconds
 
     card, about = preview.card, preview.estimate
     answered = len(preview.requests) - about.calls
@@ -138,7 +138,7 @@ def _show(name: str, preview: CostPreview, runtime: Runtime) -> None:
 
 
 def _show_prompts(requests: Iterable[ChatRequest]) -> None:
-    from r2med.text.terminal_text import printable
+    from r2med.foundation.text.terminal_text import printable
 
     for number, request in enumerate(requests, 1):
         messages = "\n".join(f"[{message.role}]\n{message.content}" for message in request.messages)

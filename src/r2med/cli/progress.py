@@ -9,12 +9,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from r2med.text.terminal_text import printable
+from r2med.foundation.text.terminal_text import printable
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bars
 
-    from r2med.engine.reporting import Progress
+    from r2med.foundation.engine.reporting import Progress
 
 QUIET_SECONDS = 10.0
 """Seconds between two lines in a plain log."""
@@ -29,7 +29,7 @@ BAR = 16
 @contextmanager
 def steps(total: int) -> Iterator[Callable[[str], None]]:
     """Yield a function that announces the next of `total` steps by name."""
-    from r2med.engine.reporting import listening
+    from r2med.foundation.engine.reporting import listening
 
     if sys.stderr.isatty():
         with _bars() as bars:

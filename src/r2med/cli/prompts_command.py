@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from r2med.core.spec import encoded
-from r2med.text.terminal_text import printable
+from r2med.foundation.core.spec import encoded
+from r2med.foundation.text.terminal_text import printable
 
 prompts = typer.Typer(help="Start a set of prompt templates of your own.", no_args_is_help=True)
 
@@ -24,7 +24,7 @@ def new(
     out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="The folder of the set.", show_default=False)],
 ) -> None:
     """Write the built-in templates of a method into a folder, where you can change them."""
-    from r2med.prompts.prompt_sets import write_set
+    from r2med.models.prompts.prompt_sets import write_set
 
     template, user, needs_llm = _used_by(method)
     for path in write_set(template, out):
@@ -35,8 +35,8 @@ def new(
 
 def _used_by(name: str) -> tuple[str, str, bool]:
     """Return a template, a stage that uses it, and True if that stage needs an LLM. Cards may share one template."""
-    from r2med.expand.method_cards import METHODS
-    from r2med.rerank.llm_reranker_cards import LLM_RERANKERS
+    from r2med.systems.expand.method_cards import METHODS
+    from r2med.systems.rerank.llm_reranker_cards import LLM_RERANKERS
 
     cards = [(each.template, each.name, each.llm is None) for each in LLM_RERANKERS.values()]
     cards += [(each.prompt, each.name, each.llm is None) for each in METHODS.values()]

@@ -9,9 +9,9 @@ import typer
 
 from r2med.cli import completion
 from r2med.cli import options as flags
-from r2med.core.errors import UserError, unknown
-from r2med.core.spec import joined_words
-from r2med.text.terminal_text import printable
+from r2med.foundation.core.errors import UserError, unknown
+from r2med.foundation.core.spec import joined_words
+from r2med.foundation.text.terminal_text import printable
 
 records = typer.Typer(help="Write records in the format of another tool, or read them from it.", no_args_is_help=True)
 
@@ -30,7 +30,7 @@ def import_(
     out: Annotated[Path, typer.Option("--out", "-o", help="The folder of the records.")] = Path("results"),
 ) -> None:
     """Score predictions of MTEB and store them as a record with its run."""
-    from r2med.bridges.mteb_predictions import import_predictions
+    from r2med.publication.bridges.mteb_predictions import import_predictions
 
     record = import_predictions(file, data, out)
     print(printable(f"{record.system} on {record.dataset.name}: nDCG@10 {100 * record.mean['nDCG@10']:.2f}"))
@@ -60,8 +60,8 @@ def export(
     max_failures: flags.MaxFailures = 0.1,
 ) -> None:
     """Write records in the format of another tool: run files for trec_eval, or results for MTEB."""
-    from r2med.bridges.mteb_results import export_results
-    from r2med.evaluation.run_export import export_runs
+    from r2med.evaluation.running.run_export import export_runs
+    from r2med.publication.bridges.mteb_results import export_results
 
     if form not in FORMATS:
         raise unknown("format", form, FORMATS)

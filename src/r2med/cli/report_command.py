@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from r2med.cli import options as flags
-from r2med.core.spec import joined_words
-from r2med.text.plurals import counted
+from r2med.foundation.core.spec import joined_words
+from r2med.foundation.text.plurals import counted
 
 
 def report(
@@ -41,8 +41,8 @@ def report(
 ) -> None:
     """Write the table of a paper (Markdown, LaTeX, CSV) and its figures (SVG, PNG)."""
     from r2med.cli.console import console, plain
-    from r2med.comparison.report import report as write
-    from r2med.runtime.typed_text import as_typed
+    from r2med.evaluation.comparison.report import report as write
+    from r2med.foundation.runtime.typed_text import as_typed
 
     flags.check_writable(out)
     written = write(

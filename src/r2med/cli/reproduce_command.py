@@ -11,15 +11,15 @@ import typer
 from r2med.cli import completion
 from r2med.cli import options as flags
 from r2med.cli.formats import Format, show_page
-from r2med.core.spec import joined_words
+from r2med.foundation.core.spec import joined_words
 
 if TYPE_CHECKING:
-    from r2med.leaderboard.expectations import Expectation
-    from r2med.leaderboard.published import PublishedRow
-    from r2med.leaderboard.reproduction import Reproduction
-    from r2med.pages.cells import Tone
-    from r2med.pages.page import Section, Table
-    from r2med.runtime.runtime import Runtime
+    from r2med.foundation.pages.cells import Tone
+    from r2med.foundation.pages.page import Section, Table
+    from r2med.foundation.runtime.runtime import Runtime
+    from r2med.publication.leaderboard.expectations import Expectation
+    from r2med.publication.leaderboard.published import PublishedRow
+    from r2med.publication.leaderboard.reproduction import Reproduction
 
 
 @flags.with_runtime(*flags.WEIGHTS, "base_url", "generations", *flags.TRACE)
@@ -45,9 +45,9 @@ def reproduce(
     runtime: Runtime,
 ) -> None:
     """Compare our scores with published ones: OK, near or off. Without --data: the known scores on the demo."""
-    from r2med.leaderboard.reproduction import known_scores
-    from r2med.leaderboard.reproduction import reproduce as compare
-    from r2med.pages.page import Page, table_page
+    from r2med.foundation.pages.page import Page, table_page
+    from r2med.publication.leaderboard.reproduction import known_scores
+    from r2med.publication.leaderboard.reproduction import reproduce as compare
 
     names = joined_words(systems or [])
     if list_:
@@ -67,9 +67,9 @@ def reproduce(
 
 
 def _expected(expected: Sequence[Expectation]) -> Table:
-    from r2med.leaderboard.expectations import MEASURE
-    from r2med.pages.cells import Column
-    from r2med.pages.page import Table
+    from r2med.foundation.pages.cells import Column
+    from r2med.foundation.pages.page import Table
+    from r2med.publication.leaderboard.expectations import MEASURE
 
     rows = []
     for each in expected:
@@ -84,8 +84,8 @@ def _expected(expected: Sequence[Expectation]) -> Table:
 
 def _not_runnable(rows: Sequence[PublishedRow]) -> Table:
     """Return the published rows that r2med cannot run, with the reasons."""
-    from r2med.pages.cells import Column
-    from r2med.pages.page import Table
+    from r2med.foundation.pages.cells import Column
+    from r2med.foundation.pages.page import Table
 
     columns = (Column("published row"), Column("average", "score"), Column("why it cannot be run"), Column("source"))
     cells = [(row.name, row.average, row.reason, row.source) for row in rows]
@@ -99,8 +99,8 @@ def _not_runnable_value(row: PublishedRow) -> dict[str, object]:
 
 
 def _section(outcome: Reproduction) -> Section:
-    from r2med.pages.cells import Column
-    from r2med.pages.page import Section, Table
+    from r2med.foundation.pages.cells import Column
+    from r2med.foundation.pages.page import Section, Table
 
     expectation = outcome.expectation
     facts = {

@@ -9,9 +9,9 @@ import typer
 
 from r2med.cli import options as flags
 from r2med.cli.formats import Format, show_page
-from r2med.core.errors import UserError
-from r2med.text.plurals import counted
-from r2med.text.terminal_text import printable
+from r2med.foundation.core.errors import UserError
+from r2med.foundation.text.plurals import counted
+from r2med.foundation.text.terminal_text import printable
 
 
 def review(
@@ -134,10 +134,10 @@ def _review_labels(
     export: Path | None,
 ) -> None:
     """Write people's labels of an overlay, or serve the page on which they give them."""
+    from r2med.assessment.judgements.drawing import SAMPLE_QUERIES
+    from r2med.assessment.judgements.rubrics import RUBRICS
     from r2med.construction.review.label_reviews import people_overlay
     from r2med.data.overlays import SUFFIX
-    from r2med.judgements.drawing import SAMPLE_QUERIES
-    from r2med.judgements.rubrics import RUBRICS
     from r2med.server.serving import review_labels
 
     if export is None:

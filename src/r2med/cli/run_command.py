@@ -11,13 +11,13 @@ import typer
 from r2med.cli import completion
 from r2med.cli import options as flags
 from r2med.cli.formats import Format, show_page
-from r2med.core.errors import UserError
-from r2med.core.spec import joined_words
-from r2med.text.terminal_text import printable
+from r2med.foundation.core.errors import UserError
+from r2med.foundation.core.spec import joined_words
+from r2med.foundation.text.terminal_text import printable
 
 if TYPE_CHECKING:
-    from r2med.evaluation.batch import Plan
-    from r2med.runtime.runtime import Runtime
+    from r2med.evaluation.running.batch import Plan
+    from r2med.foundation.runtime.runtime import Runtime
 
 DEMO_SYSTEMS = ("bm25", "hyde(author) → bm25")
 
@@ -87,10 +87,10 @@ def run(
     """Evaluate systems on datasets. Without arguments: BM25 with and without expansion on the bundled demo."""
     from r2med.cli.plan import show_plan
     from r2med.cli.progress import steps
-    from r2med.evaluation.batch import plan_run
-    from r2med.evaluation.results import check_order
-    from r2med.evaluation.run_page import failure_lines, run_page
-    from r2med.measure.measures import recorded_measure
+    from r2med.evaluation.measure.measures import recorded_measure
+    from r2med.evaluation.running.batch import plan_run
+    from r2med.evaluation.running.results import check_order
+    from r2med.evaluation.running.run_page import failure_lines, run_page
 
     if k < 1:
         raise UserError(f"k must be at least 1, not {k}")
@@ -144,8 +144,8 @@ def run(
 
 def _locked_measure(lock: Path, measure: str) -> str:
     """Return the measure of a lock. Raises UserError if another one was asked for."""
-    from r2med.measure.measures import HEADLINE_MEASURE, recorded_measure
-    from r2med.records.lock_file import Lock
+    from r2med.evaluation.measure.measures import HEADLINE_MEASURE, recorded_measure
+    from r2med.evaluation.records.lock_file import Lock
 
     decided = Lock.read(lock).measure
     if recorded_measure(measure) not in (str(HEADLINE_MEASURE), decided):

@@ -9,10 +9,10 @@ import typer
 
 from r2med.cli import options as flags
 from r2med.cli.formats import Format, show_page
-from r2med.text.plurals import counted
+from r2med.foundation.text.plurals import counted
 
 if TYPE_CHECKING:
-    from r2med.pages.page import Table
+    from r2med.foundation.pages.page import Table
 
 
 def score(
@@ -31,9 +31,9 @@ def score(
     doubles: Annotated[bool, typer.Option("--doubles", hidden=True)] = False,
 ) -> None:
     """Score a run file. A judged query that the run lacks counts 0."""
-    from r2med.measure import score as compute
-    from r2med.pages.page import Page, Section
-    from r2med.retrieve.run import Run
+    from r2med.evaluation.measure import score as compute
+    from r2med.foundation.pages.page import Page, Section
+    from r2med.systems.retrieve.run import Run
 
     scores = compute(qrels, Run.read(run, doubles=True) if doubles else run, aspects=aspects)
     mean = {str(measure): value for measure, value in scores.mean.items()}
@@ -46,8 +46,8 @@ def score(
 
 
 def _table(values: dict[str, float]) -> Table:
-    from r2med.pages.cells import Column, Value
-    from r2med.pages.page import Table
+    from r2med.foundation.pages.cells import Column, Value
+    from r2med.foundation.pages.page import Table
 
     families: dict[str, dict[str, float]] = {}
     for name, value in values.items():

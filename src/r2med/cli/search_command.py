@@ -10,9 +10,9 @@ from r2med.cli import options as flags
 from r2med.cli.formats import Format, show_page
 
 if TYPE_CHECKING:
-    from r2med.pages.page import Page
-    from r2med.runtime.runtime import Runtime
-    from r2med.system.question import Answer
+    from r2med.foundation.pages.page import Page
+    from r2med.foundation.runtime.runtime import Runtime
+    from r2med.systems.system.question import Answer
 
 LETTERS = 320
 """Characters of a passage that are shown."""
@@ -38,9 +38,9 @@ def search(
     from dataclasses import asdict
 
     from r2med.data import load
-    from r2med.system import System
-    from r2med.system.marking import marking_language
-    from r2med.system.question import ask
+    from r2med.systems.system import System
+    from r2med.systems.system.marking import marking_language
+    from r2med.systems.system.question import ask
 
     parsed, dataset = System.parse(system, runtime), load(data, runtime.store)
     answer = ask(parsed, dataset, question, k)
@@ -50,10 +50,10 @@ def search(
 
 def _marked_page(answer: Answer, language: str) -> Page:
     """Return the passages to read, with their matching words marked."""
-    from r2med.pages.marked_passages import marked_passage
-    from r2med.pages.page import Content, Page, Section
-    from r2med.system.question import NOTHING_FOUND
-    from r2med.text.highlight import Words
+    from r2med.foundation.pages.marked_passages import marked_passage
+    from r2med.foundation.pages.page import Content, Page, Section
+    from r2med.foundation.text.highlight import Words
+    from r2med.systems.system.question import NOTHING_FOUND
 
     words = Words.of(answer.question, answer.generated, language)
     written = [marked_passage("written:", text, words, LETTERS) for text in answer.generated]
@@ -68,8 +68,8 @@ def _marked_page(answer: Answer, language: str) -> Page:
 
 def _table_page(answer: Answer) -> Page:
     """Return the whole passages as one table."""
-    from r2med.pages.cells import Column
-    from r2med.pages.page import Table, table_page
+    from r2med.foundation.pages.cells import Column
+    from r2med.foundation.pages.page import Table, table_page
 
     columns = (Column("rank", "integer"), Column("document"), Column("score", "number", 4), Column("passage"))
     rows = [(rank, found.id, found.score, found.text) for rank, found in enumerate(answer.passages, 1)]

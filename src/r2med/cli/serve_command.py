@@ -14,7 +14,7 @@ from r2med.cli import options as flags
 from r2med.server.refusals import ANSWER_SECONDS
 
 if TYPE_CHECKING:
-    from r2med.runtime.runtime import Runtime
+    from r2med.foundation.runtime.runtime import Runtime
 
 
 @flags.with_runtime(

@@ -10,10 +10,10 @@ import typer
 from r2med.cli import completion
 from r2med.cli import options as flags
 from r2med.cli.formats import Format, show_page
-from r2med.core.errors import UserError, nearest, unknown
+from r2med.foundation.core.errors import UserError, nearest, unknown
 
 if TYPE_CHECKING:
-    from r2med.pages.page import Section
+    from r2med.foundation.pages.page import Section
 
 
 def show(
@@ -37,7 +37,7 @@ def show(
     as_json: flags.AsJSON = False,
 ) -> None:
     """Show what a name means: the settings of a stage, the card of a model, LLM or dataset, or prompt templates."""
-    from r2med.pages.page import Page
+    from r2med.foundation.pages.page import Page
 
     found = _found(name, kind)
     alone = len(found) == 1
@@ -72,9 +72,9 @@ def _stage(name: str) -> Any:
 
 
 def _model(name: str) -> Any:
-    from r2med.crossencoders.reranker_cards import RERANKERS, is_served, resolve_reranker
-    from r2med.encoders.model_cards import resolve_card
-    from r2med.rerank.llm_reranker_cards import LLM_RERANKERS
+    from r2med.models.crossencoders.reranker_cards import RERANKERS, is_served, resolve_reranker
+    from r2med.models.encoders.model_cards import resolve_card
+    from r2med.systems.rerank.llm_reranker_cards import LLM_RERANKERS
 
     served = resolve_reranker(name) if is_served(name) else None
     card = served or RERANKERS.get(name) or LLM_RERANKERS.get(name) or resolve_card(name)
@@ -83,7 +83,7 @@ def _model(name: str) -> Any:
 
 def _llm(name: str) -> Any:
     """Return how an LLM is asked: all that its card says, and the defaults of what it does not."""
-    from r2med.llm.llm_cards import LLMS, Price, sampling_of
+    from r2med.models.llm.llm_cards import LLMS, Price, sampling_of
 
     card = LLMS.card(name)
     sent = vars(sampling_of(card))  # a reasoning API is sent less than the card's fields
@@ -92,7 +92,7 @@ def _llm(name: str) -> Any:
 
 
 def _prompts(name: str) -> Any:
-    from r2med.prompts.prompt_sets import named_templates
+    from r2med.models.prompts.prompt_sets import named_templates
 
     templates = named_templates(name)
     return {title: {"file": str(template.file), "text": template.text} for title, template in templates.items()}
@@ -119,7 +119,7 @@ _FINDERS: Mapping[str, Callable[[str], Any]] = {
 def _sections(kind: str, name: str, value: Any, alone: bool, form: str) -> list[Section]:
     """Return what a name means in one kind, as sections of a page."""
     from r2med.cli.stage_help import stage_section
-    from r2med.pages.page import Note, Section, Table, Verbatim
+    from r2med.foundation.pages.page import Note, Section, Table, Verbatim
 
     if kind == "stages":
         return [stage_section(page) for page in (value if isinstance(value, list) else [value])]

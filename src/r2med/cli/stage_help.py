@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, cast
 
-from r2med.core.errors import UserError, nearest
+from r2med.foundation.core.errors import UserError, nearest
 
 if TYPE_CHECKING:
-    from r2med.core.stage_settings import Setting
-    from r2med.core.stages import Kind, Stage
-    from r2med.pages.page import Section
+    from r2med.foundation.core.stage_settings import Setting
+    from r2med.foundation.core.stages import Kind, Stage
+    from r2med.foundation.pages.page import Section
 
 FORM = {"expand": "{stage} → RETRIEVER", "retrieve": "{stage}", "rerank": "RETRIEVER → {stage}", "build": "{stage}"}
 """How a system with a stage of each kind is typed."""
@@ -49,8 +49,8 @@ def stage_pages(name: str) -> list[dict[str, Any]]:
 
 def stage_section(page: Mapping[str, Any]) -> Section:
     """Return the help of a stage as a section of a page."""
-    from r2med.pages.cells import Column
-    from r2med.pages.page import Note, Section, Table
+    from r2med.foundation.pages.cells import Column
+    from r2med.foundation.pages.page import Note, Section, Table
 
     typed = Note(f"typed: {page['typed']}")
     aside = f"({page['kind']}): {page['summary']}"
@@ -70,14 +70,14 @@ _NO_DEFAULT = {True: "(needed)", False: ""}
 def stage_names(kind: str) -> list[str]:
     """Return the names of all stages of a kind, or of all steps of builds."""
     from r2med.construction import step_table
-    from r2med.core import stages
+    from r2med.foundation.core import stages
 
     return step_table.step_names() if kind == step_table.KIND else stages.names(cast("Kind", kind))
 
 
 def stage_rows(kind: str) -> Iterator[tuple[str, str]]:
     """Yield the stages of a kind, each with what it does."""
-    from r2med.core import stages
+    from r2med.foundation.core import stages
 
     for name in stage_names(kind):
         yield name, _declared(name, kind).summary(name)
@@ -87,7 +87,7 @@ def stage_rows(kind: str) -> Iterator[tuple[str, str]]:
 
 def _declared(name: str, kind: str) -> type[Stage]:
     from r2med.construction import step_table
-    from r2med.core import stages
+    from r2med.foundation.core import stages
 
     return step_table.step_class(name) if kind == step_table.KIND else stages.stage_class(name, cast("Kind", kind))
 
@@ -101,7 +101,7 @@ def _is_stage(name: str, kind: str) -> bool:
 
 
 def _page(name: str, kind: str) -> dict[str, Any]:
-    from r2med.core.stage_settings import help_of_class
+    from r2med.foundation.core.stage_settings import help_of_class
 
     declared = _declared(name, kind)
     settings = list(help_of_class(declared, name))

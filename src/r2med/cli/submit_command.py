@@ -8,9 +8,9 @@ from typing import Annotated
 import typer
 
 from r2med.cli import options as flags
-from r2med.core.spec import joined_words
-from r2med.text.plurals import counted
-from r2med.text.terminal_text import printable
+from r2med.foundation.core.spec import joined_words
+from r2med.foundation.text.plurals import counted
+from r2med.foundation.text.terminal_text import printable
 
 
 def submit(
@@ -27,7 +27,7 @@ def submit(
     max_failures: flags.MaxFailures = 0.1,
 ) -> None:
     """Write records as one entry: systems, settings, scores and hashes of runs; no texts, no paths, no keys."""
-    from r2med.leaderboard.submission import submit as write
+    from r2med.publication.leaderboard.submission import submit as write
 
     flags.check_writable(out.parent)
     entry = write(joined_words(records or []), out, results, max_failures)

@@ -32,8 +32,8 @@ def verify(
     as_json: flags.AsJSON = False,
 ) -> None:
     """Compute the scores of entries again from their runs and answers, and refuse what does not match."""
-    from r2med.leaderboard.verification import verify as check
-    from r2med.pages.page import Note, Page, Section, Table
+    from r2med.foundation.pages.page import Note, Page, Section, Table
+    from r2med.publication.leaderboard.verification import verify as check
 
     checked = check(entries, runs, data or [], verdicts=verdicts)
     heads = ("entry", "system", "dataset", "verdict")

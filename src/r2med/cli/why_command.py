@@ -9,14 +9,14 @@ import typer
 
 from r2med.cli import options as flags
 from r2med.cli.formats import Format, show_page
-from r2med.core.errors import UserError
-from r2med.core.spec import joined_words
+from r2med.foundation.core.errors import UserError
+from r2med.foundation.core.spec import joined_words
 
 if TYPE_CHECKING:
-    from r2med.evaluation.story import FoundDocument, RelevantDocument, Story
-    from r2med.pages.page import Page, Table
-    from r2med.runtime.runtime import Runtime
-    from r2med.text.highlight import Words
+    from r2med.evaluation.running.story import FoundDocument, RelevantDocument, Story
+    from r2med.foundation.pages.page import Page, Table
+    from r2med.foundation.runtime.runtime import Runtime
+    from r2med.foundation.text.highlight import Words
 
 LETTERS = 480
 """Characters of a text that are shown."""
@@ -49,7 +49,7 @@ def why(
     runtime: Runtime,
 ) -> None:
     """Show a question, its generated texts, the relevant passages with their ranks, and the passages found first."""
-    from r2med.evaluation.story import explain
+    from r2med.evaluation.running.story import explain
 
     typed = words[-2] if len(words) > 2 and Path(words[-2]).is_dir() else None
     story = explain(_record(words, results), words[-1], data or typed, runtime)
@@ -58,7 +58,7 @@ def why(
 
 def _record(words: list[str], results: Path) -> Path:
     """Return the record file that the words before the query name."""
-    from r2med.evaluation.story import find_record
+    from r2med.evaluation.running.story import find_record
 
     if len(words) == 2:
         return Path(words[0])
@@ -70,11 +70,11 @@ def _record(words: list[str], results: Path) -> Path:
 
 def _page(story: Story) -> Page:
     """Return the question, the generated texts, the relevant passages and their ranks."""
-    from r2med.measure import HEADLINE_MEASURE
-    from r2med.pages.marked_passages import marked_passage
-    from r2med.pages.page import Content, Note, Page, Section
-    from r2med.records.search_language import recorded_language
-    from r2med.text.highlight import Words
+    from r2med.evaluation.measure import HEADLINE_MEASURE
+    from r2med.evaluation.records.search_language import recorded_language
+    from r2med.foundation.pages.marked_passages import marked_passage
+    from r2med.foundation.pages.page import Content, Note, Page, Section
+    from r2med.foundation.text.highlight import Words
 
     record, query = story.record, story.query
     language = recorded_language([record.settings])
@@ -101,7 +101,7 @@ def _page(story: Story) -> Page:
 
 def _shared(document: RelevantDocument, words: Words) -> dict[str, list[str]]:
     """Return the words that a document shares with the question, and those that it shares with generated texts only."""
-    from r2med.pages.marked_passages import matching_words
+    from r2med.foundation.pages.marked_passages import matching_words
 
     found = matching_words(document.text, words)
     return {QUESTION: [*found["query"], *found["both"]], "what was written alone": found["generated"]}
@@ -118,8 +118,8 @@ def _failures(story: Story) -> dict[str, Any]:
 
 
 def _ranks(story: Story) -> Table:
-    from r2med.pages.cells import Column
-    from r2med.pages.page import Table
+    from r2med.foundation.pages.cells import Column
+    from r2med.foundation.pages.page import Table
 
     depth = story.record.settings.get("k", 0)
     beyond = "not found" if depth >= story.record.dataset.documents else f"> {depth}"

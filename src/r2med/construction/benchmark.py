@@ -10,8 +10,8 @@ from typing import Any
 from r2med.construction.build_plan import BuildPlan
 from r2med.construction.pipeline import Build, Done
 from r2med.construction.publish.dataset_folder import write_output
-from r2med.runtime.runtime import Runtime, running
-from r2med.runtime.setup import Setup
+from r2med.foundation.runtime.runtime import Runtime, running
+from r2med.foundation.runtime.setup import Setup
 
 
 @dataclass(frozen=True)

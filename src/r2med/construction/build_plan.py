@@ -15,11 +15,11 @@ from r2med.construction.items import Stream
 from r2med.construction.review.labels import Labelling
 from r2med.construction.step import Step, beside
 from r2med.construction.step_table import parse_step
-from r2med.core.cards import read_toml, validated
-from r2med.core.errors import UserError, nearest
-from r2med.core.spec import parse_stage
 from r2med.data.dataset_cards import cards
-from r2med.runtime.setup import Setup
+from r2med.foundation.core.cards import read_toml, validated
+from r2med.foundation.core.errors import UserError, nearest
+from r2med.foundation.core.spec import parse_stage
+from r2med.foundation.runtime.setup import Setup
 
 PLAN = "plan.toml"
 """Name of the plan's copy in the folder of a build."""

@@ -7,7 +7,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from r2med.construction.step import Streams
-from r2med.store.files import write_atomically
+from r2med.foundation.store.files import write_atomically
 
 LINKS_FILE = "links.txt"
 """Name of the list in the folder of a build."""

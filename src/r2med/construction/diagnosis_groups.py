@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
 from r2med.construction.step import Streams
-from r2med.core.errors import UserError
 from r2med.data.table_files import open_tables
-from r2med.pages.csv_text import csv_rows
-from r2med.store.files import sha256, write_atomically
-from r2med.text.plurals import counted
-from r2med.text.synonyms import Synonyms, normal_term
+from r2med.foundation.core.errors import UserError
+from r2med.foundation.pages.csv_text import csv_rows
+from r2med.foundation.store.files import sha256, write_atomically
+from r2med.foundation.text.plurals import counted
+from r2med.foundation.text.synonyms import Synonyms, normal_term
 
 log = logging.getLogger("r2med")
 

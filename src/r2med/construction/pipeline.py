@@ -22,14 +22,14 @@ from r2med.construction.diagnosis_groups import GROUPS_FACT, write_groups
 from r2med.construction.items import ITEMS, NOT_READ, Item, Rejected, Stream
 from r2med.construction.repeated_items import REPEATED_ID, KnownItems
 from r2med.construction.step import Step, StepWork, Streams, damaged
-from r2med.core.cost import Cost
-from r2med.core.errors import UserError
-from r2med.llm.chat import FROM_THE_MODEL
-from r2med.runtime.runtime import Runtime, running
-from r2med.runtime.setup import Setup
-from r2med.store import about, digest
-from r2med.store.dataset_labels import dataset_label
-from r2med.store.files import exclusive, sha256, write_atomically
+from r2med.foundation.core.cost import Cost
+from r2med.foundation.core.errors import UserError
+from r2med.foundation.runtime.runtime import Runtime, running
+from r2med.foundation.runtime.setup import Setup
+from r2med.foundation.store import about, digest
+from r2med.foundation.store.dataset_labels import dataset_label
+from r2med.foundation.store.files import exclusive, sha256, write_atomically
+from r2med.models.llm.chat import FROM_THE_MODEL
 
 log = logging.getLogger("r2med")
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from r2med.construction.items import ITEMS, Item, Rejected, SourcePage, SourceQuestion
 from r2med.construction.step import Step, Streams
-from r2med.core.errors import UserError
-from r2med.store import digest
+from r2med.foundation.core.errors import UserError
+from r2med.foundation.store import digest
 
 REPEATED_ID = "repeated id"
 

@@ -10,11 +10,11 @@ from typing import Any, ClassVar, TypeVar
 from pydantic import ValidationError
 
 from r2med.construction.items import Candidate, Item, Judgement, PageChunk, Rejected, SourcePage, SourceQuestion, Stream
-from r2med.core.cost import NOTHING, Cost
-from r2med.core.errors import UserError
-from r2med.core.stages import Stage
-from r2med.llm.costs import NO_CALLS, CallEstimate
-from r2med.runtime.runtime import Runtime
+from r2med.foundation.core.cost import NOTHING, Cost
+from r2med.foundation.core.errors import UserError
+from r2med.foundation.core.stages import Stage
+from r2med.foundation.runtime.runtime import Runtime
+from r2med.models.llm.costs import NO_CALLS, CallEstimate
 
 AnyItem = TypeVar("AnyItem", bound=Item)
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from r2med.core.errors import unknown
-from r2med.core.spec import Call
-from r2med.core.stages import Stage, loaded_class, plugged
+from r2med.foundation.core.errors import unknown
+from r2med.foundation.core.spec import Call
+from r2med.foundation.core.stages import Stage, loaded_class, plugged
 
 KIND = "build"
 

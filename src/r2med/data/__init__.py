@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from r2med.core.lazy import lazily
+from r2med.foundation.core.lazy import lazily
 
 if TYPE_CHECKING:
     from r2med.data.corpus import Corpus

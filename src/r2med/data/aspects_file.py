@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from r2med.core.errors import UserError
 from r2med.data.dataset import QueryAspect
 from r2med.data.layouts import Layout
 from r2med.data.layouts.hub_tables import HubTables
 from r2med.data.problems import Problems
 from r2med.data.source_rows import AspectRow, Fields, read_jsonl
-from r2med.text.unicode import is_unicode
+from r2med.foundation.core.errors import UserError
+from r2med.foundation.text.unicode import is_unicode
 
 ASPECTS_NAME = "aspects.jsonl"
 ASPECT_FIELDS: Fields = {"query": str, "aspect": str, "documents": list}

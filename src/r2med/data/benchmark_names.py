@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from r2med.data.dataset_cards import OWN_PREFIX, DatasetCard, bundled_cards, demo_cards
-from r2med.store import Store, digest
+from r2med.foundation.store import Store, digest
 
 MIN_DISTINCT_SHARE = 0.9
 """Minimum share of distinct ids among the rows of a corpus. The card counts rows, and some sets repeat ids."""

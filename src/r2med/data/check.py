@@ -12,7 +12,7 @@ from r2med.data.locating import locate
 from r2med.data.nuggets_file import NUGGETS_NAME, nugget_rows
 from r2med.data.problems import EXAMPLES, Problems
 from r2med.data.source_rows import AspectRow, JudgementRow, QueryRow
-from r2med.store import Store, about, default_store
+from r2med.foundation.store import Store, about, default_store
 
 CONTROLS = {chr(c) for c in range(32)} - set("\t\n\r\f\v") | {"\x7f"}
 

@@ -9,7 +9,7 @@ from r2med.data.column_names import OTHER_NAMES, plain_name
 from r2med.data.grade_words import are_verdicts
 from r2med.data.id_cells import graded_ids
 from r2med.data.table import Cell, SourceTable, flat
-from r2med.text.word_counts import UNSPACED, count_words
+from r2med.foundation.text.word_counts import UNSPACED, count_words
 
 MAJORITY_SHARE = 0.5
 """A column is of a type if more than this share of its values are of that type."""

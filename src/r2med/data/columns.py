@@ -11,7 +11,6 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from r2med.core.errors import UserError, nearest
 from r2med.data.column_contents import (
     MAJORITY_SHARE,
     filled,
@@ -51,6 +50,7 @@ from r2med.data.judgement_columns import (
 from r2med.data.passage_tables import passage_table
 from r2med.data.running_text import text_columns
 from r2med.data.table import Cell, SourceTable, flat
+from r2med.foundation.core.errors import UserError, nearest
 
 Kind = Literal["documents", "questions", "judgements"]
 Named = Mapping[str, str | Sequence[str]]

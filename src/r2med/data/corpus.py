@@ -14,8 +14,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from r2med.store.files import let_go, map_array
-from r2med.text.plurals import counted
+from r2med.foundation.store.files import let_go, map_array
+from r2med.foundation.text.plurals import counted
 
 SCHEMA = pa.schema([("id", pa.string()), ("text", pa.large_string())])
 DOCUMENTS, REPEATS = "documents.arrow", "repeats.arrow"

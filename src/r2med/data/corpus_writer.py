@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from r2med.data.corpus import BATCH_ROWS, DOCUMENTS, REPEATS, SCHEMA, Corpus, FingerprintHasher
 from r2med.data.problems import Problems
 from r2med.data.source_rows import DocumentRow, where
-from r2med.store.files import write_array
+from r2med.foundation.store.files import write_array
 
 Rows = npt.NDArray[np.int32]
 

@@ -9,11 +9,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from r2med.core.errors import UserError, refuse_table
 from r2med.data.dataset_cards import ANY_DATASET, DatasetCard, Instruction
-from r2med.store import digest
-from r2med.store.dataset_labels import dataset_label
-from r2med.text.plurals import counted
+from r2med.foundation.core.errors import UserError, refuse_table
+from r2med.foundation.store import digest
+from r2med.foundation.store.dataset_labels import dataset_label
+from r2med.foundation.text.plurals import counted
 
 if TYPE_CHECKING:
     from r2med.data.corpus import Corpus
@@ -168,7 +168,7 @@ class Dataset:
 
     def _repr_html_(self) -> str:
         rows = [(query.id, query.text[:200], len(self.qrels.get(query.id, ()))) for query in self.queries[:5]]
-        from r2med.pages.page import Table
+        from r2med.foundation.pages.page import Table
 
         return Table.of(("query", "text", "judged documents"), rows, repr(self))._repr_html_()
 

@@ -11,9 +11,9 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from r2med.core import plugins
-from r2med.core.cards import Catalogue, read_toml, validated
-from r2med.core.errors import UserError, checked_name
+from r2med.foundation.core import plugins
+from r2med.foundation.core.cards import Catalogue, read_toml, validated
+from r2med.foundation.core.errors import UserError, checked_name
 
 BENCHMARK = "R2MED"
 """The group of the published benchmark. Plugins cannot add members to it or to other groups of this package."""

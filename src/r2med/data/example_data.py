@@ -7,12 +7,12 @@ import io
 from collections.abc import Iterable
 from pathlib import Path
 
-from r2med.core.errors import UserError
 from r2med.data.dataset import Dataset
 from r2med.data.loading import load
 from r2med.data.locating import names
 from r2med.data.table_import import import_tables
-from r2med.store.files import write_atomically
+from r2med.foundation.core.errors import UserError
+from r2med.foundation.store.files import write_atomically
 
 NOTES, QUESTIONS, FOLDER = "notes.csv", "questions.csv", "example"
 

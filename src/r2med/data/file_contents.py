@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from r2med.core.errors import UserError
+from r2med.foundation.core.errors import UserError
 
 HEAD_BYTES = 1 << 16
 """Number of bytes at the start of a file that are looked at."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
-from r2med.core.errors import refuse_table
-from r2med.core.one_or_many import several
 from r2med.data.dataset import Dataset
 from r2med.data.loading import load
 from r2med.data.overlays import Overlay, add_labels, given_overlays
-from r2med.store import Store
+from r2med.foundation.core.errors import refuse_table
+from r2med.foundation.core.one_or_many import several
+from r2med.foundation.store import Store
 
 GivenData = str | Path | Dataset
 """A dataset, its name, or its folder."""

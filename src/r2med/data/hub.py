@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from r2med.core.errors import MissingExtraError, UserError
 from r2med.data.dataset_cards import Hub
 from r2med.data.layouts.hub_listing import HubTable, Role, card_configs, choose, local_names, tables
-from r2med.store import Store, digest
+from r2med.foundation.core.errors import MissingExtraError, UserError
+from r2med.foundation.store import Store, digest
 
 ANSWER_SECONDS = 20
 """Seconds to wait for an answer of the hub."""

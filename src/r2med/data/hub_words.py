@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from r2med.core.errors import UserError
 from r2med.data.dataset_cards import DatasetCard, Hub, cards
 from r2med.data.hub import FetchedTables
 from r2med.data.layouts.hub_tables import UnknownColumnsError
-from r2med.store import Store, about, digest
+from r2med.foundation.core.errors import UserError
+from r2med.foundation.store import Store, about, digest
 
 HUB_PREFIX = "hub:"
 

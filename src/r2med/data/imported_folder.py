@@ -13,11 +13,11 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from r2med.core.errors import UserError
-from r2med.store import Store
-from r2med.store.dataset_labels import labels_of
-from r2med.store.files import sha256, write_atomically
-from r2med.store.holdings import clear_replaced, dataset_labels
+from r2med.foundation.core.errors import UserError
+from r2med.foundation.store import Store
+from r2med.foundation.store.dataset_labels import labels_of
+from r2med.foundation.store.files import sha256, write_atomically
+from r2med.foundation.store.holdings import clear_replaced, dataset_labels
 
 log = logging.getLogger("r2med")
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from r2med.core.errors import UserError
 from r2med.data.columns import Part
 from r2med.data.grade_words import grade_of, is_mark
 from r2med.data.id_cells import graded_ids
@@ -14,6 +13,7 @@ from r2med.data.imported_documents import rows_named
 from r2med.data.imported_questions import ImportedQuestions, row_key
 from r2med.data.source_rows import HIGHEST_GRADE
 from r2med.data.table import Cell, flat
+from r2med.foundation.core.errors import UserError
 
 Pair = tuple[str, str]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from r2med.core.errors import UserError
 from r2med.data.columns import Part
 from r2med.data.imported_documents import cell_text, rows_named
 from r2med.data.table import flat
+from r2med.foundation.core.errors import UserError
 
 RowKey = tuple[str, str, int]
 """File, sheet and line of a row."""

@@ -9,7 +9,6 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from r2med.core.errors import UserError, nearest
 from r2med.data.columns import Kind, Named, Part, guess_parts
 from r2med.data.dataset_cards import cards
 from r2med.data.imported_documents import ImportedDocuments, read_documents, rows_named
@@ -20,9 +19,10 @@ from r2med.data.plain_cells import check_cells
 from r2med.data.table import TableOptions
 from r2med.data.table_files import open_tables
 from r2med.data.workbooks import WORKBOOKS, sheet_names
-from r2med.store.files import exclusive, json_line, scratch_beside, sync, write_atomically
-from r2med.text.language_guess import LanguageGuess, guess_language
-from r2med.text.search_languages import ENGLISH
+from r2med.foundation.core.errors import UserError, nearest
+from r2med.foundation.store.files import exclusive, json_line, scratch_beside, sync, write_atomically
+from r2med.foundation.text.language_guess import LanguageGuess, guess_language
+from r2med.foundation.text.search_languages import ENGLISH
 
 UPDATE_ADVICE = "name another folder, or replace it with import_tables(update=True)"
 """The advice of an import if the folder exists already."""

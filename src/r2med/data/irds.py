@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from r2med.core.errors import MissingExtraError, UserError, nearest
-from r2med.store import Store, about, digest
-from r2med.store.files import json_line, write_atomically
+from r2med.foundation.core.errors import MissingExtraError, UserError, nearest
+from r2med.foundation.store import Store, about, digest
+from r2med.foundation.store.files import json_line, write_atomically
 
 PREFIX = "irds:"
 

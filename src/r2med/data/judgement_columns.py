@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 
-from r2med.core.errors import UserError
 from r2med.data.column_contents import (
     MAJORITY_SHARE,
     filled,
@@ -32,6 +31,7 @@ from r2med.data.column_names import (
 )
 from r2med.data.grade_words import LARGEST_SCALE, grade_of, is_grade, is_verdict_word
 from r2med.data.table import SourceTable, flat
+from r2med.foundation.core.errors import UserError
 
 _LEGEND = re.compile(r"(\d+)\s*[=:]\s*([^\W\d_]+)")
 """A number and its meaning in the name of a column, as `1 = best`."""

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from r2med.core.errors import UserError, refuse_table
 from r2med.data.aspects_file import aspect_rows, gather_aspects
 from r2med.data.benchmark_names import is_source_of, known_fingerprints, own_name, remember_fingerprint
 from r2med.data.corpus import Corpus
@@ -21,8 +20,9 @@ from r2med.data.problems import Problems
 from r2med.data.qrels_file import gather, read_judgements
 from r2med.data.query_file import gather_queries
 from r2med.data.source_rows import DocumentRow
-from r2med.store import Store, about, default_store, digest
-from r2med.text.plurals import counted
+from r2med.foundation.core.errors import UserError, refuse_table
+from r2med.foundation.store import Store, about, default_store, digest
+from r2med.foundation.text.plurals import counted
 
 log = logging.getLogger("r2med")
 

@@ -6,7 +6,6 @@ import errno
 from dataclasses import dataclass
 from pathlib import Path
 
-from r2med.core.errors import UserError, nearest, nearest_path, unknown
 from r2med.data import hub as hub_client
 from r2med.data.benchmark_names import has_benchmark_counts, is_reserved, known_fingerprints, own_name
 from r2med.data.dataset_cards import DatasetCard, Hub, cards, demo_folder, groups, read_card
@@ -19,9 +18,10 @@ from r2med.data.overlays import overlay_files
 from r2med.data.problems import Problems
 from r2med.data.qrels_file import gather
 from r2med.data.query_file import gather_queries
-from r2med.store import Store, about, default_store
-from r2med.store.dataset_labels import dataset_label
-from r2med.text.unicode import to_unicode
+from r2med.foundation.core.errors import UserError, nearest, nearest_path, unknown
+from r2med.foundation.store import Store, about, default_store
+from r2med.foundation.store.dataset_labels import dataset_label
+from r2med.foundation.text.unicode import to_unicode
 
 SHOWN_DIGITS = 7
 """Number of digits of a commit in messages."""

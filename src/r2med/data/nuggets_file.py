@@ -13,12 +13,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from r2med.core.errors import UserError
 from r2med.data.dataset import Dataset
 from r2med.data.problems import Problems
 from r2med.data.source_rows import Fields, read_jsonl
-from r2med.store import digest
-from r2med.store.files import write_atomically
+from r2med.foundation.core.errors import UserError
+from r2med.foundation.store import digest
+from r2med.foundation.store.files import write_atomically
 
 NUGGETS_NAME = "nuggets.jsonl"
 NUGGET_FIELDS: Fields = {"query": str, "nugget": str, "text": str, "vital": bool}

@@ -16,12 +16,12 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from r2med.core.errors import UserError
-from r2med.core.one_or_many import several
 from r2med.data.dataset import AppliedOverlay, Dataset, Qrels
 from r2med.data.source_rows import HIGHEST_GRADE
-from r2med.store.files import digest, json_line, refuse_device, write_atomically
-from r2med.text.plurals import counted
+from r2med.foundation.core.errors import UserError
+from r2med.foundation.core.one_or_many import several
+from r2med.foundation.store.files import digest, json_line, refuse_device, write_atomically
+from r2med.foundation.text.plurals import counted
 
 log = logging.getLogger("r2med")
 

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from r2med.core.errors import UserError
 from r2med.data.column_contents import mean_words
 from r2med.data.column_names import (
     NAMES,
@@ -17,6 +16,7 @@ from r2med.data.column_names import (
     says_not_relevant,
 )
 from r2med.data.table import Cell, Row, SourceTable
+from r2med.foundation.core.errors import UserError
 
 MIN_WORDS = 3
 """Mean number of words from which the cells of a column are passages."""

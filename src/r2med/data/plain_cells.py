@@ -6,9 +6,9 @@ import json
 import re
 from collections.abc import Callable, Sequence
 
-from r2med.core.errors import UserError
 from r2med.data.columns import Part
 from r2med.data.table import Cell
+from r2med.foundation.core.errors import UserError
 
 MAX_SHARE = 0.2
 """Share of the cells of a column from which markup or nested objects stop the import. Below, a notice names them."""

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from r2med.core.errors import UserError
-from r2med.text.plurals import counted
+from r2med.foundation.core.errors import UserError
+from r2med.foundation.text.plurals import counted
 
 MAX_MESSAGES = 1000
 """Maximum number of messages kept, because a file with a million bad lines must not fill the memory."""

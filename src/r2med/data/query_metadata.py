@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from r2med.core.errors import UserError
 from r2med.data.dataset import Dataset
 from r2med.data.layouts import detect
 from r2med.data.problems import Problems
 from r2med.data.source_rows import read_jsonl
+from r2med.foundation.core.errors import UserError
 
 KNOWN_FIELDS = ("id", "_id", "text", "answer", "excluded_ids")
 

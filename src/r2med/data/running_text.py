@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from r2med.data.column_names import NAMES, OTHER_NAMES, plain_name
 from r2med.data.table import SourceTable
-from r2med.text.word_counts import UNSPACED, count_words
+from r2med.foundation.text.word_counts import UNSPACED, count_words
 
 MIN_WORDS = 4
 """Mean number of words per cell from which a column is running text, if its name does not say so."""

@@ -14,8 +14,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from r2med.core.errors import UserError
 from r2med.data.table import MAX_COLUMNS
+from r2med.foundation.core.errors import UserError
 
 MAX_ROWS = 1_048_576
 """Maximum number of rows of a sheet in Excel."""

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from r2med.data.problems import Problems
-from r2med.store.files import refuse_device
-from r2med.text.unicode import is_unicode
+from r2med.foundation.store.files import refuse_device
+from r2med.foundation.text.unicode import is_unicode
 
 Fields = Mapping[str, type | tuple[type, ...]]
 

@@ -11,8 +11,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from r2med.core.errors import UserError
-from r2med.text.unicode import is_unicode
+from r2med.foundation.core.errors import UserError
+from r2med.foundation.text.unicode import is_unicode
 
 SAMPLE_ROWS = 500
 """Number of rows from which the roles of columns are guessed."""

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from r2med.core.errors import UserError
+from r2med.foundation.core.errors import UserError
 
 FOREIGN_SHARE = 0.15
 """Maximum share of the different words with accents that are foreign, such as names. One may always be."""

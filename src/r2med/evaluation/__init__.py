@@ -1,1 +1,1 @@
-"""Evaluate one or many systems on datasets, plan an evaluation, and explain the score of a query."""
+"""What a system is worth, and which differences are chance."""

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
-from r2med.engine.reporting import Progress, listening
+from r2med.foundation.engine.reporting import Progress, listening
 from r2med.server.refusals import unavailable
 
 T = TypeVar("T")

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from r2med.data.dataset import Dataset
+from r2med.foundation.store import Store
 from r2med.server.refusals import HTTPError
-from r2med.store import Store
 
 FileState = tuple[int, int, int]
 """Size, time of the last change and inode of a file."""

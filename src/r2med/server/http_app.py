@@ -18,7 +18,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from r2med.core.version import __version__
+from r2med.foundation.core.version import __version__
 from r2med.server.answer_pool import AnswerPool
 from r2med.server.limits import Limits
 from r2med.server.refusals import ANSWER_SECONDS, HTTPError, unavailable
@@ -34,7 +34,7 @@ from r2med.server.search_protocol import (
 )
 from r2med.server.search_queue import SearchQueue
 from r2med.server.served_corpus import ServedCorpus
-from r2med.system.system import LiveSystem
+from r2med.systems.system.system import LiveSystem
 
 T = TypeVar("T")
 
@@ -291,7 +291,7 @@ _QUESTION: dict[str, Any] = {
 
 _ASSETS = {
     "r2med.server": ("search.html", "search.css", "search.js"),
-    "r2med.web": ("shell.js", "formats.js", "marks.js", "base.css", "icon.svg"),
+    "r2med.foundation.web": ("shell.js", "formats.js", "marks.js", "base.css", "icon.svg"),
 }
 """Room -> files of the page."""
 

@@ -17,7 +17,7 @@ from typing import NoReturn
 import uvicorn
 from fastapi import FastAPI
 
-from r2med.core.errors import UserError
+from r2med.foundation.core.errors import UserError
 from r2med.server.answer_pool import AnswerPool
 from r2med.server.connections import Connections
 from r2med.server.http_app import is_loopback

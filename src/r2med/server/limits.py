@@ -7,8 +7,8 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from r2med.core.cards import read_toml, validated
-from r2med.core.errors import UserError
+from r2med.foundation.core.cards import read_toml, validated
+from r2med.foundation.core.errors import UserError
 
 Positive = Annotated[int, Field(ge=1)]
 

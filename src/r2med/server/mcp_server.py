@@ -22,14 +22,14 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 from starlette.types import Message, Receive, Scope, Send
 
-from r2med.core.version import __version__
+from r2med.foundation.core.version import __version__
 from r2med.server.answer_pool import AnswerPool
 from r2med.server.http_app import read_body, unless_gone
 from r2med.server.http_server import end_now
 from r2med.server.limits import Limits
 from r2med.server.mcp_tools import SearchTools
 from r2med.server.served_corpus import ServedCorpus
-from r2med.system.system import LiveSystem
+from r2med.systems.system.system import LiveSystem
 
 
 def add_mcp(app: FastAPI, served: ServedCorpus, systems: Sequence[LiveSystem], timeout: float) -> None:

@@ -12,14 +12,14 @@ from typing import Any
 from mcp_types import CallToolResult, TextContent, Tool, ToolAnnotations
 from pydantic import BaseModel, ConfigDict, Field
 
-from r2med.core.errors import nearest
+from r2med.foundation.core.errors import nearest
 from r2med.server.answer_pool import AnswerPool
 from r2med.server.limits import Limits
 from r2med.server.refusals import HTTPError
 from r2med.server.retrieve_protocol import check_text, checked
 from r2med.server.search_protocol import FoundPassage, SearchResponse, answered, find_system
 from r2med.server.served_corpus import ServedCorpus
-from r2med.system.system import LiveSystem
+from r2med.systems.system.system import LiveSystem
 
 MAX_K = 50
 """Maximum number of documents of a search. An assistant reads all of them."""

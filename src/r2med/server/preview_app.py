@@ -8,11 +8,11 @@ from pathlib import Path
 from fastapi import FastAPI
 from starlette.responses import FileResponse, Response
 
+from r2med.publication.site.board_folder import FILE_NAMES
+from r2med.publication.site.live_preview import LiveBoard
 from r2med.server.http_app import guarded_app
 from r2med.server.http_server import GuardedServer, Listener
 from r2med.server.refusals import HTTPError
-from r2med.site.board_folder import FILE_NAMES
-from r2med.site.live_preview import LiveBoard
 
 _LIVE = b'<script defer src="assets/live.js"></script>\n</head>'
 _HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}

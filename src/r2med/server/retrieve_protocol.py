@@ -13,10 +13,10 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from r2med.agents.conversation import Hit
+from r2med.foundation.text.unicode import is_unicode
 from r2med.server.limits import Limits
 from r2med.server.refusals import HTTPError
-from r2med.text.unicode import is_unicode
+from r2med.systems.agents.conversation import Hit
 
 Request = TypeVar("Request", bound=BaseModel)
 

@@ -16,10 +16,10 @@ from r2med.construction.review.annotators import QUALIFICATIONS, Annotator
 from r2med.construction.review.review_book import ConflictError
 from r2med.construction.review.review_desk import ReviewDesk, View
 from r2med.construction.review.review_kinds import PASSAGE, REVIEW_KINDS, ReviewKind, Verdict
+from r2med.publication.site.site import data_script
 from r2med.server.http_app import PAGE_HEADERS, guarded_app, page_file, read_body
 from r2med.server.limits import Limits
 from r2med.server.refusals import HTTPError
-from r2med.site.site import data_script
 
 _LIMITS = Limits(body=1 << 16)
 _OWN_PAGES_ONLY = {"Cross-Origin-Resource-Policy": "same-origin"}
@@ -169,6 +169,6 @@ def _json(value: View, status: int = 200) -> Response:
 _SCRIPTS = ("", "_enter", "_guideline", "_replies", "_sending", "_texts")
 _ASSETS = {
     "r2med.server": ("review.html", "review.css", *(f"review{part}.js" for part in _SCRIPTS)),
-    "r2med.web": ("base.css", "shell.js", "formats.js", "board.js", "marks.js", "icon.svg"),
+    "r2med.foundation.web": ("base.css", "shell.js", "formats.js", "board.js", "marks.js", "icon.svg"),
 }
 """Room -> files of the page, which uses the shell of the board."""

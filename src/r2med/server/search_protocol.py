@@ -9,16 +9,16 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from r2med.core.cost import Cost
-from r2med.core.errors import UserError
+from r2med.foundation.core.cost import Cost
+from r2med.foundation.core.errors import UserError
+from r2med.foundation.text.highlight import Kind, Words, best_window, matches
 from r2med.server.answer_pool import AnswerPool
 from r2med.server.limits import Limits
 from r2med.server.refusals import HTTPError
 from r2med.server.retrieve_protocol import check_text, validated
-from r2med.system.marking import marking_language
-from r2med.system.question import NOTHING_FOUND
-from r2med.system.system import LiveSystem, Outcome
-from r2med.text.highlight import Kind, Words, best_window, matches
+from r2med.systems.system.marking import marking_language
+from r2med.systems.system.question import NOTHING_FOUND
+from r2med.systems.system.system import LiveSystem, Outcome
 
 log = logging.getLogger("r2med")
 

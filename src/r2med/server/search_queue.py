@@ -13,8 +13,8 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from r2med.agents.conversation import Hit
 from r2med.server.refusals import HTTPError, unavailable
+from r2med.systems.agents.conversation import Hit
 
 log = logging.getLogger("r2med")
 

@@ -6,19 +6,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from r2med.core.errors import UserError
+from r2med.foundation.core.errors import UserError
 from r2med.server.data_watch import DataWatch
 
 if TYPE_CHECKING:
-    from r2med.agents.conversation import Hit
-    from r2med.core.stages import Stage
     from r2med.data.corpus import Corpus
     from r2med.data.dataset import Dataset
-    from r2med.engine.tracing import TraceFile
-    from r2med.retrieve.retriever import Searcher
-    from r2med.runtime.runtime import Runtime
-    from r2med.store import Store
-    from r2med.system.system import LiveSystem
+    from r2med.foundation.core.stages import Stage
+    from r2med.foundation.engine.tracing import TraceFile
+    from r2med.foundation.runtime.runtime import Runtime
+    from r2med.foundation.store import Store
+    from r2med.systems.agents.conversation import Hit
+    from r2med.systems.retrieve.retriever import Searcher
+    from r2med.systems.system.system import LiveSystem
 
 
 @dataclass(frozen=True)
@@ -36,11 +36,11 @@ class ServedCorpus:
 
     def search(self, queries: Sequence[str], k: int) -> list[tuple[Hit, ...]]:
         """Return the k best documents of each query, best first. No document is excluded for any query."""
-        from r2med.agents.sources import hits_of
         from r2med.data.dataset import Query
-        from r2med.engine.tracing import span
-        from r2med.retrieve.ranking_spans import RETRIEVED, add_rankings, stage_kind
-        from r2med.retrieve.retriever import SearchQuery, search_with
+        from r2med.foundation.engine.tracing import span
+        from r2med.systems.agents.sources import hits_of
+        from r2med.systems.retrieve.ranking_spans import RETRIEVED, add_rankings, stage_kind
+        from r2med.systems.retrieve.retriever import SearchQuery, search_with
 
         asked = [SearchQuery(Query(str(i), text)) for i, text in enumerate(queries)]
         with span(self.retriever, stage_kind("RETRIEVER", asked), self.trace) as trace:
@@ -55,8 +55,8 @@ def open_served_corpus(dataset: Dataset, spec: str | Stage, runtime: Runtime, st
 
     Raises UserError if the spec is not a single retriever.
     """
-    from r2med.core.stages import Stage, bound
-    from r2med.retrieve.retriever import live_searcher
+    from r2med.foundation.core.stages import Stage, bound
+    from r2med.systems.retrieve.retriever import live_searcher
 
     stage = spec if isinstance(spec, Stage) else _only_retriever(spec)
     searcher = live_searcher(bound(stage, runtime), dataset, store.with_policy("live"))
@@ -73,7 +73,7 @@ def open_served(
     The default retriever is that of the first system, or BM25 if there is no system. The retriever is also one of the
     systems, so that the others can be compared with it.
     """
-    from r2med.system.system import System
+    from r2med.systems.system.system import System
 
     systems = [System.parse(spec, runtime) for spec in specs]
     stage = systems[0].retriever if systems and not retriever else _only_retriever(retriever or "bm25")
@@ -84,8 +84,8 @@ def open_served(
 
 def _only_retriever(spec: str) -> Stage:
     """Return the stage of a spec. Raises UserError if the spec is not a single retriever."""
-    from r2med.core.spec import parse
-    from r2med.core.stages import names, retriever
+    from r2med.foundation.core.spec import parse
+    from r2med.foundation.core.stages import names, retriever
 
     stages = parse(spec)
     if len(stages) > 1:

@@ -13,25 +13,25 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from r2med.core.errors import MissingExtraError, UserError, unknown
-from r2med.core.one_or_many import several
+from r2med.assessment.judgements.drawing import INFLUENTIAL_DOCUMENTS, SAMPLE_QUERIES
 from r2med.data.loading import load
-from r2med.judgements.drawing import INFLUENTIAL_DOCUMENTS, SAMPLE_QUERIES
-from r2med.records.collection import MAX_FAILURES, given_records
-from r2med.runtime.runtime import running
+from r2med.evaluation.records.collection import MAX_FAILURES, given_records
+from r2med.foundation.core.errors import MissingExtraError, UserError, unknown
+from r2med.foundation.core.one_or_many import several
+from r2med.foundation.runtime.runtime import running
+from r2med.foundation.text.plurals import counted
+from r2med.foundation.text.terminal_text import printable
 from r2med.server.refusals import ANSWER_SECONDS
-from r2med.text.plurals import counted
-from r2med.text.terminal_text import printable
 
 if TYPE_CHECKING:
     from r2med.construction.review.review_book import ReviewBook
     from r2med.construction.review.review_desk import ReviewDesk
     from r2med.data.dataset import Dataset
     from r2med.data.overlays import Overlay
-    from r2med.runtime.runtime import Runtime
-    from r2med.runtime.setup import Setup
+    from r2med.foundation.runtime.runtime import Runtime
+    from r2med.foundation.runtime.setup import Setup
     from r2med.server.served_corpus import ServedCorpus
-    from r2med.system.system import LiveSystem
+    from r2med.systems.system.system import LiveSystem
 
 LOOPBACK = "127.0.0.1"
 
@@ -189,15 +189,15 @@ def review_labels(
     labels could change the order of the systems in `results` most. `data` are folders of datasets, or names that
     restrict them. The other arguments are those of `review`.
     """
+    from r2med.assessment.judgements.drawing import drawn_pairs
+    from r2med.assessment.judgements.rubrics import RUBRICS
     from r2med.construction.review.label_reviews import draw, label_items
     from r2med.construction.review.review_book import ReviewBook
     from r2med.construction.review.review_desk import ReviewDesk
     from r2med.construction.review.review_items import read_guideline, reviews_file
     from r2med.data.overlays import Overlay
-    from r2med.judgements.drawing import drawn_pairs
-    from r2med.judgements.rubrics import RUBRICS
-    from r2med.records.collection import collect
-    from r2med.records.relabelled import recorded_datasets
+    from r2med.evaluation.records.collection import collect
+    from r2med.evaluation.records.relabelled import recorded_datasets
 
     path = Path(overlay)
     labels = Overlay.read(path)
@@ -292,8 +292,8 @@ def serve_board(
     picks a free port. `ready` gets one line with the address when the server accepts connections.
     """
     from r2med.data.overlays import Overlay
-    from r2med.site.live_preview import LiveBoard
-    from r2med.site.site import board
+    from r2med.publication.site.live_preview import LiveBoard
+    from r2med.publication.site.site import board
 
     with needing_server("r2med board --serve"):
         from r2med.server.http_server import GuardedServer, bind

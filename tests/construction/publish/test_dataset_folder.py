@@ -14,15 +14,15 @@ from r2med.construction.publish.dataset_folder import write_output
 from r2med.construction.publish.datasheet import query_origins
 from r2med.construction.review.annotators import Annotator
 from r2med.construction.review.reviews import Review
-from r2med.core.errors import UserError
 from r2med.data import load
 from r2med.data.check import check
 from r2med.data.layouts.hub_clone import config_files
 from r2med.data.locating import name_of
-from r2med.evaluation.evaluation import evaluate
-from r2med.runtime.runtime import Runtime
-from r2med.store import Store
-from r2med.store.files import sha256
+from r2med.evaluation.running.evaluation import evaluate
+from r2med.foundation.core.errors import UserError
+from r2med.foundation.runtime.runtime import Runtime
+from r2med.foundation.store import Store
+from r2med.foundation.store.files import sha256
 from support.written_builds import given, small_build
 
 HOSTILE = "<script>window.harmed = 1</script> | `a` \u202e [x](javascript:alert(1))"

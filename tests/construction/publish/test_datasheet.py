@@ -3,13 +3,13 @@
 from pathlib import Path
 
 from r2med.construction.publish.dataset_folder import write_output
-from r2med.runtime.runtime import Runtime
-from r2med.store import Store
+from r2med.foundation.runtime.runtime import Runtime
+from r2med.foundation.store import Store
 from support.browser import launched
 from support.written_builds import small_build
 
 HOSTILE = "<script>window.harmed = 1</script><img src=x onerror=alert(1)> \u202e"
-CONTRAST = Path(__file__).parents[2] / "site" / "contrast.js"
+CONTRAST = Path(__file__).parents[2] / "publication/site/contrast.js"
 
 
 def test_a_datasheet_is_readable_in_both_themes_fits_a_phone_and_does_nothing_that_its_data_say(tmp_path):

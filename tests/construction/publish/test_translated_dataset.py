@@ -5,7 +5,6 @@ import shutil
 
 import pytest
 
-from r2med.bridges.data_export import export_data
 from r2med.cli.build_command import status
 from r2med.construction.pipeline import Build
 from r2med.construction.publish.dataset_folder import lacks_reviewers, write_output
@@ -13,11 +12,12 @@ from r2med.construction.review.annotators import Annotator, introduce
 from r2med.construction.review.review_book import ReviewBook, add_reviews
 from r2med.construction.review.review_items import items_by_kind, review_items
 from r2med.construction.review.reviews import Review
-from r2med.core.errors import UserError
 from r2med.data import load
 from r2med.data.check import check
-from r2med.runtime.runtime import Runtime
-from r2med.store import Store
+from r2med.foundation.core.errors import UserError
+from r2med.foundation.runtime.runtime import Runtime
+from r2med.foundation.store import Store
+from r2med.publication.bridges.data_export import export_data
 from support.builds import built, lines
 
 CASE = (

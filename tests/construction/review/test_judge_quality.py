@@ -8,8 +8,8 @@ import pytest
 from r2med.construction.items import Judgement
 from r2med.construction.review.judge_quality import judge_agreement, judge_confusions, label_recall
 from r2med.construction.review.labels import labels
-from r2med.measure.agreement import cohen_kappa
-from r2med.pages.estimate import Estimate
+from r2med.evaluation.measure.agreement import cohen_kappa
+from r2med.foundation.pages.estimate import Estimate
 
 SCORES = {"positive": 5, "discarded": 3, "negative": 0}
 VERDICTS = {"a": "accept", "r": "reject", "u": "unsure"}

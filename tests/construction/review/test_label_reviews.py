@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from r2med import Dataset, UserError, run
+from r2med.assessment.judgements.drawing import DrawnPair, drawn_pairs
+from r2med.assessment.judgements.rubrics import RUBRICS
 from r2med.cli.review_command import review
-from r2med.comparison.corrected_scores import corrected_scores, estimates_table, reviewed_queries, without_pool
 from r2med.construction.review.label_reviews import draw, label_items, people_overlay
 from r2med.construction.review.review_book import ReviewBook, add_reviews
 from r2med.construction.review.review_desk import ReviewDesk
@@ -19,9 +20,13 @@ from r2med.construction.review.review_kinds import LABEL_KINDS
 from r2med.construction.review.reviews import Review
 from r2med.data.dataset import Query
 from r2med.data.overlays import Overlay, OverlayLabel
-from r2med.judgements.drawing import DrawnPair, drawn_pairs
-from r2med.judgements.rubrics import RUBRICS
-from r2med.records.collection import RecordCollection, collect
+from r2med.evaluation.comparison.corrected_scores import (
+    corrected_scores,
+    estimates_table,
+    reviewed_queries,
+    without_pool,
+)
+from r2med.evaluation.records.collection import RecordCollection, collect
 
 TOPICS = ["liver", "heart", "kidney", "lung"]
 

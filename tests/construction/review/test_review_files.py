@@ -10,7 +10,7 @@ from r2med.construction.review.review_book import add_reviews, read_reviews
 from r2med.construction.review.review_files import export_reviews, import_reviews
 from r2med.construction.review.review_items import ReviewItem
 from r2med.construction.review.reviews import Review
-from r2med.core.errors import UserError
+from r2med.foundation.core.errors import UserError
 
 QUESTION = SourceQuestion(id="q,1", text="a query", answer="an answer")
 ITEMS = [ReviewItem(QUESTION, PageChunk(id=name, text=f"passage {name}", page="")) for name in ("c1", "c2")]

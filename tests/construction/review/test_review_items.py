@@ -11,10 +11,10 @@ from r2med.construction.review.review_book import add_reviews, read_reviews
 from r2med.construction.review.review_items import items_by_kind, read_guideline, review_items
 from r2med.construction.review.reviews import Review
 from r2med.construction.step_table import STEPS
-from r2med.core.errors import UserError
-from r2med.runtime.runtime import Runtime
+from r2med.foundation.core.errors import UserError
+from r2med.foundation.runtime.runtime import Runtime
+from r2med.foundation.store import Store
 from r2med.server import serving
-from r2med.store import Store
 from support.building import asked_of
 
 PLAN = """

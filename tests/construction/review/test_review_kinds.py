@@ -12,7 +12,7 @@ from r2med.construction.review.review_items import review_items
 from r2med.construction.review.review_kinds import KINDS
 from r2med.construction.review.review_outcomes import rejection_reasons
 from r2med.construction.review.reviews import Review, decided_reply, is_disputed, rating_table
-from r2med.core.errors import UserError
+from r2med.foundation.core.errors import UserError
 
 FINE = {"answerable": "yes", "self_contained": "yes", "needs_inference": "yes", "words_mislead": "unsure"}
 

@@ -1,7 +1,7 @@
 import pytest
 
 from r2med.construction.steps.mining import linked_chunks
-from r2med.core.errors import UserError
+from r2med.foundation.core.errors import UserError
 from support.builds import built, lines
 
 CASES = lines(

@@ -7,8 +7,8 @@ import pytest
 from r2med.construction.items import Rejected, SourcePage
 from r2med.construction.sources.page_readers import ReadJats, ReadPubMed, ReadRows, ReadText
 from r2med.construction.step import StepWork, Streams
-from r2med.core.errors import UserError
-from r2med.runtime.runtime import Runtime
+from r2med.foundation.core.errors import UserError
+from r2med.foundation.runtime.runtime import Runtime
 from support.builds import built
 
 ARTICLE = """<?xml version="1.0"?>

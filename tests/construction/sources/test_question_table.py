@@ -1,6 +1,6 @@
 import pytest
 
-from r2med.core.errors import UserError
+from r2med.foundation.core.errors import UserError
 from support.builds import built
 
 

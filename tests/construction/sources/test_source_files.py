@@ -10,8 +10,8 @@ import pytest
 from r2med.construction.items import Rejected, SourcePage
 from r2med.construction.sources.source_files import SourceError, SourceStep, fingerprint, source_files, unreadable
 from r2med.construction.step import StepWork, Streams
-from r2med.core.errors import UserError
-from r2med.runtime.runtime import Runtime
+from r2med.foundation.core.errors import UserError
+from r2med.foundation.runtime.runtime import Runtime
 
 
 class Lines(SourceStep, kind="build"):

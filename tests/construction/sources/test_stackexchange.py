@@ -4,7 +4,7 @@ import zipfile
 
 import pytest
 
-from r2med.core.errors import UserError
+from r2med.foundation.core.errors import UserError
 from support.builds import built
 
 HEAD = '<?xml version="1.0" encoding="utf-8"?>\n<posts>\n'

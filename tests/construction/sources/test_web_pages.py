@@ -7,7 +7,7 @@ from r2med.construction.sources import web_pages
 from r2med.construction.sources.source_files import SourceError
 from r2med.construction.sources.web_pages import ReadWeb, decoded
 from r2med.construction.step import StepWork, Streams
-from r2med.runtime.runtime import Runtime
+from r2med.foundation.runtime.runtime import Runtime
 
 PARAGRAPH = "<p>Listeria causes meningitis in newborns and in the old, and is treated with ampicillin for weeks.</p>"
 

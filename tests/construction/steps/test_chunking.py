@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from r2med.construction.items import Rejected, SourcePage
 from r2med.construction.step import StepWork, Streams
 from r2med.construction.steps.chunking import ChunkPages, chunk_spans, count_tokens
-from r2med.core.errors import UserError
-from r2med.runtime.runtime import Runtime
+from r2med.foundation.core.errors import UserError
+from r2med.foundation.runtime.runtime import Runtime
 
 SENTENCE = "The patient had fever and a cough for three days before she came. "
 TEXTS = st.lists(st.sampled_from([SENTENCE, "No. ", "\n\n", "x" * 300, " ", "Why? ", "ü 😀. "]), max_size=30).map(

@@ -4,7 +4,7 @@ import json
 
 from r2med.construction.items import Candidate
 from r2med.construction.steps.controls import NEAR_MISS, RANDOM, STUFFED, PlantControls
-from r2med.runtime.runtime import Runtime
+from r2med.foundation.runtime.runtime import Runtime
 from support.building import CHUNKS, QUESTIONS, asked_of, run_step, streams
 
 TEXTS = {chunk.id: chunk.text for chunk in CHUNKS}

@@ -6,8 +6,8 @@ import pytest
 from r2med.construction.benchmark import build
 from r2med.construction.build_plan import BuildPlan
 from r2med.construction.steps.deidentifying import quoted_spans
-from r2med.core.errors import UserError
-from r2med.store import Store
+from r2med.foundation.core.errors import UserError
+from r2med.foundation.store import Store
 from support.builds import built, lines, plan_file
 
 NOTE = (

@@ -6,7 +6,7 @@ import pytest
 from r2med.construction.items import PageChunk, Rejected
 from r2med.construction.step import StepWork, Streams
 from r2med.construction.steps.duplicates import DropDuplicates
-from r2med.runtime.runtime import Runtime
+from r2med.foundation.runtime.runtime import Runtime
 
 RANDOM = np.random.default_rng(3)
 TEXTS = [" ".join(RANDOM.choice([f"word{n}" for n in range(3000)], 100)) for _ in range(50)]

@@ -8,8 +8,8 @@ from r2med.construction.pipeline import Build
 from r2med.construction.publish.datasheet import grouping_table
 from r2med.construction.steps.controls import NearMiss, PlantControls
 from r2med.construction.steps.similar_diagnoses import similar_groups
-from r2med.core.errors import UserError
-from r2med.store import Store
+from r2med.foundation.core.errors import UserError
+from r2med.foundation.store import Store
 from support.building import run_step, streams
 from support.builds import built, lines
 

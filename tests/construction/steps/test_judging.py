@@ -5,8 +5,8 @@ import pytest
 from r2med.construction.items import Candidate
 from r2med.construction.step_table import parse_step
 from r2med.construction.steps.judging import Judge
-from r2med.core.spec import parse_stage
-from r2med.runtime.runtime import Runtime
+from r2med.foundation.core.spec import parse_stage
+from r2med.foundation.runtime.runtime import Runtime
 from support.building import CANDIDATES, asked_of, run_step, streams
 
 GOOD = '{"rationale": "It names it.", "relevance": 5, "support": 4}'

@@ -7,8 +7,8 @@ import pytest
 from r2med.construction.items import Candidate, PageChunk, Rejected, SourceQuestion
 from r2med.construction.step import StepWork, Streams
 from r2med.construction.steps.mining import Mine, linked_chunks, normalised
-from r2med.core.errors import UserError
-from r2med.runtime.runtime import Runtime
+from r2med.foundation.core.errors import UserError
+from r2med.foundation.runtime.runtime import Runtime
 from support import tiny_models
 
 CHUNKS = [

@@ -6,7 +6,7 @@ import pytest
 
 from r2med.construction.steps.personal_data import personal_spans
 from r2med.construction.steps.placeholders import Placeholders
-from r2med.text.identifiers import identifiers
+from r2med.foundation.text.identifiers import identifiers
 
 ROOT = Path(__file__).parents[3]
 MEASURE = runpy.run_path(str(ROOT / "benchmarks" / "deidentify.py"))

@@ -4,7 +4,7 @@ import pytest
 
 from r2med.construction.steps import presidio_spans
 from r2med.construction.steps.presidio_spans import PresidioSpans
-from r2med.core.errors import UserError
+from r2med.foundation.core.errors import UserError
 from support.builds import built
 
 

@@ -5,8 +5,8 @@ import pytest
 from r2med.construction.build_plan import BuildPlan
 from r2med.construction.pipeline import Build
 from r2med.construction.steps.translating import numbered_texts
-from r2med.core.errors import UserError
-from r2med.store import Store
+from r2med.foundation.core.errors import UserError
+from r2med.foundation.store import Store
 from support.builds import built, lines, plan_file
 
 CASE = "患者男性，45岁，发热3天。无咳嗽。\n血压120/80mmHg！"

@@ -22,10 +22,10 @@ from r2med.construction.review.review_kinds import Verdict
 from r2med.construction.review.review_outcomes import rejection_reasons
 from r2med.construction.review.reviews import Review, by_candidate, decision, is_unsettled
 from r2med.construction.step import Streams
-from r2med.llm.llm_cards import LLMS, LLMCard, families
-from r2med.measure.prediction_powered import Share, bounded_share
-from r2med.text.language_guess import guess_language
-from r2med.text.search_languages import ENGLISH, search_languages
+from r2med.evaluation.measure.prediction_powered import Share, bounded_share
+from r2med.foundation.text.language_guess import guess_language
+from r2med.foundation.text.search_languages import ENGLISH, search_languages
+from r2med.models.llm.llm_cards import LLMS, LLMCard, families
 
 HIGHEST_SUM = 10
 """The highest sum of a judge's two scores."""

@@ -12,8 +12,8 @@ from r2med.construction.publish.datasheet import GENERAL_LIMITS, NOT_STATED
 from r2med.construction.publish.label_trust import trust_sections
 from r2med.construction.publish.reviewers import demographics
 from r2med.construction.review.review_outcomes import PUBLISHED_POINTS
-from r2med.core.version import __version__
-from r2med.pages.page import Page, Table
+from r2med.foundation.core.version import __version__
+from r2med.foundation.pages.page import Page, Table
 
 VERSIONS = ("http://mlcommons.org/croissant/1.1", "http://mlcommons.org/croissant/RAI/1.0")
 

@@ -22,14 +22,14 @@ from r2med.construction.review.review_book import read_reviews
 from r2med.construction.review.review_kinds import ONLY_POINT, PASSAGE
 from r2med.construction.review.review_outcomes import PUBLISHED_POINTS, published_replies
 from r2med.construction.review.reviews import Review
-from r2med.core.errors import UserError
 from r2med.data.loading import load_new
-from r2med.pages.html import page_html
-from r2med.pages.markdown import page_markdown
-from r2med.runtime.runtime import Runtime, running
-from r2med.runtime.setup import Setup
-from r2med.store.files import json_line, replaced, sha256
-from r2med.text.search_languages import ENGLISH
+from r2med.foundation.core.errors import UserError
+from r2med.foundation.pages.html import page_html
+from r2med.foundation.pages.markdown import page_markdown
+from r2med.foundation.runtime.runtime import Runtime, running
+from r2med.foundation.runtime.setup import Setup
+from r2med.foundation.store.files import json_line, replaced, sha256
+from r2med.foundation.text.search_languages import ENGLISH
 
 CARD, LABELS, CROISSANT = "card.toml", "labels.jsonl", "croissant.json"
 Row = Mapping[str, Any]

@@ -20,13 +20,13 @@ from r2med.construction.publish.label_trust import LABEL_NAMES, trust_facts, tru
 from r2med.construction.publish.reviewers import reviewers
 from r2med.construction.review.review_outcomes import counted_reasons
 from r2med.construction.steps.pool_coverage import Contribution, Coverage, contributions
-from r2med.core.spec import parse_stage
-from r2med.core.version import __version__
 from r2med.data.check import repeated_queries
 from r2med.data.dataset import Dataset
-from r2med.measure.scores import Floats
-from r2med.pages.page import Bars, Bullets, Content, Page, Section, Table, Verbatim
-from r2med.store import Store
+from r2med.evaluation.measure.scores import Floats
+from r2med.foundation.core.spec import parse_stage
+from r2med.foundation.core.version import __version__
+from r2med.foundation.pages.page import Bars, Bullets, Content, Page, Section, Table, Verbatim
+from r2med.foundation.store import Store
 
 log = logging.getLogger("r2med")
 

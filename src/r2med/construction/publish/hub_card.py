@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from r2med.construction.publish.build_outcome import BuildOutcome
 from r2med.construction.publish.croissant import configs_of
-from r2med.text.search_languages import ENGLISH
+from r2med.foundation.text.search_languages import ENGLISH
 
 LICENCES = ("apache-2.0", "cc-by-4.0", "cc-by-nc-4.0", "cc-by-nc-sa-4.0", "cc-by-sa-4.0", "cc0-1.0", "mit", "odc-by")
 """Licences of the hub's list that are used for data. Any other licence is "other", with its name beside it."""

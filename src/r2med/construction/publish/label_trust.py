@@ -21,11 +21,11 @@ from r2med.construction.review.people_agreement import agreement_by_point
 from r2med.construction.review.review_book import read_reviews
 from r2med.construction.review.review_items import finished_build, read_guideline
 from r2med.construction.review.reviews import VERDICTS, Review
-from r2med.core.errors import UserError
-from r2med.pages.cells import Column, shown
-from r2med.pages.estimate import Estimate
-from r2med.pages.page import Content, Page, Section, Table
-from r2med.text.plurals import counted
+from r2med.foundation.core.errors import UserError
+from r2med.foundation.pages.cells import Column, shown
+from r2med.foundation.pages.estimate import Estimate
+from r2med.foundation.pages.page import Content, Page, Section, Table
+from r2med.foundation.text.plurals import counted
 
 OPEN_NOTE = (
     "as many people said yes as no, or nobody was sure; shares are ranges and intervals hold every way to decide, "

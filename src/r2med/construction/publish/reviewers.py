@@ -11,10 +11,10 @@ import numpy as np
 from r2med.construction.review.annotators import Annotator
 from r2med.construction.review.review_outcomes import reply_counts
 from r2med.construction.review.reviews import Review
-from r2med.measure.intervals import wilson
-from r2med.pages.cells import Column
-from r2med.pages.estimate import Estimate
-from r2med.pages.page import Content, Table, Verbatim
+from r2med.evaluation.measure.intervals import wilson
+from r2med.foundation.pages.cells import Column
+from r2med.foundation.pages.estimate import Estimate
+from r2med.foundation.pages.page import Content, Table, Verbatim
 
 UNSTATED = "not stated"
 MIN_ANSWERS = 10

@@ -15,9 +15,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from r2med.construction.review.review_book import ReviewBook
 from r2med.construction.review.review_items import reviews_file
-from r2med.pages.csv_text import csv_rows
-from r2med.store.files import write_atomically
-from r2med.store.rows import Rows
+from r2med.foundation.pages.csv_text import csv_rows
+from r2med.foundation.store.files import write_atomically
+from r2med.foundation.store.rows import Rows
 
 QUALIFICATIONS = ("physician", "nurse", "pharmacist", "medical student", "biomedical researcher", "other")
 """Suggestions on the page. A person can write any other qualification."""

@@ -6,15 +6,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
+from r2med.assessment.judgements.drawing import DrawnPair
+from r2med.assessment.judgements.rubrics import RUBRICS, grade_of
 from r2med.construction.items import PageChunk, SourceQuestion
 from r2med.construction.review.review_book import ReviewBook
 from r2med.construction.review.review_items import ReviewItem, reviews_file
 from r2med.construction.review.reviews import Review
-from r2med.core.errors import UserError
 from r2med.data.dataset import Dataset
 from r2med.data.overlays import Overlay, OverlayLabel
-from r2med.judgements.drawing import DrawnPair
-from r2med.judgements.rubrics import RUBRICS, grade_of
+from r2med.foundation.core.errors import UserError
 
 
 def label_items(drawn: Sequence[DrawnPair], datasets: Mapping[str, Dataset]) -> list[tuple[DrawnPair, ReviewItem]]:

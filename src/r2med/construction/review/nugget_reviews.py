@@ -12,9 +12,9 @@ from r2med.construction.review.review_book import ReviewBook
 from r2med.construction.review.review_items import ReviewItem, reviews_file
 from r2med.construction.review.review_kinds import NUGGET_KIND
 from r2med.construction.review.reviews import Review
-from r2med.core.errors import UserError
 from r2med.data.dataset import Dataset
 from r2med.data.nuggets_file import Nugget, Nuggets, read_nuggets
+from r2med.foundation.core.errors import UserError
 
 NUGGET_GUIDELINE = """\
 A nugget is one fact that a good answer to the question contains.

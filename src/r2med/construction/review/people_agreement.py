@@ -9,7 +9,7 @@ import numpy as np
 
 from r2med.construction.review.review_kinds import KINDS, ReviewKind, ReviewPoint
 from r2med.construction.review.reviews import Review, rating_table
-from r2med.measure.agreement import (
+from r2med.evaluation.measure.agreement import (
     FEWEST_BOUNDED_UNITS,
     Agreement,
     cohen_kappa,
@@ -18,7 +18,7 @@ from r2med.measure.agreement import (
     krippendorff_alpha,
     observed_agreement,
 )
-from r2med.measure.scores import Floats
+from r2med.evaluation.measure.scores import Floats
 
 HIGH_AC1, PARADOX_GAP = 0.6, 0.3
 """An AC1 that is called high, and the difference of AC1 and κ from which a sentence explains it."""

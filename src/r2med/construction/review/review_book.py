@@ -23,8 +23,8 @@ from typing import Any
 from r2med.construction.review.review_items import all_items, finished_build, reviews_file
 from r2med.construction.review.review_kinds import REVIEW_KINDS
 from r2med.construction.review.reviews import Review
-from r2med.core.errors import UserError
-from r2med.store.rows import Rows
+from r2med.foundation.core.errors import UserError
+from r2med.foundation.store.rows import Rows
 
 log = logging.getLogger("r2med")
 

@@ -12,8 +12,8 @@ from r2med.construction.review.review_book import ReviewBook, Slot, StoredReview
 from r2med.construction.review.review_items import ReviewItem
 from r2med.construction.review.review_kinds import PASSAGE, REVIEW_KINDS, ShownText, Verdict
 from r2med.construction.review.reviews import Review, is_disputed, is_unsettled, rating_table
-from r2med.measure.agreement import krippendorff_alpha
-from r2med.store import digest
+from r2med.evaluation.measure.agreement import krippendorff_alpha
+from r2med.foundation.store import digest
 
 View = dict[str, Any]
 """JSON values for the page. They contain no ids, nothing from judges or other people, and no totals."""

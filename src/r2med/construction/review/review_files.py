@@ -12,10 +12,10 @@ from pydantic import ValidationError
 from r2med.construction.review.review_items import ReviewItem
 from r2med.construction.review.review_kinds import KINDS, PASSAGE
 from r2med.construction.review.reviews import VERDICTS, Review, by_candidate
-from r2med.core.errors import UserError
 from r2med.data.table_files import open_tables
-from r2med.pages.csv_text import FORMULA_STARTS, csv_rows
-from r2med.store.files import write_atomically
+from r2med.foundation.core.errors import UserError
+from r2med.foundation.pages.csv_text import FORMULA_STARTS, csv_rows
+from r2med.foundation.store.files import write_atomically
 
 COLUMNS = ("question", "chunk", "annotator", "verdict", "comment", "adjudicated", "at")
 """Columns of reviews of passages. With reviews of other kinds there are also `kind` and a column for each point."""

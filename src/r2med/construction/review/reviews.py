@@ -14,8 +14,8 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from r2med.construction.review.review_kinds import ONLY_POINT, PASSAGE, REVIEW_KINDS, Verdict, YesNo
-from r2med.core.errors import unknown
-from r2med.measure.scores import Floats
+from r2med.evaluation.measure.scores import Floats
+from r2med.foundation.core.errors import unknown
 
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 

@@ -22,8 +22,8 @@ from r2med.construction.sources.page_readers import ReadJats, paragraphs, words
 from r2med.construction.sources.safe_xml import xml_elements
 from r2med.construction.sources.source_files import SourceError, SourceFile, SourceStep, unreadable
 from r2med.construction.step import StepWork, Streams
-from r2med.core.errors import UserError
-from r2med.runtime.runtime import Runtime
+from r2med.foundation.core.errors import UserError
+from r2med.foundation.runtime.runtime import Runtime
 
 _IDS = ("patient_uid", "patient_id", "id")
 _TEXTS = ("patient", "text", "case")

@@ -22,12 +22,12 @@ from pydantic import Field
 
 from r2med.construction.items import NOT_READ, Item, Rejected
 from r2med.construction.step import Step, StepWork, Streams
-from r2med.core.errors import UserError
-from r2med.core.stages import argument
-from r2med.runtime.runtime import Runtime
-from r2med.store import Store, digest
-from r2med.store.file_digests import file_digest
-from r2med.text.unicode import to_unicode
+from r2med.foundation.core.errors import UserError
+from r2med.foundation.core.stages import argument
+from r2med.foundation.runtime.runtime import Runtime
+from r2med.foundation.store import Store, digest
+from r2med.foundation.store.file_digests import file_digest
+from r2med.foundation.text.unicode import to_unicode
 
 MAX_BYTES = 64 << 20
 """Maximum size, unpacked, of a page, a line or an element that is read at once. Books are smaller, bombs are larger."""

@@ -13,8 +13,8 @@ from r2med.construction.cited_links import links_hint
 from r2med.construction.items import Rejected, SourcePage
 from r2med.construction.sources.source_files import SourceError, SourceFile, SourceStep
 from r2med.construction.step import Streams
-from r2med.core.errors import MissingExtraError, UserError
-from r2med.runtime.runtime import Runtime
+from r2med.foundation.core.errors import MissingExtraError, UserError
+from r2med.foundation.runtime.runtime import Runtime
 
 MAX_TAGS = 100_000
 """Maximum number of tags. Long articles have about ten thousand; a page with more is a bomb or a dump, and takes

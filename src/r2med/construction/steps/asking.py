@@ -12,21 +12,21 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 from pydantic import Field
 
-from r2med.ask.answers import LLMAnswer
-from r2med.ask.json_answers import JsonAnswers, ask_json, json_question, warn_of_identifiers
 from r2med.construction.items import Item, Rejected, SourceQuestion
 from r2med.construction.step import Step, StepWork, Streams
-from r2med.core.errors import UserError
-from r2med.core.stages import argument
-from r2med.engine.reporting import part_of
-from r2med.engine.tracing import item_spans
-from r2med.llm.costs import estimate, is_priced
-from r2med.llm.journaled import JournaledChat, open_chat
-from r2med.llm.llm_cards import LLMCard, resolve_llm
-from r2med.prompts.fitting import Fitter
-from r2med.prompts.templates import Template, read_template
-from r2med.runtime.runtime import Runtime
-from r2med.store import digest
+from r2med.foundation.core.errors import UserError
+from r2med.foundation.core.stages import argument
+from r2med.foundation.engine.reporting import part_of
+from r2med.foundation.engine.tracing import item_spans
+from r2med.foundation.runtime.runtime import Runtime
+from r2med.foundation.store import digest
+from r2med.models.ask.answers import LLMAnswer
+from r2med.models.ask.json_answers import JsonAnswers, ask_json, json_question, warn_of_identifiers
+from r2med.models.llm.costs import estimate, is_priced
+from r2med.models.llm.journaled import JournaledChat, open_chat
+from r2med.models.llm.llm_cards import LLMCard, resolve_llm
+from r2med.models.prompts.fitting import Fitter
+from r2med.models.prompts.templates import Template, read_template
 
 ITEMS_PER_BLOCK = 512
 """Items that are asked about together. A block bounds the memory and keeps every connection busy."""

@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 
 from r2med.construction.items import PageChunk, Rejected, SourcePage
 from r2med.construction.step import Step, StepWork, Streams
-from r2med.text.sentences import sentence_spans
+from r2med.foundation.text.sentences import sentence_spans
 
 _WITHOUT_SPACES = r"\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\uac00-\ud7af"
 """Letters of Chinese, Japanese and Korean."""

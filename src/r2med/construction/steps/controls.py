@@ -12,14 +12,14 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
-from r2med.ask.answers import LLMAnswer, Text
 from r2med.construction.items import Candidate, Item, PageChunk, Rejected, SourceQuestion, Stream
 from r2med.construction.pipeline import drawn
 from r2med.construction.step import Step, StepWork, Streams
 from r2med.construction.steps.asking import AskingStep
 from r2med.construction.steps.full_candidates import chunks_of
-from r2med.runtime.runtime import Runtime
-from r2med.text.synonyms import Synonyms
+from r2med.foundation.runtime.runtime import Runtime
+from r2med.foundation.text.synonyms import Synonyms
+from r2med.models.ask.answers import LLMAnswer, Text
 
 NEAR_MISS, STUFFED, RANDOM = "near miss", "stuffed", "random"
 """Kinds of controls: a similar but wrong condition, an unrelated text with the query's words mixed in, and an unrelated

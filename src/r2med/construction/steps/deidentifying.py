@@ -16,7 +16,6 @@ from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
 from pydantic import BaseModel, Field, field_validator
 
-from r2med.ask.answers import FieldReader, LLMAnswer
 from r2med.construction.items import IdentifiedText, Item, Rejected, SourcePage, SourceQuestion, Stream
 from r2med.construction.step import Step, StepWork, Streams
 from r2med.construction.steps.asking import ITEMS_PER_BLOCK, AskingStep
@@ -33,9 +32,10 @@ from r2med.construction.steps.personal_data_report import SAMPLE_FILE, PersonalD
 from r2med.construction.steps.placeholders import Placeholders
 from r2med.construction.steps.presidio_spans import PresidioSpans, presidio_version
 from r2med.construction.steps.text_pieces import piece_spans
-from r2med.core.errors import UserError, unknown
-from r2med.core.stages import Words
-from r2med.runtime.runtime import Runtime
+from r2med.foundation.core.errors import UserError, unknown
+from r2med.foundation.core.stages import Words
+from r2med.foundation.runtime.runtime import Runtime
+from r2med.models.ask.answers import FieldReader, LLMAnswer
 
 log = logging.getLogger("r2med")
 

@@ -22,8 +22,8 @@ from pydantic import Field
 
 from r2med.construction.items import PageChunk, Rejected
 from r2med.construction.step import Step, StepWork, Streams
-from r2med.engine.threads import map_threads
-from r2med.text.minhash import PERMUTATIONS, Shingles, band_keys, jaccard, rows_per_band
+from r2med.foundation.engine.threads import map_threads
+from r2med.foundation.text.minhash import PERMUTATIONS, Shingles, band_keys, jaccard, rows_per_band
 
 BLOCK_CHUNKS = 1024
 """Number of chunks that are hashed together. Their arrays fit in a core's cache."""

@@ -9,13 +9,13 @@ from typing import Any
 
 from pydantic import Field
 
-from r2med.ask.answers import Choice, OpenAnswer, choice_of
 from r2med.construction.items import Item, Rejected, SourceQuestion
 from r2med.construction.step import Step, StepWork, Streams
 from r2med.construction.steps.asking import ITEMS_PER_BLOCK, AskingQuestions
-from r2med.core.stages import Words
-from r2med.runtime.runtime import Runtime
-from r2med.text.named import named_in
+from r2med.foundation.core.stages import Words
+from r2med.foundation.runtime.runtime import Runtime
+from r2med.foundation.text.named import named_in
+from r2med.models.ask.answers import Choice, OpenAnswer, choice_of
 
 RIGHT_ANSWER = "right"
 """Reason for which an attempt rejects a question."""

@@ -10,15 +10,15 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
-from r2med.ask.answers import FieldReader, LLMAnswer
-from r2med.ask.json_answers import warn_of_identifiers
 from r2med.construction.diagnosis_groups import GROUPS_FACT, DiagnosisGroups, GroupRow, groups_key
 from r2med.construction.items import Item, Rejected, SourceQuestion, Stream
 from r2med.construction.step import Step, StepWork, Streams
 from r2med.construction.steps.asking import AskingStep
 from r2med.construction.steps.similar_diagnoses import similar_groups
-from r2med.runtime.runtime import Runtime
-from r2med.text.synonyms import normal_term
+from r2med.foundation.runtime.runtime import Runtime
+from r2med.foundation.text.synonyms import normal_term
+from r2med.models.ask.answers import FieldReader, LLMAnswer
+from r2med.models.ask.json_answers import warn_of_identifiers
 
 
 def _numbers(value: Any) -> list[int]:

@@ -7,14 +7,14 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
-from r2med.ask.answers import LLMAnswer, Text, score
 from r2med.construction.items import Item, Judgement, Rejected, Stream
 from r2med.construction.step import StepWork, Streams
 from r2med.construction.steps.asking import AskingStep
 from r2med.construction.steps.full_candidates import FullCandidate, full_candidates
-from r2med.core.stages import Words
-from r2med.llm.llm_cards import families
-from r2med.runtime.runtime import Runtime
+from r2med.foundation.core.stages import Words
+from r2med.foundation.runtime.runtime import Runtime
+from r2med.models.ask.answers import LLMAnswer, Text, score
+from r2med.models.llm.llm_cards import families
 
 HIGHEST_SCORE = 5
 """The highest score of a judge. The lowest is 0."""

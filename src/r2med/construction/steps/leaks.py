@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from r2med.ask.answers import LLMAnswer, Texts
 from r2med.construction.items import Rejected, SourceQuestion
 from r2med.construction.steps.asking import AskingQuestions
-from r2med.text.named import named_in
+from r2med.foundation.text.named import named_in
+from r2med.models.ask.answers import LLMAnswer, Texts
 
 LEAKS = "Answer Leaks"
 

@@ -17,17 +17,17 @@ from r2med.construction.items import Candidate, Found, PageChunk, Rejected, Sour
 from r2med.construction.sources.web_pages import saved_address
 from r2med.construction.step import Step, StepWork, Streams
 from r2med.construction.steps.pool_coverage import SOURCE, LinkedChunks, contributions
-from r2med.core.errors import UserError
-from r2med.core.spec import split
-from r2med.core.stages import Words
 from r2med.data.corpus import Corpus
 from r2med.data.corpus_writer import write_corpus
 from r2med.data.dataset import Dataset, Qrels, Query
 from r2med.data.problems import Problems
 from r2med.data.source_rows import DocumentRow
-from r2med.runtime.runtime import Runtime
-from r2med.store import Store
-from r2med.system.system import System
+from r2med.foundation.core.errors import UserError
+from r2med.foundation.core.spec import split
+from r2med.foundation.core.stages import Words
+from r2med.foundation.runtime.runtime import Runtime
+from r2med.foundation.store import Store
+from r2med.systems.system.system import System
 
 VIEWS = {"query": "text", "answer": "answer", "reasoning": "reasoning"}
 """View -> the field of a question that holds the text to search with."""

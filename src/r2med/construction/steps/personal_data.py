@@ -13,7 +13,7 @@ from typing import Literal, get_args
 
 from r2med.construction.steps.person_names import name_spans
 from r2med.construction.steps.plain_view import PlainView
-from r2med.text.identifiers import PATTERNS
+from r2med.foundation.text.identifiers import PATTERNS
 
 PersonalKind = Literal["NAME", "DATE", "AGE", "ADDRESS", "ID", "PHONE", "MAIL", "URL"]
 PERSONAL_KINDS: tuple[PersonalKind, ...] = get_args(PersonalKind)

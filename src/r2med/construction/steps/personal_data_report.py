@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from r2med.construction.steps.personal_data import PERSONAL_KINDS, PersonalSpan
-from r2med.pages.csv_text import csv_rows
+from r2med.foundation.pages.csv_text import csv_rows
 
 SAMPLE_FILE = "replaced-sample.csv"
 SAMPLE_ROWS = 200

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from r2med.construction.steps.person_names import is_eponym
 from r2med.construction.steps.personal_data import PersonalKind, PersonalSpan
 from r2med.construction.steps.text_pieces import piece_spans
-from r2med.core.errors import UserError
+from r2med.foundation.core.errors import UserError
 
 ENTITIES: Mapping[str, PersonalKind] = {
     "PERSON": "NAME",

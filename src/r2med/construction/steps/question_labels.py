@@ -7,10 +7,10 @@ from typing import Annotated
 
 from pydantic import Field
 
-from r2med.ask.answers import FieldReader, LLMAnswer, Remark, Truth, one_of
 from r2med.construction.items import Rejected, SourceQuestion
 from r2med.construction.steps.asking import AskingQuestions
-from r2med.core.stages import Words
+from r2med.foundation.core.stages import Words
+from r2med.models.ask.answers import FieldReader, LLMAnswer, Remark, Truth, one_of
 
 ANSWER_KINDS: Mapping[str, tuple[str, ...]] = {
     "EXM": ("laboratory", "imaging", "endoscopy", "other"),

@@ -11,10 +11,10 @@ from collections.abc import Mapping
 
 from pydantic import Field
 
-from r2med.ask.answers import LLMAnswer, Remark, Text, Truth
 from r2med.construction.items import Rejected, SourceQuestion
 from r2med.construction.steps.asking import AskingQuestions
-from r2med.text.english import english
+from r2med.foundation.text.english import english
+from r2med.models.ask.answers import LLMAnswer, Remark, Text, Truth
 
 NO_DIAGNOSIS, NEEDS_FIGURE = "No Confirmed Diagnosis", "Needs A Figure"
 

@@ -6,7 +6,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
-from r2med.text.synonyms import normal_term
+from r2med.foundation.text.synonyms import normal_term
 
 MAX_HOLDERS = 50
 """Words and letters that more terms share than this say little, and are not compared. This bounds the work."""

@@ -17,7 +17,6 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import ConfigDict, Field, create_model, model_validator
 
-from r2med.ask.answers import LLMAnswer, Text
 from r2med.construction.items import Item, Rejected, SentencePair, SourcePage, SourceQuestion, Stream
 from r2med.construction.step import StepWork, Streams
 from r2med.construction.steps.asking import ITEMS_PER_BLOCK, AskingStep
@@ -25,10 +24,11 @@ from r2med.construction.steps.sentence_batches import DrugNames, SentenceBatch, 
 from r2med.construction.translation.aligned_sentences import aligned_spans, joined
 from r2med.construction.translation.languages import language
 from r2med.construction.translation.translation_checks import BACK, TranslationChecks
-from r2med.core.errors import UserError
 from r2med.data.table_files import open_tables
-from r2med.runtime.runtime import Runtime
-from r2med.store.files import sha256
+from r2med.foundation.core.errors import UserError
+from r2med.foundation.runtime.runtime import Runtime
+from r2med.foundation.store.files import sha256
+from r2med.models.ask.answers import LLMAnswer, Text
 
 MAX_BATCH_CHARACTERS = 1500
 """Characters of the sentences of one request. The answer must fit into the LLM's limit, and may be longer."""

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from r2med.construction.translation.languages import Language
-from r2med.text.sentences import sentence_spans
+from r2med.foundation.text.sentences import sentence_spans
 
 MAX_SENTENCE = 600
 """Characters of a sentence that is translated in one piece. A longer one is cut at a sign or a space."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib.resources import files
 
-from r2med.core.errors import unknown
+from r2med.foundation.core.errors import unknown
 
 
 @dataclass(frozen=True)

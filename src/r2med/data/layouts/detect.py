@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from r2med.core.errors import UserError
 from r2med.data.layouts.beir_folder import BeirFolder
 from r2med.data.layouts.hub_clone import HubClone
 from r2med.data.layouts.r2med_folder import R2medFolder
 from r2med.data.problems import Problems
 from r2med.data.source_rows import DocumentRow, JudgementRow, QueryRow
+from r2med.foundation.core.errors import UserError
 
 
 class Layout(Protocol):

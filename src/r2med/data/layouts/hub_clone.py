@@ -11,7 +11,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from r2med.core.errors import UserError
 from r2med.data.layouts.r2med_folder import DOCUMENT_FIELDS, DOCUMENT_OPTIONS, QUERY_FIELDS, QUERY_OPTIONS
 from r2med.data.problems import Problems
 from r2med.data.qrels_file import QRELS_FIELDS
@@ -27,6 +26,7 @@ from r2med.data.source_rows import (
     report_faults,
     with_title,
 )
+from r2med.foundation.core.errors import UserError
 
 PATTERNS = (
     "{config}/{split}-*.parquet",

@@ -13,8 +13,8 @@ from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 
-from r2med.core.errors import UserError, nearest
 from r2med.data.dataset_cards import Hub
+from r2med.foundation.core.errors import UserError, nearest
 
 Role = Literal["documents", "queries", "judgements", "aspects", "pairs"]
 

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from r2med.core.errors import UserError
 from r2med.data.layouts.hub_clone import read_rows
 from r2med.data.layouts.hub_listing import HubTable, Role
 from r2med.data.problems import Problems
@@ -29,6 +28,7 @@ from r2med.data.source_rows import (
     with_title,
 )
 from r2med.data.table_files import open_tables
+from r2med.foundation.core.errors import UserError
 
 COLUMNS: Mapping[Role, Mapping[str, tuple[str, ...]]] = {
     "documents": {

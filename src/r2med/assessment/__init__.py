@@ -1,0 +1,1 @@
+"""What a label and an answer are worth."""

@@ -1,0 +1,108 @@
+"""The page of `r2med answer`: how well each reader answers, by what it read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from r2med.assessment.answers.answer_scores import ACCURACY, ANSWER_MEASURES, UNDECIDED
+from r2med.assessment.answers.answering import AnsweredSystems
+from r2med.assessment.answers.judge_table import judge_table
+from r2med.data.dataset_cards import short_name
+from r2med.evaluation.comparison.comparison import with_intervals
+from r2med.evaluation.comparison.undecided_ranges import UNDECIDED_NOTE, accuracies, with_ranges
+from r2med.evaluation.records.answer_record import CONDITIONS, AnswerRecord, Condition
+from r2med.foundation.pages.cells import Value
+from r2med.foundation.pages.estimate import Estimate
+from r2med.foundation.pages.page import Note, Page, Section, Table
+
+STATUS_NOTE = (
+    "not answered: refused, in another language, only the question again, cut off at the token limit, or unreadable; "
+    "these count as wrong. "
+    "failed: the request failed; it has no score, and the same command asks it again. "
+    "tokens and $/1,000: what the reader reads and writes for a question, and its dollars for 1,000 questions."
+)
+
+
+def answer_page(answered: AnsweredSystems, folder: str) -> Page:
+    """Return the page with a table of all conditions, and the errors."""
+    measures = measures_of(answered.records)
+    rows = [
+        _row(record, condition, measures)
+        for record in answered.records
+        for condition in CONDITIONS
+        if condition in record.statuses
+    ]
+    heads = (
+        "dataset", "system", "reader", "read", "questions", *measures, "not answered", "failed", "tokens", "$/1,000"
+    )  # fmt: skip
+    parts: list[Any] = [Note(line, whole=True) for line in _notices(answered)]
+    parts += [Note(line, "error", whole=True) for line in answered.errors]
+    explained = [f"{measure}: {ANSWER_MEASURES[measure]}" for measure in measures]
+    note = " ".join([*explained, *([UNDECIDED_NOTE] if UNDECIDED in measures else []), STATUS_NOTE])
+    tables = [Table.of(heads, rows, "Answers", note, name="answers")] if rows else []
+    if judges := judge_table(answered.records):
+        tables.append(judges)
+    lead = f"The records are in {folder}." if rows else ""
+    return Page("Answers", [Section("Answers", [*tables, *parts], lead)], kind="answers")
+
+
+def measures_of(records: tuple[AnswerRecord, ...]) -> list[str]:
+    """Return the measures that any of the records has; the share of undecided answers only if there are any."""
+    pairs = [pair for record in records for means in record.mean.values() for pair in means.items()]
+    known = {measure for measure, value in pairs if measure != UNDECIDED or value > 0}
+    return [measure for measure in ANSWER_MEASURES if measure in known]
+
+
+def _row(record: AnswerRecord, condition: Condition, measures: list[str]) -> list[Value]:
+    statuses = record.statuses[condition]
+    asked = sum(statuses.values())
+    failed = statuses.get("failed", 0)
+    means = [mean_of(record, condition, measure) for measure in measures]
+    where = short_name(record.dataset.name), record.system, record.reader, condition
+    cost = record.reader_costs.get(condition)
+    tokens = round(cost.llm_tokens / max(1, asked)) if cost else None
+    dollars = round(1000 * cost.dollars / max(1, asked), 4) if cost and not cost.unpriced else None
+    return [*where, asked, *means, asked - failed - statuses.get("answered", 0), failed, tokens, dollars]
+
+
+def mean_of(record: AnswerRecord, condition: Condition, measure: str) -> Estimate | None:
+    """Return the mean of a measure with its interval; None if no answer has a value. Accuracy may be a range."""
+    rows = list(record.per_query[condition].values())
+    if measure == ACCURACY:
+        values, undecided = accuracies(rows)
+        return with_ranges({"": np.array([values])}, {"": np.array([undecided])}, 1.0)[0] if values else None
+    values = [each[measure] for each in rows if measure in each]
+    return with_intervals({"": np.array([values])}, 1.0)[0] if values else None
+
+
+def _notices(answered: AnsweredSystems) -> list[str]:
+    lines = [
+        f"{record.name} on {record.dataset.name}: {notice}" for record in answered.records for notice in record.notices
+    ]
+    if answered.reused:
+        lines.append(f"{answered.reused} of {len(answered.records)} records existed already.")
+    return lines
+
+
+def answer_json(answered: AnsweredSystems) -> list[dict[str, Any]]:
+    """Return the means, statuses and costs as JSON values."""
+    return [
+        {
+            "system": record.system,
+            "reader": record.reader,
+            "dataset": record.dataset.name,
+            "key": record.key,
+            "form": record.form,
+            "mean": record.mean,
+            "statuses": record.statuses,
+            "judge": record.judge.model_dump(mode="json") if record.judge else None,
+            "reader_costs": {condition: cost.as_dict() for condition, cost in record.reader_costs.items()},
+            "calls": record.cost.calls,
+            "tokens": record.cost.llm_tokens,
+            "dollars": None if record.cost.unpriced else record.cost.dollars,
+            "notices": list(record.notices),
+        }
+        for record in answered.records
+    ] + [{"error": error} for error in answered.errors]

@@ -1,0 +1,108 @@
+"""Compute the scores of an answer from what rules and judges said about it. No LLM is asked.
+
+`verify` repeats this arithmetic on the records of others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from r2med.assessment.answers.answer_rule import by_rule
+from r2med.data.nuggets_file import Nugget
+from r2med.evaluation.records.answer_record import GivenAnswer
+
+ACCURACY, UNDECIDED = "accuracy", "undecided"
+NUGGET_RECALL, VITAL_RECALL, NUGGET_PRECISION = "nugget-recall", "vital-recall", "nugget-precision"
+CITATION_SUPPORT, CITATION_RELEVANCE = "citation-support", "citation-relevance"
+
+ANSWER_MEASURES: Mapping[str, str] = {
+    ACCURACY: "Share of right answers. An undecided answer counts as wrong, so this is the lower end of a range.",
+    UNDECIDED: "Share of answers that neither the rule nor a judge decided. Accuracy plus this is the upper end.",
+    NUGGET_RECALL: "Share of the nuggets in an answer. One that is there in part counts one half.",
+    VITAL_RECALL: "Share of the vital nuggets that are completely in an answer.",
+    NUGGET_PRECISION: "Share of the sentences of an answer that say a nugget.",
+    CITATION_SUPPORT: "Share of the sentences of an answer that are supported by the passages they cite.",
+    CITATION_RELEVANCE: "Share of the cited passages that are relevant in the judgements.",
+}
+"""Measure of answers -> its meaning. All values are between 0 and 1."""
+
+_CREDIT = {"support": 1.0, "partial": 0.5, "none": 0.0}
+
+
+def scores_of(
+    answer: GivenAnswer, nuggets: Sequence[Nugget], grades: Mapping[str, int], *, judged: bool
+) -> dict[str, float]:
+    """Return measure -> value for all measures that are known for an answer.
+
+    `nuggets` and `grades` (document -> grade) are those of the query. `judged` is True if a judge was asked. A failed
+    request has no values. An answer that was refused, cut off and so on is wrong, and contains no nuggets. An undecided
+    answer has the accuracy 0. A choice is never undecided, so it has no value of that measure.
+    """
+    if answer.status == "failed":
+        return {}
+    verdict = is_right(answer, judged=judged)
+    values = {
+        ACCURACY: float(bool(verdict)),
+        UNDECIDED: None if answer.options else float(verdict is None),
+        **_nugget_scores(answer, nuggets),
+        CITATION_SUPPORT: citation_support(answer),
+        CITATION_RELEVANCE: citation_relevance(answer, grades),
+    }
+    return {measure: value for measure, value in values.items() if value is not None}
+
+
+def rule_verdict(answer: GivenAnswer, reference: str) -> bool | None:
+    """Return the verdict of the rule: the chosen option is the reference, or an open answer is.
+
+    Only an answer with the status "answered" can be right. A failed request has no verdict.
+    """
+    if answer.status != "answered":
+        return None if answer.status == "failed" else False
+    if answer.options:
+        return answer.choice is not None and answer.options[answer.choice] == reference
+    return by_rule(" ".join(sentence.text for sentence in answer.sentences), reference)
+
+
+def is_right(answer: GivenAnswer, *, judged: bool) -> bool | None:
+    """Return True for a right answer, False for a wrong one, and None if that could not be decided.
+
+    If a judge was asked, it decides about open answers, and the rule is only its control. If it gave no usable answer,
+    nothing is decided. Without a judge, the rule decides.
+    """
+    if answer.status != "answered":
+        return None if answer.status == "failed" else False
+    return answer.by_judge if judged and not answer.options else answer.by_rule
+
+
+def _nugget_scores(answer: GivenAnswer, nuggets: Sequence[Nugget]) -> dict[str, float | None]:
+    """Return the measures of nuggets. They are None if the nuggets of the query were not all matched."""
+    if not nuggets or set(answer.nuggets) != {nugget.id for nugget in nuggets}:
+        return {}
+    credits = [_CREDIT[answer.nuggets[nugget.id]] for nugget in nuggets]
+    vital = [answer.nuggets[nugget.id] == "support" for nugget in nuggets if nugget.vital]
+    return {
+        NUGGET_RECALL: sum(credits) / len(credits),
+        VITAL_RECALL: sum(vital) / len(vital) if vital else None,
+        NUGGET_PRECISION: answer.statements_found / answer.statements if answer.statements else None,
+    }
+
+
+def citation_support(answer: GivenAnswer) -> float | None:
+    """Return the share of supported sentences; None if the judge decided not all of them, or nothing was read."""
+    verdicts = [sentence.supported for sentence in answer.sentences]
+    if answer.status != "answered" or not answer.read or not verdicts or None in verdicts:
+        return None
+    return sum(map(bool, verdicts)) / len(verdicts)
+
+
+def citation_relevance(answer: GivenAnswer, grades: Mapping[str, int]) -> float | None:
+    """Return the share of relevant passages among those that are cited. None if nothing is cited, or nothing was read.
+
+    A passage counts once, however often it is cited. A citation of a passage that does not exist is not relevant.
+    """
+    if answer.status != "answered" or not answer.read:
+        return None
+    cited = {document for sentence in answer.sentences for document in sentence.documents}
+    unknown = sum(sentence.unknown for sentence in answer.sentences)
+    relevant = sum(grades.get(document, 0) > 0 for document in cited)
+    return relevant / (len(cited) + unknown) if cited or unknown else None

@@ -1,0 +1,342 @@
+"""Answer the questions of datasets with LLMs that read the results of systems, and record every answer.
+
+Answers come from the journal where it has them, so a killed command asks nothing twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import asdict, dataclass
+from functools import reduce
+from operator import add
+from pathlib import Path
+from typing import Any
+
+from r2med.assessment.answers.answer_judge import AnswerJudge
+from r2med.assessment.answers.answer_spans import QuestionTraces, answer_spans
+from r2med.assessment.answers.judge_preview import judge_preview
+from r2med.assessment.answers.new_answer_record import answer_record_path, recorded_answers, write_answer_record
+from r2med.assessment.answers.reader import AnswerReader
+from r2med.assessment.answers.reader_prompts import ReaderQuestion, prompts_digest
+from r2med.assessment.answers.reading import DEPTH, asked_queries
+from r2med.assessment.answers.scoring import scored
+from r2med.data.dataset import Dataset
+from r2med.data.given_data import given_data
+from r2med.data.nuggets_file import Nuggets, nuggets_of, read_nuggets
+from r2med.evaluation.records.answer_record import CONDITIONS, AnswerForm, AnswerRecord, Condition, answer_key
+from r2med.evaluation.records.collection import collect
+from r2med.evaluation.records.record import Record
+from r2med.evaluation.running.batch import Plan, plan_run
+from r2med.evaluation.running.evaluation import record_path, run_path
+from r2med.foundation.core.errors import UserError, unknown
+from r2med.foundation.core.one_or_many import several
+from r2med.foundation.engine.reporting import notebook_progress
+from r2med.foundation.engine.tracing import Span, queries_within
+from r2med.foundation.runtime.runtime import Runtime, running
+from r2med.foundation.runtime.setup import Setup
+from r2med.foundation.store import about
+from r2med.models.llm.costs import CostPreview
+from r2med.models.llm.llm_cards import sampling_of
+from r2med.systems.retrieve.trec import WrittenRun
+from r2med.systems.system import System
+
+Lists = Mapping[str, Sequence[str]]
+
+STAND_IN_NOTE = "estimate: a system has no record yet, so passages of other questions take the place of its results"
+
+
+def answer(
+    systems: object | Sequence[object],
+    readers: str | Sequence[str],
+    data: str | Path | Dataset | Sequence[str | Path | Dataset] = (),
+    *,
+    judge: str = "",
+    passages: int = DEPTH,
+    conditions: Condition | Sequence[Condition] = CONDITIONS,
+    form: AnswerForm | None = None,
+    nuggets: Path | str = "",
+    queries: int = 0,
+    out: Path | str = "results",
+    setup: Setup | Runtime | None = None,
+    **settings: Any,
+) -> tuple[AnswerRecord, ...]:
+    """Let LLMs answer the questions of datasets from the results of systems. Return one record for each combination.
+
+    A reader is an LLM that reads the first `passages` of a system and answers. `conditions` are what it reads: nothing
+    ("closed book"), the results ("retrieved"), the labelled passages ("relevant") or random ones ("random"). The form
+    of the answers is that of the dataset's card, unless `form` is given. `judge` is an LLM that judges answers in the
+    reader's own words. It also looks for the nuggets of the dataset, or those of the file `nuggets`. `queries` limits
+    the number of questions of each dataset. Records of systems and of readers that `out` has already are used again.
+    `settings` are fields of `Setup`.
+    """
+    with running(setup if setup is not None else Setup(**settings)) as runtime, notebook_progress() as announce:
+        plan = plan_answers(
+            several(systems),
+            several(readers),
+            given_data(data),
+            runtime,
+            judge=judge,
+            passages=passages,
+            conditions=several(conditions),
+            form=form,
+            nuggets=nuggets,
+            queries=queries,
+        )
+        done = plan.answer(Path(out), announce)
+        if done.errors:
+            raise UserError(done.errors[0])
+        return done.records
+
+
+@dataclass(frozen=True)
+class AnsweredSystems:
+    """The records of readers, and the errors of the combinations that have none."""
+
+    records: tuple[AnswerRecord, ...]
+    errors: tuple[str, ...]
+    reused: int
+    """Number of records that existed already."""
+
+
+@dataclass(frozen=True)
+class AnswerPlan:
+    """The systems, datasets and readers of an evaluation of answers, before anything is asked."""
+
+    retrieval: Plan
+    readers: tuple[AnswerReader, ...]
+    runtime: Runtime
+    passages: int
+    conditions: tuple[Condition, ...]
+    form: AnswerForm | None = None
+    """The form of all answers; None for the form of each dataset's card."""
+    queries: int = 0
+    """The largest number of questions of each dataset; 0 for all."""
+    judge: str = ""
+    nuggets: Path | str = ""
+    """A file of nuggets; empty for those of each dataset."""
+
+    @property
+    def steps(self) -> int:
+        """Number of steps that `answer` announces."""
+        pairs = len(self.retrieval.systems) * len(self.retrieval.data)
+        return pairs * (1 + len(self.readers))
+
+    def preview(self, out: Path) -> dict[str, CostPreview]:
+        """Return reader or judge -> what it would cost. Nothing is asked and nothing is searched.
+
+        The results of a system without a record in `out` are not known. Passages of other questions take their place.
+        The cost of a judge is a guess, because the answers are not known.
+        """
+        kinds: dict[str, list[CostPreview]] = {}
+        for dataset in self.retrieval.datasets():
+            for system in self.retrieval.systems:
+                lists = _recorded_lists(out, system, dataset, self.passages)
+                for reader in self.readers:
+                    questions = self._questions(reader, dataset, lists)
+                    note = "" if lists is not None else STAND_IN_NOTE
+                    kinds.setdefault(reader.card.spec, []).append(reader.preview(questions, note))
+                    if self.judge:
+                        judge = AnswerJudge.open(self.judge, reader.card, self.runtime)
+                        guess = judge_preview(judge, dataset, self._nuggets(dataset), questions, system.name)
+                        kinds.setdefault(f"{self.judge} as judge", []).extend([guess] if guess else [])
+        return {name: reduce(add, previews) for name, previews in kinds.items() if previews}
+
+    def answer(self, out: Path, announce: Callable[[str], None] = lambda step: None) -> AnsweredSystems:
+        """Run the systems that have no record, then ask all readers. A UserError is reported, and the others go on."""
+        traces = QuestionTraces(self.runtime.trace)
+        try:
+            return self._all_answered(out, announce, traces)
+        finally:
+            traces.close()
+
+    def _all_answered(self, out: Path, announce: Callable[[str], None], traces: QuestionTraces) -> AnsweredSystems:
+        def within(system: System, dataset: Dataset) -> AbstractContextManager[None]:
+            return queries_within(traces.of(system.name, dataset))
+
+        results = self.retrieval.evaluate(out, announce=announce, within=within)
+        datasets = {dataset.name: dataset for dataset in self.retrieval.datasets()}
+        systems = {system.name: system for system in self.retrieval.systems}
+        records, errors, reused = [], [], 0
+        for cell in results:
+            if cell.record is None:
+                errors.append(f"{cell.system} on {cell.dataset}: {cell.error}")
+                continue
+            dataset = datasets[cell.record.dataset.name]
+            for reader in self.readers:
+                announce(f"{dataset.name} · {cell.system} · {reader.card.spec}")
+                try:
+                    roots = traces.of(cell.system, dataset)
+                    record, existed = self._answered(systems[cell.system], dataset, cell.record, reader, out, roots)
+                except UserError as error:
+                    errors.append(f"{cell.system} · {reader.card.spec} on {dataset.name}: {error}")
+                else:
+                    records.append(record)
+                    reused += existed
+            traces.end(cell.system, dataset)
+        return AnsweredSystems(tuple(records), tuple(dict.fromkeys(errors)), reused)
+
+    def _answered(
+        self,
+        system: System,
+        dataset: Dataset,
+        retrieval: Record,
+        reader: AnswerReader,
+        out: Path,
+        roots: Mapping[str, Span],
+    ) -> tuple[AnswerRecord, bool]:
+        """Return the record of a reader, and True if it existed already. `roots` are the traces of the questions."""
+        key = answer_key(self.settings(dataset, retrieval, reader), dataset.fingerprint)
+        path = answer_record_path(out, system.name, dataset.name, reader.card.spec, key)
+        if record := recorded_answers(path, key):
+            return record, True
+        run = run_path(record_path(out, system, dataset, retrieval.key))
+        return self.ask(dataset, retrieval, reader, run, path, roots), False
+
+    def ask(
+        self,
+        dataset: Dataset,
+        retrieval: Record,
+        reader: AnswerReader,
+        run_file: Path,
+        path: Path,
+        roots: Mapping[str, Span] | None = None,
+    ) -> AnswerRecord:
+        """Ask a reader with the passages of a run, and write its record to `path`.
+
+        `roots` are query id -> root span of its trace.
+        """
+        judge, nuggets = self._judging(dataset, reader)
+        form = self._form(dataset)
+        settings = self.settings(dataset, retrieval, reader)
+        run = WrittenRun(run_file, [query.id for query in dataset.queries])
+        lists = {query.id: [document for document, _ in run.top(query.id, self.passages)] for query in dataset.queries}
+        questions = self._questions(reader, dataset, lists)
+        in_trace = answer_spans(questions, reader.card.spec, retrieval.system, self.runtime.trace, roots)
+        with self.runtime.network(), about(dataset=dataset.label), in_trace as spans:
+            said = reader.ask(questions, spans)
+            done = scored(said.given, dataset, judge, nuggets, spans)
+        notices = tuple(_notices(questions, dataset, form, reader))
+        return write_answer_record(
+            path,
+            settings,
+            retrieval,
+            dataset,
+            form,
+            self.passages,
+            reader.card.spec,
+            said,
+            done,
+            notices,
+            nuggets.digest if nuggets else "",
+        )
+
+    def _judging(self, dataset: Dataset, reader: AnswerReader) -> tuple[AnswerJudge | None, Nuggets | None]:
+        """Return the judge, and the nuggets that it looks for."""
+        if not self.judge:
+            return None, None
+        return AnswerJudge.open(self.judge, reader.card, self.runtime), self._nuggets(dataset)
+
+    def _form(self, dataset: Dataset) -> AnswerForm:
+        return self.form or (dataset.card.answers if dataset.card else "open")
+
+    def _nuggets(self, dataset: Dataset) -> Nuggets | None:
+        return read_nuggets(Path(self.nuggets), dataset) if self.nuggets else nuggets_of(dataset)
+
+    def settings(self, dataset: Dataset, retrieval: Record, reader: AnswerReader) -> dict[str, Any]:
+        """Return every setting that answers and their scores depend on."""
+        judge, nuggets = self._judging(dataset, reader)
+        form = self._form(dataset)
+        return {
+            "retrieval": retrieval.key,
+            "reader": _described(reader),
+            "prompts": prompts_digest(form),
+            "form": form,
+            "passages": self.passages,
+            "conditions": list(self.conditions),
+            "queries": self.queries,
+            "judge": judge.settings() if judge else "",
+            "nuggets": nuggets.digest if nuggets else "",
+        }
+
+    def _questions(self, reader: AnswerReader, dataset: Dataset, lists: Lists | None) -> list[ReaderQuestion]:
+        """Return the questions to a reader. Raises UserError if there are none."""
+        others = asked_queries(dataset)
+        if not others:
+            raise UserError(f"{dataset.name} has no query with a reference answer and judgements: nothing can be asked")
+        if lists is None:
+            following = [*others[1:], others[0]]
+            lists = {query.id: list(dataset.qrels[next_.id]) for query, next_ in zip(others, following, strict=True)}
+        queries = others[: self.queries or None]
+        form = self._form(dataset)
+        questions = reader.questions(dataset, queries, others, lists, form, self.conditions, self.passages)
+        if not questions:
+            raise UserError(f"{dataset.name} has fewer than two different answers: ask with r2med.answer(form='open')")
+        return questions
+
+
+def plan_answers(
+    systems: Sequence[object],
+    readers: Sequence[str],
+    data: Sequence[str | Path | Dataset],
+    runtime: Runtime,
+    *,
+    judge: str = "",
+    passages: int = DEPTH,
+    conditions: Sequence[str] = CONDITIONS,
+    form: AnswerForm | None = None,
+    nuggets: Path | str = "",
+    queries: int = 0,
+) -> AnswerPlan:
+    """Return what will be asked. Raises UserError if a system, a reader, a dataset or a condition is unknown."""
+    if not readers:
+        raise UserError("a reader is an LLM: name one or several, as in r2med answer bm25 --reader smollm2")
+    if not systems:
+        raise UserError("no system to read from: name one, such as bm25")
+    if nuggets and not judge:
+        raise UserError("nuggets are matched by a judge: name one, as in r2med.answer(judge='smollm2')")
+    if passages < 1:
+        raise UserError(f"a reader reads at least 1 passage, not {passages}")
+    for condition in conditions:
+        if condition not in CONDITIONS:
+            raise unknown("condition", condition, CONDITIONS)
+    chosen = tuple(condition for condition in CONDITIONS if condition in conditions)
+    opened = tuple(AnswerReader.open(name, runtime) for name in dict.fromkeys(readers))
+    if judge:
+        AnswerJudge.open(judge, opened[0].card, runtime)  # an unknown LLM is found now
+    plan = plan_run(systems, data, setup=runtime)
+    return AnswerPlan(plan, opened, runtime, passages, chosen or CONDITIONS, form, queries, judge, nuggets)
+
+
+def _described(reader: AnswerReader) -> dict[str, Any]:
+    sampling = asdict(sampling_of(reader.card))
+    sampling["stop"] = list(sampling["stop"])  # as it is read back from a record
+    return {"llm": reader.card.spec, **reader.chat.describe(), "sampling": sampling}
+
+
+def _recorded_lists(out: Path, system: System, dataset: Dataset, depth: int) -> Lists | None:
+    """Return the ranking of a system that has a record; None if it has none."""
+    try:
+        cell = collect([system.name], out, max_failures=1.0).cell(system.name, dataset.name)
+        file = cell.run_file if cell and cell.record.dataset.fingerprint == dataset.fingerprint else None
+    except UserError:
+        return None
+    if file is None:
+        return None
+    run = WrittenRun(file, [query.id for query in dataset.queries])
+    return {query.id: [document for document, _ in run.top(query.id, depth)] for query in dataset.queries}
+
+
+def _notices(
+    questions: Sequence[ReaderQuestion], dataset: Dataset, form: AnswerForm, reader: AnswerReader
+) -> Iterator[str]:
+    """Yield what a reader of the scores should know about the questions."""
+    left_out = len(dataset.qrels) - len(asked_queries(dataset))
+    if left_out > 0:
+        yield f"{left_out:,} of {len(dataset.qrels):,} judged queries have no reference answer and were not asked."
+    if cut := sum(each.cut > 0 for each in questions):
+        window = f"{reader.card.context_length:,} tokens"
+        yield f"Passages of {cut:,} of {len(questions):,} prompts were cut to fit the reader's window of {window}."
+    drawn = {each.query.id for each in questions if form == "choice" and not each.query.options}
+    if drawn:
+        yield f"The wrong options of {len(drawn):,} questions are answers of other queries."

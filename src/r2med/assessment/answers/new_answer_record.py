@@ -1,0 +1,161 @@
+"""Make, write and find the record of a reader that read the results of a system."""
+
+from __future__ import annotations
+
+import datetime
+import logging
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from r2med.assessment.answers.reader import ReaderAnswers
+from r2med.assessment.answers.scoring import ScoredAnswers
+from r2med.data.dataset import Dataset
+from r2med.evaluation.measure import HEADLINE_MEASURE
+from r2med.evaluation.records.answer_record import (
+    SUFFIX,
+    AnswerForm,
+    AnswerRecord,
+    Condition,
+    GivenAnswer,
+    answer_key,
+    answers_path,
+    write_answers,
+)
+from r2med.evaluation.records.dataset_facts import dataset_facts, query_facts
+from r2med.evaluation.records.record import Record
+from r2med.evaluation.running.evaluation import slug
+from r2med.foundation.core.cost import Cost, total
+from r2med.foundation.core.errors import UserError
+from r2med.foundation.core.version import installed_versions, source_digest
+from r2med.foundation.net.offline import is_offline
+from r2med.foundation.store.files import tidy
+from r2med.models.llm.chat import FROM_THE_MODEL
+
+log = logging.getLogger("r2med")
+
+_SYSTEM_BYTES, _READER_BYTES = 110, 50
+"""Maximum number of bytes of names in a file name, which has at most 255 bytes with its key and suffix."""
+
+
+def answer_record_path(out: Path, system: str, dataset: str, reader: str, key: str) -> Path:
+    """Return the path of an answer record, in the folder of the records of its dataset."""
+    name = f"{_start(system, _SYSTEM_BYTES)}__{_start(reader, _READER_BYTES)}-{key[:10]}{SUFFIX}"
+    return out.joinpath(*map(slug, dataset.split("/")), name)
+
+
+def _start(name: str, size: int) -> str:
+    return slug(name).encode()[:size].decode(errors="ignore")
+
+
+def write_answer_record(
+    path: Path,
+    settings: dict[str, Any],
+    retrieval: Record,
+    dataset: Dataset,
+    form: AnswerForm,
+    passages: int,
+    reader: str,
+    said: ReaderAnswers,
+    scored: ScoredAnswers,
+    notices: Sequence[str],
+    nuggets: str = "",
+) -> AnswerRecord:
+    """Write the answers and their record, and return the record."""
+    asked = dict.fromkeys(each.query for each in scored.answers)
+    facts = query_facts(dataset)
+    answers = scored.answers
+    headline = str(HEADLINE_MEASURE)
+    record = AnswerRecord(
+        key=answer_key(settings, dataset.fingerprint),
+        system=retrieval.system,
+        reader=reader,
+        settings=settings,
+        dataset=dataset_facts(dataset),
+        form=form,
+        passages=passages,
+        mean=_means(answers),
+        per_query=_per_query(answers),
+        statuses=_statuses(answers),
+        queries={query: facts[query] for query in asked},
+        retrieval={query: retrieval.per_query[query][headline] for query in asked},
+        answers=write_answers(answers, path),
+        nuggets=nuggets,
+        judge=scored.judge,
+        costs={
+            "retrieval": _bare(
+                total(stage.cost for stage in retrieval.stages) + Cost(unpriced=int(not retrieval.cost_is_known))
+            ),
+            "reader": _bare(said.cost),
+            **({"judge": _bare(scored.cost)} if scored.judge else {}),
+        },
+        reader_costs={condition: _bare(cost) for condition, cost in said.costs.items()},
+        notices=(*notices, *scored.notices),
+        versions=installed_versions(),
+        source=source_digest(),
+        created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        offline=is_offline(),
+    )
+    record.write(path)
+    return record
+
+
+def recorded_answers(path: Path, key: str) -> AnswerRecord | None:
+    """Return an existing record, if it can be used. A damaged record is reported and treated as missing."""
+    for file in (path, answers_path(path)):
+        tidy(file)
+    if not path.is_file():
+        return None
+    try:
+        record = AnswerRecord.read(path)
+        if record.key != key:
+            raise UserError(f"{path} has another key than its name: making it again")
+        record.given(path.parent)
+    except UserError as damage:
+        log.warning("%s", damage)
+        return None
+    failed = sum(each.get("failed", 0) for each in record.statuses.values()) + _failed_judgements(record)
+    # Answers are in the journal, so only failed calls are repeated. Offline, a record made online is made again, so
+    # that the new one can say that no text left this machine. A record from a pack is scored again.
+    return None if failed or record.unpacked or (is_offline() and not record.offline) else record
+
+
+def _failed_judgements(record: AnswerRecord) -> int:
+    """Return the number of questions to the judge that failed on the way, so that asking again can help."""
+    final = {*FROM_THE_MODEL, "unreadable", "context_length"}
+    failures = record.judge.failures if record.judge else {}
+    return sum(count for kind, count in failures.items() if kind not in final)
+
+
+def _bare(cost: Cost) -> Cost:
+    return replace(cost, latencies=())
+
+
+def _conditions(answers: Sequence[GivenAnswer]) -> dict[Condition, list[GivenAnswer]]:
+    parts: dict[Condition, list[GivenAnswer]] = {}
+    for each in answers:
+        parts.setdefault(each.condition, []).append(each)
+    return parts
+
+
+def _per_query(answers: Sequence[GivenAnswer]) -> dict[Condition, dict[str, dict[str, float]]]:
+    return {condition: {each.query: each.scores for each in part} for condition, part in _conditions(answers).items()}
+
+
+def _means(answers: Sequence[GivenAnswer]) -> dict[Condition, dict[str, float]]:
+    means: dict[Condition, dict[str, float]] = {}
+    for condition, part in _conditions(answers).items():
+        measures = dict.fromkeys(measure for each in part for measure in each.scores)
+        means[condition] = {
+            measure: float(np.mean([each.scores[measure] for each in part if measure in each.scores]))
+            for measure in measures
+        }
+    return means
+
+
+def _statuses(answers: Sequence[GivenAnswer]) -> dict[Condition, dict[Any, int]]:
+    return {condition: dict(Counter(each.status for each in part)) for condition, part in _conditions(answers).items()}

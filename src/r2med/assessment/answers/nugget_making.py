@@ -1,0 +1,136 @@
+"""Let an LLM take reference answers apart into nuggets, once for each question. People can review them afterwards."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from r2med.assessment.answers.answer_judge import template
+from r2med.assessment.judgements.rubrics import shielded
+from r2med.data.dataset import Dataset, Query
+from r2med.data.nuggets_file import Nugget, Nuggets
+from r2med.foundation.core.cost import Cost
+from r2med.foundation.core.errors import UserError
+from r2med.foundation.engine.tracing import item_spans
+from r2med.foundation.runtime.runtime import Runtime
+from r2med.foundation.store import about
+from r2med.foundation.text.english import english
+from r2med.models.ask.answers import FieldReader, LLMAnswer, Text, one_of
+from r2med.models.ask.json_answers import JsonQuestion, ask_json, json_question, warn_of_identifiers
+from r2med.models.llm.costs import CostPreview
+from r2med.models.llm.journaled import JournaledChat, open_chat
+from r2med.models.llm.llm_cards import LLMCard, resolve_llm
+from r2med.models.prompts.fitting import Fitter
+
+SYSTEM = "You are a careful physician who takes answers apart. You answer with one JSON object and nothing else."
+TRIES = 3
+MAX_NUGGETS = 12
+"""Maximum number of nuggets of a question."""
+
+_ENTRIES = {
+    "type": "array",
+    "items": {
+        "type": "object",
+        "properties": {"text": {"type": "string"}, "importance": {"type": "string", "enum": ["vital", "okay"]}},
+        "required": ["text", "importance"],
+        "additionalProperties": False,
+    },
+}
+
+
+class _Fact(LLMAnswer):
+    """One fact, as an LLM writes it."""
+
+    text: Text
+    importance: Annotated[str, one_of("vital", "okay")]
+
+
+def _facts(value: Any) -> list[_Fact]:
+    """Read the list of an LLM. A fact that it repeats counts once."""
+    if not isinstance(value, list):
+        raise ValueError("not a list of nuggets")
+    facts = [_Fact.model_validate(dict(entry)) for entry in value]
+    distinct = {tuple(sorted(set(english(fact.text)))): fact for fact in reversed(facts)}
+    if not 0 < len(distinct) <= MAX_NUGGETS:
+        raise ValueError(f"{len(distinct)} nuggets are not 1 to {MAX_NUGGETS}")
+    return [fact for fact in facts if fact in distinct.values()]
+
+
+class _References(LLMAnswer):
+    """The facts of one reference."""
+
+    nuggets: Annotated[list[Any], FieldReader(json.dumps(_ENTRIES), _facts)]
+
+
+@dataclass(frozen=True)
+class MadeNuggets:
+    """Nuggets that an LLM wrote, and the questions for which it wrote none that can be used."""
+
+    nuggets: Nuggets
+    failures: Mapping[str, str]
+    """Query -> kind of failure."""
+    cost: Cost
+
+    @property
+    def kinds(self) -> Counter[str]:
+        """Kind of failure -> number of questions."""
+        return Counter(self.failures.values())
+
+
+@dataclass(frozen=True)
+class NuggetPlan:
+    """The questions of a dataset whose references are taken apart, before anything is asked."""
+
+    queries: tuple[Query, ...]
+    card: LLMCard
+    chat: JournaledChat
+    label: str
+    """The label of the dataset in the store."""
+
+    def _questions(self) -> dict[int, JsonQuestion]:
+        fitter, prompt = Fitter(self.card, SYSTEM), template("make-nuggets")
+        return {
+            number: json_question(fitter, prompt, _fields(query), _References)
+            for number, query in enumerate(self.queries)
+        }
+
+    def preview(self) -> CostPreview:
+        """Return what asking would cost. Nothing is asked."""
+        questions = self._questions().values()
+        requests = [each.request(self.card) for each in questions if each.fits]
+        return CostPreview.of(self.chat, self.card, requests, unfit=len(questions) - len(requests))
+
+    def make(self) -> MadeNuggets:
+        """Ask the LLM. Raises UserError if it wrote nothing that can be used."""
+        warn_of_identifiers("nuggets", self.chat, (f"{query.text} {query.answer}" for query in self.queries))
+        facts = {number: {"r2med.query.id": query.id} for number, query in enumerate(self.queries)}
+        with about(dataset=self.label), item_spans("make-nuggets", "CHAIN", facts, self.chat.trace) as spans:
+            asked = ask_json(self._questions(), self._nuggets, self.chat, self.card, TRIES, spans=spans)
+        if not asked.outcomes:
+            raise UserError(f"{self.card.spec} wrote no nuggets that can be used: try another LLM")
+        made = Nuggets.of(nugget for number in sorted(asked.outcomes) for nugget in asked.outcomes[number])
+        failures = {self.queries[number].id: kind for number, kind in asked.failures.items()}
+        return MadeNuggets(made, failures, asked.cost)
+
+    def _nuggets(self, number: int, answer: _References) -> list[Nugget]:
+        facts: Iterable[_Fact] = answer.nuggets
+        return [
+            Nugget(self.queries[number].id, f"n{place}", fact.text, fact.importance == "vital", self.card.spec)
+            for place, fact in enumerate(facts, 1)
+        ]
+
+
+def _fields(query: Query) -> dict[str, str]:
+    return {"question": query.text, "text": shielded(query.answer), "most": str(MAX_NUGGETS)}
+
+
+def plan_nuggets(dataset: Dataset, llm: str, runtime: Runtime) -> NuggetPlan:
+    """Return what would be asked. Raises UserError if no query has a reference answer, or the LLM is unknown."""
+    queries = tuple(query for query in dataset.queries if query.answer.strip())
+    if not queries:
+        raise UserError(f"{dataset.name} has no reference answers: nuggets are made from the field 'answer' of queries")
+    card = resolve_llm(llm, runtime.setup)
+    return NuggetPlan(queries, card, open_chat(card, runtime), dataset.label)

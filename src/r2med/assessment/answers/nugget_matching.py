@@ -1,0 +1,122 @@
+"""Let a judge decide which nuggets an answer contains, and in which of its sentences."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, get_args
+
+from r2med.assessment.answers.answer_judge import AnswerJudge
+from r2med.assessment.judgements.rubrics import shielded
+from r2med.data.nuggets_file import Nugget
+from r2med.foundation.engine.tracing import Span
+from r2med.models.ask.answers import FieldReader, LLMAnswer, one_of
+
+Said = Literal["support", "partial", "none"]
+"""How much of a nugget an answer says: all, a part, or nothing."""
+
+MAX_SENTENCES = 50
+"""Number of sentences of an answer that are judged. Further sentences say no nugget and support nothing, so that a
+reader gains nothing by writing on, and the cost of a judge has a limit."""
+
+_MATCHES = {
+    "type": "array",
+    "items": {
+        "type": "object",
+        "properties": {
+            "nugget": {"type": "integer"},
+            "sentences": {"type": "array", "items": {"type": "integer"}},
+            "said": {"type": "string", "enum": list(get_args(Said))},
+        },
+        "required": ["nugget", "sentences", "said"],
+        "additionalProperties": False,
+    },
+}
+
+
+@dataclass(frozen=True)
+class NuggetMatch:
+    """How much of a nugget an answer says, and the numbers of the sentences that say it, from 1."""
+
+    nugget: int
+    sentences: tuple[int, ...]
+    said: Said
+
+
+def _matches(value: Any) -> list[NuggetMatch]:
+    """Read the list of a judge. A nugget that is said must name its sentences."""
+    if not isinstance(value, list):
+        raise ValueError("not a list of nuggets")
+    found = []
+    for entry in value:
+        fields = dict(entry)
+        said = one_of(*get_args(Said)).read(fields.get("said"))
+        sentences = tuple(_number(each) for each in fields.get("sentences") or ())
+        if said != "none" and not sentences:
+            raise ValueError("a nugget is said to be there, but in no sentence")
+        found.append(NuggetMatch(_number(fields.get("nugget")), sentences if said != "none" else (), said))
+    return found
+
+
+def _number(value: Any) -> int:
+    number = float(value)
+    if isinstance(value, bool) or not number.is_integer():
+        raise ValueError(f"{value!r} is not a whole number")
+    return int(number)
+
+
+class MatchedNuggets(LLMAnswer):
+    """The verdict of a judge on every nugget of a question."""
+
+    nuggets: Annotated[list[Any], FieldReader(json.dumps(_MATCHES), _matches)]
+
+
+@dataclass(frozen=True)
+class AnswerNuggets:
+    """What a judge found in one answer."""
+
+    said: Mapping[str, Said]
+    """Id of a nugget -> how much of it the answer says."""
+    sentences: int
+    """Number of sentences that say a nugget, completely or in part."""
+
+
+def match_nuggets(
+    judge: AnswerJudge,
+    items: Sequence[tuple[str, Sequence[Nugget], Sequence[str]]],
+    within: Sequence[Span | None] = (),
+) -> list[AnswerNuggets | None]:
+    """Match items (question, its nuggets, the sentences of an answer). None if the judge gave no usable answer.
+
+    `within` are the spans of the answers in a trace.
+    """
+    fields = [
+        {
+            "question": question,
+            "nuggets": "\n".join(f"{number}. {_line(nugget.text)}" for number, nugget in enumerate(nuggets, 1)),
+            "text": "\n".join(f"{number}. {_line(text)}" for number, text in enumerate(sentences[:MAX_SENTENCES], 1)),
+        }
+        for question, nuggets, sentences in items
+    ]
+
+    def read(number: int, answer: MatchedNuggets) -> AnswerNuggets:
+        _, nuggets, sentences = items[number]
+        return _found(answer.nuggets, nuggets, min(len(sentences), MAX_SENTENCES))
+
+    return judge.ask("match-nuggets", fields, MatchedNuggets, read, within)
+
+
+def _found(matches: Sequence[NuggetMatch], nuggets: Sequence[Nugget], sentences: int) -> AnswerNuggets:
+    """Return the matches by id. Raises ValueError if a nugget is missing or repeated, or a sentence does not exist."""
+    if sorted(match.nugget for match in matches) != list(range(1, len(nuggets) + 1)):
+        raise ValueError("not every nugget was judged once")
+    named = {number for match in matches for number in match.sentences}
+    if not named <= set(range(1, sentences + 1)):
+        raise ValueError("a sentence does not exist")
+    return AnswerNuggets({nuggets[match.nugget - 1].id: match.said for match in matches}, len(named))
+
+
+def _line(text: str) -> str:
+    """Return a text on one line, so that it cannot look like several numbered ones, or end its own frame."""
+    return shielded(" ".join(text.split()))

@@ -1,0 +1,168 @@
+"""Ask a reader, through the journal, and turn its replies into answers with a status."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from r2med.assessment.answers.answer_options import options_of
+from r2med.assessment.answers.answer_spans import add_answers
+from r2med.assessment.answers.citations import cited_sentences
+from r2med.assessment.answers.reader_prompts import ReaderQuestion, as_sent, reader_question
+from r2med.assessment.answers.reading import ReadPassages, random_passages, relevant_passages, retrieved_passages
+from r2med.assessment.answers.statuses import refuses, status_of
+from r2med.data.dataset import Dataset, Query
+from r2med.evaluation.records.answer_record import AnswerForm, AnswerStatus, Condition, GivenAnswer
+from r2med.foundation.core.cost import NOTHING, Cost
+from r2med.foundation.engine.tracing import Span
+from r2med.foundation.runtime.runtime import Runtime
+from r2med.models.ask.answers import Choice, OpenAnswer
+from r2med.models.ask.json_answers import ask_json, warn_of_identifiers
+from r2med.models.llm.chat import FROM_THE_MODEL
+from r2med.models.llm.costs import CostPreview
+from r2med.models.llm.journaled import JournaledChat, open_chat
+from r2med.models.llm.llm_cards import LLMCard, resolve_llm
+
+TRIES = 3
+CUT_OFF = "truncated"
+"""The failure of an answer that the LLM wrote until its token limit. A second one would cost as much and end there."""
+
+
+@dataclass(frozen=True)
+class _Reply:
+    """What a reader replied: an answer in its own words, or the number of an option."""
+
+    text: str = ""
+    choice: int | None = None
+    refused: bool = False
+
+
+@dataclass(frozen=True)
+class ReaderAnswers:
+    """An answer to each question, and what they cost."""
+
+    given: list[GivenAnswer]
+    cost: Cost
+    costs: dict[Condition, Cost]
+    """Condition -> cost of its questions."""
+
+
+@dataclass(frozen=True)
+class AnswerReader:
+    """An LLM that answers questions."""
+
+    card: LLMCard
+    chat: JournaledChat
+
+    @classmethod
+    def open(cls, name: str, runtime: Runtime) -> AnswerReader:
+        """Return the reader of this name. Nothing is asked. Raises UserError if there is no such LLM."""
+        card = resolve_llm(name, runtime.setup)
+        return cls(card, open_chat(card, runtime))
+
+    def questions(
+        self,
+        dataset: Dataset,
+        queries: Sequence[Query],
+        others: Sequence[Query],
+        lists: Mapping[str, Sequence[str]],
+        form: AnswerForm,
+        conditions: Sequence[Condition],
+        passages: int,
+    ) -> list[ReaderQuestion]:
+        """Return all questions about a dataset. `lists` is the ranking: query -> documents, best first.
+
+        `others` are all queries with an answer, from which options are drawn.
+        """
+        found: list[ReaderQuestion] = []
+        for query in queries:
+            options = options_of(query, others) if form == "choice" else ()
+            if form == "choice" and len(options) < 2:  # a choice without a wrong option is right by itself
+                continue
+            found += self._of_query(dataset, query, options, lists, conditions, passages)
+        return found
+
+    def _of_query(
+        self,
+        dataset: Dataset,
+        query: Query,
+        options: tuple[str, ...],
+        lists: Mapping[str, Sequence[str]],
+        conditions: Sequence[Condition],
+        count: int,
+    ) -> Iterator[ReaderQuestion]:
+        def asked(condition: Condition, passages: ReadPassages) -> ReaderQuestion:
+            return reader_question(self.card, query, condition, passages, options)
+
+        retrieved = asked("retrieved", retrieved_passages(dataset, query, lists, count))
+        for condition in conditions:
+            if condition == "retrieved":
+                yield retrieved
+            elif condition == "closed book":
+                yield asked(condition, ReadPassages())
+            elif condition == "relevant":
+                yield asked(condition, relevant_passages(dataset, query, count))
+            else:
+                yield asked(condition, random_passages(dataset, query, retrieved.read.tokens))
+
+    def preview(self, questions: Sequence[ReaderQuestion], note: str = "") -> CostPreview:
+        """Return what asking would cost. Nothing is asked."""
+        fitting = [each for each in questions if each.prompt.fits]
+        requests = [each.prompt.request(self.card) for each in fitting]
+        cut = sum(each.cut > 0 for each in fitting)
+        unfit = len(questions) - len(fitting)
+        return CostPreview.of(self.chat, self.card, requests, cut=cut, unfit=unfit, note=note)
+
+    def ask(self, questions: Sequence[ReaderQuestion], spans: Mapping[int, Span] | None = None) -> ReaderAnswers:
+        """Ask all questions. `spans` are those of the questions in a trace."""
+        texts = (" ".join((each.query.text, *each.read.texts)) for each in questions)
+        warn_of_identifiers("answer", self.chat, texts)
+        prompts = {number: each.prompt for number, each in enumerate(questions)}
+        asked = ask_json(prompts, _read, self.chat, self.card, TRIES, _read_prose, {CUT_OFF}, spans)
+        given = [
+            _given(as_sent(each, asked.prompts.get(number)), asked.outcomes.get(number), asked.failures.get(number, ""))
+            for number, each in enumerate(questions)
+        ]
+        add_answers(spans or {}, given)
+        costs: dict[Condition, Cost] = {each.condition: NOTHING for each in questions}
+        for number, each in enumerate(questions):
+            costs[each.condition] += asked.costs.get(number, NOTHING)
+        return ReaderAnswers(given, asked.cost, costs)
+
+
+def _read(number: int, answer: OpenAnswer | Choice) -> _Reply:
+    return _Reply(choice=answer.choice) if isinstance(answer, Choice) else _Reply(answer.answer)
+
+
+def _read_prose(number: int, text: str) -> _Reply | None:
+    """Return a refusal that is not JSON. It is not asked again, because the reader has answered."""
+    return _Reply(text, refused=True) if refuses(text) else None
+
+
+def _given(question: ReaderQuestion, reply: _Reply | None, failure: str) -> GivenAnswer:
+    answer = GivenAnswer(
+        query=question.query.id,
+        condition=question.condition,
+        read=question.read.documents,
+        cut=question.cut,
+        tokens=question.tokens,
+        options=question.options,
+        status="answered",
+    )
+    if reply is None:
+        return answer.model_copy(update={"status": failed_status(failure), "failure": failure})
+    if reply.choice is not None:
+        return answer.model_copy(update={"choice": reply.choice, "text": question.options[reply.choice]})
+    status = "refused" if reply.refused else status_of(reply.text, question.query.text)
+    sentences = cited_sentences(reply.text, question.read.documents, question.read.texts)
+    return answer.model_copy(update={"status": status, "text": reply.text, "sentences": sentences})
+
+
+def failed_status(failure: str) -> AnswerStatus:
+    """Return the status of a question without an answer, from the kind of its failure."""
+    if failure == "refused":
+        return "refused"
+    if failure == CUT_OFF:
+        return "cut off"
+    # What the model itself said is an answer, if not a usable one. All other failures are asked again by the next run.
+    return "unreadable" if failure == "unreadable" or failure in FROM_THE_MODEL else "failed"

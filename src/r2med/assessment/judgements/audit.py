@@ -1,0 +1,154 @@
+"""Audit a dataset: copies, leaks, what the labels can tell, faults of encoding, licence and source."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from r2med.assessment.judgements.audit_copies import contradictory_labels, repeated_queries, unlabelled_copies
+from r2med.assessment.judgements.audit_findings import Audit, AuditFinding, AuditGap, worst
+from r2med.assessment.judgements.audit_labels import (
+    detectable_gap,
+    label_distribution,
+    single_relevant,
+    unjudged_documents,
+)
+from r2med.assessment.judgements.audit_leaks import (
+    answers_in_metadata,
+    answers_in_queries,
+    is_open_answer,
+    quoted_documents,
+)
+from r2med.assessment.judgements.audit_links import empty_documents, missing_documents, scorable_queries
+from r2med.assessment.judgements.audit_material import AuditMaterial, rankings_at_hand
+from r2med.assessment.judgements.audit_sources import encoding, provenance
+from r2med.assessment.judgements.rankings import Lists
+from r2med.data.dataset import Dataset
+from r2med.data.loading import load
+from r2med.data.qrels_file import read_qrels
+from r2med.data.query_metadata import query_lines
+from r2med.evaluation.records.collection import record_files
+from r2med.foundation.core.errors import UserError
+from r2med.foundation.core.version import __version__
+
+RESULTS = Path("results")
+
+# What a check may need -> what to say if it is not there.
+_NEEDS: Mapping[str, tuple[Callable[[AuditMaterial], bool], str]] = {
+    "judgements": (lambda material: bool(material.qrels), "there are no judgements"),
+    "texts": (
+        lambda material: material.dataset is not None,
+        "it needs the queries and documents, not judgements alone",
+    ),
+    "answers": (
+        lambda material: any(is_open_answer(query.answer) for query in material.queries.values()),
+        "no query states an answer that could be found in a text",
+    ),
+    "fields": (
+        lambda material: material.dataset is not None and query_lines(material.dataset) is not None,
+        "the queries are not in a file of JSON lines, so other fields are not known",
+    ),
+    "systems": (
+        lambda material: bool(material.rankings),
+        "no rankings of this dataset are at hand: make some with r2med run, and audit it again in the same folder",
+    ),
+}
+
+
+@dataclass(frozen=True)
+class AuditCheck:
+    """The declaration of a check."""
+
+    title: str
+    function: Callable[[AuditMaterial], AuditFinding]
+    needs: tuple[str, ...] = ()
+    """What it needs, as names in `_NEEDS`. Without it the check is left out."""
+
+
+CHECKS: Mapping[str, AuditCheck] = {
+    "scorable-queries": AuditCheck("Queries that can be scored", scorable_queries),
+    "missing-documents": AuditCheck("Relevant documents exist", missing_documents, ("judgements", "texts")),
+    "empty-documents": AuditCheck("Documents have text", empty_documents, ("texts",)),
+    "unlabelled-copies": AuditCheck("Copies of relevant documents", unlabelled_copies, ("judgements", "texts")),
+    "contradictory-labels": AuditCheck("Labels of equal texts", contradictory_labels, ("judgements", "texts")),
+    "repeated-queries": AuditCheck("Queries that occur twice", repeated_queries, ("judgements", "texts")),
+    "answers-in-queries": AuditCheck("Answers in queries", answers_in_queries, ("texts", "answers")),
+    "quoted-documents": AuditCheck("Relevant documents quoted in queries", quoted_documents, ("judgements", "texts")),
+    "answers-in-metadata": AuditCheck("Answers in other fields of queries", answers_in_metadata, ("texts", "fields")),
+    "detectable-gap": AuditCheck("Smallest difference that can be shown", detectable_gap, ("judgements",)),
+    "unjudged-documents": AuditCheck(
+        "Documents without a label", unjudged_documents, ("judgements", "texts", "systems")
+    ),
+    "single-relevant": AuditCheck("Queries with one relevant document", single_relevant, ("judgements",)),
+    "label-distribution": AuditCheck("Distribution of labels", label_distribution, ("judgements",)),
+    "encoding": AuditCheck("Encoding of texts", encoding, ("texts",)),
+    "provenance": AuditCheck("Licence and source", provenance, ("texts",)),
+}
+
+
+def audit(
+    dataset: str | Path | Dataset | None = None,
+    *,
+    qrels: str | Path | None = None,
+    results: str | Path | None = None,
+    announce: Callable[[str], None] = lambda check: None,
+) -> Audit:
+    """Audit a dataset, like `r2med audit`. `qrels` is a file of judgements to audit instead of a dataset.
+
+    `results` is a folder of records, whose rankings show what missing labels change. The default is `results`, if it
+    has records of the dataset. `announce` gets the name of each check, also of one that is left out.
+    """
+    if (dataset is None) == (qrels is None):
+        raise UserError(
+            "an audit is about one dataset or one file of judgements: r2med audit DATASET, or r2med audit --qrels FILE"
+        )
+    if qrels is not None:
+        if results is not None:
+            raise UserError("rankings belong to a dataset: name it instead of a file of judgements")
+        return _audited(AuditMaterial(Path(qrels).name, read_qrels(Path(qrels))), announce)
+    loaded = dataset if isinstance(dataset, Dataset) else load(dataset or "")
+    return _audited(AuditMaterial(loaded.name, loaded.qrels, loaded, *_rankings(loaded, results)), announce)
+
+
+def _rankings(dataset: Dataset, results: str | Path | None) -> tuple[Mapping[str, Lists], str]:
+    """Return the rankings of a dataset, and why they could not be read."""
+    if results is not None:
+        rankings = rankings_at_hand(dataset, Path(results))
+        if not rankings:
+            raise UserError(
+                f"{results} has no ranking of {dataset.name} as it is now: make one with r2med run SYSTEM -o {results}"
+            )
+        return rankings, ""
+    try:
+        return rankings_at_hand(dataset, RESULTS) if record_files(RESULTS) else {}, ""
+    except UserError as error:  # the folder was not named, so the audit goes on without it
+        return {}, f"the records in {RESULTS} could not be read: {error}"
+
+
+def _lacking(need: str, material: AuditMaterial) -> str:
+    return material.no_rankings if need == "systems" and material.no_rankings else _NEEDS[need][1]
+
+
+def _audited(material: AuditMaterial, announce: Callable[[str], None]) -> Audit:
+    findings: list[AuditFinding] = []
+    gaps: list[AuditGap] = []
+    for name, check in CHECKS.items():
+        announce(name)
+        missing = next((_lacking(need, material) for need in check.needs if not _NEEDS[need][0](material)), "")
+        if missing:
+            gaps.append(AuditGap(check=name, why=missing))
+            continue
+        findings.append(check.function(material).model_copy(update={"check": name}))
+    return Audit(
+        dataset=material.name,
+        fingerprint=material.dataset.fingerprint if material.dataset else "",
+        r2med=__version__,
+        queries=len(material.qrels),
+        documents=len(material.dataset.corpus) if material.dataset else 0,
+        judgements=sum(map(len, material.qrels.values())),
+        systems=tuple(material.rankings),
+        verdict=worst(finding.verdict for finding in findings),
+        findings=tuple(findings),
+        left_out=tuple(gaps),
+    )

@@ -1,5 +1,0 @@
-"""Engines that run work on the cores of this machine or on a cluster."""
-
-from r2med.engine.threads import cores, map_threads
-
-__all__ = ["cores", "map_threads"]

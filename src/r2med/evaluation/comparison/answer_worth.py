@@ -1,0 +1,251 @@
+"""Compute from answer records what retrieval is worth: gain over no passages, share of the gap, correlation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from r2med.evaluation.comparison.one_group import of_one_group
+from r2med.evaluation.comparison.shared_data import wanted_datasets
+from r2med.evaluation.comparison.undecided_ranges import with_ranges
+from r2med.evaluation.measure.intervals import difference_intervals
+from r2med.evaluation.measure.retrieval_worth import (
+    FEWEST_SYSTEMS,
+    closed_share,
+    correlation_across_systems,
+    observed_correlation,
+)
+from r2med.evaluation.measure.scores import Floats
+from r2med.evaluation.measure.significance import SystemPairs, Values, means
+from r2med.evaluation.records.answer_collection import (
+    MAIN_MEASURE,
+    UNDECIDED,
+    AnswerCollection,
+    StoredAnswers,
+    answer_measure,
+)
+from r2med.evaluation.records.answer_record import CONDITIONS, AnswerRecord, Condition
+from r2med.evaluation.records.used_labels import published_names
+from r2med.foundation.core.errors import UserError
+from r2med.foundation.pages.cells import Column, Value
+from r2med.foundation.pages.estimate import Estimate
+from r2med.foundation.pages.page import Table
+
+ALL_DATASETS = "all datasets"
+
+WORTH_NOTE = (
+    "Points, with 95 % intervals over questions. A difference below 0 means that the passages do harm. Share of the "
+    "gap: the gain over closed book, divided by the gain of the relevant passages; it has no interval if that gain "
+    "could be 0. Only questions with a value in every condition count. If answers are undecided, accuracy is a range, "
+    "differences are those of the lower ends with intervals that contain every way to decide, and there is no share."
+)
+CORRELATION_NOTE = (
+    "Pearson's r of nDCG@10 and the answers across at least three systems. Corrected: without the noise of few "
+    "questions, which makes the plain r too small. There is no interval if systems do not differ by more than noise."
+)
+
+
+@dataclass(frozen=True)
+class Worth:
+    """What the passages of one system are worth to one reader, in points; None if it was not asked."""
+
+    name: str
+    """The system and its reader."""
+    dataset: str
+    questions: int
+    """Number of questions with a value in every condition that was asked."""
+    scores: Mapping[Condition, Estimate]
+    """Condition -> mean of the measure."""
+    gain: Estimate | None
+    """Retrieved minus closed book, paired by question."""
+    random: Estimate | None
+    """Random passages minus closed book."""
+    share: Estimate | None
+    """The gain as a share of the gain of the relevant passages."""
+
+
+@dataclass(frozen=True)
+class RetrievalCorrelation:
+    """How retrieval and answers of one reader go together across systems."""
+
+    reader: str
+    systems: int
+    questions: int
+    observed: float | None
+    corrected: Estimate | None
+
+
+def worth(collection: AnswerCollection, measure: str = MAIN_MEASURE, data: Sequence[str] = ()) -> list[Worth]:
+    """Return what retrieval is worth: for each system and reader, on each dataset and over all of them."""
+    name, found = answer_measure(measure), []
+    for system, records in _by_name(collection, data).items():
+        conditions = [each for each in CONDITIONS if all(name in r.mean.get(each, {}) for r in records.values())]
+        tables = {dataset: _tables(record, name, conditions) for dataset, record in records.items()}
+        tables = {dataset: rows for dataset, rows in tables.items() if rows.size}
+        if len(tables) > 1:
+            found.append(_worth(system, ALL_DATASETS, conditions, tables))
+        found += [_worth(system, dataset, conditions, {dataset: rows}) for dataset, rows in tables.items()]
+    if not found:
+        raise UserError(f"no answer record has {name}: r2med answer SYSTEM --reader LLM makes some")
+    return found
+
+
+def _by_name(collection: AnswerCollection, data: Sequence[str]) -> dict[str, dict[str, AnswerRecord]]:
+    """Return name -> dataset -> record, for datasets of one group, or those of `data`."""
+    chosen = wanted_datasets(data, list(dict.fromkeys(each.record.dataset.name for each in collection)))
+    wanted = [each for each in collection if each.record.dataset.name in chosen]
+    datasets, _ = of_one_group(published_names(each.record for each in wanted), bool(data))
+    by_name: dict[str, dict[str, AnswerRecord]] = {}
+    for each in wanted:
+        if each.record.dataset.name in datasets:
+            by_name.setdefault(collection.name_of(each.record), {})[each.record.dataset.name] = each.record
+    return by_name
+
+
+def _tables(record: AnswerRecord, measure: str, conditions: Sequence[Condition]) -> Floats:
+    """Return 2 × conditions × questions in points: the values, and what undecided answers could add to them.
+
+    Only questions with a value in all conditions count.
+    """
+    rows = [record.per_query[condition] for condition in conditions]
+    shared = [query for query in record.queries if all(measure in row.get(query, {}) for row in rows)]
+    kinds = (measure, UNDECIDED if measure == MAIN_MEASURE else "")
+    return 100 * np.array([[[row[query].get(kind, 0.0) for query in shared] for row in rows] for kind in kinds])
+
+
+def _difference(first: Values, second: Values) -> Estimate:
+    """Return the difference of two conditions. Rows: the lower end of each question, and its upper end.
+
+    The interval contains every way to decide what is undecided, and stays within the possible range.
+    """
+    rows = {name: np.vstack([first[name], second[name]]) for name in first}
+    found = SystemPairs(np.array([0, 0, 1]), np.array([2, 3, 2]))  # both lower ends; the worst case; the best case
+    values = found.differences(means(rows))
+    bounds = np.clip(difference_intervals(rows, found), -100.0, 100.0)
+    if np.isnan(bounds).any():  # too few questions, or all of them equal
+        is_decided = values[1] == values[2]
+        return Estimate(float(values[0])) if is_decided else Estimate(*map(float, (values[0], values[1], values[2])))
+    return Estimate(float(values[0]), float(bounds[0, 1]), float(bounds[1, 2]))
+
+
+def _worth(name: str, dataset: str, conditions: Sequence[Condition], tables: Mapping[str, Floats]) -> Worth:
+    values = {key: table[0] for key, table in tables.items()}
+    scores = zip(conditions, with_ranges(values, {key: table[1] for key, table in tables.items()}), strict=True)
+    has = {condition: number for number, condition in enumerate(conditions)}
+
+    def difference(first: Condition, second: Condition) -> Estimate | None:
+        if first not in has or second not in has:
+            return None
+        ends = [{key: table[:, has[each]].cumsum(axis=0) for key, table in tables.items()} for each in (first, second)]
+        return _difference(*ends)
+
+    ends: tuple[Condition, ...] = ("closed book", "retrieved", "relevant")
+    known = all(each in has and not any(table[1, has[each]].any() for table in tables.values()) for each in ends)
+    return Worth(
+        name,
+        dataset,
+        sum(rows.shape[1] for rows in values.values()),
+        {condition: score for condition, score in scores if score},
+        difference("retrieved", "closed book"),
+        difference("random", "closed book"),
+        closed_share({key: rows[[has[each] for each in ends]] for key, rows in values.items()}) if known else None,
+    )
+
+
+def correlations(
+    collection: AnswerCollection, measure: str = MAIN_MEASURE, data: Sequence[str] = ()
+) -> list[RetrievalCorrelation]:
+    """Return the correlation of nDCG@10 with the answers across systems, for each reader of at least three systems."""
+    groups: dict[tuple[str, int, str], list[StoredAnswers]] = {}
+    wanted = {id(record) for records in _by_name(collection, data).values() for record in records.values()}
+    for each in collection:
+        if id(each.record) in wanted:
+            key = (each.record.reader, each.record.passages, each.record.form)
+            groups.setdefault(key, []).append(each)
+    return list(_correlations(groups, answer_measure(measure)))
+
+
+def _correlations(
+    groups: Mapping[tuple[str, int, str], Sequence[StoredAnswers]], measure: str
+) -> Iterator[RetrievalCorrelation]:
+    for (reader, passages, _), kept in groups.items():
+        systems = list(dict.fromkeys(each.record.system for each in kept))
+        if len(systems) < FEWEST_SYSTEMS:
+            continue
+        first: dict[str, Floats] = {}
+        second: dict[str, Floats] = {}
+        for dataset in dict.fromkeys(each.record.dataset.name for each in kept):
+            records = {each.record.system: each.record for each in kept if each.record.dataset.name == dataset}
+            if len(records) == len(systems):
+                rows = _paired([records[system] for system in systems], measure)
+                if rows.shape[2]:
+                    first[dataset], second[dataset] = rows
+        if first:
+            shown = (
+                reader
+                if len({key[1] for key in groups if key[0] == reader}) == 1
+                else f"{reader} · {passages} passages"
+            )
+            questions = sum(rows.shape[1] for rows in first.values())
+            observed, corrected = observed_correlation(first, second), correlation_across_systems(first, second)
+            yield RetrievalCorrelation(shown, len(systems), questions, observed, corrected)
+
+
+def _paired(records: Sequence[AnswerRecord], measure: str) -> Floats:
+    """Return nDCG@10 and the measure, both as systems × questions, for the questions that all systems have."""
+    rows = [record.per_query.get("retrieved", {}) for record in records]
+    shared = [
+        query
+        for query in records[0].queries
+        if all(
+            query in record.retrieval and measure in row.get(query, {})
+            for record, row in zip(records, rows, strict=True)
+        )
+    ]
+    retrieval = [[record.retrieval[query] for query in shared] for record in records]
+    answers = [[row[query][measure] for query in shared] for row in rows]
+    return np.array([retrieval, answers]).reshape(2, len(records), len(shared))
+
+
+def worth_tables(collection: AnswerCollection, measure: str = MAIN_MEASURE, data: Sequence[str] = ()) -> list[Table]:
+    """Return the table of what retrieval is worth and, if three systems were read, that of the correlation."""
+    name = answer_measure(measure)
+    rows: list[list[Value]] = [
+        [
+            each.name,
+            each.dataset,
+            each.questions,
+            *(each.scores.get(c) for c in CONDITIONS),
+            each.gain,
+            each.random,
+            each.share,
+        ]
+        for each in worth(collection, name, data)
+    ]
+    columns = (
+        Column("system · reader"),
+        Column("on"),
+        Column("questions", "integer"),
+        *(Column(condition, "score", 1) for condition in CONDITIONS),
+        Column("retrieved − closed book", "difference", 1),
+        Column("random − closed book", "difference", 1),
+        Column("share of the gap", "share", 0),
+    )
+    tables = [Table(columns, rows, f"What retrieval is worth: {name} × 100", WORTH_NOTE, name="worth")]
+    found = correlations(collection, name, data)
+    if found:
+        lines: list[list[Value]] = [
+            [each.reader, each.systems, each.questions, each.observed, each.corrected] for each in found
+        ]
+        heads = (
+            Column("reader"),
+            Column("systems", "integer"),
+            Column("questions", "integer"),
+            Column("r observed", "number"),
+            Column("r corrected", "number"),
+        )
+        title = f"Do better rankings give better answers? nDCG@10 and {name} across systems"
+        tables.append(Table(heads, lines, title, CORRELATION_NOTE, name="worth-correlation"))
+    return tables

@@ -1,0 +1,404 @@
+"""Compare systems by their records, and test which differences are significant. Values are points (measure × 100)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
+from typing import Any, Self
+
+import numpy as np
+
+from r2med.evaluation.comparison.labelled_share import labelled_share
+from r2med.evaluation.comparison.largest_group import largest_group
+from r2med.evaluation.comparison.shared_data import labelled_records, shared_values
+from r2med.evaluation.comparison.system_classes import classes
+from r2med.evaluation.measure import HEADLINE_MEASURE, Measure, significance
+from r2med.evaluation.measure.intervals import difference_intervals, mean_intervals
+from r2med.evaluation.measure.measures import MIMIC
+from r2med.evaluation.measure.scores import Floats
+from r2med.evaluation.measure.significance import ALPHA, RESAMPLES, SystemPairs, Values
+from r2med.evaluation.measure.slices import Slice, SliceFacts, slices
+from r2med.evaluation.records.approximate_searches import approximate_searches
+from r2med.evaluation.records.collection import RecordCollection
+from r2med.evaluation.records.record import QueryFacts
+from r2med.evaluation.records.unpacked_records import unpacked_records
+from r2med.evaluation.records.used_labels import AS_PUBLISHED, used_labels
+from r2med.foundation.core.errors import UserError, unknown
+from r2med.foundation.engine.threads import map_threads
+from r2med.foundation.pages.estimate import Estimate
+from r2med.foundation.text.plurals import counted
+
+MEASURE = str(HEADLINE_MEASURE)
+MOVERS = 5
+
+
+@dataclass(frozen=True)
+class Standing:
+    """The scores of a system on each of its datasets, and over all datasets."""
+
+    system: str
+    mean: Estimate | None
+    """None if a dataset is missing, because its average could not be compared with others."""
+    datasets: Mapping[str, Estimate]
+
+
+def intervals(collection: RecordCollection, measure: str = MEASURE) -> dict[str, Standing]:
+    """Return the scores of each system with their intervals."""
+    return {standing.system: standing for standing in _standings(collection.systems, points(collection, measure))}
+
+
+def points(collection: RecordCollection, measure: str = MEASURE) -> dict[str, Floats]:
+    """Return dataset -> systems × queries in points; NaN if a system was not run."""
+    return {dataset: 100 * rows for dataset, (_, rows) in collection.values(measure).items()}
+
+
+def _standings(names: Sequence[str], values: Values) -> Iterator[Standing]:
+    by_dataset = {dataset: with_intervals({dataset: rows}) for dataset, rows in values.items()}
+    overall = with_intervals(values)
+    for number, system in enumerate(names):
+        mine = {dataset: each for dataset, column in by_dataset.items() if (each := column[number])}
+        yield Standing(system, overall[number], mine)
+
+
+def with_intervals(values: Values, top: float | None = 100.0) -> list[Estimate | None]:
+    """Return the mean of each row with its interval; None if a value is missing. `mean_intervals` explains `top`."""
+    rows = np.array([significance.means(values), *mean_intervals(values, top)]).T.tolist()
+    return [None if np.isnan(value) else Estimate(value, *map(_known, bounds)) for value, *bounds in rows]
+
+
+def slice_figures(
+    collection: RecordCollection, kind: str, measure: str = MEASURE
+) -> Iterator[tuple[Slice, list[Estimate | None]]]:
+    """Yield each slice of a kind with the score of every system; None for a system that lacks some of the queries."""
+    known = collection.values(measure)
+    values = {dataset: 100 * rows for dataset, (_, rows) in known.items()}
+    for each in slices(kind, slice_facts(collection, {dataset: ids for dataset, (ids, _) in known.items()})):
+        yield each, with_intervals(each.cut(values))
+
+
+@dataclass(frozen=True)
+class Gap:
+    """The difference of two systems on some queries: the score of the first minus the score of the second."""
+
+    difference: float
+    low: float | None
+    high: float | None
+    """None if there are too few queries for an interval, or if the systems are equal on all queries."""
+    p: float
+    p_adjusted: float
+    """The p-value adjusted for many tests. Over all datasets, it is adjusted for all pairs, by Holm with a baseline and
+    by max-T without one. On single datasets it is adjusted by Benjamini and Hochberg for all pairs and datasets, and on
+    slices for all pairs and slices."""
+
+    @property
+    def significant(self) -> bool:
+        """True if the difference is significant after the adjustment for many tests."""
+        return self.p_adjusted <= ALPHA
+
+    def turned(self) -> Self:
+        """Return the same difference as that of the second system from the first."""
+        low = None if self.high is None else -self.high
+        return replace(self, difference=-self.difference, low=low, high=None if self.low is None else -self.low)
+
+
+@dataclass(frozen=True)
+class Mover:
+    """A query on which two systems differ."""
+
+    dataset: str
+    query: str
+    a: float
+    b: float
+
+    @property
+    def difference(self) -> float:
+        """The points of the first system minus those of the second."""
+        return self.a - self.b
+
+
+@dataclass(frozen=True)
+class Pair(Gap):
+    """The difference of two systems over all datasets."""
+
+    a: str
+    b: str
+    p_t: float | None
+    """The p-value of the stratified paired t-test; None if a dataset has only one query."""
+    effect: float | None
+    """Cohen's d_z."""
+    wins: int
+    ties: int
+    losses: int
+    carried: float | None
+    """The share of the difference that comes from five queries. Above 1, the other queries point the other way."""
+    datasets: Mapping[str, Gap]
+
+    @property
+    def disputed(self) -> bool:
+        """True if the t-test and the sign flips disagree about significance."""
+        return self.p_t is not None and (self.p <= ALPHA) != (self.p_t <= ALPHA)
+
+    def turned(self) -> Self:
+        """Return the pair with the second system first."""
+        return replace(
+            super().turned(),
+            a=self.b,
+            b=self.a,
+            effect=None if self.effect is None else -self.effect,
+            wins=self.losses,
+            losses=self.wins,
+            datasets={dataset: gap.turned() for dataset, gap in self.datasets.items()},
+        )
+
+
+@dataclass(frozen=True)
+class SlicePair(Gap):
+    """The difference of two systems on one slice of the queries."""
+
+    kind: str
+    label: str
+    queries: int
+    a: str
+    b: str
+
+    def turned(self) -> Self:
+        """Return the pair with the second system first."""
+        return replace(super().turned(), a=self.b, b=self.a)
+
+
+@dataclass(frozen=True, repr=False)
+class Comparison:
+    """The scores of systems, the tests of their pairs, and the smallest difference that these queries can detect."""
+
+    measure: str
+    """The measure that was compared."""
+    systems: tuple[Standing, ...]
+    """The systems. `ranked` has the best first."""
+    pairs: tuple[Pair, ...]
+    """Every pair of systems, or each system with the baseline."""
+    detectable_gap: float | None
+    """The difference that 80 % of comparisons of `detectable_pair` would detect; None if all systems are equal."""
+    detectable_pair: tuple[str, str] | None
+    """The pair with the median of the detectable differences."""
+    baseline: str
+    """The system that all others are compared with; empty if all pairs are compared."""
+    queries: Mapping[str, tuple[str, ...]]
+    """Dataset -> the queries that were compared."""
+    slices: tuple[SlicePair, ...] = ()
+    """The pairs on slices of the queries."""
+    notices: tuple[str, ...] = ()
+    """Remarks for the reader, one sentence each."""
+    labels: str = AS_PUBLISHED
+    """The labels that scored the rankings: as published, or with which overlays."""
+    resamples: int = RESAMPLES
+    """Number of sign flips."""
+    seed: int = 0
+    """Seed of the sign flips."""
+    _values: Values = field(default_factory=dict, repr=False, compare=False)
+
+    def __repr__(self) -> str:
+        best = self.ranked[0] if self.systems else None
+        leader = f"; best: {best.system} {best.mean.value:.2f}" if best and best.mean else ""
+        counts = {"system": self.systems, "dataset": self.datasets, "pair": self.pairs}
+        sizes = ", ".join(counted(len(each), noun) for noun, each in counts.items())
+        return f"Comparison({self.measure} × 100, {sizes}{leader})"
+
+    @property
+    def datasets(self) -> list[str]:
+        """The datasets that all systems were run on."""
+        return list(self.queries)
+
+    @property
+    def lower_is_better(self) -> bool:
+        """True if the better of two systems has the lower value."""
+        return Measure.parse(self.measure).lower_is_better
+
+    @property
+    def heading(self) -> str:
+        """The measure as a heading of scores in points, with its direction if lower is better."""
+        return heading(self.measure)
+
+    @property
+    def ranked(self) -> list[Standing]:
+        """The systems, best first."""
+        sign = 1 if self.lower_is_better else -1
+        return sorted(self.systems, key=lambda each: (sign * each.mean.value if each.mean else 0.0, each.system))
+
+    def classes(self, dataset: str = "") -> dict[str, int]:
+        """Return the class of each system, over all datasets or on one of them, as `system_classes.classes` does."""
+        values = {dataset: self._values[dataset]} if dataset else self._values
+        if self.lower_is_better:
+            values = {name: -rows for name, rows in values.items()}
+        return classes([each.system for each in self.systems], values, self.resamples, self.seed)
+
+    def movers(self, pair: Pair, count: int = MOVERS) -> list[Mover]:
+        """Return the queries on which two systems differ most."""
+        names = [standing.system for standing in self.systems]
+        a, b = names.index(pair.a), names.index(pair.b)
+        labels = [(dataset, query) for dataset, queries in self.queries.items() for query in queries]
+        scores = np.hstack([rows[[a, b]] for rows in self._values.values()])
+        moved = np.abs(scores[0] - scores[1])
+        order = np.argsort(-moved, kind="stable")[:count]
+        return [
+            Mover(*labels[position], *scores[:, position].tolist())
+            for position in order.tolist()
+            if moved[position] > significance.EQUALITY_MARGIN
+        ]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the comparison as plain values for JSON. Differences are in points."""
+        return {
+            "measure": self.measure,
+            "baseline": self.baseline or None,
+            "datasets": {dataset: len(queries) for dataset, queries in self.queries.items()},
+            "systems": [standing.system for standing in self.systems],
+            "means": {standing.system: asdict(standing) for standing in self.systems},
+            "pairs": [{**asdict(pair), "movers": list(map(asdict, self.movers(pair)))} for pair in self.pairs],
+            "classes": self.classes(),
+            "detectable_gap": self.detectable_gap,
+            "detectable_pair": self.detectable_pair,
+            "slices": [asdict(each) for each in self.slices],
+            "notices": list(self.notices),
+            "labels": self.labels,
+        }
+
+
+def heading(measure: str) -> str:
+    """Return a heading of scores in points, with the direction of the measure if lower is better."""
+    return f"{measure} × 100{', lower is better' if Measure.parse(measure).lower_is_better else ''}"
+
+
+def comparison(
+    collection: RecordCollection,
+    measure: str = MEASURE,
+    baseline: str = "",
+    slice_by: Sequence[str] = (),
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+    data: Sequence[str] = (),
+    *,
+    keep_systems: bool = False,
+) -> Comparison:
+    """Compare the largest group of systems that were run on the same datasets, or on the same ones of `data`.
+
+    With `keep_systems`, all systems are compared, on the datasets that all of them were run on.
+    """
+    measure = str(Measure.parse(measure))
+    lower = Measure.parse(measure).lower_is_better
+    collection, data, left_out = labelled_records(collection, measure, data)
+    if not keep_systems:
+        collection, others = largest_group(collection, baseline, bool(data))
+        left_out = [*others, *left_out]
+    names = list(collection.systems)
+    pairs = _pairs(names, baseline)
+    queries, values, notices = shared_values(collection, measure, data)
+    test = partial(_test, pairs=pairs, holm=bool(baseline), resamples=resamples, seed=seed)
+    overall, *tested = map_threads(test, [values, *({name: rows} for name, rows in values.items())])
+    by_dataset = _adjusted(tested) if len(values) > 1 else tested
+    student = significance.paired_t(values, pairs)
+    moved = significance.movements(values, pairs)
+    middle = middle_pair(student.detectable)
+    cut = [each for kind in slice_by for each in slices(kind, slice_facts(collection, queries))]
+    return Comparison(
+        measure=measure,
+        systems=tuple(_standings(names, values)),
+        pairs=tuple(
+            Pair(
+                **vars(gap),
+                a=names[a],
+                b=names[b],
+                p_t=_known(student.p[i]),
+                effect=_known(student.effect[i]),
+                wins=int((moved.losses if lower else moved.wins)[i]),
+                ties=int(moved.ties[i]),
+                losses=int((moved.wins if lower else moved.losses)[i]),
+                carried=_known(moved.carried[i]),
+                datasets={dataset: each[i] for dataset, each in zip(values, by_dataset, strict=True)},
+            )
+            for i, (gap, a, b) in enumerate(zip(overall, pairs.first, pairs.second, strict=True))
+        ),
+        detectable_gap=None if middle is None else float(student.detectable[middle]),
+        detectable_pair=None if middle is None else (names[pairs.first[middle]], names[pairs.second[middle]]),
+        baseline=baseline,
+        queries=queries,
+        slices=tuple(_slice_pairs(cut, values, names, pairs, resamples, seed)),
+        notices=(
+            *notices,
+            *left_out,
+            *(labelled_share(kept.record for kept in collection) if Measure.parse(measure) == MIMIC else ()),
+            *approximate_searches(kept.record for kept in collection),
+            *unpacked_records(kept.record for kept in collection),
+        ),
+        labels=used_labels(kept.record for kept in collection if kept.record.dataset.name in queries),
+        resamples=resamples,
+        seed=seed,
+        _values=values,
+    )
+
+
+def middle_pair(detectable: Floats) -> int | None:
+    """Return the position of the median of the positive gaps, the lower of two; None if no gap is positive."""
+    known = np.flatnonzero(detectable > 0)
+    return int(known[np.argsort(detectable[known], kind="stable")[(len(known) - 1) // 2]]) if len(known) else None
+
+
+def _pairs(names: Sequence[str], baseline: str) -> SystemPairs:
+    if len(names) < 2:
+        raise UserError(f"a comparison needs two systems, but there is {f'only {names[0]}' if names else 'none'}")
+    if not baseline:
+        return SystemPairs.all(len(names))
+    if baseline not in names:
+        raise unknown("baseline", baseline, names)
+    return SystemPairs.against(names.index(baseline), len(names))
+
+
+def _test(values: Values, pairs: SystemPairs, holm: bool, resamples: int, seed: int) -> list[Gap]:
+    difference = pairs.differences(significance.means(values))
+    low, high = np.clip(difference_intervals(values, pairs), -100.0, 100.0)
+    flips = significance.sign_flips(values, pairs, resamples, seed)
+    adjusted = significance.holm(flips.p) if holm else flips.p_adjusted
+    rows = np.array([difference, low, high, flips.p, adjusted]).T.tolist()
+    return [Gap(moved, _known(least), _known(most), p, p_all) for moved, least, most, p, p_all in rows]
+
+
+def _adjusted(tested: Sequence[Sequence[Gap]]) -> list[list[Gap]]:
+    """Return the gaps of each dataset with p-values adjusted for all of them together."""
+    adjusted = significance.benjamini_hochberg(np.array([[gap.p for gap in gaps] for gaps in tested]).ravel())
+    rows = zip(tested, adjusted.reshape(len(tested), -1).tolist(), strict=True)
+    return [[replace(gap, p_adjusted=p) for gap, p in zip(gaps, row, strict=True)] for gaps, row in rows]
+
+
+def _slice_pairs(
+    cut: Sequence[Slice], values: Values, names: Sequence[str], pairs: SystemPairs, resamples: int, seed: int
+) -> list[SlicePair]:
+    def test(each: Slice) -> list[Gap]:
+        return _test(each.cut(values), pairs, False, resamples, seed)
+
+    tested = [
+        SlicePair(**vars(gap), kind=each.kind, label=each.label, queries=len(each), a=names[a], b=names[b])
+        for each, gaps in zip(cut, map_threads(test, cut), strict=True)
+        for a, b, gap in zip(pairs.first, pairs.second, gaps, strict=True)
+    ]
+    adjusted = significance.benjamini_hochberg(np.array([each.p for each in tested])).tolist()
+    return [replace(each, p_adjusted=p) for each, p in zip(tested, adjusted, strict=True)]
+
+
+def slice_facts(collection: RecordCollection, queries: Mapping[str, Sequence[str]]) -> dict[str, SliceFacts]:
+    """Return the facts about some queries of each dataset that define slices."""
+    facts = {}
+    for dataset, ids in queries.items():
+        record = next(cell.record for system in collection.systems if (cell := collection.cell(system, dataset)))
+        known = [record.queries.get(query, QueryFacts(words=0, positives=0)) for query in ids]
+        facts[dataset] = SliceFacts(
+            task=record.dataset.task,
+            scenario=record.dataset.scenario,
+            words=np.array([query.words for query in known]),
+            positives=np.array([query.positives for query in known]),
+            body_systems=tuple(query.body_system for query in known),
+        )
+    return facts
+
+
+def _known(number: float) -> float | None:
+    return None if np.isnan(number) else float(number)

@@ -1,0 +1,246 @@
+"""Write the report of a comparison for a paper: tables in three formats, and figures as SVG and PNG."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from r2med.data.dataset import Dataset
+from r2med.data.dataset_cards import short_name
+from r2med.data.given_data import GivenData, data_words, given_data
+from r2med.data.overlays import Overlay, given_overlays
+from r2med.evaluation.comparison import charts
+from r2med.evaluation.comparison.answer_worth import worth_tables
+from r2med.evaluation.comparison.comparing import compared_answers, with_labels
+from r2med.evaluation.comparison.comparison import MEASURE, Comparison, comparison
+from r2med.evaluation.comparison.corrected_scores import corrected_scores, estimates_table
+from r2med.evaluation.comparison.largest_group import names_systems
+from r2med.evaluation.comparison.report_tables import pair_table, score_table
+from r2med.evaluation.measure.significance import RESAMPLES, Integers
+from r2med.evaluation.measure.slices import UNKNOWN_LABEL
+from r2med.evaluation.records.answer_collection import MAIN_MEASURE, RETRIEVED, collect_answers
+from r2med.evaluation.records.collection import MAX_FAILURES, RecordCollection, collect, given_records
+from r2med.evaluation.records.record import Record
+from r2med.evaluation.records.relabelled import recorded_datasets
+from r2med.foundation.core.cost import total
+from r2med.foundation.core.errors import UserError, unknown
+from r2med.foundation.core.installation import install_extra
+from r2med.foundation.core.one_or_many import several
+from r2med.foundation.pages.csv_text import table_csv
+from r2med.foundation.pages.latex import table_latex
+from r2med.foundation.pages.markdown import table_markdown
+from r2med.foundation.pages.page import Table
+from r2med.foundation.store.files import write_atomically
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+SHOWN = 40
+"""Number of systems in a figure. It shows the best ones, and tables show all."""
+
+BANDS = (10, 100)
+"""Last ranks of the first bands. One band up to the depth and one for documents not retrieved follow."""
+
+NEEDS = {
+    "cost-seconds": "the cost of the systems is not known",
+    "cost-dollars": "no system has a price above 0",
+    "rank-shift": "the records do not contain the ranks of relevant documents",
+    "body-systems": "the queries have no body systems",
+}
+"""Figure -> the reason why it may be missing."""
+
+WRITERS = {"md": table_markdown, "tex": table_latex, "csv": table_csv}
+"""Suffix of a table's file -> function that writes the table."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """The files of a report, and notices about missing figures and left-out data."""
+
+    files: tuple[Path, ...]
+    """The files that were written."""
+    notices: tuple[str, ...]
+    """Remarks about missing figures and data, one sentence each."""
+
+
+def report(
+    *sources: str | Path | Sequence[str | Path],
+    out: str | Path = "report",
+    results: str | Path = "results",
+    max_failures: float = MAX_FAILURES,
+    measure: str = "",
+    baseline: str = "",
+    between: str | Sequence[str] = (),
+    resamples: int = RESAMPLES,
+    data: str | Path | Dataset | Sequence[str | Path | Dataset] = (),
+    overlays: str | Path | Overlay | Sequence[str | Path | Overlay] = (),
+    estimate: bool = False,
+    answers: bool = False,
+    condition: str = RETRIEVED,
+) -> Report:
+    """Write the tables of a paper and, with the extra `report`, its figures.
+
+    `sources`, `data` and `overlays` are those of `compare`.
+    `between` are the two systems of the figures on relevant documents and body systems. By default they are the
+    baseline, or else the second best system, and the best system. With `estimate`, there is also a table of the scores
+    that people's labels would give, estimated from `overlays`. With `answers`, the report is about the records of
+    `r2med answer`, as in `compare`, and has tables of what retrieval is worth to the answers.
+    """
+    read, words, labels = given_records(*sources), data_words(data), given_overlays(overlays)
+    named = names_systems(read)
+    if answers:
+        if labels or estimate:
+            raise UserError("a report about answers has no overlays and no estimates: leave them out")
+        answered = collect_answers(read, results)
+        views = answered.views(measure or MAIN_MEASURE, condition, max_failures)
+        collection, tables = views.collection, {table.name: table for table in worth_tables(answered, views.measure)}
+        compared = compared_answers(views, baseline, (), resamples, data=words, keep_systems=named)
+        costs_are_known = all(each.record.reader_costs for each in answered)
+    else:
+        collection = collect(read, results, max_failures)
+        tables = {"estimates": _estimates(collection, labels, given_data(data), measure or MEASURE)} if estimate else {}
+        if labels:
+            collection, words = with_labels(collection, labels, given_data(data)), []
+        compared = comparison(
+            collection, measure or MEASURE, baseline, resamples=resamples, data=words, keep_systems=named
+        )
+        costs_are_known = True
+    before, after = _between(compared, several(between))
+    figures: dict[str, Callable[[], Figure]] = {
+        **_score_figures(compared),
+        **(_cost_figures(collection, compared) if costs_are_known and not compared.lower_is_better else {}),
+        **_pair_figures(collection, before, after, compared, resamples),
+    }
+    content: dict[str, bytes] = {}
+    tables |= {"table": score_table(compared), "pairs": pair_table(compared)}
+    for name, table in tables.items():
+        content |= {f"{name}.{suffix}": write(table).encode() for suffix, write in WRITERS.items()}
+    without_figures = [] if charts.can_draw() else [f"there are no figures: for these, {install_extra('report')}"]
+    for name, draw in figures.items() if not without_figures else ():
+        content |= {f"{name}.{suffix}": body for suffix, body in charts.rendered(draw).items()}
+    missing = {name: why for name, why in NEEDS.items() if name not in figures}
+    if compared.lower_is_better:
+        missing |= dict.fromkeys(missing.keys() - {"rank-shift"}, f"with {compared.measure}, lower is better")
+    if not costs_are_known:
+        missing |= dict.fromkeys(
+            missing.keys() & {"cost-seconds", "cost-dollars"}, "a record holds the cost of all conditions together"
+        )
+    if answers:
+        missing.pop("rank-shift", None)
+    absent = without_figures or [f"no figure {name}: {why}" for name, why in missing.items()]
+    notices = [*compared.notices, *absent]
+    if len(compared.systems) > SHOWN and not without_figures:
+        notices.append(f"figures show the best {SHOWN} of {len(compared.systems)} systems; tables show all")
+    return Report(tuple(_write(Path(out), content)), tuple(notices))
+
+
+def _estimates(
+    collection: RecordCollection, labels: Sequence[Overlay], data: Sequence[GivenData], measure: str
+) -> Table:
+    if not labels:
+        raise UserError(
+            "an estimate needs the labels of a judge and of people: report(overlays='FILE'), made by r2med judge"
+        )
+    return estimates_table(corrected_scores(collection, labels, recorded_datasets(collection, data), measure))
+
+
+def _write(folder: Path, content: Mapping[str, bytes]) -> Iterator[Path]:
+    try:
+        for name, body in content.items():
+            write_atomically(folder / name, body)
+            yield folder / name
+    except OSError as error:
+        raise UserError(
+            f"cannot write the report to {folder} ({error.strerror}): choose another with report(out=...)"
+        ) from None
+
+
+def _between(compared: Comparison, names: Sequence[str]) -> tuple[str, str]:
+    """Return the two systems that some figures compare: the one before a change and the one after it."""
+    known = [standing.system for standing in compared.ranked]
+    for name in names:
+        if name not in known:
+            raise unknown("system", name, known)
+    others = [name for name in known if name != compared.baseline]
+    return (names[0], names[1]) if names else (compared.baseline or others[1], others[0])
+
+
+def _score_figures(compared: Comparison) -> dict[str, Callable[[], Figure]]:
+    shown = compared.ranked[:SHOWN]
+    means = {standing.system: standing.mean for standing in shown if standing.mean}
+    values = np.array([[standing.datasets[name].value for name in compared.datasets] for standing in shown])
+    heads = list(map(short_name, compared.datasets))
+    return {
+        "bars": partial(charts.bars, means, compared.measure, compared.baseline, compared.lower_is_better),
+        "heat-map": partial(charts.heat_map, list(means), heads, values, compared.measure),
+    }
+
+
+def _cost_figures(collection: RecordCollection, compared: Comparison) -> dict[str, Callable[[], Figure]]:
+    """Return the figures of quality against seconds and against dollars, if costs are known."""
+    seconds, dollars = {}, {}
+    for standing in compared.ranked[:SHOWN]:
+        assert standing.mean is not None
+        records = [collection.records(standing.system)[name] for name in compared.datasets]
+        queries = sum(record.dataset.queries for record in records)
+        if all(record.cost_is_known for record in records):
+            spent = sum((record.seconds_per_query or 0.0) * record.dataset.queries for record in records)
+            seconds[standing.system] = (spent / queries, standing.mean.value)
+        cost = total(record.cost for record in records)
+        if not cost.unpriced:
+            dollars[standing.system] = (1000 * cost.dollars / queries, standing.mean.value)
+    figures: dict[str, Callable[[], Figure]] = {}
+    if seconds:
+        figures["cost-seconds"] = partial(charts.quality_cost, seconds, "seconds a query", compared.measure)
+    if any(spent for spent, _ in dollars.values()):
+        figures["cost-dollars"] = partial(charts.quality_cost, dollars, "dollars for 1,000 queries", compared.measure)
+    return figures
+
+
+def _pair_figures(
+    collection: RecordCollection, before: str, after: str, whole: Comparison, resamples: int
+) -> dict[str, Callable[[], Figure]]:
+    """Return the figures of two systems: how relevant documents move, and the gain of each body system."""
+    pair = RecordCollection({key: kept for key, kept in collection.cells.items() if key[0] in (before, after)})
+    compared = comparison(pair, whole.measure, before, ["body-system"], resamples, data=whole.datasets)
+    figures: dict[str, Callable[[], Figure]] = {}
+    bands = rank_bands(pair)
+    flows = sum(
+        (rank_flows(pair.records(before)[name], pair.records(after)[name], bands) for name in compared.datasets),
+        np.zeros((len(bands) + 1, len(bands) + 1), dtype=np.intp),
+    )
+    if any(kept.record.gold for kept in pair):
+        labels = [f"ranks {low + 1}–{high}" for low, high in zip((0, *bands), bands, strict=False)]
+        figures["rank-shift"] = partial(charts.rank_shift, flows, [*labels, "not retrieved"], before, after)
+    rows = [(f"{each.label} ({each.queries:,})", each) for each in compared.slices if each.label != UNKNOWN_LABEL]
+    if rows and not whole.lower_is_better:
+        rows.sort(key=lambda row: -row[1].difference)
+        title = f"Gain by body system, {whole.measure} × 100"
+        figures["body-systems"] = partial(charts.gains, rows, title, before, after)
+    return figures
+
+
+def rank_bands(collection: RecordCollection) -> list[int]:
+    """Return the last rank of each band. The last band ends at the depth of the rankings."""
+    depth = max((int(kept.record.settings.get("k", 0)) for kept in collection), default=0)
+    return [*(end for end in BANDS if end < depth), depth]
+
+
+def rank_flows(before: Record, after: Record, bands: Sequence[int]) -> Integers:
+    """Count relevant documents by their bands in both rankings. The last band has documents that were not retrieved."""
+    flows = np.zeros((len(bands) + 1, len(bands) + 1), dtype=np.intp)
+    beyond = bands[-1] + 1
+    for query, facts in before.queries.items():
+        ranks = before.gold.get(query, {}), after.gold.get(query, {})
+        documents = {*ranks[0], *ranks[1]}
+        for document in documents:
+            start, end = (bisect_left(bands, each.get(document, beyond)) for each in ranks)
+            flows[start, end] += 1
+        flows[-1, -1] += max(0, facts.positives - len(documents))
+    return flows

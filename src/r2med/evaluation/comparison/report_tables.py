@@ -1,0 +1,119 @@
+"""The tables of a comparison: the tests of every pair, and the scores as in a paper."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from r2med.data.dataset_cards import short_name
+from r2med.evaluation.comparison.comparison import Comparison, Gap, Pair
+from r2med.evaluation.comparison.system_classes import FEWEST_QUERIES
+from r2med.evaluation.comparison.verdicts import detectable
+from r2med.foundation.pages.cells import Column, Marked, Value
+from r2med.foundation.pages.estimate import Estimate
+from r2med.foundation.pages.page import Table
+
+DAGGER, EQUAL = "†", "≈"
+
+
+def pair_table(compared: Comparison) -> Table:
+    """Return a table with a row for each pair over all datasets, on each dataset and on each slice."""
+    rows: list[list[Value | Marked]] = []
+    for pair in compared.pairs:
+        rows.append([pair.a, pair.b, "all datasets", *gap_cells(pair), pair.wins, pair.ties, pair.losses])
+        for label, gap in gaps(compared, pair):
+            rows.append([pair.a, pair.b, label, *gap_cells(gap), None, None, None])
+    method = (
+        "paired sign flips and Student's 95 % intervals, stratified by dataset; adjusted p: "
+        f"{_adjustment(compared)}; Benjamini–Hochberg over pairs and slices"
+    )
+    counts = [Column(head, "integer", missing="") for head in ("wins", "ties", "losses")]
+    columns = (Column("A"), Column("B"), Column("on"), *gap_columns("A − B", "p adjusted"), *counts)
+    return Table(
+        columns,
+        rows,
+        note=f"{compared.heading}: {method}. Labels: {compared.labels}. {detectable(compared)}",
+        name="pairs",
+    )
+
+
+def gaps(compared: Comparison, pair: Pair) -> Iterator[tuple[str, Gap]]:
+    """Yield the difference of two systems on each dataset and each slice."""
+    yield from pair.datasets.items()
+    for each in compared.slices:
+        if {each.a, each.b} == {pair.a, pair.b}:
+            yield f"{each.label} ({each.queries:,})", each if each.a == pair.a else each.turned()
+
+
+def gap_columns(difference: str, adjusted: str) -> list[Column]:
+    """Return the columns of a difference, its interval and its p-values."""
+    points = [Column(head, "difference") for head in (difference, "low", "high")]
+    return [*points, Column("p", "p"), Column(adjusted, "p")]
+
+
+def gap_cells(gap: Gap) -> list[Value | Marked]:
+    """Return the cells of a difference. A significant difference is bold."""
+    return [Marked(gap.difference, bold=gap.significant), gap.low, gap.high, gap.p, gap.p_adjusted]
+
+
+def score_table(compared: Comparison) -> Table:
+    """Return a table with a row per system, best first, and a column per dataset.
+
+    The best score of a column is bold, the second underlined. A dagger marks scores that differ significantly from the
+    baseline. Without a baseline, ≈ marks scores that cannot be distinguished from the best.
+    """
+    columns = [{s.system: s.datasets[dataset] for s in compared.systems} for dataset in compared.datasets]
+    if len(columns) > 1:
+        columns.append({s.system: s.mean for s in compared.systems if s.mean})
+    marks = [_marks(compared, dataset) for dataset in [*compared.datasets, ""][: len(columns)]]
+    rows: list[list[Value | Marked]] = [
+        [
+            standing.system,
+            *(
+                _score(standing.system, column, mark, compared.lower_is_better)
+                for column, mark in zip(columns, marks, strict=True)
+            ),
+        ]
+        for standing in compared.ranked
+    ]
+    heads = (*map(short_name, compared.datasets), "Avg")[: len(columns)]
+    return Table([Column("System"), *(Column(head, "score") for head in heads)], rows, note=_caption(compared))
+
+
+def _score(system: str, column: Mapping[str, Estimate], marks: Mapping[str, str], lower_is_better: bool) -> Marked:
+    best, *others = sorted({round(each.value, 2) for each in column.values()}, reverse=not lower_is_better)
+    shown = round(column[system].value, 2)
+    return Marked(
+        column[system].without_interval(), shown == best, bool(others) and shown == others[0], marks.get(system, "")
+    )
+
+
+def _marks(compared: Comparison, dataset: str) -> dict[str, str]:
+    """Return the marked systems of a column. `dataset` is empty for the average."""
+    if not compared.baseline:
+        first = [system for system, number in compared.classes(dataset).items() if number == 1]
+        return dict.fromkeys(first[1:], EQUAL)
+    gaps = {pair.a: pair.datasets[dataset] if dataset else pair for pair in compared.pairs}
+    return {system: DAGGER for system, gap in gaps.items() if gap.significant}
+
+
+def _adjustment(compared: Comparison) -> str:
+    """Return a text on how p-values are adjusted over all datasets and on single ones."""
+    overall = f"{'Holm' if compared.baseline else 'max-T'} over the pairs"
+    return overall + (
+        ", Benjamini–Hochberg over pairs and datasets on single ones" if len(compared.datasets) > 1 else ""
+    )
+
+
+def _caption(compared: Comparison) -> str:
+    marks = (
+        f"{DAGGER} differs from {compared.baseline} ({_adjustment(compared)}, α = 0.05)"
+        if compared.baseline
+        else f"{EQUAL} cannot be distinguished from the best of its column (max-T over the pairs of the best, "
+        f"α = 0.05; no classes below {FEWEST_QUERIES} queries)"
+    )
+    return (
+        f"{compared.heading}. Labels: {compared.labels}. Avg: the unweighted mean of the datasets. The best is bold, "
+        "the second underlined. "
+        f"{marks}; paired sign flips within datasets. {detectable(compared)}"
+        + "".join(f" {notice}." for notice in compared.notices)
+    )

@@ -1,0 +1,146 @@
+"""Measures as values: a measure prints as it is typed, `nDCG@10`, and parses back."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from r2med.data.dataset_cards import BENCHMARK, DatasetCard
+from r2med.foundation.core.errors import UserError, unknown
+
+FAMILIES = ("nDCG", "MAP", "R", "P", "MRR")
+MIMIC_FAMILIES = ("Mimic", "MimicLabelled")
+"""Families that are computed from labels of mimics, not from qrels: `mimic_rate.py`."""
+ASPECT_FAMILIES = ("alpha-nDCG", "weighted-alpha-nDCG", "A-Recall")
+"""Families that need the aspects of the answers: `aspect_scores.py` computes them."""
+ANSWER_FAMILIES = (
+    "accuracy",
+    "undecided",
+    "nugget-recall",
+    "vital-recall",
+    "nugget-precision",
+    "citation-support",
+    "citation-relevance",
+)
+"""Families that are measured on the answers of a reader, not on rankings: answer records hold them."""
+ALIASES = {"recall": "R", "precision": "P"}
+
+CUTOFFS = (1, 3, 5, 10, 20, 25, 50, 100, 1000)
+
+_FORM = re.compile(r"([A-Za-z]+(?:-[A-Za-z]+)*)(?:@([0-9]{1,9}))?")
+
+
+@dataclass(frozen=True, order=True)
+class Measure:
+    """A family of measures with a cutoff. Without a cutoff it is computed over the whole ranking."""
+
+    family: str
+    """The name without the cutoff, such as nDCG."""
+    cutoff: int | None = None
+    """The number of documents that count; None for the whole ranking."""
+
+    def __str__(self) -> str:
+        return self.family if self.cutoff is None else f"{self.family}@{self.cutoff}"
+
+    @property
+    def lower_is_better(self) -> bool:
+        """True for the share of passages that argue for another answer, and for the share of undecided answers."""
+        return self.family in ("Mimic", "undecided")
+
+    @property
+    def from_qrels(self) -> bool:
+        """True if the measure can be computed from qrels alone."""
+        return self.family in FAMILIES
+
+    @classmethod
+    def parse(cls, text: str) -> Measure:
+        """Return the measure that prints as `text`, in any case. `Recall@10` and `Precision@10` are accepted too."""
+        match = _FORM.fullmatch(text.strip())
+        families = (*FAMILIES, *MIMIC_FAMILIES, *ASPECT_FAMILIES, *ANSWER_FAMILIES)
+        by_lower = {**{name.lower(): name for name in families}, **ALIASES}
+        family = by_lower.get(match[1].lower()) if match else None
+        if match is None or family is None:
+            at = match[2] if match and match[2] else "10"
+            raise unknown("measure", text[:60], [name if name == "MRR" else f"{name}@{at}" for name in FAMILIES])
+        cutoff = int(match[2]) if match[2] else None
+        if family in ANSWER_FAMILIES:
+            if cutoff is not None:
+                raise UserError(f"{text!r}: a measure of answers has no cutoff: {family}")
+            return cls(family)
+        if cutoff == 0 or (cutoff is None and family not in ("nDCG", "MAP", "MRR")):
+            raise UserError(f"{text!r} needs a cutoff of at least 1, such as {family}@10")
+        return cls(family, cutoff)
+
+
+DEFAULT_MEASURES = (
+    *(Measure(family, cutoff) for family in ("nDCG", "MAP", "R", "P") for cutoff in CUTOFFS),
+    Measure("MRR"),
+)
+ASPECT_MEASURES = (
+    Measure("alpha-nDCG", 10),
+    Measure("alpha-nDCG", 25),
+    Measure("weighted-alpha-nDCG", 25),
+    Measure("A-Recall", 10),
+    Measure("A-Recall", 25),
+)
+"""The measures of records on datasets with aspects: those of BRIGHT-Pro, with its cutoff 25, and two at 10."""
+HEADLINE_MEASURE = Measure("nDCG", 10)
+"""The main measure of the benchmark's tables."""
+MIMIC = Measure("Mimic", 10)
+"""The share of the first ten passages that argue for another answer. A passage without a label does not count."""
+MIMIC_LABELLED = Measure("MimicLabelled", 10)
+"""The share of the first ten passages with a label that says which answer they argue for."""
+
+
+def recorded_measure(text: str) -> str:
+    """Return the name of a measure of records. Raises UserError if it is not one of them.
+
+    Only records on datasets with labels of mimics hold Mimic@10, and only those with aspects the measures of aspects.
+    """
+    name = str(Measure.parse(text))
+    if name not in map(str, (*DEFAULT_MEASURES, *ASPECT_MEASURES, MIMIC, MIMIC_LABELLED)):
+        raise UserError(f"records do not hold {name}: choose one of {', '.join(map(str, DEFAULT_MEASURES))}")
+    return name
+
+
+AVERAGE = "average"
+"""The label of the mean over all datasets of one group."""
+
+
+def group_means(
+    values: Mapping[str, float], cards: Mapping[str, DatasetCard | None], homes: Mapping[str, str]
+) -> dict[str, float]:
+    """Return label -> unweighted mean. Every dataset has the same weight, however many queries it has.
+
+    `homes` is the group of each dataset. The mean of one group has the label `AVERAGE`. If there are several groups,
+    each has a mean under its name, and there is no mean over all of them.
+    """
+    by_group: dict[str, dict[str, float]] = {}
+    for name, value in values.items():
+        by_group.setdefault(homes.get(name, ""), {})[name] = value
+    means = {
+        AVERAGE if len(by_group) == 1 else group: _mean(list(members.values())) for group, members in by_group.items()
+    }
+    averaged = next((members for members in by_group.values() if _has_tasks(members, cards)), {})
+    tasks = dict.fromkeys(task for name in averaged if (task := _task(cards.get(name))))
+    if len(tasks) > 1:
+        for task in tasks:
+            means[task] = _mean([v for name, v in averaged.items() if _task(cards.get(name)) == task])
+    apart = [name for name in averaged if (card := cards.get(name)) is not None and card.also_averaged_without]
+    if apart and len(apart) < len(averaged):
+        means[f"without {', '.join(apart)}"] = _mean([v for name, v in averaged.items() if name not in apart])
+    return means
+
+
+def _has_tasks(members: Mapping[str, float], cards: Mapping[str, DatasetCard | None]) -> bool:
+    """Return True if a group is the benchmark or its demo. Only they are also averaged by task."""
+    return any((card := cards.get(name)) is not None and BENCHMARK in card.groups for name in members)
+
+
+def _task(card: DatasetCard | None) -> str:
+    return card.task if card is not None else ""
+
+
+def _mean(values: list[float]) -> float:
+    return sum(values) / len(values) if values else 0.0

@@ -1,0 +1,321 @@
+"""Compute measures for a whole run at once, exact to pytrec_eval and to trec_eval -c up to version 9.0.8.
+
+trec_eval 10 compares scores as doubles. For a run that was read as doubles, the values here are equal to its values.
+
+The denominator is the number of queries in the qrels: a judged query that a run lacks counts 0, and a query without
+judgements is ignored. A document with a grade of 1 or more is relevant. The gain of nDCG is the grade itself.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from r2med.evaluation.measure.aspect_scores import aspect_values
+from r2med.evaluation.measure.measures import (
+    ANSWER_FAMILIES,
+    ASPECT_FAMILIES,
+    ASPECT_MEASURES,
+    DEFAULT_MEASURES,
+    MIMIC_FAMILIES,
+    Measure,
+)
+from r2med.foundation.core.errors import UserError, refuse_table
+from r2med.foundation.core.one_or_many import several
+from r2med.foundation.text.plurals import counted
+from r2med.systems.retrieve.run import NO_DOCUMENT, Run, as_scores
+
+if TYPE_CHECKING:
+    from r2med.data.dataset import Aspects, Qrels
+
+Floats = npt.NDArray[np.float64]
+
+QUERIES_AT_ONCE = 1024
+"""Number of queries scored together. It limits the memory, whatever the size of the run."""
+
+
+class Means(dict[Measure, float]):
+    """Values by measure. The key may also be a string, as in `means["nDCG@10"]`."""
+
+    def __missing__(self, measure: object) -> float:
+        known = Measure.parse(measure) if isinstance(measure, str) else measure
+        if known in self and isinstance(known, Measure):
+            return self[known]
+        raise UserError(
+            f"{known} was not computed: add it in score(qrels, run, measures=[...]) (computed: {_few(self)})"
+        )
+
+
+def _few(measures: Iterable[object]) -> str:
+    names = list(map(str, measures))
+    return ", ".join(names[:6]) + (" …" if len(names) > 6 else "")
+
+
+@dataclass(frozen=True)
+class Scores:
+    """One value per judged query and measure."""
+
+    queries: tuple[str, ...]
+    """The ids of the judged queries."""
+    values: Mapping[Measure, Floats]
+    """Measure -> one value for each query."""
+
+    @cached_property
+    def mean(self) -> Means:
+        """The mean over all judged queries, as in `scores.mean["nDCG@10"]`."""
+        return Means({m: float(v.mean()) if len(v) else 0.0 for m, v in self.values.items()})
+
+    def __getitem__(self, measure: Measure | str) -> float:
+        """Return the mean of one measure, as in `scores["nDCG@10"]`."""
+        return self.mean[Measure.parse(measure) if isinstance(measure, str) else measure]
+
+    def __repr__(self) -> str:
+        shown = [f"{measure} {value:.4f}" for measure, value in list(self.mean.items())[:3]]
+        more = ", …" if len(self.mean) > 3 else ""
+        return f"Scores({counted(len(self.queries), 'query', 'queries')}: {', '.join(shown)}{more})"
+
+    def _repr_html_(self) -> str:
+        rows = [(str(measure), f"{value:.4f}") for measure, value in self.mean.items()]
+        from r2med.foundation.pages.page import Table
+
+        return Table.of(("measure", "mean"), rows, f"{len(self.queries):,} judged queries")._repr_html_()
+
+    @property
+    def per_query(self) -> dict[str, Means]:
+        """Query id -> measure -> value."""
+        lists = {measure: values.tolist() for measure, values in self.values.items()}
+        return {q: Means({m: lists[m][i] for m in self.values}) for i, q in enumerate(self.queries)}
+
+
+def score(
+    qrels: Mapping[str, Mapping[str, int]] | str | Path,
+    run: Run | Mapping[str, Mapping[str, float]] | str | Path,
+    measures: Measure | str | Sequence[Measure | str] = DEFAULT_MEASURES,
+    aspects: Aspects | str | Path | None = None,
+) -> Scores:
+    """Score a run against qrels, like `r2med score`. A judged query that the run lacks counts 0.
+
+    `qrels` is query id -> document id -> grade, or a file in TREC, TSV or JSON Lines format. `run` is a `Run`, query
+    id -> document id -> score, or a TREC run file, gzipped or not. With `aspects`, those of a dataset or a file like
+    `aspects.jsonl`, the measures of aspects are computed too: those of `measures`, or the usual ones.
+
+    Raises UserError if a measure does not exist, if a file has nothing to score, or if an argument is a DataFrame.
+    """
+    refuse_table(qrels, "qrels", "query id -> document id -> grade")
+    refuse_table(run, "run", "query id -> document id -> score")
+    if isinstance(qrels, str | Path):
+        qrels = _read_qrels(Path(qrels))
+    if isinstance(run, str | Path):
+        run = _read_run(Path(run), qrels)
+    wanted = [Measure.parse(measure) if isinstance(measure, str) else measure for measure in several(measures)]
+    if mimics := [measure for measure in wanted if measure.family in MIMIC_FAMILIES]:
+        raise UserError(f"{mimics[0]} needs labels that qrels do not have: r2med compare --overlay FILE shows it")
+    if of_answers := [measure for measure in wanted if measure.family in ANSWER_FAMILIES]:
+        raise UserError(f"{of_answers[0]} is a measure of answers, not of rankings: r2med compare --answers shows it")
+    by_aspects = [measure for measure in wanted if measure.family in ASPECT_FAMILIES]
+    if by_aspects and aspects is None:
+        raise UserError(f"{by_aspects[0]} needs the aspects of the answers: score(…, aspects=dataset.aspects)")
+    wanted = [measure for measure in wanted if measure not in by_aspects]
+    queries = tuple(qrels)
+    judged = _JudgedRun(qrels, run) if isinstance(run, Run) else _JudgedMapping(qrels, run)
+    values: dict[Measure, list[Floats]] = {measure: [] for measure in wanted}
+    for start in range(0, len(queries), QUERIES_AT_ONCE):
+        ranking = judged.ranking(queries[start : start + QUERIES_AT_ONCE])
+        for measure in wanted:
+            values[measure].append(_COMPUTE[measure.family](ranking, measure.cutoff))
+    known = {m: np.concatenate([np.zeros(0), *parts]) for m, parts in values.items()}
+    if aspects is not None:
+        given = _read_aspects(Path(aspects)) if isinstance(aspects, str | Path) else aspects
+        known |= aspect_values(given, run, queries, by_aspects or ASPECT_MEASURES)
+    return Scores(queries, known)
+
+
+def _read_qrels(path: Path) -> Qrels:
+    from r2med.data.qrels_file import read_qrels
+
+    if not path.is_file():
+        raise UserError(f"{path}: there is no such qrels file")
+    if not (qrels := read_qrels(path)):
+        raise UserError(f"{path} has no judgements, so nothing can be scored")
+    return qrels
+
+
+def _read_aspects(path: Path) -> Aspects:
+    from r2med.data.aspects_file import aspects_of_file
+
+    return aspects_of_file(path)
+
+
+def _read_run(path: Path, qrels: Mapping[str, Mapping[str, int]]) -> Run:
+    from r2med.systems.retrieve.trec import read_judged_run
+
+    run = read_judged_run(path, qrels)
+    if not set(run.queries) & set(qrels):
+        raise UserError(f"{path} has no query of the qrels: are they of the same dataset?")
+    return run
+
+
+def relevant_ranks(qrels: Mapping[str, Mapping[str, int]], run: Run) -> dict[str, dict[str, int]]:
+    """Return query -> relevant document -> its rank, from 1, for the relevant documents in the run."""
+    ranks: dict[str, dict[str, int]] = {}
+    for query, documents in zip(run.queries, run.id_lists(), strict=True):
+        relevant = {document for document, grade in qrels.get(query, {}).items() if grade > 0}
+        ranks[query] = {document: rank for rank, document in enumerate(documents, 1) if document in relevant}
+    return {query: of_query for query, of_query in ranks.items() if of_query}
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """The grades that every measure is computed from, with one row per judged query."""
+
+    grades: Floats
+    """The grade of the document at each rank, or 0 if it is not judged or the rank is empty."""
+    ideal: Floats
+    """The grades above 0 of the qrels, descending, padded with 0."""
+    relevant: Floats
+    """The number of relevant documents."""
+
+    @cached_property
+    def hits(self) -> Floats:
+        """The number of relevant documents down to each rank."""
+        return np.cumsum(self.grades > 0, axis=1, dtype=np.float64)
+
+
+class _Judged(ABC):
+    """Judgements that can be looked up for many queries at once."""
+
+    def __init__(self, qrels: Mapping[str, Mapping[str, int]]) -> None:
+        self._qrels = qrels
+        # One width for all, because sums of padded rows differ in their last digit with the number of zeros.
+        self._most = max((sum(grade > 0 for grade in grades.values()) for grades in qrels.values()), default=0)
+
+    def ranking(self, queries: Sequence[str]) -> Ranking:
+        """Return the grades at each rank and in the ideal ranking, for some of the queries."""
+        positive = [{d: g for d, g in self._qrels[query].items() if g > 0} for query in queries]
+        ideal = np.zeros((len(queries), self._most))
+        for line, judged in enumerate(positive):
+            ideal[line, : len(judged)] = sorted(judged.values(), reverse=True)
+        relevant = np.array([len(judged) for judged in positive], dtype=np.float64)
+        return Ranking(self._grades(queries, positive), ideal, relevant)
+
+    @abstractmethod
+    def _grades(self, queries: Sequence[str], positive: Sequence[Mapping[str, int]]) -> Floats:
+        """Return the grade of the document at each rank."""
+
+
+class _JudgedMapping(_Judged):
+    """Judgements for query id -> document id -> score. Only the ranks of judged documents are computed."""
+
+    def __init__(self, qrels: Mapping[str, Mapping[str, int]], run: Mapping[str, Mapping[str, float]]) -> None:
+        super().__init__(qrels)
+        self._run = run
+        self._scores = {query: as_scores(query, ranking) for query, ranking in run.items()}
+        self._width = max(map(len, self._scores.values()), default=0)
+
+    def _grades(self, queries: Sequence[str], positive: Sequence[Mapping[str, int]]) -> Floats:
+        grades = np.zeros((len(queries), self._width))
+        for line, (query, judged) in enumerate(zip(queries, positive, strict=True)):
+            ranking = self._run.get(query, {})
+            if known := [document for document in judged if document in ranking]:
+                grades[line, self._ranks(query, known)] = [judged[document] for document in known]
+        return grades
+
+    def _ranks(self, query: str, documents: list[str]) -> npt.NDArray[np.int64]:
+        """Return the number of documents before each one: those with a higher score, or the same and a higher id."""
+        ranking, scores = self._run[query], self._scores[query]
+        theirs = as_scores(query, {document: ranking[document] for document in documents})
+        ascending = np.sort(scores)
+        below = np.searchsorted(ascending, theirs)
+        not_above = np.searchsorted(ascending, theirs, side="right")
+        ranks = len(scores) - not_above
+        tied = np.flatnonzero(not_above - below > 1)
+        ids = np.array(list(ranking), dtype=object) if len(tied) else scores
+        for number in tied.tolist():
+            ranks[number] += np.count_nonzero(ids[scores == theirs[number]] > documents[number])
+        return ranks
+
+
+class _JudgedRun(_Judged):
+    """Judgements by the positions of documents in a run."""
+
+    def __init__(self, qrels: Mapping[str, Mapping[str, int]], run: Run) -> None:
+        super().__init__(qrels)
+        self._run = run
+        self._line_of = {query: line for line, query in enumerate(run.queries)}
+        rows, self._positions = run.distinct()
+        self._position_of = {document: position for position, document in enumerate(run.documents.ids(rows))}
+
+    def _grades(self, queries: Sequence[str], positive: Sequence[Mapping[str, int]]) -> Floats:
+        """Return the grade of the document at each rank, by binary search over numbered (query, document) pairs."""
+        size = len(self._position_of)
+        pairs = [
+            (line * size + self._position_of[document], grade)
+            for line, judged in enumerate(positive)
+            for document, grade in judged.items()
+            if document in self._position_of
+        ]
+        grades = np.zeros((len(queries), self._run.rows.shape[1]))
+        if not pairs:
+            return grades
+        codes, gains = np.array(sorted(pairs), dtype=np.int64).T
+        ran = [(line, self._line_of[query]) for line, query in enumerate(queries) if query in self._line_of]
+        lines, lines_of_run = np.array(ran, dtype=np.int64).reshape(-1, 2).T
+        rows = self._run.rows[lines_of_run]
+        wanted = lines[:, None] * size + self._positions[rows]
+        nearest = np.minimum(np.searchsorted(codes, wanted), len(codes) - 1)
+        grades[lines] = np.where((codes[nearest] == wanted) & (rows != NO_DOCUMENT), gains[nearest], 0)
+        return grades
+
+
+def _cut(values: Floats, cutoff: int | None) -> Floats:
+    return values if cutoff is None else values[:, :cutoff]
+
+
+def _ratio(top: Floats, bottom: Floats) -> Floats:
+    """Return top / bottom, or 0 for a query without relevant documents."""
+    return np.divide(top, bottom, out=np.zeros_like(top), where=bottom > 0)
+
+
+def _dcg(grades: Floats) -> Floats:
+    return np.asarray((grades / np.log2(np.arange(2, grades.shape[1] + 2))).sum(axis=1))
+
+
+def _ndcg(ranking: Ranking, cutoff: int | None) -> Floats:
+    return _ratio(_dcg(_cut(ranking.grades, cutoff)), _dcg(_cut(ranking.ideal, cutoff)))
+
+
+def _average_precision(ranking: Ranking, cutoff: int | None) -> Floats:
+    precision = _cut(ranking.hits, cutoff) / np.arange(1, _cut(ranking.hits, cutoff).shape[1] + 1)
+    return _ratio((precision * (_cut(ranking.grades, cutoff) > 0)).sum(axis=1), ranking.relevant)
+
+
+def _recall(ranking: Ranking, cutoff: int | None) -> Floats:
+    return _ratio((_cut(ranking.grades, cutoff) > 0).sum(axis=1, dtype=np.float64), ranking.relevant)
+
+
+def _precision(ranking: Ranking, cutoff: int | None) -> Floats:
+    assert cutoff is not None
+    return np.asarray((_cut(ranking.grades, cutoff) > 0).sum(axis=1) / cutoff)
+
+
+def _reciprocal_rank(ranking: Ranking, cutoff: int | None) -> Floats:
+    relevant = _cut(ranking.grades, cutoff) > 0
+    if not relevant.shape[1]:
+        return np.zeros(len(relevant))
+    return np.where(relevant.any(axis=1), 1.0 / (relevant.argmax(axis=1) + 1), 0.0)
+
+
+_COMPUTE = {
+    "nDCG": _ndcg,
+    "MAP": _average_precision,
+    "R": _recall,
+    "P": _precision,
+    "MRR": _reciprocal_rank,
+}

@@ -1,0 +1,230 @@
+"""AnswerRecord: the answers of one reader that read the results of one system on one dataset, sealed by a checksum."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field, ValidationError
+
+from r2med.evaluation.records.files_beside import checked_file
+from r2med.evaluation.records.record import DatasetFacts, FileFacts, QueryFacts, RecordPart
+from r2med.evaluation.records.sealed_json import parse_sealed, record_bytes, write_sealed
+from r2med.foundation.core.cost import NOTHING, Cost, total
+from r2med.foundation.core.errors import UserError
+from r2med.foundation.store import digest
+from r2med.foundation.store.files import sha256, write_atomically
+
+FORMAT = 2
+"""In format 1 a rule overruled the judge, and undecided answers had no accuracy."""
+SUFFIX = ".answers.json"
+"""The end of the name of an answer record. The answers themselves are in a file that ends in `.answers.jsonl`."""
+
+Condition = Literal["closed book", "retrieved", "relevant", "random"]
+"""What a reader reads: nothing, the best passages of the system, the labelled passages, or random passages."""
+CONDITIONS: tuple[Condition, ...] = ("closed book", "retrieved", "relevant", "random")
+
+AnswerForm = Literal["open", "choice"]
+"""An answer in the reader's own words, or one of several options."""
+
+AnswerStatus = Literal["answered", "refused", "other language", "copied", "cut off", "unreadable", "failed"]
+"""What came back. Only an answer with the status "answered" can be right.
+
+Refused: the reader declines. Other language: the answer is not in the language of the question. Copied: the answer
+only repeats the question. Cut off: the reader wrote until its token limit. Unreadable: not of the form that was asked
+for. Failed: the request failed.
+"""
+
+
+def answer_key(settings: Mapping[str, Any], fingerprint: str) -> str:
+    """Return the key of an answer record: a digest of the format, the settings and the dataset's fingerprint."""
+    return digest(["answers", FORMAT, settings, fingerprint])
+
+
+class CitedSentence(RecordPart):
+    """One sentence of an answer, with the passages that it cites."""
+
+    text: str
+    """The sentence, without the marks of its citations."""
+    documents: tuple[str, ...] = ()
+    """The ids of the cited passages. The reader read all of them."""
+    unknown: int = 0
+    """Number of citations of passages that do not exist."""
+    supported: bool | None = None
+    """True if a judge says that the cited passages support the sentence. None if no judge decided."""
+
+
+class GivenAnswer(RecordPart):
+    """One answer of a reader, with what it read and how it was judged."""
+
+    query: str
+    """The id of the query."""
+    condition: Condition
+    """What the reader read."""
+    read: tuple[str, ...] = ()
+    """The ids of the passages, in the order in which they were shown."""
+    cut: int = 0
+    """Number of passages that were shortened or left out, because they did not fit the reader's window."""
+    tokens: int = 0
+    """About how many tokens the question and its passages took."""
+    status: AnswerStatus
+    """What came back."""
+    failure: str = ""
+    """The kind of failure, if there is no answer."""
+    text: str = ""
+    """The answer, as the reader wrote it. For a choice, the text of the chosen option."""
+    options: tuple[str, ...] = ()
+    """The options of a choice, as they were shown."""
+    choice: int | None = None
+    """The number of the chosen option, from 0."""
+    sentences: tuple[CitedSentence, ...] = ()
+    """The sentences of the answer with their citations."""
+    by_rule: bool | None = None
+    """The verdict of the rule: right, wrong, or None if it cannot decide. Of an open answer it is only a control of the
+    judge, if there is one."""
+    by_judge: bool | None = None
+    """The verdict of the judge: right, wrong, or None without a judge."""
+    why: str = ""
+    """The reason that the judge gave."""
+    nuggets: dict[str, Literal["support", "partial", "none"]] = Field(default_factory=dict)
+    """Nugget -> if the answer contains it, completely or in part. Empty if nuggets were not matched."""
+    statements: int = 0
+    """Number of statements of the answer that were held against the nuggets, for their precision."""
+    statements_found: int = 0
+    """Number of these statements that say a nugget."""
+    scores: dict[str, float] = Field(default_factory=dict)
+    """Measure -> value, for all measures that are known for this answer."""
+
+
+class JudgeFacts(RecordPart):
+    """How a judge answered planted controls, and how often it agreed with the rule."""
+
+    judge: str
+    """The LLM that judged."""
+    controls: dict[str, tuple[int, int]] = Field(default_factory=dict)
+    """Kind of control -> (number judged as they should be, number asked)."""
+    agreed: int = 0
+    """Number of answers for which rule and judge say the same."""
+    both: int = 0
+    """Number of answers for which both decided."""
+    own_family: bool = False
+    """True if the judge is of the same family of LLMs as the reader."""
+    failures: dict[str, int] = Field(default_factory=dict)
+    """Kind of failure -> number of questions to the judge without a usable answer, controls included."""
+
+
+class AnswerRecord(RecordPart):
+    """One reader with one system on one dataset. Values of measures are between 0 and 1."""
+
+    format: int = FORMAT
+    """The number of this format."""
+    key: str
+    """A digest of the format, the settings and the dataset. The name of the file ends with its first characters."""
+    system: str
+    """The system whose results were read, as typed."""
+    reader: str
+    """The LLM that answered, as typed."""
+    settings: dict[str, Any]
+    """Every setting that the answers and their scores depend on."""
+    dataset: DatasetFacts
+    """The dataset that was searched."""
+    form: AnswerForm
+    """How the questions were asked."""
+    passages: int
+    """Number of passages that were read in the condition "retrieved"."""
+    mean: dict[Condition, dict[str, float]]
+    """Condition -> measure -> mean over the questions that have a value."""
+    per_query: dict[Condition, dict[str, dict[str, float]]]
+    """Condition -> query -> measure -> value. A query has no value for a measure that could not be decided."""
+    statuses: dict[Condition, dict[AnswerStatus, int]]
+    """Condition -> status -> number of answers."""
+    queries: dict[str, QueryFacts] = Field(default_factory=dict)
+    """The facts of every question that was asked."""
+    retrieval: dict[str, float] = Field(default_factory=dict)
+    """Query -> nDCG@10 of the system, for the questions that were asked."""
+    answers: FileFacts | None = None
+    """The file with all answers."""
+    nuggets: str = ""
+    """A digest of the nuggets that were matched; empty without nuggets."""
+    judge: JudgeFacts | None = None
+    """The judge, if there was one."""
+    costs: dict[Literal["retrieval", "reader", "judge"], Cost] = Field(default_factory=dict)
+    """The cost of each part for all questions, as if nothing had been cached. Retrieval: without the corpus."""
+    reader_costs: dict[Condition, Cost] = Field(default_factory=dict)
+    """Condition -> cost of the reader for its questions. Empty in records of earlier versions."""
+    notices: tuple[str, ...] = ()
+    """What a reader of the scores should know, one sentence each."""
+    versions: dict[str, str] = Field(default_factory=dict)
+    """Package -> its version, for packages that can affect a score."""
+    source: str = ""
+    """A digest of the code that made the record."""
+    created: str
+    """Date and time in UTC."""
+    offline: bool = False
+    """True if other machines could not be reached while the record was made."""
+    unpacked: bool = False
+    """True if the record came from a pack and was not scored on this machine since."""
+
+    @property
+    def name(self) -> str:
+        """The system and its reader, as tables show them."""
+        return f"{self.system} · {self.reader}"
+
+    @property
+    def cost(self) -> Cost:
+        """The cost of all parts."""
+        return total(self.costs.values()) if self.costs else NOTHING
+
+    def cost_of(self, condition: Condition) -> Cost | None:
+        """Return the cost of answering every query of the dataset in one condition; None if it is not known.
+
+        It is the cost of the reader, and in the condition "retrieved" also that of the search, without judging.
+        """
+        if condition not in self.reader_costs or not self.queries:
+            return None
+        cost = self.reader_costs[condition].times(self.dataset.queries / len(self.queries))
+        return cost + self.costs.get("retrieval", NOTHING) if condition == "retrieved" else cost
+
+    def write(self, path: Path | str) -> None:
+        """Write the record to its file, completely or not at all."""
+        write_sealed(self, Path(path))
+
+    @classmethod
+    def read(cls, path: Path | str) -> AnswerRecord:
+        """Read a record. Raises UserError if it was changed or truncated, or has another format."""
+        return cls.parse(record_bytes(path), path)
+
+    @classmethod
+    def parse(cls, content: bytes, path: Path | str) -> AnswerRecord:
+        """Return the record in the bytes of a file. `path` is its name in messages."""
+        record = parse_sealed(cls, content, path, FORMAT, "r2med answer SYSTEM")
+        file = record.answers.file if record.answers else ""
+        # Otherwise the record of another person could make a board show any file.
+        if file and Path(file).name != file:
+            raise UserError(f"{path} names {file[:200]}, which is not a file beside it: run it again")
+        return record
+
+    def given(self, folder: Path | str) -> tuple[GivenAnswer, ...]:
+        """Return all answers, from the file beside the record. Raises UserError if it is missing or was changed."""
+        if self.answers is None:
+            return ()
+        file = checked_file(Path(folder) / self.answers.file, self.answers.sha256, "r2med answer makes it again")
+        try:
+            return tuple(GivenAnswer(**json.loads(line)) for line in file.read_bytes().splitlines())
+        except (ValueError, TypeError, ValidationError):
+            raise UserError(f"{file} is not a file of answers: r2med answer makes it again") from None
+
+
+def answers_path(path: Path) -> Path:
+    """Return the path of the answers of a record."""
+    return path.with_suffix(".jsonl")
+
+
+def write_answers(answers: Iterable[GivenAnswer], path: Path) -> FileFacts:
+    """Write answers as JSON lines beside the record at `path`."""
+    file = answers_path(path)
+    lines = (json.dumps(each.model_dump(mode="json", exclude_defaults=True), ensure_ascii=False) for each in answers)
+    write_atomically(file, "".join(f"{line}\n" for line in lines).encode())
+    return FileFacts(file=file.name, sha256=sha256(file))

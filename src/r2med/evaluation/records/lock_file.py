@@ -1,0 +1,173 @@
+"""A lock: an evaluation that was decided beforehand, in one file whose digest every record of it carries."""
+
+from __future__ import annotations
+
+import datetime
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
+
+from r2med.evaluation.records.collection import RecordCollection, StoredRecord, collect
+from r2med.foundation.core.errors import UserError
+from r2med.foundation.store import digest
+from r2med.foundation.store.files import refuse_device, write_atomically
+
+FORMAT = 1
+
+
+class Lock(BaseModel):
+    """The systems, settings and datasets of an evaluation, and the comparisons that were decided beforehand."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    format: int = FORMAT
+    """The number of this format."""
+    systems: tuple[str, ...]
+    """The systems, as typed."""
+    datasets: dict[str, str]
+    """Name of a dataset -> its fingerprint."""
+    k: int
+    """Number of documents that are asked for, for each query."""
+    settings: dict[str, dict[str, dict[str, Any]]]
+    """System -> dataset -> every setting of every stage, as in a record. Generated texts are not yet known."""
+    measure: str
+    """The measure of the comparison."""
+    baseline: str = ""
+    """The system that all others are compared with; empty if every pair is compared."""
+    pairs: tuple[tuple[str, str], ...]
+    """The pairs of systems that are compared."""
+    created: str = ""
+    """Date and time in UTC. Locks of earlier versions have none."""
+
+    @model_validator(mode="after")
+    def _decides_every_cell(self) -> Lock:
+        if any(dataset not in self.settings.get(system, {}) for system in self.systems for dataset in self.datasets):
+            raise ValueError("a system has no settings on a dataset")
+        return self
+
+    @property
+    def digest(self) -> str:
+        """The digest of the content. Records of the evaluation carry it."""
+        return digest(self.model_dump(mode="json", exclude=set() if self.created else {"created"}))
+
+    def is_after(self, created: str) -> bool:
+        """Return True if a record of this time was made before the lock, so that the lock did not decide it."""
+        return bool(self.created) and _time(created) < _time(self.created)
+
+    def write(self, path: Path | str) -> None:
+        """Write the file with its digest."""
+        content = self.model_dump(mode="json", exclude=set() if self.created else {"created"})
+        body = {**content, "digest": self.digest}
+        write_atomically(Path(path), json.dumps(body, indent=1, ensure_ascii=False).encode() + b"\n")
+
+    @classmethod
+    def read(cls, path: Path | str) -> Lock:
+        """Read a lock. Raises UserError if it was edited or is not a lock."""
+        refuse_device(Path(path))
+        try:
+            body = json.loads(Path(path).read_bytes())
+            stated, written = body.pop("digest"), body["format"]
+            if written != FORMAT:
+                raise UserError(f"{path} is a lock of format {str(written)[:20]}, but this version reads {FORMAT}")
+            lock = cls(**body)
+            is_same = digest(body) == lock.digest == stated  # a ValueError for NaN
+        except FileNotFoundError:
+            raise UserError(f"{path}: there is no such lock; make one with r2med lock SYSTEM --data NAME") from None
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, ValidationError):
+            raise UserError(f"{path} is not a lock: make one with r2med lock SYSTEM --data NAME") from None
+        if not is_same:
+            raise UserError(
+                f"{path} was edited after it was written, so it decides nothing: restore it, or make a new one with "
+                "r2med lock"
+            )
+        return lock
+
+    def difference(self, system: str, dataset: str, fingerprint: str, settings: dict[str, Any]) -> str:
+        """Return what differs from the lock in one line; empty if this evaluation is part of it."""
+        if system not in self.systems:
+            return f"{system} is not one of its systems ({', '.join(self.systems)})"
+        if dataset not in self.datasets:
+            return f"{dataset} is not one of its datasets ({', '.join(self.datasets)})"
+        if fingerprint != self.datasets[dataset]:
+            return f"{dataset} has changed since it was locked"
+        locked = self.settings[system][dataset]
+        # A file has lists where the settings have tuples.
+        given = json.loads(json.dumps(settings))
+        if other := next(_differences(locked, given), ""):
+            return f"{system} has other settings than those that were locked: {other}"
+        return ""
+
+    def model_settings(self) -> dict[str, str]:
+        """Return the precision of the models, if all have the same: a lock of a laptop then runs on a GPU too."""
+        dtypes = {*_values(self.settings, "dtype")}
+        return {"dtype": dtypes.pop()} if len(dtypes) == 1 else {}
+
+
+def _differences(locked: Any, given: Any, where: str = "") -> Iterator[str]:
+    """Yield the settings that differ, with both values: `retrieve.dtype is 'bfloat16', but 'float32' was locked`."""
+    if isinstance(locked, dict) and isinstance(given, dict):
+        for name in {**locked, **given}:
+            yield from _differences(locked.get(name), given.get(name), f"{where}.{name}" if where else name)
+    elif isinstance(locked, list) and isinstance(given, list) and len(locked) == len(given):
+        for number, (old, new) in enumerate(zip(locked, given, strict=True), 1):
+            yield from _differences(old, new, f"{where} {number}")
+    elif locked != given:
+        yield f"{where} is {json.dumps(given)[:200]}, but {json.dumps(locked)[:200]} was locked"
+
+
+def _values(settings: Any, name: str) -> Iterator[Any]:
+    """Yield every value of a setting, however deep."""
+    if isinstance(settings, dict):
+        if name in settings:
+            yield settings[name]
+        settings = list(settings.values())
+    for each in settings if isinstance(settings, list | tuple) else ():
+        yield from _values(each, name)
+
+
+def _time(text: str) -> datetime.datetime:
+    """Return a time. One without a zone is in UTC, and one that is none is the earliest possible time."""
+    try:
+        time = datetime.datetime.fromisoformat(text)
+    except ValueError:
+        return datetime.datetime.min.replace(tzinfo=datetime.UTC)
+    return time if time.tzinfo else time.replace(tzinfo=datetime.UTC)
+
+
+def locked_collection(
+    lock: Lock, path: Path | str, sources: Sequence[str | Path], results: Path | str, max_failures: float
+) -> RecordCollection:
+    """Return the records of a lock. Raises UserError if one is missing, or if anything else is to be compared."""
+    if strangers := [str(source) for source in sources if source not in lock.systems]:
+        raise UserError(f"{path}: {strangers[0]} is not one of its systems ({', '.join(lock.systems)})")
+    if sources and {*sources} != {*lock.systems}:
+        raise UserError(f"{path} compares all of {', '.join(lock.systems)}: leave out the names of systems")
+    read = collect(lock.systems, results, max_failures)
+    cells = {key: kept for key, kept in read.cells.items() if key[1] in lock.datasets}
+    for fault in _faults(lock, cells):
+        raise UserError(f"{path}: {fault}: run r2med run --lock {path}")
+    return RecordCollection(cells)
+
+
+def _faults(lock: Lock, cells: Mapping[tuple[str, str], StoredRecord]) -> Iterator[str]:
+    for system in lock.systems:
+        for dataset in lock.datasets:
+            kept = cells.get((system, dataset))
+            if kept is None:
+                yield f"{system} has no record on {dataset}"
+            elif kept.record.lock != lock.digest:
+                yield f"the record of {system} on {dataset} was not made with this lock"
+            elif lock.is_after(kept.record.created):
+                yield f"the record of {system} on {dataset} was made before this lock"
+            elif difference := lock.difference(
+                system, dataset, kept.record.dataset.fingerprint, stages_of(kept.record.settings)
+            ):
+                yield difference
+
+
+def stages_of(settings: dict[str, Any]) -> dict[str, Any]:
+    """Return the settings of a record without the fingerprint of generated texts, which is not known beforehand."""
+    return {name: value for name, value in settings.items() if name != "generations"}

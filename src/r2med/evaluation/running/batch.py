@@ -1,0 +1,208 @@
+"""Evaluate many systems on many datasets. Shared work is done once, and a system that fails does not stop others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from r2med.data import Dataset, load, names
+from r2med.data.given_data import given_data
+from r2med.evaluation.records.lock_file import Lock
+from r2med.evaluation.running.evaluation import DEPTH, evaluated
+from r2med.evaluation.running.lock_check import check_lock
+from r2med.evaluation.running.results import Cell, Results
+from r2med.foundation.core.errors import UserError
+from r2med.foundation.core.one_or_many import several
+from r2med.foundation.core.spec import Calls
+from r2med.foundation.engine.reporting import notebook_progress
+from r2med.foundation.runtime.runtime import Runtime, running
+from r2med.foundation.runtime.setup import Setup
+from r2med.foundation.store import Store
+from r2med.models.encoders.user_objects import UserObjects
+from r2med.systems.expand.expansion import Expansion
+from r2med.systems.system import System
+from r2med.systems.system.suites import suite as read_suite
+from r2med.systems.system.system_specs import cross_product
+
+
+def run(
+    systems: object | Sequence[object] = (),
+    data: str | Path | Dataset | Sequence[str | Path | Dataset] = (),
+    *,
+    out: Path | str | None = "results",
+    k: int = DEPTH,
+    fresh: bool = False,
+    expand: str | Sequence[str] = (),
+    rerank: object | Sequence[object] = (),
+    llms: str | Sequence[str] = (),
+    samples: int = 1,
+    suite: str = "",
+    lock: Path | str = "",
+    setup: Setup | Runtime | None = None,
+    **settings: Any,
+) -> Results:
+    """Evaluate systems on datasets, and make one record for each pair. The default data are the suite's or the demo.
+
+    A system is a spec, a `System`, or a model. A model is an object with `encode`, or with `encode_queries` and
+    `encode_corpus`. An object with `predict` may be one of `rerank`. All combinations of `systems` with `expand`,
+    `rerank` and `llms` are evaluated. `settings` are fields of `Setup`. If `setup` is a `Runtime`, its models stay
+    loaded for the next call. `lock` is the file of an evaluation that was decided beforehand: its systems and data are
+    the default, and anything else is an error.
+    """
+    with running(setup if setup is not None else Setup(**settings)) as runtime, notebook_progress() as announce:
+        runtime = runtime.fresh() if fresh else runtime
+        plan = plan_run(
+            several(systems),
+            given_data(data),
+            expand=several(expand),
+            rerank=several(rerank),
+            llms=several(llms),
+            samples=samples,
+            suite=suite,
+            lock=lock,
+            setup=runtime,
+        )
+        return plan.evaluate(Path(out) if out is not None else None, k, fresh, announce)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The systems and the datasets of an evaluation, before anything is loaded or searched."""
+
+    systems: tuple[System, ...]
+    data: tuple[str | Dataset, ...]
+    runtime: Runtime
+    lock: Path | str = ""
+    """The file of the lock that the evaluation must keep to; empty without one."""
+    _expansions: dict[tuple[object, ...], Expansion] = field(default_factory=dict, compare=False, repr=False)
+    """The expansions so far. Systems with the same expansion share its texts, so the LLM is asked only once."""
+
+    def evaluate(
+        self,
+        out: Path | None,
+        k: int = DEPTH,
+        fresh: bool = False,
+        announce: Callable[[str], None] = lambda step: None,
+        within: Callable[[System, Dataset], AbstractContextManager[None]] = lambda system, dataset: nullcontext(),
+    ) -> Results:
+        """Evaluate every system on every dataset. A UserError is reported in its cell.
+
+        A system runs inside the block that `within` returns.
+        Raises UserError if a system, a setting or a dataset is not part of the lock.
+        """
+        # One view of the store for everything, so that what one system made is used by the next one.
+        store = self.runtime.store.with_policy("fresh") if fresh else self.runtime.store
+        datasets = [_attempt(load, source, store) if isinstance(source, str) else source for source in self.data]
+        loaded = [dataset for dataset in datasets if isinstance(dataset, Dataset)]
+        # Find errors now. Later they would stop a system after many calls were paid for.
+        faults = [_attempt(system.check, loaded) for system in self.systems]
+        if self._locked is not None:
+            k = self._locked.k if k == DEPTH else k
+            for system, fault in zip(self.systems, faults, strict=True):
+                for dataset in loaded if fault is None else ():
+                    check_lock(self._locked, self.lock, system, dataset, k)
+        rows = []
+        for system, fault in zip(self.systems, faults, strict=True):  # systems first, so that each model is loaded once
+            row = []
+            for name, dataset in zip(self.dataset_names, datasets, strict=True):
+                error = fault if isinstance(fault, UserError) else dataset
+                if isinstance(error, UserError) or not isinstance(dataset, Dataset):
+                    row.append(Cell(system.name, name, error=str(error)))
+                    continue
+                announce(f"{dataset.name} · {system.name}")
+                with within(system, dataset):
+                    cell = _attempt(self._cell, system, dataset, out, k, store)
+                row.append(cell if isinstance(cell, Cell) else Cell(system.name, name, error=str(cell)))
+            rows.append(tuple(row))
+        return Results(tuple(rows))
+
+    @cached_property
+    def _locked(self) -> Lock | None:
+        return Lock.read(self.lock) if self.lock else None
+
+    @property
+    def dataset_names(self) -> list[str]:
+        """The name of each dataset. For a folder that is not loaded yet, this is its path."""
+        return [source if isinstance(source, str) else source.name for source in self.data]
+
+    def datasets(self) -> list[Dataset]:
+        """Load the datasets and return them."""
+        return [load(source, self.runtime.store) if isinstance(source, str) else source for source in self.data]
+
+    def _cell(self, system: System, dataset: Dataset, out: Path | None, k: int, store: Store) -> Cell:
+        shared = _expansion_key(system, dataset)
+        fresh = store.policy == "fresh"
+        with system.traced(dataset):
+            if shared not in self._expansions:
+                self._expansions[shared] = system.expand(dataset, store)
+            record, reused = evaluated(system, dataset, out, k, store, fresh, self._expansions[shared], self._locked)
+        return Cell(system.name, dataset.name, record, reused)
+
+
+def plan_run(
+    systems: Sequence[object],
+    data: Sequence[str | Path | Dataset],
+    *,
+    expand: Sequence[str] = (),
+    rerank: Sequence[object] = (),
+    llms: Sequence[str] = (),
+    samples: int = 1,
+    suite: str = "",
+    lock: Path | str = "",
+    setup: Setup | Runtime,
+) -> Plan:
+    """Return the systems and datasets to evaluate. Raises UserError if a name is unknown or a setting has no effect."""
+    runtime = setup if isinstance(setup, Runtime) else Runtime(setup)
+    specs: list[str | Calls] = [_spec(system, runtime) for system in systems if not isinstance(system, System)]
+    rerankers = [_spec(reranker, runtime) for reranker in rerank]
+    made = [system for system in systems if isinstance(system, System)]
+    if lock:
+        decided = Lock.read(lock)
+        if runtime.setup.dtype == "auto":  # which would be another precision on another device
+            runtime = runtime.with_settings(**decided.model_settings())
+        specs = specs or (list(decided.systems) if not (made or suite) else specs)
+        data = data or list(decided.datasets)
+    if suite:
+        chosen = read_suite(suite)
+        specs += chosen.calls
+        data = data or chosen.data
+        llms = llms or ([chosen.llm] if chosen.llm else [])
+        runtime = runtime.with_settings(recorded=runtime.setup.recorded or chosen.recorded)
+    if runtime.setup.candidates is not None:
+        specs, rerankers = [*specs, *rerankers], []
+    calls = cross_product(specs, expand=expand, rerank=rerankers, llms=llms, samples=samples)
+    parsed = {system.name: system for system in [*made, *(System.parse(each, runtime) for each in calls)]}
+    if not parsed:
+        if runtime.setup.candidates is not None:
+            raise UserError("Setup(candidates=...) needs a reranker: r2med.run('bge-reranker', candidates='FILE')")
+        raise UserError("no system to run: name one, such as bm25, or a suite")
+    sources: list[str | Dataset] = []
+    for source in data or ["demo"]:
+        meant = [source] if isinstance(source, Dataset) else names(source)
+        sources += [each for each in meant if isinstance(each, Dataset) or each not in sources]
+    return Plan(tuple(parsed.values()), tuple(sources), runtime, lock)
+
+
+def _expansion_key(system: System, dataset: Dataset) -> tuple[object, ...]:
+    """Return everything that the texts of an expansion depend on within one run.
+
+    Datasets with the same contents may have other recorded texts beside them, and other cards, which prompts quote.
+    """
+    card = dataset.card.model_dump_json() if dataset.card else ""
+    return system.expansion_name, system.runtime.setup, dataset.name, dataset.folder, card, dataset.fingerprint
+
+
+def _spec(stage: object, runtime: Runtime) -> str:
+    return stage if isinstance(stage, str) else UserObjects.of(runtime).name(stage)
+
+
+def _attempt(work: Callable[..., Any], *arguments: Any) -> Any:
+    """Return the result of the work, or the UserError that stopped it."""
+    try:
+        return work(*arguments)
+    except UserError as error:
+        return error

@@ -1,0 +1,117 @@
+"""Make the record of an evaluation: scores, costs, failures, versions and seeds."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from r2med.data.dataset import Dataset
+from r2med.evaluation.measure import relevant_ranks
+from r2med.evaluation.measure.dataset_scores import dataset_scores
+from r2med.evaluation.records.dataset_facts import dataset_facts, query_facts
+from r2med.evaluation.records.record import FileFacts, Record, StageFacts
+from r2med.foundation.core.approximation import Approximation
+from r2med.foundation.core.cost import Cost
+from r2med.foundation.core.version import installed_versions, source_digest
+from r2med.foundation.net.offline import is_offline
+from r2med.systems.system import Outcome, System
+
+
+def new_record(
+    key: str,
+    system: System,
+    dataset: Dataset,
+    outcome: Outcome,
+    settings: dict[str, Any],
+    approximate: Mapping[str, tuple[Approximation, ...]],
+    lock: str = "",
+    vector_versions: dict[str, list[str]] | None = None,
+    **files: FileFacts | None,
+) -> Record:
+    """Return the record of a system on a dataset. `files` are the files beside it: run, traces and generated.
+
+    `vector_versions` are those of the libraries that made its vectors, where these were stored with them.
+    """
+    scores = dataset_scores(dataset, outcome.run)
+    return Record(
+        key=key,
+        system=system.name,
+        settings=settings,
+        dataset=dataset_facts(dataset),
+        mean={str(measure): value for measure, value in scores.mean.items()},
+        per_query={
+            query: {str(measure): value for measure, value in values.items()}
+            for query, values in scores.per_query.items()
+        },
+        queries=query_facts(dataset),
+        stages=tuple(_stage_facts(system, outcome, dataset, approximate)),
+        seeds=dict(seeds_of(settings)),
+        versions=installed_versions(),
+        vector_versions=vector_versions or {},
+        source=source_digest(),
+        created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        offline=is_offline(),
+        lock=lock,
+        **files,
+    )
+
+
+def _stage_facts(
+    system: System, outcome: Outcome, dataset: Dataset, approximate: Mapping[str, tuple[Approximation, ...]]
+) -> Iterator[StageFacts]:
+    """Yield the facts of every stage, in the order in which they ran."""
+    expansion, searched = outcome.expansion, outcome.searched
+    if system.expander is not None:
+        yield StageFacts(
+            stage="expand",
+            name=str(system.expander),
+            **_costs(expansion.cost),
+            failures=expansion.failures,
+            failure_kinds=dict(expansion.failure_kinds),
+            failed=dict(expansion.failed),
+            details={**expansion.counts, **({"cut_texts": expansion.cut_texts} if expansion.cut_texts else {})},
+            approximate=approximate["expand"],
+        )
+    yield StageFacts(
+        stage="retrieve",
+        name=str(system.retriever),
+        **_costs(searched.cost),
+        prepared=_bare(searched.prepared),
+        approximate=approximate["retrieve"],
+        gold=relevant_ranks(dataset.qrels, outcome.run if not system.rerankers else searched.run),
+    )
+    for stage, reranked in zip(system.rerankers, outcome.reranked, strict=True):
+        yield StageFacts(
+            stage="rerank",
+            name=str(stage),
+            **_costs(reranked.cost),
+            failures=reranked.failures,
+            asked=reranked.asked,
+            failure_kinds=reranked.failure_kinds,
+            failed=reranked.failed,
+            repairs=reranked.repairs,
+            gold=relevant_ranks(dataset.qrels, outcome.run if reranked is outcome.reranked[-1] else reranked.run),
+        )
+
+
+def _costs(cost: Cost) -> dict[str, Any]:
+    return {"cost": _bare(cost), "latency_p50": cost.latency(0.5), "latency_p95": cost.latency(0.95)}
+
+
+def _bare(cost: Cost) -> Cost:
+    """Return a cost without the seconds of single calls, because there may be thousands of them."""
+    return replace(cost, latencies=())
+
+
+def seeds_of(settings: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
+    """Yield the name of a stage and its seed, for every seed in the settings of a system."""
+    stages = {"expand": settings.get("expand") or {}}
+    stages |= {f"rerank {number}": stage for number, stage in enumerate(settings.get("rerank") or (), 1)}
+    for name, stage in stages.items():
+        sampling = stage.get("sampling") or {}
+        if sampling.get("seed") is not None:
+            yield f"{name} llm", sampling["seed"]
+        if isinstance(stage.get("seed"), int):
+            yield name, stage["seed"]

@@ -1,0 +1,92 @@
+"""Plan an evaluation stage by stage: what the store has, what must be fetched, how long it takes, what is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from r2med.data import Dataset, load
+from r2med.data.dataset_cards import cards
+from r2med.data.hub import is_fetched
+from r2med.data.locating import label_of
+from r2med.evaluation.running.batch import Plan
+from r2med.foundation.core.stage_plan import StagePlan
+from r2med.foundation.runtime.runtime import Runtime
+from r2med.foundation.store.holdings import holdings
+from r2med.models.llm.costs import CostPreview
+from r2med.systems.system import System
+
+
+def with_preview(plan: StagePlan, preview: CostPreview) -> StagePlan:
+    """Return the plan of a stage without the calls that have an answer already, with the price of its own prompts."""
+    about, asked = preview.estimate, len(preview.requests)
+    if plan.calls is None or plan.seconds is None or not asked:
+        return plan
+    share = about.calls / asked
+    calls = round(plan.calls * share)
+    dollars = about.dollars * calls / about.calls if about.calls else 0.0
+    return replace(
+        plan,
+        work=f"asks an LLM about {calls:,} times",
+        calls=calls,
+        seconds=plan.seconds * share,
+        dollars=None if plan.dollars is None else dollars,
+    )
+
+
+def absent_data(plan: Plan) -> list[str]:
+    """Return the names of the datasets that would have to be fetched from the hub before they can be read."""
+    known = [cards()[source] for source in plan.data if isinstance(source, str) and source in cards()]
+    return [
+        card.name for card in known if card.hub and not card.folder and not is_fetched(card.hub, plan.runtime.store)
+    ]
+
+
+def stage_plans(plan: Plan) -> Iterator[tuple[System, list[StagePlan]]]:
+    """Yield every system with the plans of its stages, each stage once. Nothing is loaded or asked."""
+    held = frozenset((h.kind, name, h.model) for h in holdings(plan.runtime.store) for name in h.datasets)
+    runtime = plan.runtime
+    named = zip(plan.dataset_names, plan.data, strict=True)
+    data = [DatasetOfPlan(name, source, held, runtime) for name, source in named]
+    for system in plan.systems:
+        stages = [*([system.expander] if system.expander else []), system.retriever, *system.rerankers]
+        plans = [each for stage in stages for each in stage.plan(data, runtime)]
+        yield system, list({each.name: each for each in plans}.values())
+
+
+@dataclass(frozen=True)
+class DatasetOfPlan:
+    """A dataset of a plan. It is loaded only if its card does not state its size."""
+
+    name: str
+    source: str | Dataset
+    held: frozenset[tuple[str, str, str]]
+    """The contents of the store: (kind of artefact, dataset, model)."""
+    runtime: Runtime
+
+    def keeps(self, kind: str, model: str = "") -> bool:
+        """Return True if the store has artefacts of this kind, and of this model, for the dataset."""
+        return (kind, self._label, model) in self.held
+
+    @cached_property
+    def _label(self) -> str:
+        return self.source.label if isinstance(self.source, Dataset) else label_of(self.source, self.runtime.store)
+
+    @property
+    def queries(self) -> int:
+        """The number of queries."""
+        return self._sizes[0]
+
+    @property
+    def documents(self) -> int:
+        """The number of documents."""
+        return self._sizes[1]
+
+    @cached_property
+    def _sizes(self) -> tuple[int, int]:
+        source = self.source
+        if isinstance(source, str) and source in cards() and (counts := cards()[source].counts):
+            return counts.queries, counts.documents
+        dataset = source if isinstance(source, Dataset) else load(source, self.runtime.store)
+        return len(dataset.queries), len(dataset.corpus)

@@ -1,0 +1,280 @@
+"""Results: one record for each system and dataset of an evaluation, with tables, averages and errors."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from r2med.data.dataset_cards import BENCHMARK, cards, groups, home_group
+from r2med.data.overlays import overlay_files
+from r2med.evaluation.comparison.comparison import Comparison, comparison
+from r2med.evaluation.measure.measures import AVERAGE, HEADLINE_MEASURE, Measure, group_means, recorded_measure
+from r2med.evaluation.records.approximate_searches import approximate_searches
+from r2med.evaluation.records.collection import StoredRecord, checked
+from r2med.evaluation.records.record import Record
+from r2med.evaluation.records.used_labels import published_name
+from r2med.foundation.core.cost import Cost, total
+from r2med.foundation.core.errors import UserError, unknown
+from r2med.foundation.pages.cells import Column, Value
+from r2med.foundation.pages.page import Table
+from r2med.foundation.text.plurals import counted
+
+if TYPE_CHECKING:
+    import pandas
+
+MEASURE = str(HEADLINE_MEASURE)
+UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One system on one dataset: its record, or the error that prevented it."""
+
+    system: str
+    dataset: str
+    record: Record | None = None
+    reused: bool = False
+    error: str = ""
+
+    @property
+    def reason(self) -> str:
+        """The error without the dataset's name and commits, so that one failure of the hub is one reason, not eight."""
+        return re.sub(r"\b[0-9a-f]{40}\b", "", self.error.replace(self.dataset.split("/")[-1], ""))
+
+    def summary(self) -> dict[str, Any]:
+        """Return the means and the cost, ready for JSON. Unknown values are None."""
+        record = self.record
+        if record is None:
+            return {"system": self.system, "dataset": self.dataset, "error": self.error}
+        cost = record.cost
+        return {
+            "system": record.system,
+            "dataset": record.dataset.name,
+            "key": record.key,
+            "mean": record.mean,
+            "failures": record.failures + record.unordered,
+            "unranked": record.unranked,
+            "approximate": approximate_searches([record]),
+            "llm_tokens": cost.llm_tokens if record.cost_is_known else None,
+            "cost_usd": cost.dollars if not cost.unpriced else None,
+            "encoder_seconds": cost.encoder_seconds,
+            "seconds_per_query": record.seconds_per_query,
+            "latency_p50": record.latency(0.5),
+            "latency_p95": record.latency(0.95),
+        }
+
+
+Row = Sequence[Cell]
+
+
+@dataclass(frozen=True, repr=False)
+class Results:
+    """A table of cells with one row per system and one column per dataset."""
+
+    rows: tuple[tuple[Cell, ...], ...]
+    """A row for each system, with a cell for each dataset."""
+
+    def __iter__(self) -> Iterator[Cell]:
+        return (cell for row in self.rows for cell in row)
+
+    @property
+    def records(self) -> list[Record]:
+        """All records, row by row."""
+        return [cell.record for cell in self if cell.record is not None]
+
+    @property
+    def systems(self) -> list[str]:
+        """The name of the system in each row."""
+        return [row[0].system for row in self.rows]
+
+    @property
+    def datasets(self) -> list[str]:
+        """The name of the dataset in each column."""
+        return [cell.dataset for cell in self.rows[0]] if self.rows else []
+
+    @property
+    def averages(self) -> list[str]:
+        """The labels of the averages: one for datasets of one group, none for a single dataset, else each group."""
+        homes = list(dict.fromkeys(home_group(_published(column)) for column in zip(*self.rows, strict=True)))
+        if len(homes) > 1:
+            return homes
+        return [AVERAGE] if len(self.datasets) > 1 else []
+
+    @property
+    def errors(self) -> dict[str, list[Cell]]:
+        """Each distinct error with its cells. The text is that of the first dataset with this error."""
+        errors: dict[str, list[Cell]] = {}
+        for cell in self:
+            if cell.record is None:
+                errors.setdefault(cell.reason, []).append(cell)
+        return {cells[0].error: cells for cells in errors.values()}
+
+    @property
+    def complete(self) -> bool:
+        """True if every cell has a record, no budget ran out, and no stage failed for all queries."""
+        return not self.errors and not any(_gave_up(record) for record in self.records)
+
+    def best(self, measure: str = MEASURE) -> str:
+        """Return the system with the best average.
+
+        Raises UserError if no system has a record on every dataset, or if the datasets belong to several groups.
+        """
+        if AVERAGE not in (labels := self.averages) and len(self.datasets) > 1:
+            raise UserError(
+                f"the datasets belong to {len(labels)} groups, which are not averaged together "
+                f"({', '.join(labels)}): run one group, or sort by a dataset"
+            )
+        averages = {row[0].system: means[AVERAGE] for row in self.rows if (means := row_means(row, measure))}
+        if not averages:
+            raise UserError("no system has a record on every dataset: see results.errors")
+        choose = min if Measure.parse(measure).lower_is_better else max
+        return choose(averages, key=lambda system: averages[system])
+
+    def compare(self, baseline: str = "", measure: str = MEASURE) -> Comparison:
+        """Test the differences between the systems for significance. Without a baseline, compare every pair."""
+        kept = (StoredRecord(record, Path(f"{record.system} on {record.dataset.name}")) for record in self.records)
+        return comparison(checked(kept), recorded_measure(measure), baseline)
+
+    def sorted(self, by: str = "score", measure: str = MEASURE) -> Results:
+        """Return the rows sorted by `score` or a dataset (best first), by a cost (lowest first), or by `name`.
+
+        Rows without a value come last. Raises UserError if there is no such column.
+        """
+        check_order(by, self.datasets)
+        figure = self._figure(by, recorded_measure(measure))
+        figures = [figure(row) for row in self.rows]
+        order = sorted(range(len(self.rows)), key=lambda number: (figures[number] is None, figures[number]))
+        return Results(tuple(self.rows[number] for number in order))
+
+    def _figure(self, by: str, measure: str) -> Callable[[Row], Any]:
+        """Return the sort key of rows. The smallest comes first."""
+        if by in self.datasets:
+            column = self.datasets.index(by)
+            return lambda row: _goodness(record.mean.get(measure), measure) if (record := row[column].record) else None
+        return lambda row: _ORDERS[by](row, measure)
+
+    def table(self, measure: str = MEASURE, sort: str = "") -> Table:
+        """Return a table of scores × 100 with latency and dollars, for printing or a notebook."""
+        name = recorded_measure(measure)
+        results = self.sorted(sort, name) if sort else self
+        averaged = self.averages
+        rows: list[list[Value]] = []
+        for row in results.rows:
+            scores = [cell.record.mean.get(name) if cell.record else None for cell in row]
+            scores += [row_means(row, name).get(label) for label in averaged]
+            took = (*(latency_cell(row, share) for share in (0.5, 0.95)), dollars_cell(row_cost(row)))
+            rows.append([row[0].system, *map(points_cell, scores), *took])
+        scored = [Column(head, "score") for head in (*self.datasets, *averaged)]
+        costs = (Column("p50 s", "seconds"), Column("p95 s", "seconds"), Column("dollars", "dollars"))
+        return Table((Column("system"), *scored, *costs), rows, f"{name} × 100")
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """Return a DataFrame with one row per system and dataset, and columns for measures and costs."""
+        try:
+            import pandas
+        except ImportError:
+            raise UserError("to_pandas needs pandas: pip install pandas (results.table() needs nothing)") from None
+        rows = [dict(cell.summary()) for cell in self]
+        return pandas.DataFrame([row | row.pop("mean", {}) for row in rows])
+
+    def __repr__(self) -> str:
+        failed = sum(map(len, self.errors.values()))
+        why = f", {failed} failed: .errors says why" if failed else ""
+        cells = f"{counted(len(self.rows), 'system')} × {counted(len(self.datasets), 'dataset')}"
+        return f"Results({cells}, {counted(len(self.records), 'record')}{why})"
+
+    def _repr_html_(self) -> str:
+        return self.table()._repr_html_()
+
+
+def check_order(by: str, datasets: Sequence[str]) -> None:
+    """Raise UserError if rows cannot be sorted by this name. It is called before the evaluation starts."""
+    if by not in (*_ORDERS, *datasets):
+        raise unknown("order", by, [*_ORDERS, *datasets])
+
+
+def _published(column: Sequence[Cell]) -> str:
+    """Return the name of the dataset of a column, without overlays."""
+    record = next((cell.record for cell in column if cell.record), None)
+    return published_name(record.dataset) if record else overlay_files(column[0].dataset)[0]
+
+
+def row_means(row: Row, measure: str) -> dict[str, float]:
+    """Return the averages of a row; empty if a value is missing, because that average could not be compared."""
+    records = [cell.record for cell in row if cell.record and measure in cell.record.mean]
+    if not records or len(records) < len(row):
+        return {}
+    names = [record.dataset.name for record in records]
+    # Two folders may have the same name. Each counts.
+    keys = [name if names.count(name) == 1 else f"{name} #{number}" for number, name in enumerate(names)]
+    values = {key: record.mean[measure] for key, record in zip(keys, records, strict=True)}
+    known = {key: cards().get(name.removeprefix("demo/")) for key, name in zip(keys, names, strict=True)}
+    homes = {key: home_group(published_name(record.dataset)) for key, record in zip(keys, records, strict=True)}
+    means = group_means(values, known, homes)
+    if set(names) != set(groups()[BENCHMARK]):  # only the real benchmark has an average without Biology
+        means = {label: value for label, value in means.items() if not label.startswith("without ")}
+    return means
+
+
+def row_latency(row: Row, share: float) -> float | None:
+    """Return the seconds within which a share of queries is answered, on the slowest dataset.
+
+    None if there is no record, or if the cost of a record is not known.
+    """
+    seconds = [cell.record.latency(share) for cell in row if cell.record]
+    known = [value for value in seconds if value is not None]
+    return max(known) if known and len(known) == len(seconds) else None
+
+
+def row_tokens(row: Row) -> int | None:
+    """Return the number of LLM tokens on all datasets; None if the cost of a record is not known."""
+    return row_cost(row).llm_tokens if all(cell.record.cost_is_known for cell in row if cell.record) else None
+
+
+def row_cost(row: Row) -> Cost:
+    """Return the cost of a system on all datasets."""
+    return total(cell.record.cost for cell in row if cell.record)
+
+
+_ORDERS: Mapping[str, Callable[[Row, str], Any]] = {
+    "score": lambda row, measure: _goodness(row_means(row, measure).get(AVERAGE), measure),
+    "p50": lambda row, measure: row_latency(row, 0.5),
+    "p95": lambda row, measure: row_latency(row, 0.95),
+    "dollars": lambda row, measure: None if (cost := row_cost(row)).unpriced else cost.dollars,
+    "tokens": lambda row, measure: row_tokens(row),
+    "name": lambda row, measure: row[0].system,
+}
+"""Name of an order -> sort key of a row. The smallest comes first. Rows can also be sorted by a dataset."""
+
+
+def _goodness(value: float | None, measure: str) -> float | None:
+    """Return a sort key: the smallest is the best value of a measure."""
+    return value if value is None or Measure.parse(measure).lower_is_better else -value
+
+
+def points_cell(score: float | None) -> float | None:
+    """Return a score in points, the score × 100."""
+    return None if score is None else 100 * score
+
+
+def latency_cell(row: Row, share: float) -> float | str | None:
+    """Return the latency of a row; `unknown` if the row has records but its latency is not known."""
+    value = row_latency(row, share)
+    return UNKNOWN if value is None and any(cell.record for cell in row) else value
+
+
+def dollars_cell(cost: Cost) -> float | str:
+    """Return the known dollars. They are a lower bound if some calls have no price."""
+    if not cost.unpriced:
+        return cost.dollars
+    return f"≥ {cost.dollars:.2f}" if cost.dollars else UNKNOWN
+
+
+def _gave_up(record: Record) -> bool:
+    return any(
+        "budget" in stage.failure_kinds or stage.failures >= stage.attempts(record.dataset.queries)
+        for stage in record.stages
+    )

@@ -1,0 +1,49 @@
+"""Export the runs of records as plain TREC files, with or without metadata at the top: `export_runs(sources, out)`."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from r2med.evaluation.records.collection import MAX_FAILURES, StoredRecord, collect, given_records
+from r2med.evaluation.running.evaluation import slug
+from r2med.evaluation.running.ir_metadata import read_header
+from r2med.foundation.core.errors import UserError
+from r2med.foundation.store.files import write_atomically
+
+
+def export_runs(
+    sources: str | Path | Sequence[str | Path],
+    out: Path | str,
+    results: Path | str = "results",
+    header: bool = False,
+    max_failures: float = MAX_FAILURES,
+) -> list[Path]:
+    """Write the runs of records as text with six columns, and return the new files.
+
+    `sources` are record files, folders, or names of systems in `results`. With `header`, each file begins with its
+    ir_metadata as comment lines. Raises UserError if the run file of a record is missing or was changed.
+    """
+    kept = list(collect(given_records(sources), results, max_failures))
+    runs: list[Path] = []
+    for each in kept:
+        if (run := each.run_file) is None:
+            raise UserError(f"{each.path}: this record has no run file: {each.how_to_make_it_again}")
+        runs.append(run)
+    files = [_place(each, Path(out)) for each in kept]
+    for run, file in zip(runs, files, strict=True):
+        write_atomically(file, _lines(run, header))
+    return files
+
+
+def _place(kept: StoredRecord, out: Path) -> Path:
+    return out.joinpath(*map(slug, kept.record.dataset.name.split("/")), f"{kept.path.stem}.trec")
+
+
+def _lines(file: Path, header: bool) -> Iterator[bytes]:
+    """Yield the lines of a run. Comments in a run are its metadata, which version 0.2 wrote into the file."""
+    beside = read_header(file) if header else []
+    yield from (f"{line}\n".encode() for line in beside)
+    with gzip.open(file) as run:
+        yield from (line for line in run if (header and not beside) or not line.startswith(b"#"))

@@ -1,0 +1,223 @@
+"""The page of an evaluation: a table of scores with the best in bold, then costs, failures and errors."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from r2med.data.dataset_cards import short_name
+from r2med.evaluation.measure.measures import ASPECT_MEASURES, AVERAGE, MIMIC, MIMIC_LABELLED, Measure
+from r2med.evaluation.records.approximate_searches import approximate_searches
+from r2med.evaluation.records.record import Record, declared_stages
+from r2med.evaluation.running.results import (
+    UNKNOWN,
+    Results,
+    dollars_cell,
+    latency_cell,
+    points_cell,
+    row_cost,
+    row_means,
+    row_tokens,
+)
+from r2med.foundation.core.cost import Cost
+from r2med.foundation.pages.cells import Column, Marked, Value
+from r2med.foundation.pages.page import Note, Page, Section, Table
+from r2med.foundation.text.plurals import counted
+
+FAILED = {
+    "expand": ("query", "queries", "got no generated text, so the search used the query alone"),
+    "rerank": ("call", "calls", "failed and gave no order"),
+}
+
+BM25_CAPTION = "bm25: the benchmark's published scorer. Most other tools use Lucene's: bm25(scorer=lucene)."
+TIME_CAPTION = "p50 s, p95 s: seconds within which half and 95 % of queries are answered, on the slowest dataset."
+PRICE_CAPTION = "dollars: unknown if the card of an LLM has no price, ≥ if this is true for some of the calls."
+RECORDED_CAPTION = "unknown: the cost of recorded texts and of run files is not known."
+MIMIC_CAPTION = (
+    "Mimic@10: share of the first ten passages that argue for another answer; lower is better. Passages without a "
+    "label do not count."
+)
+ASPECT_CAPTION = (
+    "aspects: alpha-nDCG rewards documents of new aspects of the answer; A-Recall is the weight of the aspects found."
+)
+OFFLINE_CAPTION = "offline: no text left this machine."
+DEMO_CAPTION = (
+    "The demo is small and was written to show one thing: the words of a clinical question mislead, but a text that "
+    "reasons first (here written by hand, not by a model) finds the evidence. Its scores show nothing else."
+)
+
+
+def run_page(results: Results, measure: str, out: Path, demo: bool) -> Page:
+    """Return the page with scores, averages, costs, failures, errors and the folder of the records."""
+    sections = [_scores(results, measure)] if results.records else []
+    parts = [Note(f"≈ {line}.", whole=True) for line in approximate_searches(results.records)]
+    failed = (*failure_lines(results.records), *_unranked(results.records))
+    parts += [Note(line, "warning", whole=True) for line in failed]
+    parts += [Note(line, "error", whole=True) for line in _errors(results)]
+    if results.records:
+        reused = sum(cell.reused for cell in results)
+        again = f", {reused} of them reused (run(fresh=True) makes them again)" if reused else ""
+        line = f"{counted(len(results.records), 'record')} with per-query scores and runs in {out}/{again}."
+        parts.append(Note(line, whole=True))
+    if demo:
+        parts += [Note(DEMO_CAPTION), Note("Next, the real benchmark (extra: hub): r2med.run('bm25', data='R2MED')")]
+    return Page("Scores of retrieval systems", [*sections, Section("", parts)], kind="run")
+
+
+def _scores(results: Results, measure: str) -> Section:
+    """Return the tables of scores and costs, with explanations of their terms below."""
+    means = [row_means(row, measure) for row in results.rows]
+    tables = [_score_table(results, measure, means)]
+    others = list(dict.fromkeys(label for mean in means for label in mean if label not in (AVERAGE, *results.averages)))
+    if others:
+        by_task = [[mean.get(label) for label in others] for mean in means]
+        tables.append(_points_table("average by task", others, results.systems, by_task))
+    costs = [row_cost(row) for row in results.rows]
+    captions = [Note(caption, "quiet") for caption in _captions(results.records, costs)]
+    tables.append(_costs(results, costs))
+    if measure != str(MIMIC) and any(str(MIMIC) in record.mean for record in results.records):
+        tables.append(_mimic_table(results))
+        captions.append(Note(MIMIC_CAPTION, "quiet"))
+    if by_aspects := list(_aspect_tables(results)):
+        tables += by_aspects
+        captions.append(Note(ASPECT_CAPTION, "quiet"))
+    if not any(measure in record.mean for record in results.records):
+        captions.append(Note(f"No dataset here has the labels that {measure} needs."))
+    return Section(f"{measure} × 100", [*tables, *captions], aside=_sizes(results))
+
+
+def _score_table(results: Results, measure: str, means: Sequence[Mapping[str, float]]) -> Table:
+    heads = [short_name(cell.dataset) for cell in results.rows[0]]
+    rows = [[cell.record.mean.get(measure) if cell.record else None for cell in row] for row in results.rows]
+    labels = results.averages
+    heads += ["Avg" if label == AVERAGE else f"Avg {label}" for label in labels]
+    rows = [[*row, *(mean.get(label) for label in labels)] for row, mean in zip(rows, means, strict=True)]
+    return _points_table("system", heads, results.systems, rows, min if Measure.parse(measure).lower_is_better else max)
+
+
+def _mimic_table(results: Results) -> Table:
+    """Return the mimic rate of each system, and the share of its first ten passages with a label."""
+    heads, columns = [], []
+    for number, first in enumerate(results.rows[0]):
+        rates, shares = (
+            [record.mean.get(str(each)) if (record := row[number].record) else None for row in results.rows]
+            for each in (MIMIC, MIMIC_LABELLED)
+        )
+        best = min((rate for rate in rates if rate is not None), default=None)
+        heads += [short_name(first.dataset), "labelled"]
+        columns.append([Marked(points_cell(rate), bold=rate == best and len(rates) > 1) for rate in rates])
+        columns.append([Marked(points_cell(share)) for share in shares])
+    rows = [[system, *cells] for system, *cells in zip(results.systems, *columns, strict=True)]
+    return Table([Column(f"{MIMIC} × 100"), *(Column(head, "score") for head in heads)], rows)
+
+
+def _aspect_tables(results: Results) -> Iterator[Table]:
+    """Yield for each dataset with aspects a table of their measures."""
+    for number, first in enumerate(results.rows[0]):
+        records = [row[number].record for row in results.rows]
+        if any(record and str(ASPECT_MEASURES[0]) in record.mean for record in records):
+            names = list(map(str, ASPECT_MEASURES))
+            rows = [[record.mean.get(name) if record else None for name in names] for record in records]
+            yield _points_table(f"aspects of {short_name(first.dataset)}", names, results.systems, rows)
+
+
+def _points_table(
+    corner: str,
+    heads: Sequence[str],
+    systems: Sequence[str],
+    rows: Sequence[Sequence[float | None]],
+    best_of: Callable[..., float | None] = max,
+) -> Table:
+    """Return a table of scores × 100. The best score of each column is bold."""
+    columns_of_values = zip(*rows, strict=True)
+    best = [best_of((value for value in column if value is not None), default=None) for column in columns_of_values]
+    cells = [
+        [Marked(points_cell(value), bold=value == top and len(rows) > 1) for value, top in zip(row, best, strict=True)]
+        for row in rows
+    ]
+    columns = [Column(corner), *(Column(head, "score") for head in heads)]
+    return Table(columns, [[system, *row] for system, row in zip(systems, cells, strict=True)])
+
+
+def _costs(results: Results, costs: Sequence[Cost]) -> Table:
+    """Return the cost of each system over all datasets."""
+    rows: list[list[Value]] = []
+    for row, cost in zip(results.rows, costs, strict=True):
+        records = [cell.record for cell in row if cell.record]
+        tokens = row_tokens(row)
+        failed = sum(record.failures + record.unordered for record in records)
+        latencies = (latency_cell(row, 0.5), latency_cell(row, 0.95))
+        known = UNKNOWN if tokens is None else tokens
+        rows.append([row[0].system, known, dollars_cell(cost), cost.encoder_seconds, *latencies, failed])
+    columns = (
+        Column("cost"),
+        Column("LLM tokens", "integer"),
+        Column("dollars", "dollars"),
+        Column("encoder s", "number", 1),
+        Column("p50 s", "seconds"),
+        Column("p95 s", "seconds"),
+        Column("failed", "integer"),
+    )
+    return Table(columns, rows)
+
+
+def _captions(records: Sequence[Record], costs: Sequence[Cost]) -> Iterator[str]:
+    if any(
+        stage.get("stage") == "bm25" and stage.get("scorer") == "published"
+        for record in records
+        for stage in declared_stages(record.settings)
+    ):
+        yield BM25_CAPTION
+    yield TIME_CAPTION
+    if any(cost.unpriced for cost in costs):
+        yield PRICE_CAPTION
+    if not all(record.cost_is_known for record in records):
+        yield RECORDED_CAPTION
+    if all(record.offline for record in records):
+        yield OFFLINE_CAPTION
+
+
+def failure_lines(records: Sequence[Record]) -> Iterator[str]:
+    """Yield a line for each stage with failures, over all datasets. A stage that several systems share counts once."""
+    failures: dict[tuple[str, str, str], tuple[int, str]] = {}
+    for record in records:
+        before = ""
+        for stage in record.stages:
+            before += f" {stage.name}"  # the input of a reranker depends on all earlier stages
+            if stage.failures:
+                failures[record.dataset.name, before, stage.name] = (stage.failures, stage.stage)
+    totals: Counter[tuple[str, str]] = Counter()
+    for (_, _, name), (number, kind) in failures.items():
+        totals[name, kind] += number
+    for (name, kind), number in totals.items():
+        one, many, outcome = FAILED[kind]
+        yield f"{name}: {counted(number, one, many)} {outcome}. Run the same command to repeat only these."
+
+
+def _unranked(records: Sequence[Record]) -> Iterator[str]:
+    """Yield a line for each system whose rerankers left passages out."""
+    totals: Counter[str] = Counter()
+    for record in records:
+        totals[record.system] += record.unranked
+    for system, number in (+totals).items():
+        yield f"{system}: {counted(number, 'passage', 'passages')} shown to the reranker but not ranked."
+
+
+def _errors(results: Results) -> Iterator[str]:
+    """Yield a line for each distinct error. A missing model, for example, fails in many systems on many datasets."""
+    for error, cells in results.errors.items():
+        systems = list(dict.fromkeys(cell.system for cell in cells))
+        datasets = list(dict.fromkeys(cell.dataset for cell in cells))
+        system = systems[0] if len(systems) == 1 else f"{len(systems)} systems, such as {systems[0]}"
+        dataset = datasets[0] if len(datasets) == 1 else counted(len(datasets), "dataset")
+        yield f"not evaluated: {system}, on {dataset}: {error}"
+
+
+def _sizes(results: Results) -> str:
+    complete = next((row for row in results.rows if all(cell.record for cell in row)), results.rows[0])
+    facts = [cell.record.dataset for cell in complete if cell.record]
+    queries = sum(dataset.judged_queries for dataset in facts)
+    documents = sum(dataset.documents for dataset in facts)
+    sizes = counted(len(facts), "dataset"), counted(queries, "query", "queries"), counted(documents, "document")
+    return f"· {', '.join(sizes)}"

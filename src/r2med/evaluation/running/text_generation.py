@@ -1,0 +1,165 @@
+"""Let an LLM write the texts of an expansion for every query, and keep them in the layout of the benchmark's own."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from r2med.data import Dataset, load, names
+from r2med.data.given_data import given_data
+from r2med.foundation.core import stages
+from r2med.foundation.core.errors import UserError, nearest
+from r2med.foundation.core.spec import Call, parse_stage
+from r2med.foundation.runtime.runtime import Runtime, running
+from r2med.foundation.runtime.setup import Setup
+from r2med.models.llm.llm_cards import resolve_llm
+from r2med.systems.agents.expander import ConversingStage
+from r2med.systems.expand.expansion import AskingStage, Expander, check
+from r2med.systems.expand.generations import NotWrittenError, write_generations
+from r2med.systems.system.stage_spans import traced_expand
+from r2med.systems.system.system_specs import llm_names
+
+log = logging.getLogger("r2med")
+
+
+@dataclass(frozen=True)
+class GeneratedTexts:
+    """The texts of one dataset: their file, and how many queries have one."""
+
+    dataset: str
+    """The name of the dataset."""
+    file: Path | None
+    """None if the file was not written."""
+    answered: int
+    """Number of queries with a text."""
+    queries: int
+    """Number of queries."""
+    problem: str = ""
+    """Why the file was not written, or is not complete."""
+
+
+def generate(
+    method: str,
+    data: str | Path | Dataset | Sequence[str | Path | Dataset] = "demo",
+    *,
+    llm: str = "",
+    out: str | Path = "generations",
+    samples: int = 1,
+    rounds: int = 0,
+    overwrite: bool = False,
+    setup: Setup | Runtime | None = None,
+    **settings: Any,
+) -> list[GeneratedTexts]:
+    """Write an LLM's texts for every query of some datasets, like `r2med generate`. `settings` are fields of `Setup`.
+
+    `method` is an expansion or an agent such as "hyde(o3-mini)"; `llm` names the LLM if the method does not. The files
+    are out/DATASET/METHOD/LLM/query_with_hydoc.jsonl. `run(..., generations=out)` searches with them, without an LLM.
+    A file with more texts is replaced only with `overwrite`.
+    """
+    sources = given_data(data)
+    with running(setup if setup is not None else Setup(**settings)) as runtime:
+        return plan_generation(method, sources, llm, runtime, samples, rounds).write(Path(out), overwrite)
+
+
+@dataclass(frozen=True)
+class GenerationPlan:
+    """An expansion by one LLM and the datasets that it writes texts for. Nothing is asked yet."""
+
+    call: Call
+    expander: Expander
+    datasets: Sequence[Dataset]
+    runtime: Runtime
+
+    @property
+    def asking(self) -> Mapping[str, AskingStage]:
+        """The stage that asks the LLM, under its name."""
+        return {str(self.call): self.expander} if isinstance(self.expander, AskingStage) else {}
+
+    def write(
+        self,
+        out: Path,
+        overwrite: bool = False,
+        announce: Callable[[str], None] = lambda step: None,
+        done: Callable[[GeneratedTexts], None] = lambda texts: None,
+    ) -> list[GeneratedTexts]:
+        """Write the texts of each dataset. `announce` is called before each dataset, `done` after it."""
+        made = []
+        for dataset in self.datasets:
+            announce(f"{dataset.name} · {self.call}")
+            made.append(self._written(dataset, out, overwrite))
+            done(made[-1])
+        return made
+
+    def _written(self, dataset: Dataset, out: Path, overwrite: bool) -> GeneratedTexts:
+        expansion = traced_expand(self.expander, dataset, self.runtime.store, self.runtime.trace)
+        for notice in expansion.notices:
+            log.info("%s", notice)
+        queries = len(expansion.queries)
+        answered = queries - expansion.failures
+        llm = next(iter(self.call.arguments), self.call.name)  # A trained rewriter has its own LLM.
+        try:
+            file = write_generations(expansion, dataset, out, self.call.name, llm, overwrite=overwrite)
+        except NotWrittenError as reason:
+            return GeneratedTexts(dataset.name, None, answered, queries, str(reason))
+        problem = "the budget ended before all queries had a text" if "budget" in expansion.failure_kinds else ""
+        return GeneratedTexts(dataset.name, file, answered, queries, problem)
+
+
+def plan_generation(
+    method: str,
+    data: Sequence[str | Path | Dataset],
+    llm: str,
+    runtime: Runtime,
+    samples: int = 1,
+    rounds: int = 0,
+) -> GenerationPlan:
+    """Return the checked plan of `generate`. Raises UserError for a fault that would stop it later."""
+    call = _call(method, llm, {"samples": (samples, 1), "rounds": (rounds, 0)})
+    for name in call.arguments:
+        resolve_llm(name, runtime.setup)
+    declared = stages.stage(call, "expand")
+    if isinstance(declared, ConversingStage) and declared.ranks():
+        raise UserError(f"{declared} returns documents, not a text: use r2med run '{declared} → bm25'")
+    expander: Expander = stages.bound(declared, runtime)
+    datasets = [
+        dataset
+        for source in data
+        for dataset in ([source] if isinstance(source, Dataset) else [load(n, runtime.store) for n in names(source)])
+    ]
+    _check_names(datasets)
+    check([expander], datasets)
+    return GenerationPlan(call, expander, datasets, runtime)
+
+
+def _call(method: str, llm: str, given: Mapping[str, tuple[int, int]]) -> Call:
+    """Return the expansion with its LLM. `given` are settings that were passed by keyword, each with its default."""
+    asking = [name for name in stages.names("expand") if stages.stage_class(name, "expand").needs == "llm"]
+    call, *others = parse_stage(method)
+    if others or call.name not in asking:
+        raise UserError(f"{method} asks no LLM for texts{nearest(call.name, asking)}: {', '.join(asking)} do")
+    if len(call.arguments) > 1 or call.depth is not None:
+        raise UserError(f"{call}: write the name of one LLM first, then settings as KEY=VALUE")
+    named = call.arguments[0] if call.arguments else llm
+    passed = [(key, str(value)) for key, (value, default) in given.items() if value != default]
+    if not named and "llm" in stages.stage_class(call.name, "expand").defaults(call.name):
+        return Call(call.name, (), (*passed, *call.settings))
+    if not named:
+        raise UserError(f"{call} names no LLM: write '{call.name}(o3-mini)' (r2med list llms shows all)")
+    if llm and named != llm:
+        raise UserError(f"{call} and {llm} are two LLMs: only one LLM writes at a time")
+    if "query" in dict(call.settings):
+        raise UserError(f"{call}: query is a setting of the search: give it to r2med run, which searches the texts")
+    if len(llm_names([named])) > 1:
+        raise UserError(f"{named} names several LLMs: only one LLM writes at a time")
+    return Call(call.name, (named,), (*passed, *call.settings))
+
+
+def _check_names(datasets: Sequence[Dataset]) -> None:
+    """Raise UserError if two datasets would be written into one folder."""
+    for name, count in Counter(dataset.name for dataset in datasets).items():
+        if count > 1:
+            raise UserError(f"{count} datasets are named {name}, so they would share a folder: generate one at a time")

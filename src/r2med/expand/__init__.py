@@ -1,5 +1,0 @@
-"""Expansion: methods that add text to queries before they are searched."""
-
-from r2med.expand.expansion import Expander, Expansion
-
-__all__ = ["Expander", "Expansion"]

@@ -1,0 +1,1 @@
+"""What everything stands on: text, store, network, engines, pages."""

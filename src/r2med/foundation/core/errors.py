@@ -1,0 +1,69 @@
+"""Errors that users can fix: one line that says what is wrong, where, what would be right and how to fix it."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+
+class UserError(Exception):
+    """An error that the user can fix. Its text is one line, shown without a traceback. The exit code is 2."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(" ".join(message.split()))
+
+
+class MissingExtraError(UserError):
+    """An optional part is not installed."""
+
+    def __init__(self, what: str, extra: str) -> None:
+        from r2med.foundation.core.installation import install_extra
+
+        super().__init__(f"{what} needs an optional part: {install_extra(extra)}")
+
+
+def refuse_table(value: object, what: str, shape: str) -> None:
+    """Raise UserError if a value is a DataFrame, because only its owner knows which columns are meant."""
+    if hasattr(value, "columns"):
+        raise UserError(
+            f"{what} is a {type(value).__name__}, but must be {shape}. Convert a table with qid, docno and score by "
+            "{q: dict(zip(g.docno, g.score)) for q, g in frame.astype({'qid': str, 'docno': str}).groupby('qid')}, "
+            "and a table of ids and texts by dict(zip(frame.id, frame.text))"
+        )
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Return `` (did you mean X?)`` for the closest known name; empty if no name is close."""
+    by_lower = {k.lower(): k for k in known}
+    cutoff = 0.5 if len(name) < 3 else 0.65  # one of two letters may differ, but half of a longer name is too much
+    close = difflib.get_close_matches(name.lower(), by_lower, n=1, cutoff=cutoff)
+    return f" (did you mean {by_lower[close[0]]}?)" if close else ""
+
+
+def nearest_path(typed: str) -> str:
+    """Return `` (did you mean X?)`` for the closest file or folder beside a path that does not exist."""
+    name = Path(typed).name
+    try:
+        beside = sorted(each.name for each in Path(typed).expanduser().parent.iterdir())
+    except (OSError, ValueError, RuntimeError):  # no such folder, no possible path, no such user
+        return ""
+    found = nearest(name, beside) if name else ""
+    return found.replace("mean ", f"mean {typed[: typed.rindex(name)]}", 1)
+
+
+def unknown(noun: str, name: str, known: Iterable[str], more: str = "") -> UserError:
+    """Return the error for an unknown name, with the nearest known name and then `more` or all names."""
+    names = list(known)
+    return UserError(f"no {noun} {name!r}{nearest(name, names)}: {more or ', '.join(names) or 'there are none'}")
+
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*")
+
+
+def checked_name(name: str, what: str) -> str:
+    """Return `name` if it can be part of a file name. A path in it must never reach the file system."""
+    if not _NAME.fullmatch(name):
+        raise UserError(f"{name!r} is not a {what} name: letters, digits, '.', '_', '+' and '-' only")
+    return name

@@ -1,0 +1,170 @@
+"""The grammar of system names: typed text is parsed into calls, and calls print as they are typed.
+
+system = stage ("→" stage)*        "->" is read as "→"
+stage  = call ("+" call)*          several calls are fused
+call   = name ["(" argument ("," argument)* ")"] ["@" depth]
+argument = [key "="] stage-or-word
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote, unquote
+
+from r2med.foundation.core.errors import UserError
+
+ARROW = " → "
+
+DEEPEST = 20
+"""Maximum depth of nested parentheses. Real systems need fewer, and each level is a level of recursion."""
+
+PATHS = ("path:", "run:")
+"""Prefixes of names that are paths."""
+
+_EXAMPLE = "bm25 → bge-reranker@100, or in quotes 'bm25 -> bge-reranker@100', since a shell writes a file for a bare >"
+
+_AWKWARD = re.compile(r"[\s()+,=@%]|→|->")
+"""Characters with a meaning in the grammar. A name with such a path would not parse back."""
+
+_INSTEAD = r"-|=|>|=>|\|"
+"""Signs that people write instead of an arrow, and the rest of `->` after a shell has used its > as a redirect."""
+_BEGINS = re.compile(rf"→|->|({_INSTEAD})$")
+_ENDS = re.compile(rf"(→|->|(^|\s)({_INSTEAD}))\s*$")
+
+
+def encoded(path: str) -> str:
+    """Return a path that can be part of a name. Characters of the grammar are percent-encoded."""
+    return _AWKWARD.sub(lambda sign: quote(sign[0], safe=""), path)
+
+
+def decoded(path: str) -> str:
+    """Return the path of a name. A path that exists exactly as typed is not decoded."""
+    return path if typed_path(path).exists() else unquote(path)
+
+
+def typed_path(text: str) -> Path:
+    """Return a typed path with `~` expanded. Raises UserError if no such path can exist."""
+    if "\0" in text:
+        raise UserError(f"{text[:200]!r}: a path cannot have a null character")
+    try:
+        path = Path(text).expanduser()
+        path.exists()  # fails here, and not later, if the name is too long for the file system
+    except RuntimeError:
+        raise UserError(f"{text[:200]} names the home folder of an unknown user") from None
+    except OSError as error:
+        raise UserError(f"{text[:200]}: {error.strerror}") from None
+    return path
+
+
+@dataclass(frozen=True)
+class Call:
+    """A name with its arguments. Arguments without a key come first, in order."""
+
+    name: str
+    arguments: tuple[str, ...] = ()
+    settings: tuple[tuple[str, str], ...] = ()
+    depth: int | None = None
+    """Number of candidates that a reranker reads. Only rerankers have a depth."""
+
+    def __str__(self) -> str:
+        inside = [*self.arguments, *(f"{key}={value}" for key, value in self.settings)]
+        at = "" if self.depth is None else f"@{self.depth}"
+        return f"{self.name}({', '.join(inside)}){at}" if inside else f"{self.name}{at}"
+
+
+def joined_words(words: Iterable[str]) -> list[str]:
+    """Return the systems that words of a shell mean. Words with an arrow between them are one system."""
+    joined: list[str] = []
+    for word in words:
+        if joined and (_BEGINS.match(word) or _ENDS.search(joined[-1])):
+            joined[-1] += f" {word}"
+        else:
+            joined.append(word)
+    return joined
+
+
+Calls = tuple[tuple[Call, ...], ...]
+"""The stages of a system. Each stage is one call, or several calls that are fused."""
+
+
+def parse(spec: str) -> Calls:
+    """Return the stages of a system, each as the calls to be fused."""
+    return tuple(_stage(part, spec) for part in split(spec.replace("->", "→"), "→", spec))
+
+
+def parse_stage(text: str) -> tuple[Call, ...]:
+    """Return the calls of one stage."""
+    return _stage(text, text)
+
+
+def printed_system(calls: Calls) -> str:
+    """Return the calls of a system as typed text."""
+    return joined_stages("+".join(map(str, stage)) for stage in calls)
+
+
+def joined_stages(stages: Iterable[object]) -> str:
+    """Return stages, one after the other, as typed text."""
+    return ARROW.join(map(str, stages))
+
+
+def _stage(text: str, spec: str) -> tuple[Call, ...]:
+    return tuple(_call(part, spec) for part in split(text, "+", spec))
+
+
+def _call(text: str, spec: str) -> Call:
+    text, depth = _depth(text.strip())
+    name, paren, rest = text.partition("(")
+    is_path = name.strip().startswith(PATHS)
+    awkward = re.search(r"[,=)]" if is_path else r"[\s,=)>|]", name.strip())  # a folder's name may have spaces
+    if not name.strip() or (paren and not rest.endswith(")")) or awkward:
+        hint = "write it as NAME or NAME(SETTING=VALUE, …)"
+        if is_path:
+            hint = "in a path, signs of the grammar are percent-encoded, as %2C for a comma"
+        elif re.search(rf"(^|\s)({_INSTEAD})(\s|$)|[>|]", name):
+            hint = f"stages are joined by arrows, as in {_EXAMPLE}"
+        elif re.search(r"\)\s*@", text):
+            hint = "a depth is a whole number of at most nine digits, as in NAME@100"
+        elif not text and ("→" in spec or "->" in spec):
+            hint = f"write a stage before and after every arrow, as in {_EXAMPLE}"
+        raise UserError(f"cannot read {text!r} in the system {spec!r}: {hint}")
+    arguments, settings = [], []
+    for argument in split(rest[:-1], ",", spec) if paren else []:
+        key, equals, value = _key_value(argument.strip())
+        if equals:
+            settings.append((key, value))
+        elif argument.strip():
+            arguments.append(argument.strip())
+    return Call(name.strip(), tuple(arguments), tuple(settings), depth)
+
+
+def _depth(text: str) -> tuple[str, int | None]:
+    # Only digits at the very end: a revision after a model name, as in hf:org/model@main, is not a depth.
+    match = re.fullmatch(r"(.+?)\s*@\s*(\d{1,9})", text, re.DOTALL)
+    return (match[1], int(match[2])) if match else (text, None)
+
+
+def _key_value(argument: str) -> tuple[str, str, str]:
+    # Only an "=" before the first parenthesis makes a setting, so fuse(bm25(k1=1)+bge) has no setting.
+    head = argument.partition("(")[0]
+    key, equals, _ = head.partition("=")
+    return key.strip(), equals, argument[len(key) + 1 :].strip() if equals else ""
+
+
+def split(text: str, mark: str, spec: str) -> list[str]:
+    """Split a text at each mark outside parentheses."""
+    parts, depth, start = [], 0, 0
+    for index, character in enumerate(text):
+        depth += (character == "(") - (character == ")")
+        if depth < 0:
+            break
+        if depth > DEEPEST:
+            raise UserError(f"{spec[:60]!r}… has parentheses more than {DEEPEST} deep: write it with fewer")
+        if character == mark and depth == 0:
+            parts.append(text[start:index])
+            start = index + 1
+    if depth:
+        raise UserError(f"the parentheses of {spec!r} do not match")
+    return [*parts, text[start:]]

@@ -1,0 +1,458 @@
+"""Stages: the parts of a system. A stage is declared once, as a frozen value.
+
+The declaration gives its syntax, its canonical name, its values in keys and records, its help, and the error for a
+wrong setting. A new stage is one class, named in TABLE or in the entry-point group `r2med.stages`. A stage that differs
+from another only in data is a card.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import metadata
+from typing import Annotated, Any, ClassVar, Generic, Literal, Self, TypeVar, get_args, get_origin
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, ValidationError
+from pydantic.fields import FieldInfo
+
+from r2med.foundation.core import plugins
+from r2med.foundation.core.cards import read_toml
+from r2med.foundation.core.errors import UserError, nearest, unknown
+from r2med.foundation.core.foreign_code import foreign_code
+from r2med.foundation.core.lazy import loaded
+from r2med.foundation.core.spec import Call, parse_stage
+from r2med.foundation.core.stage_plan import PlannedData, StagePlan
+
+log = logging.getLogger("r2med")
+
+Kind = Literal["expand", "retrieve", "rerank"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+GROUP = "r2med.stages"
+
+TABLE: Mapping[Kind, Mapping[str, str]] = {
+    "expand": {
+        "rm3": "r2med.systems.expand.feedback:RM3",
+        "rocchio": "r2med.systems.expand.feedback:Rocchio",
+        "search-r1": "r2med.systems.agents.search_r1:SearchR1",
+        "search-o1": "r2med.systems.agents.search_o1:SearchO1",
+        "agent": "r2med.systems.agents.tool_agent:ToolAgent",
+    },
+    "retrieve": {"bm25": "r2med.systems.retrieve.bm25.searcher:BM25", "fuse": "r2med.systems.retrieve.fusion:Fusion"},
+    "rerank": {
+        "listwise": "r2med.systems.rerank.judge_methods:Listwise",
+        "groupwise": "r2med.systems.rerank.judge_methods:Groupwise",
+        "pointwise": "r2med.systems.rerank.judge_methods:Pointwise",
+        "maxsim": "r2med.systems.rerank.maxsim_reranker:MaxSim",
+    },
+}
+"""Stages that need code: name -> "module:Class", imported when it is first used."""
+
+CARDS: Mapping[Kind, tuple[str, str]] = {
+    "expand": ("methods", "r2med.systems.expand.generate:Generated"),
+    "retrieve": ("models", "r2med.systems.retrieve.dense.dense_retriever:Dense"),
+    "rerank": ("rerankers", "r2med.systems.rerank.cross:CrossEncoder"),
+}
+"""Kind of stage -> the folder of its cards, and the class that a card is a setting of."""
+
+FORM_CARDS = "llm-rerankers"
+FORMS: Mapping[str, str] = {
+    **{form: TABLE["rerank"][form] for form in ("listwise", "groupwise", "pointwise")},
+    "setwise": "r2med.systems.rerank.setwise:Setwise",
+}
+"""Form of an LLM reranker in a card -> the class of the stage."""
+
+PREFIXES: Mapping[Kind, Mapping[str, str]] = {
+    "expand": {},
+    "retrieve": {
+        **dict.fromkeys(("hf:", "path:", "py:"), CARDS["retrieve"][1]),
+        "run:": "r2med.systems.retrieve.candidates:Candidates",
+        "mteb:": "r2med.publication.bridges.mteb_models:MtebModel",
+        "pyterrier:": "r2med.publication.bridges.pipelines:PipelineStage",
+    },
+    "rerank": {
+        **dict.fromkeys(("hf:", "path:", "py:", "vllm:", "vllm-score:", "tei:"), CARDS["rerank"][1]),
+        "mteb:": "r2med.publication.bridges.mteb_models:MtebCrossEncoder",
+        "pyterrier:": "r2med.publication.bridges.pipelines:PipelineReranker",
+    },
+}
+"""Prefixes of stages without a card: hub models, folders, Python objects, served models, run files, MTEB models, …"""
+
+
+class Stage(BaseModel):
+    """A stage of a system with its settings. Subclasses declare the settings as fields. `name` is the typed name."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, arbitrary_types_allowed=True)
+
+    kind: ClassVar[str]
+    """One of KINDS, or the kind of a room with its own table of stages."""
+    needs: ClassVar[str] = ""
+    """"llm" if the first argument is the name of an LLM."""
+    prompt_fields: ClassVar[tuple[str, ...] | None] = None
+    """The fields that the prompt template NAME.txt may contain. None without a template, or if a card lists them."""
+
+    name: str
+    """The name of the stage, as typed."""
+
+    def __init_subclass__(cls, kind: str | None = None, needs: str = "", **more: Any) -> None:
+        super().__init_subclass__(**more)
+        if kind is not None:
+            cls.kind, cls.needs = kind, needs
+
+    def __init__(self, **values: Any) -> None:
+        name = values.get("name") or type(self).model_fields["name"].default
+        try:
+            super().__init__(**{**self.defaults(str(name)), **values})
+        except ValidationError as error:
+            raise UserError(_explained(type(self), str(name), error)) from None
+
+    @classmethod
+    def defaults(cls, name: str) -> Mapping[str, Any]:
+        """Return the defaults of a name that differ from the declared ones. A card may set them."""
+        return {}
+
+    @classmethod
+    def summary(cls, name: str) -> str:
+        """Return one sentence that describes the stage of a name."""
+        return (cls.__doc__ or "").strip().partition("\n")[0]
+
+    @classmethod
+    def notes(cls, name: str) -> tuple[str, ...]:
+        """Return further facts about the stage of a name, a sentence each, as a card may have them."""
+        return ()
+
+    @classmethod
+    def settings_of_card(cls, name: str) -> tuple[str, ...]:
+        """Return the declared settings that the stage of a name does not have, because its card decides them."""
+        return ()
+
+    @classmethod
+    def template_fields(cls, name: str) -> tuple[str, ...] | None:
+        """Return the fields that the prompt template of a name may contain. A card may allow more."""
+        return cls.prompt_fields
+
+    @classmethod
+    def parse(cls, call: Call) -> Self:
+        """Return the stage of a call. Raises UserError if a setting does not exist or has a wrong value."""
+        values: dict[str, Any] = {"name": call.name}
+        argument, depth = _field_at(cls, "argument"), _field_at(cls, "depth")
+        if len(call.arguments) > (argument is not None):
+            extra = call.arguments[-1]
+            raise UserError(f"{call.name} does not know what {extra!r} is: settings are written KEY=VALUE")
+        if argument and call.arguments:
+            values[argument] = call.arguments[0]
+        if call.depth is not None:
+            if depth is None:
+                raise UserError(f"{call}: only rerankers have a depth, as in bm25 → bge-reranker@100")
+            values[depth] = call.depth
+        typed = settings_of(cls)
+        for key, value in call.settings:
+            if key not in typed:
+                raise UserError(
+                    f"{call.name} has no setting {key!r}{nearest(key, typed)}: {', '.join(typed) or 'it has none'}"
+                )
+            if key in values:
+                raise UserError(f"{call}: {key} is given twice")
+            values[key] = value
+        return cls(**values)
+
+    def __str__(self) -> str:
+        argument, depth = _field_at(type(self), "argument"), _field_at(type(self), "depth")
+        arguments = (printed(getattr(self, argument)),) if argument and getattr(self, argument) else ()
+        return str(Call(self.name, arguments, self.changed, getattr(self, depth) if depth else None))
+
+    @property
+    def changed(self) -> tuple[tuple[str, str], ...]:
+        """The typed form of all settings that differ from their defaults."""
+        defaults = self.defaults(self.name)
+        plain = {
+            key: defaults.get(key, field.get_default(call_default_factory=True))
+            for key, field in settings_of(type(self)).items()
+        }
+        return tuple(
+            (key, printed(getattr(self, key))) for key, default in plain.items() if getattr(self, key) != default
+        )
+
+    def settings(self) -> dict[str, Any]:
+        """Return all declared values for keys, ready for JSON, and a digest of code outside this package."""
+        return {"stage": self.name, **self.model_dump(mode="json", exclude={"name"}), **foreign_code(type(self))}
+
+    def feeding(self, retriever: Stage) -> Stage:
+        """Return the expansion for a retriever. Feedback uses that retriever for its own searches."""
+        return self
+
+    def plan(self, data: Sequence[PlannedData], runtime: Any) -> list[StagePlan]:
+        """Return the plans of the stage and of its own searches on some datasets. Nothing is asked or loaded."""
+        return [StagePlan(str(self), "does not say what it would do")]
+
+    def bind(self, runtime: Any) -> Any:
+        """Return the expander, retriever or reranker of these settings. Nothing is asked or loaded yet."""
+        declared = f"{type(self).__module__}.{type(self).__qualname__}"
+        hint = ": rename its open(setup) to bind" if hasattr(self, "open") else ""
+        raise UserError(f"{declared} has no bind(runtime), which returns what does the work of {self}{hint}")
+
+
+METHODS: Mapping[str, str] = {
+    "expand": "expand(dataset, store)",
+    "retrieve": "index(dataset, store)",
+    "rerank": "rerank(dataset, queries, run, store)",
+}
+"""Kind of stage -> the method of what `bind` returns that does the work."""
+
+
+def bound(stage: Stage, runtime: Any) -> Any:
+    """Return what does the work of a stage. Raises UserError if it lacks the method of its kind."""
+    made, method = stage.bind(runtime), METHODS[stage.kind]
+    if not callable(getattr(made, method.partition("(")[0], None)):
+        raise UserError(f"stage {stage.name}: its bind(runtime) returned {described(made)}, which has no {method}")
+    return made
+
+
+def described(value: Any) -> str:
+    """Return a value of the user's code by its class, for messages."""
+    return "None" if value is None else type(value).__qualname__
+
+
+StageType = TypeVar("StageType", bound=Stage)
+
+
+@dataclass(frozen=True)
+class Bound(Generic[StageType]):
+    """A stage that is bound to a runtime and does the work that the settings declare."""
+
+    stage: StageType
+    """The settings of the stage."""
+
+    @property
+    def name(self) -> str:
+        """The spec of the stage."""
+        return str(self.stage)
+
+    def key(self, dataset: Any) -> dict[str, Any]:
+        """Return all values that the result depends on, ready for JSON. Nothing is asked or loaded."""
+        return self.stage.settings()
+
+
+def argument(description: str, **more: Any) -> Any:
+    """Declare the first value, which is typed without a key, such as the LLM of hyde(o3-mini)."""
+    return Field(description=description, json_schema_extra={"at": "argument"}, **more)
+
+
+def depth_field(default: int = 100) -> Any:
+    """Declare the depth of a reranker, typed as NAME@DEPTH."""
+    return Field(default, ge=1, le=1_000_000, description="candidates it looks at", json_schema_extra={"at": "depth"})
+
+
+def derived(default: Any = None, **more: Any) -> Any:
+    """Declare a value that comes from the setup. It is not typed and not part of the name."""
+    return Field(default, json_schema_extra={"at": "derived"}, **more)
+
+
+def place_of(field: FieldInfo) -> str:
+    """Return where a setting is typed: "argument", "depth", "derived" (never), or empty for KEY=VALUE."""
+    extra = field.json_schema_extra
+    return str(extra.get("at", "")) if isinstance(extra, dict) else ""
+
+
+def _field_at(stage: type[Stage], at: str) -> str | None:
+    return next((name for name, field in stage.model_fields.items() if place_of(field) == at), None)
+
+
+def settings_of(stage: type[Stage]) -> dict[str, FieldInfo]:
+    """Return the fields that are typed as KEY=VALUE."""
+    return {name: field for name, field in stage.model_fields.items() if name != "name" and not place_of(field)}
+
+
+def printed(value: Any) -> str:
+    """Return the typed form of a value. All stages use one number format."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return repr(value).removesuffix(".0")
+    if isinstance(value, tuple):
+        return ("+" if value and isinstance(value[0], Stage) else ":").join(map(printed, value))
+    return str(value)
+
+
+# Types of fields with their own syntax.
+def _parts(value: Any) -> Any:
+    return tuple(value.split(":")) if isinstance(value, str) else value
+
+
+Numbers = Annotated[tuple[Annotated[float, Field(ge=0, le=1e9)], ...], BeforeValidator(_parts)]
+"""Numbers joined by colons, as in weights=3:1."""
+SignedNumbers = Annotated[tuple[Annotated[float, Field(ge=-1e9, le=1e9)], ...], BeforeValidator(_parts)]
+"""Numbers joined by colons that may be negative, as in weights=1:-0.5."""
+Words = Annotated[tuple[str, ...], BeforeValidator(_parts)]
+"""Words joined by colons."""
+
+
+def _retriever(value: Any) -> Any:
+    return retriever(parse_stage(value)) if isinstance(value, str) else value
+
+
+def _retrievers(value: Any) -> Any:
+    return tuple(stage(call, "retrieve") for call in parse_stage(value)) if isinstance(value, str) else value
+
+
+Retrieving = Annotated[Stage, BeforeValidator(_retriever), PlainSerializer(lambda value: value.settings())]
+"""A retriever as a setting, as in by=bm25(scorer=lucene)."""
+Fused = Annotated[
+    tuple[Stage, ...],
+    BeforeValidator(_retrievers),
+    PlainSerializer(lambda values: [value.settings() for value in values]),
+]
+"""Retrievers joined by plus signs."""
+
+
+def retriever(calls: Sequence[Call]) -> Stage:
+    """Return the retriever of a call. Several calls are fused."""
+    parts = tuple(stage(call, "retrieve") for call in calls)
+    return parts[0] if len(parts) == 1 else stage_class("fuse", "retrieve")(name="fuse", parts=parts)
+
+
+def stage(call: Call, kind: Kind) -> Stage:
+    """Return the stage of a call."""
+    return stage_class(call.name, kind).parse(call)
+
+
+def kind_of(name: str) -> Kind | None:
+    """Return the kind of a name. None if it is unknown, or if its position decides, as for hf:ORG/NAME."""
+    base = name.partition(":")[0]
+    for kind in KINDS:
+        if name in TABLE[kind] or base in _cards(kind):
+            return kind
+    return next((kind for kind in KINDS if name in plugged(kind)), None)
+
+
+def stage_class(name: str, kind: Kind) -> type[Stage]:
+    """Return the class that declares a name. Raises UserError if no stage of this kind has the name."""
+    for prefix, path in PREFIXES[kind].items():
+        if name.startswith(prefix):
+            return loaded_class(path)
+    if name in TABLE[kind]:
+        return loaded_class(TABLE[kind][name])
+    if kind == "rerank" and (form := _form(name)):
+        return loaded_class(FORMS[form])
+    if name.partition(":")[0] in _cards(kind):
+        return loaded_class(CARDS[kind][1])
+    if name in plugged(kind):
+        return plugged(kind)[name]
+    raise unknown(NOUNS[kind], name, names(kind), _MORE.get(kind, ""))
+
+
+NOUNS: Mapping[Kind, str] = {
+    "expand": "expansion",
+    "retrieve": "retriever",
+    "rerank": "reranker",
+}
+_MORE: Mapping[Kind, str] = {
+    "retrieve": "bm25, one of r2med list models, hf:ORG/NAME or path:DIR",
+}
+
+
+def names(kind: Kind) -> list[str]:
+    """Return the names of all stages of a kind."""
+    return [*TABLE[kind], *sorted(_cards(kind)), *plugged(kind)]
+
+
+def plugged(kind: str) -> dict[str, type[Stage]]:
+    """Return name -> stage for the stages of one kind from installed plugins."""
+    return {name: found for name, found in _plugged().items() if found.kind == kind}
+
+
+def _cards(kind: Kind) -> Collection[str]:
+    """Return the names of the cards of a kind."""
+    if kind == "rerank":
+        return {**plugins.files(CARDS[kind][0], ".toml"), **plugins.files(FORM_CARDS, ".toml")}
+    return plugins.files(CARDS[kind][0], ".toml")
+
+
+def _form(name: str) -> str:
+    """Return the form of an LLM reranker from its card; empty if there is no such card."""
+    if (file := plugins.files(FORM_CARDS, ".toml").get(name.partition(":")[0])) is None:
+        return ""
+    form = str(read_toml(file).get("form", ""))
+    if form not in FORMS:
+        raise UserError(f"{file}: form {form!r}{nearest(form, FORMS)}: {' or '.join(FORMS)}")
+    return form
+
+
+def loaded_class(path: str) -> type[Stage]:
+    """Return the class of "module:Class"."""
+    found: type[Stage] = loaded(path)
+    return found
+
+
+@cache
+def _plugged() -> Mapping[str, type[Stage]]:
+    """Return name -> stage for installed plugins. A plugin that cannot be used is left out with a warning."""
+    found: dict[str, type[Stage]] = {}
+    for entry in metadata.entry_points(group=GROUP):
+        if fault := _fault(entry, found):
+            log.warning("the plugin %s = %s is left out: %s", entry.name, entry.value, " ".join(fault.split()))
+        else:
+            found[entry.name] = entry.load()
+    return found
+
+
+def _fault(entry: metadata.EntryPoint, found: Collection[str]) -> str:
+    """Return why an entry point adds no stage; empty if it adds one."""
+    if entry.name in found or any(entry.name in TABLE[kind] or entry.name in _cards(kind) for kind in KINDS):
+        return f"there is a stage {entry.name} already, and a plugin cannot replace it; give it another name"
+    try:
+        loaded = entry.load()
+    except (Exception, SystemExit) as error:  # importing a plugin may fail in any way
+        return f"importing it failed with {type(error).__name__}: {error}"
+    if not (isinstance(loaded, type) and issubclass(loaded, Stage) and isinstance(getattr(loaded, "kind", None), str)):
+        return "a stage is a subclass of r2med.foundation.core.stages.Stage with a kind"
+    return ""
+
+
+def _explained(stage: type[Stage], name: str, error: ValidationError) -> str:
+    """Return one line about the first fault in the settings of a stage."""
+    first = error.errors()[0]
+    key, value, context = str(first["loc"][0]) if first["loc"] else "", first.get("input"), first.get("ctx", {})
+    field = stage.model_fields.get(key)
+    if first["type"] == "missing" and field is not None and place_of(field) == "argument":
+        if stage.needs == "llm":
+            return f"{name} needs the name of an LLM, such as {name}(o3-mini), or Setup(llm='NAME')"
+        return f"{name} needs {field.description}, as in {name}(…)"
+    if first["type"] == "missing":
+        return f"{name} needs {key}: {field.description if field else ''}"
+    if first["type"] == "extra_forbidden":
+        typed = settings_of(stage)
+        return f"{name} has no setting {key!r}{nearest(key, typed)}: {', '.join(typed) or 'it has none'}"
+    if first["type"] == "literal_error" and field is not None:
+        choices = [str(choice) for choice in get_args(bare_type(field.annotation))]
+        return f"{name}: {key}={value}{nearest(str(value), choices)}: {' or '.join(choices)}"
+    if first["type"] in _NOT_A:
+        return f"{name}: {key}={str(value)[:80]} is not {_NOT_A[first['type']]}"
+    for rule, words in (("ge", "{} or more"), ("gt", "more than {}"), ("le", "{} or less"), ("lt", "less than {}")):
+        if rule in context:
+            return f"{name}: {key} must be {words.format(printed(context[rule]))}, not {printed(value)}"
+    message = first["msg"].removeprefix("Value error, ")
+    return message if message.startswith(name) else f"{name}: {key + ': ' if key else ''}{message}"
+
+
+def bare_type(annotation: Any) -> Any:
+    """Return a type without its annotations and without None."""
+    while True:
+        arguments = get_args(annotation)
+        if get_origin(annotation) is Annotated:
+            annotation = arguments[0]
+        elif type(None) in arguments:
+            annotation = next(argument for argument in arguments if argument is not type(None))
+        else:
+            return annotation
+
+
+_NOT_A = {
+    "int_parsing": "a whole number",
+    "int_parsing_size": "a whole number",
+    "int_from_float": "a whole number",
+    "float_parsing": "a number",
+    "finite_number": "a number",
+    "bool_parsing": "yes or no",
+}

@@ -1,0 +1,41 @@
+"""The version of this package, a digest of its own source, and the versions of the packages that it uses."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import platform
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+
+__version__ = "1.0.0"
+
+PACKAGES = (
+    *("numpy", "scipy", "pyarrow", "httpx2"),
+    *("torch", "transformers", "sentence-transformers", "openvino", "xllamacpp"),
+    *("faiss-cpu", "PyStemmer", "jieba"),
+)
+"""Packages whose version can affect a score."""
+
+
+@cache
+def source_digest() -> str:
+    """Return a hash of all files of code and data that can affect a score, to distinguish versions in records."""
+    package = Path(__file__).parents[2]
+    digest = hashlib.sha256()
+    for file in sorted(package.rglob("*")):
+        if file.suffix in (".py", ".toml", ".tsv", ".txt") and file.is_file():
+            digest.update(f"{file.relative_to(package).as_posix()}\0".encode())
+            digest.update(file.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+@cache
+def installed_versions() -> dict[str, str]:
+    """Return the versions of this package, of Python, and of every installed package that can affect a score."""
+    versions = {"r2med": __version__, "python": platform.python_version()}
+    for name in PACKAGES:
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            versions[name] = metadata.version(name)
+    return versions

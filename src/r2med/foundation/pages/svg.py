@@ -1,0 +1,161 @@
+"""Charts of HTML pages as plain SVG, in the page's own colours and with all text escaped."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from html import escape
+
+from r2med.foundation.pages.estimate import Estimate
+from r2med.foundation.pages.page import Curves, Dots
+
+WIDTH, LEFT, RIGHT, TOP = 640, 190, 16, 34
+ROW, STEP = 14, 10
+BAR_STYLE = 'stroke="currentColor" stroke-width="2" opacity="0.55"'
+LABEL_LETTERS = 27
+"""Letters of a label that fit to the left of a chart."""
+LABEL_WIDTH = 34
+"""Room of a number below a chart."""
+
+
+def dots(chart: Dots) -> str:
+    """Return a row for each label, in it a dot and an interval for each series; series keep their colours."""
+    rows, axis = chart.rows, chart.axis
+    known = [figure for _, figures in rows for figure in figures.values() if figure]
+    if not known:
+        return ""
+    names = list(dict.fromkeys(name for _, figures in rows for name in figures))
+    ticks = _ticks(min(0.0, *(each.bounds[0] for each in known)), max(each.bounds[1] for each in known))
+    depth = len(names) * ROW + STEP
+    bottom = TOP + depth * len(rows)
+    scale = _Scale(ticks[0], ticks[-1], LEFT, WIDTH - RIGHT)
+    parts = [*_legend(names), *_grid(ticks, scale, bottom, axis)]
+    for number, (label, figures) in enumerate(rows):
+        top = TOP + number * depth
+        parts.append(_text(LEFT - 10, top + depth / 2 + 1, label, "end"))
+        for series, figure in figures.items():
+            if figure:
+                parts.append(
+                    _dot(
+                        figure, scale, top + names.index(series) * ROW + STEP, names.index(series), f"{label}, {series}"
+                    )
+                )
+    return _svg(bottom + 40, axis, parts)
+
+
+def curves(chart: Curves) -> str:
+    """Return a line for each series through its points, with intervals."""
+    series, across, up = chart.series, chart.across, chart.up
+    points = [(x, figure) for each in series.values() for x, figure in each]
+    if not points:
+        return ""
+    height, bottom, left = 330, 280, 56
+    place = math.log10 if chart.log else float
+    xs = sorted({x for x, _ in points})
+    ticks = _ticks(min(0.0, *(each.bounds[0] for _, each in points)), max(each.bounds[1] for _, each in points))
+    x_scale = _Scale(place(xs[0]), place(xs[-1]), left + 24, WIDTH - RIGHT - 24)
+    y_scale = _Scale(ticks[0], ticks[-1], bottom, TOP)
+    parts = list(_legend(list(series)))
+    for tick in ticks:
+        y = y_scale(tick)
+        parts.append(f'<line class="grid" x1="{left}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>')
+        parts.append(_text(left - 8, y + 4, f"{tick:g}", "end"))
+    parts += [_text(at, bottom + 20, f"{x:g}", "middle") for x, at in _labelled(xs, [x_scale(place(x)) for x in xs])]
+    parts += [_text(WIDTH - RIGHT, height - 8, across, "end"), _text(8, height - 8, up, "start")]
+    for number, each in enumerate(series.values()):
+        places = [(x_scale(place(x)), figure) for x, figure in each]
+        path = " ".join(f"{x:.1f},{y_scale(figure.value):.1f}" for x, figure in places)
+        parts.append(f'<g class="k{number % 6 + 1}"><polyline points="{path}" fill="none" stroke="currentColor"/>')
+        for x, figure in places:
+            low, high, at = (y_scale(value) for value in (*figure.bounds, figure.value))
+            parts.append(f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{low:.1f}" y2="{high:.1f}" {BAR_STYLE}/>')
+            title = f"<title>{escape(_described(figure))}</title>"
+            parts.append(f'<circle cx="{x:.1f}" cy="{at:.1f}" r="3.5" fill="currentColor">{title}</circle>')
+        parts.append("</g>")
+    return _svg(height, f"{up} against {across}", parts)
+
+
+def _labelled(values: Sequence[float], places: Sequence[float]) -> Iterator[tuple[float, float]]:
+    """Yield the values whose labels do not overlap, with their places. Both are sorted, and the first value is kept."""
+    last = -math.inf
+    for value, place in zip(values, places, strict=True):
+        if place - last >= LABEL_WIDTH:
+            last = place
+            yield value, place
+
+
+def glyph(figure: Estimate, low: float, high: float) -> str:
+    """Return a dot on its interval for a cell; the scale from low to high is that of its column."""
+    scale = _Scale(low, high, 4, 66)
+    drawn = f'<line class="axis" x1="4" x2="66" y1="6" y2="6"/>{_dot(figure, scale, 6, 0, "")}'
+    return f'<svg class="glyph" viewBox="0 0 70 12" width="70" height="12" aria-hidden="true">{drawn}</svg>'
+
+
+def bar(share: float) -> str:
+    """Return a bar of a share of its cell's width."""
+    drawn = f'<rect class="fill" x="0" y="0" width="{100 * share:.2f}" height="10"/>'
+    return f'<svg viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">{drawn}</svg>'
+
+
+class _Scale:
+    def __init__(self, low: float, high: float, start: float, end: float) -> None:
+        self._low, self._span = low, (high - low) or 1.0
+        self._start, self._length = start, end - start
+
+    def __call__(self, value: float) -> float:
+        return self._start + (value - self._low) / self._span * self._length
+
+
+def _ticks(low: float, high: float) -> list[float]:
+    """Return five to ten round values that hold a span."""
+    rough = ((high - low) or 1.0) / 6
+    power = 10 ** math.floor(math.log10(rough))
+    step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= rough)
+    first, last = math.floor(low / step), math.ceil(high / step)
+    return [round(number * step, 10) for number in range(first, max(last, first + 1) + 1)]
+
+
+def _grid(ticks: Sequence[float], scale: _Scale, bottom: float, axis: str) -> Iterator[str]:
+    for tick in ticks:
+        x = scale(tick)
+        yield f'<line class="grid" x1="{x:.1f}" x2="{x:.1f}" y1="{TOP - 6}" y2="{bottom}"/>'
+        yield _text(x, bottom + 16, f"{tick:g}", "middle")
+    yield _text(WIDTH - RIGHT, bottom + 34, axis, "end")
+
+
+def _legend(names: Sequence[str]) -> Iterator[str]:
+    x = 8.0
+    room = max(8, int((WIDTH / max(1, len(names)) - 30) / 6.6))
+    for number, name in enumerate(names):
+        # Names of one chart often differ at their ends only.
+        shown = name if len(name) <= room else f"{name[: room // 2 - 1]}…{name[-(room // 2) :]}"
+        yield f'<circle class="k{number % 6 + 1}" cx="{x:.0f}" cy="12" r="4" fill="currentColor"/>'
+        yield _text(x + 9, 16, shown, "start")
+        x += 30 + 6.6 * len(shown)
+
+
+def _dot(figure: Estimate, scale: _Scale, y: float, number: int, label: str) -> str:
+    title = f"<title>{escape(f'{label}: {_described(figure)}')}</title>" if label else ""
+    low, high, at = (scale(value) for value in (*figure.bounds, figure.value))
+    return (
+        f'<g class="k{number % 6 + 1}">{title}'
+        f'<line x1="{low:.1f}" x2="{high:.1f}" y1="{y:.1f}" y2="{y:.1f}" {BAR_STYLE}/>'
+        f'<circle cx="{at:.1f}" cy="{y:.1f}" r="3.5" fill="currentColor"/></g>'
+    )
+
+
+def _described(figure: Estimate) -> str:
+    interval = "no interval" if figure.low is None else "95 % interval {:.3g} to {:.3g}".format(*figure.bounds)
+    return f"{figure.value:.3g}, {interval}"
+
+
+def _text(x: float, y: float, text: str, anchor: str) -> str:
+    shown = text if len(text) <= LABEL_LETTERS + 20 * (anchor != "end") else f"{text[: LABEL_LETTERS - 1]}…"
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(shown)}</text>'
+
+
+def _svg(height: float, label: str, parts: Sequence[str]) -> str:
+    return (
+        f'<svg class="chart" viewBox="0 0 {WIDTH} {height:.0f}" role="img" aria-label="{escape(label, quote=True)}">'
+        f"{''.join(parts)}</svg>"
+    )

@@ -1,0 +1,158 @@
+"""Runtime: the one owner of everything that systems share while they work. `Setup` declares it, `Runtime` opens it.
+
+Everything is opened on first use, shared by all systems and threads of the runtime, and closed with it. Two
+runtimes in one process share nothing but the network: while one of them is offline, the whole process is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from dataclasses import replace
+from functools import lru_cache
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from r2med.foundation.core.errors import unknown
+from r2med.foundation.core.shared_objects import Shared, SharedObjects
+from r2med.foundation.engine.tracing import TraceFile
+from r2med.foundation.engine.work import THREADS, Engine
+from r2med.foundation.net.budget import Budget
+from r2med.foundation.net.offline import is_offline, offline
+from r2med.foundation.runtime.setup import Setup
+from r2med.foundation.store import Store, default_store
+
+Value = TypeVar("Value")
+
+MODELS_OF_A_SERVER = 64
+"""Models that stay in memory where questions come one by one: no question waits for weights to be loaded again."""
+
+
+class Runtime:
+    """Owns the store, models, LLM clients, budget, engine and user objects of one `Setup`; use it in a `with` block."""
+
+    def __init__(self, setup: Setup | None = None, **settings: Any) -> None:
+        """Open nothing yet; `settings` are fields of `Setup`, in place of a setup."""
+        if setup is not None and settings:
+            raise TypeError("give a Setup or its fields, not both")
+        self.setup = setup if setup is not None else Setup(**settings)
+        self.models = SharedObjects(self.setup.models_kept)
+        """Models with weights in memory, each with its lock; the least recently used is given up first."""
+        self.warned: set[str] = set()
+        """Receivers on other machines for which a warning about personal data was given."""
+        self._objects = SharedObjects()
+        self._entered = ExitStack()
+        self._store: Store | None = None  # of a view with another policy
+
+    def __repr__(self) -> str:
+        return f"Runtime({self.setup!r})"
+
+    def __enter__(self) -> Self:
+        self._entered.enter_context(self.network())
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        try:
+            self.close()
+        finally:
+            self._entered.close()
+
+    def close(self) -> None:
+        """Close everything that was opened, and release all models."""
+        self._objects.clear()
+        self.models.clear()
+
+    def __reduce__(self) -> tuple[Callable[[Setup], Runtime], tuple[Setup]]:
+        return _arrived, (self.setup,)
+
+    def opened(self, key: Hashable, make: Callable[[], Value]) -> Shared[Value]:
+        """Return the shared object of a key with its lock. `make` creates it on first use; it is closed at the end."""
+        return self._objects.get(key, make)
+
+    def turn(self, key: Hashable) -> AbstractContextManager[object]:
+        """Return the lock of a key, for work that two threads must not do at the same time."""
+        return self._objects.turn(("turn", key))
+
+    def network(self) -> AbstractContextManager[None]:
+        """Return the block in which this runtime works. With `Setup.offline`, the process cannot connect elsewhere."""
+        return offline() if self.setup.offline else nullcontext()
+
+    @property
+    def store(self) -> Store:
+        """The store with its policy."""
+        return self._store or self.setup.store or self.opened("store", default_store).value
+
+    @property
+    def budget(self) -> Budget:
+        """The budget in dollars for all requests together. A view with another budget counts on its own."""
+        return self.opened(("budget", self.setup.budget), lambda: Budget(self.setup.budget)).value
+
+    @property
+    def engine(self) -> Engine:
+        """The engine that runs models and indexing."""
+        engine = self.setup.engine
+        if not isinstance(engine, str):
+            return engine
+        local_only = self.setup.offline or is_offline()
+        return self.opened(("engine", engine, local_only), lambda: open_engine(engine, local_only)).value
+
+    @property
+    def trace(self) -> TraceFile | None:
+        """The file that spans are written to; None without `Setup.trace`."""
+        path, content = self.setup.trace, self.setup.trace_content
+        return None if path is None else self.opened(("trace", path, content), lambda: TraceFile(path, content)).value
+
+    def with_store(self, store: Store) -> Runtime:
+        """Return this runtime over another store, or the same one with another policy; all else is shared with it."""
+        return self._view(_store=store)
+
+    def fresh(self) -> Runtime:
+        """Return this runtime over a view of its store that uses only what is made through this view."""
+        return self.with_store(self.store.with_policy("fresh"))
+
+    def serving(self, store: Store) -> Runtime:
+        """Return this runtime for questions that come one by one; from now on it keeps every model in memory."""
+        self.models.limit = max(self.models.limit or 0, MODELS_OF_A_SERVER)
+        return self.with_store(store)
+
+    def with_settings(self, **settings: Any) -> Runtime:
+        """Return this runtime with other values in its setup; what is opened is shared with it."""
+        return self._view(setup=replace(self.setup, **settings))
+
+    def _view(self, **changes: Any) -> Runtime:
+        view = object.__new__(type(self))
+        view.__dict__.update(self.__dict__, **changes)
+        return view
+
+
+@contextmanager
+def running(setup: Setup | Runtime | None = None) -> Iterator[Runtime]:
+    """Yield the runtime of a function: the caller's own, which stays open, or a new one that is closed at the end."""
+    if isinstance(setup, Runtime):
+        with setup.network():
+            yield setup
+    else:
+        with Runtime(setup) as runtime:
+            yield runtime
+
+
+@lru_cache(maxsize=4)
+def _arrived(setup: Setup) -> Runtime:
+    """Return the runtime of this worker process. Its models stay loaded for the next task."""
+    return Runtime(setup)
+
+
+def open_engine(name: str, local_only: bool = False) -> Engine:
+    """Return the engine of a name: threads, ray or ray://HOST:PORT. It does not connect yet.
+
+    With `local_only` a cluster with a node on another machine is refused before anything is sent to it.
+    """
+    if name == "threads":
+        return THREADS
+    if name != "ray" and not name.startswith("ray://"):
+        raise unknown("engine", name, ["threads", "ray"], "threads, ray (here, or at RAY_ADDRESS) or ray://HOST:PORT")
+    from r2med.foundation.engine.ray_engine import RayEngine
+
+    return RayEngine(name, local_only)

@@ -1,0 +1,251 @@
+"""Write files completely or not at all (temporary file, fsync, rename), map them, lock them and hash them."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import mmap
+import os
+import shutil
+import stat
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from r2med.foundation.core.errors import UserError
+from r2med.foundation.store.owners import process_name, stale
+
+OTHER_FILES = 1024
+"""Maximum number of files that a process has open besides mapped ones."""
+
+
+def sha256(path: Path) -> str:
+    """Return the hex SHA-256 of a file's bytes."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def refuse_device(path: Path) -> None:
+    """Raise UserError if a path is a device. Reading one such as /dev/zero never ends and fills the memory."""
+    if path.is_char_device() or path.is_block_device():
+        raise UserError(f"{path} is a device, not a file: give the path of a file")
+
+
+def sync(path: Path) -> None:
+    """Flush a file or folder to the disk, so that a later rename cannot reach the disk before the content."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+SHARED = stat.S_IWGRP
+"""A folder in which a group may write is shared on purpose, as the store of a team."""
+
+
+def private_folder(folder: Path) -> None:
+    """Make a folder and its missing parents, readable only by their owner, or by the group that shares the parent."""
+    for missing in reversed([each for each in (folder, *folder.parents) if not each.exists()]):
+        missing.mkdir(mode=mode_inside(missing.parent), exist_ok=True)
+
+
+def mode_inside(folder: Path) -> int:
+    """Return the mode of a new folder inside another one."""
+    return 0o770 if folder.stat().st_mode & SHARED else 0o700
+
+
+def write_atomically(path: Path, content: bytes | Iterable[bytes], *, private: bool = False) -> None:
+    """Write a whole file, or leave the old one unchanged if this fails. Missing parent folders are made.
+
+    Only its owner can read a private file.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    tidy(path)
+    temporary = path.with_name(f"{_hidden(path)}{process_name()}.tmp")
+    try:
+        with open(temporary, "xb", opener=_opener(0o600 if private else 0o666)) as file:
+            file.writelines([content] if isinstance(content, bytes) else content)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    sync(path.parent)
+
+
+def _opener(mode: int) -> Callable[[str, int], int]:
+    return lambda path, flags: os.open(path, flags, mode)
+
+
+def tidy(path: Path) -> None:
+    """Remove the temporary files of processes that were killed while they wrote this file."""
+    for dead in stale(path.parent, _hidden(path)):
+        with contextlib.suppress(OSError):  # a read-only folder
+            dead.unlink()
+
+
+def _hidden(path: Path) -> str:
+    # File names have at most 255 bytes, and the name of the process is added later.
+    short = path.name if len(os.fsencode(path.name)) <= 180 else hashlib.sha256(os.fsencode(path.name)).hexdigest()
+    return f".{short}."
+
+
+def write_array(path: Path, array: npt.NDArray[Any]) -> None:
+    """Save an array as .npy. Unlike `np.save`, a full disk raises an OSError that names its cause."""
+    with array_file(path, array.dtype, array.shape) as add:
+        add(array)
+
+
+@contextlib.contextmanager
+def array_file(
+    path: Path, dtype: np.dtype[Any], shape: tuple[int, ...]
+) -> Iterator[Callable[[npt.NDArray[Any]], None]]:
+    """Yield a function that appends parts to the array of an .npy file. All parts together must have this shape."""
+    header = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": shape}
+    with path.open("wb") as file:
+        np.lib.format.write_array_header_1_0(file, header)
+
+        def add(part: npt.NDArray[Any]) -> None:
+            if part.size:
+                file.write(np.ascontiguousarray(part, dtype).data.cast("B"))
+
+        yield add
+
+
+def map_array(path: Path) -> npt.NDArray[Any]:
+    """Open an .npy file memory-mapped and read-only. Pickled content is refused."""
+    try:
+        array = np.load(path, mmap_mode="r", allow_pickle=False)
+    except ValueError:  # an array without elements cannot be mapped, only read
+        array = np.load(path, allow_pickle=False)
+    return array  # type: ignore[no-any-return]
+
+
+def let_go(mapped: mmap.mmap | npt.NDArray[Any]) -> None:
+    """Release the memory pages of a mapped file. They are loaded again when they are read again."""
+    pages = getattr(mapped, "_mmap", mapped)
+    if isinstance(pages, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
+        pages.madvise(mmap.MADV_DONTNEED)
+
+
+def allow_open_files(count: int) -> None:
+    """Raise the limit of open files by `count` if the system allows it. Each mapped file counts as open."""
+    try:
+        import resource
+    except ImportError:  # Windows, which has no such limit
+        return
+    limit, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = OTHER_FILES + count if most == resource.RLIM_INFINITY else min(OTHER_FILES + count, most)
+    if limit != resource.RLIM_INFINITY and limit < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
+
+
+@contextlib.contextmanager
+def exclusive(path: Path) -> Iterator[bool]:
+    """Hold a lock between threads and processes, and yield True if the lock works.
+
+    If the platform or a network file system has no locks, False is yielded at once, and the caller must find another
+    safe way. The lock file exists only while a process holds the lock or waits for it.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, held = _locked(path)
+    try:
+        yield held
+    finally:
+        with contextlib.suppress(OSError):
+            path.unlink()
+        os.close(handle)  # releases the lock
+
+
+def _locked(path: Path) -> tuple[int, bool]:
+    while True:
+        handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+        try:
+            if not _flock(handle):
+                return handle, False
+            if _is_same_file(handle, path):
+                return handle, True
+        except BaseException:
+            os.close(handle)
+            raise
+        os.close(handle)  # the last holder removed the file while we waited, and the lock is another file now
+
+
+def _flock(handle: int) -> bool:
+    try:
+        import fcntl
+    except ImportError:  # pragma: no cover - Windows
+        return False
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+    except OSError:  # a network file system without locks
+        return False
+    return True
+
+
+def _is_same_file(handle: int, path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(handle), path.stat())
+    except FileNotFoundError:
+        return False
+
+
+def digest(value: Any) -> str:
+    """Return 32 hex digits for a JSON-like value. Equal values give equal digits, whatever the order of dict keys."""
+    canonical = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+    return hashlib.sha256(canonical.encode("ascii")).hexdigest()[:32]
+
+
+def json_line(row: Mapping[str, Any]) -> bytes:
+    """Return a row as a line of a file of JSON lines."""
+    return json.dumps(row, ensure_ascii=False).encode() + b"\n"
+
+
+@contextlib.contextmanager
+def replaced(folder: Path, mark: str, noun: str) -> Iterator[Path]:
+    """Yield a new, empty folder that replaces `folder` at the end of the block. If the block fails, nothing changes.
+
+    Raises UserError if the folder exists and was not written in this way. The file `mark` identifies such a folder.
+    """
+    folder = folder.resolve()
+    if folder.exists() and not (folder / mark).is_file() and (not folder.is_dir() or any(folder.iterdir())):
+        raise UserError(f"{folder} is not {noun} of r2med, so it is not overwritten: choose another folder with -o")
+    with scratch_beside(folder) as new:
+        old = new.with_suffix(".old.tmp")
+        try:
+            new.mkdir()
+            yield new
+            _swap(new, folder, old)
+        finally:
+            shutil.rmtree(old, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def scratch_beside(folder: Path) -> Iterator[Path]:
+    """Yield the hidden path of a new folder beside `folder`. Afterwards it and those of dead processes are removed."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    hidden = f".{folder.name}."
+    new = folder.with_name(f"{hidden}{process_name()}.tmp")
+    try:
+        yield new
+    finally:
+        dead = (path for path in stale(folder.parent, hidden) if path.suffix == ".tmp")
+        for rest in (new, *dead):
+            shutil.rmtree(rest, ignore_errors=True)
+
+
+def _swap(new: Path, folder: Path, old: Path) -> None:
+    if folder.exists():
+        folder.rename(old)
+    try:
+        new.rename(folder)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            old.rename(folder)
+        raise

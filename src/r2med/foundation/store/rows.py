@@ -1,0 +1,220 @@
+"""A SQLite table of rows, key → bytes, with checksums. All caches of paid or computed answers use it.
+
+A damaged or swapped row is treated as missing and made again. Each cache decides how a value becomes bytes. A second
+table has the names of the datasets that each row was made or read for, so that all rows of a dataset can be removed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from r2med.foundation.store.database import Database, chunks
+from r2med.foundation.store.dataset_labels import current_datasets
+from r2med.foundation.store.reads import current_reads
+
+_ROWS_AT_ONCE = 1000
+"""Number of rows in memory while all are read. The answer of an LLM may have 100 kB."""
+
+
+class Rows:
+    """An open table of rows, used in a `with` block. Any thread may use it, and processes may share the file."""
+
+    def __init__(
+        self,
+        path: Path,
+        noun: str,
+        table: str = "rows",
+        other_tables: Sequence[str] = (),
+        *,
+        private: bool = True,
+    ) -> None:
+        """Open or create the file. Rows that are put or found get the labels that are current now.
+
+        `noun` is the name of the content in messages. `other_tables` are statements that create tables of temporary
+        data, such as leases, in the same file. `database` gives access to them, and salvaging does not keep their
+        rows. Only the owner can read a private file.
+        """
+        self._table = table
+        # Threads of backends put rows too, and they do not know the labels of their caller.
+        self._datasets = [name.encode() for name in current_datasets()]
+        self._reads = current_reads()
+        create = (
+            f"CREATE TABLE IF NOT EXISTS {table} (key BLOB PRIMARY KEY, value BLOB NOT NULL, checksum BLOB NOT NULL)",
+            f"CREATE TABLE IF NOT EXISTS {table}_labels (key BLOB NOT NULL, dataset BLOB NOT NULL, "
+            "checksum BLOB NOT NULL, PRIMARY KEY (key, dataset))",
+        )
+        self.database = Database(path, noun, [*create, *other_tables], self._rescue, private=private)
+
+    def __enter__(self) -> Rows:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self.database.close()
+
+    def get(self, keys: Sequence[bytes]) -> dict[bytes, bytes]:
+        """Return the values of the keys that have an undamaged row."""
+
+        def select(sql: sqlite3.Connection) -> dict[bytes, bytes]:
+            values = {}
+            for marks, part in chunks(keys):
+                rows = sql.execute(f"SELECT key, value, checksum FROM {self._table} WHERE key IN ({marks})", part)
+                values.update({key: value for key, value, checksum in rows if _is_sound(key, value, checksum)})
+            return values
+
+        values = self.database.read(select)
+        if self._reads is not None:
+            self._reads.add_rows(self.database.path, keys, values)
+        if unlabelled := self._unlabelled(values):
+            self.database.write(lambda sql: self._label(sql, unlabelled), durable=False)
+        return values
+
+    def keys_about(self, dataset: str) -> list[bytes]:
+        """Return the keys of the rows that were made for a dataset or read for it."""
+        statement = (
+            f"SELECT key FROM {self._table} WHERE key IN (SELECT key FROM {self._table}_labels WHERE dataset = ?)"
+        )
+        return self.database.read(lambda sql: [key for (key,) in sql.execute(statement, (dataset.encode(),))])
+
+    def datasets(self) -> list[str]:
+        """Return the names of the datasets that rows were made or read for."""
+        statement = f"SELECT DISTINCT dataset FROM {self._table}_labels WHERE key IN (SELECT key FROM {self._table})"
+        return self.database.read(lambda sql: [name.decode() for (name,) in sql.execute(statement)])
+
+    def items(self) -> Iterator[tuple[bytes, bytes]]:
+        """Yield every undamaged row. Only some of them are in memory at a time."""
+        statement = f"SELECT rowid, key, value, checksum FROM {self._table} WHERE rowid > ? ORDER BY rowid LIMIT ?"
+        last = 0
+        while rows := self._select(statement, last, _ROWS_AT_ONCE):
+            yield from ((key, value) for _, key, value, checksum in rows if _is_sound(key, value, checksum))
+            last = rows[-1][0]
+
+    def newest(self, count: int, containing: bytes = b"") -> list[bytes]:
+        """Return the values of the newest undamaged rows whose value contains these bytes, at most `count`."""
+        statement = f"SELECT key, value, checksum FROM {self._table} WHERE instr(value, ?) ORDER BY rowid DESC LIMIT ?"
+        rows = self._select(statement, containing, count)
+        return [value for key, value, checksum in rows if _is_sound(key, value, checksum)]
+
+    def _select(self, statement: str, *values: object) -> list[Any]:
+        return self.database.read(lambda sql: sql.execute(statement, values).fetchall())
+
+    def remove(self, keys: Sequence[bytes]) -> None:
+        """Remove rows, all or none. No byte of them stays in the file."""
+
+        def delete(sql: sqlite3.Connection) -> None:
+            for table in (self._table, f"{self._table}_labels"):
+                sql.executemany(f"DELETE FROM {table} WHERE key = ?", [(key,) for key in keys])
+
+        self.database.write(delete)
+        self.database.scrub()
+
+    def put(self, rows: Mapping[bytes, bytes], durable: bool = True) -> None:
+        """Save rows, all or none. They are on the disk when this returns.
+
+        If not `durable`, they are only in the memory of the system: they survive a kill, but not a power failure.
+        """
+        self.database.write(lambda sql: self._insert(sql, rows.items()), durable)
+
+    def put_from(self, make: Callable[[], Mapping[bytes, bytes]]) -> None:
+        """Save the rows that `make` returns, all or none. No other process writes after `make` has begun to read.
+
+        `make` may be called again if the file was damaged and salvaged.
+        """
+        self.database.write(lambda sql: self._insert(sql, make().items()))
+
+    def _insert(self, sql: sqlite3.Connection, rows: Iterable[tuple[bytes, bytes]]) -> None:
+        statement = f"INSERT OR REPLACE INTO {self._table} VALUES (?, ?, ?)"
+        rows = list(rows)
+        sql.executemany(statement, ((key, value, _checksum(key, value)) for key, value in rows))
+        self._label(sql, [(key, name) for key, _ in rows for name in self._datasets])
+
+    def _unlabelled(self, keys: Iterable[bytes]) -> list[tuple[bytes, bytes]]:
+        """Return the (key, dataset name) pairs of the current datasets that are not recorded yet."""
+        wanted = {(key, name) for key in keys for name in self._datasets}
+
+        def select(sql: sqlite3.Connection) -> set[tuple[bytes, bytes]]:
+            noted: set[tuple[bytes, bytes]] = set()
+            for marks, part in chunks(list({key for key, _ in wanted})):
+                noted |= {*sql.execute(f"SELECT key, dataset FROM {self._table}_labels WHERE key IN ({marks})", part)}
+            return noted
+
+        return sorted(wanted - self.database.read(select)) if wanted else []
+
+    def _label(self, sql: sqlite3.Connection, pairs: Iterable[tuple[bytes, bytes]]) -> None:
+        statement = f"INSERT OR IGNORE INTO {self._table}_labels VALUES (?, ?, ?)"
+        sql.executemany(statement, ((key, name, _label_checksum(key, name)) for key, name in pairs))
+
+    def _rescue(self, sql: sqlite3.Connection, damaged: Path) -> int:
+        for key, value, checksum in readable_rows(damaged, self._table):
+            if _is_sound(key, value, checksum):
+                self._insert(sql, [(key, value)])
+        for key, dataset, checksum in readable_rows(damaged, f"{self._table}_labels"):
+            if _is_sound_label(key, dataset, checksum):
+                self._label(sql, [(key, dataset)])
+        (count,) = sql.execute(f"SELECT count(*) FROM {self._table}").fetchone()
+        return int(count)
+
+
+def count_rows(path: Path) -> tuple[int, int]:
+    """Return the numbers of sound and of damaged rows of a file. Raises sqlite3.Error if it cannot be read."""
+    counts = [0, 0]
+    with contextlib.closing(sqlite3.connect(path, timeout=120)) as sql:
+        for (table,) in sql.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
+            columns = [column[1] for column in sql.execute(f'PRAGMA table_info("{table}")')]
+            if columns == ["key", "value", "checksum"]:
+                for row in sql.execute(f'SELECT * FROM "{table}"'):
+                    counts[not _is_sound(*row)] += 1
+    return counts[0], counts[1]
+
+
+def _checksum(key: bytes, value: bytes) -> bytes:
+    return hashlib.sha256(key + value).digest()[:16]
+
+
+def _label_checksum(key: bytes, dataset: bytes) -> bytes:
+    return hashlib.sha256(b"label\0" + key + dataset).digest()[:16]
+
+
+def _is_sound(key: object, value: object, checksum: object) -> bool:
+    # SQLite's columns hold values of any type, so damage may have changed the type too.
+    return isinstance(key, bytes) and isinstance(value, bytes) and _checksum(key, value) == checksum
+
+
+def _is_sound_label(key: object, dataset: object, checksum: object) -> bool:
+    return isinstance(key, bytes) and isinstance(dataset, bytes) and _label_checksum(key, dataset) == checksum
+
+
+_MAX_UNREADABLE = 50_000
+"""Number of consecutive unreadable row numbers after which the end of the table is assumed."""
+
+
+def readable_rows(path: Path, table: str) -> Iterator[tuple[Any, ...]]:
+    """Yield the rows of a table that SQLite can read. The caller checks the checksum of each row.
+
+    Rows on a damaged page are skipped. A file whose first page is damaged has no readable rows.
+    """
+    # Read by row number, so that the index of the keys is not needed.
+    statement = f"SELECT rowid, * FROM {table} WHERE rowid > ? ORDER BY rowid"
+    with contextlib.closing(_opened(path)) as sql:
+        sql.execute("PRAGMA writable_schema=ON")  # otherwise SQLite refuses a truncated file completely
+        last = unreadable = 0
+        while unreadable < _MAX_UNREADABLE:
+            try:
+                for number, *row in sql.execute(statement, (last,)):
+                    last, unreadable = number, 0
+                    yield tuple(row)
+                return
+            except sqlite3.DatabaseError as error:
+                if getattr(error, "sqlite_errorcode", -1) & 0xFF != sqlite3.SQLITE_CORRUPT:
+                    return  # not a database at all, or without this table
+                last, unreadable = last + 1, unreadable + 1
+
+
+def _opened(path: Path) -> sqlite3.Connection:
+    """Open a file without changing a byte of it. A log with newer rows is read and stays unchanged."""
+    mode = "mode=ro" if path.with_name(f"{path.name}-wal").exists() else "immutable=1"
+    return sqlite3.connect(f"{path.absolute().as_uri()}?{mode}", uri=True)

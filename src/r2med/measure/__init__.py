@@ -1,6 +1,0 @@
-"""Score rankings exactly as trec_eval does: `Measure` names a measure, and `score` computes it."""
-
-from r2med.measure.measures import DEFAULT_MEASURES, HEADLINE_MEASURE, Measure
-from r2med.measure.scores import Scores, relevant_ranks, score
-
-__all__ = ["DEFAULT_MEASURES", "HEADLINE_MEASURE", "Measure", "Scores", "relevant_ranks", "score"]

@@ -1,0 +1,1 @@
+"""What turns text into vectors, scores and text: encoders, cross-encoders, LLMs and their prompts."""

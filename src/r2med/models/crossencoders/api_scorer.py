@@ -1,0 +1,220 @@
+"""Score pairs with a model behind a rerank API. Documents of one query are sent together, and each answer is saved."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from r2med.data.dataset_cards import Instruction
+from r2med.foundation.core.errors import UserError
+from r2med.foundation.net.budget import Budget
+from r2med.foundation.net.endpoint import Endpoint, endpoint_at
+from r2med.foundation.net.http import Client, run_sync
+from r2med.foundation.net.paid_requests import send_within_budget
+from r2med.foundation.net.personal_data_warning import warn_before_sending
+from r2med.foundation.net.retry import Policy, send
+from r2med.foundation.net.throttle import AdaptiveLimiter
+from r2med.foundation.runtime.runtime import Runtime
+from r2med.foundation.runtime.setup import Setup
+from r2med.foundation.text.unicode import to_unicode
+from r2med.models.crossencoders.pair_scorer import ScoredPair
+from r2med.models.crossencoders.pairs import Pair
+from r2med.models.crossencoders.rerank_apis import (
+    RERANK_APIS,
+    RerankApi,
+    billed_searches,
+    most_searches,
+    read_scores,
+    refusal,
+    with_limit,
+)
+from r2med.models.crossencoders.reranker_cards import RerankerCard
+from r2med.models.encoders.api_providers import bill_shares, billed_tokens, read_json
+
+Save = Callable[[Mapping[int, ScoredPair]], None]
+"""Function that gets finished pairs by their position. It is called in the thread of the network."""
+
+
+@dataclass(frozen=True)
+class RerankRequest:
+    """Documents of one query that are sent together."""
+
+    query: str
+    documents: tuple[str, ...]
+    positions: tuple[int, ...]
+    """Position of each pair among all pairs."""
+
+    @property
+    def sizes(self) -> list[int]:
+        """The most tokens of each pair: a token has at least one byte."""
+        return [len(self.query.encode()) + len(document.encode()) for document in self.documents]
+
+
+class ApiScorer:
+    """Scorer that uses a model behind an API. Nothing is sent and no key is needed until a pair is scored.
+
+    Scores may cost money. So each is saved as soon as it arrives, and a run that starts over uses it, too.
+    """
+
+    def __init__(self, card: RerankerCard, instruction: Instruction, runtime: Runtime) -> None:
+        self._card = card
+        self._api = with_limit(RERANK_APIS[card.loader], card.documents_per_request)
+        self._around = card.query_parts(instruction)
+        self._endpoint = api_endpoint(card, runtime.setup)
+        self._policy = runtime.setup.policy
+        self._budget = runtime.budget
+        self._warned = runtime.warned
+        if runtime.budget.limit is not None and not card.is_priced:
+            raise UserError(
+                f"{card.name} has no price in its card, so a budget cannot be checked; add price_per_million_tokens or "
+                "price_per_thousand_searches (0 if the model is free), or run without a budget"
+            )
+
+    def describe(self) -> dict[str, Any]:
+        """Return everything that a score depends on. The server is only a hash, because a URL may contain secrets."""
+        return {
+            "loader": self._card.loader,
+            "model": self._card.repository,
+            "endpoint": self._endpoint.identity,
+            "query_template": "{query}".join(self._around),
+            "settings": dict(self._api.settings),
+        }
+
+    def score(self, pairs: Sequence[Pair], save: Save | None = None) -> list[ScoredPair]:
+        """Return one score per pair, in their order. Raises UserError if the API gives no score for a pair.
+
+        `save` gets the scores of each request as soon as they arrive.
+        """
+        if not pairs:
+            return []
+        endpoint = self._endpoint
+        key = endpoint.key() if self._api.urls or endpoint.has_key else ""
+        endpoint = replace(endpoint, url=endpoint.url or self._api.url(key))
+        scored: dict[int, ScoredPair] = {}
+        if not endpoint.is_local and self._card.name not in self._warned:
+            warn_before_sending("r2med", self._card.name, (f"{query}\n{text}" for query, text in pairs), self._warned)
+
+        def keep(finished: Mapping[int, ScoredPair]) -> None:
+            scored.update(finished)
+            if save is not None:
+                save(finished)
+
+        async def fetch() -> None:
+            async with Client(
+                endpoint, self._policy.idle, key=key, refusal=partial(refusal, self._api), extra="api"
+            ) as client:
+                calls = _Calls(client, self._api, self._card, self._policy, self._budget, keep)
+                await calls.all(self._requests(pairs))
+
+        run_sync(fetch())
+        return [scored[position] for position in range(len(pairs))]
+
+    def _requests(self, pairs: Sequence[Pair]) -> list[RerankRequest]:
+        """Return the requests for some pairs: documents of one query together, within the limits of the API."""
+        before, after = self._around
+        by_query: dict[str, list[int]] = {}
+        for position, (query, _) in enumerate(pairs):
+            by_query.setdefault(query, []).append(position)
+        requests: list[RerankRequest] = []
+        for query, positions in by_query.items():
+            text = _written(before + query + after)
+            documents = [_written(pairs[position][1]) for position in positions]
+            for start, end in _chunks(text, documents, self._api):
+                requests.append(RerankRequest(text, tuple(documents[start:end]), tuple(positions[start:end])))
+        return requests
+
+
+@dataclass
+class _Calls:
+    """The requests of one call of `score`. Several run at once."""
+
+    client: Client
+    api: RerankApi
+    card: RerankerCard
+    policy: Policy
+    budget: Budget
+    keep: Save
+
+    async def all(self, requests: Sequence[RerankRequest]) -> None:
+        unsent = await send_within_budget(requests, self._price, self._send, self.budget, self.policy.concurrency)
+        if unsent:
+            raise self.budget.exceeded(sum(len(request.documents) for request in unsent))
+
+    async def _send(self, request: RerankRequest, limiter: AdaptiveLimiter) -> None:
+        server = self.client.endpoint.server
+        reserved = self._price(request)
+        started, cost = time.perf_counter(), 0.0
+        try:
+            body = await send(lambda: self._ask(request), server, self.policy, limiter)
+            # Nothing waits from here to the last line. So at Ctrl-C, an answer is either saved or has not arrived yet.
+            tokens = billed_tokens(body, 0)
+            searches = billed_searches(body, len(request.documents)) if self.card.price_per_thousand_searches else 0.0
+            cost = self.card.dollars(tokens, searches)
+        finally:
+            self.budget.settle(reserved, cost)
+        count = len(request.documents)
+        scores = read_scores(body, self.api, count, server)
+        share = (time.perf_counter() - started) / count
+        shares = bill_shares(tokens, request.sizes)
+        self.keep(
+            {
+                position: ScoredPair(score, part, seconds=share, searches=searches / count)
+                for position, score, part in zip(request.positions, scores, shares, strict=True)
+                if score is not None
+            }
+        )
+        if None in scores:
+            text = request.documents[scores.index(None)]
+            raise UserError(f"{server}: the returned score of {text[:60]!r} is not a finite number")
+
+    async def _ask(self, request: RerankRequest) -> Any:
+        body = self.api.body(self.card.repository, request.query, request.documents)
+        return read_json(await self.client.post(self.api.path, body), self.client.endpoint.server)
+
+    def _price(self, request: RerankRequest) -> float:
+        """Return the most dollars that a request may cost."""
+        return self.card.dollars(sum(request.sizes), most_searches(request.query, request.documents))
+
+
+def api_endpoint(card: RerankerCard, setup: Setup) -> Endpoint:
+    """Return the endpoint of a card's API. Raises UserError if a server of the user's own has no address."""
+    api = RERANK_APIS[card.loader]
+    url = dict(setup.endpoints).get(api.name) or os.environ.get(api.url_variable, "").strip()
+    if not api.urls:  # --base-url is the address of a user's own server, and never that of a provider.
+        url = url or setup.base_url
+        if not url:
+            raise UserError(
+                f"{api.name}:{card.repository} runs on a server of your own: give its address with "
+                f"Setup(base_url='URL') or {api.url_variable}"
+            )
+    return endpoint_at(url, api.name, api.key_variable)
+
+
+def api_missing(card: RerankerCard, setup: Setup) -> str:
+    """Return the problem that prevents scoring with an API, on one line: no address, or a key that is not set."""
+    try:
+        endpoint = api_endpoint(card, setup)
+    except UserError as error:
+        return str(error)
+    return endpoint.missing(needs_key=bool(RERANK_APIS[card.loader].urls))
+
+
+def _chunks(query: str, documents: Sequence[str], api: RerankApi) -> list[tuple[int, int]]:
+    """Return the (start, end) of each request's documents, within the limits of an API."""
+    asked = len(query.encode())
+    cuts, size = [0], 0
+    for index, document in enumerate(documents):
+        size += asked + len(document.encode())
+        if index > cuts[-1] and (index - cuts[-1] >= api.documents_per_request or size > api.bytes_per_request):
+            cuts.append(index)
+            size = asked + len(document.encode())
+    return list(zip(cuts, [*cuts[1:], len(documents)], strict=True))
+
+
+def _written(text: str) -> str:
+    """Return a text in the form that is sent. Lone surrogates are not UTF-8, and an empty text is refused."""
+    return to_unicode(text) or " "

@@ -1,0 +1,309 @@
+"""Encode texts with a model behind an API. Texts are cut, looked up in a cache, sent in batches, and saved."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import struct
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from r2med.data.dataset_cards import Instruction
+from r2med.foundation.core.cost import Cost
+from r2med.foundation.core.errors import UserError
+from r2med.foundation.net.budget import Budget
+from r2med.foundation.net.http import Client, run_sync
+from r2med.foundation.net.paid_requests import send_within_budget
+from r2med.foundation.net.personal_data_warning import warn_before_sending
+from r2med.foundation.net.retry import Policy, send
+from r2med.foundation.net.throttle import AdaptiveLimiter
+from r2med.foundation.runtime.runtime import Runtime
+from r2med.foundation.store import Store, default_store, digest
+from r2med.foundation.store.files import exclusive
+from r2med.foundation.store.rows import Rows
+from r2med.foundation.text.unicode import to_unicode
+from r2med.models.encoders.api_providers import (
+    EMBEDDINGS_PATH,
+    PROVIDERS,
+    EmbeddingProvider,
+    TokenLimiter,
+    bill_shares,
+    billed_tokens,
+    check_dimension,
+    provider_endpoint,
+    read_answer,
+    read_json,
+)
+from r2med.models.encoders.encoder import Encoded, Role, Vectors, batch_receiver, normalised, timed
+from r2med.models.encoders.model_cards import ModelCard
+
+_TOKENS_FORMAT = struct.Struct("<q")
+
+
+class PaidVector(NamedTuple):
+    """A vector, and the number of tokens that were billed for it."""
+
+    vector: Vectors
+    tokens: int
+
+
+class ApiEncoder:
+    """Encoder that uses a provider's model.
+
+    Nothing is sent and no key is needed until a text is not in the cache. Paid answers are used even by a run that
+    starts over, because they depend on nothing that is made here.
+    """
+
+    keeps_vectors: ClassVar[bool] = True
+    """True because one text costs one request, however often the corpus around it changes."""
+
+    def __init__(self, card: ModelCard, instruction: Instruction, runtime: Runtime, store: Store | None = None) -> None:
+        if card.loader not in PROVIDERS:
+            raise UserError(f"{card.spec} is not an API model; its loader is {card.loader!r}")
+        has_price = "price_per_million_tokens" in card.model_fields_set
+        if runtime.budget.limit is not None and not has_price:
+            raise UserError(
+                f"{card.spec} has no price_per_million_tokens in its card, so a budget cannot be checked; "
+                "add the price (0 if the model is free), or run without a budget"
+            )
+        self._card = card
+        self._instruction = instruction
+        self._provider = provider = PROVIDERS[card.loader]
+        self._endpoint = provider_endpoint(provider, runtime.setup)
+        self._policy = _policy(runtime)
+        self._limiter = TokenLimiter(lambda: provider.load_tokenizer(self._model("document")), provider.overhead)
+        self._store = store  # None if only a description is needed.
+        self._budget = runtime.budget
+        self._warned = runtime.warned
+        self._has_price = has_price
+        self._lock = threading.Lock()  # One call at a time, because all calls share the budget.
+
+    def describe(self, role: Role) -> dict[str, Any]:
+        """Return everything that the vectors of a role depend on.
+
+        The server is included only as a hash, because a URL may contain secrets.
+        """
+        side = self._card.side(role)
+        return {
+            **self._identity(role),
+            "prefix": side.prefix_for(self._instruction),
+            "as_json": self._card.as_json,
+            "max_tokens": side.max_tokens,
+            "dimension": self._card.dimension,
+            "normalise": self._card.normalise,
+        }
+
+    @timed
+    def encode(self, texts: Sequence[str], role: Role) -> Encoded:
+        """Return one finite row per text, in order. Texts that are not in the cache are sent, each distinct text once.
+
+        The cost covers all distinct texts, including those that an earlier run paid for.
+        """
+        side = self._card.side(role)
+        whole = [self._written(side.prefix_for(self._instruction) + text) for text in texts]
+        sent = [self._limiter.cut(text, side.max_tokens) for text in whole]
+        keys = self._keys(sent, role)
+        text_of = dict(zip(keys, sent, strict=True))
+        report = _reporting(keys)
+        file = self._folder() / f"{self._provider.name}.sqlite"
+        with self._lock, Rows(file, "cache of API answers", "embeddings") as cache:
+            vectors = self._paid(cache, list(text_of))
+            report(vectors)
+            if len(vectors) < len(text_of):
+                # Only one process at a time. Otherwise two processes could pay for the same texts, and they share the
+                # rate limit of one account. A killed process releases the lock.
+                with exclusive(self._folder() / f"{digest(self._identity(role))}.lock"):
+                    vectors |= self._paid(cache, [key for key in text_of if key not in vectors])
+                    missing = {key: text for key, text in text_of.items() if key not in vectors}
+                    vectors |= self._fetch(missing, role, cache, report)
+        cut = sum(len(short) < len(text) for short, text in zip(sent, whole, strict=True))
+        return Encoded(self._matrix([vectors[key].vector for key in keys]), self._cost(vectors, len(texts), cut))
+
+    def _cost(self, vectors: Mapping[bytes, PaidVector], texts: int, cut: int) -> Cost:
+        tokens = sum(paid.tokens for paid in vectors.values())
+        dollars = tokens * self._card.price_per_million_tokens / 1e6
+        unpriced = 0 if self._has_price else len(vectors)
+        return Cost(texts=texts, tokens=tokens, cut=cut, dollars=dollars, unpriced=unpriced)
+
+    def _fetch(
+        self, texts: Mapping[bytes, str], role: Role, cache: Rows, report: Callable[[Iterable[bytes]], None]
+    ) -> dict[bytes, PaidVector]:
+        if not texts:
+            return {}
+        pending = [PendingText(key, text, self._limiter.bound(text)) for key, text in texts.items()]
+        side = self._card.side(role)
+        key = self._endpoint.key()
+        endpoint = replace(self._endpoint, url=self._endpoint.url or self._provider.url(key))
+        if not endpoint.is_local and self._card.spec not in self._warned:
+            warn_before_sending("r2med", self._card.spec, texts.values(), self._warned)
+
+        async def fetch() -> dict[bytes, PaidVector]:
+            async with Client(endpoint, self._policy.idle, key=key, extra="api") as client:
+
+                async def ask(batch: Sequence[str]) -> Any:
+                    body = self._provider.body(self._model(role), side.input_type, batch)
+                    return read_json(await client.post(EMBEDDINGS_PATH, body), endpoint.server)
+
+                run = _Fetch(ask, self._provider, self._policy, self._budget, self._card, cache, report)
+                return await run.all(pending)
+
+        return run_sync(fetch())
+
+    def _written(self, text: str) -> str:
+        """Return a text in the form that is sent.
+
+        Lone surrogates cannot be encoded in UTF-8, and an empty input is refused.
+        """
+        text = to_unicode(text)
+        return json.dumps(text.replace("\n", " ")) if self._card.as_json else text or " "
+
+    def _identity(self, role: Role) -> dict[str, str]:
+        """Return everything that a provider's answer depends on, except the text."""
+        return {
+            "provider": self._provider.name,
+            "model": self._model(role),
+            "endpoint": self._endpoint.identity,
+            "input_type": self._card.side(role).input_type,
+        }
+
+    def _keys(self, sent: Sequence[str], role: Role) -> list[bytes]:
+        settings = digest(self._identity(role)).encode()
+        return [hashlib.sha256(settings + hashlib.sha256(text.encode()).digest()).digest() for text in sent]
+
+    def _model(self, role: Role) -> str:
+        return self._card.side(role).repository or self._card.repository or self._card.name
+
+    def _paid(self, cache: Rows, keys: Sequence[bytes]) -> dict[bytes, PaidVector]:
+        """Return the cached vectors.
+
+        Vectors of another dimension are ignored, because the card had another value then.
+        """
+        vectors = {}
+        for key, value in cache.get(keys).items():
+            size, odd_bytes = divmod(len(value) - _TOKENS_FORMAT.size, 4)
+            if size > 0 and not odd_bytes and size == (self._card.dimension or size):
+                vector = np.frombuffer(value, dtype="<f4", offset=_TOKENS_FORMAT.size).astype(np.float32)
+                vectors[key] = PaidVector(vector, *_TOKENS_FORMAT.unpack_from(value))
+        return vectors
+
+    def _matrix(self, rows: list[Vectors]) -> Vectors:
+        dimension = check_dimension(rows, self._card.dimension, self._provider.name, self._card.spec)
+        matrix = np.array(rows, dtype=np.float32).reshape(len(rows), dimension)
+        return normalised(matrix) if self._card.normalise else matrix
+
+    def _folder(self) -> Path:
+        return (self._store or default_store()).root / "api"
+
+
+def _reporting(keys: Sequence[bytes]) -> Callable[[Iterable[bytes]], None]:
+    """Return a function that gets keys and reports the positions of their texts to the batch receiver."""
+    receiver = batch_receiver()
+    positions: dict[bytes, list[int]] = {}
+    for position, key in enumerate(keys):
+        positions.setdefault(key, []).append(position)
+
+    def report(finished: Iterable[bytes]) -> None:
+        if receiver is not None:
+            receiver([position for key in finished for position in positions[key]], None)
+
+    return report
+
+
+def _policy(runtime: Runtime) -> Policy:
+    """Return the retry policy. Its limits are shorter than for LLMs, because embeddings come back sooner."""
+    usual = Policy()
+    return Policy(
+        concurrency=min(usual.concurrency, runtime.setup.concurrency),
+        deadline=min(usual.deadline, runtime.setup.deadline),
+        idle=min(usual.idle, runtime.setup.idle),
+    )
+
+
+@dataclass(frozen=True)
+class PendingText:
+    """A text to send, the cache key of its vector, and its maximum number of tokens."""
+
+    key: bytes
+    text: str
+    tokens: int
+
+
+@dataclass
+class _Fetch:
+    """The requests of one call of `encode`. Several run at once, and each answer is saved as soon as it arrives."""
+
+    ask: Callable[[Sequence[str]], Any]
+    provider: EmbeddingProvider
+    policy: Policy
+    budget: Budget
+    card: ModelCard
+    cache: Rows
+    report: Callable[[Iterable[bytes]], None]
+
+    def __post_init__(self) -> None:
+        self._vectors: dict[bytes, PaidVector] = {}
+        self._dimension = self.card.dimension
+
+    async def all(self, pending: Sequence[PendingText]) -> dict[bytes, PaidVector]:
+        """Return the vectors of all texts.
+
+        After an error or when the budget is used up, nothing new is sent. Running requests finish and are saved, and
+        then the error is raised.
+        """
+        requests = batches(pending, self.provider)
+        unsent = await send_within_budget(requests, self._price, self._request, self.budget, self.policy.concurrency)
+        if unsent:
+            raise self.budget.exceeded(sum(map(len, unsent)))
+        return self._vectors
+
+    async def _request(self, batch: list[PendingText], limiter: AdaptiveLimiter) -> None:
+        reserved = self._price(batch)
+        cost = 0.0
+        try:
+            texts = [pending.text for pending in batch]
+            body = await send(lambda: self.ask(texts), self.provider.name, self.policy, limiter)
+            # Nothing waits from here to the last line. So at Ctrl-C, an answer is either saved or has not arrived yet.
+            tokens = billed_tokens(body, sum(pending.tokens for pending in batch))
+            cost = tokens * self.card.price_per_million_tokens / 1e6
+        finally:
+            self.budget.settle(reserved, cost)
+        answer = read_answer(body, len(batch), self.provider.name)
+        good = [index for index in range(len(batch)) if index not in answer.bad]
+        rows = [answer.rows[index] for index in good]
+        self._dimension = check_dimension(rows, self._dimension, self.provider.name, self.card.spec)
+        shares = bill_shares(tokens, [pending.tokens for pending in batch])
+        vectors = {batch[index].key: PaidVector(answer.rows[index], shares[index]) for index in good}
+        self.cache.put(
+            {
+                key: _TOKENS_FORMAT.pack(paid.tokens) + paid.vector.astype("<f4").tobytes()
+                for key, paid in vectors.items()
+            }
+        )
+        self._vectors |= vectors
+        self.report(vectors)
+        if answer.bad:
+            text = batch[answer.bad[0]].text
+            raise UserError(
+                f"{self.provider.name}: the returned embedding of {text[:60]!r} has values that are not finite numbers"
+            )
+
+    def _price(self, batch: Sequence[PendingText]) -> float:
+        return sum(pending.tokens for pending in batch) * self.card.price_per_million_tokens / 1e6
+
+
+def batches(pending: Sequence[PendingText], provider: EmbeddingProvider) -> list[list[PendingText]]:
+    """Return the texts in order, in batches within a provider's limits."""
+    groups: list[list[PendingText]] = []
+    tokens = 0
+    for text in pending:
+        tokens += text.tokens
+        if not groups or len(groups[-1]) >= provider.texts_per_request or tokens > provider.tokens_per_request:
+            groups.append([])
+            tokens = text.tokens
+        groups[-1].append(text)
+    return groups

@@ -1,0 +1,188 @@
+"""Encoder protocol: texts in, vectors and their cost out, with every setting that the vectors depend on."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
+from functools import wraps
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from r2med.foundation.core.cost import Cost
+from r2med.foundation.core.errors import MissingExtraError, UserError
+from r2med.foundation.engine.tracing import Span, span
+
+if TYPE_CHECKING:
+    from r2med.data.dataset_cards import Instruction
+    from r2med.foundation.runtime.runtime import Runtime
+    from r2med.foundation.store import Store
+    from r2med.models.encoders.model_cards import ModelCard
+
+Role = Literal["query", "document", "generated"]
+"""The role of a text. Prefix, length limit and encoder may depend on it. `generated` is text written by an LLM."""
+
+Vectors = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """One finite float32 row per text, in their order, and the cost."""
+
+    vectors: Vectors
+    cost: Cost = field(default_factory=Cost)
+
+
+class Encoder(Protocol):
+    """A model that knows the instruction of a dataset. Its weights are loaded with the first text."""
+
+    def describe(self, role: Role) -> dict[str, Any]:
+        """Return everything that the vectors of a role depend on: model, revision, prefix, lengths, pooling, dtype, …
+
+        It is part of a key, so a change of the query prefix must not change the description of documents.
+        """
+
+    def encode(self, texts: Sequence[str], role: Role) -> Encoded:
+        """Return one finite float32 row per text, in their order, and the cost."""
+
+
+LOADERS = {
+    "transformers": "r2med.models.encoders.transformer:TransformerEncoder",
+    "sentence-transformers": "r2med.models.encoders.sentence:SentenceEncoder",
+    "remote-code": "r2med.models.encoders.remote_code:RemoteCodeEncoder",
+    "multi-vector": "r2med.models.encoders.late_models:MultiVectorEncoder",
+    "sparse": "r2med.models.encoders.late_models:TermEncoder",
+    "custom": "r2med.models.encoders.custom:CustomEncoder",
+    "openai": "r2med.models.encoders.api_encoder:ApiEncoder",
+    "voyage": "r2med.models.encoders.api_encoder:ApiEncoder",
+}
+"""Class for each value of a card's `loader`, as "module:Class". It is imported when it is used."""
+
+EXTRAS = {"torch": "dense", "transformers": "dense", "sentence_transformers": "dense"}
+"""Optional extra of r2med that installs a module."""
+
+
+def open_encoder(card: ModelCard, instruction: Instruction, runtime: Runtime, store: Store | None = None) -> Encoder:
+    """Return the encoder of a card for a dataset's instruction. Nothing is loaded yet.
+
+    Raises MissingExtraError if a package that the card's loader needs is not installed.
+    """
+    module, _, name = LOADERS[card.loader].partition(":")
+    with extras_installed(f"model {card.name}"):
+        encoder: Encoder = getattr(import_module(module), name)(card, instruction, runtime, store)
+    return encoder
+
+
+@contextmanager
+def extras_installed(model: str) -> Iterator[None]:
+    """Raise MissingExtraError for a module that is missing because an optional extra is not installed."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        extra = EXTRAS.get((error.name or "").split(".")[0])
+        if extra is None:
+            raise
+        raise MissingExtraError(model, extra) from None
+
+
+Self = TypeVar("Self")
+
+MAX_SPAN_TEXTS = 20
+"""Number of texts that the span of an encoding lists."""
+
+
+def timed(encode: Callable[[Self, Sequence[str], Role], Encoded]) -> Callable[[Self, Sequence[str], Role], Encoded]:
+    """Decorate `encode` so that its cost contains the time in seconds."""
+
+    @wraps(encode)
+    def measured(self: Self, texts: Sequence[str], role: Role) -> Encoded:
+        started = time.perf_counter()
+        with span("embed", "EMBEDDING") as trace:
+            encoded = encode(self, texts, role)
+            if trace is not None:
+                _describe(trace, self, texts, role)
+        seconds = time.perf_counter() - started
+        return replace(encoded, cost=replace(encoded.cost, seconds=seconds, encoder_seconds=seconds))
+
+    return measured
+
+
+def _describe(trace: Span, encoder: Any, texts: Sequence[str], role: Role) -> None:
+    """Add the model, the role and the number of the texts to the span of an encoding."""
+    trace.name = str(encoder.describe(role).get("model", type(encoder).__name__))
+    trace.set({"embedding.model_name": trace.name, "r2med.role": role, "r2med.texts": len(texts)})
+    for number, text in enumerate(texts[:MAX_SPAN_TEXTS]):
+        trace.set_content({f"embedding.embeddings.{number}.embedding.text": text})
+
+
+class NotFiniteError(UserError):
+    """Error for a text whose embedding has NaN or infinite entries. The caller adds the name of the document."""
+
+    def __init__(self, index: int, hint: str = "") -> None:
+        self.index = index
+        """Position of the text among the encoded texts."""
+        self.hint = hint or "possibly a half-precision overflow; try Setup(dtype='float32')"
+        super().__init__(f"the embedding of text {index + 1} has NaN or infinite entries ({self.hint})")
+
+
+def check_finite(rows: Vectors, positions: Sequence[int] | None = None, hint: str = "") -> None:
+    """Raise NotFiniteError for the first row with an entry that is not finite.
+
+    `positions` gives the text that each row belongs to.
+    """
+    # The sum of a row is NaN or infinite if one of its entries is. Only then are the entries checked.
+    with np.errstate(over="ignore", invalid="ignore"):
+        suspects = np.flatnonzero(~np.isfinite(rows.sum(axis=1)))
+    for row in map(int, suspects):
+        if not np.isfinite(rows[row]).all():
+            raise NotFiniteError(row if positions is None else positions[row], hint)
+
+
+def check_described(here: dict[str, Any], there: dict[str, Any]) -> None:
+    """Raise UserError for the first setting of a model that differs between this machine and the one that asks."""
+    for name in sorted({*here, *there}):
+        if here.get(name) != there.get(name):
+            raise UserError(
+                f"the model differs on this node: {name} is {there.get(name)!r} instead of {here.get(name)!r}; "
+                "give all nodes the same weights, devices and packages"
+            )
+
+
+def normalised(rows: Vectors) -> Vectors:
+    """Return rows of length 1. A row of zeros stays zero."""
+    norms = np.linalg.norm(rows, axis=1, keepdims=True)
+    unit_rows: Vectors = rows / np.maximum(norms, np.float32(1e-12))
+    return unit_rows
+
+
+Receiver = Callable[[Sequence[int], Encoded | None], None]
+"""Function that gets the positions and vectors of encoded texts.
+
+The vectors are None if the encoder saves them itself.
+"""
+
+_receiver: ContextVar[Receiver | None] = ContextVar("r2med_batches", default=None)
+
+
+@contextmanager
+def receiving(receiver: Receiver) -> Iterator[None]:
+    """Pass every batch that an encoder finishes to `receiver`, long before `encode` returns.
+
+    This shows progress, and a kill then loses only a minute instead of the hours that a shard may take. An encoder may
+    report nothing before it returns, for example a user's object. The costs of batches contain no seconds.
+    """
+    token = _receiver.set(receiver)
+    try:
+        yield
+    finally:
+        _receiver.reset(token)
+
+
+def batch_receiver() -> Receiver | None:
+    """Return the receiver of finished batches. Call this in the thread that called `encode`."""
+    return _receiver.get()

@@ -1,0 +1,143 @@
+"""Run one copy of a transformer on one device and pool its hidden states to one vector per text."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from r2med.foundation.core.errors import UserError
+from r2med.models.encoders.devices import dtype_setting
+from r2med.models.encoders.encoder import Vectors
+
+Matrix = npt.NDArray[np.int64]
+
+
+class Forward:
+    """Forward pass of a torch model, with the attention mask that it needs."""
+
+    def __init__(self, model: Any, device: str, bidirectional: bool) -> None:
+        self.model = model
+        self.device = device
+        self.bidirectional = bidirectional
+        looks_ahead = self._looks_ahead()
+        if bidirectional and not looks_ahead:
+            raise UserError(f"{type(model).__name__} does not attend in both directions with this transformers release")
+        # In a causal model, a text does not see the tokens on its right. Without a mask, torch uses its fused causal
+        # kernel, which is twice as fast and needs no memory for the mask.
+        self.needs_mask = looks_ahead
+
+    def __call__(self, ids: Matrix, lengths: Matrix, types: Matrix | None = None) -> tuple[Any, Any]:
+        """Return the hidden states (texts × tokens × width) of right-padded ids, and the lengths, on the device."""
+        sizes = torch.from_numpy(lengths).to(self.device)
+        inputs: dict[str, Any] = {"input_ids": torch.from_numpy(ids).to(self.device)}
+        if types is not None:
+            inputs["token_type_ids"] = torch.from_numpy(types).to(self.device)
+        if self.bidirectional:
+            inputs["attention_mask"] = self._both_ways(sizes, ids.shape[1])
+        elif self.needs_mask and int(lengths.min()) < ids.shape[1]:
+            inputs["attention_mask"] = (torch.arange(ids.shape[1], device=self.device) < sizes[:, None]).long()
+        return self._hidden(inputs), sizes
+
+    def _hidden(self, inputs: dict[str, Any]) -> Any:
+        if "use_cache" in getattr(self.model.config, "__dict__", {}) or hasattr(self.model.config, "use_cache"):
+            inputs["use_cache"] = False
+        try:
+            return self.model(**inputs).last_hidden_state
+        except TypeError as error:
+            if "use_cache" not in str(error):
+                raise
+            del inputs["use_cache"]
+            return self.model(**inputs).last_hidden_state
+
+    def _both_ways(self, sizes: Any, width: int) -> Any:
+        # A mask with four dimensions replaces the model's own causal mask. It is added to the scores. It is broadcast,
+        # so it needs the memory of only one row per text.
+        dtype = next(self.model.parameters()).dtype
+        hidden = torch.arange(width, device=self.device) >= sizes[:, None]
+        row = torch.zeros(hidden.shape, dtype=dtype, device=self.device).masked_fill_(hidden, torch.finfo(dtype).min)
+        return row[:, None, None, :].expand(-1, 1, width, width)
+
+    def _looks_ahead(self) -> bool:
+        """Return True if a later token changes the state of an earlier one.
+
+        This is tested, because flags differ between releases.
+        """
+        ids = np.asarray([[5, 6, 7, 8], [5, 6, 7, 9]], dtype=np.int64)
+        with torch.inference_mode():
+            if self.bidirectional:
+                hidden, _ = self(ids, np.asarray([4, 4], dtype=np.int64))
+            else:
+                hidden = self._hidden({"input_ids": torch.from_numpy(ids).to(self.device)})
+        return not torch.equal(hidden[0, 0], hidden[1, 0])
+
+
+def load_model(folder: Path, dtype: str, device: str, name: str) -> Any:
+    """Return the transformer of a folder on a device, without heads, ready to encode.
+
+    Raises UserError if the folder lacks weights of its architecture.
+    """
+    import transformers
+
+    settings: dict[str, Any] = {
+        **dtype_setting(dtype),
+        "attn_implementation": "sdpa",
+        "local_files_only": True,
+        "output_loading_info": True,
+    }
+    try:
+        model, info = transformers.AutoModel.from_pretrained(str(folder), **settings)
+    except ValueError as error:
+        if "scaled_dot_product" not in str(error):
+            raise
+        del settings["attn_implementation"]  # The architecture does not support torch's fused kernels.
+        model, info = transformers.AutoModel.from_pretrained(str(folder), **settings)
+    missing = [key for key in info["missing_keys"] if "pooler." not in key]
+    if missing:  # The library would fill them with random numbers.
+        raise UserError(f"model {name}: {folder} lacks {len(missing)} weights of its architecture, e.g. {missing[0]}")
+    if hasattr(model, "pooler"):
+        model.pooler = None
+    return model.eval().to(device)
+
+
+def embed(
+    forward: Forward,
+    ids: Matrix,
+    lengths: Matrix,
+    types: Matrix | None,
+    pooling: str,
+    skip: int,
+    normalise: bool,
+) -> Vectors:
+    """Return one row per text of right-padded ids. The first `skip` tokens are not part of a mean."""
+    with torch.inference_mode():
+        hidden, sizes = forward(ids, lengths, types)
+        rows = pool(hidden, sizes, pooling, skip)
+        if normalise:
+            rows = torch.nn.functional.normalize(rows, dim=1)
+        vectors: Vectors = rows.cpu().numpy()
+        return vectors
+
+
+def pool(hidden: Any, lengths: Any, how: str, skip: int = 0) -> Any:
+    """Return float32 rows from right-padded hidden states (texts × tokens × width).
+
+    `lengths` are the numbers of tokens of the texts. `skip` is the number of prefix tokens, which mean pooling leaves
+    out. If a text has no other tokens, the prefix itself is pooled. Such a vector means little, but it is finite.
+    """
+    if how == "cls":
+        return hidden[:, 0].float()
+    if how == "last":
+        rows = torch.arange(hidden.shape[0], device=hidden.device)
+        return hidden[rows, lengths - 1].float()
+    if how != "mean":
+        raise ValueError(f"no pooling {how!r}")
+    index = torch.arange(hidden.shape[1], device=hidden.device)[None, :]
+    first = torch.where(lengths > skip, torch.full_like(lengths, skip), torch.zeros_like(lengths))
+    mask = (index >= first[:, None]) & (index < lengths[:, None])
+    # The sum is in float32, because in half precision long texts would lose the last bits of every entry.
+    total = torch.einsum("ntw,nt->nw", hidden.float(), mask.float())
+    return total / mask.sum(dim=1, keepdim=True)

@@ -1,0 +1,99 @@
+"""Loader `remote-code`: models with their own `encode` in their repository. It runs only if the user allows it."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from r2med.data.dataset_cards import Instruction
+from r2med.foundation.core.errors import UserError
+from r2med.foundation.runtime.runtime import Runtime
+from r2med.foundation.runtime.setup import Setup
+from r2med.models.encoders import devices, model_loading
+from r2med.models.encoders.encoder import Encoded, Role, Vectors, normalised
+from r2med.models.encoders.model_cards import ModelCard
+from r2med.models.encoders.replicas import LocalEncoder, Replicas
+from r2med.models.encoders.tokenize import TextTokenizer
+
+
+class RemoteModel:
+    """The replicas of a model, and its tokenizer, which measures the length of a text."""
+
+    def __init__(self, folder: Path, card: ModelCard, setup: Setup) -> None:
+        from transformers import AutoModel, AutoTokenizer
+
+        settings: dict[str, Any] = {"trust_remote_code": True, "local_files_only": True}
+
+        def load(device: str, dtype: str) -> Any:
+            model = AutoModel.from_pretrained(str(folder), **settings, **devices.dtype_setting(dtype))
+            return model.eval().to(device)
+
+        model_loading.check_trust(folder, card.name, setup)
+        self.width = card.dimension
+        self._name = card.name
+        with model_loading.loading(card.name, folder):
+            self.tokenizer = TextTokenizer(AutoTokenizer.from_pretrained(str(folder), **settings))
+            self.replicas = Replicas(setup, load)
+        if not hasattr(self.replicas.first, "encode"):
+            raise UserError(
+                f"model {card.name}: the code in {folder} has no encode method; it may not be an embedding model"
+            )
+        self._accepted = _parameters(self.replicas.first.encode)
+
+    def encode(self, texts: Sequence[str], card: ModelCard, role: Role, prefix: str) -> Encoded:
+        """Return one row per text, in their order."""
+        side = card.side(role)
+
+        def rows(model: Any, batch: Sequence[int]) -> Vectors:
+            vectors = self._call(model, [texts[i] for i in batch], side.max_tokens, prefix)
+            return normalised(vectors) if card.normalise else vectors
+
+        tokens = self.tokenizer(texts, side, prefix)
+        return self.replicas.run(tokens.lengths(), rows, tokens.cut)
+
+    def _call(self, model: Any, texts: list[str], limit: int, prefix: str) -> Vectors:
+        import torch
+
+        settings: dict[str, Any] = {"max_length": limit, "batch_size": len(texts), "instruction": prefix}
+        settings = {name: value for name, value in settings.items() if name in self._accepted}
+        if "instruction" not in settings:
+            texts = [prefix + text for text in texts]
+        try:
+            with torch.inference_mode():
+                answer = model.encode(texts, **settings)
+        except Exception as error:
+            if devices.is_out_of_memory(error):
+                raise
+            raise UserError(
+                f"model {self._name}: its own code failed: {type(error).__name__}: {str(error)[:200]}"
+            ) from error
+        if isinstance(answer, torch.Tensor):
+            answer = answer.float().cpu().numpy()
+        vectors = np.asarray(answer, dtype=np.float32)
+        if vectors.ndim != 2 or len(vectors) != len(texts):
+            raise UserError(
+                f"the model's own code returned shape {vectors.shape} for {len(texts)} texts, not one row for each"
+            )
+        return vectors
+
+
+def _parameters(method: Any) -> set[str]:
+    named = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    return {name for name, parameter in inspect.signature(method).parameters.items() if parameter.kind in named}
+
+
+class RemoteCodeEncoder(LocalEncoder):
+    """Encoder that uses a model's own method, in batches by token budget."""
+
+    loads = RemoteModel
+
+    def __init__(self, card: ModelCard, instruction: Instruction, runtime: Runtime, store: object = None) -> None:
+        if not runtime.setup.trust_remote_code:
+            raise model_loading.not_trusted(card.name)
+        devices.check_torch(runtime.setup, f"model {card.name} ({card.loader})")
+        super().__init__(card, instruction, runtime)
+        del self._engine["backend"]  # There is only one backend.

@@ -1,0 +1,175 @@
+"""Loader `sentence-transformers`: the library's own modules, with batches by token budget."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from r2med.data.dataset_cards import Instruction
+from r2med.foundation.core.cost import Cost
+from r2med.foundation.core.errors import UserError
+from r2med.foundation.runtime.runtime import Runtime
+from r2med.foundation.runtime.setup import Setup
+from r2med.models.encoders import devices, model_loading
+from r2med.models.encoders.encoder import Encoded, Role, Vectors, batch_receiver, check_finite, normalised
+from r2med.models.encoders.model_cards import ModelCard, Side
+from r2med.models.encoders.replicas import LocalEncoder, Replicas
+from r2med.models.encoders.tokenize import TextTokenizer, padded
+
+if TYPE_CHECKING:
+    from r2med.models.encoders.forward import Forward
+
+PLAIN_MODULES = {"Transformer", "Pooling", "Dense", "Normalize", "LayerNorm", "Dropout"}
+"""Modules that take token ids and a mask and treat every text alike."""
+
+KNOWN_INPUTS = {"input_ids", "attention_mask", "token_type_ids", "modality"}
+
+TEXTS_PER_PIECE = 512
+"""Number of texts given to the library's own loop at once."""
+
+SAMPLE_TEXT = "A text, as any other: naïve 12-lead ECG."
+
+
+@dataclass(frozen=True)
+class SentenceReplica:
+    """A model on one device, and its transformer on another engine if the user chose one."""
+
+    model: Any
+    engine: Forward | None
+
+
+def _engine(model: Any, backend: str, name: str) -> Forward | None:
+    """Return a model's transformer on an engine other than torch.
+
+    Raises UserError if the model has no plain transformer.
+    """
+    if backend == "torch":
+        return None
+    from r2med.models.encoders.forward import Forward
+    from r2med.models.encoders.openvino_engine import compiled
+
+    if not _is_plain(model) or type(model[0]).__name__ != "Transformer":
+        raise UserError(f"Setup(backend={backend!r}): model {name} has its own modules, which run only on torch")
+    return compiled(Forward(model[0].auto_model, "cpu", bidirectional=False), backend)
+
+
+def _is_plain(model: Any) -> bool:
+    return all(
+        type(module).__name__ in PLAIN_MODULES and type(module).__module__.startswith("sentence_transformers.")
+        for module in model
+    )
+
+
+class SentenceModel:
+    """The replicas of a model. It has a tokenizer only if the modules need nothing but token ids."""
+
+    def __init__(self, folder: Path, card: ModelCard, setup: Setup) -> None:
+        from sentence_transformers import SentenceTransformer
+
+        def load(device: str, dtype: str) -> SentenceReplica:
+            model = SentenceTransformer(
+                str(folder),
+                device=device,
+                trust_remote_code=setup.trust_remote_code,
+                local_files_only=True,
+                model_kwargs=devices.dtype_setting(dtype),
+            ).eval()
+            if not card.pool_prompt:
+                model.set_pooling_include_prompt(False)
+            return SentenceReplica(model, _engine(model, setup.backend, card.name))
+
+        model_loading.check_trust(folder, card.name, setup)
+        with model_loading.loading(card.name, folder):
+            self.replicas = Replicas(setup, load)
+        model = self.replicas.first.model
+        self._limit = int(model.max_seq_length or 512)
+        old = "get_sentence_embedding_dimension"
+        self.width = int((getattr(model, "get_embedding_dimension", None) or getattr(model, old))() or card.dimension)
+        self.tokenizer = self._plain_tokenizer()
+
+    def encode(self, texts: Sequence[str], card: ModelCard, role: Role, prefix: str) -> Encoded:
+        """Return one row per text, in their order."""
+        if self.tokenizer is None:
+            return self._encode_by_the_library(list(texts), card, role, prefix)
+        side = card.side(role)
+        limit = side.max_tokens or self._limit
+        tokens = self.tokenizer(texts, side.model_copy(update={"max_tokens": limit}), prefix)
+        skip = self.tokenizer.prefix_length(prefix)
+        pad = self.tokenizer.pad
+
+        def rows(replica: SentenceReplica, batch: Sequence[int]) -> Vectors:
+            vectors = _forward(replica, [tokens.ids[i] for i in batch], pad, skip)
+            return normalised(vectors) if card.normalise else vectors
+
+        return self.replicas.run(tokens.lengths(), rows, tokens.cut)
+
+    def _encode_by_the_library(self, texts: list[str], card: ModelCard, role: Role, prefix: str) -> Encoded:
+        """Return one row per text from the library's own loop, for modules that need more than token ids."""
+        model = self.replicas.first.model
+        model.max_seq_length = card.side(role).max_tokens or self._limit  # otherwise that of the last role
+        method = getattr(model, "encode_document" if role == "document" else "encode_query", model.encode)
+        receiver = batch_receiver()
+        pieces: list[Vectors] = []
+        for start in range(0, len(texts), TEXTS_PER_PIECE):
+            piece = texts[start : start + TEXTS_PER_PIECE]
+            rows = method(piece, prompt=prefix, batch_size=32, convert_to_numpy=True, show_progress_bar=False)
+            vectors = np.asarray(rows, dtype=np.float32)
+            positions = range(start, start + len(piece))
+            check_finite(vectors, positions)
+            pieces.append(normalised(vectors) if card.normalise else vectors)
+            if receiver is not None:
+                receiver(positions, Encoded(pieces[-1], Cost(texts=len(piece))))
+        # A model with its own modules does not report tokens.
+        return Encoded(np.concatenate(pieces), Cost(texts=len(texts)))
+
+    def _plain_tokenizer(self) -> TextTokenizer | None:
+        """Return the tokenizer if its ids are all that the library would give to the modules."""
+        model = self.replicas.first.model
+        if not _is_plain(model) or getattr(model.tokenizer, "backend_tokenizer", None) is None:
+            return None
+        # Test for lower-casing, chat templates and additions of later releases.
+        tokenizer = TextTokenizer(model.tokenizer)
+        ids = tokenizer([SAMPLE_TEXT], Side(max_tokens=self._limit), "").ids[0]
+        # The method has different names in different releases of the library.
+        theirs = (model.preprocess if hasattr(model, "preprocess") else model.tokenize)([SAMPLE_TEXT])
+        same = theirs["input_ids"][0].tolist() == ids.tolist() and set(theirs) <= KNOWN_INPUTS
+        return tokenizer if same else None
+
+
+def _forward(replica: SentenceReplica, ids: list[Any], pad: int, skip: int) -> Vectors:
+    import torch
+
+    model = replica.model
+    device = model.device
+    inputs = padded(ids, pad)
+    matrix = torch.from_numpy(inputs).to(device)
+    lengths = torch.tensor([len(row) for row in ids], device=device)
+    mask = (torch.arange(matrix.shape[1], device=device) < lengths[:, None]).long()
+    features: dict[str, Any] = {"input_ids": matrix, "attention_mask": mask}
+    if skip:  # For pooling without the prompt. If nothing else is left, the result is a vector of zeros.
+        features["prompt_length"] = skip
+    modules = list(model)
+    with torch.inference_mode():
+        if replica.engine is not None:
+            features["token_embeddings"] = replica.engine(inputs, lengths.numpy())[0]
+            modules = modules[1:]
+        for module in modules:
+            features = module(features)
+        vectors: Vectors = features["sentence_embedding"].float().cpu().numpy()
+        return vectors
+
+
+class SentenceEncoder(LocalEncoder):
+    """Encoder that uses a sentence-transformers model."""
+
+    loads = SentenceModel
+    loaded_by = ("pool_prompt",)
+    described = ("pool_prompt",)
+
+    def __init__(self, card: ModelCard, instruction: Instruction, runtime: Runtime, store: object = None) -> None:
+        devices.check_installed("sentence_transformers")
+        super().__init__(card, instruction, runtime)

@@ -1,0 +1,83 @@
+"""Loader `transformers`: any encoder or decoder of the library, with the pooling of its card."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from r2med.data.dataset_cards import Instruction
+from r2med.foundation.core.errors import UserError
+from r2med.foundation.runtime.runtime import Runtime
+from r2med.foundation.runtime.setup import Setup
+from r2med.models.encoders import model_loading
+from r2med.models.encoders.encoder import Encoded, Role, Vectors
+from r2med.models.encoders.model_cards import ModelCard
+from r2med.models.encoders.replicas import LocalEncoder, Replicas
+from r2med.models.encoders.tokenize import TextTokenizer, padded
+
+if TYPE_CHECKING:
+    from r2med.models.encoders.forward import Forward
+
+
+class Tower:
+    """A tokenizer and the replicas of its model."""
+
+    def __init__(self, folder: Path, card: ModelCard, setup: Setup) -> None:
+        from transformers import AutoTokenizer
+
+        from r2med.models.encoders.forward import Forward, load_model
+        from r2med.models.encoders.openvino_engine import compiled
+
+        def load(device: str, dtype: str) -> Forward:
+            model = load_model(folder, dtype, device, card.name)
+            return compiled(Forward(model, device, card.bidirectional), setup.backend)
+
+        self._folder = folder
+        with model_loading.loading(card.name, folder):
+            tokenizer = AutoTokenizer.from_pretrained(str(folder), local_files_only=True)
+            self.tokenizer = TextTokenizer(tokenizer, card.append_eos)
+            self.replicas = Replicas(setup, load)
+        config = self.replicas.first.model.config
+        self._limit = int(getattr(config, "max_position_embeddings", 0) or 0)
+        self.width = int(getattr(config, "hidden_size", 0) or 0)
+
+    def encode(self, texts: Sequence[str], card: ModelCard, role: Role, prefix: str) -> Encoded:
+        """Return one row per text. Raises UserError if the card allows more tokens than the weights have positions."""
+        from r2med.models.encoders.forward import embed
+
+        side = card.side(role)
+        if 0 < self._limit < side.max_tokens:
+            raise UserError(
+                f"model {card.name}: its card allows {side.max_tokens} tokens, the weights in {self._folder} "
+                f"have {self._limit} positions"
+            )
+        tokens = self.tokenizer(texts, side, prefix)
+        skip = 0 if card.pool_prompt else self.tokenizer.prefix_length(prefix)
+
+        def rows(forward: Forward, batch: Sequence[int]) -> Vectors:
+            ids = [tokens.ids[i] for i in batch]
+            types = padded([tokens.types[i] for i in batch], 0) if tokens.types else None
+            lengths = np.asarray([len(row) for row in ids], dtype=np.int64)
+            return embed(forward, padded(ids, self.tokenizer.pad), lengths, types, card.pooling, skip, card.normalise)
+
+        return self.replicas.run(tokens.lengths(), rows, tokens.cut)
+
+
+class TransformerEncoder(LocalEncoder):
+    """Encoder that uses any transformer, with the pooling of its card."""
+
+    loads = Tower
+    loaded_by = ("append_eos", "bidirectional")
+    described = ("pooling", "pool_prompt", "bidirectional", "append_eos")
+
+    def __init__(self, card: ModelCard, instruction: Instruction, runtime: Runtime, store: object = None) -> None:
+        if card.pooling not in ("cls", "mean", "last"):
+            raise UserError(f"model {card.name}: its card has no pooling; use cls, mean or last")
+        super().__init__(card, instruction, runtime)
+
+    def describe(self, role: Role) -> dict[str, Any]:
+        """Return everything that the vectors of a role depend on."""
+        return {**super().describe(role), "pair_with_empty": self._card.side(role).pair_with_empty}

@@ -1,0 +1,1 @@
+"""How others see and use results: leaderboard, site, packs, bridges."""

@@ -1,0 +1,160 @@
+"""Choose the records of entries that a board shows: each with its verdict, under a name that no other entry has."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from r2med.evaluation.records.answer_collection import StoredAnswers
+from r2med.evaluation.records.answer_record import AnswerRecord
+from r2med.evaluation.records.collection import MAX_FAILURES, StoredRecord, honestly_named, misfit, without_failed
+from r2med.evaluation.records.record import Record
+from r2med.foundation.core.errors import UserError
+from r2med.foundation.store import digest
+from r2med.publication.leaderboard.entry_verdicts import Verdicts
+from r2med.publication.leaderboard.submission import entry_files, read_entry
+
+log = logging.getLogger("r2med")
+
+NOT_VERIFIED = "not verified"
+
+
+@dataclass(frozen=True)
+class SubmittedRecords:
+    """The records of several entries."""
+
+    records: list[StoredRecord] = field(default_factory=list)
+    answers: list[StoredAnswers] = field(default_factory=list)
+
+
+def read_entries(
+    folder: Path,
+    beside: Sequence[StoredRecord] = (),
+    max_failures: float = MAX_FAILURES,
+    verdicts: Verdicts | None = None,
+) -> SubmittedRecords:
+    """Return the records of all entries in a folder, those with a verdict first.
+
+    A warning names each entry that cannot be read, and each record that cannot be compared with the others. Verified
+    records and the records of `beside` take precedence. Records of the same content are one. The name of a system
+    belongs to the first entry that has it: the system of another entry is called `NAME (ENTRY)`. The name of a system
+    that is not verified ends in "(not verified)". Raises UserError if there are no entries, or if they have no record
+    of a system and `beside` is empty.
+    """
+    files = entry_files([folder])
+    if not files:
+        raise UserError(f"there are no entries in {folder}: make one with r2med submit RECORDS -o {folder}/NAME.json")
+    read = SubmittedRecords()
+    faults: list[str] = []
+    for file in files:
+        try:
+            _add(read, file, verdicts or Verdicts(), max_failures)
+        except UserError as error:
+            faults.append(f"entry {file} is left out: {error}")
+            log.warning("%s", faults[-1])
+    shown = _Shown(folder, beside)
+    for system in _systems(read.records):
+        shown.add(system)
+    faults += shown.faults
+    if not shown.records and not beside:
+        why = faults[0] if faults else "they have only answers, and no record of a system"
+        raise UserError(f"no entry in {folder} can be shown: {why}")
+    return SubmittedRecords(shown.records, [shown.named_answers(each) for each in read.answers])
+
+
+def _add(read: SubmittedRecords, file: Path, verdicts: Verdicts, max_failures: float) -> None:
+    """Add the records of an entry. Raises UserError if it is bad, or if all its records failed too often."""
+    entry = read_entry(file)
+    of_records, of_answers = verdicts.faults(file, len(entry.records), len(entry.answers))
+    submitted = [
+        StoredRecord(honestly_named(record, file), file, is_entry=True, unverified=fault)
+        for record, fault in zip(entry.records, of_records, strict=True)
+    ]
+    read.records.extend(without_failed(submitted, max_failures))
+    for answers, fault in zip(entry.answers, of_answers, strict=True):
+        read.answers.append(StoredAnswers(honestly_named(answers, file), file, is_entry=True, unverified=fault))
+    read.answers.sort(key=lambda each: bool(each.unverified))
+
+
+def _systems(records: Sequence[StoredRecord]) -> list[list[StoredRecord]]:
+    """Return the records of each system of each entry, systems whose records are all verified first."""
+    systems: dict[tuple[Path, str], list[StoredRecord]] = {}
+    for kept in records:
+        systems.setdefault((kept.path, kept.record.system), []).append(kept)
+    return sorted(systems.values(), key=lambda each: any(kept.unverified for kept in each))
+
+
+class _Shown:
+    """The records that are shown so far."""
+
+    def __init__(self, folder: Path, beside: Sequence[StoredRecord]) -> None:
+        self.records: list[StoredRecord] = []
+        self.faults: list[str] = []
+        self._folder = folder
+        self._of_dataset: dict[str, StoredRecord] = {}
+        self._of_system: dict[str, list[StoredRecord]] = {}
+        self._names: dict[tuple[Path, str], str] = {}
+        for kept in beside:
+            self._of_dataset.setdefault(kept.record.dataset.name, kept)
+            self._of_system.setdefault(kept.record.system, []).append(kept)
+
+    def add(self, system: Sequence[StoredRecord]) -> None:
+        """Add the records of a system of an entry, without those that cannot be compared with the others."""
+        typed = system[0].record.system
+        fitting = list(self._fitting(system))
+        known = {record_content(kept.record) for kept in self._of_system.get(typed, ())}
+        if {record_content(kept.record) for kept in fitting} <= known:
+            if fitting:
+                first = self._of_system[typed][0]
+                log.info("%s: its records of %s are those of %s", fitting[0].path, typed, first.path)
+                self._names[fitting[0].path, typed] = first.record.system
+            return
+        name = self._free_name(typed, fitting)
+        self._names[fitting[0].path, typed] = name
+        for kept in fitting:
+            record = kept.record.model_copy(update={"system": name})
+            made = replace(kept, record=record, typed="" if name == typed else typed)
+            self._of_dataset.setdefault(record.dataset.name, made)
+            self._of_system.setdefault(typed, []).append(made)
+            self.records.append(made)
+
+    def _fitting(self, system: Sequence[StoredRecord]) -> Iterator[StoredRecord]:
+        for kept in system:
+            if fault := misfit(kept, self._of_dataset.get(kept.record.dataset.name, kept)):
+                self.faults.append(f"{kept.record.system} of entry {kept.path} is left out: {fault}")
+                log.warning("%s", self.faults[-1])
+            else:
+                yield kept
+
+    def _free_name(self, typed: str, fitting: Sequence[StoredRecord]) -> str:
+        mark = f" ({NOT_VERIFIED})" if any(kept.unverified for kept in fitting) else ""
+        entry = fitting[0].path.relative_to(self._folder).with_suffix("")
+        taken = {kept.record.system for each in self._of_system.values() for kept in each}
+        name = typed if typed not in self._of_system else f"{typed} ({entry})"
+        number = 1
+        while f"{name}{mark}" in taken:
+            number += 1
+            name = f"{typed} ({entry} {number})"
+        return f"{name}{mark}"
+
+    def named_answers(self, each: StoredAnswers) -> StoredAnswers:
+        """Return answers with the name of the system of their entry, and with the mark of those without a verdict."""
+        record = each.record
+        name = self._names.get((each.path, record.system), record.system)
+        mark = f" ({NOT_VERIFIED})" if each.unverified else ""
+        named = {"system": name, "reader": f"{record.reader}{mark}"}
+        return replace(each, record=record.model_copy(update=named))
+
+
+def record_content(record: Record) -> str:
+    """Return a digest of what a record states about its system on its dataset, without times, costs and versions."""
+    last = record.stages[-1].gold
+    return digest([record.settings, record.dataset.name, record.dataset.fingerprint, record.per_query, last])
+
+
+def answers_content(record: AnswerRecord) -> str:
+    """Return a digest of what an answer record states, without times, costs and versions."""
+    file = record.answers.sha256 if record.answers else ""
+    return digest([record.settings, record.dataset.fingerprint, record.per_query, file])

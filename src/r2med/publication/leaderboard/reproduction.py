@@ -1,0 +1,186 @@
+"""Run systems with known scores, and compare the new scores with the known ones: `reproduce(names, data)`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from r2med.data import Dataset
+from r2med.data import names as dataset_names
+from r2med.data.dataset_cards import cards, groups
+from r2med.data.given_data import GivenData, data_words, given_data
+from r2med.data.locating import name_of
+from r2med.evaluation.records.record import Record
+from r2med.evaluation.running.batch import plan_run
+from r2med.foundation.core.errors import UserError, unknown
+from r2med.foundation.core.one_or_many import several
+from r2med.foundation.core.spec import parse, printed_system
+from r2med.foundation.runtime.runtime import Runtime, running
+from r2med.foundation.runtime.setup import Setup
+from r2med.publication.leaderboard.expectations import MEASURE, Expectation, expectations
+from r2med.publication.leaderboard.published import PublishedRow, published
+
+AVERAGE = "average"
+
+Verdict = Literal["OK", "near", "off", "not run"]
+
+WORST: tuple[Verdict, ...] = ("off", "near", "OK", "not run")
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Figure(_Part):
+    """One score × 100, expected and observed."""
+
+    dataset: str
+    measure: str
+    expected: float
+    observed: float | None
+    verdict: Verdict
+
+
+class Reproduction(_Part):
+    """The result of one expectation."""
+
+    expectation: Expectation
+    """The expected scores, with their source."""
+    command: str
+    """The command that makes the scores."""
+    figures: tuple[Figure, ...]
+    errors: tuple[str, ...] = ()
+    """Reasons why datasets have no scores."""
+    versions: dict[str, str] = {}
+    """Package -> its version."""
+
+    @property
+    def verdict(self) -> Verdict:
+        """The worst verdict of the scores that were computed."""
+        return min((figure.verdict for figure in self.figures), key=WORST.index)
+
+
+def reproduce(
+    names: str | Sequence[str] = (),
+    data: str | Path | Dataset | Sequence[str | Path | Dataset] = "demo",
+    *,
+    results: Path | str = "results",
+    setup: Setup | Runtime | None = None,
+    dry_run: bool = False,
+) -> list[Reproduction]:
+    """Run systems with expected scores on datasets, and compare the scores. The records are saved in `results`.
+
+    Without names, all systems with expected scores on these datasets are run. Raises UserError if there are no such
+    systems. In a dry run, nothing is evaluated or written.
+    """
+    chosen = _chosen(several(names), given_data(data))
+    if dry_run:
+        return [outcome(expectation, {}, list(words)) for expectation, words in chosen]
+    with running(setup) as runtime:
+        return [_run(expectation, words, Path(results), runtime) for expectation, words in chosen]
+
+
+def outcome(expectation: Expectation, records: Mapping[str, Record], datasets: Sequence[str] = ()) -> Reproduction:
+    """Compare an expectation with records (dataset -> record) of its system, on all of its datasets or on some."""
+    datasets = datasets or list(expectation.values)
+    figures = [figure for name in datasets for figure in _figures(expectation, name, records.get(name))]
+    if expectation.average is not None and len(datasets) == len(expectation.values):
+        parts = [100 * records[name].mean[MEASURE] for name in datasets if name in records]
+        mean = sum(parts) / len(parts) if len(parts) == len(datasets) else None
+        figures.append(_figure(expectation, AVERAGE, MEASURE, expectation.average, mean))
+    return Reproduction(
+        expectation=expectation,
+        command=expectation.command(datasets),
+        figures=tuple(figures),
+        versions=next((record.versions for record in records.values()), {}),
+    )
+
+
+def _chosen(names: Sequence[str], data: Sequence[GivenData]) -> list[tuple[Expectation, dict[str, str | Dataset]]]:
+    """Return the expectations of systems on datasets, each with dataset -> the name or folder that the user typed.
+
+    Raises UserError if a system has no expectation on these datasets.
+    """
+    words: dict[str, str | Dataset] = {}
+    for given in data:
+        typed = [given] if isinstance(given, Dataset) else dataset_names(given)
+        words |= {_dataset_name(each.name if isinstance(each, Dataset) else each): each for each in typed}
+    selected = []
+    for name in names or [""]:
+        of_name = _of_name(name)
+        on_data = [(each, _among(each, words)) for each in of_name]
+        on_data = [(each, there) for each, there in on_data if there]
+        if not on_data:
+            known = ", ".join(dict.fromkeys(each.data for each in of_name))
+            raise UserError(
+                f"no scores are known for {name or 'any system'} on {', '.join(data_words(data))}, only on {known}: "
+                "r2med reproduce --list shows all"
+            )
+        selected += on_data
+    return selected
+
+
+def known_scores(names: Sequence[str]) -> tuple[list[Expectation], list[PublishedRow]]:
+    """Return the expectations of systems, and the published rows of these names that r2med cannot run.
+
+    An empty name means all. Raises UserError if nothing is known about a name.
+    """
+    rows = [row for name in names for row in _not_runnable(name)]
+    expected = [each for name in names if not (name and _not_runnable(name)) for each in _of_name(name)]
+    return expected, rows
+
+
+def _of_name(name: str) -> list[Expectation]:
+    typed = _as_printed(name)
+    of_name = [each for each in expectations() if not name or typed in (each.system, each.label)]
+    if not of_name and (rows := _not_runnable(name)):
+        raise UserError(f"{name} cannot be run. {rows[0].reason}")
+    if not of_name:
+        raise unknown("expectation", name, [each.system for each in expectations()], "r2med reproduce --list shows all")
+    return of_name
+
+
+def _not_runnable(name: str) -> list[PublishedRow]:
+    return [row for row in published() if not row.system and (not name or row.name == _as_printed(name))]
+
+
+def _as_printed(name: str) -> str:
+    return printed_system(parse(name)) if name else ""
+
+
+def _dataset_name(word: str) -> str:
+    """Return the name of a dataset in expectations. The name of a folder is in lower case."""
+    return word if word in cards() or word in groups()["demo"] else name_of(word).lower()
+
+
+def _among(expectation: Expectation, words: Mapping[str, str | Dataset]) -> dict[str, str | Dataset]:
+    """Return the datasets of an expectation that the user typed. An average alone needs all of its datasets."""
+    there = {name: words.get(name, words.get(name.lower(), "")) for name in expectation.values}
+    typed = {name: word for name, word in there.items() if word}
+    return typed if len(typed) == len(there) or any(expectation.values[name] for name in typed) else {}
+
+
+def _run(expectation: Expectation, words: Mapping[str, str | Dataset], folder: Path, runtime: Runtime) -> Reproduction:
+    runtime = runtime.with_settings(recorded=runtime.setup.recorded or expectation.recorded)
+    plan = plan_run([expectation.system], list(words.values()), setup=runtime)
+    cells = dict(zip(words, plan.evaluate(folder), strict=True))
+    records = {name: cell.record for name, cell in cells.items() if cell.record}
+    errors = tuple(dict.fromkeys(cell.error for cell in cells.values() if cell.error))
+    return outcome(expectation, records, list(words)).model_copy(update={"errors": errors})
+
+
+def _figures(expectation: Expectation, dataset: str, record: Record | None) -> Iterator[Figure]:
+    for measure, expected in expectation.values[dataset].items():
+        observed = 100 * record.mean[measure] if record else None
+        yield _figure(expectation, dataset, measure, expected, observed)
+
+
+def _figure(expectation: Expectation, dataset: str, measure: str, expected: float, observed: float | None) -> Figure:
+    off = None if observed is None else abs(observed - expected) - 1e-9  # 0.01 apart is within 0.01
+    verdict: Verdict = "not run" if off is None else "OK" if off <= expectation.ok else "near"
+    if off is not None and off > expectation.near:
+        verdict = "off"
+    return Figure(dataset=dataset, measure=measure, expected=expected, observed=observed, verdict=verdict)

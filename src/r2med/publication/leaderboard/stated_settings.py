@@ -1,0 +1,147 @@
+"""Check what a submitted record states about its system: key, name, stages, seeds, recorded texts, its lock."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from r2med.data.dataset import Dataset
+from r2med.evaluation.records.lock_file import Lock, stages_of
+from r2med.evaluation.records.public_values import public_value
+from r2med.evaluation.records.record import Record, record_key
+from r2med.evaluation.running.new_record import seeds_of
+from r2med.foundation.core.errors import UserError
+from r2med.foundation.core.spec import joined_stages
+from r2med.foundation.core.stages import Stage
+from r2med.foundation.runtime.setup import Setup
+from r2med.foundation.store import Store
+from r2med.systems.system import System
+
+CLOCK_MINUTES = 60
+"""How far the clock of another machine may be ahead of ours."""
+
+
+def setting_faults(record: Record, dataset: Dataset, locks: Mapping[str, Lock], store: Store) -> Iterator[str]:
+    """Yield what does not fit together in the settings of a record. `locks` are those that came with the runs."""
+    assert record.run is not None
+    if record.key != record_key(record.settings, record.dataset.fingerprint):
+        yield "its key is not that of its settings and its dataset: make the entry again with r2med submit"
+    yield from _stage_faults(record)
+    yield from _name_faults(record)
+    if record.run.depth != record.settings.get("k"):
+        yield f"its run has a depth of {record.run.depth:,}, but its settings say {str(record.settings.get('k'))[:20]}"
+    if record.seeds != dict(seeds_of(record.settings)):
+        yield "its seeds are not those of its settings"
+    if is_in_the_future(record.created):
+        yield f"it was made in the future, on {record.created[:60]}"
+    yield from _recorded_faults(record, dataset, store)
+    yield from _lock_faults(record, locks)
+
+
+def is_in_the_future(created: str) -> bool:
+    """Return True if a time is later than now, also by the clock of another machine. A time without zone is UTC."""
+    time = datetime.datetime.fromisoformat(created)
+    time = time if time.tzinfo else time.replace(tzinfo=datetime.UTC)
+    return time > datetime.datetime.now(datetime.UTC) + datetime.timedelta(minutes=CLOCK_MINUTES)
+
+
+def unknown_system(record: Record) -> tuple[str, ...]:
+    """Return what could not be checked, because this machine does not know the system of a record."""
+    return () if _parsed(record.system) else ("that its settings are those of the system, which is not known here",)
+
+
+def _stage_faults(record: Record) -> Iterator[str]:
+    """Yield faults of the stages of a record, which a board shows beside the settings."""
+    settings = record.settings
+    expected = ["expand"] * bool(settings.get("expand")) + ["retrieve"] + ["rerank"] * len(settings.get("rerank") or ())
+    if [stage.stage for stage in record.stages] != expected:
+        yield "its stages are not those of its settings"
+    elif joined_stages(stage.name for stage in record.stages) != record.system:
+        yield "the names of its stages are not those of its system"
+
+
+def _name_faults(record: Record) -> Iterator[str]:
+    """Yield a fault if the settings contradict the name of the system. A system that is not known here has none."""
+    system = _parsed(record.system)
+    if system is None:
+        return
+    settings = record.settings
+    rerank = settings.get("rerank") or []
+    stated = [settings.get("expand") or None, settings.get("retrieve"), *rerank]
+    declared = [system.expander, system.retriever, *system.rerankers]
+    if len(stated) != len(declared) or any((a is None) != (b is None) for a, b in zip(stated, declared, strict=False)):
+        yield f"its settings are not those of {record.system}"
+        return
+    for stage, values in zip(declared, stated, strict=True):
+        if stage is not None and (other := _difference(stage, values)):
+            yield f"its settings are not those of {record.system}: {other}"
+
+
+def _difference(stage: Stage, stated: Any) -> str:
+    """Return the first setting in the name of a stage that its record contradicts; empty if there is none."""
+    typed = public_value(stage.settings())
+    return next((name for name in _typed(stage, typed) if _differs(typed[name], stated.get(name))), "")
+
+
+def _differs(typed: Any, stated: Any) -> bool:
+    if isinstance(typed, list) and isinstance(stated, list):
+        return len(typed) != len(stated) or any(map(_differs, typed, stated))
+    if isinstance(typed, Mapping) and isinstance(stated, Mapping):
+        return any(_differs(typed[name], stated[name]) for name in typed.keys() & stated.keys())
+    return bool(typed != stated)
+
+
+def _typed(stage: Stage, typed: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the settings that decide what a stage is: its name, its first argument, and all that were typed.
+
+    Others may be absent from a record, because a card or recorded texts decide them.
+    """
+    changed = {name for name, _ in stage.changed}
+    yield from (name for name in ("stage", "llm", "depth", "parts") if name in typed)
+    yield from (name for name in typed if name in changed)
+    if typed["stage"] == "bm25":  # its values are all that it is
+        yield from typed
+
+
+def _parsed(name: str) -> System | None:
+    try:
+        return System.parse(name)
+    except UserError:
+        return None
+
+
+def _recorded_faults(record: Record, dataset: Dataset, store: Store) -> Iterator[str]:
+    """Yield a fault if texts are recorded ones but the settings do not say so, since then their cost is not known."""
+    expand = record.settings.get("expand") or {}
+    if not expand.get("llm") or expand.get("source") == "recorded":
+        return
+    [stage] = [stage for stage in record.stages if stage.stage == "expand"]
+    if stage.cost.calls < 1 and stage.failures < record.dataset.queries:
+        yield f"{stage.name} made no call of its LLM, so its texts are recorded ones, but the settings do not say so"
+    try:
+        recorded = System.parse(record.system, Setup(store=store, recorded=True)).expand(dataset, store).fingerprint
+    except UserError:  # the dataset has no recorded texts of this LLM
+        return
+    if recorded == record.settings.get("generations"):
+        yield f"the texts of {stage.name} are the recorded ones of {dataset.name}, but its settings do not say so"
+
+
+def _lock_faults(record: Record, locks: Mapping[str, Lock]) -> Iterator[str]:
+    if not record.lock:
+        return
+    lock = locks.get(record.lock)
+    if lock is None:
+        yield "its lock is missing: put the file of r2med lock beside the runs"
+        return
+    facts = record.dataset
+    if difference := _public(lock).difference(record.system, facts.name, facts.fingerprint, stages_of(record.settings)):
+        yield f"it does not keep to its lock: {difference}"
+    elif lock.is_after(record.created):
+        yield f"it was made before its lock, on {record.created[:60]}"
+
+
+def _public(lock: Lock) -> Lock:
+    """Return a lock without paths and addresses, as in the records of an entry."""
+    settings = {public_value(system): public_value(each) for system, each in lock.settings.items()}
+    return lock.model_copy(update={"systems": tuple(map(public_value, lock.systems)), "settings": settings})

@@ -1,0 +1,150 @@
+"""The answer records of an entry: which are submitted, what of them is public, and which values none can have."""
+
+from __future__ import annotations
+
+import datetime
+import logging
+import math
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from r2med.evaluation.records.answer_checks import answer_faults
+from r2med.evaluation.records.answer_collection import (
+    MAIN_MEASURE,
+    StoredAnswers,
+    answer_failures,
+    answer_files,
+    collect_answers,
+)
+from r2med.evaluation.records.answer_record import FORMAT, SUFFIX, AnswerRecord, Condition, answer_key
+from r2med.evaluation.records.collection import record_files
+from r2med.evaluation.records.public_values import public_value
+from r2med.evaluation.running.evaluation import slug
+from r2med.foundation.core.errors import UserError
+
+log = logging.getLogger("r2med")
+
+
+def submitted_sources(sources: Sequence[str | Path], results: Path) -> tuple[list[str | Path], list[StoredAnswers]]:
+    """Return the sources of records, and the answer records of these sources.
+
+    A folder may have both. The name of a system means its records and the answers that were read from it; the name of
+    a reader, or of a system with its reader, means answers only.
+    """
+    if not answer_files(results) and not sources:
+        return [], []
+    ranked: list[str | Path] = []
+    answered: list[str | Path] = []
+    here = list(collect_answers([results])) if answer_files(results) else []
+    systems = {each.record.system for each in here}
+    others = {name for each in here for name in (each.record.reader, each.record.name)}
+    for source in sources or [results]:
+        path = Path(source)
+        if path.is_dir():
+            has_answers = bool(answer_files(path))
+            answered += [source] if has_answers else []
+            ranked += [source] if record_files(path) or not has_answers else []
+        elif path.exists():
+            (answered if path.name.endswith(SUFFIX) else ranked).append(source)
+        else:
+            answered += [source] if str(source) in systems | others else []
+            ranked += [source] if str(source) not in others - systems else []
+    return ranked, list(collect_answers(answered, results)) if answered else []
+
+
+def without_failed_answers(kept: Sequence[StoredAnswers], max_failures: float) -> list[StoredAnswers]:
+    """Return the answer records without those that failed too often. A note names each that is left out."""
+    sound = []
+    for each in kept:
+        faults = [answer_failures(each, condition, max_failures) for condition in each.record.statuses]
+        if fault := next(filter(None, faults), ""):
+            log.warning("%s: it is left out", fault)
+        else:
+            sound.append(each)
+    return sound
+
+
+def public_answers(kept: StoredAnswers, keys: Mapping[str, str]) -> AnswerRecord:
+    """Return a record without paths and addresses of this machine. Raises UserError if its answers are missing.
+
+    `keys` maps the key of a ranking to its key in the entry. A failed answer counts 0, so that no failure helps.
+    """
+    record = kept.record
+    if record.answers is None:
+        raise UserError(f"{kept.path}: this record has no file of answers: r2med answer makes it again")
+    given = kept.given()  # raises UserError if the file is missing or was changed
+    body = record.model_dump(mode="json")
+    body |= public_value({name: body[name] for name in ("system", "reader", "settings", "notices", "judge")})
+    settings = body["settings"]
+    if settings.get("retrieval") in keys:
+        settings["retrieval"] = keys[settings["retrieval"]]
+    body["key"] = answer_key(settings, record.dataset.fingerprint)
+    if failed := {(each.query, each.condition) for each in given if each.status == "failed"}:
+        body |= _with_failures(record, failed)
+    names = f"{slug(body['system'])[:100]}__{slug(body['reader'])[:50]}"
+    body["answers"]["file"] = f"{names}-{body['key'][:10]}.answers.jsonl"
+    return AnswerRecord(**body)
+
+
+def failed_scores(measures: Iterable[str]) -> dict[str, float]:
+    """Return the scores of a failed answer in an entry: 0 in each measure of its condition, and in accuracy."""
+    return dict.fromkeys([MAIN_MEASURE, *measures], 0.0)
+
+
+def _with_failures(record: AnswerRecord, failed: Collection[tuple[str, Condition]]) -> dict[str, Any]:
+    """Return scores and means of a record in which failed answers count 0."""
+    per_query = {condition: dict(rows) for condition, rows in record.per_query.items()}
+    for query, condition in failed:
+        per_query[condition][query] = failed_scores(record.mean[condition])
+    return {"per_query": per_query, "mean": {condition: means_of(rows) for condition, rows in per_query.items()}}
+
+
+def means_of(rows: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
+    """Return measure -> mean over the queries that have a value."""
+    values: dict[str, list[float]] = {}
+    for scores in rows.values():
+        for measure, value in scores.items():
+            values.setdefault(measure, []).append(value)
+    return {measure: math.fsum(each) / len(each) for measure, each in values.items()}
+
+
+def submitted_answer_faults(records: Sequence[AnswerRecord]) -> Iterator[tuple[str, str]]:
+    """Yield (name, fault) for values that the types allow but no entry can have."""
+    cells = [(each.name, each.passages, each.form, each.dataset.name) for each in records]
+    for record, cell in zip(records, cells, strict=True):
+        name = f"{record.name[:200]} on {record.dataset.name[:200]}"
+        if cells.count(cell) > 1:
+            yield name, "it has two answer records"
+        yield from ((name, fault) for fault in _faults(record))
+
+
+def _faults(record: AnswerRecord) -> Iterator[str]:
+    if record.format != FORMAT:
+        yield f"an answer record of format {record.format}, but this version reads format {FORMAT}"
+    if record.answers is None:
+        yield "the entry must name the file of its answers"
+    elif re.search(r"[/\\\0]", record.answers.file):
+        yield f"its answers have a path instead of a name: {record.answers.file[:200]}"
+    yield from answer_faults(record)
+    yield from name_faults((record.system, record.reader, record.dataset.name), record.created)
+    if record.passages < 1:
+        yield f"it states {record.passages} passages"
+
+
+def name_faults(names: Sequence[str], created: str) -> Iterator[str]:
+    """Yield faults of names and of a creation time."""
+    for name in names:
+        if not name or name != name.strip() or not name.isprintable():
+            yield f"the name {name[:200]!r} is empty or has invisible characters"
+    if not _is_date(created):
+        yield f"its creation time {created[:60]!r} is not a date"
+
+
+def _is_date(text: str) -> bool:
+    try:
+        datetime.datetime.fromisoformat(text)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,355 @@
+"""Compute the scores of an entry again from its runs, and report what does not match: `verify(entries, runs)`."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+from pathlib import Path
+
+import numpy as np
+
+from r2med.data import Dataset, load
+from r2med.data.benchmark_names import source_of
+from r2med.data.dataset_cards import cards, groups
+from r2med.data.given_data import given_data, loaded
+from r2med.evaluation.measure import Measure, relevant_ranks
+from r2med.evaluation.measure.dataset_scores import dataset_scores
+from r2med.evaluation.records.answer_record import AnswerRecord, GivenAnswer
+from r2med.evaluation.records.dataset_facts import dataset_facts, query_facts
+from r2med.evaluation.records.lock_file import Lock
+from r2med.evaluation.records.record import DatasetFacts, FileFacts, Record
+from r2med.foundation.core.errors import UserError
+from r2med.foundation.core.one_or_many import several
+from r2med.foundation.store import Store, default_store, digest
+from r2med.foundation.store.files import sha256
+from r2med.publication.leaderboard.answer_verification import ReadRanking, answer_record_faults, unverified
+from r2med.publication.leaderboard.entry_verdicts import EntryVerdict, Verdicts, refuse_submitted
+from r2med.publication.leaderboard.stated_settings import setting_faults, unknown_system
+from r2med.publication.leaderboard.submission import entry_files, read_entry
+from r2med.systems.retrieve.run import Run
+from r2med.systems.retrieve.run_file import decode_id, run_bytes
+from r2med.systems.retrieve.trec import format_run
+
+COMPARED_DOCUMENTS = 100
+"""Number of documents of each query by which two rankings are told apart."""
+
+
+@dataclass(frozen=True)
+class Checked:
+    """One record of an entry and its first fault. The fault is empty if all values were computed again and match.
+
+    For an entry that cannot be read, system and dataset are empty.
+    """
+
+    entry: Path
+    """The file of the entry."""
+    system: str
+    """The system, as typed."""
+    dataset: str
+    """The name of the dataset."""
+    fault: str = ""
+    """What does not match, in one line; empty if everything matches."""
+    unverified: tuple[str, ...] = ()
+    """What cannot be computed again, such as the grades of an LLM in an answer record."""
+
+    @property
+    def verdict(self) -> str:
+        """The fault, or that everything matches that can be computed again."""
+        left = f"; not verified: {'; '.join(self.unverified)}" if self.unverified else ""
+        return self.fault or f"matches{left}"
+
+    def __str__(self) -> str:
+        record = f"{self.system} on {self.dataset}: " if self.system else ""
+        return f"{self.entry}: {record}{self.verdict}"
+
+
+def verify(
+    entries: str | Path | Sequence[str | Path],
+    runs: Path | str,
+    data: str | Path | Dataset | Sequence[str | Path | Dataset] = (),
+    store: Store | None = None,
+    verdicts: Path | str | None = None,
+) -> list[Checked]:
+    """Check every record of entries against run files and judgements. A bad entry does not stop the others.
+
+    `entries` are files, or folders whose JSON files are all checked, at any depth. Run files, files of answers and
+    locks are found by their content anywhere below `runs`. Datasets are found by name: in `data`, in the benchmark or
+    in the demo. Of answer records, all is computed again that needs no LLM. The results are written to the file
+    `verdicts`, which `board` reads. Raises UserError if that file is inside a folder of entries or runs.
+    """
+    store = store or default_store()
+    places, folder = [*map(Path, several(entries))], Path(runs)
+    beside = [folder, *(place for place in places if place.is_dir())]
+    if verdicts is not None:
+        refuse_submitted(Path(verdicts), beside)
+    given = [loaded(source, store) for source in given_data(data)]
+    desk = _Desk(folder, {dataset.name: dataset for dataset in given}, store)
+    checked: list[Checked] = []
+    found: dict[str, EntryVerdict] = {}
+    for path in entry_files(places):
+        of_records, of_answers = desk.check_entry(path)
+        checked += [*of_records, *of_answers]
+        if path.is_file() and all(each.system for each in of_records):  # otherwise it cannot be read
+            faults = [tuple(each.fault for each in part) for part in (of_records, of_answers)]
+            found[sha256(path)] = EntryVerdict(records=faults[0], answers=faults[1])
+    if verdicts is not None:
+        Verdicts(entries=found).write(Path(verdicts), beside)
+    return checked
+
+
+class _Desk:
+    """The run files, the datasets, and the claims of the entries that were checked so far."""
+
+    def __init__(self, runs: Path, given: Mapping[str, Dataset], store: Store) -> None:
+        self._files = _run_files(runs)
+        self._locks = _locks(runs)
+        self._datasets: dict[str, Dataset | str] = dict(given)
+        self._store = store
+        self._owners: dict[str, tuple[str, Path]] = {}
+
+    def check_entry(self, path: Path) -> tuple[list[Checked], list[Checked]]:
+        """Return the result for each record and for each answer record of an entry."""
+        try:
+            entry = read_entry(path)
+        except UserError as error:
+            return [Checked(path, "", "", str(error).removeprefix(f"{path}: "))], []
+        faults = [next(self._faults(record), "") for record in entry.records]
+        # Only records that match claim a ranking, so that a false record cannot block an honest one.
+        claims = {
+            record.key: self._ranking_digest(record)
+            for record, fault in zip(entry.records, faults, strict=True)
+            if not fault
+        }
+        systems: dict[str, list[str]] = {}
+        for record in entry.records:
+            if record.key in claims:
+                systems.setdefault(claims[record.key], []).append(record.system)
+        records = []
+        for record, fault in zip(entry.records, faults, strict=True):
+            found = fault or self._claim(claims[record.key], record.system, systems[claims[record.key]], path)
+            left = () if found else unknown_system(record)
+            records.append(Checked(path, record.system, record.dataset.name, found, left))
+        false = {each.key for each, found in zip(entry.records, records, strict=True) if found.fault}
+        answers = [self._checked_answers(each, entry.records, false, path) for each in entry.answers]
+        return records, answers
+
+    def _checked_answers(
+        self, answers: AnswerRecord, records: Sequence[Record], false: Container[str], path: Path
+    ) -> Checked:
+        """Return the result for an answer record. `false` are the keys of records that do not match."""
+        ranking = self._ranking(answers, records)
+        fault = next(self._answer_faults(answers, ranking), "") or self._claim_answers(answers, path)
+        if not fault and ranking is None and "retrieved" in answers.statuses:
+            fault = f"the record of its ranking is not in the entry: submit that of {answers.system} too, with its run"
+        if not fault and ranking and ranking.record.key in false:
+            fault = f"the record of its ranking, {ranking.record.system}, does not match"
+        left = () if fault else unverified(answers)
+        return Checked(path, answers.name, answers.dataset.name, fault, left)
+
+    def _claim(self, ranking: str, system: str, in_entry: Sequence[str], path: Path) -> str:
+        """Return a fault if another system has the same ranking, in this entry or in an earlier one."""
+        owner, of_owner = self._owners.setdefault(ranking, (system, path))
+        other = next((name for name in (owner, *in_entry) if name != system), "")
+        return f"its run is the same as that of {other} in {of_owner}" if other else ""
+
+    def _ranking_digest(self, record: Record) -> str:
+        """Return a digest of the first documents of each judged query. Scores and packing are left out."""
+        assert record.run is not None
+        run = Run.read(self._files[record.run.sha256], encoded=True)
+        lists = dict(zip(run.queries, run.id_lists(), strict=True))
+        first = {query: lists.get(query, [])[:COMPARED_DOCUMENTS] for query in sorted(record.per_query)}
+        return digest(["ranking", record.dataset.fingerprint, first])
+
+    def _claim_answers(self, record: AnswerRecord, path: Path) -> str:
+        """Return a fault if another reader has the same answers; otherwise empty."""
+        if record.form == "choice":  # two readers that choose the same options do not differ in anything
+            return ""
+        given = sorted((each.query, each.condition, " ".join(each.text.split())) for each in self._given(record))
+        content = digest(["answers", record.dataset.fingerprint, given])
+        owner, of_owner = self._owners.setdefault(content, (record.reader, path))
+        return "" if owner == record.reader else f"its answers are the same as those of {owner} in {of_owner}"
+
+    def _given(self, record: AnswerRecord) -> tuple[GivenAnswer, ...]:
+        """Return the answers of a record. Raises UserError if their file cannot be read."""
+        assert record.answers is not None
+        file = self._files[record.answers.sha256]
+        beside = FileFacts(file=file.name, sha256=record.answers.sha256)
+        return record.model_copy(update={"answers": beside}).given(file.parent)
+
+    def _ranking(self, answers: AnswerRecord, records: Sequence[Record]) -> ReadRanking | None:
+        """Return the ranking that was read; None if the entry does not have it, or its run file is missing."""
+        key = answers.settings.get("retrieval")
+        for record in records:
+            file = self._files.get(record.run.sha256) if record.run else None
+            if record.key == key and (record.system, record.dataset) == (answers.system, answers.dataset) and file:
+                try:
+                    run = Run.read(file, encoded=True)
+                except UserError:  # the record itself is refused for it
+                    return None
+                wanted = [query for query in run.queries if query in answers.queries]
+                lists = {query: [name for name, _ in run.top(query, answers.passages)] for query in wanted}
+                return ReadRanking(record, lists)
+        return None
+
+    def _answer_faults(self, record: AnswerRecord, ranking: ReadRanking | None) -> Iterator[str]:
+        """Yield the faults of an answer record, in the order of the checks."""
+        assert record.answers is not None
+        file = self._files.get(record.answers.sha256)
+        if file is None:
+            yield f"its file of answers is missing or was changed: {record.answers.file}"
+            return
+        dataset = self._dataset(record.dataset)
+        if isinstance(dataset, str):
+            yield dataset
+            return
+        yield from _fact_faults(record.dataset, dataset)
+        try:
+            given = self._given(record)
+        except UserError as error:
+            yield str(error)
+            return
+        yield from answer_record_faults(record, given, dataset, ranking)
+
+    def _dataset(self, facts: DatasetFacts) -> Dataset | str:
+        if facts.name not in self._datasets:
+            self._datasets[facts.name] = _loaded(facts, self._store)
+        return self._datasets[facts.name]
+
+    def _faults(self, record: Record) -> Iterator[str]:
+        """Yield the faults of a record, in the order of the checks."""
+        assert record.run is not None
+        file = self._files.get(record.run.sha256)
+        if file is None:
+            named = next((each for each in self._files.values() if each.name == record.run.file), None)
+            yield f"{named} is not the run of this record" if named else f"its run file is missing: {record.run.file}"
+            return
+        dataset = self._dataset(record.dataset)
+        if isinstance(dataset, str):
+            yield dataset
+        else:
+            yield from _data_faults(record, dataset)
+            yield from _run_faults(record, dataset, file)
+            yield from setting_faults(record, dataset, self._locks, self._store)
+
+
+def _run_files(runs: Path) -> dict[str, Path]:
+    if not runs.is_dir():
+        raise UserError(f"{runs}: no such folder: give the folder of the run files")
+    files = [file for file in sorted(runs.rglob("*")) if file.is_file()]
+    return {sha256(file): file for file in files if ".json" not in file.suffix or file.suffix == ".jsonl"}
+
+
+def _locks(runs: Path) -> dict[str, Lock]:
+    """Return the locks below a folder by their digests. Other files are left out."""
+    locks = {}
+    for file in sorted(runs.rglob("*")):
+        if file.suffix in (".lock", ".json") and file.is_file():
+            with contextlib.suppress(UserError):
+                lock = Lock.read(file)
+                locks[lock.digest] = lock
+    return locks
+
+
+def _loaded(facts: DatasetFacts, store: Store) -> Dataset | str:
+    """Return the dataset of a record, or why it cannot be loaded. A name in an entry is never used as a path."""
+    name = facts.name
+    if name not in cards() and name not in groups()["demo"]:
+        what = "this dataset with the file of its overlay" if facts.overlays else "a folder of this name"
+        return f"r2med does not know the dataset {name}: give {what} with verify(data=...)"
+    try:
+        dataset = load(name, store)
+    except UserError as error:
+        return str(error)
+    if dataset.name != name:
+        return f"on this machine, {name} is not the benchmark's dataset: one of your cards names {dataset.folder}"
+    return dataset
+
+
+def _data_faults(record: Record, dataset: Dataset) -> Iterator[str]:
+    yield from _fact_faults(record.dataset, dataset)
+    if query_facts(dataset) != record.queries:
+        yield _wrong_facts(dataset)
+
+
+def _wrong_facts(dataset: Dataset) -> str:
+    return f"its facts about {dataset.name} and its queries are wrong"
+
+
+def _fact_faults(stated: DatasetFacts, dataset: Dataset) -> Iterator[str]:
+    here = dataset_facts(dataset)
+    if stated.fingerprint != here.fingerprint:
+        yield (
+            f"it was made on other data than {dataset.name} on this machine "
+            f"(fingerprint {stated.fingerprint}, here {here.fingerprint})"
+        )
+    if stated.source not in ("", here.source, source_of(dataset.name)):
+        yield f"it states a wrong source of {dataset.name}: {stated.source}"
+    if here.model_copy(update={"source": stated.source}) != stated:
+        yield _wrong_facts(dataset)
+
+
+def _run_faults(record: Record, dataset: Dataset, file: Path) -> Iterator[str]:
+    assert record.run is not None
+    try:
+        run = Run.read(file, encoded=True)
+    except UserError as error:
+        yield str(error)
+        return
+    yield from _strange_ids(run, dataset)
+    yield from _odd_lines(run, file)
+    if int(run.found.max(initial=0)) > record.run.depth:
+        yield f"its run has more than {record.run.depth:,} documents for a query"
+    scores = dataset_scores(dataset, run, record.mean)
+    if unfounded := [name for name in record.mean if Measure.parse(name) not in scores.values]:
+        yield f"it states {unfounded[0]}, but {dataset.name} does not have the labels for it"
+        return
+    yield from _wrong_scores(record, scores.per_query)
+    if relevant_ranks(dataset.qrels, run) != record.gold:
+        yield "the ranks of its relevant documents are not those of its run"
+
+
+def _odd_lines(run: Run, file: Path) -> Iterator[str]:
+    """Yield a fault if a file is not as r2med writes runs, because other tools could read something else in it.
+
+    Such are infinite scores, digits of other scripts, and ranks that do not follow the scores. Comments are allowed.
+    """
+    if not np.isfinite(run.scores).all():
+        yield "its run has a score that is not a finite number"
+    with run_bytes(file) as opened:
+        lines = [line for line in opened.read().split(b"\n") if not line.startswith(b"#")]
+    tag = lines[0].rpartition(b" ")[2].decode(errors="replace")
+    for number, (line, expected) in enumerate(zip_longest(lines, _written(run, tag), fillvalue=None), 1):
+        if line != expected:
+            found = (line or b"").decode(errors="replace")[:60]
+            yield f"line {number:,} of its run is not as r2med writes it: {found!r}"
+            return
+
+
+def _written(run: Run, tag: str) -> Iterator[bytes]:
+    for part in format_run(run, decode_id(tag)):
+        yield from part.split(b"\n")[:-1]
+    yield b""
+
+
+def _strange_ids(run: Run, dataset: Dataset) -> Iterator[str]:
+    """Yield faults for queries and documents that the dataset does not have. No system can rank them."""
+    if unknown := next(iter({*run.queries} - {query.id for query in dataset.queries}), None):
+        yield f"its run names query {unknown!r}, which {dataset.name} does not have"
+    documents = run.documents.ids(run.distinct()[0])
+    missing = [name for name, row in zip(documents, dataset.corpus.rows(documents), strict=True) if row < 0]
+    if missing:
+        yield f"its run names document {missing[0]!r}, which {dataset.name} does not have"
+
+
+def _wrong_scores(record: Record, computed: Mapping[str, Mapping[Measure, float]]) -> Iterator[str]:
+    if computed.keys() != record.per_query.keys():
+        yield "its scored queries are not the judged queries"
+        return
+    for query, values in computed.items():
+        for measure, value in values.items():
+            stated = record.per_query[query].get(str(measure))  # older records lack measures of aspects
+            if stated is not None and not math.isclose(stated, value, abs_tol=1e-9):
+                yield f"{measure} of query {query} is {stated:.4f}, but its run gives {value:.4f}"

@@ -1,0 +1,113 @@
+"""The answer records of a pack: those of readers that read its records, and what readers and judges said.
+
+As for systems, everything is asked once more on the store, and what is read is noted. So the same `r2med answer` asks
+nobody where only the pack is.
+"""
+
+from __future__ import annotations
+
+import shlex
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from r2med.assessment.answers.answering import AnswerPlan, plan_answers
+from r2med.assessment.answers.reading import DEPTH
+from r2med.data import Dataset
+from r2med.evaluation.records.answer_collection import answer_files, read_current
+from r2med.evaluation.records.answer_record import CONDITIONS, AnswerRecord, answer_key
+from r2med.evaluation.records.collection import RecordCollection, StoredRecord
+from r2med.evaluation.running.evaluation import run_path
+from r2med.foundation.core.errors import UserError
+from r2med.foundation.runtime.runtime import Runtime
+from r2med.foundation.store.reads import Reads, noted_reads
+from r2med.publication.packs.gathering import difference, flags_of, model_flags, model_settings
+
+
+@dataclass(frozen=True)
+class PackedAnswers:
+    """An answer record, and the record of the system whose results were read."""
+
+    record: AnswerRecord
+    path: Path
+    retrieval: StoredRecord
+
+
+def answers_of(collection: RecordCollection) -> list[PackedAnswers]:
+    """Return the answer records beside the records of a collection that were read from them."""
+    by_key = {kept.record.key: kept for kept in collection}
+    files = sorted({file for kept in collection for file in answer_files(kept.path.parent)})
+    return [
+        PackedAnswers(record, file, by_key[key])
+        for record, file in read_current(files)
+        if isinstance(key := record.settings.get("retrieval"), str) and key in by_key
+    ]
+
+
+def answer_reads(answers: PackedAnswers, dataset: Dataset, runtime: Runtime) -> Reads:
+    """Return what an answer record reads from the store. Raises UserError if that is no longer the same record."""
+    record, retrieval = answers.record, answers.retrieval
+    record.given(answers.path.parent)  # raises UserError if its answers are missing or were changed
+    try:
+        with noted_reads() as reads, tempfile.TemporaryDirectory(prefix="r2med-") as folder:
+            plan = _plan(record, dataset, runtime.with_settings(**model_settings(record.settings, runtime)))
+            settings = plan.settings(dataset, retrieval.record, plan.readers[0])
+            if answer_key(settings, dataset.fingerprint) != record.key:
+                raise UserError(f"{difference(record.settings, settings)}: give the flags of its r2med answer")
+            run = retrieval.run_file or run_path(retrieval.path)
+            made = plan.ask(dataset, retrieval.record, plan.readers[0], run, Path(folder) / answers.path.name)
+            if made.per_query != record.per_query or made.answers != record.answers:
+                raise UserError("this store gives other answers than those of the record")
+    except UserError as error:
+        raise UserError(
+            f"{answers.path}: {record.name} on {record.dataset.name}: {error}; ask again "
+            f"({answer_command(record, form_of(dataset), *flags_of(runtime))}), then pack it, or pack without answers"
+        ) from None
+    return reads
+
+
+def _plan(record: AnswerRecord, dataset: Dataset, runtime: Runtime) -> AnswerPlan:
+    settings = record.settings
+    return plan_answers(
+        [record.system],
+        [record.reader],
+        [dataset],
+        runtime,
+        judge=_judge(settings),
+        passages=record.passages,
+        conditions=settings["conditions"],
+        form=record.form,
+        queries=settings["queries"],
+    )
+
+
+def _judge(settings: Mapping[str, Any]) -> str:
+    judge = settings.get("judge")
+    return str(judge["llm"]) if isinstance(judge, Mapping) else ""
+
+
+def form_of(dataset: Dataset) -> str:
+    """Return the form of answers that a dataset states."""
+    return dataset.card.answers if dataset.card else "open"
+
+
+def answer_command(record: AnswerRecord, form: str = "", base_url: str = "", generations: str = "") -> str:
+    """Return the command that makes an answer record from a pack, with the flags that its key depends on.
+
+    `form` is that of the dataset's answers, which needs no flag.
+    """
+    settings = record.settings
+    words = ["r2med", "answer", record.system, "--reader", record.reader, "--data", record.dataset.name]
+    if judge := _judge(settings):
+        words += ["--judge", judge]
+    if record.passages != DEPTH:
+        words += ["--passages", str(record.passages)]
+    if settings["conditions"] != list(CONDITIONS):
+        words += [word for condition in settings["conditions"] for word in ("--condition", condition)]
+    if record.form != form:
+        words += ["--form", record.form]
+    if settings["queries"]:
+        words += ["--queries", str(settings["queries"])]
+    return shlex.join([*words, *model_flags(settings, base_url, generations)])

@@ -1,0 +1,5 @@
+"""Make the board: a website from records that opens from disk, with leaderboard, explorer and pages of systems."""
+
+from r2med.publication.site.site import board
+
+__all__ = ["board"]

@@ -1,0 +1,202 @@
+"""The data of the page Answers: each system with each reader, its scores by what was read, statuses, judge and cost."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from r2med.evaluation.comparison.answer_worth import ALL_DATASETS, Worth, correlations, worth
+from r2med.evaluation.comparison.undecided_ranges import with_ranges
+from r2med.evaluation.records.answer_collection import (
+    MAIN_MEASURE,
+    RETRIEVED,
+    UNDECIDED,
+    AnswerCollection,
+    StoredAnswers,
+)
+from r2med.evaluation.records.answer_record import CONDITIONS, AnswerRecord, Condition, JudgeFacts
+from r2med.evaluation.records.collection import RecordCollection
+from r2med.foundation.core.cost import total
+from r2med.foundation.core.errors import UserError
+from r2med.foundation.pages.estimate import Estimate
+from r2med.publication.leaderboard.answer_verification import unverified
+from r2med.publication.site.board_sets import dataset_sets
+from r2med.publication.site.leaderboard import triple
+
+MEASURES = (
+    "accuracy",
+    "undecided",
+    "nugget-recall",
+    "vital-recall",
+    "nugget-precision",
+    "citation-support",
+    "citation-relevance",
+)
+"""The measures of an answer, in the order of the columns."""
+
+MAX_NOTICES = 20
+NOTICE_SHOWN = 500
+"""Number of characters of a notice that are shown."""
+
+
+def answers_value(answers: AnswerCollection, collection: RecordCollection, names: Sequence[str]) -> list[Any]:
+    """Return the rows of each group of datasets with several answered ones, then those of each dataset.
+
+    A pair of system and reader is in the rows of a group only if it has a record on each of them.
+    """
+    answered = {each.record.dataset.name for each in answers}
+    record_on = {kept.record.dataset.name: kept.record for kept in collection}
+    groups = {
+        group: datasets
+        for group, members in dataset_sets(names, record_on).items()
+        if len(datasets := [name for name in members if name in answered]) > 1
+    }
+    views = {**groups, **{name: [name] for name in names if name in answered}}
+    return [_view(name, answers, datasets, collection, names) for name, datasets in views.items()]
+
+
+def _view(
+    name: str, answers: AnswerCollection, datasets: Sequence[str], collection: RecordCollection, names: Sequence[str]
+) -> dict[str, Any]:
+    kept = AnswerCollection(tuple(each for each in answers if each.record.dataset.name in datasets))
+    return {
+        "name": name,
+        "datasets": [names.index(dataset) for dataset in datasets],
+        "rows": list(_rows(kept, datasets, _worths(kept, datasets), collection)),
+        "correlations": [
+            [each.reader, each.systems, each.questions, each.observed, _figure(each.corrected)]
+            for each in correlations(kept, data=datasets)
+        ],
+    }
+
+
+def _worths(kept: AnswerCollection, datasets: Sequence[str]) -> dict[str, Worth]:
+    """Return system and reader -> what retrieval is worth over all of the datasets. Empty without any accuracy."""
+    on = ALL_DATASETS if len(datasets) > 1 else datasets[0]
+    try:
+        return {each.name: each for each in worth(kept, data=datasets) if each.dataset == on}
+    except UserError:  # it was not decided which answers are right
+        return {}
+
+
+def _rows(
+    kept: AnswerCollection, datasets: Sequence[str], worths: Mapping[str, Worth], collection: RecordCollection
+) -> Iterator[dict[str, Any]]:
+    most: dict[str, int] = {}
+    for each in (each for each in kept if not each.unverified):  # what is not verified pushes no other row down
+        most[each.record.dataset.name] = max(most.get(each.record.dataset.name, 0), len(each.record.queries))
+    for name in dict.fromkeys(kept.name_of(each.record) for each in kept):
+        sources = [each for each in kept if kept.name_of(each.record) == name]
+        records = {each.record.dataset.name: each.record for each in sources}
+        if len(records) < len(datasets):
+            continue
+        first = next(iter(records.values()))
+        value = worths.get(name)
+        yield {
+            "name": name,
+            "system": first.system,
+            "number": collection.systems.index(first.system) if first.system in collection.systems else None,
+            "reader": first.reader,
+            "passages": first.passages,
+            "questions": sum(len(record.queries) for record in records.values()),
+            "asked": sum(most.values()),
+            "scores": {condition: _scores(records, condition) for condition in CONDITIONS},
+            "gain": triple(value.gain) if value else None,
+            "share": _figure(value.share) if value else None,
+            "statuses": {condition: _statuses(records.values(), condition) for condition in CONDITIONS},
+            "cost": _cost(records.values(), RETRIEVED),
+            "costs": {condition: _cost(records.values(), condition) for condition in CONDITIONS},
+            "judging": _judging(records.values()),
+            "judge": _judge([record.judge for record in records.values() if record.judge]),
+            "notices": list(
+                dict.fromkeys(notice[:NOTICE_SHOWN] for record in records.values() for notice in record.notices)
+            )[:MAX_NOTICES],
+            **_submitted([each for each in sources if each.is_entry]),
+        }
+
+
+def _submitted(sources: Sequence[StoredAnswers]) -> dict[str, Any]:
+    """Return the entries of a row, and what `r2med verify` cannot compute again. Nothing for a row made here."""
+    if not sources:
+        return {}
+    parts = [part for each in sources for part in unverified(each.record)]
+    entries = ", ".join(dict.fromkeys(each.path.stem for each in sources))
+    left = list(dict.fromkeys(part[:NOTICE_SHOWN] for part in parts))[:MAX_NOTICES]
+    return {
+        "entry": entries,
+        "unverified": left,
+        "no_verdict": next((each.unverified[:NOTICE_SHOWN] for each in sources if each.unverified), ""),
+    }
+
+
+def _figure(figure: Estimate | None) -> list[float | None] | None:
+    """Return an estimate that is not in points: value, low and high."""
+    return None if figure is None else [figure.value, figure.low, figure.high]
+
+
+def _scores(records: Mapping[str, AnswerRecord], condition: Condition) -> dict[str, Any]:
+    """Return measure -> mean over the questions that have a value, with its interval."""
+    scores = {}
+    for measure in MEASURES:
+        rows = {name: _rows_with(record, condition, measure) for name, record in records.items()}
+        known = any(measure in row for each in rows.values() for row in each)
+        if known and all(rows.values()):
+            # Choices are never undecided, and have no value of that measure.
+            points = {name: 100 * np.array([[row.get(measure, 0.0) for row in each]]) for name, each in rows.items()}
+            further = UNDECIDED if measure == MAIN_MEASURE else ""
+            added = {name: 100 * np.array([[row.get(further, 0.0) for row in each]]) for name, each in rows.items()}
+            scores[measure] = triple(with_ranges(points, added)[0])
+    return scores
+
+
+def _rows_with(record: AnswerRecord, condition: Condition, measure: str) -> list[Mapping[str, float]]:
+    """Return the scores of the questions that have a value of a measure. Undecided is one of those with an accuracy."""
+    needed = MAIN_MEASURE if measure == UNDECIDED else measure
+    return [scores for scores in record.per_query.get(condition, {}).values() if needed in scores]
+
+
+def _statuses(records: Collection[AnswerRecord], condition: Condition) -> list[tuple[str, int]]:
+    counts: dict[str, int] = {}
+    for record in records:
+        for status, count in record.statuses.get(condition, {}).items():
+            counts[status] = counts.get(status, 0) + count
+    return list(counts.items())
+
+
+def _judge(judges: Sequence[JudgeFacts]) -> dict[str, Any] | None:
+    if not judges:
+        return None
+    controls = [pair for each in judges for pair in each.controls.values()]
+    return {
+        "names": list(dict.fromkeys(each.judge for each in judges)),
+        "agreed": sum(each.agreed for each in judges),
+        "both": sum(each.both for each in judges),
+        "controls": [sum(right for right, _ in controls), sum(asked for _, asked in controls)],
+        "own_family": any(each.own_family for each in judges),
+    }
+
+
+def _cost(records: Collection[AnswerRecord], condition: Condition) -> dict[str, float | None] | None:
+    """Return the mean cost of an answer in a condition: the reader, and the search of retrieved passages.
+
+    Unknown dollars are None. None if a record does not have this condition, or not its cost.
+    """
+    costs = [record.cost_of(condition) for record in records]
+    known = [cost for cost in costs if cost is not None]
+    if len(known) < len(costs):
+        return None
+    spent, queries = total(known), max(1, sum(record.dataset.queries for record in records))
+    return {
+        "dollars": None if spent.unpriced else spent.dollars / queries,
+        "seconds": spent.seconds / queries,
+        "tokens": spent.llm_tokens / queries,
+    }
+
+
+def _judging(records: Collection[AnswerRecord]) -> float | None:
+    """Return the mean dollars of judging an answer, over all conditions; None if they are not known."""
+    given = sum(count for record in records for statuses in record.statuses.values() for count in statuses.values())
+    judging = total(record.costs["judge"] for record in records if "judge" in record.costs)
+    return None if judging.unpriced else judging.dollars / max(1, given)

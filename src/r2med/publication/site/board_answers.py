@@ -1,0 +1,101 @@
+"""Find the answer records that a board shows: those on the datasets of its records."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+from collections.abc import Container, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from r2med.evaluation.records.answer_checks import answer_faults
+from r2med.evaluation.records.answer_collection import (
+    AnswerCollection,
+    StoredAnswers,
+    answer_files,
+    read_current,
+    without_repeats,
+)
+from r2med.evaluation.records.answer_record import SUFFIX
+from r2med.evaluation.records.collection import RecordCollection, honestly_named
+from r2med.publication.leaderboard.board_entries import answers_content
+
+log = logging.getLogger("r2med")
+
+_ELSEWHERE = "the board has no record of a system on its data"
+
+
+def is_answer_file(source: str | Path) -> bool:
+    """Return True if a source is the file of one answer record."""
+    return str(source).endswith(SUFFIX)
+
+
+def read_board_answers(
+    sources: Sequence[str | Path],
+    collection: RecordCollection,
+    submitted: Sequence[StoredAnswers] = (),
+    results: Path | str = "results",
+) -> AnswerCollection:
+    """Read the answer records in folders, in files, or of systems by name in `results`. There may be none.
+
+    Those of entries, `submitted`, come after them. A record that r2med did not write, and one on other data than those
+    of `collection`, is reported and left out. Records of entries with the same content are one. If another record has
+    the system and the reader of an entry, the name of the reader is followed by that of the entry. Raises UserError if
+    a record was changed.
+    """
+    known = {(kept.record.dataset.name, kept.record.dataset.fingerprint) for kept in collection}
+
+    def is_shown(each: StoredAnswers, fault: str = "") -> bool:
+        is_known = (each.record.dataset.name, each.record.dataset.fingerprint) in known
+        if fault := fault or ("" if is_known else _ELSEWHERE):
+            log.warning(
+                "%s: %s on %s: %s: it is left out", each.path, each.record.name, each.record.dataset.name, fault
+            )
+        return not fault
+
+    kept = []
+    files = dict.fromkeys(_files(sources, Path(results)))
+    records = {path: honestly_named(record, path) for record, path in read_current(dict.fromkeys(p for p, _ in files))}
+    for path, system in files:
+        if path in records and system in ("", records[path].system):
+            each = StoredAnswers(records[path], path)
+            if is_shown(each, next(answer_faults(each.record), "")):
+                kept.append(each)
+    found = without_repeats(kept)
+    for notice in found.notices:
+        log.info("%s", notice)
+    shown = {_cell(each): each for each in found}
+    for each in submitted:
+        first = shown.get(_cell(each))
+        if first and answers_content(first.record) == answers_content(each.record):
+            log.info("%s: its answers of %s are those of %s", each.path, each.record.name, first.path)
+        elif is_shown(each):
+            own = _free_name(each, shown) if first else each
+            shown[_cell(own)] = own
+    return AnswerCollection(tuple(shown.values()), found.notices)
+
+
+def _free_name(each: StoredAnswers, shown: Container[tuple[object, ...]]) -> StoredAnswers:
+    """Return answers of an entry with a name of the reader that no other answers of this system have."""
+    for number in itertools.count(1):
+        entry = f"{each.path.stem} {number}" if number > 1 else each.path.stem
+        own = replace(each, record=each.record.model_copy(update={"reader": f"{each.record.reader} ({entry})"}))
+        if _cell(own) not in shown:
+            return own
+    raise AssertionError("a number is free")
+
+
+def _cell(each: StoredAnswers) -> tuple[object, ...]:
+    """Return what a board shows once."""
+    return each.record.name, each.record.passages, each.record.form, each.record.dataset.name
+
+
+def _files(sources: Sequence[str | Path], results: Path) -> Iterator[tuple[Path, str]]:
+    """Yield each file, and the system that it must be of; empty for any system."""
+    for source in sources:
+        path = Path(source)
+        if is_answer_file(source):
+            yield path, ""
+        elif not path.is_file():
+            folder, system = (path, "") if path.is_dir() else (results, str(source))
+            yield from ((file, system) for file in answer_files(folder))

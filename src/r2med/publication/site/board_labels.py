@@ -1,0 +1,90 @@
+"""Add to a board what overlays change: records scored again, who said what of a document, and estimated scores."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from r2med.data.dataset import Dataset
+from r2med.data.overlays import Overlay, add_labels
+from r2med.evaluation.comparison.corrected_scores import ReviewedScores, reviewed_scores
+from r2med.evaluation.measure.corrected_means import CorrectedMean
+from r2med.evaluation.records.collection import RecordCollection, checked, with_rankings
+from r2med.evaluation.records.relabelled import relabelled
+from r2med.foundation.core.errors import UserError
+
+PERSON = "a person"
+"""Shown instead of the name of a reviewer, because boards are published."""
+
+Said = Mapping[str, Mapping[str, Sequence[tuple[str, int, str]]]]
+"""Query -> document -> who labelled it, the grade, and the reason."""
+
+
+@dataclass(frozen=True)
+class BoardEstimates:
+    """The scores that people's labels would give, for datasets with reviewed queries."""
+
+    datasets: Mapping[str, str] = field(default_factory=dict)
+    """Dataset with its overlays -> its name as published."""
+    reviewed: ReviewedScores | None = None
+
+    def score(self, datasets: Sequence[str], system: str) -> CorrectedMean | None:
+        """Return the estimated score of a system over datasets with overlays; None if it was not estimated."""
+        if self.reviewed is None or not all(name in self.datasets for name in datasets):
+            return None
+        return self.reviewed.mean([self.datasets[name] for name in datasets], system)
+
+
+@dataclass(frozen=True)
+class LabelledRecords:
+    """Records as published and with overlays, and what belongs to them."""
+
+    collection: RecordCollection
+    datasets: Mapping[str, Dataset]
+    """The datasets on this machine, also those with overlays."""
+    said: Mapping[str, Said] = field(default_factory=dict)
+    """Dataset with overlays -> who said what."""
+    estimates: BoardEstimates = field(default_factory=BoardEstimates)
+
+
+def with_board_labels(
+    collection: RecordCollection, datasets: Mapping[str, Dataset], overlays: Sequence[Overlay]
+) -> LabelledRecords:
+    """Return the records with those that the overlays label added. Records without a ranking stay as published.
+
+    Raises UserError if a labelled dataset is not on this machine, or if the overlays label no dataset of the records.
+    """
+    if not overlays:
+        return LabelledRecords(collection, datasets)
+    wanted = {name for overlay in overlays for name in overlay.datasets if name in collection.datasets}
+    for name in wanted - set(datasets):
+        raise UserError(
+            f"the overlays label {name}, whose documents are not on this machine: fetch it with r2med data fetch "
+            f"{name}, or give its folder with --data"
+        )
+    ranked = with_rankings(collection)
+    again = relabelled(ranked, overlays, datasets)
+    new = [kept for key, kept in again.cells.items() if key not in collection.cells]
+    labelled = {name: add_labels(datasets[name], overlays) for name in datasets if name in wanted}
+    labelled = {name: dataset for name, dataset in labelled.items() if dataset.overlays}
+    values = reviewed_scores(ranked, overlays, datasets)
+    reviewed = {name for name, (_, queries, _) in values.datasets.items() if len(queries) > 1}
+    return LabelledRecords(
+        checked([*collection, *new], max_failures=1.0),
+        {**datasets, **{dataset.name: dataset for dataset in labelled.values()}},
+        {dataset.name: _said(overlays, name) for name, dataset in labelled.items()},
+        BoardEstimates({dataset.name: name for name, dataset in labelled.items() if name in reviewed}, values),
+    )
+
+
+def _said(overlays: Sequence[Overlay], name: str) -> Said:
+    latest = {
+        (label.query, label.document, label.judge, label.reviewer): label
+        for overlay in overlays
+        for label in overlay.of(name)
+    }
+    said: dict[str, dict[str, list[tuple[str, int, str]]]] = {}
+    for label in latest.values():
+        line = (label.judge or PERSON, label.grade, label.why)
+        said.setdefault(label.query, {}).setdefault(label.document, []).append(line)
+    return said

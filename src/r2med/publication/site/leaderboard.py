@@ -1,0 +1,208 @@
+"""The data of the leaderboard: all systems, run here and published, with scores, intervals, classes and costs."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any
+
+from r2med.data.dataset_cards import cards
+from r2med.evaluation.comparison.comparison import Standing, intervals, points
+from r2med.evaluation.comparison.system_classes import classes
+from r2med.evaluation.measure import HEADLINE_MEASURE
+from r2med.evaluation.measure.measures import ASPECT_MEASURES
+from r2med.evaluation.records.approximate_searches import approximate_searches
+from r2med.evaluation.records.collection import RecordCollection, StoredRecord
+from r2med.evaluation.records.record import Record
+from r2med.evaluation.records.used_labels import published_name
+from r2med.foundation.core.cost import total
+from r2med.foundation.core.version import __version__
+from r2med.foundation.pages.estimate import Estimate
+from r2med.foundation.pages.latex import LATEX_SIGNS
+from r2med.foundation.text.plurals import counted
+from r2med.publication.leaderboard.expectations import expectation_of
+from r2med.publication.leaderboard.published import PublishedRow, published
+from r2med.publication.site.board_labels import BoardEstimates
+from r2med.publication.site.board_sets import BoardSet, board_sets, dataset_names, part, runs_of, verified
+from r2med.publication.site.mimic_rates import mimic_rates
+from r2med.publication.site.system_facts import judged_by_kin, parts_of_published, parts_of_record
+
+DEMO = "demo"
+
+REASON_SHOWN = 500
+"""Number of characters of the reason why an entry is not verified."""
+
+ASPECT_COLUMNS = tuple(measure for measure in ASPECT_MEASURES if measure.cutoff == 25)
+"""The measures of aspects on the leaderboard: those that BRIGHT-Pro reports, and alpha-nDCG."""
+
+
+def site_value(
+    collection: RecordCollection,
+    advice: bool = False,
+    own_texts: Sequence[str] = (),
+    estimates: BoardEstimates | None = None,
+    answered: Collection[str] = (),
+) -> dict[str, Any]:
+    """Return the data that every page needs at once. Larger data are in separate files.
+
+    `own_texts` are the user's datasets whose texts are in the board. Every page names them. `answered` are the datasets
+    with answers of readers.
+    """
+    names = dataset_names(collection)
+    estimates = estimates or BoardEstimates()
+    sets = board_sets(collection, estimates.datasets)
+    return {
+        "foot": _foot(collection, own_texts),
+        "advice": advice,
+        "measure": str(HEADLINE_MEASURE),
+        "aspect_measures": list(map(str, ASPECT_COLUMNS)),
+        "latex": LATEX_SIGNS,
+        "datasets": [_dataset(collection, name) for name in names],
+        "sets": [_set(each, names) for each in sets],
+        "systems": list(_systems(collection, names, sets, estimates)),
+        "published": [_published(row, names) for row in published()],
+        **({"answers": [names.index(name) for name in names if name in answered]} if answered else {}),
+    }
+
+
+def _set(each: BoardSet, names: Sequence[str]) -> dict[str, Any]:
+    return {
+        "name": each.name,
+        "group": each.group,
+        "overlays": list(each.overlays),
+        "labels": each.labels,
+        "datasets": [names.index(name) for name in each.datasets],
+        "missing": list(each.missing),
+        "estimated": each.estimated,
+    }
+
+
+def _published(row: PublishedRow, names: Sequence[str]) -> dict[str, Any]:
+    return {
+        **parts_of_published(row),
+        "name": row.name,
+        "values": [row.scores[name] / 100 if name in row.scores else None for name in names],
+        "average": None if row.average is None else row.average / 100,
+        "average_only": row.average_only,
+        "reported_by": row.reported_by,
+        "source": row.source,
+        "note": row.note,
+        "max_length": row.max_length,
+        "differs": row.differs,
+        "command": expectation_of(row).command() if row.system else "",
+        "reason": row.reason,
+    }
+
+
+def _dataset(collection: RecordCollection, name: str) -> dict[str, Any]:
+    record = next((kept.record for kept in collection if kept.record.dataset.name == name), None)
+    card = cards().get((published_name(record.dataset) if record else name).removeprefix(f"{DEMO}/"))
+    counts = card.counts if card else None
+    return {
+        "name": name,
+        "short": card.short if card and card.short else name,
+        "task": record.dataset.task if record else card.task if card else "",
+        "scenario": record.dataset.scenario if record else card.scenario if card else "",
+        "queries": record.dataset.queries if record else counts.queries if counts else None,
+        "documents": record.dataset.documents if record else counts.documents if counts else None,
+        "apart": bool(card and card.also_averaged_without),
+    }
+
+
+def _systems(
+    collection: RecordCollection, names: Sequence[str], sets: Sequence[BoardSet], estimates: BoardEstimates
+) -> Iterator[dict[str, Any]]:
+    parts = [part(collection, () if each.estimated else each.datasets) for each in sets]
+    standings = [intervals(each) if each.cells else {} for each in parts]
+    sound = [verified(of) for of in parts]
+    levels = [
+        classes(of.systems, points(of)) if of.cells and not each.missing else {}
+        for each, of in zip(sets, sound, strict=True)
+    ]
+    mimics = [mimic_rates(each) for each in parts]
+    for system in collection.systems:
+        kept = [each for each in collection if each.record.system == system]
+        records = list(runs_of(collection, system))
+        mine = [each.get(system) for each in standings]
+        figures = {name: figure for each in mine if each for name, figure in each.datasets.items()}
+        yield {
+            **parts_of_record(records[0]),
+            "name": system,
+            "entry": _entry(kept[0]),
+            "unverified": _unverified(kept),
+            "figures": [triple(figures.get(name)) for name in names],
+            "estimates": [triple(estimates.score([name], system)) for name in names] if estimates.datasets else [],
+            "averages": [
+                triple(_average(each, standing, estimates, system)) for each, standing in zip(sets, mine, strict=True)
+            ],
+            "classes": [each.get(system) for each in levels],
+            "mimics": [each.get(system) for each in mimics],
+            "cost": _cost(records),
+            "failures": sum(record.failures + record.unordered for record in records),
+            "approximate": approximate_searches(records),
+            "lock": "" if _unverified(kept) else _lock(records),
+            "unpacked": any(record.unpacked for record in records),
+            "aspects": [_aspects(of, system) for of in parts],
+            "judged_by_kin": [record.dataset.name for record in records if judged_by_kin(record)],
+        }
+
+
+def _aspects(collection: RecordCollection, system: str) -> list[float] | None:
+    """Return a system's means over the datasets with aspects; None if there are none, or it lacks one of them."""
+    having = [kept.record for kept in collection if all(str(each) in kept.record.mean for each in ASPECT_COLUMNS)]
+    mine = [record for record in having if record.system == system]
+    if not mine or len(mine) < len({record.dataset.name for record in having}):
+        return None
+    return [round(sum(record.mean[str(each)] for record in mine) / len(mine), 6) for each in ASPECT_COLUMNS]
+
+
+def _average(each: BoardSet, standing: Standing | None, estimates: BoardEstimates, system: str) -> Estimate | None:
+    """Return the average of a system over a set; None if a dataset of the group has other labels."""
+    if each.missing:
+        return None
+    if each.estimated:
+        return estimates.score(each.datasets, system)
+    return standing.mean if standing else None
+
+
+def _entry(kept: StoredRecord) -> str:
+    """Return the name of the entry of a record; empty for a record that was run here."""
+    return kept.path.stem if kept.is_entry else ""
+
+
+def _unverified(kept: Sequence[StoredRecord]) -> str:
+    """Return why a system of an entry is not verified; empty if all its records are, or were run here."""
+    return next((each.unverified[:REASON_SHOWN] for each in kept if each.unverified), "")
+
+
+def _lock(records: Sequence[Record]) -> str:
+    """Return the digest of the lock that decided all records of a system beforehand; empty if there is none."""
+    locks = {record.lock for record in records}
+    return locks.pop() if len(locks) == 1 else ""
+
+
+def triple(figure: Estimate | None) -> list[float | None] | None:
+    """Return a score in the form of the data files: value, low and high, between 0 and 1."""
+    if figure is None:
+        return None
+    return [None if each is None else round(each / 100, 6) for each in (figure.value, figure.low, figure.high)]
+
+
+def _cost(records: Sequence[Record]) -> dict[str, float | None]:
+    """Return the mean cost of a query. Unknown values are None."""
+    if not all(record.cost_is_known for record in records):
+        return {"dollars": None, "seconds": None, "tokens": None}
+    spent = total(stage.cost for record in records for stage in record.stages)
+    queries = max(1, sum(record.dataset.queries for record in records))
+    return {
+        "dollars": None if spent.unpriced else spent.dollars / queries,
+        "seconds": sum((record.seconds_per_query or 0.0) * record.dataset.queries for record in records) / queries,
+        "tokens": spent.llm_tokens / queries,
+    }
+
+
+def _foot(collection: RecordCollection, own_texts: Sequence[str]) -> str:
+    runs = [record for system in collection.systems for record in runs_of(collection, system)]
+    newest = max((record.created[:10] for record in runs), default="")
+    records = f"{counted(len(runs), 'record')}, the newest of {newest}" if newest else "no records"
+    foot = f"r2med {__version__} · {records} · {len(published())} published rows"
+    return f"{foot} · contains texts of documents and queries of {', '.join(own_texts)}" if own_texts else foot

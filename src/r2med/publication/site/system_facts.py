@@ -1,0 +1,101 @@
+"""Facts that the leaderboard filters systems by: kind, LLM and size. Systems run here and published ones have them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from r2med.evaluation.records.record import Record
+from r2med.foundation.core.cards import parameter_count
+from r2med.foundation.core.spec import joined_stages
+from r2med.models.crossencoders.reranker_cards import RERANKERS
+from r2med.models.encoders.model_cards import MODELS
+from r2med.models.llm.llm_cards import LLMS, LLMCard, families
+from r2med.publication.leaderboard.published import PublishedRow
+
+AGENTS = ("search-r1", "search-o1", "agent")
+
+CARDS: tuple[Mapping[str, Any], ...] = (MODELS, RERANKERS, LLMS)
+NO_MODEL = ("bm25", "author")
+
+
+def parts_of_record(record: Record) -> dict[str, Any]:
+    """Return the parts of a system that was run."""
+    names = {kind: joined_stages(s.name for s in record.stages if s.stage == kind) for kind in KINDS}
+    searching, llms = record.settings.get("retrieve") or {}, _llms(record)
+    settings = [searching, *record.settings.get("rerank", ())]
+    stages = [name for stage in settings for name in _stage_names(stage)]
+    kind = _kind(names["expand"], names["rerank"], fused="parts" in searching)
+    sizes = [_size(name) for name in (*stages, *llms)]
+    return _parts(kind, names["retrieve"], names["expand"], names["rerank"], llms, sizes)
+
+
+def _stage_names(settings: Mapping[str, Any]) -> list[str]:
+    """Return the names of a stage's models. A stage that asks an LLM has no model of its own."""
+    if "parts" in settings:
+        return [name for part in settings["parts"] for name in _stage_names(part)]
+    return [] if "llm" in settings else [str(settings.get("stage", ""))]
+
+
+def _llms(record: Record) -> list[str]:
+    """Return the LLMs of a system by name. A trained reranker or rewriter that names none has a model of its own."""
+    stages = [record.settings.get("expand"), *record.settings.get("rerank", ())]
+    asking = [stage for stage in stages if stage and "llm" in stage]
+    named = [str(stage["llm"] or (stage.get("model") or {}).get("model", "")) for stage in asking]
+    return list(dict.fromkeys(filter(None, named)))
+
+
+def judged_by_kin(record: Record) -> bool:
+    """Return True if the system uses an LLM of the family that judged the dataset's documents."""
+    asked = [LLMS.get(llm) or LLMCard(name=llm, model=llm) for llm in _llms(record)]
+    return any(family in record.dataset.judges for card in asked for family in families(card))
+
+
+KINDS = ("expand", "retrieve", "rerank")
+
+
+def parts_of_published(row: PublishedRow) -> dict[str, Any]:
+    """Return the parts of a published system, with the names that its source uses."""
+    llms = [row.llm] if row.llm else []
+    kind = _kind(row.expansion, row.reranker, fused="+" in row.retriever)
+    sizes = [_size_in_words(name) for name in (row.retriever, row.reranker, *llms) if name]
+    return _parts(kind, row.retriever, row.expansion, row.reranker, llms, sizes)
+
+
+def _parts(
+    kind: str, retriever: str, expansion: str, reranker: str, llms: Sequence[str], sizes: Sequence[float | None]
+) -> dict[str, Any]:
+    known = [size for size in sizes if size is not None]
+    return {
+        "kind": kind,
+        "retriever": retriever,
+        "expansion": expansion,
+        "reranker": reranker,
+        "llm": ", ".join(llms),
+        "size": max(known, default=0.0) if len(known) == len(sizes) else None,
+    }
+
+
+def _kind(expansion: str, reranker: str, *, fused: bool) -> str:
+    if expansion.startswith(AGENTS):
+        return "agent"
+    if expansion:
+        return "expansion and reranking" if reranker else "expansion"
+    return "reranking" if reranker else "fusion" if fused else "retriever"
+
+
+def _size(name: str) -> float | None:
+    """Return the parameters of a model in billions, from its card or its name; None if they are not known."""
+    base = name.partition(":")[0]
+    if base in NO_MODEL:
+        return 0.0
+    stated = next((cards[base].parameters for cards in CARDS if base in cards), "")
+    count = parameter_count(stated or name)
+    return count / 1e9 if count else None
+
+
+def _size_in_words(name: str) -> float | None:
+    """Return the parameters of the largest model that a published name mentions."""
+    sizes = [size for word in re.split(r"[\s+(),]+", name) if (size := _size(word)) is not None]
+    return max(sizes, default=None)

@@ -1,0 +1,114 @@
+"""The data of a system's page: scores by slices, cost by stage, failures by kind, settings, the command."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Container, Iterator, Mapping, Sequence
+from typing import Any
+
+from r2med.data.dataset_cards import cards, groups, home_group
+from r2med.evaluation.comparison.comparison import slice_figures
+from r2med.evaluation.measure.slices import KINDS
+from r2med.evaluation.records.collection import RecordCollection
+from r2med.evaluation.records.record import Record, StageFacts
+from r2med.publication.site.board_sets import board_sets, part, runs_of
+from r2med.publication.site.leaderboard import DEMO, triple
+
+
+def system_values(
+    collection: RecordCollection, names: Sequence[str], places: Mapping[str, str], estimated: Container[str] = ()
+) -> Iterator[dict[str, Any]]:
+    """Yield the content of each system's data file. `names` are the datasets in the order of their numbers.
+
+    `places` are the folders of the user's datasets, as they were typed. `estimated` are those of `board_sets`.
+    """
+    sets = board_sets(collection, estimated)
+    cuts = [[] if each.estimated else list(_slices(part(collection, each.datasets))) for each in sets]
+    for system in collection.systems:
+        records = collection.records(system)
+        first = next(iter(records.values()))
+        typed = next((kept.typed for kept in collection if kept.record.system == system and kept.typed), system)
+        yield {
+            "command": command(
+                first.model_copy(update={"system": typed}),
+                [run.dataset.name for run in runs_of(collection, system)],
+                places,
+            ),
+            "settings": list(_flat(first.settings)),
+            "versions": list(first.versions.items()),
+            "records": [_record(records[name], position) for position, name in enumerate(names) if name in records],
+            "slices": [
+                [[kind, label, size, of[system]] for kind, label, size, of in cut if system in of] for cut in cuts
+            ],
+        }
+
+
+def command(record: Record, datasets: Sequence[str], places: Mapping[str, str]) -> str:
+    """Return the command that makes the records of a system again.
+
+    A record contains only the name of its dataset. If its folder is not in `places`, the reader must fill in the path.
+    """
+    home = home_group(datasets[0]) if datasets else ""
+    group = home if set(groups().get(home, ())) == set(datasets) else ""
+    known = {*cards(), *groups()[DEMO]}
+    typed = [places.get(name) or (name if name in known else f"path/to/{name}") for name in datasets]
+    words = ["r2med", "run", record.system, "--data", group or ",".join(typed)]
+    depth = record.settings.get("k")
+    expand = record.settings.get("expand") or {}
+    recorded = expand.get("source") == "recorded" and expand.get("llm") != "author"
+    return shlex.join([*words, *(["--k", str(depth)] if depth != 1000 else []), *(["--recorded"] if recorded else [])])
+
+
+def _record(record: Record, dataset: int) -> dict[str, Any]:
+    return {
+        "dataset": dataset,
+        "created": record.created,
+        "source": record.source,
+        "key": record.key,
+        "run": record.run.file if record.run else "",
+        "p50": record.latency(0.5),
+        "p95": record.latency(0.95),
+        "stages": [_stage(stage, record.settings) for stage in record.stages],
+    }
+
+
+def _stage(stage: StageFacts, settings: Mapping[str, Any]) -> dict[str, Any]:
+    cost, expand = stage.cost, settings.get("expand") or {}
+    return {
+        "stage": stage.stage,
+        "name": stage.name,
+        "recorded": stage.stage == "expand" and expand.get("source") == "recorded",
+        "seconds": cost.seconds,
+        "prepared": stage.prepared.seconds,
+        "calls": cost.calls,
+        "tokens": cost.llm_tokens,
+        "dollars": cost.dollars,
+        "unpriced": cost.unpriced,
+        "failures": stage.failures,
+        "kinds": list(stage.failure_kinds.items()),
+        "failed": list(stage.failed.items()),
+        "repairs": list(stage.repairs.items()),
+        "details": list(stage.details.items()),
+    }
+
+
+def _flat(settings: Any, path: str = "") -> Iterator[tuple[str, str]]:
+    """Yield each setting as a path and a value."""
+    if isinstance(settings, Mapping) and settings:
+        for name, value in settings.items():
+            yield from _flat(value, f"{path}.{name}" if path else str(name))
+    elif isinstance(settings, list) and settings:
+        for number, value in enumerate(settings, 1):
+            yield from _flat(value, f"{path} {number}")
+    elif settings not in (None, "", [], {}):
+        yield path, settings if isinstance(settings, str) else json.dumps(settings)
+
+
+def _slices(collection: RecordCollection) -> Iterator[tuple[str, str, int, dict[str, Any]]]:
+    """Yield each slice: kind, label, number of queries, and the scores of systems that have all of its queries."""
+    for kind in KINDS if collection.cells else ():
+        cut = list(slice_figures(collection, kind))
+        for each, figures in cut if len(cut) > 1 else ():
+            by_system = zip(collection.systems, map(triple, figures), strict=True)
+            yield kind, each.label, len(each), {name: figure for name, figure in by_system if figure}

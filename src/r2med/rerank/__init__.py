@@ -1,5 +1,0 @@
-"""Rerankers: cross-encoders, LLMs and user scorers that reorder the top of a ranking."""
-
-from r2med.rerank.reranking import Reranked, Reranker
-
-__all__ = ["Reranked", "Reranker"]

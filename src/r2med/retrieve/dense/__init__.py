@@ -1,5 +1,0 @@
-"""Dense retrieval: embeddings in the store and search over them."""
-
-from r2med.retrieve.dense.dense_retriever import Dense
-
-__all__ = ["Dense"]

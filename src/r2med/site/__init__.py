@@ -1,5 +1,0 @@
-"""Make the board: a website from records that opens from disk, with leaderboard, explorer and pages of systems."""
-
-from r2med.site.site import board
-
-__all__ = ["board"]

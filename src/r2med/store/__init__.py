@@ -1,7 +1,0 @@
-"""Store artefacts on disk: content-addressed, atomic, verified, safe with several processes."""
-
-from r2med.store.artefacts import Artefact, Store, default_store
-from r2med.store.dataset_labels import about
-from r2med.store.files import digest
-
-__all__ = ["Artefact", "Store", "about", "default_store", "digest"]

@@ -1,0 +1,1 @@
+"""Retrieval systems: expand, retrieve, rerank."""

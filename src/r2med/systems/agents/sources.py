@@ -1,0 +1,126 @@
+"""Sources that an agent searches: a retriever over the dataset's corpus or another one, or a remote server."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Protocol
+
+from r2med.data import Dataset, Query
+from r2med.data.corpus import Corpus
+from r2med.foundation.core.cost import NOTHING, Cost
+from r2med.foundation.core.foreign_code import key_of
+from r2med.foundation.engine.tracing import span
+from r2med.foundation.store import Store, about, default_store
+from r2med.models.llm.chat import Failure
+from r2med.systems.agents.conversation import Hit
+from r2med.systems.retrieve.ranking_spans import RETRIEVED, add_rankings, name_of, stage_kind
+from r2med.systems.retrieve.retriever import Retriever, Search, SearchQuery, cached_search
+from r2med.systems.retrieve.run import NO_DOCUMENT, Run
+
+Documents = tuple[Hit, ...] | Failure
+"""The documents of one search, or the reason why there are none."""
+
+
+@dataclass(frozen=True)
+class SourceResult:
+    """The results of a batch of searches, in order, and their cost."""
+
+    documents: tuple[Documents, ...]
+    cost: Cost = NOTHING
+    prepared: Cost = NOTHING
+    """The cost of preparing the corpus once, however often it is searched."""
+
+
+class Source(Protocol):
+    """A search that is open for the queries of one dataset."""
+
+    def search(self, queries: Sequence[Query]) -> SourceResult:
+        """Return the documents of each query without excluded ones, best first, or the reason why there are none."""
+
+    def made(self, queries: Sequence[Query]) -> tuple[Search, ...]:
+        """Return the searches of our own retrievers that these queries cause."""
+
+
+@dataclass(frozen=True)
+class LocalSearch:
+    """A retriever over a corpus."""
+
+    by: Retriever
+    corpus: str = ""
+    """The name or folder of the searched dataset; empty means the dataset of the queries."""
+    store: Store | None = None
+    """The store of the other dataset's corpus."""
+    keeps_texts: ClassVar[bool] = False
+    """True if a trace must hold the texts of documents, because they cannot be looked up later."""
+
+    def key(self, dataset: Dataset) -> dict[str, Any]:
+        """Return the settings of the retriever, and the corpus by its fingerprint."""
+        searched = self._searched(dataset, self.store)
+        return {"by": key_of(self.by, dataset), "corpus": searched.corpus.fingerprint}
+
+    def labels(self) -> AbstractContextManager[None]:
+        """Return a block that labels data with the other dataset too, because answers may quote its documents."""
+        if not self.corpus:
+            return nullcontext()
+        from r2med.data.locating import locate
+
+        return about(dataset=locate(self.corpus, self.store or default_store()).label)
+
+    def open(self, dataset: Dataset, store: Store, topk: int) -> Source:
+        """Return the search for the queries of one dataset."""
+        return _OpenRetriever(self.by, self._searched(dataset, store), store, topk)
+
+    def _searched(self, dataset: Dataset, store: Store | None) -> Dataset:
+        """Return the dataset with the searched corpus. Its instruction for models does not change."""
+        if not self.corpus:
+            return dataset
+        from r2med.data.loading import load
+
+        return replace(dataset, corpus=load(self.corpus, store).corpus)
+
+
+@dataclass(frozen=True)
+class _OpenRetriever:
+    """A retriever with cached results, so that a restarted run gets the same documents."""
+
+    retriever: Retriever
+    dataset: Dataset
+    store: Store
+    topk: int
+
+    def search(self, queries: Sequence[Query]) -> SourceResult:
+        asked = list(map(SearchQuery, queries))
+        with span(name_of(self.retriever), stage_kind("RETRIEVER", asked)) as trace:
+            searched = cached_search(self.retriever, self.dataset, asked, self.topk, self.store)
+            if trace is not None:
+                add_rankings(trace, "RETRIEVER", asked, {RETRIEVED: searched.run}, self.dataset.corpus)
+        return SourceResult(tuple(hits_of(searched.run, self.dataset.corpus)), searched.cost, searched.prepared)
+
+    def made(self, queries: Sequence[Query]) -> tuple[Search, ...]:
+        return (Search(self.retriever, self.dataset, tuple(map(SearchQuery, queries)), self.topk),)
+
+
+def hits_of(run: Run, corpus: Corpus) -> list[tuple[Hit, ...]]:
+    """Return the documents of each query of a run, best first."""
+    rows = run.rows[run.rows != NO_DOCUMENT]  # all together, because Arrow reads many documents as fast as one
+    ids, texts = iter(corpus.ids(rows)), iter(corpus.texts(rows))
+    return [
+        tuple(Hit(next(ids), contents(next(texts)), score) for score in scores[:count].tolist())
+        for scores, count in zip(run.scores, run.found, strict=True)
+    ]
+
+
+def contents(text: str) -> str:
+    """Return a text whose first line is a title. A text of one line gets an empty title.
+
+    Clients of Search-R1's protocol take the first line as the title, so a text of one line would have no content.
+    """
+    return text if "\n" in text else f"\n{text}"
+
+
+def title_and_text(contents: str) -> tuple[str, str]:
+    """Return title and text, as a client of Search-R1's protocol reads them."""
+    title, _, text = contents.partition("\n")
+    return title.strip(), text.strip()

@@ -1,0 +1,174 @@
+"""The interface of expanders, and their result: the queries of a dataset as they will be searched."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from itertools import cycle
+from typing import Any, Literal, Protocol, runtime_checkable
+
+from r2med.data import Dataset, Query
+from r2med.foundation.core.cost import NOTHING, Cost
+from r2med.foundation.store import Store, digest
+from r2med.models.llm.costs import CostPreview
+from r2med.systems.retrieve.added_worth import FusionMethod
+from r2med.systems.retrieve.retriever import MEAN, Search, SearchQuery
+
+QueryChoice = Literal["", "keep", "drop"]
+"""Keep or drop the query's own words in a search by words. Empty means the choice of the method."""
+
+JoiningChoice = Literal["", "published"]
+"""How copies of the query are joined in a search by words. Empty means with spaces."""
+
+
+@dataclass(frozen=True)
+class SearchApart:
+    """How the texts of a query are searched apart: each is a query of its own, and the rankings are fused."""
+
+    fuse: FusionMethod = "rrf"
+    """How the rankings are added up."""
+    weights: tuple[float, ...] = ()
+    """Weights of the texts of one answer, in their order. Empty means 1 for each."""
+    original: float = 0.0
+    """Weight of the original query. With 0 it is not searched."""
+    replaces: bool = False
+    """True if a text is searched in place of the query. Otherwise it is joined with the query."""
+
+
+@dataclass(frozen=True)
+class Joining:
+    """How generated texts are joined with a query."""
+
+    copies: int = 0
+    """Number of copies of the query before the texts, in a search by words."""
+    dense_form: str = MEAN
+    """The input of a dense model: the mean of the vectors of query and text, or one string."""
+    glued: bool = False
+    """True if the copies of the query follow each other without a space, as in the benchmark's rows of query2doc."""
+    balance: float = 0.0
+    """Number of words of text for each word of the query's copies: longer texts get more copies. 0: only `copies`."""
+    apart: SearchApart | None = None
+    """How texts are searched apart; None if they are searched together."""
+
+    def choose(self, query: QueryChoice, joining: JoiningChoice = "") -> Joining:
+        """Return the same joining with the query's own words kept, or dropped, in a search by words."""
+        copies = {"": self.copies, "keep": max(self.copies, 1), "drop": 0}[query]
+        balance = 0.0 if query == "drop" else self.balance
+        return replace(self, copies=copies, glued=joining == "published", balance=balance)
+
+    def settings(self) -> dict[str, Any]:
+        """Return the settings that a score depends on. Later settings are listed only if set: older keys stay valid."""
+        later = ("glued", "balance", "apart")
+        return {name: value for name, value in asdict(self).items() if value or name not in later}
+
+    def join(self, query: Query, texts: Iterable[str]) -> SearchQuery:
+        """Return a query with its texts. Without texts the query is unchanged."""
+        written = tuple(filter(None, texts))
+        if not written:
+            return SearchQuery(query)
+        joined = self._together(query, written)
+        return joined if self.apart is None else self._parts(joined, self.apart)
+
+    def _together(self, query: Query, texts: tuple[str, ...]) -> SearchQuery:
+        copies = self.copies
+        if self.balance:
+            words = sum(len(text.split()) for text in texts)
+            copies = max(copies, int(words / (self.balance * max(len(query.text.split()), 1))))
+        return SearchQuery(query, texts, copies, self.dense_form, glued=self.glued)
+
+    def _parts(self, joined: SearchQuery, apart: SearchApart) -> SearchQuery:
+        """Return the query with each of its texts as a query of its own."""
+        query = joined.query
+        own = ((SearchQuery(query), apart.original),) if apart.original else ()
+        alone = (
+            SearchQuery(replace(query, text=text)) if apart.replaces else self._together(query, (text,))
+            for text in joined.generated
+        )
+        weighted = tuple(zip(alone, cycle(apart.weights or (1.0,)), strict=False))
+        return replace(joined, parts=(*own, *weighted), fuse=apart.fuse)
+
+
+@dataclass(frozen=True)
+class Expansion:
+    """All queries of a dataset with their added texts or found documents.
+
+    A query without either is a failure and stays unchanged.
+    """
+
+    queries: tuple[SearchQuery, ...]
+    """The queries as they will be searched."""
+    failures: int = 0
+    """Queries without added text and without found documents."""
+    fingerprint: str = ""
+    """A digest of the added texts, for keys."""
+    cost: Cost = NOTHING
+    """The cost of the expansion."""
+    failure_kinds: Mapping[str, int] = field(default_factory=dict)
+    """Kind of failure -> number of answers. With several samples or rounds, such a query may still have text."""
+    failed: Mapping[str, str] = field(default_factory=dict)
+    """Query id -> number of failed answers by kind, in words."""
+    cut_texts: int = 0
+    """Number of texts that reached the token limit and are kept up to their last whole sentence."""
+    counts: Mapping[str, float] = field(default_factory=dict)
+    """Further facts for a record, such as turns and searches of an agent."""
+    notices: tuple[str, ...] = ()
+    """Remarks for the user, one sentence each."""
+    searches: tuple[Search, ...] = field(default=(), compare=False)
+    """Texts that were searched for on the way, by an agent or between rounds."""
+    traces: Mapping[str, Any] = field(default_factory=dict)
+    """The actions of a search agent, turn by turn: query id -> a trace for JSON. It is saved beside the record."""
+    rankings: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Documents that a search agent found: query id -> document ids, the best first. Those of the retriever follow."""
+
+    @classmethod
+    def of(
+        cls, queries: Iterable[SearchQuery], rankings: Mapping[str, tuple[str, ...]] | None = None, **more: Any
+    ) -> Expansion:
+        """Return the expansion with counted failures and its fingerprint."""
+        all_queries, rankings = tuple(queries), rankings or {}
+        failures = sum(not query.expanded and query.query.id not in rankings for query in all_queries)
+        keys: list[Any] = [query.key for query in all_queries]
+        fingerprint = digest([keys, rankings] if rankings else keys)
+        return cls(all_queries, failures, fingerprint, rankings=rankings, **more)
+
+
+def cut_notice(cut: int, texts: int) -> str:
+    """Return a notice about texts that reached the token limit."""
+    return f"{cut} of {texts} texts reached the token limit and are kept up to their last whole sentence"
+
+
+class Expander(Protocol):
+    """The interface of stages that add text to queries before they are searched."""
+
+    @property
+    def name(self) -> str:
+        """The name of the stage, as typed. Settings with default values are left out."""
+
+    def key(self, dataset: Dataset) -> dict[str, Any]:
+        """Return every setting that a score depends on; no LLM is called. Texts are given by a fingerprint."""
+
+    def expand(self, dataset: Dataset, store: Store) -> Expansion:
+        """Return every query of the dataset, in order."""
+
+
+@runtime_checkable
+class CheckedStage(Protocol):
+    """A stage that can check in advance for faults, such as missing templates or files of recorded texts."""
+
+    def check(self, datasets: Sequence[Dataset]) -> None:
+        """Raise UserError for a fault that would stop the stage on one of these datasets. No LLM is called."""
+
+
+@runtime_checkable
+class AskingStage(Protocol):
+    """A stage that calls an LLM."""
+
+    def preview(self, dataset: Dataset, store: Store) -> CostPreview:
+        """Return the calls for one dataset without making them."""
+
+
+def check(stages: Iterable[object], datasets: Sequence[Dataset]) -> None:
+    """Raise UserError for a fault that would stop a stage on one of the datasets, before the first call."""
+    for stage in stages:
+        if isinstance(stage, CheckedStage):
+            stage.check(datasets)

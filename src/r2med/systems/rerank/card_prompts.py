@@ -1,0 +1,192 @@
+"""The prompts of trained rerankers: turns of a conversation or one raw text, in the layout that a card declares.
+
+A prompt file holds its turns after lines such as <<system>>, <<user>> and <<assistant>>. The turns after <<each user>>
+and <<each assistant>> are repeated for every passage. <<completion>> is one text that the model continues, without a
+chat template. A file without such a line is one turn of the user.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from importlib.resources.abc import Traversable
+from typing import Literal
+
+from r2med.foundation.core.errors import UserError
+from r2med.models.llm.chat import Failure, Message
+from r2med.models.llm.costs import approximate_tokens
+from r2med.models.llm.llm_cards import LLMCard
+from r2med.models.prompts.fitting import Fitted, fit
+from r2med.models.prompts.templates import Template, open_templates
+from r2med.systems.rerank.card_answers import labels
+from r2med.systems.rerank.judge_prompts import EMPTY_PASSAGE, Question
+from r2med.systems.rerank.llm_reranker_cards import Limit, LLMRerankerCard, Unit
+from r2med.systems.rerank.reranking import query_text
+from r2med.systems.retrieve.retriever import SearchQuery
+
+FIELDS = ("query", "passages", "count", "passage", "number")
+LEAST_TOKENS = 30
+"""Tokens of a passage below which it cannot be judged."""
+NO_LIMIT = Limit(most=1_000_000, unit="characters")
+
+_TURN = re.compile(r"^<<(system|user|assistant|each user|each assistant|completion)>>$", re.MULTILINE)
+_HEADING = re.compile(r"^<<[^<>\n]*>>[^\S\n]*$", re.MULTILINE)
+_BRACKETED = re.compile(r"\[(\d+)\]")
+# The beginning of what some servers read as a special token, or a model as the end of its thought.
+_SPECIAL = re.compile(r"<(?=\||/?s>|/?think>)|\[(?=/?INST\])", re.IGNORECASE)
+_PER_TOKEN: dict[Unit, float] = {"words": 0.75, "characters": 4.0, "tokens": 1.0}
+
+Role = Literal["system", "user", "assistant", "completion"]
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One turn of a prompt file."""
+
+    role: Role
+    template: Template
+    each: bool = False
+    """True if it is repeated for every passage."""
+
+
+@dataclass(frozen=True)
+class CardPrompts:
+    """The turns of a prompt file, and the layout that a card declares for them."""
+
+    card: LLMRerankerCard
+    turns: tuple[Turn, ...]
+    hash: str
+
+    @property
+    def is_raw(self) -> bool:
+        """True if the model continues a raw text, without a chat template."""
+        return any(turn.role == "completion" for turn in self.turns)
+
+    @property
+    def size(self) -> int:
+        """The largest size of a passage, in the unit of the card."""
+        return self._limit.most
+
+    @property
+    def _limit(self) -> Limit:
+        return self.card.passage_limit or NO_LIMIT
+
+    def query(self, asked: SearchQuery, which: str) -> str:
+        """Return the text of a query as the prompt shows it."""
+        return self._plain(_cut(query_text(asked, which).strip(), self.card.query_limit or NO_LIMIT))
+
+    def shortened(self, text: str, size: int) -> str:
+        """Return the part of a passage that is shown."""
+        text = " ".join(text.split()) if self.card.one_line else text.strip()
+        return _cut(text, replace_most(self._limit, size))
+
+    def fitted(self, question: Question, llm: LLMCard, size: int, room: int | None = None) -> Fitted | Failure:
+        """Return the prompt of a question. All passages are cut to one length if it would not fit the LLM.
+
+        `room` is the number of tokens of the prompt, if it is smaller than that of the LLM.
+        """
+        room = llm.context_length - llm.max_tokens if room is None else room
+        # Without a limit, sizes are counted up to the longest passage.
+        most = min(size, max((len(passage) for passage in question.passages), default=0) or 1)
+        least = min(most, max(1, round(LEAST_TOKENS * _PER_TOKEN[self._limit.unit])))
+        found = fit(lambda size: self._rendered(question, size), lambda prompt: prompt.tokens, room, least, most)
+        if found is None:
+            needed = self._rendered(question, least).tokens
+            why = f"the shortest prompt takes about {needed} tokens, {llm.name} has {room} for a prompt"
+            return Failure("context_length", why, attempts=0)
+        rendered, chosen = found
+        thought = question.thought or ""
+        if thought:
+            rendered = replace(rendered, text=f"{rendered.text}{thought}")
+
+        def refit(tokens: int) -> Fitted | Failure:
+            return self.fitted(question, llm, size, tokens - approximate_tokens(thought))
+
+        return replace(rendered, cut=chosen < most, refit=refit)
+
+    def _rendered(self, question: Question, size: int) -> Fitted:
+        texts = [self._plain(self.shortened(text, size)) or EMPTY_PASSAGE for text in question.passages]
+        names = labels(self.card, len(texts))
+        scores = [f"{hint:.2f}" for hint in question.hints] or [""] * len(texts)
+        shown = [
+            _filled(self.card.passage, number=name, text=text, score=score)
+            for name, text, score in zip(names, texts, scores, strict=True)
+        ]
+        values = {"query": question.query, "passages": self.card.separator.join(shown), "count": str(len(texts))}
+        numbered = [{"number": name, "passage": text} for name, text in zip(names, texts, strict=True)]
+        turns = [(turn.role, text) for turn, text in self._filled_turns(values, numbered)]
+        if turns[0][0] == "completion":
+            return Fitted((), text=turns[0][1])
+        return Fitted(tuple(Message(role, text) for role, text in turns if role != "completion"))
+
+    def _filled_turns(self, values: dict[str, str], passages: Sequence[dict[str, str]]) -> Iterator[tuple[Turn, str]]:
+        """Yield all turns; neighbouring turns that are repeated go through the passages together."""
+        waiting: list[Turn] = []
+        for turn in [*self.turns, None]:
+            if turn is not None and turn.each:
+                waiting.append(turn)
+                continue
+            for passage in passages if waiting else ():
+                yield from ((repeated, repeated.template.render({**values, **passage})) for repeated in waiting)
+            waiting = []
+            if turn is not None:
+                yield turn, turn.template.render({**values, "passage": "", "number": "", **(passages or [{}])[0]})
+
+    def _plain(self, text: str) -> str:
+        text = _SPECIAL.sub("‹", text)
+        return _BRACKETED.sub(r"(\1)", text) if self.card.brackets == "round" else text
+
+
+def open_card_prompts(card: LLMRerankerCard, kind: str, folder: Traversable | None = None) -> CardPrompts:
+    """Return the prompts of a card for a kind of task. Raises UserError if the prompt file is missing or wrong."""
+    templates = open_templates(folder, [kind])
+    template = templates.template(card.template, kind, FIELDS)
+    if not (template.names("passages") or template.names("passage")):
+        raise UserError(f"{template.file}: it does not name {{passages}}: the model would have nothing to judge")
+    turns = tuple(_turns(template))
+    if any(turn.role == "completion" for turn in turns) and len(turns) > 1:
+        raise UserError(f"{template.file}: <<completion>> is one text: the file has other turns beside it")
+    if card.answer == "true-false" and turns[0].role != "completion":
+        raise UserError(f"{template.file}: {card.name} continues one raw text: begin the file with <<completion>>")
+    return CardPrompts(card, turns, templates.hash)
+
+
+def _turns(template: Template) -> Iterator[Turn]:
+    for heading in _HEADING.findall(template.text):
+        if not _TURN.fullmatch(heading):
+            turns = "<<system>>, <<user>>, <<assistant>>, <<each user>>, <<each assistant>> or <<completion>>"
+            raise UserError(f"{template.file}: {heading} is not a turn: write {turns}")
+    parts = _TURN.split(template.text)
+    if len(parts) == 1:
+        yield Turn("user", template)
+        return
+    if parts[0].strip():
+        raise UserError(f"{template.file}: the text before its first turn belongs to no turn: begin with <<user>>")
+    for head, text in zip(parts[1::2], parts[2::2], strict=True):
+        each, _, role = head.rpartition(" ")
+        # The end of a raw text counts: the model continues right after it. A last line break is the file's.
+        body = text.removeprefix("\n").removesuffix("\n") if role == "completion" else text.strip()
+        yield Turn(role, Template(template.file, body), bool(each))  # type: ignore[arg-type]
+
+
+def _filled(form: str, **values: str) -> str:
+    return Template("", form).render(values)
+
+
+def replace_most(limit: Limit, most: int) -> Limit:
+    """Return a limit with another length, at most its own."""
+    return limit.model_copy(update={"most": min(most, limit.most)})
+
+
+def _cut(text: str, limit: Limit) -> str:
+    """Return the beginning of a text within a limit; tokens are cut at a word's end."""
+    if limit.unit == "characters":
+        return text[: limit.most]
+    words = text.split(" ")
+    if limit.unit == "words":
+        return " ".join(words[: limit.most])
+    if approximate_tokens(text) <= limit.most:
+        return text
+    start = text.encode("utf-8", "replace")[: limit.most * 4].decode("utf-8", "ignore")
+    return start.rpartition(" ")[0] or start

@@ -1,0 +1,373 @@
+"""Rerank candidates with a cross-encoder, in this process or behind a rerank API.
+
+The model reads each candidate together with the query and returns a score. Candidates are sorted by this score.
+
+Scores are cached. The key of a score contains the model's description and the two texts. So a cached score is used
+again in every run, depth and dataset that contains the pair. Scores are saved chunk by chunk, so an interrupted run
+continues where it stopped. The texts are not saved.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import struct
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from itertools import groupby
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from pydantic import Field
+
+from r2med.data.corpus import Corpus
+from r2med.data.dataset import Dataset
+from r2med.data.dataset_cards import Instruction
+from r2med.foundation.core.errors import UserError
+from r2med.foundation.core.stage_plan import PlannedData, StagePlan, gpu_memory
+from r2med.foundation.core.stages import Bound, Stage, depth_field
+from r2med.foundation.engine.reporting import Reporter
+from r2med.foundation.engine.work import HERE, THREADS, Engine, Needs, Work
+from r2med.foundation.runtime.runtime import Runtime
+from r2med.foundation.store import Store, digest
+from r2med.foundation.store.files import exclusive
+from r2med.foundation.store.rows import Rows as Table
+from r2med.models.crossencoders.api_scorer import ApiScorer, api_missing
+from r2med.models.crossencoders.pair_scorer import PairScorer, ScoredPair, cost_of, open_scorer
+from r2med.models.crossencoders.pairs import Pair
+from r2med.models.crossencoders.rerank_apis import DOCUMENTS_PER_SEARCH
+from r2med.models.crossencoders.reranker_cards import OWN_SERVERS, RERANKERS, RerankerCard, is_served, resolve_reranker
+from r2med.models.encoders.encoder import NotFiniteError, check_described
+from r2med.models.encoders.model_estimates import (
+    PASSAGE_TOKENS,
+    bytes_to_fetch,
+    model_memory,
+    own_weights,
+    reading_seconds,
+)
+from r2med.systems.rerank.reranking import Reranked, Rows, candidates, query_text, reranked
+from r2med.systems.retrieve.retriever import SearchQuery
+from r2med.systems.retrieve.run import Run
+
+PAIRS_PER_CHUNK = 512
+"""Number of pairs in a chunk. Large enough for batches of similar lengths, small enough to lose little work."""
+
+TEXTS_PER_READ = 4096
+"""Number of documents read at a time to compute their hashes."""
+
+PAIRS_AT_ONCE = 4096
+"""Number of pairs whose texts are in memory for an API, at least. Each request is saved by itself."""
+
+_SCORE_FORMAT = struct.Struct("<dq?d")
+_SEARCHES_FORMAT = struct.Struct("<d")
+
+
+class CrossEncoder(Stage, kind="rerank"):
+    """Score each candidate together with the query by a cross-encoder, and sort by the score."""
+
+    query: Literal["original", "expanded"] = Field(
+        "original",
+        description="expanded: documents are scored against the query together with its generated text",
+    )
+    depth: int = depth_field()
+
+    @classmethod
+    def summary(cls, name: str) -> str:
+        """Return a one-sentence description of the card's model."""
+        card = RERANKERS.get(name)
+        if card is None:
+            return super().summary(name)
+        return (
+            f"Scores of {card.repository}, by its API."
+            if card.is_api
+            else f"Scores of the cross-encoder {card.repository}."
+        )
+
+    def plan(self, data: Sequence[PlannedData], runtime: Runtime) -> list[StagePlan]:
+        """Return how many pairs would be scored and how much would be downloaded."""
+        card = resolve_reranker(self.name) if _is_api(self.name) else None
+        if card is not None:
+            return [
+                _api_plan(str(self), card, [(each.queries, min(self.depth, each.documents)) for each in data], runtime)
+            ]
+        pairs = sum(each.queries * min(self.depth, each.documents) for each in data)
+        fetch, missing = bytes_to_fetch(self.name, RERANKERS, resolve_reranker, runtime.setup)
+        known = seconds_per_pair(runtime.store, self.name)
+        seconds = reading_seconds(RERANKERS, self.name, 2 * pairs, runtime.setup) if known is None else pairs * known
+        work = f"scores {pairs:,} pairs of queries and documents{own_weights(self.name)}"
+        return [StagePlan(str(self), work, fetch, seconds, missing, memory=model_memory(self.name, RERANKERS))]
+
+    def bind(self, runtime: Runtime) -> CrossReranker:
+        """Return the reranker of a card, hf:ORG/NAME, path:DIR or py:MODULE:NAME. No weights are loaded yet."""
+        return CrossReranker(self, resolve_reranker(self.name), runtime)
+
+
+@dataclass(frozen=True)
+class CrossReranker(Bound[CrossEncoder]):
+    """Reranker that sorts candidates by a cross-encoder's scores.
+
+    The model is not loaded while the cache has all scores.
+    """
+
+    card: RerankerCard
+    runtime: Runtime
+    _scorers: dict[Instruction, PairScorer] = field(default_factory=dict, compare=False, repr=False)
+
+    @property
+    def depth(self) -> int:
+        """Number of candidates that are reranked for each query."""
+        return self.stage.depth
+
+    def key(self, dataset: Dataset) -> dict[str, Any]:
+        """Return every setting that a score depends on."""
+        scorer = self._scorer(dataset)
+        # The pin is not part of the scorer's description. Scores depend on the commit alone, so they stay valid when
+        # the commit is pinned later.
+        pinned = {} if getattr(scorer, "pinned", True) else {"pinned": False}
+        return {**self.stage.settings(), **scorer.describe(), **pinned}
+
+    def rerank(self, dataset: Dataset, queries: Sequence[SearchQuery], run: Run, store: Store) -> Reranked:
+        """Return the run with the first candidates of each query sorted by their scores."""
+        ranked = [
+            RankedQuery(query.query.id, query_text(query, self.stage.query), rows)
+            for query, rows in zip(queries, candidates(run, self.depth), strict=True)
+        ]
+        if not any(len(query.rows) for query in ranked):
+            return Reranked(run, notices=(f"{self.name}: the run has no documents, so there is nothing to rerank",))
+        scorer, engine = self._scorer(dataset), self.runtime.engine
+        with self.runtime.turn(("model", self.card.repository or self.card.name)):  # not every model is safe in threads
+            scored = pair_scores(ranked, scorer, dataset.corpus, store, self.card.name, engine)
+        scores = [np.asarray([pair.score for pair in line], dtype=np.float64) for line in scored]
+        return Reranked(
+            reranked(run, self.depth, scores), cost_of([pair for line in scored for pair in line], self.card)
+        )
+
+    def _scorer(self, dataset: Dataset) -> PairScorer:
+        words = dataset.instruction
+        if words not in self._scorers:
+            self._scorers[words] = open_scorer(self.card, words, self.runtime)
+        return self._scorers[words]
+
+
+@dataclass(frozen=True)
+class RankedQuery:
+    """A query and the documents to score for it."""
+
+    id: str
+    text: str
+    rows: Rows
+
+
+@dataclass(frozen=True)
+class PairBlock:
+    """Pairs that are scored together, with the keys of their scores."""
+
+    keys: tuple[bytes, ...]
+    pairs: tuple[Pair, ...]
+    ids: tuple[tuple[str, str], ...]
+    """Ids of the query and the document of each pair, for error messages."""
+
+
+@dataclass(frozen=True)
+class ScorePairs(Work[PairBlock, list[ScoredPair]]):
+    """Work that scores blocks of pairs on any machine that opens the same model."""
+
+    scorer: PairScorer
+    described: dict[str, Any]
+
+    @property
+    def needs(self) -> Needs:
+        """Where the work can run. A scorer that does not declare this runs on this machine."""
+        needs: Needs = getattr(self.scorer, "needs", HERE)
+        return needs
+
+    def check(self) -> None:
+        """Raise UserError if the model on this machine has a different description."""
+        check_described(self.described, self.scorer.describe())
+
+    def __call__(self, block: PairBlock, store: Store) -> list[ScoredPair]:
+        """Return the scores of a block. Raises UserError that names the pair if a score is not finite."""
+        try:
+            return self.scorer.score(block.pairs)
+        except NotFiniteError as error:
+            query, document = block.ids[error.index]
+            raise UserError(
+                f"the score of query {query} and document {document} is NaN or infinite ({error.hint})"
+            ) from None
+
+
+def pair_scores(
+    queries: Sequence[RankedQuery],
+    scorer: PairScorer,
+    corpus: Corpus,
+    store: Store,
+    name: str,
+    engine: Engine = THREADS,
+) -> list[list[ScoredPair]]:
+    """Return the scores of each query's candidates, in the candidates' order.
+
+    `name` is the name of the cache file.
+    """
+    work = ScorePairs(scorer, scorer.describe())
+    paid = scorer if isinstance(scorer, ApiScorer) else None
+    keys = _keys(queries, digest(work.described), corpus)
+    pairs = {
+        key: (query, int(row))
+        for query, line in zip(queries, keys, strict=True)
+        for key, row in zip(line, query.rows, strict=True)
+    }
+    if not pairs:
+        return [[] for _ in queries]
+    if not store.keeps_questions:
+        scores = dict(zip(pairs, work(_block(pairs, corpus), store), strict=True))
+        return [[scores[key] for key in line] for line in keys]
+    file = _cache_file(store, name)
+    with _opened(file) as cache:
+        scores = _kept(cache, list(pairs), store, paid is not None)
+        missing = [key for key in pairs if key not in scores]
+        reporter = Reporter("pairs", len(pairs), before=len(scores))
+
+        def save(new: Mapping[bytes, ScoredPair]) -> None:
+            cache.put({key: packed(pair) for key, pair in new.items()})
+            store.note_made(key.hex() for key in new)
+            scores.update(new)
+            reporter.reach(len(scores))
+
+        # Another process with the same pairs waits here, and then finds the scores in the cache. Other datasets and
+        # depths do not wait, unless the scores cost money.
+        waiting = work.described if paid else sorted(key.hex() for key in pairs)
+        with exclusive(file.parent / f"{digest(waiting)}.lock") if missing else nullcontext():
+            scores |= _kept(cache, missing, store, paid is not None)
+            missing = [key for key in missing if key not in scores]
+            if paid is not None:
+                for block in _whole_queries(missing, pairs, corpus):
+                    _score_and_save(paid, block, save)
+            else:
+                for block, scored in engine.map(work, _even_blocks(missing, pairs, corpus), store, work.needs):
+                    save(dict(zip(block.keys, scored, strict=True)))
+    return [[scores[key] for key in line] for line in keys]
+
+
+TIMED_PAIRS = 10_000
+"""Number of pairs whose time an estimate uses. A cache may have millions."""
+
+
+def seconds_per_pair(store: Store, name: str) -> float | None:
+    """Return the mean time of the newest pairs in the cache of a model, or None if the cache is empty."""
+    if not (path := _cache_file(store, name)).is_file():
+        return None
+    with _opened(path) as cache:
+        scored = list(filter(None, map(unpacked, cache.newest(TIMED_PAIRS))))
+    return sum(pair.seconds for pair in scored) / len(scored) if scored else None
+
+
+def _cache_file(store: Store, name: str) -> Path:
+    return store.root / "scores" / f"{name}.sqlite"
+
+
+def _opened(path: Path) -> Table:
+    return Table(path, "cache of scores", "scores")
+
+
+def _keys(queries: Sequence[RankedQuery], model: str, corpus: Corpus) -> list[list[bytes]]:
+    rows = sorted({int(row) for query in queries for row in query.rows})
+    hashes: dict[int, bytes] = {}
+    for start in range(0, len(rows), TEXTS_PER_READ):
+        part = rows[start : start + TEXTS_PER_READ]
+        hashes.update(zip(part, map(text_hash, corpus.texts(part)), strict=True))
+    hashed = [(query, text_hash(query.text)) for query in queries]
+    return [[pair_key(model, text, hashes[int(row)]) for row in query.rows] for query, text in hashed]
+
+
+def _kept(cache: Table, keys: Sequence[bytes], store: Store, paid: bool) -> dict[bytes, ScoredPair]:
+    """Return the cached scores. A run that starts over gets only those that it computed itself or that were paid."""
+    scores = {key: unpacked(value) for key, value in cache.get(keys).items() if paid or store.usable(key.hex())}
+    return {key: scored for key, scored in scores.items() if scored is not None}
+
+
+def _even_blocks(
+    missing: Sequence[bytes], pairs: Mapping[bytes, tuple[RankedQuery, int]], corpus: Corpus
+) -> Iterator[PairBlock]:
+    """Yield blocks of the same size."""
+    for start in range(0, len(missing), PAIRS_PER_CHUNK):
+        yield _block({key: pairs[key] for key in missing[start : start + PAIRS_PER_CHUNK]}, corpus)
+
+
+def _whole_queries(
+    missing: Sequence[bytes], pairs: Mapping[bytes, tuple[RankedQuery, int]], corpus: Corpus
+) -> Iterator[PairBlock]:
+    """Yield blocks in which all documents of a query are together, so that they can be sent together."""
+    chunk: dict[bytes, tuple[RankedQuery, int]] = {}
+    for _, keys in groupby(missing, key=lambda key: pairs[key][0].text):
+        chunk |= {key: pairs[key] for key in keys}
+        if len(chunk) >= PAIRS_AT_ONCE:
+            yield _block(chunk, corpus)
+            chunk = {}
+    if chunk:
+        yield _block(chunk, corpus)
+
+
+def _score_and_save(scorer: ApiScorer, block: PairBlock, save: Callable[[Mapping[bytes, ScoredPair]], None]) -> None:
+    scorer.score(block.pairs, lambda done: save({block.keys[index]: pair for index, pair in done.items()}))
+
+
+def _is_api(name: str) -> bool:
+    card = RERANKERS.get(name)
+    return card.is_api if card else is_served(name)
+
+
+def _api_plan(name: str, card: RerankerCard, sizes: Sequence[tuple[int, int]], runtime: Runtime) -> StagePlan:
+    """Return the plan of a reranker behind an API. `sizes` are the queries of each dataset and their candidates."""
+    pairs = sum(queries * depth for queries, depth in sizes)
+    searches = sum(queries * math.ceil(depth / DOCUMENTS_PER_SEARCH) for queries, depth in sizes)
+    dollars = card.dollars(2 * PASSAGE_TOKENS * pairs, searches)
+    price = f"about ${dollars:,.2f}" if card.is_priced else "its price is not in the card"
+    free = card.loader in OWN_SERVERS
+    known = seconds_per_pair(runtime.store, card.name)
+    work = f"scores {pairs:,} pairs of queries and documents by an API{'' if free else f', {price}'}"
+    seconds = None if known is None else pairs * known / runtime.setup.concurrency
+    return StagePlan(
+        name,
+        work,
+        0.0,
+        seconds,
+        api_missing(card, runtime.setup),
+        served=gpu_memory(card.parameters) if free else 0.0,
+        dollars=dollars if card.is_priced and not free else None,
+    )
+
+
+def _block(pairs: Mapping[bytes, tuple[RankedQuery, int]], corpus: Corpus) -> PairBlock:
+    rows = [row for _, row in pairs.values()]
+    queries = [query for query, _ in pairs.values()]
+    texts = zip((query.text for query in queries), corpus.texts(rows), strict=True)
+    ids = zip((query.id for query in queries), corpus.ids(rows), strict=True)
+    return PairBlock(tuple(pairs), tuple(texts), tuple(ids))
+
+
+def pair_key(model: str, query: bytes, document: bytes) -> bytes:
+    """Return the cache key of a pair, made from the digest of the model and the hashes of the two texts."""
+    return hashlib.sha256(model.encode() + query + document).digest()
+
+
+def text_hash(text: str) -> bytes:
+    """Return the hash of a text. Lone surrogates, which UTF-8 cannot encode, are kept as they are."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
+
+
+def packed(scored: ScoredPair) -> bytes:
+    """Return a score as bytes for the cache."""
+    score, tokens, cut, seconds, searches = scored
+    # Scores without searches are as long as they were before there were APIs, so that older caches stay valid.
+    return _SCORE_FORMAT.pack(score, tokens, cut, seconds) + (_SEARCHES_FORMAT.pack(searches) if searches else b"")
+
+
+def unpacked(value: bytes) -> ScoredPair | None:
+    """Return a score from the bytes in the cache, or None if they are not a valid score."""
+    head, tail = value[: _SCORE_FORMAT.size], value[_SCORE_FORMAT.size :]
+    if len(head) < _SCORE_FORMAT.size or len(tail) not in (0, _SEARCHES_FORMAT.size):
+        return None
+    scored = ScoredPair(*_SCORE_FORMAT.unpack(head), *(_SEARCHES_FORMAT.unpack(tail) if tail else ()))
+    return scored if math.isfinite(scored.score) else None

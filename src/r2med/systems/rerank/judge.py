@@ -1,0 +1,326 @@
+"""LLM rerankers: the parts that listwise, groupwise and pointwise reranking share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from r2med.data.dataset import Dataset
+from r2med.foundation.core.errors import UserError
+from r2med.foundation.core.stage_plan import PlannedData, StagePlan
+from r2med.foundation.core.stages import Stage, argument, depth_field
+from r2med.foundation.runtime.runtime import Runtime
+from r2med.foundation.runtime.setup import Setup
+from r2med.foundation.store import Store
+from r2med.models.ask.json_in_text import VERSION
+from r2med.models.encoders.model_estimates import PASSAGE_TOKENS
+from r2med.models.llm.call_plans import with_calls
+from r2med.models.llm.chat import Ability, ChatRequest, Failure, Generation
+from r2med.models.llm.costs import CostPreview
+from r2med.models.llm.journaled import open_chat
+from r2med.models.llm.llm_cards import LLMCard, missing_for, missing_key, resolve_llm, with_own_file
+from r2med.models.prompts.fitting import Fitter
+from r2med.models.prompts.prompt_sets import PROMPTS_MEANING, find_set
+from r2med.models.prompts.templates import Prompted, kind_of
+from r2med.systems.rerank.card_answers import LETTERS
+from r2med.systems.rerank.card_prompts import FIELDS, CardPrompts, open_card_prompts
+from r2med.systems.rerank.judge_calls import Asker, Complete, as_written
+from r2med.systems.rerank.judge_prompts import JudgePrompts, Question, open_prompts
+from r2med.systems.rerank.llm_reranker_cards import LLM_RERANKERS, LLMRerankerCard
+from r2med.systems.rerank.reranking import Reranked, Scores, candidates, ordered
+from r2med.systems.retrieve.retriever import SearchQuery
+from r2med.systems.retrieve.run import Run
+
+SHOWN_WORDS, SHOWN_WORDS_BY_KIND = 300, {"similar-case": 600}
+"""Number of words shown of a document.
+
+300 words show nearly all passages of the Q&A and evidence datasets in full; their mean length is 60 to 130 words. Case
+reports are several times longer and may name the diagnosis late, so they get 600 words. Twenty of them still fit a
+context of 32k tokens.
+"""
+
+
+ABILITIES: Mapping[Ability, str] = {
+    "completions": "a server that continues raw texts (/v1/completions)",
+    "logprobs": "the log-probabilities of tokens",
+}
+"""What a form may need besides chat, in words."""
+
+
+@dataclass(frozen=True)
+class Pool:
+    """The candidates of one query, in the order of the previous stage."""
+
+    text: str
+    """Text of the query alone."""
+    block: str
+    """The part of a prompt that shows the query."""
+    ids: tuple[str, ...]
+    """Ids of the documents. They determine the shuffles and are never part of a prompt."""
+    texts: tuple[str, ...]
+    first: Scores
+    """Scores of the previous stage, scaled to 0 to 1."""
+    raw: Scores
+    """Scores of the previous stage as they are."""
+    hinted: bool = False
+
+    def question(self, indices: Sequence[int], sample: int = 0) -> Question:
+        """Return a question about some of the candidates."""
+        hints = tuple(float(self.first[index]) for index in indices) if self.hinted else ()
+        return Question(self.block, tuple(self.texts[index] for index in indices), hints, sample)
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+NewOrder = tuple[Sequence[int], Scores | None]
+"""A new order as indices of candidates, and the scores of all candidates. The scores are None if some are unknown."""
+
+
+class JudgeStage(Stage, kind="rerank", needs="llm"):
+    """Settings that all LLM rerankers share. Each method adds its own settings and defines `orders`."""
+
+    prompt_fields: ClassVar[tuple[str, ...] | None] = ("query", "passages", "count")
+
+    llm: str = argument("the LLM that judges the documents")
+    words: int = Field(
+        0,
+        ge=0,
+        le=100_000,
+        description="maximum number of words shown of a document; 0: 300 words, or 600 for similar cases",
+    )
+    scores: Literal["hide", "show"] = Field(
+        "hide", description="show: the prompt shows the previous stage's score, from 0 to 1, beside each document"
+    )
+    query: Literal["original", "expanded"] = Field(
+        "original", description="expanded: the prompt shows the generated text below the query"
+    )
+    temperature: float | None = Field(
+        None, ge=0, le=2, description="temperature of the LLM; without it, that of the LLM's card"
+    )
+    prompts: str = Field("", description=PROMPTS_MEANING)
+    depth: int = depth_field()
+
+    @classmethod
+    def defaults(cls, name: str) -> Mapping[str, Any]:
+        """Return the settings of a card."""
+        if (card := LLM_RERANKERS.get(name)) is None:
+            return {}
+        return {**({"llm": ""} if card.llm else {}), **card.settings}
+
+    @classmethod
+    def summary(cls, name: str) -> str:
+        """Return a one-sentence description of the card's reranker."""
+        card = LLM_RERANKERS.get(name)
+        if card is None:
+            return super().summary(name)
+        what = f"the model {card.llm.model}" if card.llm else "any LLM"
+        return f"{card.form.capitalize()} reranking by {what}, in the form of its authors."
+
+    @classmethod
+    def notes(cls, name: str) -> tuple[str, ...]:
+        """Return the facts on the card of a reranker, and where its authors publish their wording."""
+        card = LLM_RERANKERS.get(name)
+        if card is None:
+            return ()
+        wording = (f"The prompt is ours. The authors publish theirs: {card.published}.",) if card.published else ()
+        return (*wording, *card.notes)
+
+    @model_validator(mode="after")
+    def _limit_of_card(self) -> Self:
+        if self.words and self.reranker_card is not None:
+            raise ValueError(f"{self.name} has no setting 'words': its card says how much of a passage is shown")
+        return self
+
+    @model_validator(mode="after")
+    def _labels_of_card(self) -> Self:
+        card = self.reranker_card
+        if card is not None and card.labels == "letters" and self.shown_at_once > len(LETTERS):
+            raise ValueError(
+                f"{self.shown_at_once} documents in a call are too many: {self.name} labels them with letters, "
+                f"{len(LETTERS)} at most"
+            )
+        return self
+
+    @classmethod
+    def settings_of_card(cls, name: str) -> tuple[str, ...]:
+        """Return the settings that a card decides."""
+        return ("words",) if name in LLM_RERANKERS else ()
+
+    @classmethod
+    def template_fields(cls, name: str) -> tuple[str, ...] | None:
+        """Return the fields of a card's prompt, which may also show passages one by one, or those of the method."""
+        return FIELDS if name in LLM_RERANKERS else super().template_fields(name)
+
+    @property
+    def shown_at_once(self) -> int:
+        """Largest number of documents in a call."""
+        return 1
+
+    @property
+    def reranker_card(self) -> LLMRerankerCard | None:
+        """The card of a reranker with a form of its own; None for listwise, groupwise and pointwise themselves."""
+        return LLM_RERANKERS.get(self.name)
+
+    def llm_card(self, setup: Setup) -> LLMCard:
+        """Return the card of the LLM: the one that was named, or the model of the reranker's card."""
+        own = self.reranker_card.llm if self.reranker_card else None
+        card = with_own_file(own, setup) if own and not self.llm else resolve_llm(self.llm, setup)
+        return card if self.temperature is None else card.model_copy(update={"temperature": self.temperature})
+
+    def settings(self) -> dict[str, Any]:
+        """Return all declared values for keys. The temperature is part of the LLM's sampling."""
+        return {name: value for name, value in super().settings().items() if name != "temperature"}
+
+    def plan(self, data: Sequence[PlannedData], runtime: Runtime) -> list[StagePlan]:
+        """Return how often an LLM is asked, computed from the form of the questions. `preview` gives the details."""
+        card = self.reranker_card
+        own = card is not None and card.llm is not None and not self.llm
+        llm = self.llm_card(runtime.setup) if own else None
+        missing = missing_for(llm, runtime.setup) if llm else missing_key(self.llm, runtime.setup)
+        questions = [(each.queries, size) for each in data for size in self.questions(min(self.depth, each.documents))]
+        asked = 2 if card and card.answer == "true-false" else 1  # first the thought, then one token
+        calls = asked * sum(queries for queries, _ in questions)
+        shown = asked * PASSAGE_TOKENS * sum(queries * size for queries, size in questions)
+        plan = StagePlan(str(self), "asks an LLM", missing=missing)
+        return [with_calls(plan, self.llm_card(runtime.setup), calls, shown, runtime)]
+
+    def questions(self, candidates: int) -> list[int]:
+        """Return the number of passages in each question about a query with this many candidates."""
+        raise NotImplementedError(f"{type(self).__name__} has no questions()")
+
+    def bind(self, runtime: Runtime) -> LLMReranker:
+        """Return the reranker. No API key is needed until a question has no saved answer."""
+        card = self.llm_card(runtime.setup)
+        return LLMReranker(self, open_chat(card, runtime), card, find_set(self.prompts or runtime.setup.prompts))
+
+    def orders(self, asker: Asker, pools: Sequence[Pool]) -> list[NewOrder]:
+        """Return the new order of each query's candidates."""
+        raise NotImplementedError(f"{type(self).__name__} has no orders()")
+
+    def notices(self, pools: Sequence[Pool]) -> Iterator[str]:
+        """Yield what a reader should know about the candidates of the previous stage, one sentence each."""
+        yield from ()
+
+    def words_for(self, kind: str) -> int:
+        """Return the number of words shown of a document for this kind of task."""
+        return self.words or SHOWN_WORDS_BY_KIND.get(kind, SHOWN_WORDS)
+
+
+@dataclass(frozen=True)
+class LLMReranker(Prompted[JudgeStage]):
+    """Reranker that uses one method with one LLM."""
+
+    @property
+    def depth(self) -> int:
+        """Number of candidates that are reranked for each query."""
+        return self.stage.depth
+
+    def key(self, dataset: Dataset) -> dict[str, Any]:
+        """Return every setting that a score depends on. Templates are given by their hash."""
+        kind = kind_of(dataset)
+        prompts = self._prompts(kind)
+        described = {**self.settings(dataset), "templates": prompts.hash, "parsing": VERSION}
+        if isinstance(prompts, CardPrompts):
+            return {**described, "card": prompts.card.described()}
+        return {**described, "words": self.stage.words_for(kind)}
+
+    def check(self, datasets: Sequence[Dataset]) -> None:
+        """Raise UserError if a template is wrong, a prompt has no room, or the LLM lacks what the form needs."""
+        super().check(datasets)
+        Fitter(self.card, system="")
+        for kind in {kind_of(dataset) for dataset in datasets}:
+            prompts = self._prompts(kind)
+            if isinstance(prompts, CardPrompts):
+                self._check_abilities(prompts)
+
+    def _check_abilities(self, prompts: CardPrompts) -> None:
+        needed: dict[Ability, bool] = {"completions": prompts.is_raw, "logprobs": prompts.card.uses_probabilities}
+        for ability, words in ABILITIES.items():
+            if needed[ability] and ability in self.llm.lacks:
+                raise UserError(
+                    f"{self.name} needs {words}, and {self.llm.name} does not offer this; "
+                    "serve the model with vLLM, and give its address with Setup(base_url='URL')"
+                )
+
+    def rerank(self, dataset: Dataset, queries: Sequence[SearchQuery], run: Run, store: Store) -> Reranked:
+        """Rerank each query that has at least two candidates.
+
+        The journal saves the answers, so nothing else is saved.
+        """
+        return self._rerank(dataset, queries, run, self.llm.complete, lambda asked: as_written(self.llm, asked))
+
+    def _rerank(
+        self, dataset: Dataset, queries: Sequence[SearchQuery], run: Run, complete: Complete, written: Complete
+    ) -> Reranked:
+        kind = kind_of(dataset)
+        prompts = self._prompts(kind)
+        size = prompts.size if isinstance(prompts, CardPrompts) else self.stage.words_for(kind)
+        pools = self._pools(dataset, queries, run, prompts, size)
+        blocks = {asked.query.id: pool.block for asked, pool in zip(queries, pools, strict=True)}
+        asker = Asker(complete, written, self.card, prompts, size, {block: query for query, block in blocks.items()})
+        orders = self.stage.orders(asker, pools)
+        new = ordered(run, [order for order, _ in orders], [scores for _, scores in orders], self.depth)
+        done = asker.result(new, blocks, f"{self.name} on {dataset.name}")
+        notices = (f"{self.name} on {dataset.name}: {notice}" for notice in self.stage.notices(pools))
+        return replace(done, notices=(*done.notices, *notices))
+
+    def preview(self, dataset: Dataset, store: Store) -> CostPreview:
+        """Return the requests that a run would send, estimated with documents sampled evenly from the corpus."""
+        size = min(self.depth, len(dataset.corpus))
+        rows = np.linspace(0, len(dataset.corpus) - 1, size).astype(np.int32)
+        scores = np.arange(size, 0, -1, dtype=np.float32)
+        queries = [SearchQuery(query) for query in dataset.queries]
+        run = Run.ranked([query.id for query in dataset.queries], [(rows, scores)] * len(queries), dataset.corpus)
+        asked: dict[ChatRequest, None] = {}
+
+        def listen(requests: Sequence[ChatRequest]) -> list[Generation | Failure]:
+            asked.update(dict.fromkeys(requests))
+            return [Failure("budget", "a dry run does not ask the LLM", attempts=0) for _ in requests]
+
+        self._rerank(dataset, queries, run, listen, listen)
+        note = "estimate: uses a sample of the corpus instead of the documents that a search would find"
+        return CostPreview(self.card, tuple(asked), tuple(asked), note=note)
+
+    @property
+    def template_names(self) -> list[str]:
+        """The names of the templates that the stage uses, without a kind."""
+        card = self.stage.reranker_card
+        return [card.template] if card else super().template_names
+
+    def _prompts(self, kind: str) -> JudgePrompts | CardPrompts:
+        if (card := self.stage.reranker_card) is not None:
+            return open_card_prompts(card, kind, self.prompts)
+        return open_prompts(self.stage.name, kind, self.prompts, self.stage.prompt_fields)
+
+    def _pools(
+        self,
+        dataset: Dataset,
+        queries: Sequence[SearchQuery],
+        run: Run,
+        prompts: JudgePrompts | CardPrompts,
+        size: int,
+    ) -> list[Pool]:
+        return [
+            Pool(
+                asked.query.text,
+                prompts.query(asked, self.stage.query),
+                tuple(dataset.corpus.ids(rows)),
+                tuple(prompts.shortened(text, size) for text in dataset.corpus.texts(rows)),
+                _from_0_to_1(scores[: len(rows)].astype(np.float64)),
+                scores[: len(rows)].astype(np.float64),
+                self.stage.scores == "show",
+            )
+            for asked, rows, scores in zip(queries, candidates(run, self.depth), run.scores, strict=True)
+        ]
+
+
+def _from_0_to_1(scores: Scores) -> Scores:
+    """Return the scores scaled to 0 for the worst candidate and 1 for the best, or zeros if all are equal."""
+    if not len(scores) or not 0 < (span := np.ptp(scores)) < np.inf:
+        return np.zeros(len(scores))
+    return np.asarray((scores - scores.min()) / span)

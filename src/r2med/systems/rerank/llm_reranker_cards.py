@@ -1,0 +1,153 @@
+"""LLM reranker cards: one TOML file for each reranker that asks an LLM in the form that the LLM was trained with.
+
+A card names a form (the stage that asks), the settings of that form, the layout of a prompt, and how an answer is read.
+The wording is a prompt file of the same name. A new trained reranker of a known form is a card and a prompt file.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+
+from r2med.foundation.core.cards import Catalogue
+from r2med.models.llm.llm_cards import LLMCard, with_named_llm
+
+Unit = Literal["words", "characters", "tokens"]
+Form = Literal["listwise", "groupwise", "pointwise", "setwise"]
+
+
+NUMBERED = r"\[(\d+)\]"
+"""Example of a pattern."""
+
+
+class Limit(BaseModel):
+    """How much of a text is shown."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    most: int = Field(ge=1, le=10_000_000)
+    """The length of the text that is shown."""
+    unit: Unit
+    """What the length counts. Tokens are estimated, four bytes each."""
+
+
+class LLMRerankerCard(BaseModel):
+    """All that is needed to ask an LLM for an order as the authors of a reranker did."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=())
+
+    name: str
+    """The name of the reranker. By default the name of the file."""
+    variant: str = ""
+    """The part of the name after the colon: NAME:VARIANT."""
+    loader: Literal["llm"] = "llm"
+    """The kind of card."""
+    form: Form
+    """The stage that asks: windows in order, scored groups, single passages, or the best of a set."""
+    settings: dict[str, Any] = {}
+    """Settings of the form that differ from its defaults, such as window and step."""
+    llm: LLMCard | None = None
+    """The model of a trained reranker. Without it, the user names an LLM: NAME(LLM)."""
+    prompt: str = ""
+    """The name of the prompt file. By default the name of the card."""
+    passage: str = "[{number}] {text}"
+    """How a passage is shown. It may name {number}, {text} and {score}."""
+    separator: str = "\n"
+    """What is between two passages."""
+    labels: Literal["numbers", "letters"] = "numbers"
+    """What {number} is: 1, 2, 3 or A, B, C."""
+    brackets: Literal["keep", "round"] = "keep"
+    """round: [7] inside a query or a passage becomes (7), so that it does not look like a label."""
+    one_line: bool = True
+    """True if line breaks and runs of blanks in a passage become one blank."""
+    passage_limit: Limit | None = None
+    """How much of a passage is shown at most."""
+    query_limit: Limit | None = None
+    """How much of a query is shown at most."""
+    tag: str = ""
+    """The tag that encloses the answer, such as answer for <answer>…</answer>. Without the tag, all text counts."""
+    answer: Literal["order", "ties", "first-token", "label", "scores", "score", "score-probability", "true-false"]
+    """How an answer is read. order: [2] > [1]. ties: [2] > [1] = [3]. first-token: passages by the probability of their
+    labels as the first token. label: the label of the best passage. scores: JSON with a score for each passage. score:
+    one score. score-probability: one score times its probability. true-false: the probability of true against false.
+    """
+    pattern: str = ""
+    """The regular expression of a number or a score in an answer. Its first group counts."""
+    highest: float = Field(10.0, gt=0)
+    """The highest score of the scale."""
+    unreadable: float | None = None
+    """The score of a passage whose answer cannot be read. Without it, the passage keeps its place."""
+    last_window: Literal["whole", "smaller", "none"] = "whole"
+    """The window at the top where windows do not divide evenly: a whole one, a smaller one, or none."""
+    stop: tuple[str, ...] = ()
+    """Texts that end an answer."""
+    published: str = ""
+    """Where the authors publish their wording. A prompt file of the same name replaces ours."""
+    parameters: str = ""
+    """The size of the model, such as 7B."""
+    licence: str = ""
+    """The licence of the weights."""
+    notes: tuple[str, ...] = ()
+    """Other facts about the reranker, a sentence each."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _named_llm(cls, content: Any) -> Any:
+        return with_named_llm(content)
+
+    @field_validator("pattern")
+    @classmethod
+    def _compiles(cls, pattern: str) -> str:
+        try:
+            re.compile(pattern)
+        except re.error as error:
+            raise ValueError(f"it is not a regular expression: {error}") from None
+        if pattern and not re.compile(pattern).groups:
+            raise ValueError(f"it needs a group around the number, as in {NUMBERED}")
+        return pattern
+
+    @field_validator("passage")
+    @classmethod
+    def _shows_text(cls, passage: str) -> str:
+        if passage.count("{text}") != 1:
+            raise ValueError("it must hold {text} once")
+        for field in re.findall(r"\{([A-Za-z_]\w*)\}", passage):
+            if field not in ("number", "text", "score"):
+                raise ValueError(f"{{{field}}} is not a field of a passage: {{number}}, {{text}} or {{score}}")
+        return passage
+
+    @model_validator(mode="after")
+    def _answer_fits_form(self) -> LLMRerankerCard:
+        if self.answer not in ANSWERS[self.form]:
+            raise ValueError(f"form {self.form} reads answers as {' or '.join(ANSWERS[self.form])}, not {self.answer}")
+        return self
+
+    @property
+    def template(self) -> str:
+        """The name of the prompt file, without a kind of task."""
+        return self.prompt or self.name
+
+    @property
+    def uses_probabilities(self) -> bool:
+        """True if the log-probabilities of tokens are needed."""
+        return self.answer in ("first-token", "score-probability", "true-false")
+
+    def described(self) -> dict[str, Any]:
+        """Return the fields that an order depends on besides the stage's settings and the LLM."""
+        apart = {"name", "variant", "llm", "settings", "published", "parameters", "licence", "notes"}
+        return self.model_dump(mode="json", exclude=apart)
+
+
+ANSWERS: Mapping[Form, tuple[str, ...]] = {
+    "listwise": ("order", "ties", "first-token"),
+    "groupwise": ("scores",),
+    "pointwise": ("score", "score-probability", "true-false"),
+    "setwise": ("label",),
+}
+"""The kinds of answers that a form can use."""
+
+LLM_RERANKERS = Catalogue("llm-rerankers", LLMRerankerCard, "LLM reranker")
+"""Every LLM reranker card by name; those with variants also as NAME:VARIANT."""

@@ -1,0 +1,87 @@
+"""Rerank candidates by late interaction: the MaxSim of a query's and a document's token vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any
+
+from r2med.data.dataset import Dataset
+from r2med.foundation.core.errors import UserError
+from r2med.foundation.core.stage_plan import PlannedData, StagePlan
+from r2med.foundation.core.stages import argument
+from r2med.foundation.engine.work import Needs
+from r2med.foundation.runtime.runtime import Runtime
+from r2med.models.crossencoders.pair_scorer import ScoredPair
+from r2med.models.crossencoders.pairs import Pair
+from r2med.models.crossencoders.reranker_cards import RerankerCard
+from r2med.models.encoders.encoder import open_encoder
+from r2med.models.encoders.model_cards import MODELS, resolve_card, safe_name
+from r2med.models.encoders.model_estimates import bytes_to_fetch, model_memory, own_weights, reading_seconds
+from r2med.systems.rerank.cross import CrossEncoder, CrossReranker
+from r2med.systems.retrieve.late.maxsim import maxsim
+
+
+class MaxSim(CrossEncoder, kind="rerank"):
+    """Score each candidate by the token vectors of a multi-vector model: maxsim(MODEL)."""
+
+    name: str = "maxsim"
+    model: str = argument("multi-vector model: a card's name, hf:ORG/NAME or path:DIR", min_length=1)
+
+    def plan(self, data: Sequence[PlannedData], runtime: Runtime) -> list[StagePlan]:
+        """Return how many pairs would be scored and how much would be downloaded."""
+        pairs = sum(each.queries * min(self.depth, each.documents) for each in data)
+        fetch, missing = bytes_to_fetch(self.model, MODELS, resolve_card, runtime.setup)
+        seconds = reading_seconds(MODELS, self.model, pairs, runtime.setup)
+        work = f"scores {pairs:,} pairs of queries and documents{own_weights(self.model)}"
+        return [StagePlan(str(self), work, fetch, seconds, missing, memory=model_memory(self.model, MODELS))]
+
+    def bind(self, runtime: Runtime) -> MaxSimReranker:
+        """Return the reranker. No weights are loaded yet."""
+        name = safe_name(f"maxsim-{self.model}")
+        return MaxSimReranker(self, RerankerCard(name=name, loader="custom", max_tokens=0), runtime)
+
+
+class MaxSimScorer:
+    """Scores pairs by a multi-vector model; each text of a block is encoded once."""
+
+    needs = Needs(gpu=True)
+
+    def __init__(self, model: str, dataset: Dataset, runtime: Runtime) -> None:
+        """Raise UserError if the model has one vector per text."""
+        card = resolve_card(model)
+        if card.loader != "multi-vector":
+            raise UserError(f"maxsim({model}): a model with a vector for each token is needed, as reason-moderncolbert")
+        encoder: Any = open_encoder(card, dataset.instruction, runtime)
+        self._encoder = encoder
+        self.pinned: bool = encoder.pinned
+
+    def describe(self) -> dict[str, Any]:
+        """Return everything that a score depends on, except the two texts."""
+        return {"query_tokens": self._encoder.describe("query"), "document_tokens": self._encoder.describe("document")}
+
+    def score(self, pairs: Sequence[Pair]) -> list[ScoredPair]:
+        """Return one score per pair, in their order."""
+        if not pairs:
+            return []
+        started = perf_counter()
+        sides = []
+        for role, texts in zip(("query", "document"), zip(*pairs, strict=True), strict=True):
+            number_of = {text: number for number, text in enumerate(dict.fromkeys(texts))}
+            ragged = self._encoder.encode_ragged(list(number_of), role)
+            sides.append([ragged.rows("vectors", number_of[text]) for text in texts])
+        scores = [maxsim(query, document) for query, document in zip(*sides, strict=True)]
+        seconds = (perf_counter() - started) / len(pairs)
+        return [ScoredPair(score, seconds=seconds) for score in scores]
+
+
+@dataclass(frozen=True)
+class MaxSimReranker(CrossReranker):
+    """Reranker that sorts candidates by MaxSim."""
+
+    def _scorer(self, dataset: Dataset) -> MaxSimScorer:
+        if dataset.instruction not in self._scorers:
+            model = self.stage.model  # type: ignore[attr-defined]
+            self._scorers[dataset.instruction] = MaxSimScorer(model, dataset, self.runtime)
+        return self._scorers[dataset.instruction]  # type: ignore[return-value]

@@ -1,0 +1,109 @@
+"""Run files as retrievers: the first stage of another system, for our rerankers or for fusion."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from r2med.data import Dataset
+from r2med.data.corpus import Corpus
+from r2med.foundation.core.errors import UserError
+from r2med.foundation.core.spec import decoded, encoded, typed_path
+from r2med.foundation.core.stage_plan import PlannedData, StagePlan
+from r2med.foundation.core.stages import Bound, Stage
+from r2med.foundation.runtime.runtime import Runtime
+from r2med.foundation.store import Store
+from r2med.foundation.store.files import sha256
+from r2med.systems.retrieve.retriever import Searched, SearchQuery
+from r2med.systems.retrieve.run import Run, on_corpus
+from r2med.systems.retrieve.run_file import require_run_file
+
+RUN_PREFIX = "run:"
+RUN_FILE_ENDINGS = (".trec", ".trec.gz", ".run", ".run.gz", ".txt", ".txt.gz")
+
+
+class Candidates(Stage, kind="retrieve"):
+    """Use the results of another system: a TREC run, or a folder with one run for each dataset (run:PATH)."""
+
+    @classmethod
+    def at(cls, path: Path) -> Candidates:
+        """Return the stage for a path. Characters with a meaning in the grammar of systems are percent-encoded."""
+        return cls(name=RUN_PREFIX + encoded(str(path)))
+
+    @property
+    def path(self) -> Path:
+        """Path of the run or the folder. If a path exists exactly as typed, it is used as typed."""
+        return Path(decoded(self.name.removeprefix(RUN_PREFIX)))
+
+    def plan(self, data: Sequence[PlannedData], runtime: Runtime) -> list[StagePlan]:
+        """Return a plan which says that a file is read."""
+        return [StagePlan(str(self), "reads an existing run; nothing is indexed or encoded", seconds=0.0)]
+
+    def bind(self, runtime: Runtime) -> CandidateRetriever:
+        """Return the retriever. It depends only on the files."""
+        return CandidateRetriever(self)
+
+    def file(self, dataset: Dataset) -> Path:
+        """Return the run file of one dataset. Raises UserError if a folder has no run or several runs for it."""
+        path = typed_path(str(self.path))
+        if not path.is_dir():
+            return path
+        folder = path.joinpath(*dataset.name.split("/"))
+        beside = [folder.with_name(folder.name + ending) for ending in RUN_FILE_ENDINGS]
+        inside = [file for ending in RUN_FILE_ENDINGS for file in sorted(folder.glob(f"*{ending}"))]
+        files = [file for file in (*beside, *inside) if file.is_file()]
+        if len(files) != 1:
+            count = f"{len(files)} runs" if files else "no run"
+            raise UserError(
+                f"{self.path} has {count} for {dataset.name}; add {dataset.name}.trec, or give the path of one file"
+            )
+        return files[0]
+
+
+@dataclass(frozen=True)
+class CandidateRetriever(Bound[Candidates]):
+    """Finds the run of a dataset and searches in it."""
+
+    def key(self, dataset: Dataset) -> dict[str, Any]:
+        """Return the hash of the file. The name of the file does not affect a score."""
+        file = self.stage.file(dataset)
+        require_run_file(file)
+        return {"stage": "run", "sha256": sha256(file)}
+
+    def index(self, dataset: Dataset, store: Store) -> CandidateSearcher:
+        """Return a searcher that looks up the rankings."""
+        return CandidateSearcher(self.stage.file(dataset), dataset.corpus)
+
+
+class CandidateSearcher:
+    """Searcher that looks up rankings of a run file. All queries and documents of the run must exist in the dataset."""
+
+    def __init__(self, path: Path, corpus: Corpus) -> None:
+        self._path = path
+        self._corpus = corpus
+
+    def search(self, queries: Sequence[SearchQuery], k: int) -> Searched:
+        """Return the k best documents of each query. A query that is not in the run gets no documents."""
+        asked = [query.query.id for query in queries]
+        run = self._read(asked)
+        return Searched(on_corpus(run, asked, self._corpus, k, self._path))
+
+    def live(self) -> CandidateSearcher:
+        """Raise UserError, because a run has rankings only for its own queries."""
+        raise UserError(f"{self._path} has rankings only for its own queries; it cannot search for another question")
+
+    def _read(self, asked: Sequence[str]) -> Run:
+        path = typed_path(str(self._path))
+        run, known = Run.read(path), set(asked)
+        if known.isdisjoint(run.queries) or not known.issuperset(run.queries):
+            run = Run.read(path, encoded=True)  # The run was written by r2med and has ids with white space.
+        if not run.queries:
+            raise UserError(f"{self._path} is empty: there is nothing to rerank")
+        if unknown := [query for query in run.queries if query not in known]:
+            raise UserError(
+                f"{self._path} has queries that are not in the dataset "
+                f"({len(unknown):,} of {len(run.queries):,}), such as {unknown[0]!r}; is it a run of this dataset?"
+            )
+        return run

@@ -1,0 +1,382 @@
+"""Dense retriever: encode the corpus once, then search it exactly or with an approximate index."""
+
+from __future__ import annotations
+
+import copy
+import time
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import asdict, dataclass, field, fields, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal, Self
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from r2med.data import Dataset
+from r2med.data.corpus import Corpus
+from r2med.data.dataset_cards import Instruction
+from r2med.foundation.core.approximation import Approximation
+from r2med.foundation.core.cost import Cost
+from r2med.foundation.core.errors import UserError
+from r2med.foundation.core.stage_plan import PlannedData, StagePlan
+from r2med.foundation.core.stages import Bound, Stage
+from r2med.foundation.engine.work import THREADS, Engine
+from r2med.foundation.runtime.runtime import Runtime
+from r2med.foundation.store import Store, about, digest
+from r2med.foundation.text.plurals import counted
+from r2med.models.encoders.devices import gpu_of
+from r2med.models.encoders.encoder import Encoded, Encoder, Vectors, open_encoder
+from r2med.models.encoders.model_cards import MODELS, ModelCard, resolve_card
+from r2med.models.encoders.model_estimates import (
+    PASSAGE_TOKENS,
+    bytes_to_fetch,
+    model_memory,
+    own_weights,
+    reading_seconds,
+)
+from r2med.models.encoders.weights import IN_FOLDER
+from r2med.systems.retrieve.dense.approximate import Hnsw, Ivf, Segments, build_segments, load_faiss
+from r2med.systems.retrieve.dense.embeddings import Embeddings, embed_corpus, embed_texts
+from r2med.systems.retrieve.dense.exact_scores import Block, Rows
+from r2med.systems.retrieve.dense.exact_search import SearchCache, search_exact
+from r2med.systems.retrieve.dense.proposals import ProposeNearest, search_by_nodes
+from r2med.systems.retrieve.dense.quantised import Binary, CodedBlocks, Int8, search_quantised
+from r2med.systems.retrieve.dense.recall import SAMPLE_QUERIES, SAMPLE_SEED, mean_recall, sampled
+from r2med.systems.retrieve.late.late_searcher import LOADERS as LATE_LOADERS
+from r2med.systems.retrieve.late.late_searcher import LateSearcher
+from r2med.systems.retrieve.retriever import MEAN, TEXTS_ALONE, Searched, SearchQuery
+from r2med.systems.retrieve.run import Run
+
+
+class VectorSearch(Stage):
+    """Settings of stages that search vectors. The search is exact unless an approximate index is chosen."""
+
+    index: Literal["exact", "hnsw", "ivf"] = Field(
+        "exact",
+        description="exact: compare all vectors. hnsw: use a graph. ivf: use clusters. The last two are approximate; "
+        "the record shows their recall (extra: ann)",
+    )
+    links: int = Field(32, ge=4, le=64, description="hnsw: number of neighbours of a document in the graph")
+    ef: int = Field(
+        200, ge=1, le=100_000, description="hnsw: number of candidates of a search; the depth is used if it is larger"
+    )
+    probes: int = Field(64, ge=1, le=100_000, description="ivf: number of clusters that are searched in each segment")
+    dims: int = Field(
+        0,
+        ge=0,
+        le=1_000_000,
+        description="numbers of each vector that are used, the first ones (for Matryoshka models); 0: all",
+    )
+    quantise: Literal["no", "int8", "binary"] = Field(
+        "no", description="choose candidates by vectors of one byte (int8) or one bit (binary) for each number"
+    )
+    rescore: int = Field(
+        4,
+        ge=0,
+        le=1000,
+        description="quantise: candidates for each document wanted that are ranked by the full numbers; 0: none",
+    )
+
+    @model_validator(mode="after")
+    def _parameters_fit(self) -> Self:
+        for name, _ in self.changed:
+            if name in _INDEX_BY_PARAMETER and _INDEX_BY_PARAMETER[name] != self.index:
+                raise ValueError(f"{name} is a parameter of index={_INDEX_BY_PARAMETER[name]}")
+            if name == "rescore" and self.quantise == "no":
+                raise ValueError("rescore is a parameter of quantise=int8 and quantise=binary")
+            if name in ("dims", "quantise") and self.index != "exact":
+                raise ValueError(f"{name} and index={self.index} do not go together: an index has its own vectors")
+        return self
+
+    @property
+    def approximate(self) -> Hnsw | Ivf | None:
+        """The approximate index, or None for exact search."""
+        return {"exact": None, "hnsw": Hnsw(self.links, self.ef), "ivf": Ivf(self.probes)}[self.index]
+
+    @property
+    def quantiser(self) -> Int8 | Binary | None:
+        """How vectors are quantised; None if they are not."""
+        return {"no": None, "int8": Int8(self.rescore), "binary": Binary(self.rescore)}[self.quantise]
+
+    def plan(self, data: Sequence[PlannedData], runtime: Runtime) -> list[StagePlan]:
+        """Return how many documents would be encoded and how much would be downloaded."""
+        card = MODELS.get(self.name)
+        kept_in = STORED_IN.get(card.loader if card else "", "vectors")
+        todo = [each for each in data if not each.keeps(kept_in, self.name)]
+        documents = sum(each.documents for each in todo)
+        fetch, missing = bytes_to_fetch(self.name, MODELS, resolve_card, runtime.setup)
+        kept = f"{len(data) - len(todo)} of {len(data)} datasets are in the store{own_weights(self.name)}"
+        seconds = reading_seconds(MODELS, self.name, documents, runtime.setup)
+        work = f"encodes {counted(documents, 'document')}; {kept}"
+        price = card.price_per_million_tokens if card else 0.0
+        return [
+            StagePlan(
+                str(self),
+                work,
+                fetch if todo else 0.0,
+                seconds,
+                missing,
+                memory=model_memory(self.name, MODELS),
+                dollars=documents * PASSAGE_TOKENS * price / 1e6,
+            )
+        ]
+
+    def settings(self) -> dict[str, Any]:
+        """Return the name, and the settings that differ from an exact search of whole vectors."""
+        index, quantiser = self.approximate, self.quantiser
+        return {
+            "stage": self.name,
+            **({"index": index.name, **asdict(index)} if index else {}),
+            **({"dims": self.dims} if self.dims else {}),
+            **({"quantise": quantiser.name, **asdict(quantiser)} if quantiser else {}),
+        }
+
+
+STORED_IN = {"multi-vector": "token-vectors", "sparse": "term-weights"}
+"""Loader -> the folder of the store for documents, if it is not that of vectors."""
+
+_INDEX_BY_PARAMETER = {each.name: kind.name for kind in (Hnsw, Ivf) for each in fields(kind)}
+"""Parameter -> name of its index."""
+
+
+class Dense(VectorSearch, kind="retrieve"):
+    """Compare vectors of an embedding model: a card's name, hf:ORG/NAME, path:DIR or py:MODULE:NAME."""
+
+    @classmethod
+    def summary(cls, name: str) -> str:
+        """Return a one-sentence description of the card's model."""
+        card = MODELS.get(name)
+        if card is None:
+            return super().summary(name)
+        return f"Embeddings of {card.repository or card.query.repository or card.package or card.name}."
+
+    def bind(self, runtime: Runtime) -> DenseRetriever:
+        """Return the retriever. The model is loaded when it encodes the first text."""
+        return DenseRetriever(self, runtime)
+
+
+@dataclass(frozen=True)
+class DenseRetriever(Bound[VectorSearch]):
+    """An embedding model that searches a corpus."""
+
+    runtime: Runtime
+    _encoders: dict[tuple[Instruction, Path], Encoder] = field(default_factory=dict, compare=False, repr=False)
+
+    @cached_property
+    def card(self) -> ModelCard:
+        """The model's card. For a model without one, the card is made from its repository or folder."""
+        return resolve_card(self.stage.name)
+
+    @property
+    def takes_cosine(self) -> bool:
+        """True if vectors must still be scaled to length 1. This is always so for the first numbers of a vector."""
+        return self.card.similarity == "cosine" and (not self.card.normalise or bool(self.stage.dims))
+
+    def encoder(self, dataset: Dataset, store: Store | None = None) -> Encoder:
+        """Return the encoder for a dataset. Datasets with the same instruction share an encoder."""
+        kept = store or self.runtime.store
+        key = dataset.instruction, kept.root
+        if key not in self._encoders:
+            self._encoders[key] = open_encoder(self.card, dataset.instruction, self.runtime, kept)
+        return self._encoders[key]
+
+    def key(self, dataset: Dataset) -> dict[str, Any]:
+        """Return every setting that a score depends on."""
+        if self.card.loader in LATE_LOADERS and self.stage.changed:
+            typed = ", ".join(f"{key}={value}" for key, value in self.stage.changed)
+            raise UserError(f"{self.stage.name}: {typed} needs a model with one vector per text")
+        encoder = self.encoder(dataset)
+        roles = {role: encoder.describe(role) for role in ("query", "document", "generated")}
+        # The pin is not part of the description of a role. Vectors depend on the revision alone, so they stay valid
+        # when it is pinned later.
+        pinned = {} if getattr(encoder, "pinned", True) else {"pinned": False}
+        weights = {"weights": IN_FOLDER} if getattr(encoder, "in_folder", False) else {}
+        return {**self.stage.settings(), "similarity": self.card.similarity, **roles, **pinned, **weights}
+
+    def index(self, dataset: Dataset, store: Store) -> DenseSearcher | LateSearcher:
+        """Return a searcher. Vectors in the store are not encoded again."""
+        if not len(dataset.corpus):
+            raise UserError("the corpus is empty: there is nothing to search")
+        if self.card.loader in LATE_LOADERS:
+            return self._late_searcher(dataset, store)
+        kind = self.stage.approximate
+        if kind:
+            load_faiss()  # A missing library is reported before hours of encoding.
+        encoder = self.encoder(dataset, store)
+        with about(dataset=dataset.label, model=self.stage.name):
+            embeddings = embed_corpus(dataset.corpus, encoder, store, self.runtime.engine, reuse=_may_change(dataset))
+            segments = (
+                build_segments(
+                    embeddings.shards, kind, store, cosine=self.takes_cosine, memory=self.runtime.setup.memory
+                )
+                if kind
+                else None
+            )
+        return DenseSearcher(self, dataset.corpus, encoder, embeddings, store, segments)
+
+    def _late_searcher(self, dataset: Dataset, store: Store) -> LateSearcher:
+        encoder: Any = self.encoder(dataset, store)
+        turn = _turn(encoder, self.stage.name, self.runtime)
+        return LateSearcher(self.stage.name, self.card.loader, dataset, encoder, store, self.runtime, turn)
+
+    def approximations(
+        self, dataset: Dataset, queries: Sequence[SearchQuery], k: int, store: Store
+    ) -> tuple[Approximation, ...]:
+        """Return the recall of an approximate search of these queries, or nothing if the search is exact."""
+        kind = self.stage.approximate or self.stage.quantiser
+        if kind is None or not queries:
+            return ()
+        asked = [query.key for query in queries]
+        key = digest(["recall", SAMPLE_QUERIES, SAMPLE_SEED, self.key(dataset), dataset.corpus.fingerprint, asked, k])
+
+        def build(folder: Path) -> dict[str, Any]:
+            searcher = self.index(dataset, store)
+            assert isinstance(searcher, DenseSearcher)  # others have neither an index nor quantised vectors
+            recall, seconds = searcher.recall(queries, k)
+            return {"recall": recall, "sample": min(SAMPLE_QUERIES, len(queries)), "measured": seconds}
+
+        with about(dataset=dataset.label, model=self.stage.name):
+            meta = store.make("recall", key, build).meta
+        measured = meta["recall"], meta["sample"], meta["measured"]
+        return (Approximation(str(self.stage), kind.name, asdict(kind), *measured),)
+
+
+def _may_change(dataset: Dataset) -> bool:
+    """Return True for a dataset of the user, which may change.
+
+    A dataset of the hub never changes and is encoded in full.
+    """
+    return dataset.card is None or dataset.card.hub is None
+
+
+def _turn(encoder: Encoder, name: str, runtime: Runtime) -> AbstractContextManager[object]:
+    """Return the lock of an encoder's model, because not every tokenizer is thread-safe.
+
+    Variants of a model share one lock. Different models do not wait for each other.
+    """
+    return runtime.turn(("model", str(encoder.describe("document").get("model", name))))
+
+
+class DenseSearcher:
+    """Dense search over one corpus."""
+
+    def __init__(
+        self,
+        retriever: DenseRetriever,
+        corpus: Corpus,
+        encoder: Encoder,
+        embeddings: Embeddings,
+        store: Store | None,
+        segments: Segments | None,
+    ) -> None:
+        self._retriever = retriever
+        self._corpus = corpus
+        self._encoder = encoder
+        self._embeddings = embeddings
+        self._store = store
+        self._segments = segments
+        self._cache = SearchCache()
+        self._coded: CodedBlocks | None = None
+        self._turn = _turn(encoder, retriever.stage.name, retriever.runtime)
+
+    def search(self, queries: Sequence[SearchQuery], k: int) -> Searched:
+        """Return the k nearest documents of each query: exactly, or among those that the index proposes."""
+        if k < 1:
+            raise UserError(f"k must be at least 1, not {k}")
+        asked, prepared = self._vectors(queries), self._embeddings.cost
+        started = time.perf_counter()
+        if self._segments:
+            prepared += self._segments.cost
+        fast = self._segments or self._retriever.stage.quantiser
+        hits = self._approximately(asked.vectors, k) if fast else self._exactly(asked.vectors, k)
+        run = Run.ranked([query.query.id for query in queries], hits, self._corpus)
+        # The cost of vectors from the store is the cost of making them, as if the queries had been encoded now.
+        return Searched(run, asked.cost + Cost(seconds=time.perf_counter() - started), prepared)
+
+    def recall(self, queries: Sequence[SearchQuery], k: int) -> tuple[dict[str, float], float]:
+        """Return the recall of the approximate search on a sample of queries, and the seconds that this took."""
+        vectors = self._vectors(queries).vectors[sampled(len(queries))]
+        started = time.perf_counter()
+        recall = mean_recall(self._approximately(vectors, k), self._exactly(vectors, k), k, self._corpus.id_ranks())
+        return recall, time.perf_counter() - started
+
+    def _vectors(self, queries: Sequence[SearchQuery]) -> Encoded:
+        stage, runtime = self._retriever.stage, self._retriever.runtime
+        with self._turn, about(model=stage.name):
+            asked = query_vectors(queries, self._encoder, self._store, runtime.engine)
+        if asked.vectors.shape[1] != self._embeddings.dimension:
+            sizes = f"{asked.vectors.shape[1]} for queries and {self._embeddings.dimension} for documents"
+            raise UserError(f"{stage.name} returned vectors of different lengths: {sizes}")
+        if stage.dims > self._embeddings.dimension:
+            raise UserError(f"{stage}: its vectors have {self._embeddings.dimension} numbers, fewer than dims")
+        return replace(asked, vectors=asked.vectors[:, : stage.dims]) if stage.dims else asked
+
+    def _blocks(self) -> Sequence[Block]:
+        """Return the vectors of the documents, or their first numbers."""
+        blocks, dims = self._embeddings.blocks, self._retriever.stage.dims
+        return [(first, block[:, :dims]) for first, block in blocks] if dims else blocks
+
+    def _approximately(self, vectors: Vectors, k: int) -> list[tuple[Rows, Vectors]]:
+        ranks, cosine, setup = self._corpus.id_ranks(), self._retriever.takes_cosine, self._retriever.runtime.setup
+        if self._segments is not None:
+            return self._segments.search(vectors, self._embeddings.blocks, k, ranks, cosine=cosine)
+        if self._coded is None:
+            quantiser = self._retriever.stage.quantiser
+            assert quantiser is not None
+            self._coded = CodedBlocks(quantiser, self._blocks(), cosine, setup.memory)
+        return search_quantised(vectors, self._coded, k, ranks, gpu_of(setup.device))
+
+    def _exactly(self, vectors: Vectors, k: int) -> list[tuple[Rows, Vectors]]:
+        cosine, runtime = self._retriever.takes_cosine, self._retriever.runtime
+        ranks, work = self._corpus.id_ranks(), ProposeNearest(vectors, k, cosine, runtime.setup.memory)
+        if not self._retriever.stage.dims:  # nodes compare whole vectors
+            hits = search_by_nodes(self._embeddings.shards, work, ranks, runtime.engine, self._store)
+            if hits is not None:
+                return hits
+        return search_exact(
+            vectors,
+            self._blocks(),
+            k,
+            ranks,
+            cosine=cosine,
+            memory=runtime.setup.memory,
+            device=runtime.setup.device,
+            cache=self._cache,
+        )
+
+    def live(self) -> DenseSearcher:
+        """Return a searcher that does not save the vectors of queries."""
+        searcher = copy.copy(self)
+        searcher._store = None
+        return searcher
+
+
+def query_vectors(
+    queries: Sequence[SearchQuery], encoder: Encoder, store: Store | None, engine: Engine = THREADS
+) -> Encoded:
+    """Return one vector per query, including its generated text.
+
+    As in the benchmark, this is the mean of the vectors of the query and of the generated text. Several generated texts
+    are averaged first. Some queries instead join both to one string.
+    """
+    stored = embed_texts([_query_text(query) for query in queries], "query", encoder, store, engine)
+    vectors, cost = np.array(stored.vectors), stored.cost
+    averaged = [(i, q.generated) for i, q in enumerate(queries) if q.generated and q.dense_form in (MEAN, TEXTS_ALONE)]
+    if averaged:
+        flat = [text for _, generated in averaged for text in generated]
+        written = embed_texts(flat, "generated", encoder, store, engine)
+        cost += written.cost
+        ends = np.cumsum([len(generated) for _, generated in averaged])
+        for (index, generated), end in zip(averaged, ends, strict=True):
+            mean = written.vectors[end - len(generated) : end].mean(axis=0)
+            vectors[index] = mean if queries[index].dense_form == TEXTS_ALONE else (vectors[index] + mean) / 2
+    return Encoded(vectors, cost)
+
+
+def _query_text(search: SearchQuery) -> str:
+    if search.generated and search.dense_form not in (MEAN, TEXTS_ALONE):
+        # Both fields are filled at once, because a query may contain the words {text}.
+        return search.dense_form.format(query=search.query.text, text=" ".join(search.generated))
+    return search.query.text

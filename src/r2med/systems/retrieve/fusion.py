@@ -1,0 +1,205 @@
+"""Fusion: several retrievers as one.
+
+The run of each part is saved separately, so adding a part searches only that part.
+"""
+
+from __future__ import annotations
+
+import copy
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Literal, Self, get_args
+
+from pydantic import Field, model_validator
+
+from r2med.data import Dataset
+from r2med.foundation.core.approximation import Approximation
+from r2med.foundation.core.cost import Cost, total
+from r2med.foundation.core.errors import nearest
+from r2med.foundation.core.foreign_code import key_of
+from r2med.foundation.core.spec import Call
+from r2med.foundation.core.stage_plan import PlannedData, StagePlan
+from r2med.foundation.core.stages import Bound, Fused, Numbers, Stage, Words, argument, bound
+from r2med.foundation.runtime.runtime import Runtime
+from r2med.foundation.store import Store, digest
+from r2med.systems.retrieve.added_worth import DEFAULT_DEPTH, METHODS_MEANING, AddedWorth, FusionMethod
+from r2med.systems.retrieve.retriever import (
+    TEXTS_ALONE,
+    Approximate,
+    Retriever,
+    Searched,
+    Searcher,
+    SearchQuery,
+    cached_search,
+    indexed,
+    live_of,
+    search_with,
+)
+
+Searching = Literal["expanded", "original", "generated", "both"]
+
+
+class Fusion(Stage, kind="retrieve"):
+    """Add up the rankings of several retrievers; bm25+bge is short for fuse(bm25+bge)."""
+
+    name: str = "fuse"
+    parts: Fused = argument("the retrievers, joined by +")
+    method: FusionMethod = Field("rrf", description=METHODS_MEANING)
+    weights: Numbers = Field((), description="weight of each part, for example 3:1")
+    queries: Words = Field(
+        (),
+        description="form of an expanded query that each part searches: expanded (joined as the method says), "
+        "original, generated (only the generated text), or both (the first two as two runs)",
+    )
+    depth: int = Field(
+        0,
+        ge=0,
+        le=1_000_000,
+        description=f"number of documents used from each part; 0: {DEFAULT_DEPTH}, or the final depth if it is larger",
+    )
+
+    @model_validator(mode="after")
+    def _one_for_each_part(self) -> Self:
+        count = len(self.parts)
+        for noun, values in (("weights", self.weights), ("queries", self.queries)):
+            if len(values) not in (0, 1, count) or (noun == "weights" and len(values) == 1):
+                raise ValueError(f"fusion of {count} parts has {len(values)} {noun}; give one for each part")
+        choices = get_args(Searching)
+        for word in self.queries:
+            if word not in choices:
+                raise ValueError(f"a part cannot search {word!r}{nearest(word, choices)}: {', '.join(choices)}")
+        return self
+
+    def __str__(self) -> str:
+        parts = "+".join(f"fuse({part})" if _is_bare(part) else str(part) for part in self.parts)
+        return parts if _is_bare(self) else str(Call(self.name, (parts,), self.changed))
+
+    @property
+    def searched(self) -> tuple[str, ...]:
+        """The form of the query that each part searches."""
+        if len(self.queries) == len(self.parts):
+            return self.queries
+        return (self.queries or ("expanded",)) * len(self.parts)
+
+    def plan(self, data: Sequence[PlannedData], runtime: Runtime) -> list[StagePlan]:
+        """Return the plans of all parts."""
+        return [each for part in self.parts for each in part.plan(data, runtime)]
+
+    def bind(self, runtime: Runtime) -> FusedRetriever:
+        """Return the retriever with its parts bound."""
+        return FusedRetriever(self, tuple(bound(part, runtime) for part in self.parts))
+
+
+def _is_bare(stage: Stage) -> bool:
+    """Return True if a fusion prints without parentheses. Inside another fusion it needs them."""
+    return isinstance(stage, Fusion) and len(stage.parts) > 1 and not stage.changed
+
+
+@dataclass(frozen=True)
+class FusedRetriever(Bound[Fusion]):
+    """Several retrievers that search together."""
+
+    parts: tuple[Retriever, ...]
+
+    def key(self, dataset: Dataset) -> dict[str, Any]:
+        """Return every setting that a score depends on."""
+        return {
+            **self.stage.settings(),
+            "weights": list(self.stage.weights or [1.0] * len(self.parts)),
+            "queries": list(self.stage.searched),
+            "parts": [key_of(part, dataset) for part in self.parts],
+        }
+
+    def index(self, dataset: Dataset, store: Store) -> FusionSearcher:
+        """Return a searcher. A part is indexed when it is first searched, and not at all if its run is in the store."""
+        return self.index_keyed(dataset, store, key_of(self, dataset))
+
+    def index_keyed(self, dataset: Dataset, store: Store, key: Mapping[str, Any]) -> FusionSearcher:
+        """Return the searcher. The key of the fusion contains the keys of the parts."""
+        return FusionSearcher(self, dataset, store, key["parts"])
+
+    def approximations(
+        self, dataset: Dataset, queries: Sequence[SearchQuery], k: int, store: Store
+    ) -> tuple[Approximation, ...]:
+        """Return the recall of the parts with an approximate index."""
+        depth = self.stage.depth or max(DEFAULT_DEPTH, k)
+        return tuple(
+            each
+            for part, _, asked in self.runs(queries)
+            if isinstance(retriever := self.parts[part], Approximate)
+            for each in retriever.approximations(dataset, asked, depth, store)
+        )
+
+    def runs(self, queries: Sequence[SearchQuery]) -> list[tuple[int, float, list[SearchQuery]]]:
+        """Return (number of the part, weight, queries) for each run."""
+        weights = self.stage.weights or (1.0,) * len(self.parts)
+        runs = []
+        for part, (weight, word) in enumerate(zip(weights, self.stage.searched, strict=True)):
+            words = ("original", "expanded") if word == "both" and any(q.expanded for q in queries) else (word,)
+            runs += [(part, weight / len(words), [_asked(query, one) for query in queries]) for one in words]
+        return runs
+
+
+class FusionSearcher:
+    """Fusion search over one corpus. Each part is indexed once, when it is first searched."""
+
+    def __init__(
+        self, retriever: FusedRetriever, dataset: Dataset, store: Store, keys: Sequence[Mapping[str, Any]]
+    ) -> None:
+        self._retriever = retriever
+        self._dataset = dataset
+        self._store = store
+        self._keys = keys
+        self._digests = [digest(each) for each in keys]
+        self._indexed: dict[str, Searcher] = {}
+        self._live: tuple[Searcher, ...] = ()
+
+    def search(self, queries: Sequence[SearchQuery], k: int) -> Searched:
+        """Return the k documents of each query with the highest total worth over all parts."""
+        stage = self._retriever.stage
+        worth = AddedWorth(len(queries))
+        depth = stage.depth or max(DEFAULT_DEPTH, k)
+        costs, prepared = {}, {}
+        own = 0.0
+        for part, weight, asked in self._retriever.runs(queries):
+            searched = self._search(part, asked, depth)
+            # One part prepares its corpus once, and the same search runs once.
+            identity = self._digests[part]
+            costs[identity, tuple(asked)] = searched.cost
+            prepared[identity] = searched.prepared
+            started = time.perf_counter()
+            for line, (rows, scores) in enumerate(zip(searched.run.rows, searched.run.scores, strict=True)):
+                worth.add(line, rows, scores, stage.method, weight)
+            own += time.perf_counter() - started
+        run = worth.ranked([query.query.id for query in queries], k, self._dataset.corpus)
+        return Searched(run, total(costs.values()) + Cost(seconds=own), total(prepared.values()))
+
+    def live(self) -> FusionSearcher:
+        """Return a searcher that saves no run. It uses the parts that are already open, and opens the others now."""
+        searcher = copy.copy(self)
+        searcher._live = tuple(live_of(self._index(part)) for part in range(len(self._retriever.parts)))
+        return searcher
+
+    def _index(self, part: int) -> Searcher:
+        """Return the searcher of a part. Parts with the same settings share one."""
+        key = self._digests[part]
+        if key not in self._indexed:
+            self._indexed[key] = indexed(self._retriever.parts[part], self._dataset, self._store, self._keys[part])
+        return self._indexed[key]
+
+    def _search(self, part: int, queries: Sequence[SearchQuery], depth: int) -> Searched:
+        if self._live:
+            return search_with(self._live[part], self._dataset.corpus, queries, depth)
+        retriever, key = self._retriever.parts[part], self._keys[part]
+        index = partial(self._index, part)
+        return cached_search(retriever, self._dataset, queries, depth, self._store, key=key, index=index)
+
+
+def _asked(search: SearchQuery, word: str) -> SearchQuery:
+    if word == "original" or not search.expanded:
+        return SearchQuery(search.query)
+    if word == "generated" and search.generated:
+        return SearchQuery(search.query, search.generated, dense_form=TEXTS_ALONE)
+    return search

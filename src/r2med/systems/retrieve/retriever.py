@@ -1,0 +1,315 @@
+"""Retriever protocol, its queries and its results."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+
+from r2med.data import Corpus, Dataset, Query
+from r2med.foundation.core.approximation import Approximation
+from r2med.foundation.core.cost import NOTHING, Cost, stated_or_measured
+from r2med.foundation.core.errors import UserError
+from r2med.foundation.core.foreign_code import key_of
+from r2med.foundation.core.stages import described
+from r2med.foundation.store import Artefact, Store, about, digest
+from r2med.foundation.store.files import write_array
+from r2med.foundation.store.reads import current_reads, noted_reads
+from r2med.systems.retrieve.added_worth import FusionMethod
+from r2med.systems.retrieve.run import IdTable, Run, on_corpus
+from r2med.systems.retrieve.run_checks import ranking_fault
+from r2med.systems.retrieve.ties import TIE_RULE
+
+log = logging.getLogger("r2med")
+
+MEAN = ""
+TEXTS_ALONE = "{text}"
+"""How generated texts join a query for a dense model.
+
+MEAN is the mean of the query's vector and theirs. TEXTS_ALONE uses only theirs. Any other form is one string that is
+encoded as the query, such as {query}[SEP]{text}.
+"""
+
+
+@dataclass(frozen=True)
+class SearchQuery:
+    """A query with the text that an expansion added, and how the two are joined."""
+
+    query: Query
+    generated: tuple[str, ...] = ()
+    copies: int = 0
+    """Number of copies of the query before the generated texts, for retrievers that match words."""
+    dense_form: str = MEAN
+    """How the two are joined for dense models."""
+    terms: tuple[tuple[str, float], ...] = ()
+    """Index terms with weights, used instead of a text by retrievers that match words. Others search the query."""
+    glued: bool = False
+    """True if the copies follow each other without a space."""
+    parts: tuple[tuple[SearchQuery, float], ...] = ()
+    """Queries that are searched apart in place of this one, each with its weight; see `systems/retrieve/apart.py`."""
+    fuse: FusionMethod = "rrf"
+    """How the rankings of the parts are added up."""
+
+    @property
+    def expanded(self) -> bool:
+        """Return True if an expansion added anything."""
+        return bool(self.generated or self.terms or self.parts)
+
+    @property
+    def lexical_text(self) -> str:
+        """The text for retrievers that match words. Without generated text it is the query itself."""
+        if not self.generated:
+            return self.query.text
+        copies = [self.query.text] * self.copies
+        return " ".join([*(["".join(copies)] if self.glued and copies else copies), *self.generated])
+
+    @property
+    def key(self) -> list[Any]:
+        """Everything that a ranking depends on."""
+        query = self.query
+        added: list[Any] = ["glued"] if self.glued else []  # Only if True, so that older keys stay the same.
+        if self.parts:
+            added.append(["apart", self.fuse, [[part.key, weight] for part, weight in self.parts]])
+        return [query.id, query.text, query.excluded, self.generated, self.copies, self.dense_form, self.terms, *added]
+
+
+@dataclass(frozen=True)
+class Searched:
+    """A run, and its cost when it was made."""
+
+    run: Run
+    """The rankings."""
+    cost: Cost = NOTHING
+    """Cost of searching these queries."""
+    prepared: Cost = NOTHING
+    """Cost of preparing the corpus. This is done once for all searches."""
+
+
+@runtime_checkable
+class Approximate(Protocol):
+    """A retriever that may miss documents which an exact search would return."""
+
+    def approximations(
+        self, dataset: Dataset, queries: Sequence[SearchQuery], k: int, store: Store
+    ) -> tuple[Approximation, ...]:
+        """Return the recall of its searches, measured once, or nothing if they are exact."""
+
+
+class Searcher(Protocol):
+    """A retriever that is ready to search one corpus. It may also have `live()`, which returns a searcher for single
+    questions: everything is open, and nothing about a question is saved. Without `live` it is used as it is.
+    """
+
+    def search(self, queries: Sequence[SearchQuery], k: int) -> Searched:
+        """Return the k best documents of each query. `Run.of` makes a run from document ids and scores."""
+
+
+@runtime_checkable
+class OpensForQuestions(Searcher, Protocol):
+    """A searcher that is not ready for single questions as it is: it opens more, or saves something about them."""
+
+    def live(self) -> Searcher:
+        """Return a fully opened searcher for single queries. It saves nothing about them."""
+
+
+class Retriever(Protocol):
+    """Anything that can search the corpus of a dataset."""
+
+    def key(self, dataset: Dataset) -> dict[str, Any]:
+        """Return every setting that a score depends on, for keys and records. Nothing is loaded."""
+
+    def index(self, dataset: Dataset, store: Store) -> Searcher:
+        """Prepare the corpus, using the store."""
+
+
+@runtime_checkable
+class Composite(Protocol):
+    """A retriever made of others, whose keys are in its own, so that each is made once."""
+
+    def index_keyed(self, dataset: Dataset, store: Store, key: Mapping[str, Any]) -> Searcher:
+        """Prepare the corpus, using the store. `key` is the result of `key_of` for the whole retriever."""
+
+
+VERSION = 5
+
+
+@dataclass(frozen=True)
+class Search:
+    """The arguments of one search."""
+
+    retriever: Retriever
+    dataset: Dataset
+    queries: tuple[SearchQuery, ...]
+    k: int
+
+    def approximations(self, store: Store) -> tuple[Approximation, ...]:
+        """Return the recall of this search, or nothing if it is exact."""
+        if not isinstance(self.retriever, Approximate) or not self.queries:
+            return ()
+        return self.retriever.approximations(self.dataset, self.queries, self.k, store)
+
+
+def cached_search(
+    retriever: Retriever,
+    dataset: Dataset,
+    queries: Sequence[SearchQuery],
+    k: int,
+    store: Store,
+    timed: bool = False,
+    *,
+    key: Mapping[str, Any] | None = None,
+    index: Callable[[], Searcher] | None = None,
+) -> Searched:
+    """Search, using the store. The excluded documents of each query are left out of its ranking.
+
+    With `timed`, some queries are then searched one by one, to know the latency of a search. A live store keeps no run.
+    `key` is the retriever's where it is known already, and `index` returns its searcher where that may be open.
+    """
+    if not store.keeps_questions:
+        return _search(live_searcher(retriever, dataset, store), dataset, queries, k)
+    corpus = dataset.corpus
+    asked = [query.key for query in queries]
+    known = key_of(retriever, dataset) if key is None else key
+    run_key = digest(["run", VERSION, TIE_RULE, known, corpus.fingerprint, asked, k])
+
+    def opened() -> Searcher:
+        return index() if index is not None else indexed(retriever, dataset, store, known)
+
+    def build(folder: Path) -> dict[str, Any]:
+        searcher = opened()
+        searched = _search(searcher, dataset, queries, k)
+        write_array(folder / "rows.npy", searched.run.rows)
+        write_array(folder / "scores.npy", searched.run.scores)
+        cost = searched.cost
+        if timed and not (cost.dollars or cost.unpriced):  # A search that costs money is not repeated.
+            with contextlib.suppress(UserError):  # A run file needs all its queries together.
+                cost = replace(cost, latencies=_latencies(searcher, queries, k))
+        return {"cost": cost.as_dict(), "prepared": searched.prepared.as_dict()}
+
+    def fault_of(artefact: Artefact) -> str:
+        return ranking_fault(artefact.array("rows"), artefact.array("scores"), len(queries), len(corpus))
+
+    with about(dataset=dataset.label):
+        artefact = store.make("run", run_key, build)
+        if fault := fault_of(artefact):  # a pack may have brought it
+            log.warning("the stored ranking %s is damaged (%s): making it again", run_key[:8], fault)
+            store.discard("run", run_key)
+            artefact = store.make("run", run_key, build)
+            if fault := fault_of(artefact):
+                raise UserError(f"stage {_name(retriever)} returned a ranking that cannot be used: {fault}")
+        if artefact.meta.get("unpacked"):
+            artefact = _searched_again(artefact, store, run_key, lambda: _search(opened(), dataset, queries, k))
+        if (reads := current_reads()) is not None and reads.search_again:
+            _search(opened(), dataset, queries, k)  # what it reads is noted; the stored run is returned
+    run = Run(tuple(query.query.id for query in queries), artefact.array("rows"), artefact.array("scores"), corpus)
+    return Searched(run, Cost.from_dict(artefact.meta["cost"]), Cost.from_dict(artefact.meta["prepared"]))
+
+
+def _searched_again(artefact: Artefact, store: Store, key: str, search: Callable[[], Searched]) -> Artefact:
+    """Return a ranking of a pack after searching again, if the store has all that this needs. Its costs are kept.
+
+    Nothing is encoded or asked. A ranking that cannot be searched again is used, and this is reported.
+    """
+    try:
+        with noted_reads():
+            run = search().run
+    except UserError as error:
+        log.warning("the ranking %s came from a pack and cannot be checked here: %s", key[:8], error)
+        return artefact
+    if not np.array_equal(run.rows, artefact.array("rows")):
+        log.warning("the ranking %s of a pack is not what the search gives here, which is used instead", key[:8])
+
+    def build(folder: Path) -> dict[str, Any]:
+        write_array(folder / "rows.npy", run.rows)
+        write_array(folder / "scores.npy", run.scores)
+        return {name: value for name, value in artefact.meta.items() if name not in ("unpacked", "about")}
+
+    store.discard("run", key)
+    return store.make("run", key, build)
+
+
+def indexed(retriever: Retriever, dataset: Dataset, store: Store, key: Mapping[str, Any]) -> Searcher:
+    """Return the searcher of a retriever. `key` is the key of the retriever."""
+    if isinstance(retriever, Composite):
+        return retriever.index_keyed(dataset, store, key)
+    searcher = retriever.index(dataset, store)
+    if not callable(getattr(searcher, "search", None)):
+        raise UserError(
+            f"stage {_name(retriever)}: its index(dataset, store) returned {described(searcher)}, which has no "
+            "search(queries, k)"
+        )
+    return searcher
+
+
+def live_of(searcher: Searcher) -> Searcher:
+    """Return the searcher for single questions. A searcher without `live` is its own."""
+    return searcher.live() if isinstance(searcher, OpensForQuestions) else searcher
+
+
+def _name(retriever: object) -> str:
+    return str(getattr(retriever, "name", type(retriever).__qualname__))
+
+
+def live_searcher(retriever: Retriever, dataset: Dataset, store: Store) -> Searcher:
+    """Return the searcher for single questions. The store opens each retriever once."""
+    known = key_of(retriever, dataset)
+    key = digest(["searcher", known, dataset.corpus.fingerprint])
+
+    def open() -> Searcher:
+        with about(dataset=dataset.label):
+            return live_of(indexed(retriever, dataset, store, known))
+
+    return store.opened(key, open)
+
+
+def _search(searcher: Searcher, dataset: Dataset, queries: Sequence[SearchQuery], k: int) -> Searched:
+    """Return the k best documents of each query, without its excluded documents."""
+    rows = dataset.corpus.rows
+    excluded = {query.query.id: rows(query.query.excluded) for query in queries if query.query.excluded}
+    spare = max(map(len, excluded.values()), default=0)
+    searched = search_with(searcher, dataset.corpus, queries, k + spare)
+    return replace(searched, run=searched.run.without(excluded, k)) if excluded else searched
+
+
+def search_with(searcher: Searcher, corpus: Corpus, queries: Sequence[SearchQuery], k: int) -> Searched:
+    """Return what a searcher finds, as rows of the corpus. A run of document ids, as `Run.of` returns, is looked up.
+
+    Raises UserError if the searcher returns something else.
+    """
+    started = time.perf_counter()
+    searched: object = searcher.search(queries, k)
+    where = f"{type(searcher).__qualname__}.search(queries, k)"
+    if not isinstance(searched, Searched):
+        raise UserError(f"{where} returned {described(searched)}: it must return Searched(run)")
+    searched = replace(searched, cost=stated_or_measured(searched.cost, started))
+    asked = [query.query.id for query in queries]
+    if isinstance(searched.run.documents, IdTable):
+        return replace(searched, run=on_corpus(searched.run, asked, corpus, k, where))
+    if list(searched.run.queries) != asked:
+        raise UserError(f"{where} returned a run of other queries, or in another order, than it was given")
+    return searched
+
+
+TIMED_QUERIES = 32
+TIMING_SECONDS = 2.0
+"""Number of queries that are searched one by one to measure the latency, and the time limit in seconds."""
+
+
+def _latencies(searcher: Searcher, queries: Sequence[SearchQuery], k: int) -> tuple[float, ...]:
+    """Return the seconds that some queries take when each is searched alone."""
+    live = live_of(searcher)
+    live.search(queries[:1], k)  # The first search opens or compiles things, so it is not measured.
+    seconds: list[float] = []
+    for query in queries[:: max(1, len(queries) // TIMED_QUERIES)][:TIMED_QUERIES]:
+        started = time.perf_counter()
+        live.search([query], k)
+        seconds.append(time.perf_counter() - started)
+        if sum(seconds) > TIMING_SECONDS:
+            break
+    return tuple(seconds)

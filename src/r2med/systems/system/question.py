@@ -1,0 +1,78 @@
+"""Search the corpus of a dataset for one question, with any system."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from r2med.data.dataset import Dataset
+from r2med.data.loading import load
+from r2med.foundation.core.errors import UserError
+from r2med.foundation.runtime.runtime import running
+from r2med.foundation.runtime.setup import Setup
+from r2med.foundation.text.unicode import is_unicode
+from r2med.systems.retrieve.run import NO_DOCUMENT
+from r2med.systems.system.system import System
+
+NOTHING_FOUND = "nothing was found: no document shares a word with the question"
+
+
+@dataclass(frozen=True)
+class Passage:
+    """A document that a search found."""
+
+    id: str
+    """The id of the document."""
+    score: float
+    """The score of the document."""
+    text: str
+    """The text of the document."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The passages found for a question, best first, and the texts that an expansion wrote before the search."""
+
+    question: str
+    """The question."""
+    generated: tuple[str, ...]
+    """Texts that the expansion wrote about the question."""
+    passages: tuple[Passage, ...]
+    """The best passages, in order."""
+
+
+def search(
+    data: Dataset | str | Path,
+    question: str,
+    system: System | str = "bm25",
+    k: int = 5,
+    **settings: Any,
+) -> Answer:
+    """Return the best passages of a dataset for a question, as `r2med search` does. `settings` are fields of `Setup`.
+
+    Raises UserError if the question is empty or the dataset has no documents.
+    """
+    with running(Setup(**settings) if isinstance(system, str) else system.runtime) as runtime:
+        dataset = data if isinstance(data, Dataset) else load(data, runtime.store)
+        return ask(System.parse(system, runtime) if isinstance(system, str) else system, dataset, question, k)
+
+
+def ask(system: System | str, dataset: Dataset, question: str, k: int = 10) -> Answer:
+    """Return the passages that a system finds for a question. The dataset needs neither queries nor judgements.
+
+    Raises UserError if the question is empty or the dataset has no documents.
+    """
+    if not question.strip() or not is_unicode(question):
+        raise UserError("the question is empty or not valid text: write it in quotes after the dataset")
+    if k < 1:
+        raise UserError(f"k must be at least 1, not {k}")
+    if not len(dataset.corpus):
+        raise UserError(f"{dataset.name} has no documents to search")
+    system = System.parse(system) if isinstance(system, str) else system
+    outcome = system.answer(dataset, question, k, system.runtime.store)
+    [rows], [scores] = outcome.run.rows, outcome.run.scores
+    found = rows[rows != NO_DOCUMENT]
+    passages = zip(dataset.corpus.ids(found), scores.tolist(), dataset.corpus.texts(found), strict=False)
+    [searched] = outcome.expansion.queries
+    return Answer(question, searched.generated, tuple(Passage(*passage) for passage in passages))

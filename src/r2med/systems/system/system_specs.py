@@ -1,0 +1,143 @@
+"""Turn typed specs into the calls of systems: replace presets, insert LLM names, and form cross products."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from r2med.foundation.core import stages
+from r2med.foundation.core.errors import UserError, unknown
+from r2med.foundation.core.spec import ARROW, Call, Calls, parse, parse_stage, split
+from r2med.systems.system.presets import PRESETS
+
+
+def read(spec: str | Calls, llm: str = "") -> Calls:
+    """Return the calls of a spec. A preset is replaced by its stages, and `llm` is inserted where an LLM is needed."""
+    calls = parse(spec) if isinstance(spec, str) else spec
+    if is_preset(calls):
+        calls = parse(PRESETS[calls[0][0].name].spelt_out(calls[0][0], llm))
+    return with_llm(calls, llm) if llm else calls
+
+
+def is_preset(calls: Calls) -> bool:
+    """Return True if the whole system is one preset."""
+    return len(calls) == len(calls[0]) == 1 and calls[0][0].name in PRESETS
+
+
+def wants_llm(calls: Calls) -> bool:
+    """Return True if a part of a system needs an LLM and does not name one."""
+    if is_preset(calls):
+        return not calls[0][0].arguments
+    return any(_lacks_llm(call) for stage in calls for call in stage)
+
+
+def with_llm(calls: Calls, llm: str) -> Calls:
+    """Return the system with `llm` in every part that needs an LLM and does not name one."""
+    if is_preset(calls):
+        [[call]] = calls
+        return calls if call.arguments else ((replace(call, arguments=(llm,)),),)
+    return tuple(
+        tuple(replace(call, arguments=(llm,)) if _lacks_llm(call) else call for call in stage) for stage in calls
+    )
+
+
+def _lacks_llm(call: Call) -> bool:
+    return not call.arguments and _needs_llm(call)
+
+
+def _asks_llm(call: Call) -> bool:
+    kind = stages.kind_of(call.name)
+    return kind is not None and stages.stage_class(call.name, kind).needs == "llm"
+
+
+def _needs_llm(call: Call) -> bool:
+    kind = stages.kind_of(call.name)
+    if kind is None or not _asks_llm(call):
+        return False
+    return "llm" not in stages.stage_class(call.name, kind).defaults(call.name)  # a card may have its own model
+
+
+def cross_product(
+    systems: Iterable[str | Calls],
+    *,
+    expand: Sequence[str] = (),
+    rerank: Sequence[str] = (),
+    llms: Sequence[str] = (),
+    samples: int = 1,
+) -> list[Calls]:
+    """Return every combination of expansion, system and reranker. Those that need an LLM appear once per LLM.
+
+    Raises UserError if a given method, LLM or number of samples would have no effect.
+    """
+    names = llm_names(llms)
+    chosen = [calls for spec in systems for calls in _reranked(spec, rerank)]
+    used = any(wants_llm(calls) for calls in chosen)
+    chosen = [
+        each
+        for calls in chosen
+        for each in ([with_llm(calls, llm) for llm in names] if names and wants_llm(calls) else [calls])
+    ]
+    if not expand:
+        if names and not used:
+            raise UserError("run(llms=...) needs a method: run(expand=['hyde']), query2doc or lamer")
+        if samples != 1:
+            where = f"in the name of a system, write 'hyde(LLM, samples={samples}){ARROW}bm25'"
+            raise UserError(f"run(samples=...) needs run(expand=...); {where}")
+        return chosen
+    expansions = _expansions(expand, names, samples, used)
+    return [((expansion,), *calls) for expansion in expansions for calls in chosen]
+
+
+def llm_names(llms: Iterable[str]) -> list[str]:
+    """Return the names of LLMs, also if commas join them. Raises UserError if a name cannot be part of a spec."""
+    names = [name.strip() for text in llms for name in text.split(",")]
+    for name in names:
+        if not name or re.search(r"[()=→]|->", name):
+            raise UserError(
+                f"run(llms=[{name!r}]): the name of an LLM must not be empty or contain parentheses, '=' or arrows"
+            )
+    return list(dict.fromkeys(names))
+
+
+def _reranked(spec: str | Calls, rerankers: Sequence[str]) -> list[Calls]:
+    calls = parse(spec) if isinstance(spec, str) else spec
+    return [(*calls, *parse(reranker)) for reranker in rerankers] or [calls]
+
+
+def _expansions(methods: Sequence[str], llms: Sequence[str], samples: int, llms_used: bool) -> list[Call]:
+    calls = [_expansion(part.strip()) for text in methods for part in split(text, ",", text)]
+    asking = [call for call in calls if _asks_llm(call)]
+    typed = ", ".join(map(str, asking or calls))
+    if not asking and samples != 1:
+        raise UserError(f"run(samples=...) is for texts of an LLM, but {typed} asks no LLM: leave it out")
+    if llms and not llms_used and not any(_lacks_llm(call) for call in calls):
+        why = "names or has its LLM already" if asking else "asks no LLM"
+        raise UserError(f"run(llms=[{llms[0]!r}]): run(expand=[{typed!r}]) {why}: leave one of the two out")
+    return list(itertools.chain.from_iterable(_filled(call, llms, samples) for call in calls))
+
+
+def _expansion(text: str) -> Call:
+    call, *others = parse_stage(text)
+    if others:
+        raise UserError(f"run(expand=[{text!r}]): expansions cannot be fused; name each by itself")
+    if stages.kind_of(call.name) != "expand":
+        raise unknown("expansion", call.name, stages.names("expand"))
+    return call
+
+
+def _filled(call: Call, llms: Sequence[str], samples: int) -> list[Call]:
+    """Return the expansion once per LLM, with the number of samples as a setting."""
+    if not _asks_llm(call):
+        return [call]
+    if not llms and _lacks_llm(call):
+        raise UserError(f"run(expand=[{str(call)!r}]) needs an LLM: run(llms=['NAME']) (r2med list llms)")
+    if samples != 1:
+        if "samples" in dict(call.settings):
+            raise UserError(
+                f"run(samples={samples}) and run(expand=[{str(call)!r}]) both set the number of "
+                "samples: leave one of the two out"
+            )
+        call = replace(call, settings=(("samples", str(samples)), *call.settings))
+    return [replace(call, arguments=(llm,)) for llm in llms] if _lacks_llm(call) else [call]

@@ -1,5 +1,0 @@
-"""Text analysis: from running text to index terms."""
-
-from r2med.text.english import analyse_chunks, english, terms
-
-__all__ = ["analyse_chunks", "english", "terms"]

@@ -1,0 +1,147 @@
+"""The whole way offline: a scripted reader answers the demo, and a scripted judge scores it with the demo's nuggets."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import r2med
+from r2med.assessment.answers.answer_page import answer_json, answer_page
+from r2med.assessment.answers.answering import AnsweredSystems, plan_answers
+from r2med.data.nuggets_file import Nuggets, nuggets_of
+from r2med.evaluation.records.answer_record import AnswerRecord
+from r2med.foundation.pages.markdown import page_markdown
+from r2med.foundation.runtime.runtime import Runtime
+from r2med.foundation.store import Store
+from r2med.foundation.text.sentences import sentences
+from support.traces import foreign_names, kind_of, read_spans, root_of, traces, tree
+
+DATA = "demo/Medical-Sciences"
+
+
+def answers(dataset: r2med.Dataset) -> Iterator[tuple[list[str], Any]]:
+    """Yield the rules of the reader. It names the answer, and adds a sentence that no passage supports."""
+    for query in dataset.queries:
+        text = f"This is {query.answer} [1]. Stars decide it [2]."
+        yield [query.text], {"answer": "I cannot answer this." if query.id == "3" else text}
+
+
+def verdicts(dataset: r2med.Dataset, nuggets: Nuggets) -> Iterator[tuple[list[str], Any]]:
+    """Yield the rules of a judge that knows the references, the nuggets and the relevant passages by heart."""
+    for query in dataset.queries:
+        own = nuggets.by_query[query.id]
+        vital = " ".join(nugget.text for nugget in own if nugget.vital)
+        for right in (f"<<<\n{query.answer}\n", f"<<<\n{vital}\n", f"<<<\nThis is {query.answer}"):
+            yield [query.text, "Reference answer", right], {"why": "the same", "grade": "right"}
+        numbers = range(1, len(own) + 1)
+        for start, found in ((f"\n1. {own[0].text}", numbers), (f"\n1. This is {query.answer}", (1,))):
+            yield [query.text, "Nuggets:", f"<<<{start}"], {"nuggets": [_match(n, n in found) for n in numbers]}
+        yield [query.text, "Nuggets:"], {"nuggets": [_match(n, False) for n in numbers]}
+        for document in dataset.qrels[query.id]:
+            [text] = dataset.corpus.texts(dataset.corpus.rows([document]).tolist())
+            yield [f"Sentence:\n<<<\n{sentences(text)[0]}\n", f"passages:\n<<<\n{text}"], {"why": "", "supported": True}
+        yield [f"Sentence:\n<<<\nThis is {query.answer}"], {"why": "it says so", "supported": True}
+    yield ["Reference answer"], {"why": "something else", "grade": "wrong"}
+    yield ["Sentence:"], {"why": "", "supported": False}
+
+
+def _match(number: int, found: bool) -> dict[str, Any]:
+    return {"nugget": number, "sentences": [number] if found else [], "said": "support" if found else "none"}
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("judged")
+
+
+@pytest.fixture(scope="module")
+def record(place: Path) -> AnswerRecord:
+    store = Store(place / "store")
+    dataset = r2med.load(DATA, store)
+    nuggets = nuggets_of(dataset)
+    assert nuggets
+    paths: dict[str, str | Path] = {}
+    for name, rules in (("reader", answers(dataset)), ("judge", verdicts(dataset, nuggets))):
+        paths[name] = place / f"{name}.jsonl"
+        lines = [json.dumps({"when": when, "answer": json.dumps(answer)}) for when, answer in rules]
+        (place / f"{name}.jsonl").write_text("\n".join(lines) + "\n")
+    with Runtime(store=store, model_paths=paths, offline=True, trace=place / "trace.jsonl") as runtime:
+        (made,) = r2med.answer(
+            "bm25", "reader", DATA, judge="judge", conditions=["closed book", "retrieved"], out=place, setup=runtime
+        )
+    return made
+
+
+def test_a_judged_record_has_all_measures(record: AnswerRecord) -> None:
+    assert set(record.mean["retrieved"]) == {
+        *(
+            "accuracy",
+            "undecided",
+            "nugget-recall",
+            "vital-recall",
+            "nugget-precision",
+            "citation-support",
+            "citation-relevance",
+        )
+    }
+    assert record.mean["retrieved"]["accuracy"] == 7 / 8
+    assert record.mean["retrieved"]["citation-support"] == 0.5
+    assert record.per_query["retrieved"]["0"]["nugget-recall"] == 1 / 4
+    assert record.per_query["retrieved"]["0"]["vital-recall"] == 1 / 3
+    assert record.per_query["retrieved"]["3"] == {
+        "accuracy": 0.0, "undecided": 0.0, "nugget-recall": 0.0, "vital-recall": 0.0
+    }  # fmt: skip
+    assert not {"citation-support", "citation-relevance"} & set(record.mean["closed book"])
+
+
+def test_the_record_says_how_far_the_judge_can_be_trusted(record: AnswerRecord) -> None:
+    assert record.judge is not None
+    assert len(record.judge.controls) == 11
+    assert all(right == asked for right, asked in record.judge.controls.values())
+    assert record.judge.agreed == record.judge.both == 0  # no answer is the reference word for word
+    assert record.costs["judge"].calls > 100
+    assert record.nuggets
+    assert "36 of 36 nuggets were not reviewed by people." in record.notices
+
+
+def test_the_verdicts_of_the_judge_are_in_the_trace_of_the_question(place: Path, record: AnswerRecord) -> None:
+    spans = read_spans(place / "trace.jsonl")
+    questions = {}
+    for trace in traces(spans):
+        facts = root_of(trace).attributes or {}
+        if "r2med.query.id" in facts:
+            questions[str(facts["r2med.query.id"])] = trace
+        elif kind_of(root_of(trace)) == "EVALUATOR":
+            assert facts["r2med.control"] is True
+            assert [kind_of(each) for each in trace] == ["LLM", "EVALUATOR"]
+    assert len(questions) == 8
+    found = tree(questions["0"])
+    judged = ["EVALUATOR grade-answer", "EVALUATOR match-nuggets"]
+    assert found["CHAIN reader, closed book"] == ["LLM reader", *judged]
+    cited = ["EVALUATOR support-sentence"] * 2
+    assert found["CHAIN reader, retrieved"] == ["LLM reader", *judged, *cited, "RETRIEVER bm25"]
+    assert set(found["EVALUATOR grade-answer"]) == {"LLM judge"}
+    assert not foreign_names(spans)
+
+
+def test_the_page_shows_means_with_intervals_and_the_judge(record: AnswerRecord) -> None:
+    answered = AnsweredSystems((record,), (), 0)
+    text = page_markdown(answer_page(answered, "results"))
+    assert "The judge" in text
+    assert "vital-recall: Share of the vital nuggets" in text
+    assert json.loads(json.dumps(answer_json(answered)))[0]["judge"]["both"] == 0
+
+
+def test_a_plan_guesses_the_calls_of_the_judge(tmp_path: Path, store: Store) -> None:
+    (tmp_path / "none.jsonl").write_text("")
+    paths: dict[str, str | Path] = dict.fromkeys(("reader", "judge"), tmp_path / "none.jsonl")
+    with Runtime(store=store, model_paths=paths) as runtime:
+        plan = plan_answers(["bm25"], ["reader"], [DATA], runtime, judge="judge", conditions=["relevant"], queries=2)
+        previews = plan.preview(tmp_path)
+    assert len(previews["reader"].unanswered) == 2
+    controls = 8 * 6 + 8 * 3 + 2 * 8
+    assert len(previews["judge as judge"].unanswered) == controls + 2 * (1 + 1 + 3)

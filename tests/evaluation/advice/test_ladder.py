@@ -1,0 +1,223 @@
+"""`advise`: a ladder, cheap rungs first, tuned on other questions than it is judged on, and a verdict."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from r2med.data import Dataset, load
+from r2med.evaluation.advice import ladder as module
+from r2med.evaluation.advice.advice import Advice, surely_within
+from r2med.evaluation.advice.ladder import FOLDS, WORDS, advise
+from r2med.foundation.core.cost import Cost
+from r2med.foundation.core.errors import UserError
+from r2med.foundation.runtime.runtime import Runtime
+from r2med.foundation.store import Store
+from r2med.systems.system import System
+from support.datasets import random_folder
+
+QUESTIONS = 100
+
+
+class Scripted:
+    """Evaluates nothing: scores are looked up, by system and question; what was asked is kept."""
+
+    def __init__(
+        self, points: dict[str, np.ndarray], seconds: dict[str, float | None], dollars: dict[str, float]
+    ) -> None:
+        self.points, self.seconds, self.dollars = points, seconds, dollars
+        self.asked: dict[str, int] = {}
+
+    def __call__(self, system, dataset: Dataset, out, k, store):
+        name = str(system)
+        kind = name if name in self.points else next(key for key in self.points if key in name)
+        self.asked[name] = self.asked.get(name, 0) + len(dataset.queries)
+        values = {query.id: {"nDCG@10": self.points[kind][int(query.id[1:])] / 100} for query in dataset.queries}
+        cost = Cost(calls=1, dollars=self.dollars.get(kind, 0) * len(values))
+        record = SimpleNamespace(
+            per_query=values,
+            dataset=SimpleNamespace(queries=len(values)),
+            stages=[SimpleNamespace(cost=cost)],
+            cost=cost,
+            unranked=0,
+            latency=lambda share: None if (took := self.seconds.get(kind, 0.01)) is None else took * (1 + share),
+        )
+        return record, False
+
+
+@pytest.fixture
+def dataset(tmp_path: Path) -> Dataset:
+    return load(random_folder(tmp_path / "mine", documents=60, queries=QUESTIONS))
+
+
+def climb(dataset, store, monkeypatch, points, llms=(), seconds=None, dollars=None, **options):
+    scripted = Scripted(points, seconds or {}, dollars or {})
+    monkeypatch.setattr(module, "evaluated", scripted)
+    return advise(dataset, Runtime(store=store), llms=llms, models=["minilm"], rerankers=[], **options), scripted
+
+
+def level(value: float) -> np.ndarray:
+    return np.full(QUESTIONS, float(value)) + np.arange(QUESTIONS) % 7
+
+
+def test_settings_are_judged_on_questions_that_had_no_part_in_choosing_them(dataset, store: Store, monkeypatch) -> None:
+    """Each setting is right for one fold alone: whoever tunes on the questions it reports would report 90."""
+    order = np.random.default_rng(0).permutation(QUESTIONS)
+    points = {}
+    for number in range(1, FOLDS + 1):
+        values = np.full(QUESTIONS, 10.0)
+        values[order[number - 1 :: FOLDS]] = 90.0
+        points[System(WORDS[-number]).name] = values
+    points |= {"rm3": level(0), "minilm": level(0), "bm25": level(0)}
+    advice, _ = climb(dataset, store, monkeypatch, points)
+    assert advice.rungs[0].group == "words"
+    assert advice.rungs[0].tuned == len(WORDS)
+    assert advice.rungs[0].value == 10.0
+
+
+def near_and_far(dataset, store, monkeypatch, **options):
+    """Climb a ladder on which query2doc is half a point behind hyde, on noisy questions, and cheaper."""
+    noisy = level(59.5) + np.resize([2.0, -2.0], QUESTIONS)
+    points = {"groupwise": level(1), "listwise": level(1), "rm3": level(20), "hyde": level(60)}
+    points |= {"query2doc": noisy, "lamer": level(1), "minilm": level(40), "bm25": level(30)}
+    seconds, dollars = {"hyde": 2.0, "query2doc": 1.0, "bm25": 0.001}, {"hyde": 0.05, "query2doc": 0.01}
+    return climb(dataset, store, monkeypatch, points, ["o3-mini"], seconds, dollars, **options)[0]
+
+
+def test_the_best_is_recommended_and_cheaper_ones_are_listed_with_their_loss(dataset, store, monkeypatch) -> None:
+    advice = near_and_far(dataset, store, monkeypatch)
+    assert advice.best == advice.recommended
+    assert advice.best.startswith("hyde(o3-mini)")
+    assert advice.fastest.startswith("bm25")
+    best = advice.rung(advice.best)
+    assert best.behind == 0
+    assert best.dollars == pytest.approx(50)
+    cheaper = next(rung for rung in advice.alternatives if rung.system.startswith("query2doc"))
+    assert cheaper.behind == pytest.approx(0.5)
+    assert cheaper.behind_low is not None and cheaper.behind_high is not None
+    assert cheaper.behind_low < 0.5 < cheaper.behind_high < 2
+    verdict = "\n".join(advice.verdict())
+    assert f"Use {advice.best}" in verdict and "expected loss 0.5 points (0.1 to 0.9)" in verdict
+    assert "advise(give_up=2)" in verdict and f"and {advice.best} cannot be distinguished" in verdict
+
+
+def test_points_are_given_up_only_if_the_user_says_how_many(dataset, store, monkeypatch) -> None:
+    assert near_and_far(dataset, store, monkeypatch, give_up=2.0).recommended.startswith("query2doc(o3-mini)")
+    careful = near_and_far(dataset, store, monkeypatch, give_up=0.4)
+    assert careful.recommended == careful.best
+    assert "no cheaper or faster one surely loses no more than 0.4 points" in careful.reason
+    assert near_and_far(dataset, store, monkeypatch, give_up=50.0).recommended.startswith("bm25")
+
+
+def test_where_the_best_is_also_the_cheapest_no_other_is_spoken_of(dataset, store, monkeypatch) -> None:
+    points = {"rm3": level(20), "minilm": level(40), "bm25": level(90)}
+    seconds = {"rm3": 1.0, "minilm": 1.0, "bm25": 0.001}
+    advice, _ = climb(dataset, store, monkeypatch, points, [], seconds, {}, give_up=5.0)
+    assert advice.best.startswith("bm25") and not advice.alternatives
+    assert "no cheaper or faster one" not in advice.reason
+
+
+def test_equal_pipelines_are_told_apart_by_nothing_and_the_verdict_says_so(dataset, store, monkeypatch) -> None:
+    advice, _ = climb(dataset, store, monkeypatch, {"minilm": level(30), "bm25": level(30)})
+    verdict = "\n".join(advice.verdict())
+    assert f"All pipelines have the same mean on these {QUESTIONS} questions." in verdict
+    assert "The smallest visible difference is not known" in verdict
+    assert "Fastest" not in verdict  # the best is the fastest
+
+
+def test_what_was_not_tried_is_listed_with_what_it_needs(dataset, store, monkeypatch) -> None:
+    monkeypatch.setattr(module, "is_here", lambda card, setup: False)
+    monkeypatch.setattr(module, "find_spec", lambda name: None)
+    monkeypatch.setattr(module, "install_extra", lambda extra: f"pip install -e '.[{extra}]'")
+    advice = advise(dataset, Runtime(store=store))
+    last = advice.verdict()[-1]
+    assert last.startswith("Not tried: dense models, because no weights are on this machine: advise(models=['minilm'])")
+    assert "(first pip install -e '.[dense]')" in last and "; rerankers, " in last
+    assert last.endswith("; LLMs, because none was named: advise(llms=['NAME']).")
+
+
+def test_questions_that_find_nothing_are_counted(tmp_path: Path, store: Store) -> None:
+    folder = random_folder(tmp_path / "mine", documents=60, queries=8)
+    queries = folder / "query.jsonl"
+    lines = [json.loads(line) for line in queries.read_text().splitlines()]
+    lines[:3] = [{**line, "text": "1234567"} for line in lines[:3]]
+    queries.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    advice = advise(load(folder), Runtime(store=store), models=[], rerankers=[])
+    assert advice.unfound == 3
+    assert "3 of 8 questions share no word with any document" in "\n".join(advice.verdict())
+
+
+def test_a_loss_that_is_not_sure_to_be_small_is_not_given_up() -> None:
+    random = np.random.default_rng(0)
+    values = np.array([np.full(100, 50.0), 49 + random.normal(0, 20, 100), np.full(100, 48.5)])
+    assert surely_within(values, 0, 2.0) == [0, 2]
+    assert surely_within(values, 0, 1.0) == [0]
+
+
+def test_too_few_questions_give_nothing_up_and_the_verdict_says_why(dataset, store, monkeypatch) -> None:
+    few = dataset.only([query.id for query in dataset.queries][:99])
+    advice = near_and_far(few, store, monkeypatch, give_up=2.0)
+    assert advice.recommended == advice.best
+    assert (
+        "99 judged questions are too few to know what 2 points are (advise(give_up=...) needs 100)"
+        in advice.verdict()[1]
+    )
+    assert "advise(give_up=2)" not in "\n".join(near_and_far(few, store, monkeypatch).verdict())
+
+
+def test_judgements_that_match_nothing_are_refused_in_one_line(tmp_path: Path, store: Store) -> None:
+    folder = random_folder(tmp_path / "mine", documents=60, queries=QUESTIONS)
+    qrels = folder / "qrels.jsonl"
+    lines = [json.loads(line) for line in qrels.read_text().splitlines()]
+    qrels.write_text("".join(json.dumps({**line, "p_id": f"0{line['p_id']}"}) + "\n" for line in lines))
+    with pytest.raises(UserError, match="match nothing: no question has a relevant passage") as error:
+        advise(load(folder), Runtime(store=store), models=[], rerankers=[])
+    assert "\n" not in str(error.value) and "r2med data check" in str(error.value)
+
+
+def test_what_asks_an_llm_and_cannot_win_is_stopped_early(dataset, store, monkeypatch) -> None:
+    points = {"groupwise": level(5), "listwise": level(80), "rm3": level(20), "hyde": level(5)}
+    points |= {"query2doc": level(70), "lamer": level(5), "minilm": level(40), "bm25": level(30)}
+    advice, scripted = climb(dataset, store, monkeypatch, points, ["o3-mini"])
+    stopped = [rung.system.split(" → ")[-1] for rung in advice.rungs if rung.note]
+    hyde = next(rung for rung in advice.rungs if rung.system.startswith("hyde"))
+    assert hyde.questions < QUESTIONS / 2 and hyde.note.startswith("stopped: at best ")
+    assert sum(count for name, count in scripted.asked.items() if name.startswith("hyde")) == hyde.questions
+    assert stopped == ["minilm", "minilm", "groupwise(o3-mini)@20"]
+    assert advice.best.endswith("listwise(o3-mini)@20")
+
+
+def test_what_cannot_run_here_is_told_and_does_not_stop_the_rest(dataset: Dataset, store: Store) -> None:
+    advice = advise(dataset, Runtime(store=store), models=["nonesuch"], rerankers=[])
+    assert advice.rungs[0].questions == QUESTIONS
+    assert any("nonesuch" in line for line in advice.left_out)
+    assert advice.rungs[0].p50 > 0
+
+
+def test_advice_comes_back_as_it_was_written(dataset: Dataset, store: Store, tmp_path: Path) -> None:
+    advice = advise(dataset, Runtime(store=store), models=[], rerankers=[])
+    advice.write(tmp_path / "a.json")
+    assert Advice.read(tmp_path / "a.json") == advice
+    (tmp_path / "a.json").write_text('{"format": 1}')
+    with pytest.raises(UserError, match="make it again with r2med advise"):
+        Advice.read(tmp_path / "a.json")
+
+
+def test_too_few_judged_questions_are_told(tmp_path: Path, store: Store) -> None:
+    small = load(random_folder(tmp_path / "small", documents=20, queries=5))
+    with pytest.raises(UserError, match="has 5 judged questions: pipelines cannot be compared with fewer than 6"):
+        advise(small, Runtime(store=store))
+
+
+def test_a_pipeline_of_unknown_latency_is_not_the_fastest_and_says_so(dataset, store: Store, monkeypatch) -> None:
+    points = {"bm25": level(10), "minilm": level(60)}
+    made, _ = climb(dataset, store, monkeypatch, points, seconds={"minilm": None, "bm25": 1.0})
+    assert made.rung("minilm").p50 is None and made.rung("minilm").p95 is None
+    assert made.fastest.startswith("bm25")
+    lines = replace(made, recommended="minilm").verdict()
+    assert "p95 unknown" in lines[1] and lines[2].startswith("Fastest: bm25")

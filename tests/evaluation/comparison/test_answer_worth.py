@@ -1,0 +1,139 @@
+"""Answers are compared like rankings, and what retrieval is worth is computed from answer records."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from r2med.evaluation.comparison.answer_worth import ALL_DATASETS, correlations, worth
+from r2med.evaluation.comparison.comparing import compare
+from r2med.evaluation.comparison.report import report
+from r2med.evaluation.records.answer_collection import collect_answers
+from r2med.foundation.core.errors import UserError
+from support.answer_records import synthetic, write
+
+pytestmark = pytest.mark.usefixtures("synthetic_benchmark")
+
+SYSTEMS = {"bm25": 0.2, "dense": 0.4, "best": 0.8}
+QUESTIONS = 30
+
+
+@pytest.fixture(scope="module")
+def answers(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of three systems with one reader on two datasets. Better rankings give better answers."""
+    folder, random = tmp_path_factory.mktemp("answers"), np.random.default_rng(0)
+    for dataset in ("Biology", "PMC-Clinical"):
+        closed, relevant, others = (random.random((3, QUESTIONS)) < [[0.1], [0.9], [0.05]]).astype(float).tolist()
+        for system, quality in SYSTEMS.items():
+            retrieved = (random.random(QUESTIONS) < quality).astype(float).tolist()
+            ndcg = np.clip(quality + random.normal(0, 0.2, QUESTIONS), 0, 1).tolist()
+            values = {"closed book": closed, "retrieved": retrieved, "relevant": relevant, "random": others}
+            write(synthetic(values, system, dataset=dataset, retrieval=ndcg), folder)
+    return folder
+
+
+def test_answers_are_compared_paired_by_question_and_stratified(answers: Path) -> None:
+    compared = compare(answers=True, results=answers, baseline="bm25", slice_by=["task"], resamples=200)
+    assert compared.measure == "accuracy"
+    assert compared.baseline == "bm25 · smollm2"
+    assert {pair.a for pair in compared.pairs} == {"dense · smollm2", "best · smollm2"}
+    best = next(pair for pair in compared.pairs if pair.a == "best · smollm2")
+    assert best.significant
+    rows = {
+        each.record.system: each.record.mean["retrieved"]["accuracy"]
+        for each in collect_answers([answers])
+        if each.record.dataset.name == "Biology"
+    }
+    assert best.datasets["Biology"].difference == pytest.approx(100 * (rows["best"] - rows["bm25"]))
+    assert {each.label for each in compared.slices} == {"Q&A reference", "clinical case"}
+
+
+def test_without_passages_all_systems_are_equal(answers: Path) -> None:
+    compared = compare(answers=True, condition="closed book", results=answers, resamples=200)
+    assert not any(pair.significant for pair in compared.pairs)
+    assert compared.detectable_gap is None
+
+
+def test_undecided_answers_make_ranges_that_are_ranked_and_tested_by_the_lower_end(tmp_path: Path) -> None:
+    values = {"closed book": [0.0] * 10, "retrieved": [0.0] * 6 + [1.0] * 4}
+    write(synthetic(values, "sure"), tmp_path)
+    values = {"closed book": [0.0] * 10, "retrieved": [0.0] * 7 + [1.0] * 3}
+    write(synthetic(values, "unsure", undecided=[f"q{n}" for n in range(5)]), tmp_path)
+    compared = compare(answers=True, results=tmp_path, resamples=200)
+    first, second = compared.ranked
+    assert first.system == "sure · smollm2"
+    assert second.mean is not None and second.mean.high is not None
+    assert (second.mean.value, second.mean.most) == pytest.approx((30.0, 80.0))
+    assert second.mean.high > 80
+    assert compared.pairs[0].difference == pytest.approx(10)
+    assert any("tested by its lower end" in notice for notice in compared.notices)
+    table = (Path(report(out=tmp_path / "report", answers=True, results=tmp_path, resamples=200).files[0])).parent
+    assert "30.00 … 80.00" in (table / "table.md").read_text()
+    gains = {each.name: each.gain for each in worth(collect_answers([tmp_path]))}
+    wide = gains["unsure · smollm2"]
+    assert wide is not None and wide.low is not None and wide.high is not None
+    assert wide.value == pytest.approx(30)
+    assert -100 <= wide.low < 30 - 50 + 1  # what is undecided may be wrong with passages and right without
+    assert wide.high > 80
+
+
+def test_the_interval_of_a_gain_stays_within_the_possible_range(tmp_path: Path) -> None:
+    values = {"closed book": [0.0] * 6, "retrieved": [1.0] * 5 + [0.0]}
+    write(synthetic(values), tmp_path)
+    (only,) = worth(collect_answers([tmp_path]))
+    assert only.gain is not None
+    assert only.gain.high == 100
+
+
+def test_answers_and_rankings_are_not_mixed_up(answers: Path) -> None:
+    with pytest.raises(UserError, match="without a lock and without overlays"):
+        compare(answers=True, results=answers, lock="my.lock")
+    with pytest.raises(UserError, match=r"compare\(answers=True, condition=...\)"):
+        compare(results=answers, condition="random")
+
+
+def test_gain_and_share_are_those_of_paired_questions(answers: Path) -> None:
+    found = {(each.name, each.dataset): each for each in worth(collect_answers([answers]))}
+    assert len(found) == 9  # three systems on two datasets and over both
+    each, record = found["best · smollm2", "Biology"], None
+    for kept in collect_answers(["best"], answers):
+        record = kept.record if kept.record.dataset.name == "Biology" else record
+    assert record is not None and each.gain and each.random and each.share
+    mean = {condition: values["accuracy"] for condition, values in record.mean.items()}
+    assert each.gain.value == pytest.approx(100 * (mean["retrieved"] - mean["closed book"]))
+    assert each.random.value == pytest.approx(100 * (mean["random"] - mean["closed book"]))
+    gap = mean["relevant"] - mean["closed book"]
+    assert each.share.value == pytest.approx((mean["retrieved"] - mean["closed book"]) / gap)
+    assert each.share.low is not None and each.share.low < each.share.value
+    (across,) = correlations(collect_answers([answers]))
+    assert (across.reader, across.systems, across.questions) == ("smollm2", 3, 2 * QUESTIONS)
+    assert across.observed is not None and across.observed > 0.9
+    assert across.corrected is not None and across.corrected.low is not None
+
+
+def test_datasets_may_be_named_by_group_or_folder(answers: Path, tmp_path: Path) -> None:
+    collection = collect_answers([answers])
+    (tmp_path / "nothing").mkdir()
+    for data, names in ((["clinical-case"], {"PMC-Clinical"}), (["R2MED"], {"Biology", "PMC-Clinical"})):
+        assert {each.dataset for each in worth(collection, data=data)} - {ALL_DATASETS} == names
+    with pytest.raises(UserError, match="no dataset"):
+        worth(collection, data=[str(tmp_path / "nothing")])
+
+
+def test_a_condition_that_was_not_asked_leaves_its_columns_empty(tmp_path: Path) -> None:
+    write(synthetic({"closed book": [0, 1] * 5, "retrieved": [1, 1] * 5}), tmp_path)
+    (each,) = worth(collect_answers([tmp_path]))
+    assert each.gain is not None and each.gain.value == 50
+    assert each.random is None and each.share is None
+    assert correlations(collect_answers([tmp_path])) == []
+
+
+def test_a_report_about_answers_has_tables_of_their_worth(answers: Path, tmp_path: Path) -> None:
+    from unittest.mock import patch
+
+    with patch("r2med.evaluation.comparison.charts.rendered", return_value={"svg": b"<svg/>"}):  # drawing takes seconds
+        written = report(answers=True, results=answers, out=tmp_path, resamples=50)
+    names = {file.name for file in written.files}
+    assert {"worth.md", "worth-correlation.csv", "table.tex", "pairs.csv", "bars.svg"} <= names
+    assert not {name for name in names if name.startswith(("rank-shift", "cost"))}
+    assert "best · smollm2,all datasets,60" in (tmp_path / "worth.csv").read_text()

@@ -1,0 +1,278 @@
+"""`collect`: which records are read together, and which cannot be."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from r2med.data import load
+from r2med.data.benchmark_names import remember_fingerprint, source_of
+from r2med.evaluation.measure import relevant_ranks
+from r2med.evaluation.records import collection
+from r2med.evaluation.records.collection import StoredRecord, checked, collect
+from r2med.evaluation.records.record import QueryFacts, Record, StageFacts
+from r2med.evaluation.running.evaluation import evaluate
+from r2med.evaluation.running.results import Cell, Results
+from r2med.foundation.core.cost import Cost
+from r2med.foundation.core.errors import UserError
+from r2med.foundation.store import default_store, digest
+from r2med.systems.retrieve import Run
+from support.datasets import random_folder
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Path:
+    out = tmp_path / "results"
+    for name, documents in (("one", 30), ("two", 40)):
+        folder = random_folder(tmp_path / name, documents=documents)
+        for system in ("bm25", "bm25(k1=1.2)"):
+            evaluate(system, folder, out, k=20)
+    return out
+
+
+def test_files_folders_and_names_of_systems_are_read(results: Path) -> None:
+    everything = collect([], results)
+    assert everything.systems == ("bm25", "bm25(k1=1.2)")
+    assert everything.datasets == ("one", "two")
+    assert collect([results]).cells == everything.cells
+    assert collect(["bm25"], results).systems == ("bm25",)
+    path = next(iter(collect(["bm25"], results))).path
+    assert [kept.path for kept in collect([path, path])] == [path]
+
+
+def test_values_are_those_of_the_records_in_one_order_of_queries(results: Path) -> None:
+    collection = collect([], results)
+    queries, values = collection.values("R@5")["two"]
+    for system, line in zip(collection.systems, values, strict=True):
+        record = collection.records(system)["two"]
+        assert line.tolist() == [record.per_query[query]["R@5"] for query in queries]
+
+
+def test_a_system_without_a_record_on_every_dataset_is_not_complete(results: Path) -> None:
+    collection = collect([], results)
+    last = collection.cell("bm25(k1=1.2)", "two")
+    assert last is not None
+    last.path.unlink()
+    collection = collect([], results)
+    assert np.isnan(collection.values()["two"][1][1]).all()
+    assert collection.complete().systems == ("bm25",)
+
+
+def test_the_ranks_of_gold_documents_are_those_of_the_run(results: Path, tmp_path: Path) -> None:
+    kept = collect(["bm25"], results).cell("bm25", "one")
+    assert kept is not None and kept.run_file is not None
+    qrels = load(tmp_path / "one").qrels
+    assert kept.record.gold == relevant_ranks(qrels, Run.read(kept.run_file))
+    ranks = {document: rank for query in kept.record.gold.values() for document, rank in query.items()}
+    assert ranks and min(ranks.values()) >= 1
+    assert set(kept.record.queries) == set(qrels)
+
+
+def test_a_system_of_words_tells_the_latency_of_one_query(results: Path) -> None:
+    record = next(iter(collect(["bm25"], results))).record
+    assert 0 < record.latency(0.5) <= record.latency(0.95)
+
+
+def test_records_of_different_data_are_not_compared(results: Path, tmp_path: Path) -> None:
+    other = evaluate("bm25(b=0.5)", random_folder(tmp_path / "again" / "one", documents=31), results, k=20)
+    assert other.dataset.name == "one"
+    with pytest.raises(UserError, match="were made on different data, both called one"):
+        collect([], results)
+
+
+def test_after_its_data_changed_the_newest_record_of_a_system_counts(
+    results: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    earlier = {kept.record.system: kept for kept in collect([], results) if kept.record.dataset.name == "one"}
+    for kept in earlier.values():
+        kept.record.model_copy(update={"created": "2020-01-01T00:00:00+00:00"}).write(kept.path)
+    changed = random_folder(tmp_path / "changed" / "one", documents=31)
+    evaluate("bm25", changed, results, k=20)
+    with pytest.raises(UserError, match=r"both called one: run the older one, bm25\(k1=1.2\), again"):
+        collect([], results)
+    evaluate("bm25(k1=1.2)", changed, results, k=20)
+    caplog.clear()
+    with caplog.at_level("INFO", "r2med"):
+        found = collect([], results)
+    assert {record.dataset.documents for system in found.systems if (record := found.records(system)["one"])} == {31}
+    assert {line.partition(" is left out: ")[0] for line in caplog.messages} == {
+        str(kept.path) for kept in earlier.values()
+    }
+
+
+def test_two_records_of_one_system_on_one_dataset_are_told(results: Path, tmp_path: Path) -> None:
+    evaluate("bm25", tmp_path / "one", results, k=10)
+    with pytest.raises(UserError, match=r"bm25 has two records on one, .* give the path of the right one"):
+        collect([], results)
+
+
+def test_a_record_edited_by_hand_is_refused(results: Path) -> None:
+    path = next(iter(collect([], results))).path
+    path.write_text(path.read_text().replace('"nDCG@10": 1', '"nDCG@10": 0'))
+    with pytest.raises(UserError, match="was altered after it was written"):
+        collect([], results)
+
+
+@pytest.mark.parametrize(("failures", "limit", "refused"), [(1, 0.1, False), (3, 0.1, True), (3, 0.5, False)])
+def test_a_record_with_too_many_failures_is_refused_with_the_count(
+    results: Path, failures: int, limit: float, refused: bool
+) -> None:
+    kept = next(iter(collect([], results)))
+    expand = StageFacts(stage="expand", name="hyde(x)", cost=kept.record.stages[0].cost, failures=failures)
+    dataset = kept.record.dataset.model_copy(update={"queries": 10})
+    record = kept.record.model_copy(update={"stages": (expand, *kept.record.stages), "dataset": dataset})
+    if not refused:
+        assert checked([StoredRecord(record, kept.path)], limit).systems == ("bm25",)
+        return
+    with pytest.raises(UserError, match=r"hyde\(x\) failed for 3 of 10 \(30%\).*compare\(max_failures=0.30\)"):
+        checked([StoredRecord(record, kept.path)], limit)
+
+
+def test_a_record_with_too_many_failures_is_left_out_with_a_note_and_the_others_stay(
+    results: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    kept = next(iter(collect([], results)))
+    path = kept.path.with_name("other-0123456789.json")
+    failed(kept, 3, 10).model_copy(update={"system": "hyde(x) → bm25"}).write(path)
+    assert collect([], results).systems == ("bm25", "bm25(k1=1.2)")
+    assert len(caplog.messages) == 1
+    assert caplog.messages[0].startswith(f"{path}: hyde(x) → bm25 on one is left out: hyde(x) failed for 3 of 10 (30%)")
+    assert "r2med.run('hyde(x) → bm25', ask_again=True)" in caplog.messages[0]
+    assert collect([], results, max_failures=0.3).cell("hyde(x) → bm25", "one") is not None
+
+
+def failed(kept: StoredRecord, failures: int, queries: int) -> Record:
+    """Return a record whose expansion failed for some of its queries."""
+    expand = StageFacts(stage="expand", name="hyde(x)", cost=kept.record.stages[0].cost, failures=failures)
+    dataset = kept.record.dataset.model_copy(update={"queries": queries})
+    return kept.record.model_copy(update={"stages": (expand, *kept.record.stages), "dataset": dataset})
+
+
+def test_a_failed_try_beside_a_sound_record_is_left_out(results: Path, caplog: pytest.LogCaptureFixture) -> None:
+    kept = next(iter(collect([], results)))
+    path = kept.path.with_name("bm25-0123456789.json")
+    failed(kept, 94, 100).write(path)
+    with caplog.at_level("INFO", "r2med"):
+        assert collect([], results).cell("bm25", "one") == kept
+    assert caplog.messages == [f"{path} is left out: it failed too often, and {kept.path} is used"]
+    with pytest.raises(UserError, match="failed for 94 of 100"):
+        collect([path])
+
+
+@pytest.mark.parametrize(("failures", "queries"), [(1, 3), (94, 101), (1, 7), (2, 3)])
+def test_the_share_of_failures_that_is_suggested_is_enough(results: Path, failures: int, queries: int) -> None:
+    kept = next(iter(collect([], results)))
+    record = StoredRecord(failed(kept, failures, queries), kept.path)
+    with pytest.raises(UserError, match="max_failures=") as error:
+        checked([record])
+    assert checked([record], float(str(error.value).rpartition("=")[2].rstrip(")"))).systems == ("bm25",)
+
+
+def test_a_record_without_a_measure_is_named(results: Path) -> None:
+    kept = next(iter(collect([], results)))
+    record = kept.record.model_copy(update={"per_query": {q: {"R@10": 1.0} for q in kept.record.per_query}})
+    with pytest.raises(UserError, match=rf"{kept.path}: bm25 on one: no measure 'nDCG@10'"):
+        checked([StoredRecord(record, kept.path)]).values()
+
+
+def test_other_data_under_a_name_of_the_benchmark_are_the_users_own(
+    results: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Version 0.2 recorded a folder called Biology as the benchmark's."""
+    kept = next(iter(collect([], results)))
+    named = kept.record.dataset.model_copy(update={"name": "Biology"})
+    kept.record.model_copy(update={"dataset": named}).write(kept.path)
+    assert collect([kept.path]).datasets == ("own/Biology",)
+    assert "the data are not the dataset Biology of the benchmark, so they are shown as own/Biology" in caplog.text
+    fetched = named.model_copy(update={"source": source_of("Biology")})
+    kept.record.model_copy(update={"dataset": fetched}).write(kept.path)
+    assert collect([kept.path]).datasets == ("own/Biology",)  # a source is a text: the counts are those of the demo
+    right = fetched.model_copy(update={"queries": 103, "documents": 57_359})
+    counts = [19, *[4] * 49, *[3] * 53]
+    facts = {f"q{number}": QueryFacts(words=9, positives=count) for number, count in enumerate(counts)}
+    kept.record.model_copy(update={"dataset": right, "queries": facts}).write(kept.path)
+    assert collect([kept.path]).datasets == ("Biology",)
+    remember_fingerprint("Biology", "of the data from the hub", default_store())
+    assert collect([kept.path]).datasets == ("own/Biology",)
+
+
+def test_other_data_under_a_name_of_the_demo_are_the_users_own(results: Path) -> None:
+    kept = next(iter(collect([], results)))
+    other = kept.record.dataset.model_copy(update={"name": "demo/Biology", "fingerprint": "f" * 32})
+    kept.record.model_copy(update={"dataset": other}).write(kept.path)
+    assert collect([kept.path]).datasets == ("own/Biology",)
+
+
+def test_what_is_not_there_names_what_is(results: Path, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"no record, folder or system 'bm24' \(did you mean bm25\?\)"):
+        collect(["bm24"], results)
+    with pytest.raises(UserError, match="there are no records in"):
+        collect([], tmp_path / "nothing")
+    with pytest.raises(UserError, match=r"^elsewhere: there is no such record or folder, and no system"):
+        collect(["elsewhere"], tmp_path / "nothing")
+    with pytest.raises(UserError, match="no measure 'R@7'"):
+        collect([], results).values("R@7")
+
+
+def test_other_json_files_in_the_folder_are_no_records(results: Path) -> None:
+    (results / "notes.json").write_text(json.dumps({"hello": 1}))
+    assert collect([], results).datasets == ("one", "two")
+
+
+def test_a_record_of_before_these_facts_is_still_read(results: Path) -> None:
+    kept = next(iter(collect([], results)))
+    body = json.loads(kept.path.read_text())
+    record = Record(**{name: value for name, value in body.items() if name not in ("queries", "checksum")})
+    record.write(kept.path)
+    assert Record.read(kept.path).queries == {}
+
+
+@pytest.mark.parametrize(
+    ("change", "fault"),
+    [
+        ({"stages": []}, "it has no stages or no scores"),
+        ({"per_query": {}}, "it has no stages or no scores"),
+        ({"mean": {}}, "it has no mean of any measure"),
+        ({"settings": {"retrieve": {}, "rerank": {"a": 1}}}, "its settings are not those of a system"),
+        ({"settings": {"retrieve": {}, "expand": ["hyde"]}}, "its settings are not those of a system"),
+        (None, "it contains a number above 1e+15"),
+    ],
+)
+def test_a_forged_record_whose_checksum_fits_is_left_out_in_one_line(
+    results: Path, change: dict[str, object] | None, fault: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = next(iter(collect(["bm25"], results))).path
+    body = json.loads(path.read_text("utf-8"))
+    del body["checksum"]
+    if change is None:
+        body["stages"][0]["cost"]["calls"] = 10**400
+    path.write_text(json.dumps({**(body := body | (change or {})), "checksum": digest(body)}), "utf-8")
+    assert len(collect([], results).cells) == 3
+    assert caplog.messages == [f"{path} is not a record that r2med wrote: {fault}: it is left out"]
+    with pytest.raises(UserError, match=r"is not a record that r2med wrote: .*: run it again"):
+        collect([path])
+
+
+@pytest.mark.parametrize(("failures", "is_left_out"), [(10, False), (11, True), (18, True)])
+def test_a_reranker_with_two_calls_for_a_document_is_held_to_the_same_limit(failures: int, is_left_out: bool) -> None:
+    stage = StageFacts(stage="rerank", name="rank1-7b@10", cost=Cost(calls=200), failures=failures, asked=100)
+    record = SimpleNamespace(stages=(stage,), dataset=SimpleNamespace(queries=10), system="bm25 → rank1-7b@10")
+    assert bool(collection._failed(record, 0.1)) == is_left_out  # type: ignore[arg-type]
+
+
+def test_a_reranker_that_failed_for_every_document_makes_the_results_incomplete() -> None:
+    stage = StageFacts(stage="rerank", name="rank1-7b@10", cost=Cost(calls=200), failures=100, asked=100)
+    record = SimpleNamespace(stages=(stage,), dataset=SimpleNamespace(queries=10), system="bm25 → rank1-7b@10")
+    assert not Results(((Cell("s", "d", record),),)).complete  # type: ignore[arg-type]
+
+
+def test_a_word_that_is_a_system_and_a_folder_means_the_system(results: Path, tmp_path: Path) -> None:
+    """The folder bm25 may hold anything, such as an index."""
+    (tmp_path / "bm25").mkdir()
+    assert collect(["bm25"], results).systems == ("bm25",)
+    with pytest.raises(UserError, match="there are no records in bm25"):
+        collect([Path("bm25")], results)

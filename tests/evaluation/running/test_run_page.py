@@ -1,0 +1,201 @@
+"""The report of a run: every figure whole, every error once, and no word that has to be guessed."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import r2med
+from r2med.cli.formats import show_page
+from r2med.evaluation.records.record import DatasetFacts, Record, StageFacts
+from r2med.evaluation.running.results import Cell, Results
+from r2med.evaluation.running.run_page import BM25_CAPTION, PRICE_CAPTION, RECORDED_CAPTION, run_page
+from r2med.foundation.core.cost import Cost
+from r2med.foundation.core.errors import UserError
+
+PUBLISHED = {"stage": "bm25", "scorer": "published"}
+LUCENE = {"stage": "bm25", "scorer": "lucene"}
+
+
+def record(system: str, dataset: str, score: float, settings: dict[str, Any] = PUBLISHED, **stage: Any) -> Record:
+    facts = {"stage": "retrieve", "name": system, "cost": Cost(seconds=1.0)} | stage
+    return Record(
+        key="k",
+        system=system,
+        settings={"expand": None, "retrieve": settings, "rerank": []},
+        dataset=DatasetFacts(
+            name=dataset, fingerprint="", corpus_fingerprint="", queries=10, documents=1000, judged_queries=10
+        ),
+        mean={"nDCG@10": score},
+        per_query={},
+        stages=(StageFacts(**facts),),
+        versions={},
+        source="",
+        created="",
+    )
+
+
+def cell(system: str, dataset: str, score: float, settings: dict[str, Any] = PUBLISHED, **stage: Any) -> Cell:
+    return Cell(system, dataset, record(system, dataset, score, settings, **stage))
+
+
+def report(
+    capsys: pytest.CaptureFixture[str], *rows: list[Cell], width: int | None = None, demo: bool = False
+) -> list[str]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("COLUMNS", raising=False)
+        if width:
+            patch.setenv("COLUMNS", str(width))
+        show_page(run_page(Results(tuple(map(tuple, rows))), "nDCG@10", Path("results"), demo), "text")
+    lines = capsys.readouterr().out.splitlines()
+    assert not width or all(len(line) <= width for line in lines if "record" not in line)
+    return lines
+
+
+def grid(systems: list[str], datasets: list[str]) -> list[list[Cell]]:
+    return [
+        [cell(system, dataset, (100 * row + column) / 10_000) for column, dataset in enumerate(datasets)]
+        for row, system in enumerate(systems)
+    ]
+
+
+DATASETS = [f"home/of/my-private-collection-{number}" for number in range(14)]
+SYSTEMS = ["bm25", "hyde(o3-mini, rounds=1) → fuse(bm25+diver, weights=3:1) → groupwise(o3-mini, shuffles=2)@100"]
+
+
+@pytest.mark.parametrize("width", [40, 80, 120, None])
+def test_every_figure_is_whole_however_many_and_long_named_the_datasets_are(
+    width: int | None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = report(capsys, *grid(SYSTEMS, DATASETS), width=width)
+    words = " ".join(lines).split()
+    assert all(f"{100 * each.record.mean['nDCG@10']:.2f}" in words for row in grid(SYSTEMS, DATASETS) for each in row)
+    assert "…" not in "".join(lines)
+
+
+def test_a_pipe_gets_one_line_for_each_system(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = report(capsys, *grid(SYSTEMS, DATASETS))
+    heads = next(line for line in lines if line.startswith("system"))
+    assert heads.split()[1:] == [*(name.split("/")[-1] for name in DATASETS), "Avg"]
+    row, took = [line for line in lines if line.startswith("bm25 ")]
+    assert took.split()[-3:] == ["0.1", "0.1", "0"]
+    assert len(row.split()) == 2 + len(DATASETS)
+
+
+def test_names_that_could_steer_the_terminal_are_shown_escaped(capsys: pytest.CaptureFixture[str]) -> None:
+    name = "evil\x1b[31m[bold]"
+    failing = Cell(name, f"a/{name}", error=f"no model in {name}")
+    text = "\n".join(report(capsys, [cell(name, f"a/{name}", 0.5)], [failing]))
+    assert "\x1b" not in text
+    assert text.count(r"evil\x1b[31m[bold]") == 8  # a head, two rows in each of two tables, and thrice in the error
+
+
+def test_the_caption_says_which_scorer_plain_bm25_is(capsys: pytest.CaptureFixture[str]) -> None:
+    within = {"stage": "fuse", "parts": [{"stage": "minilm"}, PUBLISHED]}
+    assert BM25_CAPTION in report(capsys, [cell("bm25", "Biology", 0.5)])
+    assert BM25_CAPTION in report(capsys, [cell("minilm+bm25", "Biology", 0.5, within)])
+    assert BM25_CAPTION not in report(capsys, [cell("bm25(scorer=lucene)", "Biology", 0.5, LUCENE)])
+
+
+def test_a_price_that_is_not_known_is_not_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    costs = {
+        "free": Cost(calls=1, prompt_tokens=1_234_567_890),
+        "priced": Cost(calls=1, prompt_tokens=5, dollars=1.5),
+        "mixed": Cost(calls=2, prompt_tokens=5, dollars=1.5, unpriced=1),
+        "local": Cost(calls=2, prompt_tokens=5, unpriced=2),
+    }
+    lines = report(capsys, *([cell(name, "Biology", 0.5, cost=cost)] for name, cost in costs.items()), width=80)
+    dollars = {line.split()[0]: line.split()[2:-4] for line in lines if line.split()[:1] and len(line.split()) > 5}
+    assert {name: " ".join(dollars[name]) for name in costs} == {
+        "free": "0.00",
+        "priced": "1.50",
+        "mixed": "≥ 1.50",
+        "local": "unknown",
+    }
+    assert "1,234,567,890" in "\n".join(lines)
+    assert " ".join(PRICE_CAPTION.split()) in " ".join(" ".join(lines).split())
+    assert "unknown" not in "\n".join(report(capsys, [cell("priced", "Biology", 0.5, cost=costs["priced"])]))
+
+
+def test_without_any_record_there_is_no_table_of_dashes_but_each_error_once(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def failing(system: str, error: str) -> list[Cell]:
+        return [Cell(system, dataset, error=error) for dataset in ("Biology", "MedQA-Diag")]
+
+    lines = report(capsys, *(failing(f"model-{number}", "no hub") for number in range(89)), failing("nv", "no trust"))
+    assert [line for line in lines if line.strip()] == [
+        "not evaluated: 89 systems, such as model-0, on 2 datasets: no hub",
+        "not evaluated: nv, on 2 datasets: no trust",
+    ]
+
+
+def test_a_hub_that_is_away_is_one_line_whatever_the_dataset(capsys: pytest.CaptureFixture[str]) -> None:
+    fault = "cannot fetch R2MED/{} from the hub (no answer at {})"
+    names = ("Biology", "MedQA-Diag")
+    row = [Cell("bm25", name, error=fault.format(name, str(number) * 40)) for number, name in enumerate(names)]
+    lines = report(capsys, row)
+    assert [line for line in lines if line.strip()] == [
+        f"not evaluated: bm25, on 2 datasets: {fault.format('Biology', '0' * 40)}"
+    ]
+
+
+def test_an_average_over_some_of_the_datasets_is_none(capsys: pytest.CaptureFixture[str]) -> None:
+    whole = [cell("bm25", "Biology", 0.5), cell("bm25", "MedQA-Diag", 0.7)]
+    half = [cell("nv", "Biology", 0.9), Cell("nv", "MedQA-Diag", error="no hub")]
+    lines = report(capsys, whole, half)
+    assert next(line for line in lines if line.startswith("bm25 ")).split()[1:] == ["50.00", "70.00", "60.00"]
+    assert next(line for line in lines if line.startswith("nv ")).split()[1:] == ["90.00", "–", "–"]
+
+
+def test_failures_of_a_stage_that_systems_share_are_counted_once(capsys: pytest.CaptureFixture[str]) -> None:
+    failed = {"stage": "expand", "name": "hyde(m)", "failures": 3}
+    lines = report(
+        capsys, *([cell(f"hyde(m) → {name}", "Biology", 0.5, **failed)] for name in ("bm25", "bm25(scorer=lucene)"))
+    )
+    told = "3 queries got no generated text, so the search used the query alone."
+    told += " Run the same command to repeat only these."
+    assert f"hyde(m): {told}" in lines
+
+
+def test_a_real_run_prints_its_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    results = r2med.run(["bm25", "hyde(author) → bm25"], ["demo/Biology", "demo/MedQA-Diag"], out=tmp_path / "out")
+    show_page(run_page(results, "nDCG@10", tmp_path / "out", demo=True), "text")
+    printed = capsys.readouterr().out
+    means = [f"{100 * each.mean['nDCG@10']:.2f}" for each in results.records]
+    assert all(mean in printed for mean in means)
+    assert "4 records" in printed and "Next, the real benchmark" in printed
+
+
+def test_recorded_texts_have_no_known_cost(capsys: pytest.CaptureFixture[str]) -> None:
+    free = record("hyde(gpt4) → bm25", "Biology", 0.5)
+    recorded = {**free.settings, "expand": {"stage": "hyde", "llm": "gpt4", "source": "recorded"}}
+    lines = report(capsys, [Cell(free.system, "Biology", free.model_copy(update={"settings": recorded}))])
+    [cost] = [line for line in lines if line.count("unknown") > 1]
+    assert cost.split()[-6:] == ["unknown", "unknown", "0.0", "unknown", "unknown", "0"]
+    assert RECORDED_CAPTION in lines
+
+
+def test_passages_that_a_reranker_did_not_rank_are_counted_for_each_system(capsys: pytest.CaptureFixture[str]) -> None:
+    lazy, thorough = "bm25 → listwise(m)", "bm25 → groupwise(m)"
+    facts = {"stage": "rerank", "name": "listwise(m)"}
+    names = ("Biology", "MedQA-Diag")
+    left_out = [cell(lazy, name, 0.5, **facts, repairs={"missing": 18, "repeated": 1}) for name in names]
+    lines = report(capsys, left_out, [cell(thorough, name, 0.5, **facts) for name in names])
+    assert [line for line in lines if "not ranked" in line] == [
+        f"{lazy}: 36 passages shown to the reranker but not ranked."
+    ]
+
+
+def test_every_group_has_an_average_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
+    scores = {"Biology": 0.2, "MedQA-Diag": 0.4, "SciFact": 0.6, "NFCorpus": 0.8}
+    row = [cell("bm25", dataset, score) for dataset, score in scores.items()]
+    results = Results((tuple(row),))
+    assert results.averages == ["R2MED", "medical"]
+    table = results.table()
+    assert [column.head for column in table.columns][1:7] == [*scores, "R2MED", "medical"]
+    heads = report(capsys, row)[1].split()
+    assert heads[-4:] == ["Avg", "R2MED", "Avg", "medical"]
+    with pytest.raises(UserError, match=r"2 groups, which are not averaged together \(R2MED, medical\)"):
+        results.best()
+    assert Results((tuple(row[2:]),)).best() == "bm25"

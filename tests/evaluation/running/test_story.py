@@ -1,0 +1,59 @@
+"""The story of a query: what was asked and written, the relevant documents, and their ranks by stage."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from r2med import UserError, export, load
+from r2med.evaluation.running.batch import plan_run
+from r2med.evaluation.running.story import FIRST, explain, find_record
+from r2med.foundation.runtime.setup import Setup
+from support.fork_server import Command
+
+
+@pytest.fixture
+def record(tmp_path: Path) -> Path:
+    plan_run(["hyde(author) → bm25"], ["demo/MedQA-Diag"], setup=Setup()).evaluate(tmp_path / "out", 100)
+    [path] = (tmp_path / "out").rglob("*-*.json")
+    return path
+
+
+def test_relevant_documents_are_ranked_with_the_question_alone_and_after_each_stage(record: Path) -> None:
+    query = load("demo/MedQA-Diag").queries[0]
+    story = explain(record, query.id)
+    assert story.query == query
+    assert story.generated
+    assert list(story.ranks) == ["bm25 (the question alone)", "hyde(author) → bm25"]
+    assert all(document.text and document.grade > 0 for document in story.relevant)
+    assert set(story.ranks["hyde(author) → bm25"]) <= {document.id for document in story.relevant}
+
+
+def test_the_text_of_a_query_is_as_good_as_its_id_and_the_first_documents_are_told(record: Path) -> None:
+    query = load("demo/MedQA-Diag").queries[0]
+    story = explain(record, query.text)
+    assert story == explain(record, query.id)
+    ranks = story.ranks["hyde(author) → bm25"]
+    graded = {found.id: found.grade for found in story.first}
+    assert len(graded) == FIRST and all(found.text for found in story.first)
+    assert {found for found, grade in graded.items() if grade} == {each for each in ranks if ranks[each] <= FIRST}
+
+
+def test_bad_input_is_one_line(record: Path, tmp_path: Path) -> None:
+    for path, query, data, message in (
+        (tmp_path / "no.json", "1", None, "there is no such record"),
+        (record, "nobody", None, "no judged query 'nobody'"),
+        (record, next(iter(load("demo/MedQA-Diag").qrels)), "demo/Biology", "the record was made on other data than"),
+        (record, next(iter(load("demo/MedQA-Diag").qrels)), "nowhere", "no dataset or folder 'nowhere'"),
+    ):
+        with pytest.raises(UserError, match=message):
+            explain(path, query, data)
+
+
+def test_a_record_is_found_by_the_folder_of_its_dataset(tmp_path: Path, r2med: Command) -> None:
+    export(load("demo/Biology"), tmp_path / "mine")
+    plan_run(["bm25"], ["./mine"], setup=Setup()).evaluate(tmp_path / "results", 100)
+    assert find_record("bm25", "./mine") == find_record("bm25", "mine")
+    shown = r2med("why", "bm25", "./mine", load("demo/Biology").queries[0].id)
+    assert (shown.returncode, shown.stderr) == (0, "")

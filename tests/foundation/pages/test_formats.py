@@ -1,0 +1,175 @@
+"""A page says the same in every format, and nothing of the data is markup in any of them."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+
+import pytest
+from rich.console import Console
+
+from r2med.foundation.pages.cells import Column, Kind, Marked, Value, shown
+from r2med.foundation.pages.csv_text import csv_rows, table_csv
+from r2med.foundation.pages.estimate import Estimate
+from r2med.foundation.pages.latex import table_latex
+from r2med.foundation.pages.markdown import table_markdown
+from r2med.foundation.pages.page import Bars, Bullets, Curves, Dots, MarkedText, Note, Page, Section, Table, Verbatim
+from r2med.foundation.pages.rendering import FORMATS, rendered
+from r2med.foundation.pages.terminal import print_page
+
+HOSTILE = r"[a]_b|<script>*&%$#{}~^\ → x × α ≈"
+PAPER = Table(
+    (Column("System"), Column("Bio_1", "score"), Column("Avg", "score")),
+    (
+        (HOSTILE, Marked(12.3456, bold=True, mark="†"), 1.0),
+        ("*star, comma", Marked(11.0, underlined=True), None),
+    ),
+    "A caption with 95 % & more.",
+)
+ESTIMATE = Estimate(0.5, 0.25, 0.75)
+ESTIMATES = Table((Column("name"), Column("share", "share", 0)), [("a", ESTIMATE), ("b", None)], name="shares")
+EVERYTHING = Page(
+    HOSTILE,
+    [
+        Section(
+            HOSTILE,
+            [
+                HOSTILE,
+                Note(HOSTILE, "strong"),
+                Bullets([HOSTILE]),
+                Verbatim(HOSTILE, HOSTILE),
+                MarkedText(HOSTILE, [(HOSTILE, "query"), (HOSTILE, "")]),
+                PAPER,
+                ESTIMATES,
+                Bars(HOSTILE, [(HOSTILE, 3)]),
+                Dots([(HOSTILE, {HOSTILE: ESTIMATE})], HOSTILE),
+                Curves({HOSTILE: [(1.0, ESTIMATE), (10.0, ESTIMATE)]}, HOSTILE, HOSTILE, log=True),
+            ],
+            lead=HOSTILE,
+            notes=[HOSTILE],
+            aside=HOSTILE,
+        )
+    ],
+    HOSTILE,
+    [(HOSTILE, HOSTILE, HOSTILE)],
+    HOSTILE,
+)
+
+
+def printed(page: Page, width: int = 100) -> str:
+    out = io.StringIO()
+    print_page(page, Console(file=out, width=width))
+    return out.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "text"),
+    [
+        ("text", "a", "a"),
+        ("integer", 12345, "12,345"),
+        ("number", 1.234, "1.23"),
+        ("number", 1234, "1,234"),
+        ("score", 45.678, "45.68"),
+        ("difference", -1.5, "−1.50"),
+        ("difference", 1e-9, "0.00"),
+        ("share", 0.1234, "12.34%"),
+        ("p", 0.0001, "< 0.001"),
+        ("p", 0.0123, "0.012"),
+        ("seconds", 0.012345, "0.0123"),
+        ("seconds", 12345.6, "12,346"),
+        ("dollars", 1.005, "1.00"),
+        ("dollars", "unknown", "unknown"),
+        ("score", None, "–"),
+        ("score", ESTIMATE, "0.50"),
+    ],
+)
+def test_each_kind_of_column_is_written_in_its_own_way(kind: Kind, value: Value, text: str) -> None:
+    assert shown(value, Column("x", kind)) == text
+
+
+def test_markdown_has_bold_underlined_and_marked_cells_and_escapes_names() -> None:
+    lines = table_markdown(PAPER).splitlines()
+    assert lines[1] == "| :-- | --: | --: |"
+    assert "| **12.35**† | 1.00 |" in lines[2]
+    assert "<u>11.00</u>" in lines[3]
+    assert "<script>" not in lines[2]
+    assert all(len(re.findall(r"(?<!\\)\|", line)) == 4 for line in lines[:4])
+
+
+def test_latex_escapes_what_latex_would_read() -> None:
+    text = table_latex(PAPER)
+    assert r"\textbf{12.35}\textsuperscript{$\dagger$} & 1.00 \\" in text
+    assert r"\underline{11.00}" in text
+    assert r"A caption with 95 \% \& more." in text
+    assert r"{[}a]\_b\textbar{}$<$script$>${*}\&\%\$\#\{\}\textasciitilde{}\textasciicircum{}\textbackslash{}" in text
+    assert "\n[" not in text and "\n*" not in text
+
+
+def test_csv_has_numbers_to_their_last_digit() -> None:
+    rows = list(csv.reader(io.StringIO(table_csv(PAPER))))
+    assert rows == [["System", "Bio_1", "Avg"], [HOSTILE, "12.3456", "1.0"], ["*star, comma", "11.0", ""]]
+
+
+@pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t"])
+def test_a_text_that_begins_like_a_formula_is_guarded(start: str) -> None:
+    text = f"{start}HYPERLINK(1)"
+    table = Table.of(("name", text), [(Marked(text), -1.5)])
+    assert table_csv(table) == f"name,'{text}\n'{text},-1.5\n"
+    assert csv_rows([[text, -1.5]]) == f"'{text},-1.5\n"
+
+
+def test_an_estimate_takes_three_columns_of_csv_and_two_of_text() -> None:
+    assert table_csv(ESTIMATES) == "name,share,share low,share high\na,0.5,0.25,0.75\nb,,,\n"
+    assert table_markdown(ESTIMATES).splitlines()[2:4] == ["| a | 50% | 25% to 75% |", "| b | – | – |"]
+    assert str(ESTIMATES).splitlines() == [
+        "name  share        95 %",
+        "a       50%  25% to 75%",
+        "b         –           –",
+    ]
+
+
+def test_json_has_the_kind_of_each_column_and_exact_values() -> None:
+    value = json.loads(rendered(Page("t", [Section("", [ESTIMATES])]), "json"))
+    assert value["sections"][0]["tables"] == [
+        {
+            "name": "shares",
+            "columns": [{"head": "name", "kind": "text"}, {"head": "share", "kind": "share"}],
+            "rows": [["a", {"value": 0.5, "low": 0.25, "high": 0.75}], ["b", None]],
+        }
+    ]
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_nothing_of_the_data_is_markup_in_any_format(form: str) -> None:
+    text = rendered(EVERYTHING, form)
+    assert "a]" in text or "a\\]" in text
+    if form == "html":
+        assert "<script" not in text
+    if form == "latex":
+        assert not re.search(r"(?<!\\)[&%#_](?! )", text.replace("\\begin{tabular}", "").replace("% \\usepackage", ""))
+    if form == "markdown":
+        # An indented block is code: nothing in it is read.
+        assert not [line for line in text.splitlines() if "<script>" in line and not line.startswith("    ")]
+
+
+def test_a_terminal_shows_every_part_once() -> None:
+    text = printed(EVERYTHING, 400)
+    assert text.count("12.35†") == 1
+    assert text.count("25% to 75%") == 1
+    assert text.count(f"Note: {HOSTILE}") == 1
+
+
+def test_a_column_is_numeric_where_no_cell_is_a_text() -> None:
+    table = Table.of(("name", "count", "mixed", "empty"), [("a", 1, 2, None), ("b", ESTIMATE, "none", None)])
+    assert [column.kind for column in table.columns] == ["text", "number", "text", "number"]
+
+
+def test_a_notebook_shows_tables_as_plain_html() -> None:
+    table = Table.of(("<b>", "n"), [("<i>", 1)], "a & b")
+    html = "<table><caption>a &amp; b</caption><thead><tr><th>&lt;b&gt;</th><th>n</th></tr></thead>"
+    html += "<tbody><tr><td>&lt;i&gt;</td><td>1</td></tr></tbody></table>"
+    assert table._repr_html_() == html
+    page = Page("t", [Section("s", ["said", table])])
+    assert page._repr_html_() == f"<h3>t</h3><h4>s</h4>{html}<p>said</p>"

@@ -1,0 +1,336 @@
+"""The store: a folder is complete or absent, made once, and known by its key."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from r2med.foundation.core.errors import UserError
+from r2med.foundation.store import Artefact, Store, artefacts, default_store
+from r2med.foundation.store.files import write_array
+from r2med.foundation.store.manifest import DamagedError
+from r2med.foundation.store.owners import process_name
+
+
+class Builder:
+    """Writes one array and counts how often."""
+
+    def __init__(self, value: int = 7) -> None:
+        self.times = 0
+        self.value = value
+
+    def __call__(self, folder: Path) -> dict[str, Any]:
+        self.times += 1
+        write_array(folder / "numbers.npy", np.array([self.value]))
+        return {"words": 3}
+
+
+def test_an_artefact_is_built_once(store: Store) -> None:
+    build = Builder()
+    first, second = (store.make("index", "key", build) for _ in range(2))
+    assert build.times == 1
+    assert (first.path, first.meta) == (second.path, second.meta)
+    assert first.array("numbers").tolist() == [7]
+    assert first.file("numbers.npy").is_file()
+
+
+def test_the_metadata_hold_what_was_given_and_the_seconds_it_took(store: Store) -> None:
+    meta = store.make("index", "key", Builder()).meta
+    assert meta["words"] == 3
+    assert 0 <= meta["seconds"] < 60
+
+
+def test_what_is_not_there_is_none(store: Store) -> None:
+    assert store.get("index", "key") is None
+    assert store.recall("key") is None
+
+
+def test_kinds_and_keys_keep_artefacts_apart(store: Store) -> None:
+    for number, (kind, key) in enumerate([("a", "x"), ("a", "y"), ("b", "x")]):
+        store.make(kind, key, Builder(number))
+    found = [store.make(kind, key, Builder()).array("numbers")[0] for kind, key in [("a", "x"), ("a", "y"), ("b", "x")]]
+    assert found == [0, 1, 2]
+
+
+def test_a_build_that_fails_leaves_nothing(store: Store) -> None:
+    def fail(folder: Path) -> None:
+        (folder / "half").write_text("half")
+        raise RuntimeError("broken")
+
+    with pytest.raises(RuntimeError, match="broken"):
+        store.make("index", "key", fail)
+    assert list((store.root / "index").iterdir()) == []
+    assert store.get("index", "key") is None
+
+
+def test_a_fresh_store_has_nothing_that_it_did_not_make(store: Store) -> None:
+    build = Builder()
+    store.make("index", "key", build)
+    store.remember("note", {"a": 1})
+    again = store.with_policy("fresh")
+    assert again.get("index", "key") is None
+    assert again.recall("note") is None
+    for _ in range(2):
+        again.make("index", "key", build)
+    assert build.times == 2
+    again.remember("note", {"a": 1})
+    assert again.recall("note") == {"a": 1}
+    assert store.get("index", "key") is not None
+
+
+def test_a_fresh_store_of_a_fresh_store_is_the_same(store: Store) -> None:
+    again = store.with_policy("fresh")
+    again.make("index", "key", Builder())
+    assert again.with_policy("fresh").get("index", "key") is not None
+
+
+def test_a_live_store_keeps_artefacts_but_no_answers(store: Store) -> None:
+    live = store.with_policy("live")
+    live.make("index", "key", Builder())
+    assert store.get("index", "key") is not None
+    assert live.answers != store.answers and live.answers.is_dir()
+    live.close()
+    assert not live.answers.exists() and live.with_policy("live") is live
+
+
+def test_what_a_store_opened_is_shared_until_it_is_closed(store: Store) -> None:
+    live = store.with_policy("live")
+    first = live.opened("searcher", object)
+    assert live.opened("searcher", object) is first
+    live.close()
+    assert live.opened("searcher", object) is not first
+
+
+def test_what_is_redone_with_the_same_outcome_stays_where_others_may_be_reading_it(store: Store) -> None:
+    before = store.make("index", "key", Builder()).path.stat().st_ino
+    again = store.with_policy("fresh").make("index", "key", Builder())
+    assert again.path.stat().st_ino == before
+
+
+def test_what_is_redone_with_another_outcome_is_replaced(store: Store) -> None:
+    store.make("index", "key", Builder(1))
+    store.with_policy("fresh").make("index", "key", Builder(2))
+    found = store.get("index", "key")
+    assert found is not None
+    assert found.array("numbers").tolist() == [2]
+
+
+def test_whoever_found_damage_does_not_take_away_what_another_has_mended_meanwhile(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = store.make("index", "key", Builder()).file("numbers.npy")
+    path.write_bytes(b"")
+    mended: list[int] = []
+
+    def overtaken(folder: Path) -> Artefact:
+        monkeypatch.undo()
+        with pytest.raises(DamagedError) as damage:
+            artefacts._open(folder)
+        mended.append(Store(store.root).make("index", "key", Builder()).path.stat().st_ino)
+        raise damage.value
+
+    monkeypatch.setattr(artefacts, "_open", overtaken)
+    found = store.get("index", "key")
+    assert found is not None
+    assert [found.path.stat().st_ino] == mended
+
+
+def test_redoing_mends_rot_that_left_no_trace_in_the_times(store: Store) -> None:
+    artefact = store.make("index", "key", Builder())
+    rot(artefact.file("numbers.npy"))
+    store.with_policy("fresh").make("index", "key", Builder())
+    found = store.get("index", "key")
+    assert found is not None
+    found.verify()
+
+
+def test_verify_hashes_whatever_the_times_say(store: Store) -> None:
+    artefact = store.make("index", "key", Builder())
+    artefact.verify()
+    rot(artefact.file("numbers.npy"))
+    with pytest.raises(DamagedError, match=r"numbers\.npy was altered"):
+        artefact.verify()
+
+
+def rot(path: Path) -> None:
+    """Alter a file and make the stamp vouch for it, as if no time had changed."""
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(content)
+    stat = path.stat()
+    signature = [stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino]
+    (path.parent / "stamp.json").write_text(f'{{"{path.name}": {signature}}}')
+
+
+def test_a_folder_handed_in_becomes_an_artefact_and_a_second_one_is_dropped(store: Store) -> None:
+    for number in (1, 2):
+        scratch = store.scratch()
+        Builder(number)(scratch)
+        artefact = store.add("corpus", "key", scratch, {"rows": number})
+        assert not scratch.exists()
+        assert (artefact.array("numbers").tolist(), artefact.meta) == ([1], {"rows": 1})
+
+
+def test_scratch_folders_of_the_dead_go_and_those_of_the_living_stay(store: Store) -> None:
+    mine = store.scratch()
+    host, _, rest = mine.name.split("~")
+    living = mine.with_name(f"{host}~{os.getppid()}~{rest}")
+    elsewhere = mine.with_name(f"{host}0~{dead_process()}~{rest}")
+    dead = mine.with_name(f"{host}~{dead_process()}~{rest}")
+    for folder in (living, elsewhere, dead):
+        folder.mkdir()
+        (folder / "file").touch()
+    store.scratch()
+    assert [folder.exists() for folder in (mine, living, elsewhere, dead)] == [True, True, True, False]
+
+
+def test_what_a_killed_builder_left_goes_even_when_it_ran_elsewhere(store: Store) -> None:
+    kind = store.root / "index"
+    (kind / "key.another-host~1~0").mkdir(parents=True)
+    (kind / "key2").mkdir()
+    store.make("index", "key", Builder())
+    assert sorted(path.name for path in kind.iterdir()) == ["key", "key2"]
+
+
+def dead_process() -> int:
+    child = os.posix_spawn("/bin/true", ["true"], {})
+    os.waitpid(child, 0)
+    return child
+
+
+def test_a_fact_is_remembered_until_it_is_forgotten(store: Store) -> None:
+    store.remember("key", {"rows": 3, "name": "é"})
+    assert Store(store.root).recall("key") == {"rows": 3, "name": "é"}
+    store.remember("key", {"rows": 4})
+    assert store.recall("key") == {"rows": 4}
+    store.forget("key")
+    store.forget("key")
+    assert store.recall("key") is None
+
+
+@pytest.fixture
+def without_locks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file system without locks, as NFS and Lustre may be."""
+
+    def unsupported(handle: int, operation: int) -> None:
+        raise OSError(errno.ENOTSUP, "no locks here")
+
+    monkeypatch.setattr(fcntl, "flock", unsupported)
+
+
+@pytest.mark.usefixtures("without_locks")
+def test_without_locks_an_artefact_is_built_and_the_work_of_others_stays(store: Store) -> None:
+    kind = store.root / "index"
+    others = kind / "key.another-host~1~0"
+    dead = kind / f"key.{process_name().split('~')[0]}~{dead_process()}~0"
+    others.mkdir(parents=True)
+    dead.mkdir()
+    store.make("index", "key", Builder())
+    assert sorted(path.name for path in kind.iterdir()) == ["key", others.name]
+
+
+@pytest.mark.usefixtures("without_locks")
+def test_without_locks_two_may_build_the_same_and_both_have_it(store: Store) -> None:
+    slow = Builder(1)
+
+    def overtaken(folder: Path) -> dict[str, Any]:
+        Store(store.root).make("index", "key", Builder(2))
+        return slow(folder)
+
+    artefact = store.make("index", "key", overtaken)
+    assert artefact.array("numbers").tolist() == [2]
+    assert [path.name for path in (store.root / "index").iterdir()] == ["key"]
+
+
+@pytest.mark.usefixtures("without_locks")
+def test_without_locks_a_damaged_artefact_is_told_and_stays(store: Store) -> None:
+    path = store.make("index", "key", Builder()).file("numbers.npy")
+    path.write_bytes(b"")
+    with pytest.raises(UserError, match=r"index/key is damaged .* no locks.* remove that folder"):
+        store.make("index", "key", Builder())
+    assert path.exists()
+
+
+@pytest.mark.usefixtures("without_locks")
+def test_without_locks_what_is_redone_with_another_outcome_is_told_and_the_old_one_stays(store: Store) -> None:
+    store.make("index", "key", Builder(1))
+    store.with_policy("fresh").make("index", "key", Builder(1))
+    with pytest.raises(UserError, match="differs from the earlier one, but its file system has no locks"):
+        store.with_policy("fresh").make("index", "key", Builder(2))
+    artefact = store.get("index", "key")
+    assert artefact is not None
+    assert artefact.array("numbers").tolist() == [1]
+
+
+def test_making_leaves_no_lock_behind(store: Store) -> None:
+    store.make("index", "key", Builder())
+    assert list((store.root / "locks").iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("system", "folder"), [("linux", ".cache"), ("darwin", "Library/Caches"), ("win32", "AppData/Local")]
+)
+def test_the_users_store_lies_in_the_cache_folder_of_the_platform(
+    system: str, folder: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for name in ("R2MED_HOME", "XDG_CACHE_HOME", "LOCALAPPDATA"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setattr("sys.platform", system)
+    assert default_store().root == tmp_path / folder / "r2med"
+
+
+def test_the_home_of_nobody_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("R2MED_HOME", "~nosuch/r2med")
+    with pytest.raises(
+        UserError, match="R2MED_HOME=~nosuch/r2med names the home folder of an unknown user: set R2MED_HOME"
+    ):
+        default_store()
+
+
+def test_the_users_store_lies_where_the_environment_says(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("R2MED_HOME", str(tmp_path))
+    assert default_store().root == tmp_path
+    monkeypatch.delenv("R2MED_HOME")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    assert default_store().root == tmp_path / "cache" / "r2med"
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert default_store().root == tmp_path / ".cache" / "r2med"
+
+
+def test_without_a_home_folder_the_user_is_told_what_to_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("R2MED_HOME", raising=False)
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+
+    def homeless() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(Path, "home", homeless)
+    with pytest.raises(UserError, match="set R2MED_HOME"):
+        default_store()
+
+
+def test_a_live_store_on_a_read_only_disk_keeps_answers_elsewhere(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"")  # no folder can be made below it
+    store = Store(tmp_path / "file", "live")
+    assert store.answers.is_dir() and tmp_path not in store.answers.parents
+    store.close()
+    assert not store.answers.exists()
+
+
+@pytest.mark.parametrize(("before", "after"), [(0o755, 0o700), (0o770, 0o770), (0o775, 0o770), (0o700, 0o700)])
+def test_folders_of_earlier_versions_become_private_but_those_that_a_group_shares_stay_shared(
+    tmp_path: Path, before: int, after: int
+) -> None:
+    store = Store(tmp_path / "home")
+    (store.root / "runs").mkdir(parents=True)
+    (store.root / "runs").chmod(before)
+    assert store.get("runs", "0" * 32) is None
+    assert (store.root / "runs").stat().st_mode & 0o777 == after

@@ -1,0 +1,253 @@
+"""Files that are whole or not there, arrays that are mapped, never unpickled."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import hashlib
+import os
+import stat
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from r2med.assessment.judgements.rubrics import RUBRICS
+from r2med.data.overlays import Overlay
+from r2med.data.problems import Problems
+from r2med.data.source_rows import read_lines
+from r2med.evaluation.records.lock_file import Lock
+from r2med.foundation.core.errors import UserError
+from r2med.foundation.store.files import (
+    exclusive,
+    map_array,
+    private_folder,
+    sha256,
+    tidy,
+    write_array,
+    write_atomically,
+)
+from r2med.foundation.store.owners import process_name
+from r2med.publication.packs.verified_pack import listed_pack
+
+
+def test_a_file_is_written_with_its_parents_and_replaced_whole(tmp_path: Path) -> None:
+    path = tmp_path / "a" / "b" / "file.json"
+    write_atomically(path, b"one")
+    write_atomically(path, b"two")
+    assert path.read_bytes() == b"two"
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_a_written_file_may_be_read_by_whom_the_umask_lets(tmp_path: Path) -> None:
+    before = os.umask(0o027)
+    try:
+        write_atomically(tmp_path / "file", b"")
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "file").stat().st_mode) == 0o640
+
+
+@pytest.mark.parametrize("failing", ["os.fsync", "pathlib.Path.replace"])
+def test_a_write_that_fails_leaves_what_was_there(
+    failing: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"before")
+
+    def fail(*arguments: object) -> None:
+        raise OSError("no")
+
+    monkeypatch.setattr(failing, fail)
+    with pytest.raises(OSError, match="no"):
+        write_atomically(path, b"after")
+    assert path.read_bytes() == b"before"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_content_is_flushed_before_it_gets_its_name_and_the_folder_after(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    events: list[str] = []
+    fsync, replace = os.fsync, Path.replace
+
+    def flushing(handle: int) -> None:
+        events.append("flush folder" if stat.S_ISDIR(os.fstat(handle).st_mode) else "flush file")
+        fsync(handle)
+
+    def renaming(path: Path, target: Path) -> Path:
+        events.append("rename")
+        return replace(path, target)
+
+    monkeypatch.setattr(os, "fsync", flushing)
+    monkeypatch.setattr(Path, "replace", renaming)
+    write_atomically(tmp_path / "file", b"content")
+    assert events == ["flush file", "rename", "flush folder"]
+
+
+def test_temporary_files_of_the_dead_go_and_all_others_stay(tmp_path: Path) -> None:
+    child = os.posix_spawn("/bin/true", ["true"], {})
+    os.waitpid(child, 0)
+    node = process_name().split("~")[0]
+    dead = tmp_path / f".record.json.{node}~{child}~0.tmp"
+    others = [
+        tmp_path / f".record.json.{node}~{os.getppid()}~0.tmp",
+        tmp_path / f".record.json.elsewhere~{child}~0.tmp",
+        tmp_path / f".another.json.{node}~{child}~0.tmp",
+        tmp_path / ".record.json.swp",
+        tmp_path / "record.json",
+    ]
+    for path in (dead, *others):
+        path.touch()
+    tidy(tmp_path / "record.json")
+    assert sorted(tmp_path.iterdir()) == sorted(others)
+
+
+def test_tidying_a_folder_that_is_not_there_is_nothing(tmp_path: Path) -> None:
+    tidy(tmp_path / "nowhere" / "record.json")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_of_the_longest_name_is_written_and_tidied(tmp_path: Path) -> None:
+    path = tmp_path / ("é" * 120)
+    write_atomically(path, b"content")
+    assert path.read_bytes() == b"content"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@given(st.binary(max_size=200))
+def test_a_checksum_is_that_of_the_bytes(content: bytes) -> None:
+    path = Path(os.environ["R2MED_HOME"])
+    path.write_bytes(content)
+    assert sha256(path) == hashlib.sha256(content).hexdigest()
+
+
+@given(
+    hnp.arrays(st.sampled_from([np.int32, np.int64, np.float32, np.uint8]), hnp.array_shapes(min_dims=1, min_side=0))
+)
+def test_an_array_reads_back_as_it_was_written(array: npt.NDArray[np.generic]) -> None:
+    path = Path(os.environ["R2MED_HOME"])
+    write_array(path, array)
+    read = map_array(path)
+    assert read.dtype == array.dtype
+    np.testing.assert_array_equal(read, array)
+    np.testing.assert_array_equal(np.load(path), array)
+
+
+def test_an_array_is_mapped_and_read_only(tmp_path: Path) -> None:
+    write_array(tmp_path / "a.npy", np.arange(5))
+    array = map_array(tmp_path / "a.npy")
+    assert isinstance(array, np.memmap)
+    with pytest.raises(ValueError, match="read-only"):
+        array[0] = 1
+
+
+@pytest.mark.parametrize("value", [np.array([{"a": 1}], dtype=object), np.array([], dtype=object)])
+def test_a_pickled_array_is_refused(value: npt.NDArray[np.object_], tmp_path: Path) -> None:
+    np.save(tmp_path / "a.npy", value, allow_pickle=True)
+    with pytest.raises(ValueError, match="allow_pickle=False"):
+        map_array(tmp_path / "a.npy")
+
+
+def test_a_file_that_is_a_pickle_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.npy").write_bytes(b"\x80\x04K\x01.")
+    with pytest.raises(ValueError, match="pickled"):
+        map_array(tmp_path / "a.npy")
+
+
+def test_a_lock_is_held_by_one_at_a_time(tmp_path: Path) -> None:
+    inside, most = 0, 0
+
+    def work() -> None:
+        nonlocal inside, most
+        for _ in range(20):
+            with exclusive(tmp_path / "locks" / "lock") as held:
+                inside += 1
+                most = max(most, inside)
+                threading.Event().wait(0.0005)
+                inside -= 1
+        assert held
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert most == 1
+
+
+def test_a_lock_is_let_go_when_the_work_fails(tmp_path: Path) -> None:
+    for _ in range(2):
+        with pytest.raises(RuntimeError), exclusive(tmp_path / "lock"):
+            raise RuntimeError
+
+
+def test_locks_do_not_pile_up(tmp_path: Path) -> None:
+    for number in range(3):
+        with exclusive(tmp_path / str(number)):
+            pass
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_lock_whose_file_was_removed_while_somebody_waited_is_one_lock_still(tmp_path: Path) -> None:
+    path = tmp_path / "lock"
+    order: list[str] = []
+    waiting = threading.Event()
+
+    def second() -> None:
+        waiting.set()
+        with exclusive(path):
+            order.append("second")
+
+    with exclusive(path):
+        thread = threading.Thread(target=second)
+        thread.start()
+        waiting.wait()
+        order.append("first")
+    thread.join()
+    assert order == ["first", "second"]
+    assert not path.exists()
+
+
+def test_without_locks_the_work_is_told_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def unsupported(handle: int, operation: int) -> None:
+        raise OSError(errno.ENOTSUP, "no locks here")
+
+    monkeypatch.setattr(fcntl, "flock", unsupported)
+    with exclusive(tmp_path / "lock") as held:
+        assert not held
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        Overlay.read,
+        Lock.read,
+        lambda path: listed_pack(path).__enter__(),
+        RUBRICS["relevance"].template,
+        lambda path: list(read_lines(path, Problems())),
+    ],
+)
+def test_a_device_is_refused_before_it_is_read(read: Callable[[Path], object]) -> None:
+    """/dev/zero would fill the memory. /dev/null is a device that ends, so that this test can fail."""
+    with pytest.raises(UserError, match="/dev/null is a device, not a file"):
+        read(Path(os.devnull))
+
+
+def test_a_folder_in_a_shared_one_is_shared_and_any_other_is_private(tmp_path: Path) -> None:
+    umask = os.umask(0)
+    try:
+        for shared, mode in ((0o2770, 0o770), (0o755, 0o700)):
+            parent = tmp_path / f"{shared:o}"
+            parent.mkdir()
+            parent.chmod(shared)
+            private_folder(parent / "notes" / "inner")
+            assert [each.stat().st_mode & 0o777 for each in (parent / "notes", parent / "notes/inner")] == [mode, mode]
+    finally:
+        os.umask(umask)

@@ -1,0 +1,103 @@
+"""Several processes on the same work: one builds, the others wait, nobody spoils another's files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from r2med.evaluation.records.record import Record
+from support.faults import tell_builds
+from support.fork_server import ForkServer, Running, together
+from support.processes import ended, started
+from support.workspaces import Workspace
+
+Begin = Callable[..., Running]
+SOUND = (0, [])
+
+
+@pytest.fixture(scope="module")
+def alone(thousands: Path, fork_server: ForkServer, tmp_path_factory: pytest.TempPathFactory) -> Workspace:
+    workspace = Workspace(tmp_path_factory.mktemp("alone"))
+    words = ["run", "bm25", "--data", thousands, "--out", workspace.out]
+    assert fork_server.run(*words, R2MED_HOME=workspace.home).returncode == 0
+    return workspace
+
+
+@pytest.fixture
+def begin(fork_server: ForkServer, workspace: Workspace) -> Begin:
+    """Start a command in the workspace."""
+    return partial(fork_server.start, R2MED_HOME=workspace.home)
+
+
+def assert_sound(workspace: Workspace, alone: Workspace) -> None:
+    assert workspace.outcome() == alone.outcome()
+    assert workspace.leftovers() == []
+    for path in workspace.out.rglob("*.json"):
+        assert Record.read(path).files_are_sound(path.parent)
+
+
+@pytest.mark.parametrize("processes", [2, 4])
+def test_one_process_builds_the_index_while_the_others_wait(
+    processes: int, begin: Begin, workspace: Workspace, thousands: Path, alone: Workspace, tmp_path: Path
+) -> None:
+    words = ["run", "bm25", "--data", thousands, "--out", workspace.out]
+    ends = together(begin(*words, fault=tell_builds(tmp_path / "builds")) for _ in range(processes))
+    assert [(end.returncode, end.messages) for end in ends] == [SOUND] * processes
+    assert (tmp_path / "builds").read_text() == "build\n"
+    assert_sound(workspace, alone)
+
+
+@pytest.mark.slow
+def test_four_command_lines_at_once_agree(workspace: Workspace, thousands: Path, alone: Workspace) -> None:
+    words = ["-m", "r2med", "run", "bm25", "--data", thousands, "--out", workspace.out]
+    with ExitStack() as running:
+        processes = [running.enter_context(started(words, R2MED_HOME=workspace.home)) for _ in range(4)]
+        ends = [ended(process) for process in processes]
+    assert [(end.returncode, end.messages) for end in ends] == [SOUND] * 4
+    assert_sound(workspace, alone)
+
+
+def test_processes_that_redo_everything_do_not_pull_files_from_under_each_other(
+    begin: Begin, workspace: Workspace, thousands: Path, alone: Workspace
+) -> None:
+    words = ["run", "bm25", "--data", thousands, "--out", workspace.out]
+    assert begin(*words).ended().returncode == 0
+    for _ in range(2):
+        ends = together(begin(*words, *extra) for extra in (["--fresh"], [], ["--fresh"], ["--fresh"]))
+        assert [(end.returncode, end.messages) for end in ends] == [SOUND] * 4
+    assert_sound(workspace, alone)
+
+
+def test_processes_that_find_the_same_damage_mend_it_once(
+    begin: Begin, workspace: Workspace, thousands: Path, alone: Workspace, tmp_path: Path
+) -> None:
+    words = ["run", "bm25", "--data", thousands, "--out", workspace.out]
+    assert begin(*words).ended().returncode == 0
+    for path in [*workspace.home.rglob("*.npy"), *workspace.out.rglob("*.gz")]:
+        os.truncate(path, path.stat().st_size - 1)
+    ends = together(begin(*words, fault=tell_builds(tmp_path / "builds")) for _ in range(4))
+    assert [end.returncode for end in ends] == [0] * 4
+    assert (tmp_path / "builds").read_text() == "build\n"
+    told = [message for end in ends for message in end.messages if "bm25-postings" in message]
+    assert len(told) == 1
+    assert_sound(workspace, alone)
+
+
+def test_different_work_in_one_store_at_once_is_all_done(
+    fork_server: ForkServer, workspace: Workspace, mini: Path, thousands: Path
+) -> None:
+    def outcome(workspace: Workspace, at_once: bool) -> dict[str, Any]:
+        jobs = [(system, data) for system in ("bm25", "bm25(k1=1.2)") for data in (mini, thousands)]
+        begin = partial(fork_server.start, R2MED_HOME=workspace.home)
+        commands = (begin("run", system, "--data", data, "--out", workspace.out) for system, data in jobs)
+        ends = together(commands) if at_once else [command.ended() for command in commands]
+        assert [(end.returncode, end.messages) for end in ends] == [SOUND] * 4
+        return workspace.outcome()
+
+    assert outcome(workspace, at_once=True) == outcome(Workspace(workspace.root / "in turn"), at_once=False)

@@ -1,0 +1,68 @@
+"""Objects of a user's own belong to one runtime."""
+
+import sys
+
+import pytest
+
+from r2med import Runtime, UserError
+from r2med.models.encoders.user_objects import UserObjects
+
+MODULE = """
+class Model:
+    made = 0
+
+    def __init__(self):
+        Model.made += 1
+
+    def encode(self, texts):
+        return [[1.0] for _ in texts]
+"""
+
+
+class Given:
+    """A model that is given by hand."""
+
+    def encode(self, texts):
+        return [[1.0] for _ in texts]
+
+
+@pytest.fixture
+def module(tmp_path, monkeypatch):
+    """A module in the current folder that no other test has imported."""
+    name = "objects_of_a_user"
+    (tmp_path / f"{name}.py").write_text(MODULE)
+    monkeypatch.delitem(sys.modules, name, raising=False)
+    return name
+
+
+def test_a_runtime_makes_an_object_once_and_another_runtime_makes_its_own(module):
+    with Runtime() as one, Runtime() as other:
+        first, second = UserObjects.of(one).get(f"{module}:Model"), UserObjects.of(other).get(f"{module}:Model")
+        assert UserObjects.of(one.with_settings(depth=5)).get(f"{module}:Model") is first
+        assert first.model is not second.model and sys.modules[module].Model.made == 2
+        assert first.describe() != second.describe(), "neither says which weights it has"
+
+
+def test_an_object_that_was_given_to_one_runtime_is_unknown_to_another():
+    with Runtime() as one, Runtime() as other:
+        mine, yours = Given(), Given()
+        path = UserObjects.of(one).name(mine).removeprefix("py:")
+        assert UserObjects.of(one).get(path).model is mine
+        assert UserObjects.of(other).name(yours) == f"py:{path}", "names are numbered within one runtime"
+        assert UserObjects.of(other).get(path).model is yours
+        assert UserObjects.of(one).name(yours) == f"py:{path}-2"
+        with pytest.raises(UserError, match="Given-2"):
+            UserObjects.of(other).get(f"{path}-2")
+
+
+def test_a_source_that_changed_between_two_runtimes_is_imported_again(module, tmp_path):
+    before = UserObjects.of(Runtime()).get(f"{module}:Model")
+    (tmp_path / f"{module}.py").write_text(MODULE + "    revision = 'two'\n")
+    after = UserObjects.of(Runtime()).get(f"{module}:Model")
+    assert not before.is_known and after.describe()["revision"] == "two"
+
+
+def test_a_module_that_ends_the_process_is_one_line(module, tmp_path):
+    (tmp_path / f"{module}_script.py").write_text("import sys\nsys.exit(3)\n")
+    with pytest.raises(UserError, match=r"importing .* failed at .*_script.py:2: SystemExit: 3"):
+        UserObjects.of(Runtime()).get(f"{module}_script:Model")

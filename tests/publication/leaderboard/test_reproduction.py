@@ -1,0 +1,147 @@
+"""Reproducing: figures that come out are OK, others near or off, and what cannot be run says why."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from r2med import UserError, load
+from r2med.evaluation.records.collection import collect
+from r2med.publication.leaderboard import reproduction
+from r2med.publication.leaderboard.expectations import Expectation, expectations
+from r2med.publication.leaderboard.published import published
+from r2med.publication.leaderboard.reproduction import outcome, reproduce
+from support.fork_server import Command
+
+BM25 = next(each for each in expectations() if (each.system, each.data) == ("bm25", "demo"))
+
+
+def only(monkeypatch: pytest.MonkeyPatch, **changes: object) -> None:
+    """Let one changed expectation of the demo be all there is."""
+    changed = Expectation(**{**BM25.model_dump(), **changes})
+    monkeypatch.setattr(reproduction, "expectations", lambda: (changed,))
+
+
+def test_the_demo_comes_out_offline(tmp_path: Path) -> None:
+    outcomes = reproduce(results=tmp_path)
+    assert [each.expectation.system for each in outcomes] == [
+        "bm25",
+        "bm25(scorer=lucene)",
+        "rm3 → bm25",
+        "hyde(author) → bm25",
+    ]
+    for each in outcomes:
+        assert each.verdict == "OK"
+        assert [figure.dataset for figure in each.figures][-2:] == ["demo/IIYi-Clinical", "average"]
+        assert {"r2med", "python", "numpy"} <= set(each.versions)
+
+
+def test_records_are_all_that_a_verdict_needs(tmp_path: Path) -> None:
+    [made] = reproduce(["bm25"], ["demo"], results=tmp_path)
+    assert outcome(BM25, collect([tmp_path]).records("bm25")) == made
+
+
+def test_datasets_that_were_not_run_do_not_spoil_the_verdict(tmp_path: Path) -> None:
+    reproduce(["bm25"], ["demo/Biology"], results=tmp_path)
+    some = outcome(BM25, collect([tmp_path]).records("bm25"))
+    assert some.verdict == "OK"
+    assert [figure.verdict for figure in some.figures] == ["OK", *["not run"] * 8]
+
+
+@pytest.mark.parametrize(("shift", "verdict"), [(0.009, "OK"), (0.05, "near"), (0.2, "off"), (-0.2, "off")])
+def test_a_verdict_is_that_of_the_worst_figure(
+    shift: float, verdict: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    [figure] = reproduce(["bm25"], ["demo/Biology"], results=tmp_path)[0].figures
+    assert figure.observed is not None
+    only(monkeypatch, values={"demo/Biology": {"nDCG@10": figure.observed + shift, "MRR": 100.0}}, average=None)
+    [made] = reproduce(["bm25"], ["demo/Biology"], results=tmp_path)
+    assert made.figures[0].verdict == verdict
+    assert made.verdict == "off"  # no system finds everything first
+
+
+def test_some_of_the_datasets_have_no_average(tmp_path: Path) -> None:
+    [made] = reproduce(["bm25"], ["demo/Biology", "demo/MedQA-Diag"], results=tmp_path)
+    assert [figure.dataset for figure in made.figures] == ["demo/Biology", "demo/MedQA-Diag"]
+    assert made.command == "r2med run bm25 --data demo/Biology,demo/MedQA-Diag"
+
+
+def test_an_average_alone_is_compared_once_all_of_its_datasets_were_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    only(monkeypatch, values={name: {} for name in BM25.values})
+    [made] = reproduce(["bm25"], ["demo"], results=tmp_path)
+    assert [(figure.dataset, figure.expected, figure.verdict) for figure in made.figures] == [("average", 17.95, "OK")]
+    with pytest.raises(UserError, match="no scores are known for bm25 on demo/Biology, only on demo"):
+        reproduce(["bm25"], ["demo/Biology"], results=tmp_path)
+    [expectation] = reproduction.expectations()
+    assert outcome(expectation, {}).verdict == "not run"
+
+
+def test_a_row_that_cannot_be_run_says_why() -> None:
+    with pytest.raises(UserError, match=r"Qwen3-4B-ms cannot be run. The authors .* never published its weights"):
+        reproduce(["Qwen3-4B-ms"], ["R2MED"], dry_run=True)
+
+
+def test_a_folder_is_known_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    only(monkeypatch, values={"SciFact": {"nDCG@10": 27.59}}, average=None)
+    folder = load("demo/Biology").folder
+    assert folder is not None
+    (tmp_path / "scifact").mkdir()
+    for name in ("corpus.jsonl", "query.jsonl", "qrels.jsonl"):
+        (tmp_path / "scifact" / name).write_bytes((folder / name).read_bytes())
+    [made] = reproduce(["bm25"], [str(tmp_path / "scifact")], results=tmp_path)
+    assert (made.verdict, made.command) == ("OK", "r2med run bm25 --data SciFact")
+
+
+def test_a_dry_run_tells_all_and_writes_nothing(tmp_path: Path) -> None:
+    [made] = reproduce(["hyde(o3-mini) -> nv"], ["R2MED"], results=tmp_path, dry_run=True)
+    assert (made.verdict, made.figures[-1].expected, made.figures[-1].observed) == ("not run", 41.35, None)
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_cannot_run_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    only(monkeypatch, system="bm25 → qwen3-reranker-8b@10")
+    [made] = reproduce([], ["demo/Biology"], results=tmp_path)
+    assert made.verdict == "not run"
+    assert made.errors
+
+
+@pytest.mark.parametrize(
+    ("names", "data", "message"),
+    [
+        (["bm26"], ["demo"], "no expectation 'bm26' .did you mean bm25"),
+        (["nv:published"], ["demo"], "no scores are known for nv:published on demo, only on R2MED"),
+        ([], ["elsewhere"], "no scores are known for any system on elsewhere"),
+    ],
+)
+def test_what_nothing_is_known_of_is_one_line(names: list[str], data: list[str], message: str, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=message):
+        reproduce(names, data, results=tmp_path)
+
+
+def test_the_command_line_lists_tells_and_ends_with_the_verdict(
+    r2med: Command,
+) -> None:
+    listed = json.loads(r2med("reproduce", "--list", "--json").stdout)
+    own = len([each for each in expectations() if not each.label])
+    assert len(listed) == own + len(published())
+    assert all(each["command"] or each["reason"] for each in listed)
+    shown = r2med("reproduce", "--list", "Qwen3-4B-ms").stdout
+    assert "never published its weights" in " ".join(shown.split())
+    assert "15.13" in r2med("reproduce", "bm25", "--list").stdout
+    done = r2med("reproduce", "bm25", "--data", "demo/Biology", "--json")
+    [printed] = json.loads(done.stdout)
+    assert (done.returncode, printed["verdict"]) == (0, "OK")
+    shown = r2med("reproduce", "bm25", "--data", "demo/Biology").stdout
+    for part in ("bm25: OK", "27.59", "command: r2med run bm25 --data demo/Biology", "OK within 0.01 points", "numpy"):
+        assert part in shown
+    page = (Path(__file__).parents[3] / "docs/reproduce.md").read_text("utf-8")
+    sample = page.split("\nbm25: OK\n")[1].split("```")[0].splitlines()
+    parts = ("  source: ", "  tolerance: ", "demo/Biology ", "  versions: r2med ")
+    for line in (line.split(", python")[0] for line in sample if line.startswith(parts)):
+        assert " ".join(line.split()) in " ".join(shown.split()), f"reproduce.md shows {line!r}, which is not printed"
+    dry = r2med("reproduce", "nv:published", "--data", "R2MED", "--plan")
+    assert (dry.returncode, "31.43" in dry.stdout) == (0, True)

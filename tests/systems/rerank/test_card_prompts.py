@@ -1,0 +1,59 @@
+"""Prompts of rerankers by card: the wording of ours, of the authors, and of a plugin's own card."""
+
+from pathlib import Path
+
+import pytest
+
+from r2med.foundation.core.errors import UserError
+from r2med.foundation.core.spec import encoded, parse_stage
+from r2med.foundation.core.stages import stage
+from r2med.foundation.runtime.runtime import Runtime
+from r2med.foundation.store import Store
+from r2med.models.llm.chat import ChatRequest
+from r2med.systems.rerank.judge import LLMReranker
+from r2med.systems.rerank.llm_reranker_cards import LLM_RERANKERS
+from support.judging import judged, permutation, places, rerank
+
+DATA, _ = judged(permutation(3))
+
+
+def bound(spec: str, home: Path) -> LLMReranker:
+    [call] = parse_stage(spec)
+    reranker = stage(call, "rerank").bind(Runtime(store=Store(home), base_url="http://127.0.0.1:9/v1"))
+    assert isinstance(reranker, LLMReranker)
+    return reranker
+
+
+def test_the_authors_wording_is_a_file_with_the_name_of_the_card_s_prompt(tmp_path: Path, home: Path) -> None:
+    assert (LLM_RERANKERS["rank1-7b"].template, LLM_RERANKERS["rankgpt"].template) == ("rank1", "rankgpt")
+    folder = tmp_path / "authors"
+    folder.mkdir()
+    (folder / "rank1.txt").write_text("<<completion>>\nTheir words. Query: {query}\nPassage: {passages}\n<think>\n")
+    ours, theirs = bound("rank1-7b", home), bound(f"rank1-7b(prompts={encoded(str(folder))})", home)
+    theirs.check([DATA])
+    assert theirs.key(DATA)["templates"] != ours.key(DATA)["templates"]
+    preview = theirs.preview(DATA, Store(home))
+    assert preview.requests
+    assert all(request.prompt and request.prompt.startswith("Their words. Query: ") for request in preview.requests)
+    (folder / "rank1-7b.txt").write_text("{query} {passages}")
+    with pytest.raises(UserError, match=r"rank1-7b\.txt: no template has this name"):
+        theirs.check([DATA])
+
+
+def test_a_card_and_a_prompt_of_a_plugin_make_a_reranker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for folder in ("llm-rerankers", "prompts"):
+        (tmp_path / "mine" / folder).mkdir(parents=True)
+    card = 'form = "listwise"\nanswer = "order"\ntag = "best"\npassage = "({number}) {text}"\n'
+    (tmp_path / "mine/llm-rerankers/orderer.toml").write_text(card + "[settings]\nwindow = 4\nstep = 2\n")
+    (tmp_path / "mine/prompts/orderer.txt").write_text("<<system>>\nOrder them.\n<<user>>\n{query}\n{passages}\n")
+    monkeypatch.setenv("R2MED_PLUGINS", str(tmp_path / "mine"))
+    asked: list[ChatRequest] = []
+
+    def reply(request: ChatRequest) -> str:
+        asked.append(request)
+        return "[1] is not an answer <best>[4] > [3] > [2] > [1]</best>"
+
+    reranked, _ = rerank("orderer(judge)", reply, judged(permutation(4)), tmp_path)
+    assert places(reranked.run) == [3, 2, 1, 0]
+    assert [message.role for message in asked[0].messages] == ["system", "user"]
+    assert "(1) document 0 of query 0" in asked[0].messages[1].content

@@ -1,0 +1,122 @@
+"""BM25 in other languages finds inflected words that the English analysis misses, and English stays as it was."""
+
+import logging
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from r2med.data import Corpus, Query
+from r2med.data.dataset_cards import DatasetCard
+from r2med.foundation.core.errors import UserError
+from r2med.foundation.runtime.runtime import Runtime
+from r2med.foundation.store import digest
+from r2med.foundation.text.analysers import analyser
+from r2med.systems.expand.feedback import RM3, Rocchio
+from r2med.systems.retrieve.bm25 import BM25, BM25Retriever, postings
+from r2med.systems.retrieve.bm25.index import open_index
+from r2med.systems.retrieve.fusion import Fusion
+from r2med.systems.retrieve.retriever import SearchQuery
+from support.datasets import dataset_of
+
+# language, library, notes (the first one answers), question
+NOTES = {
+    "de": ("Stemmer", ["Sturz, danach im Krankenhaus.", "Blutdruck unauffällig.", "Impfung erfolgt."], "Krankenhäuser"),
+    "fr": ("Stemmer", ["Sténose de l’artère rénale.", "Tension normale.", "Vaccin fait."], "artères"),
+    "es": ("Stemmer", ["Inflamación de una articulación.", "Presión normal.", "Vacuna puesta."], "articulaciones"),
+    "pl": ("Stemmer", ["Zapalenie płuc.", "Ciśnienie w normie.", "Szczepienie wykonane."], "zapalenia"),
+    "zh": ("jieba", ["患者有高血压病史。", "血压高低不平，高热，血象高，压痛。", "已接种疫苗。"], "高血压"),
+    "ko": ("", ["당뇨병의 병력 있음.", "혈압은 정상.", "예방접종 시행."], "당뇨병은"),
+}
+
+
+def first(language, texts, question, store):
+    """Return the number of the first note that is found; None if nothing is found."""
+    corpus = Corpus.of((str(number), text) for number, text in enumerate(texts))
+    searcher = BM25Retriever(BM25(language=language)).index(dataset_of(corpus), store)
+    [(_, ranking)] = searcher.search([SearchQuery(Query("q", question))], 3).run
+    return int(ranking[0][0]) if ranking else None
+
+
+@pytest.mark.parametrize("language", NOTES)
+def test_a_note_with_another_form_of_the_word_is_found_which_english_does_not_find(language, store):
+    library, texts, question = NOTES[language]
+    if library:
+        pytest.importorskip(library)
+    assert first(language, texts, question, store) == 0
+    assert first("en", texts, question, store) != 0
+
+
+@pytest.mark.parametrize(("language", "library"), [("fr", "Stemmer"), ("zh", "jieba"), ("ko", "")])
+def test_the_indexer_gives_the_same_terms_as_the_analyser(language, library):
+    if library:
+        pytest.importorskip(library)
+    terms = analyser(language).terms
+
+    @given(
+        st.lists(
+            st.text(alphabet="aé l'’-.,:Bx 9\t\u0301血压高糖尿病은당뇨병을か", max_size=25), min_size=1, max_size=5
+        )
+    )
+    @settings(max_examples=40, deadline=None)
+    def check(texts):
+        corpus = Corpus.of((str(number), text) for number, text in enumerate(texts))
+        segment = postings.build_segment(corpus, 0, len(texts), language=language)
+        bags = [Counter() for _ in texts]
+        for number, term in enumerate(segment.terms.to_pylist()):
+            here = slice(segment.offsets[number], segment.offsets[number + 1])
+            for document, count in zip(segment.documents[here], segment.frequencies[here], strict=True):
+                bags[document][term] = int(count)
+        assert bags == [Counter(terms(text)) for text in texts]
+
+    check()
+
+
+def test_english_has_the_keys_that_it_always_had(store):
+    corpus = Corpus.of([("a", "fever")])
+    assert "language" not in BM25().settings()
+    assert str(BM25(language="en")) == "bm25"
+    assert open_index(corpus, store).key == digest(["bm25 index", 1, 2, corpus.fingerprint])
+
+
+def test_a_language_is_part_of_the_name_and_of_all_keys(store):
+    pytest.importorskip("Stemmer")
+    corpus = Corpus.of([("a", "Fieber")])
+    german = BM25(language="de")
+    assert str(german) == "bm25(language=de)"
+    key = BM25Retriever(german).key(dataset_of(corpus))
+    assert key["language"] == "de" and key["analysis"].startswith("de 1 PyStemmer 3")
+    keys = {open_index(corpus, store, language=language).key for language in ("en", "de", "fr")}
+    assert len(keys) == 3
+
+
+def test_an_unknown_language_is_refused_when_the_system_is_read():
+    with pytest.raises(UserError, match="no analysis for the language 'xx'"):
+        BM25(language="xx")
+
+
+@pytest.mark.parametrize("feedback", [RM3, Rocchio])
+def test_feedback_adds_terms_of_the_language(feedback, store):
+    pytest.importorskip("Stemmer")
+    texts = ["Боли и кашель у детей", *(f"слово{number}" for number in range(20))]
+    queries = [Query("q", "болью")]
+    dataset = dataset_of(Corpus.of((str(number), text) for number, text in enumerate(texts)), queries)
+    retriever = Fusion(parts=(BM25(language="ru"), BM25(language="ru", k1=2.0)))
+    expander = feedback().feeding(retriever).bind(Runtime())
+    [expanded] = expander.expand(dataset, store).queries
+    assert {term for term, _ in expanded.terms} == {"бол", "кашел", "дет"}
+
+
+def test_a_dataset_in_another_language_is_named_once_and_still_searched_as_english(store, caplog):
+    caplog.set_level(logging.WARNING, "r2med")
+    card = DatasetCard(name="ward", languages=("en", "de"))
+    dataset = replace(dataset_of(Corpus.of([("a", "Fieber")])), name="hinted ward", card=card)
+    for _ in range(2):
+        BM25Retriever(BM25()).index(dataset, store)
+    assert caplog.messages == [
+        "hinted ward is German, but bm25 analyses it as English: use bm25(language=de)",
+    ]
+    BM25Retriever(BM25()).index(replace(dataset, card=DatasetCard(name="ward", languages=("de", "en"))), store)
+    assert len(caplog.messages) == 1
