@@ -57,6 +57,14 @@ def pack(
             rich_help_panel=flags.DATA,
         ),
     ] = "",
+    nuggets: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="The file of nuggets that r2med answer was given. It goes into the pack with the answers.",
+            show_default=False,
+        ),
+    ] = None,
     shown: Annotated[
         Path | None,
         typer.Option("--list", metavar="FILE", help="Show what a pack holds and saves. Pack nothing."),
@@ -94,6 +102,7 @@ def pack(
         results=results,
         data=flags.comma_separated(data),
         corpus_licence=corpus_licence,
+        nuggets=nuggets or "",
         setup=runtime,
     )
     commands = [record.command for record in manifest.records]

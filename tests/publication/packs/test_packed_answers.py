@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 
 import r2med
+from r2med.data.nuggets_file import Nugget, Nuggets
 from r2med.evaluation.records.answer_record import AnswerRecord
+from r2med.evaluation.records.text_files import files_with_texts
 from r2med.foundation.store import Store
 from r2med.models.llm.scripted import ScriptedBackend
 from support.datasets import r2med_folder
@@ -35,6 +37,9 @@ def judge_rules() -> Iterator[tuple[list[str], Any]]:
             yield [f"Case of {name}", "Reference answer", f"{right}\n"], {"why": "the same", "grade": "right"}
         own = [f"Sentence:\n<<<\nThe signs of {name}", f"passages:\n<<<\nThe signs of {name}"]
         yield own, {"why": "", "supported": True}
+        said = {"nuggets": [{"nugget": 1, "sentences": [1], "said": "support"}]}
+        yield [f"Case of {name}", "Nuggets:", f"<<<\n1. mine of {name}"], said
+    yield ["Nuggets:"], {"nuggets": [{"nugget": 1, "sentences": [], "said": "none"}]}
     yield ["Reference answer"], {"why": "something else", "grade": "wrong"}
     yield ["Sentence:"], {"why": "", "supported": False}
 
@@ -54,11 +59,11 @@ class Place:
             lines = [json.dumps({"when": when, "answer": json.dumps(said)}) for when, said in rules]
             (root / f"{name}.jsonl").write_text("\n".join(lines) + "\n")
 
-    def answer(self, store: Store, out: Path) -> AnswerRecord:
+    def answer(self, store: Store, out: Path, nuggets: Path | str = "") -> AnswerRecord:
         conditions = ["closed book", "retrieved"]
         (record,) = r2med.answer(
             "bm25", "reader", self.root / "mini", judge="judge", passages=2, conditions=conditions, out=out,
-            store=store, model_paths=self.paths,
+            store=store, model_paths=self.paths, nuggets=nuggets,
         )  # fmt: skip
         return record
 
@@ -147,3 +152,30 @@ def test_the_nuggets_of_a_dataset_are_inside_with_its_corpus(tmp_path: Path) -> 
     r2med.pack(tmp_path / "out", tmp_path / "x.r2pack", ["corpus"], corpus_licence="CC-BY-4.0", store=store)
     done = r2med.unpack(tmp_path / "x.r2pack", tmp_path / "results", data=tmp_path / "data", store=store)
     assert (done.data[0] / "nuggets.jsonl").is_file()
+
+
+def test_answers_made_with_a_file_of_nuggets_are_packed_with_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place, store, other = Place(tmp_path), Store(tmp_path / "store"), Store(tmp_path / "other")
+    for name in ("mine", "others"):
+        nuggets = [Nugget(disease, "n1", f"{name} of {disease}", vital=False) for disease in DISEASES]
+        Nuggets.of(nuggets).write(tmp_path / f"{name}.jsonl")
+    first = place.answer(store, tmp_path / "out", tmp_path / "mine.jsonl")
+    for wrong in ("", tmp_path / "others.jsonl"):
+        with pytest.raises(r2med.UserError, match=r"made with other nuggets: give .* with r2med pack --nuggets FILE"):
+            place.packed(tmp_path / "x.r2pack", store, nuggets=wrong)
+    manifest = place.packed(tmp_path / "x.r2pack", store, nuggets=tmp_path / "mine.jsonl")
+    done = r2med.unpack(tmp_path / "x.r2pack", tmp_path / "unpacked", store=other)
+    [file] = (tmp_path / "unpacked").rglob("*.nuggets.jsonl")
+    assert file.read_bytes() == (tmp_path / "mine.jsonl").read_bytes()
+    assert any(f"--nuggets {file}" in command for command in done.commands)
+    assert any(f"--nuggets results/mini/{file.name}" in record.command for record in manifest.records)
+    files = unzipped(tmp_path / "x.r2pack")
+    [path] = (path for path in files if path.endswith(".nuggets.jsonl"))
+    forged = zipped(tmp_path / "forged", relisted({**files, path: files[path].replace(b"mine of", b"ours of")}))
+    with pytest.raises(r2med.UserError, match="its nuggets are not those beside it"):
+        r2med.unpack(forged, tmp_path / "x", store=other)
+    monkeypatch.setattr(ScriptedBackend, "answer", lambda *_: pytest.fail("a pack must be enough"))
+    assert place.answer(other, tmp_path / "again", file).per_query == first.per_query
+    assert file in files_with_texts(tmp_path / "unpacked", ["mini"]), "cache clear removes it"

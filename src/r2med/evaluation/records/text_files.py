@@ -10,6 +10,8 @@ from typing import Any
 TEXT_FILES = ("generated", "traces", "answers")
 """Fields of records that name a file of texts."""
 METADATA_ENDING = ".ir_metadata.yml"
+NUGGETS_ENDING = ".nuggets.jsonl"
+"""End of the name of the nuggets of an answer record, which come with a pack."""
 
 
 def files_with_texts(folder: Path, datasets: Collection[str], others: Collection[str] = ()) -> list[Path]:
@@ -37,8 +39,9 @@ def _files(path: Path, datasets: Collection[str], others: Collection[str]) -> It
     if any(beside[name] for name in TEXT_FILES):
         yield path
         yield from (file for file in beside.values() if file)
-        if (metadata := path.with_name(path.stem + METADATA_ENDING)).is_file():
-            yield metadata
+        for ending in (METADATA_ENDING, NUGGETS_ENDING):
+            if (file := path.with_name(path.stem.removesuffix(".answers") + ending)).is_file():
+                yield file
 
 
 def _beside(path: Path, facts: Any) -> Path | None:

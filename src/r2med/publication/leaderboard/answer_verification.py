@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from r2med.assessment.answers.answer_options import options_of
 from r2med.assessment.answers.answer_scores import rule_verdict, scores_of
@@ -21,7 +22,7 @@ from r2med.assessment.answers.reading import (
 )
 from r2med.assessment.answers.statuses import refuses, status_of
 from r2med.data.dataset import Dataset, Query
-from r2med.data.nuggets_file import Nugget, Nuggets, nuggets_of
+from r2med.data.nuggets_file import Nugget, Nuggets, nuggets_of, read_nuggets
 from r2med.evaluation.measure import HEADLINE_MEASURE
 from r2med.evaluation.records.answer_record import AnswerRecord, Condition, GivenAnswer
 from r2med.evaluation.records.dataset_facts import query_facts
@@ -67,13 +68,20 @@ def unverified(record: AnswerRecord) -> tuple[str, ...]:
 
 
 def answer_record_faults(
-    record: AnswerRecord, answers: Sequence[GivenAnswer], dataset: Dataset, ranking: ReadRanking | None
+    record: AnswerRecord,
+    answers: Sequence[GivenAnswer],
+    dataset: Dataset,
+    ranking: ReadRanking | None,
+    nuggets_file: Path | None = None,
 ) -> Iterator[str]:
-    """Yield what does not match, in the order of the checks. The facts of the dataset were checked before."""
+    """Yield what does not match, in the order of the checks. The facts of the dataset were checked before.
+
+    `nuggets_file` is the file of nuggets that a pack brings with the record. Without it, those of the dataset count.
+    """
     yield from answer_setting_faults(record)
     try:
         queries = {query.id: query for query in stated_questions(record, dataset)}
-        nuggets = _nuggets(record, dataset)
+        nuggets = _nuggets(record, dataset, nuggets_file)
     except UserError as error:
         yield str(error)
         return
@@ -88,24 +96,25 @@ def answer_record_faults(
     if repeated := next((cell for cell, count in cells.items() if count > 1), None):
         yield f"it has two answers to query {repeated[0]} in the condition {repeated[1]}"
     retrieved = {each.query: each for each in answers if each.condition == "retrieved"}
-    asked = _Asked(record, dataset, queries, nuggets, ranking, retrieved)
+    asked = _Asked(record, dataset, queries, nuggets.by_query if nuggets else {}, ranking, retrieved)
     for answer in answers:
         where = f"the answer to query {answer.query} in the condition {answer.condition}"
         for fault in _answer_faults(answer, asked):
             yield f"{where} {fault}"
     yield from _record_values(record, answers)
-    yield from judge_faults(record, answers, dataset)
+    yield from judge_faults(record, answers, dataset, nuggets)
     yield from _retrieval_faults(record, ranking)
 
 
-def _nuggets(record: AnswerRecord, dataset: Dataset) -> Mapping[str, Sequence[Nugget]]:
-    """Return the nuggets of each query. Raises UserError if the record was scored with others."""
+def _nuggets(record: AnswerRecord, dataset: Dataset, file: Path | None) -> Nuggets | None:
+    """Return the nuggets that were matched; None without any. Raises UserError if the record was scored with others."""
     if not record.nuggets:
-        return {}
-    known: Nuggets | None = nuggets_of(dataset)
+        return None
+    known = read_nuggets(file, dataset) if file else nuggets_of(dataset)
     if known is None or known.digest != record.nuggets:
-        raise UserError(f"its nuggets are not those of {dataset.name} on this machine")
-    return known.by_query
+        where = "beside it" if file else f"of {dataset.name} on this machine"
+        raise UserError(f"its nuggets are not those {where}")
+    return known
 
 
 def _answer_faults(answer: GivenAnswer, asked: _Asked) -> Iterator[str]:

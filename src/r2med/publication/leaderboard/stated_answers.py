@@ -25,7 +25,7 @@ from r2med.assessment.answers.answer_scores import CITATION_SUPPORT, NUGGET_RECA
 from r2med.assessment.answers.reading import asked_queries
 from r2med.assessment.judgements.planted import ControlCount, failed_control
 from r2med.data.dataset import Dataset, Query
-from r2med.data.nuggets_file import Nuggets, nuggets_of
+from r2med.data.nuggets_file import Nuggets
 from r2med.evaluation.records.answer_record import CONDITIONS, AnswerRecord, GivenAnswer, JudgeFacts, answer_key
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.runtime.setup import Setup
@@ -75,8 +75,10 @@ def stated_questions(record: AnswerRecord, dataset: Dataset) -> list[Query]:
     return asked if record.form == "open" else [query for query in asked if len(options_of(query, every)) > 1]
 
 
-def judge_faults(record: AnswerRecord, answers: Sequence[GivenAnswer], dataset: Dataset) -> Iterator[str]:
-    """Yield faults of the judge: controls that it failed, agreement, and its family."""
+def judge_faults(
+    record: AnswerRecord, answers: Sequence[GivenAnswer], dataset: Dataset, nuggets: Nuggets | None
+) -> Iterator[str]:
+    """Yield faults of the judge: controls that it failed, agreement, and its family. `nuggets` are the matched ones."""
     judge = record.judge
     judged = [each for each in answers if _can_be_judged(each)]
     if judge is None:
@@ -87,7 +89,7 @@ def judge_faults(record: AnswerRecord, answers: Sequence[GivenAnswer], dataset: 
         return
     if any(_is_judged(each) for each in answers if not _can_be_judged(each)):
         yield "it has a verdict of the judge on what is not an answer"
-    yield from _control_faults(judge, record, dataset)
+    yield from _control_faults(judge, record, dataset, nuggets)
     both = [each for each in judged if None not in (each.by_rule, each.by_judge)]
     if (judge.both, judge.agreed) != (len(both), sum(each.by_rule == each.by_judge for each in both)):
         yield "it states a wrong agreement of judge and rule"
@@ -104,9 +106,10 @@ def _is_judged(answer: GivenAnswer) -> bool:
     return answer.by_judge is not None or bool(answer.why) or any(each is not None for each in said)
 
 
-def _control_faults(judge: JudgeFacts, record: AnswerRecord, dataset: Dataset) -> Iterator[str]:
+def _control_faults(
+    judge: JudgeFacts, record: AnswerRecord, dataset: Dataset, nuggets: Nuggets | None
+) -> Iterator[str]:
     """Yield faults of the planted controls. With too many errors, `r2med answer` makes no record, or no measure."""
-    nuggets = nuggets_of(dataset) if record.nuggets else None
     planned = _planned(dataset, nuggets)
     for kind, (right, asked) in judge.controls.items():
         if kind not in planned:

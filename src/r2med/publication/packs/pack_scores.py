@@ -20,6 +20,7 @@ from r2med.evaluation.running.scored_again import score_fault
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.store import Store
 from r2med.publication.leaderboard.answer_verification import answer_record_faults
+from r2med.publication.packs.packed_answers import nuggets_path
 from r2med.publication.packs.verified_pack import OpenPack, PackedArtefact
 from r2med.systems.retrieve.run import NO_DOCUMENT
 from r2med.systems.retrieve.run_file import Rankings, read_rankings
@@ -56,7 +57,8 @@ def scored_keys(pack: OpenPack, store: Store) -> set[str]:
             dataset = here(answers.dataset)
             if file is None or dataset is None:
                 continue
-            if fault := next(answer_record_faults(answers, answers.given(file.parent), dataset, None), ""):
+            nuggets = pack.copied(nuggets_path(path), Path(folder))
+            if fault := next(answer_record_faults(answers, answers.given(file.parent), dataset, None, nuggets), ""):
                 raise UserError(f"{path}: {fault}")
             scored.add(answers.key)
     return scored

@@ -16,9 +16,11 @@ from typing import Any
 from r2med.assessment.answers.answering import AnswerPlan, plan_answers
 from r2med.assessment.answers.reading import DEPTH
 from r2med.data import Dataset
+from r2med.data.nuggets_file import nuggets_of, read_nuggets
 from r2med.evaluation.records.answer_collection import answer_files, read_current
-from r2med.evaluation.records.answer_record import CONDITIONS, AnswerRecord, answer_key
+from r2med.evaluation.records.answer_record import CONDITIONS, SUFFIX, AnswerRecord, answer_key
 from r2med.evaluation.records.collection import RecordCollection, StoredRecord
+from r2med.evaluation.records.text_files import NUGGETS_ENDING
 from r2med.evaluation.running.evaluation import run_path
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.runtime.runtime import Runtime
@@ -46,13 +48,17 @@ def answers_of(collection: RecordCollection) -> list[PackedAnswers]:
     ]
 
 
-def answer_reads(answers: PackedAnswers, dataset: Dataset, runtime: Runtime) -> Reads:
-    """Return what an answer record reads from the store. Raises UserError if that is no longer the same record."""
+def answer_reads(answers: PackedAnswers, dataset: Dataset, runtime: Runtime, nuggets: Path | str = "") -> Reads:
+    """Return what an answer record reads from the store. Raises UserError if that is no longer the same record.
+
+    `nuggets` is the file that its `r2med answer` was given.
+    """
     record, retrieval = answers.record, answers.retrieval
     record.given(answers.path.parent)  # raises UserError if its answers are missing or were changed
     try:
         with noted_reads() as reads, tempfile.TemporaryDirectory(prefix="r2med-") as folder:
-            plan = _plan(record, dataset, runtime.with_settings(**model_settings(record.settings, runtime)))
+            opened = runtime.with_settings(**model_settings(record.settings, runtime))
+            plan = _plan(record, dataset, opened, given_nuggets(record, dataset, nuggets))
             settings = plan.settings(dataset, retrieval.record, plan.readers[0])
             if answer_key(settings, dataset.fingerprint) != record.key:
                 raise UserError(f"{difference(record.settings, settings)}: give the flags of its r2med answer")
@@ -68,7 +74,25 @@ def answer_reads(answers: PackedAnswers, dataset: Dataset, runtime: Runtime) -> 
     return reads
 
 
-def _plan(record: AnswerRecord, dataset: Dataset, runtime: Runtime) -> AnswerPlan:
+def given_nuggets(record: AnswerRecord, dataset: Dataset, nuggets: Path | str) -> Path | str:
+    """Return the file of nuggets that a record was made with; empty if it has none, or those of the dataset.
+
+    Raises UserError if `nuggets` is not that file.
+    """
+    stated, own = record.settings.get("nuggets"), nuggets_of(dataset)
+    if not stated or (own is not None and own.digest == stated):
+        return ""
+    if nuggets and read_nuggets(Path(nuggets), dataset).digest == stated:
+        return nuggets
+    raise UserError("it was made with other nuggets: give the file of its r2med answer with r2med pack --nuggets FILE")
+
+
+def nuggets_path(path: Path) -> Path:
+    """Return the path of the nuggets of an answer record from a pack, beside the record."""
+    return path.with_name(path.name.removesuffix(SUFFIX) + NUGGETS_ENDING)
+
+
+def _plan(record: AnswerRecord, dataset: Dataset, runtime: Runtime, nuggets: Path | str) -> AnswerPlan:
     settings = record.settings
     return plan_answers(
         [record.system],
@@ -79,6 +103,7 @@ def _plan(record: AnswerRecord, dataset: Dataset, runtime: Runtime) -> AnswerPla
         passages=record.passages,
         conditions=settings["conditions"],
         form=record.form,
+        nuggets=nuggets,
         queries=settings["queries"],
     )
 
@@ -93,10 +118,12 @@ def form_of(dataset: Dataset) -> str:
     return dataset.card.answers if dataset.card else "open"
 
 
-def answer_command(record: AnswerRecord, form: str = "", base_url: str = "", generations: str = "") -> str:
+def answer_command(
+    record: AnswerRecord, form: str = "", base_url: str = "", generations: str = "", nuggets: Path | str = ""
+) -> str:
     """Return the command that makes an answer record from a pack, with the flags that its key depends on.
 
-    `form` is that of the dataset's answers, which needs no flag.
+    `form` is that of the dataset's answers, which needs no flag. `nuggets` is the file of nuggets, if it needs one.
     """
     settings = record.settings
     words = ["r2med", "answer", record.system, "--reader", record.reader, "--data", record.dataset.name]
@@ -108,6 +135,8 @@ def answer_command(record: AnswerRecord, form: str = "", base_url: str = "", gen
         words += [word for condition in settings["conditions"] for word in ("--condition", condition)]
     if record.form != form:
         words += ["--form", record.form]
+    if nuggets:
+        words += ["--nuggets", str(nuggets)]
     if settings["queries"]:
         words += ["--queries", str(settings["queries"])]
     return shlex.join([*words, *model_flags(settings, base_url, generations)])

@@ -47,7 +47,15 @@ from r2med.publication.packs.pack_manifest import (
     chosen_kinds,
     saved_values,
 )
-from r2med.publication.packs.packed_answers import PackedAnswers, answer_command, answer_reads, answers_of, form_of
+from r2med.publication.packs.packed_answers import (
+    PackedAnswers,
+    answer_command,
+    answer_reads,
+    answers_of,
+    form_of,
+    given_nuggets,
+    nuggets_path,
+)
 from r2med.publication.packs.packed_rows import row_lines
 
 log = logging.getLogger("r2med")
@@ -95,6 +103,7 @@ def pack(
     results: Path | str = "results",
     data: str | Path | Dataset | Sequence[str | Path | Dataset] = (),
     corpus_licence: str = "",
+    nuggets: Path | str = "",
     setup: Setup | Runtime | None = None,
     **settings: Any,
 ) -> PackManifest:
@@ -103,8 +112,9 @@ def pack(
     `sources` are record files, folders, or names of systems in `results`. `with_` names what is inside besides the
     records: runs, texts, judgements, pairs, vectors, answers and corpus. Answers are the answer records of readers that
     read the records, with what readers and judges said. Documents are only inside with `corpus`, and only if
-    the licence of the dataset allows it. `corpus_licence` is that of your own dataset. `data` are folders of your own
-    datasets. Raises UserError if the store no longer has what a record needs, or if the pack would hold a secret.
+    the licence of the dataset allows it. `corpus_licence` is that of your own dataset. `nuggets` is the file of nuggets
+    that `answer` was given. It is inside with the answers. `data` are folders of your own datasets. Raises UserError if
+    the store no longer has what a record needs, or if the pack would hold a secret.
     """
     kinds = chosen_kinds(several(with_))
     with running(setup if setup is not None else Setup(**settings)) as runtime:
@@ -119,16 +129,17 @@ def pack(
         read = needed(collection, datasets, runtime, vectors="vectors" in kinds)
         for each in answers:
             need = read[each.retrieval.record.dataset.name]
-            need.add(answer_reads(each, need.dataset, runtime), need.answers)
+            need.add(answer_reads(each, need.dataset, runtime, nuggets), need.answers)
         with scratch_beside(Path(file).absolute()) as scratch:
             scratch.mkdir()
-            found = [*_records(collection, kinds), *_answer_files(answers), *_stored(read, kinds, runtime.store)]
+            said = _answer_files(answers, datasets, nuggets)
+            found = [*_records(collection, kinds), *said, *_stored(read, kinds, runtime.store)]
             if "corpus" in kinds:
                 found += _corpora(datasets, scratch, runtime.store)
             by_path = {source.path: source for source in found}
             manifest = PackManifest(
                 r2med=__version__,
-                records=(*_packed_records(collection, runtime), *_packed_answers(answers, datasets, runtime)),
+                records=(*_packed_records(collection, runtime), *_packed_answers(answers, datasets, runtime, nuggets)),
                 datasets=tuple(_packed_dataset(name, dataset, licences[name]) for name, dataset in datasets.items()),
                 saves=saved_values(_saved(collection, answers)),
                 parts=tuple(by_path[path].part(licences) for path in sorted(by_path)),
@@ -175,8 +186,10 @@ def _records(collection: RecordCollection, kinds: Sequence[str]) -> Iterator[_Pa
             yield _PartSource(f"{folder}/{_safe(file.name)}", kind, file, record.key, (record.dataset.name,))  # type: ignore[arg-type]
 
 
-def _answer_files(answers: Sequence[PackedAnswers]) -> Iterator[_PartSource]:
-    """Yield the answer records and the files of their answers, beside the records that were read."""
+def _answer_files(
+    answers: Sequence[PackedAnswers], datasets: Mapping[str, Dataset], nuggets: Path | str
+) -> Iterator[_PartSource]:
+    """Yield the answer records, the files of their answers and their nuggets, beside the records that were read."""
     for each in answers:
         record = each.record
         body = record.model_dump(mode="json")
@@ -186,6 +199,9 @@ def _answer_files(answers: Sequence[PackedAnswers]) -> Iterator[_PartSource]:
         of_dataset = (each.retrieval.record.dataset.name,)
         for file in (each.path, answers_path(each.path)):
             yield _PartSource(f"{folder}/{_safe(file.name)}", "answers", file, record.key, of_dataset)
+        if given := given_nuggets(record, datasets[of_dataset[0]], nuggets):
+            name = _safe(nuggets_path(each.path).name)
+            yield _PartSource(f"{folder}/{name}", "answers", Path(given), record.key, of_dataset)
 
 
 def _refuse_paths(path: Path, name: str, stated: Mapping[str, Any], command: str) -> None:
@@ -271,11 +287,13 @@ def _packed_records(collection: RecordCollection, runtime: Runtime) -> Iterator[
 
 
 def _packed_answers(
-    answers: Sequence[PackedAnswers], datasets: Mapping[str, Dataset], runtime: Runtime
+    answers: Sequence[PackedAnswers], datasets: Mapping[str, Dataset], runtime: Runtime, nuggets: Path | str
 ) -> Iterator[PackedRecord]:
     for each in sorted(answers, key=lambda each: (each.record.dataset.name, each.record.name, each.record.key)):
         name = each.retrieval.record.dataset.name
-        command = answer_command(each.record, form_of(datasets[name]), *flags_of(runtime))
+        given = given_nuggets(each.record, datasets[name], nuggets)
+        beside = Path("results", *map(slug, name.split("/")), nuggets_path(each.path).name) if given else ""
+        command = answer_command(each.record, form_of(datasets[name]), *flags_of(runtime), nuggets=beside)
         yield PackedRecord(system=each.record.name, dataset=name, key=each.record.key, command=command)
 
 

@@ -22,7 +22,7 @@ from r2med.foundation.store.manifest import MANIFEST
 from r2med.publication.packs.gathering import command_of
 from r2med.publication.packs.pack_manifest import PackManifest, PackPart
 from r2med.publication.packs.pack_scores import scored_keys
-from r2med.publication.packs.packed_answers import answer_command
+from r2med.publication.packs.packed_answers import answer_command, nuggets_path
 from r2med.publication.packs.packed_rows import differing_rows, opened_rows
 from r2med.publication.packs.verified_pack import OpenPack, PackedArtefact, pack_faults, verified_pack
 
@@ -207,7 +207,10 @@ def pack_commands(pack: OpenPack, out: Path) -> Iterator[str]:
     with_texts = {part.key for part in pack.manifest.parts if part.path.startswith("generations/")}
     texts = str(out / "generations")
     found = {record.key: command_of(record, "URL", texts * (record.key in with_texts)) for record, _ in pack.records()}
-    found |= {record.key: answer_command(record, "", "URL") for record, _ in pack.answer_records()}
+    files = {path for _, path in pack.results()}
+    for answers, path in pack.answer_records():
+        nuggets = out / nuggets_path(path) if nuggets_path(path) in files else ""
+        found[answers.key] = answer_command(answers, "", "URL", nuggets=nuggets)
     yield from dict.fromkeys(found[record.key] for record in pack.manifest.records)
 
 

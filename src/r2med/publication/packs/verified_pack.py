@@ -50,7 +50,7 @@ _NAME = r"[\w.+=@%-]{1,180}"
 _KEY = "[0-9a-f]{32}"
 _RESULT = re.compile(
     rf"results(/{_NAME}){{1,4}}/{_NAME}\.(json|trec\.gz|ir_metadata\.yml|generated\.jsonl|traces\.json"
-    r"|answers\.jsonl)"
+    r"|answers\.jsonl|nuggets\.jsonl)"
 )
 _ARTEFACT = re.compile(rf"artefacts/(?P<kind>[a-z-]+)/(?P<key>{_KEY})/(?P<file>manifest\.json|[a-z_]{{1,40}}\.npy)")
 _ROWS = re.compile(
@@ -109,12 +109,15 @@ class OpenPack:
 
     def beside(self, path: Path, facts: FileFacts | None, folder: Path) -> Path | None:
         """Copy the file beside a record into a folder and return its path; None if the pack does not hold it."""
-        wanted = path.parent / facts.file if facts else None
-        part = next((part for part, place in self.results() if place == wanted), None)
-        if part is None or facts is None:
+        return self.copied(path.parent / facts.file, folder) if facts else None
+
+    def copied(self, place: Path, folder: Path) -> Path | None:
+        """Copy a file of the results into a folder and return its path; None if the pack does not hold it."""
+        part = next((part for part, other in self.results() if other == place), None)
+        if part is None:
             return None
-        self.copy(part, folder / facts.file)
-        return folder / facts.file
+        self.copy(part, folder / place.name)
+        return folder / place.name
 
     def array(self, part: PackPart) -> npt.NDArray[Any]:
         """Return an array of an artefact."""
