@@ -1,11 +1,13 @@
 """LLMs behind an endpoint: no question is asked twice, even after kills, damage and parallel runs."""
 
 import asyncio
+import errno
 import json
 import signal
 import sqlite3
 import threading
 import time
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
 from subprocess import Popen
@@ -13,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from r2med.foundation.core.errors import UserError
 from r2med.foundation.store import Store
 from r2med.foundation.store.rows import Rows
 from r2med.models.llm import journal
@@ -275,3 +278,25 @@ def test_an_estimate_reads_only_the_newest_answers_of_its_model(store: Store, mo
             )
     assert journal.answer_seconds(store, "a") == [9.0, 7.0, 5.0]
     assert journal.answer_seconds(store, "c") == []
+
+
+def test_on_a_full_disk_nothing_more_is_sent_and_only_answers_in_flight_are_asked_again(
+    server: Server, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put = Rows.put
+
+    def full(rows: Rows, values: Mapping[bytes, bytes], durable: bool = True) -> None:
+        if len(server.requests) > 10:
+            with rows.database.as_user_error():
+                raise OSError(errno.ENOSPC, "No space left on device")
+        put(rows, values, durable)
+
+    monkeypatch.setattr(Rows, "put", full)
+    chat = opened(server, home, concurrency=4)
+    with pytest.raises(UserError, match=r"the disk that holds .* is full: free some space"):
+        chat.complete(numbered(40))
+    sent = len(server.requests)
+    assert sent <= 10 + 4, "those in flight, and no other"
+    monkeypatch.undo()
+    assert len(texts(opened(server, home).complete(numbered(40)))) == 40
+    assert len(server.requests) - 40 <= 4
