@@ -26,6 +26,16 @@ def test_json_holds_every_rung(r2med, tmp_path: Path) -> None:
     assert body["best"] in [rung["system"] for rung in body["rungs"]]
 
 
+def test_the_advice_of_another_dataset_is_not_replaced_where_capital_letters_do_not_count(
+    r2med, tmp_path: Path
+) -> None:
+    random_folder(tmp_path / "mine", documents=10, queries=3)
+    (tmp_path / "results").mkdir()
+    (tmp_path / "results" / "Mine.advice.json").write_text("{}")
+    done = r2med("advise", "mine", "--model", "nonesuch")
+    assert done.returncode == 2 and "only in capital letters" in done.stderr, done.stderr
+
+
 def test_a_folder_that_is_not_there_is_one_line(r2med) -> None:
     done = r2med("advise", "nowhere")
     assert done.returncode == 2

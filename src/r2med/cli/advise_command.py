@@ -64,9 +64,12 @@ def advise(
     from r2med.evaluation.advice import ladder
     from r2med.evaluation.advice.advice import SUFFIX
     from r2med.evaluation.running.evaluation import slug
+    from r2med.foundation.store.files import refuse_other_case
 
     flags.check_writable(out)
     loaded = load(dataset, runtime.store)
+    path = out / f"{slug(loaded.name)}{SUFFIX}"
+    refuse_other_case(path, out)
     with ExitStack() as stack:
         made = ladder.advise(
             loaded,
@@ -77,7 +80,6 @@ def advise(
             give_up=give_up,
             announce=lambda total: stack.enter_context(steps(total)),
         )
-    path = out / f"{slug(loaded.name)}{SUFFIX}"
     made.write(path)
     show_page(_page(made, path), form, as_json, asdict(made))
 

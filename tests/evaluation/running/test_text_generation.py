@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 import r2med
+from r2med import Dataset
 from r2med.foundation.core.errors import UserError
 from support.chat_server import Server, answer
 
@@ -42,6 +43,19 @@ def test_fewer_texts_do_not_replace_more(chat_server: Server, tmp_path: Path) ->
     [made] = r2med.generate("hyde", "demo/Biology", **settings)  # type: ignore[arg-type]
     assert made.file is None
     assert "has 16 texts and there are 8 now" in made.problem
+
+
+def test_names_that_differ_only_in_capital_letters_do_not_share_files(chat_server: Server, tmp_path: Path) -> None:
+    r2med.generate("hyde(org/m)", "demo/Biology", out=tmp_path, base_url=chat_server.address)
+    with pytest.raises(UserError, match=r"org--m exists, and .*org--M differs from it only in capital letters"):
+        r2med.generate("hyde(org/M)", "demo/Biology", out=tmp_path, base_url=chat_server.address)
+    assert len(chat_server.requests) == 8, "nothing is paid for what cannot be written"
+    both = [Dataset.of({"q": "why"}, {"d": name}, {"q": {"d": 1}}, name=name) for name in ("Notes", "notes")]
+    with pytest.raises(UserError, match="2 datasets are named Notes and notes, so they would share a folder"):
+        r2med.generate("hyde(org/m)", both, out=tmp_path, base_url=chat_server.address)
+    r2med.run("bm25", both, out=tmp_path / "results")
+    files = [str(path).casefold() for path in (tmp_path / "results").rglob("*") if path.is_file()]
+    assert len(files) == len(set(files)) == 6, "the key in their names keeps records apart"
 
 
 def test_a_method_that_asks_no_llm_is_refused() -> None:

@@ -19,7 +19,7 @@ from r2med.evaluation.records.record import Record
 from r2med.foundation.store import Store
 from r2med.foundation.store.holdings import rows_about, verify_store
 from r2med.models.encoders.replicas import Replicas
-from r2med.publication.packs import unpacking
+from r2med.publication.packs import packing, unpacking
 from r2med.publication.packs.gathering import command_of, model_settings
 from r2med.publication.packs.verified_pack import listed_pack
 from support.faults import signal_at
@@ -285,3 +285,12 @@ def test_a_folder_is_not_the_file_of_a_pack(r2med: Command, tmp_path: Path) -> N
     done = r2med("pack", "-o", str(tmp_path))
     assert done.returncode == 2
     assert done.stderr == f"r2med: {tmp_path} is a folder: name the file of the pack, such as -o {tmp_path}.r2pack\n"
+
+
+def test_two_datasets_do_not_share_a_folder_of_a_pack(tmp_path: Path) -> None:
+    both = {
+        name: r2med.Dataset.of({"q": "why"}, {"d": name}, {"q": {"d": 1}}, name=name)
+        for name in ("My notes", "my_notes")
+    }
+    with pytest.raises(r2med.UserError, match="My notes and my_notes would share a folder of the pack"):
+        list(packing._corpora(both, tmp_path, Store(tmp_path / "store")))

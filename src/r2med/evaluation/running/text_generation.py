@@ -16,10 +16,11 @@ from r2med.foundation.core.errors import UserError, nearest
 from r2med.foundation.core.spec import Call, parse_stage
 from r2med.foundation.runtime.runtime import Runtime, running
 from r2med.foundation.runtime.setup import Setup
+from r2med.foundation.store.files import refuse_other_case
 from r2med.models.llm.llm_cards import resolve_llm
 from r2med.systems.agents.expander import ConversingStage
 from r2med.systems.expand.expansion import AskingStage, Expander, check
-from r2med.systems.expand.generations import NotWrittenError, write_generations
+from r2med.systems.expand.generations import NotWrittenError, generations_path, write_generations
 from r2med.systems.system.stage_spans import traced_expand
 from r2med.systems.system.system_specs import llm_names
 
@@ -79,6 +80,11 @@ class GenerationPlan:
         """The stage that asks the LLM, under its name."""
         return {str(self.call): self.expander} if isinstance(self.expander, AskingStage) else {}
 
+    @property
+    def llm(self) -> str:
+        """The name of the LLM. A trained rewriter has its own LLM."""
+        return next(iter(self.call.arguments), self.call.name)
+
     def write(
         self,
         out: Path,
@@ -86,7 +92,12 @@ class GenerationPlan:
         announce: Callable[[str], None] = lambda step: None,
         done: Callable[[GeneratedTexts], None] = lambda texts: None,
     ) -> list[GeneratedTexts]:
-        """Write the texts of each dataset. `announce` is called before each dataset, `done` after it."""
+        """Write the texts of each dataset. `announce` is called before each dataset, `done` after it.
+
+        Raises UserError if `out` has texts of a dataset or LLM whose name differs only in capital letters.
+        """
+        for dataset in self.datasets:  # before anything is paid for
+            refuse_other_case(out / dataset.name / generations_path(self.call.name, self.llm), out)
         made = []
         for dataset in self.datasets:
             announce(f"{dataset.name} · {self.call}")
@@ -100,9 +111,8 @@ class GenerationPlan:
             log.info("%s", notice)
         queries = len(expansion.queries)
         answered = queries - expansion.failures
-        llm = next(iter(self.call.arguments), self.call.name)  # A trained rewriter has its own LLM.
         try:
-            file = write_generations(expansion, dataset, out, self.call.name, llm, overwrite=overwrite)
+            file = write_generations(expansion, dataset, out, self.call.name, self.llm, overwrite=overwrite)
         except NotWrittenError as reason:
             return GeneratedTexts(dataset.name, None, answered, queries, str(reason))
         problem = "the budget ended before all queries had a text" if "budget" in expansion.failure_kinds else ""
@@ -160,6 +170,7 @@ def _call(method: str, llm: str, given: Mapping[str, tuple[int, int]]) -> Call:
 
 def _check_names(datasets: Sequence[Dataset]) -> None:
     """Raise UserError if two datasets would be written into one folder."""
-    for name, count in Counter(dataset.name for dataset in datasets).items():
+    for name, count in Counter(dataset.name.casefold() for dataset in datasets).items():
         if count > 1:
-            raise UserError(f"{count} datasets are named {name}, so they would share a folder: generate one at a time")
+            named = " and ".join(dict.fromkeys(each.name for each in datasets if each.name.casefold() == name))
+            raise UserError(f"{count} datasets are named {named}, so they would share a folder: generate one at a time")

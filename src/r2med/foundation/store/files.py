@@ -35,6 +35,20 @@ def refuse_device(path: Path) -> None:
         raise UserError(f"{path} is a device, not a file: give the path of a file")
 
 
+def refuse_other_case(path: Path, folder: Path) -> None:
+    """Raise UserError if `folder` has a name on the way to `path` that differs only in capital letters.
+
+    On macOS and Windows the two are one file, so that what belongs to another name would be replaced silently.
+    """
+    for part in (each for each in (path, *path.parents) if each.is_relative_to(folder) and each != folder):
+        for other in part.parent.iterdir() if part.parent.is_dir() else ():
+            if other.name != part.name and other.name.casefold() == part.name.casefold():
+                raise UserError(
+                    f"{other} exists, and {part} differs from it only in capital letters, which are one file on some "
+                    "computers: choose another name or folder"
+                )
+
+
 def sync(path: Path) -> None:
     """Flush a file or folder to the disk, so that a later rename cannot reach the disk before the content."""
     handle = os.open(path, os.O_RDONLY)

@@ -9,6 +9,7 @@ import logging
 import re
 import shutil
 import zipfile
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -255,7 +256,14 @@ def _rows(dataset: str, need: Needed, kinds: Sequence[str]) -> Iterator[_PartSou
 
 
 def _corpora(datasets: Mapping[str, Dataset], scratch: Path, store: Store) -> Iterator[_PartSource]:
-    """Yield the files of datasets in the benchmark's layout. Read back, they must give the same fingerprint."""
+    """Yield the files of datasets in the benchmark's layout. Read back, they must give the same fingerprint.
+
+    Raises UserError if two datasets would share a folder, which on some computers has no capital letters.
+    """
+    for folder_name, count in Counter(slug(name).casefold() for name in datasets).items():
+        if count > 1:
+            both = " and ".join(name for name in datasets if slug(name).casefold() == folder_name)
+            raise UserError(f"{both} would share a folder of the pack: pack one of them at a time")
     for name, dataset in datasets.items():
         folder = scratch / "data" / slug(name)
         export_data(dataset, "hub", folder)
