@@ -255,6 +255,7 @@ def _settings() -> Iterator[tuple[str, Edit]]:
     yield "no expansion in the settings", setting(lambda settings: settings.update(expand=None), HYDE)
     yield "another LLM in the settings", setting(lambda settings: settings["expand"].update(llm="gpt4"), HYDE)
     yield "settings without their key", setting(lambda settings: settings.update(note="x"), key=False)
+    yield "a setting of one's own", setting(lambda settings: settings.update(verified="by the authors"), HYDE)
     yield "the key of another record", lambda case: case.record().update(key=case.record(HYDE)["key"])
     yield "recorded removed", setting(lambda settings: settings["expand"].pop("source"), HYDE)
     yield "recorded called generated", setting(lambda settings: settings["expand"].update(source="generated"), HYDE)
@@ -281,6 +282,8 @@ def _settings() -> Iterator[tuple[str, Edit]]:
     for name in ("bge", "path:mine", "hyde(gpt4) → bm25"):
         yield f"called {name}", named(name, stages=False, settings=False)
         yield f"called {name}, and its stage", named(name, stages=True, settings=False)
+    for name in ("bm2５", "bm25\u3164", "bm25\u0301", "b\u039c25", "bm25 (ward)", "bm25 (not verified)"):
+        yield f"called {name!a}, with its settings", named(name, stages=True, settings=True)
     yield "called bge, without its settings", named("bge", stages=False, settings=True)
     yield "a stage less", lambda case: case.record(HYDE)["stages"].pop(0)
     yield "a stage more", lambda case: case.record()["stages"].insert(0, dict(case.record(HYDE)["stages"][0]))
@@ -374,6 +377,10 @@ def _locks() -> Iterator[tuple[str, Edit]]:
         lambda case: case.files.update({"plan.lock": case.files["plan.lock"].replace(b"0.9", b"0.8")}),
     )
     yield "a lock made after the results", locked(lambda body: body.update(created="2999-01-01T00:00:00+00:00"))
+    yield "a lock made on no day", locked(lambda body: body.update(created="0000"))
+    yield "a lock of another k", locked(lambda body: body.update(k=10))
+    yield "a lock with a pair of other systems", locked(lambda body: body.update(pairs=[["bm25", "bge"]]))
+    yield "a lock with another baseline", locked(lambda body: body.update(baseline="bge"))
     yield "a lock without settings", locked(lambda body: body["settings"].clear())
     yield "a lock of another dataset", locked(lambda body: body["datasets"].update({"demo/Medical-Sciences": "0" * 32}))
     yield (
@@ -407,6 +414,7 @@ def _answer_records(honest: Case) -> Iterator[tuple[str, Edit]]:
         ("retrieval", "0" * 32),
     ):
         yield f"answers: {name} {value!r} in the settings", setting(name, value)
+    yield "answers: a setting of one's own", setting("verified", "by the authors")
     yield "answers: settings without their key", setting("note", 1, key=False)
     yield "answers: the key of another record", lambda case: case.answers().update(key="0" * 32)
     for field, other in (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import shutil
 from collections.abc import Callable
@@ -13,6 +14,7 @@ import pytest
 import r2med
 from r2med import UserError
 from r2med.evaluation.records.collection import checked
+from r2med.evaluation.records.record import record_key
 from r2med.foundation.store import Store, digest
 from r2med.publication.leaderboard.board_entries import read_entries
 from r2med.publication.leaderboard.entry_verdicts import NO_VERDICT, Verdicts
@@ -116,6 +118,51 @@ def test_a_marked_system_changes_no_class_and_reproduces_nothing(entries: Path, 
 def test_two_teams_with_the_same_record_are_one_row(entries: Path) -> None:
     forged(entries / "ward.json", entries / "other.json", lambda record: record.update(created="2026-02-02"))
     assert list(rows(entries)) == ["bm25 (not verified)"]
+
+
+def test_a_copy_of_an_entry_does_not_take_its_place(entries: Path, results: Path, tmp_path: Path) -> None:
+    (entries / "nested").mkdir()
+    for name in ("a-copy.json", "nested/ward.json"):
+        (entries / name).write_bytes((entries / "ward.json").read_bytes())
+    verify(entries, results, verdicts=tmp_path / "verdicts.json")
+    shown = rows(entries, Verdicts.read(tmp_path / "verdicts.json"))
+    assert {row: each["entry"] for row, each in shown.items()} == {"bm25": "a-copy, nested/ward, ward"}
+
+
+@pytest.mark.parametrize("name", ["ward\u200b.json", "w\u0430rd.json", "ward\n.json", "ward\u3164.json"])
+def test_an_entry_with_an_unclear_name_is_refused(name: str, entries: Path, results: Path) -> None:
+    (entries / "ward.json").rename(entries / name)
+    [found] = verify(entries, results)
+    assert "the name 'w" in found.fault
+    with pytest.raises(UserError, match="the name 'w"):
+        rows(entries)
+
+
+def test_a_system_that_is_not_known_here_is_marked(entries: Path, results: Path, tmp_path: Path) -> None:
+    def renamed(record: Any) -> None:
+        record["system"] = record["stages"][0]["name"] = "BM25"
+        record["settings"]["retrieve"] = {"stage": "BM25"}
+        record["key"] = record_key(record["settings"], record["dataset"]["fingerprint"])
+
+    assert rows(entries)["bm25 (not verified)"]["unknown"] == ""
+    forged(entries / "ward.json", entries / "ward.json", renamed)
+    verify(entries, results, verdicts=tmp_path / "verdicts.json")
+    row = rows(entries, Verdicts.read(tmp_path / "verdicts.json"))["BM25"]
+    assert row["unverified"] == "" and "not known here" in row["unknown"]
+
+
+def test_an_entry_on_different_data_of_one_name_does_not_stop_the_board(
+    results: Path, entries: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    body = json.loads((entries / "ward.json").read_text())
+    del body["checksum"]
+    second = copy.deepcopy(body["records"][0])
+    body["records"][0]["dataset"]["name"] = "demo/Biology+a/labels.jsonl"
+    second["dataset"] |= {"name": "demo/Biology+b/labels.jsonl", "fingerprint": "0" * 32}
+    body["records"].append(second)
+    (entries / "z.json").write_text(json.dumps({**body, "checksum": digest(body)}))
+    assert len(rows(entries)) == 2
+    assert any("were made on different data" in line for line in caplog.messages)
 
 
 def test_a_name_belongs_to_its_entry_and_takes_no_record_from_another_team(

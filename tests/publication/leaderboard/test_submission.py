@@ -196,6 +196,13 @@ def test_what_no_entry_holds_is_refused_though_its_checksum_fits(
     assert "\n" not in str(told.value)
 
 
+def test_a_key_twice_is_refused(entry: Path) -> None:
+    """Other tools, and people who read the file, could take the first value."""
+    entry.write_text(entry.read_text().replace('{"format": 1,', '{"format": 1, "records": [],', 1))
+    with pytest.raises(UserError, match="is not an entry of r2med"):
+        read_entry(entry)
+
+
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999", "1" * 5000])
 def test_numbers_that_are_none_are_refused(number: str, entry: Path) -> None:
     entry.write_text(entry.read_text().replace('"k1": 0.9', f'"k1": {number}', 1))

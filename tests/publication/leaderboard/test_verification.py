@@ -196,17 +196,34 @@ def test_a_false_entry_does_not_take_the_place_of_an_honest_one(entry: Path, res
     assert [bool(each.fault) for each in verify([false, entry], results)] == [True, False]
 
 
-def test_a_run_of_somebody_else_is_refused(entry: Path, results: Path) -> None:
+@pytest.mark.parametrize("name", ["thief.json", "a-thief.json"])
+def test_a_run_that_two_systems_claim_is_refused_in_both(name: str, entry: Path, results: Path) -> None:
+    """The thief whose file came first in the folder kept the ranking, and its owner was refused."""
+
     def renamed(record: Any) -> None:
         record["system"] = record["stages"][0]["name"] = "path:mine"
         record["settings"]["retrieve"] = {"stage": "path:mine"}
         record["key"] = record_key(record["settings"], record["dataset"]["fingerprint"])
 
-    thief = forged(copied(entry, "thief.json"), renamed)
-    assert [each.fault for each in verify([entry, thief], results)] == [
-        "",
-        f"its run is the same as that of bm25 in {entry}",
-    ]
+    thief = forged(copied(entry, name), renamed)
+    found = {each.entry: each.fault for each in verify(entry.parent, results)}
+    assert found == {
+        entry: f"its run is the same as that of path:mine in {thief}",
+        thief: f"its run is the same as that of bm25 in {entry}",
+    }
+
+
+@pytest.mark.parametrize("name", ["my-great-model", "path:mine", "py:mine:Model"])
+def test_settings_of_a_system_that_is_not_known_here_are_not_verified(name: str, entry: Path, results: Path) -> None:
+    def renamed(record: Any) -> None:
+        record["system"] = record["stages"][0]["name"] = name
+        record["settings"]["retrieve"] = {"stage": name}
+        record["key"] = record_key(record["settings"], record["dataset"]["fingerprint"])
+
+    [found] = verify(forged(entry, renamed), results)
+    assert found.verdict == (
+        "matches; not verified: that its settings are those of the system, which is not known here"
+    )
 
 
 def test_a_bad_entry_is_named_and_the_others_are_checked(entry: Path, results: Path, tmp_path: Path) -> None:

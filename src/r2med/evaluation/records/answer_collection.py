@@ -33,6 +33,8 @@ class StoredAnswers:
     """True if the path is that of an entry. Files beside an entry do not belong to the record."""
     unverified: str = ""
     """Why the record of an entry is not verified; empty if it is, and for records that were made here."""
+    entry: str = ""
+    """The names of the entries with this record, separated by commas; empty for records that were made here."""
 
     def given(self) -> tuple[GivenAnswer, ...]:
         """Return all answers. Raises UserError if their file is missing or was changed. An entry has no answers."""

@@ -53,6 +53,8 @@ class StoredRecord:
     """True if the path is that of an entry. Files beside an entry do not belong to the record."""
     unverified: str = ""
     """Why the record of an entry is not verified; empty if it is, and for records that were run here."""
+    entry: str = ""
+    """The names of the entries with this record, separated by commas; empty for records that were run here."""
     typed: str = ""
     """The system as it was typed, if the record is shown under another name; otherwise empty."""
 

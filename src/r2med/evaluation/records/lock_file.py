@@ -46,6 +46,13 @@ class Lock(BaseModel):
     def _decides_every_cell(self) -> Lock:
         if any(dataset not in self.settings.get(system, {}) for system in self.systems for dataset in self.datasets):
             raise ValueError("a system has no settings on a dataset")
+        cells = [cell for of_system in self.settings.values() for cell in of_system.values()]
+        if any(cell.get("k", self.k) != self.k for cell in cells):
+            raise ValueError("a system has another number of documents")
+        if {self.baseline, *(name for pair in self.pairs for name in pair)} - {"", *self.systems}:
+            raise ValueError("a compared system is not one of its systems")
+        if self.created:
+            datetime.datetime.fromisoformat(self.created)  # a ValueError for any other text
         return self
 
     @property

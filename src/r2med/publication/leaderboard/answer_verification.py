@@ -62,6 +62,8 @@ def unverified(record: AnswerRecord) -> tuple[str, ...]:
     without = [status for rows in record.statuses.values() for status, count in rows.items() if count]
     if silent := [each for each in ("refused", "cut off", "unreadable") if each in without]:
         parts.append(f"answers without a text, which are said to be {' or '.join(silent)}")
+    if record.notices:
+        parts.append("its notices")
     if (left := record.dataset.judged_queries - len(record.queries)) > 0:
         parts.append(f"{left:,} of {record.dataset.judged_queries:,} judged queries, which were not asked")
     return tuple(parts)

@@ -15,6 +15,7 @@ from r2med.foundation.core.errors import UserError
 from r2med.foundation.store import digest
 from r2med.publication.leaderboard.entry_verdicts import Verdicts
 from r2med.publication.leaderboard.submission import entry_files, read_entry
+from r2med.publication.leaderboard.submitted_answers import unclear_name
 
 log = logging.getLogger("r2med")
 
@@ -50,11 +51,11 @@ def read_entries(
     faults: list[str] = []
     for file in files:
         try:
-            _add(read, file, verdicts or Verdicts(), max_failures)
+            _add(read, file, folder, verdicts or Verdicts(), max_failures)
         except UserError as error:
             faults.append(f"entry {file} is left out: {error}")
             log.warning("%s", faults[-1])
-    shown = _Shown(folder, beside)
+    shown = _Shown(beside)
     for system in _systems(read.records):
         shown.add(system)
     faults += shown.faults
@@ -64,17 +65,21 @@ def read_entries(
     return SubmittedRecords(shown.records, [shown.named_answers(each) for each in read.answers])
 
 
-def _add(read: SubmittedRecords, file: Path, verdicts: Verdicts, max_failures: float) -> None:
+def _add(read: SubmittedRecords, file: Path, folder: Path, verdicts: Verdicts, max_failures: float) -> None:
     """Add the records of an entry. Raises UserError if it is bad, or if all its records failed too often."""
     entry = read_entry(file)
+    team = str(file.relative_to(folder).with_suffix(""))  # with its folder, so that no two entries have one name
+    for fault in unclear_name(team):
+        raise UserError(fault)
     of_records, of_answers = verdicts.faults(file, len(entry.records), len(entry.answers))
     submitted = [
-        StoredRecord(honestly_named(record, file), file, is_entry=True, unverified=fault)
+        StoredRecord(honestly_named(record, file), file, is_entry=True, unverified=fault, entry=team)
         for record, fault in zip(entry.records, of_records, strict=True)
     ]
     read.records.extend(without_failed(submitted, max_failures))
     for answers, fault in zip(entry.answers, of_answers, strict=True):
-        read.answers.append(StoredAnswers(honestly_named(answers, file), file, is_entry=True, unverified=fault))
+        named = honestly_named(answers, file)
+        read.answers.append(StoredAnswers(named, file, is_entry=True, unverified=fault, entry=team))
     read.answers.sort(key=lambda each: bool(each.unverified))
 
 
@@ -89,10 +94,9 @@ def _systems(records: Sequence[StoredRecord]) -> list[list[StoredRecord]]:
 class _Shown:
     """The records that are shown so far."""
 
-    def __init__(self, folder: Path, beside: Sequence[StoredRecord]) -> None:
+    def __init__(self, beside: Sequence[StoredRecord]) -> None:
         self.records: list[StoredRecord] = []
         self.faults: list[str] = []
-        self._folder = folder
         self._of_dataset: dict[str, StoredRecord] = {}
         self._of_system: dict[str, list[StoredRecord]] = {}
         self._names: dict[tuple[Path, str], str] = {}
@@ -110,6 +114,7 @@ class _Shown:
                 first = self._of_system[typed][0]
                 log.info("%s: its records of %s are those of %s", fitting[0].path, typed, first.path)
                 self._names[fitting[0].path, typed] = first.record.system
+                self._credit(first, fitting[0])
             return
         name = self._free_name(typed, fitting)
         self._names[fitting[0].path, typed] = name
@@ -120,9 +125,20 @@ class _Shown:
             self._of_system.setdefault(typed, []).append(made)
             self.records.append(made)
 
+    def _credit(self, first: StoredRecord, other: StoredRecord) -> None:
+        """Name a second entry with the same records beside the first: a copy must not take the place of its model."""
+        if first.is_entry and bool(first.unverified) == bool(other.unverified):
+            self.records = [
+                replace(kept, entry=f"{kept.entry}, {other.entry}")
+                if kept.record.system == first.record.system
+                else kept
+                for kept in self.records
+            ]
+
     def _fitting(self, system: Sequence[StoredRecord]) -> Iterator[StoredRecord]:
+        of_dataset = dict(self._of_dataset)
         for kept in system:
-            if fault := misfit(kept, self._of_dataset.get(kept.record.dataset.name, kept)):
+            if fault := misfit(kept, of_dataset.setdefault(kept.record.dataset.name, kept)):
                 self.faults.append(f"{kept.record.system} of entry {kept.path} is left out: {fault}")
                 log.warning("%s", self.faults[-1])
             else:
@@ -130,7 +146,7 @@ class _Shown:
 
     def _free_name(self, typed: str, fitting: Sequence[StoredRecord]) -> str:
         mark = f" ({NOT_VERIFIED})" if any(kept.unverified for kept in fitting) else ""
-        entry = fitting[0].path.relative_to(self._folder).with_suffix("")
+        entry = fitting[0].entry
         taken = {kept.record.system for each in self._of_system.values() for kept in each}
         name = typed if typed not in self._of_system else f"{typed} ({entry})"
         number = 1

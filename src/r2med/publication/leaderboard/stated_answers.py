@@ -32,6 +32,19 @@ from r2med.foundation.runtime.setup import Setup
 from r2med.models.llm.llm_cards import families, resolve_llm
 from r2med.publication.leaderboard.stated_settings import is_in_the_future
 
+SETTINGS = {
+    "retrieval",
+    "reader",
+    "prompts",
+    "form",
+    "passages",
+    "conditions",
+    "queries",
+    "judge",
+    "nuggets",
+}
+"""The settings of every answer record."""
+
 _GRADES = {REFERENCE: True, PARAPHRASE: True, OTHER: False, DENIED: False, EMPTY: False, ORDERS: False}
 _NUGGETS = {OWN_NUGGETS: True, OTHER_NUGGETS: False, DENIED_NUGGETS: False}
 _CITATIONS = {OWN_PASSAGE: True, OTHER_PASSAGE: False}
@@ -43,6 +56,8 @@ def answer_setting_faults(record: AnswerRecord) -> Iterator[str]:
     settings = record.settings
     if record.key != answer_key(settings, record.dataset.fingerprint):
         yield "its key is not that of its settings and its dataset: make the entry again with r2med submit"
+    if invented := sorted(settings.keys() - SETTINGS):
+        yield f"its settings have {invented[0][:60]!r}, which is not a setting of answers"
     judge = _llm(settings.get("judge"))
     stated: Mapping[str, tuple[Any, Any]] = {
         "reader": (_llm(settings.get("reader")), record.reader),

@@ -18,8 +18,14 @@ from r2med.foundation.runtime.setup import Setup
 from r2med.foundation.store import Store
 from r2med.systems.system import System
 
+SETTINGS = {"expand", "generations", "retrieve", "rerank", "k"}
+"""The settings of every record. A board shows all settings, so nobody can add a sentence of their own."""
+
 CLOCK_MINUTES = 60
 """How far the clock of another machine may be ahead of ours."""
+
+OWN_MODELS = ("py:", "path:")
+"""How the names of models begin that only their owner has."""
 
 
 def setting_faults(record: Record, dataset: Dataset, locks: Mapping[str, Lock], store: Store) -> Iterator[str]:
@@ -27,6 +33,8 @@ def setting_faults(record: Record, dataset: Dataset, locks: Mapping[str, Lock], 
     assert record.run is not None
     if record.key != record_key(record.settings, record.dataset.fingerprint):
         yield "its key is not that of its settings and its dataset: make the entry again with r2med submit"
+    if invented := sorted(record.settings.keys() - SETTINGS):
+        yield f"its settings have {invented[0][:60]!r}, which is not a setting of a system"
     yield from _stage_faults(record)
     yield from _name_faults(record)
     if record.run.depth != record.settings.get("k"):
@@ -48,7 +56,10 @@ def is_in_the_future(created: str) -> bool:
 
 def unknown_system(record: Record) -> tuple[str, ...]:
     """Return what could not be checked, because this machine does not know the system of a record."""
-    return () if _parsed(record.system) else ("that its settings are those of the system, which is not known here",)
+    own = any(stage.name.startswith(OWN_MODELS) for stage in record.stages)
+    name = joined_stages(stage.name for stage in record.stages)  # a board may show it under another name
+    known = _parsed(name) is not None and not own
+    return () if known else ("that its settings are those of the system, which is not known here",)
 
 
 def _stage_faults(record: Record) -> Iterator[str]:

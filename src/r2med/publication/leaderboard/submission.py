@@ -24,10 +24,12 @@ from r2med.foundation.core.errors import UserError
 from r2med.foundation.store import digest
 from r2med.foundation.store.files import write_atomically
 from r2med.publication.leaderboard.submitted_answers import (
+    board_name,
     name_faults,
     public_answers,
     submitted_answer_faults,
     submitted_sources,
+    unclear_name,
     without_failed_answers,
 )
 
@@ -98,7 +100,7 @@ def read_entry(path: Path) -> Entry:
     if path.exists() and not (path.is_file() or path.is_dir()):  # reading a device would never end
         raise UserError(f"{path}: this entry is not a file")
     try:
-        body = json.loads(path.read_bytes())
+        body = json.loads(path.read_bytes(), object_pairs_hook=_without_twins)
         checksum, written = body.pop("checksum"), body["format"]
     except FileNotFoundError:
         raise UserError(f"{path}: no such entry") from None
@@ -108,6 +110,8 @@ def read_entry(path: Path) -> Entry:
         raise UserError(
             f"{path} is not an entry of r2med, or it was cut off: make it again with r2med submit"
         ) from None
+    for fault in unclear_name(path.stem):
+        raise UserError(f"{path}: {fault}")
     if "records" not in body:
         raise UserError(f"{path} is not an entry of r2med: make one of records with r2med submit {path}")
     if written != FORMAT:
@@ -128,6 +132,14 @@ def read_entry(path: Path) -> Entry:
         raise UserError(f"{path} was altered after it was written: make it again with r2med submit")
     _check_entry(entry, path)
     return entry
+
+
+def _without_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object of JSON. Raises ValueError for a key twice, of which other tools may read the other value."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a key twice")
+    return found
 
 
 def entry_files(places: Sequence[Path]) -> list[Path]:
@@ -172,6 +184,7 @@ def _faults(record: Record, cells: Sequence[tuple[str, str]]) -> Iterator[str]:
     elif re.search(r"[/\\\0]", record.run.file):
         yield f"its run has a path instead of a name: {record.run.file[:200]}"
     yield from record_faults(record)
+    yield from board_name(record.system)
     yield from name_faults((record.system, record.dataset.name), record.created)
     if not isinstance(record.settings.get("retrieve"), Mapping):
         yield "its settings are not those of a system"

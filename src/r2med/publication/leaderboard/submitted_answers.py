@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import datetime
+import itertools
 import logging
 import math
 import re
+import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -25,6 +27,12 @@ from r2med.evaluation.running.evaluation import slug
 from r2med.foundation.core.errors import UserError
 
 log = logging.getLogger("r2med")
+
+BLANK = "\u115f\u1160\u17b4\u17b5\u2800"
+"""Letters and symbols that Unicode counts as printable, but that nobody sees."""
+
+ALIKE = {"LATIN", "GREEK", "CYRILLIC", "ARMENIAN", "CHEROKEE", "COPTIC", "LISU"}
+"""Scripts with letters that look the same. A name has letters of one of them."""
 
 
 def submitted_sources(sources: Sequence[str | Path], results: Path) -> tuple[list[str | Path], list[StoredAnswers]]:
@@ -128,6 +136,7 @@ def _faults(record: AnswerRecord) -> Iterator[str]:
     elif re.search(r"[/\\\0]", record.answers.file):
         yield f"its answers have a path instead of a name: {record.answers.file[:200]}"
     yield from answer_faults(record)
+    yield from board_name(record.reader)
     yield from name_faults((record.system, record.reader, record.dataset.name), record.created)
     if record.passages < 1:
         yield f"it states {record.passages} passages"
@@ -136,10 +145,30 @@ def _faults(record: AnswerRecord) -> Iterator[str]:
 def name_faults(names: Sequence[str], created: str) -> Iterator[str]:
     """Yield faults of names and of a creation time."""
     for name in names:
-        if not name or name != name.strip() or not name.isprintable():
-            yield f"the name {name[:200]!r} is empty or has invisible characters"
+        yield from unclear_name(name)
     if not _is_date(created):
         yield f"its creation time {created[:60]!r} is not a date"
+
+
+def board_name(name: str) -> Iterator[str]:
+    """Yield a fault if a system or reader has a name such as `bm25 (TEAM)`, which only a board gives."""
+    if re.search(r"\s\([^()]*\)$", name):
+        yield f"the name {name[:200]!r} ends with a word in brackets, as only a board adds it"
+
+
+def unclear_name(name: str) -> Iterator[str]:
+    """Yield a fault if a name is empty, has invisible characters, or has letters that look like other letters."""
+    pairs = itertools.pairwise(f" {name}")
+    hidden = any(sign in BLANK or (base.isascii() and _is_mark(sign)) for base, sign in pairs)
+    if not name or name != name.strip() or not name.isprintable() or hidden:
+        yield f"the name {name[:200]!r} is empty or has invisible characters"
+    scripts = {unicodedata.name(letter, "").split()[0] for letter in name if letter.isalpha()}
+    if unicodedata.normalize("NFKC", name) != name or len(scripts & ALIKE) > 1:
+        yield f"the name {name[:200]!r} has letters that look like other letters: {name[:200]!a}"
+
+
+def _is_mark(character: str) -> bool:
+    return unicodedata.category(character).startswith("M")
 
 
 def _is_date(text: str) -> bool:

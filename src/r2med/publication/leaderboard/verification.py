@@ -28,7 +28,7 @@ from r2med.foundation.store.files import sha256
 from r2med.publication.leaderboard.answer_verification import ReadRanking, answer_record_faults, unverified
 from r2med.publication.leaderboard.entry_verdicts import EntryVerdict, Verdicts, refuse_submitted
 from r2med.publication.leaderboard.stated_settings import setting_faults, unknown_system
-from r2med.publication.leaderboard.submission import entry_files, read_entry
+from r2med.publication.leaderboard.submission import Entry, entry_files, read_entry
 from r2med.systems.retrieve.run import Run
 from r2med.systems.retrieve.run_file import decode_id, run_bytes
 from r2med.systems.retrieve.trec import format_run
@@ -89,8 +89,7 @@ def verify(
     desk = _Desk(folder, {dataset.name: dataset for dataset in given}, store)
     checked: list[Checked] = []
     found: dict[str, EntryVerdict] = {}
-    for path in entry_files(places):
-        of_records, of_answers = desk.check_entry(path)
+    for path, (of_records, of_answers) in desk.check_entries(entry_files(places)):
         checked += [*of_records, *of_answers]
         if path.is_file() and all(each.system for each in of_records):  # otherwise it cannot be read
             faults = [tuple(each.fault for each in part) for part in (of_records, of_answers)]
@@ -98,6 +97,14 @@ def verify(
     if verdicts is not None:
         Verdicts(entries=found).write(Path(verdicts), beside)
     return checked
+
+
+@dataclass(frozen=True)
+class _Claim:
+    """The first fault of a record, or a digest of the ranking or the answers that it claims."""
+
+    fault: str
+    content: str
 
 
 class _Desk:
@@ -108,40 +115,68 @@ class _Desk:
         self._locks = _locks(runs)
         self._datasets: dict[str, Dataset | str] = dict(given)
         self._store = store
-        self._owners: dict[str, tuple[str, Path]] = {}
+        self._claims: dict[str, list[tuple[str, Path]]] = {}
 
-    def check_entry(self, path: Path) -> tuple[list[Checked], list[Checked]]:
-        """Return the result for each record and for each answer record of an entry."""
-        try:
-            entry = read_entry(path)
-        except UserError as error:
-            return [Checked(path, "", "", str(error).removeprefix(f"{path}: "))], []
-        faults = [next(self._faults(record), "") for record in entry.records]
-        # Only records that match claim a ranking, so that a false record cannot block an honest one.
-        claims = {
-            record.key: self._ranking_digest(record)
-            for record, fault in zip(entry.records, faults, strict=True)
-            if not fault
-        }
-        systems: dict[str, list[str]] = {}
-        for record in entry.records:
-            if record.key in claims:
-                systems.setdefault(claims[record.key], []).append(record.system)
+    def check_entries(self, paths: Sequence[Path]) -> list[tuple[Path, tuple[list[Checked], list[Checked]]]]:
+        """Return for each entry the result for each record and for each answer record."""
+        read: list[Entry | str] = []
+        for path in paths:
+            try:
+                read.append(read_entry(path))
+            except UserError as error:
+                read.append(str(error).removeprefix(f"{path}: "))
+        # What two systems claim is refused in both, wherever the files are: a thief chooses the name of his own file.
+        claimed = [
+            self._claims_of(entry, path) if isinstance(entry, Entry) else ([], [])
+            for path, entry in zip(paths, read, strict=True)
+        ]
+        return [
+            (path, ([Checked(path, "", "", entry)], []) if isinstance(entry, str) else self._checked(path, entry, mine))
+            for path, entry, mine in zip(paths, read, claimed, strict=True)
+        ]
+
+    def _claims_of(self, entry: Entry, path: Path) -> tuple[list[_Claim], list[_Claim]]:
+        """Return the fault or the claimed content of each record and each answer record, and note the claims.
+
+        Only what matches claims anything, so that a false record cannot block an honest one.
+        """
         records = []
-        for record, fault in zip(entry.records, faults, strict=True):
-            found = fault or self._claim(claims[record.key], record.system, systems[claims[record.key]], path)
-            left = () if found else unknown_system(record)
-            records.append(Checked(path, record.system, record.dataset.name, found, left))
-        false = {each.key for each, found in zip(entry.records, records, strict=True) if found.fault}
-        answers = [self._checked_answers(each, entry.records, false, path) for each in entry.answers]
+        for record in entry.records:
+            fault = next(self._faults(record), "")
+            records.append(_Claim(fault, "" if fault else self._ranking_digest(record)))
+            self._note(records[-1], record.system, path)
+        answers = []
+        for each in entry.answers:
+            fault = next(self._answer_faults(each, self._ranking(each, entry.records)), "")
+            answers.append(_Claim(fault, "" if fault else self._answers_digest(each)))
+            self._note(answers[-1], each.reader, path)
         return records, answers
 
+    def _note(self, claim: _Claim, name: str, path: Path) -> None:
+        if claim.content:
+            self._claims.setdefault(claim.content, []).append((name, path))
+
+    def _checked(
+        self, path: Path, entry: Entry, claims: tuple[list[_Claim], list[_Claim]]
+    ) -> tuple[list[Checked], list[Checked]]:
+        """Return the result for each record and for each answer record of an entry."""
+        records = []
+        for record, claim in zip(entry.records, claims[0], strict=True):
+            fault = claim.fault or self._claimed_twice(claim, record.system, "its run is the same as that of")
+            left = () if fault else unknown_system(record)
+            records.append(Checked(path, record.system, record.dataset.name, fault, left))
+        false = {each.key for each, found in zip(entry.records, records, strict=True) if found.fault}
+        return records, [
+            self._checked_answers(each, entry.records, false, path, claim)
+            for each, claim in zip(entry.answers, claims[1], strict=True)
+        ]
+
     def _checked_answers(
-        self, answers: AnswerRecord, records: Sequence[Record], false: Container[str], path: Path
+        self, answers: AnswerRecord, records: Sequence[Record], false: Container[str], path: Path, claim: _Claim
     ) -> Checked:
         """Return the result for an answer record. `false` are the keys of records that do not match."""
         ranking = self._ranking(answers, records)
-        fault = next(self._answer_faults(answers, ranking), "") or self._claim_answers(answers, path)
+        fault = claim.fault or self._claimed_twice(claim, answers.reader, "its answers are the same as those of")
         if not fault and ranking is None and "retrieved" in answers.statuses:
             fault = f"the record of its ranking is not in the entry: submit that of {answers.system} too, with its run"
         if not fault and ranking and ranking.record.key in false:
@@ -149,11 +184,11 @@ class _Desk:
         left = () if fault else unverified(answers)
         return Checked(path, answers.name, answers.dataset.name, fault, left)
 
-    def _claim(self, ranking: str, system: str, in_entry: Sequence[str], path: Path) -> str:
-        """Return a fault if another system has the same ranking, in this entry or in an earlier one."""
-        owner, of_owner = self._owners.setdefault(ranking, (system, path))
-        other = next((name for name in (owner, *in_entry) if name != system), "")
-        return f"its run is the same as that of {other} in {of_owner}" if other else ""
+    def _claimed_twice(self, claim: _Claim, name: str, what: str) -> str:
+        """Return a fault if another system or reader claims the same content in any entry; otherwise empty."""
+        others = (each for each in self._claims.get(claim.content, ()) if each[0] != name)
+        other, of_other = next(others, ("", ""))
+        return f"{what} {other} in {of_other}" if other else ""
 
     def _ranking_digest(self, record: Record) -> str:
         """Return a digest of the first documents of each judged query. Scores and packing are left out."""
@@ -163,14 +198,12 @@ class _Desk:
         first = {query: lists.get(query, [])[:COMPARED_DOCUMENTS] for query in sorted(record.per_query)}
         return digest(["ranking", record.dataset.fingerprint, first])
 
-    def _claim_answers(self, record: AnswerRecord, path: Path) -> str:
-        """Return a fault if another reader has the same answers; otherwise empty."""
+    def _answers_digest(self, record: AnswerRecord) -> str:
+        """Return a digest of the texts of all answers; empty for choices."""
         if record.form == "choice":  # two readers that choose the same options do not differ in anything
             return ""
         given = sorted((each.query, each.condition, " ".join(each.text.split())) for each in self._given(record))
-        content = digest(["answers", record.dataset.fingerprint, given])
-        owner, of_owner = self._owners.setdefault(content, (record.reader, path))
-        return "" if owner == record.reader else f"its answers are the same as those of {owner} in {of_owner}"
+        return digest(["answers", record.dataset.fingerprint, given])
 
     def _given(self, record: AnswerRecord) -> tuple[GivenAnswer, ...]:
         """Return the answers of a record. Raises UserError if their file cannot be read."""

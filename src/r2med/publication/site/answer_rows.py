@@ -122,7 +122,7 @@ def _submitted(sources: Sequence[StoredAnswers]) -> dict[str, Any]:
     if not sources:
         return {}
     parts = [part for each in sources for part in unverified(each.record)]
-    entries = ", ".join(dict.fromkeys(each.path.stem for each in sources))
+    entries = ", ".join(dict.fromkeys(each.entry for each in sources))
     left = list(dict.fromkeys(part[:NOTICE_SHOWN] for part in parts))[:MAX_NOTICES]
     return {
         "entry": entries,

@@ -69,6 +69,8 @@ def read_board_answers(
         first = shown.get(_cell(each))
         if first and answers_content(first.record) == answers_content(each.record):
             log.info("%s: its answers of %s are those of %s", each.path, each.record.name, first.path)
+            if first.is_entry:
+                shown[_cell(first)] = replace(first, entry=f"{first.entry}, {each.entry}")
         elif is_shown(each):
             own = _free_name(each, shown) if first else each
             shown[_cell(own)] = own
@@ -78,7 +80,7 @@ def read_board_answers(
 def _free_name(each: StoredAnswers, shown: Container[tuple[object, ...]]) -> StoredAnswers:
     """Return answers of an entry with a name of the reader that no other answers of this system have."""
     for number in itertools.count(1):
-        entry = f"{each.path.stem} {number}" if number > 1 else each.path.stem
+        entry = f"{each.entry} {number}" if number > 1 else each.entry
         own = replace(each, record=each.record.model_copy(update={"reader": f"{each.record.reader} ({entry})"}))
         if _cell(own) not in shown:
             return own

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from itertools import chain
 from typing import Any
 
 from r2med.data.dataset_cards import cards
@@ -21,6 +22,7 @@ from r2med.foundation.pages.latex import LATEX_SIGNS
 from r2med.foundation.text.plurals import counted
 from r2med.publication.leaderboard.expectations import expectation_of
 from r2med.publication.leaderboard.published import PublishedRow, published
+from r2med.publication.leaderboard.stated_settings import unknown_system
 from r2med.publication.site.board_labels import BoardEstimates
 from r2med.publication.site.board_sets import BoardSet, board_sets, dataset_names, part, runs_of, verified
 from r2med.publication.site.mimic_rates import mimic_rates
@@ -127,8 +129,9 @@ def _systems(
         yield {
             **parts_of_record(records[0]),
             "name": system,
-            "entry": _entry(kept[0]),
+            "entry": kept[0].entry,
             "unverified": _unverified(kept),
+            "unknown": next(chain.from_iterable(unknown_system(each.record) for each in kept if each.entry), ""),
             "figures": [triple(figures.get(name)) for name in names],
             "estimates": [triple(estimates.score([name], system)) for name in names] if estimates.datasets else [],
             "averages": [
@@ -162,11 +165,6 @@ def _average(each: BoardSet, standing: Standing | None, estimates: BoardEstimate
     if each.estimated:
         return estimates.score(each.datasets, system)
     return standing.mean if standing else None
-
-
-def _entry(kept: StoredRecord) -> str:
-    """Return the name of the entry of a record; empty for a record that was run here."""
-    return kept.path.stem if kept.is_entry else ""
 
 
 def _unverified(kept: Sequence[StoredRecord]) -> str:

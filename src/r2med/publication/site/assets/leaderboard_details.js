@@ -64,7 +64,7 @@ board.leaderboardDetails = (view) => {
   async function oursFacts(row) {
     const system = await board.load(`system/${row.number}`);
     const facts = [
-      ...(row.unverified ? [["Not verified", visible(row.unverified)]] : []),
+      ...(row.unverified || row.unknown ? [["Not verified", visible(row.unverified || row.unknown)]] : []),
       ["Kind", row.kind],
       ["LLM", row.llm || "none"],
       ["Failures", board.failures.inWords(system)],

@@ -197,6 +197,7 @@ board.leaderboardTable = (view) => {
         ? [h("span", { class: "chip solid" }, from), " ", row.kind]
         : `${row.kind} · ${visible(row.reported_by)}`,
       row.unverified ? chip("ranked last", true, `Not verified: ${visible(row.unverified)}`) : null,
+      row.unknown && !row.unverified ? chip("partly verified", false, `Not verified: ${visible(row.unknown)}`) : null,
       view.set.overlays.length ? chip(board.sets.kind(view.set)) : null,
       row.average_only ? chip("average only as published") : null,
       row.reason ? chip("cannot be run", false, visible(row.reason)) : null,
