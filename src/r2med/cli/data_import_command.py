@@ -159,7 +159,7 @@ def _show(plan: Import) -> None:
     for part in plan.parts:
         output.print(plain(f"{part.table}: {part.kind}", "bold"))
         print_table(Table.of(_heads(part), _rows(part)), output, {})
-        used = {*part.columns.values(), *part.texts}
+        used = {*part.columns.values(), *part.texts, *part.matrix}
         unused = [column for column in part.table.columns if column not in used]
         if unused:
             output.print(plain(f"not used: {', '.join(unused[:UNUSED])}{', …' if len(unused) > UNUSED else ''}", "dim"))

@@ -67,6 +67,11 @@ def is_id(rows: Sequence[Mapping[str, Cell]], column: str) -> bool:
     )
 
 
+def is_date(cell: str) -> bool:
+    """Return True if a cell is a date, a time or a number with decimals."""
+    return bool(_DATE.fullmatch(cell))
+
+
 def _is_one_word(value: str) -> bool:
     long = len(value) > LONGEST_UNSPACED_ID and not value.isascii() and bool(UNSPACED.search(value))
     return len(value.split()) == 1 and not long

@@ -36,6 +36,9 @@ def _names(*meanings: str) -> frozenset[str]:
     return frozenset(plain_name(word) for words in lists for word in words.split())
 
 
+_NO_AS_ANSWER = re.compile(r"(?:\b(?:yes|s[iíì])\b.*|=\s*)no[\W\d]*$", re.IGNORECASE)
+"""The end of a name in which `no` is an answer and not a number: `relevant (yes/no)`, `relevant, 0 = no`."""
+_NUMBER_OF = re.compile(r"(?:number|num|numero|n) (?:of|de|di) ")
 _RELEVANT = frozenset("relevant relevante relevantes relevants pertinent pertinente pertinents pertinentes".split())
 _NUMBER_WORDS = _names("any_id") - {"key", "uid", "ref", "code", "lfd", "lfdnr"}
 GENERIC_IDS = _names("any_id")
@@ -52,6 +55,9 @@ QUESTION_NAMES = _names("question")
 
 OTHER_NAMES = _names("other")
 """Names of columns that are neither searched nor judged. They help to recognise a row of column names."""
+
+SURVEY_NAMES = _names("survey")
+"""Names of columns that a survey program adds to its export."""
 
 TOTAL_WORDS = _names("total")
 """First cells of rows that add up a table."""
@@ -89,7 +95,7 @@ QUESTION_FILE = re.compile(
 
 def is_called_id(name: str) -> bool:
     """Return True if a name is that of an id column, or begins or ends with such a word, as `Nº petición` does."""
-    words, plain = _words(name), plain_name(name)
+    words, plain = _words(_NO_AS_ANSWER.sub("", name)), plain_name(name)
     if plain in NAMES["id"] or (bool(words) and not {words[0], words[-1]}.isdisjoint(_NUMBER_WORDS)):
         return True
     return any(plain.startswith(word) or plain.endswith(word) for word in _NUMBER_WORDS if _UNSPACED.search(word))
@@ -113,17 +119,29 @@ def says_not_relevant(name: str) -> bool:
 
 def says_relevant(name: str) -> bool:
     """Return True if a name says that what the column names is relevant: `relevant notes`."""
-    return not says_not_relevant(name) and _has(name, _meaning("relevant"))
+    return not says_not_relevant(name) and not says_something_else(name) and _has(name, _meaning("relevant"))
 
 
 def may_say_relevant(name: str) -> bool:
     """Return True if a name says that the ids of a column are those of relevant documents: `relevant notes`, `gold`."""
-    return says_relevant(name) or (not says_not_relevant(name) and _has(name, _meaning("maybe_relevant")))
+    if says_not_relevant(name) or says_something_else(name):
+        return False
+    return _has(name, _meaning("relevant")) or _has(name, _meaning("maybe_relevant"))
+
+
+def says_something_else(name: str) -> bool:
+    """Return True if a name says something about documents other than relevance: `retrieved`, `number of notes`."""
+    if plain_name(name) in NAMES["relevant"]:
+        return False
+    counts = _has(name, _meaning("count_or_status")) or bool(_NUMBER_OF.match(" ".join(_words(name))))
+    return counts or (_has(name, _meaning("retrieved")) and not _says_relevance(name))
 
 
 def says_verdict(name: str) -> bool:
     """Return True if a name says that the column holds grades of relevance: `relevant?`, `is_correct`, `passt`."""
-    return not says_not_relevant(name) and (plain_name(name) in NAMES["grade"] or _says_relevance(name))
+    if says_not_relevant(name) or says_something_else(name):
+        return False
+    return plain_name(name) in NAMES["grade"] or _says_relevance(name)
 
 
 def names_documents(name: str) -> bool:

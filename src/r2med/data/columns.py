@@ -7,6 +7,7 @@ is written, and the user can name every column instead.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -17,6 +18,7 @@ from r2med.data.column_contents import (
     holds_ids,
     holds_several_ids,
     holds_verdicts,
+    is_date,
     is_id,
     is_nearly_id,
     mean_words,
@@ -37,8 +39,8 @@ from r2med.data.column_names import (
     says_not_relevant,
     says_verdict,
 )
-from r2med.data.grade_matrix import check_headings, matrix_columns
-from r2med.data.grade_words import is_count
+from r2med.data.grade_matrix import check_headings, check_matrix, matrix_columns
+from r2med.data.grade_words import is_count, is_verdict_word
 from r2med.data.id_matching import Ids
 from r2med.data.judgement_columns import (
     check_judgements,
@@ -51,10 +53,14 @@ from r2med.data.passage_tables import passage_table
 from r2med.data.running_text import text_columns
 from r2med.data.table import Cell, SourceTable, flat
 from r2med.foundation.core.errors import UserError, nearest
+from r2med.foundation.text.word_counts import count_words
 
 Kind = Literal["documents", "questions", "judgements"]
 Named = Mapping[str, str | Sequence[str]]
 """The columns that the user named, by role. There may be several text columns. An empty name means "no column"."""
+
+_QUESTION_INSIDE = re.compile(r"[?？؟]\s*\S")
+"""A question mark before the end of a text."""
 
 ROLES: Mapping[Kind, tuple[str, ...]] = {
     "documents": ("id", "text", "title"),
@@ -108,6 +114,9 @@ def guess_parts(tables: Sequence[SourceTable], named: Named) -> list[Part]:
     documents = [_documents(table, named) for table, kind in zip(tables, kinds, strict=True) if kind == "documents"]
     if len(kinds) == 1 and not named_texts(named):
         _check_questions_beside(documents[0])
+        _check_questions_inside(documents[0])
+    elif not named_texts(named):
+        _check_texts(documents)
     ids = Ids(word for part in documents for word in _ids(part))
     others = [
         _judging(table, kind, named, ids, documents)
@@ -233,6 +242,34 @@ def _check_questions_beside(part: Part) -> None:
             )
 
 
+def _check_questions_inside(part: Part) -> None:
+    """Raise UserError if the only table holds verdicts on texts that hold the question, as from Doccano."""
+    inside = share(part.table, part.columns["text"], lambda cell: bool(_QUESTION_INSIDE.search(cell))) > MAJORITY_SHARE
+    for column in part.table.columns if inside else ():
+        judged = holds_verdicts(part.table, column) or share(part.table, column, is_verdict_word) > MAJORITY_SHARE
+        if says_verdict(column) and judged:
+            raise UserError(
+                f"{part.table}: column {column!r} judges texts that hold a question and a passage: write them into two "
+                f"columns, question and passage; or read them as documents with "
+                f"import_tables(text={part.columns['text']!r})"
+            )
+
+
+def _check_texts(documents: Sequence[Part]) -> None:
+    """Raise UserError if one of several tables holds no texts, and no other role of a table fits it."""
+    for part in documents:
+        called = any(plain_name(column) in NAMES["text"] for column in part.texts)
+        if not called and all(share(part.table, column, _is_text) <= MAJORITY_SHARE for column in part.texts):
+            raise UserError(
+                f"{part.table}: no column holds texts, questions, or ids of both questions and documents: leave the "
+                "table out, or name its column with import_tables(text=...)"
+            )
+
+
+def _is_text(cell: str) -> bool:
+    return count_words(cell) > 1 and not is_date(cell)
+
+
 def _asks(cell: str) -> bool:
     return cell.endswith(("?", "？", "؟"))
 
@@ -244,6 +281,9 @@ def _judging(table: SourceTable, kind: Kind, named: Named, ids: Ids, documents: 
     if matrix and "relevant" not in named:
         left = replace(table, columns=tuple(column for column in table.columns if column not in matrix))
         columns = _columns(left, kind, {**named, "relevant": "", "grade": ""}, ids)
+        check_matrix(table, matrix)
+        if not columns:
+            raise UserError(f"{table}: no column holds ids of questions: name it with import_tables(query_id=...)")
         return Part(table, kind, columns, matrix=matrix)
     columns = _columns(table, kind, named, ids)
     no_grade = named.get("grade") == ""
@@ -321,6 +361,9 @@ def _guessed(
     """Return the column of a role that the user did not name, or None."""
     if role in ("text", "query"):
         columns = [column for column in free if plain_name(column) not in NAMES["id"]] or free or table.columns
+        asking = [column for column in columns if plain_name(column) in QUESTION_NAMES]
+        if role == "query" and any(mean_words(table, column) > 1 for column in asking):
+            columns = asking  # `text` beside `question` is a passage
         return max(_by_name(columns, role) or columns, key=lambda column: mean_words(table, column))
     if role == "id":
         return _id_column(table, free, chosen["text"])

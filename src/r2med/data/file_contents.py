@@ -35,6 +35,8 @@ def _fault(head: bytes, suffix: str) -> str:
             return f"it holds RTF, not {suffix}: open it in a text program and save its table as .csv"
         if head.startswith(b"%PDF"):
             return f"it holds a PDF, not {suffix}: export the table itself"
+    if suffix in _TEXT and head.startswith(b"#FORMAT=WebAnno"):
+        return "it holds marked words (INCEpTION or WebAnno), not a table: write a row for each text, with its label"
     if head.startswith(b"\x1f\x8b") and suffix != ".parquet":
         return "it is compressed (gzip): unpack it"
     archive = _archive(head)

@@ -29,6 +29,17 @@ def grade_columns(table: SourceTable, free: Sequence[str]) -> list[str]:
     ]
 
 
+def check_matrix(table: SourceTable, matrix: Sequence[str]) -> None:
+    """Raise UserError if all documents have grades for all questions, but none is 0: 1 may mean not relevant."""
+    cells = [cell for column in matrix for cell in filled(table, column)]
+    grades = {grade for cell in cells if (grade := grade_of(cell)) is not None}
+    if len(cells) == len(matrix) * len(table.sample) and len(grades) > 1 and min(grades) > 0:
+        raise UserError(
+            f"{table}: the grades are {', '.join(map(str, sorted(grades)))}, but never 0: write 0 for documents that "
+            "are not relevant"
+        )
+
+
 def check_headings(table: SourceTable, free: Sequence[str]) -> None:
     """Raise UserError if several columns hold grades, but their headings are no ids of documents."""
     found = [

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from r2med.data.column_contents import is_date
 from r2med.data.columns import Part
 from r2med.data.grade_words import grade_of, is_mark
 from r2med.data.id_cells import graded_ids
-from r2med.data.id_matching import Ids, differs_in_letters
+from r2med.data.id_matching import Ids, difference_of_ids
 from r2med.data.imported_documents import rows_named
 from r2med.data.imported_questions import ImportedQuestions, row_key
 from r2med.data.source_rows import HIGHEST_GRADE
@@ -54,9 +55,10 @@ def read_judgements(parts: Sequence[Part], asked: ImportedQuestions, documents: 
             _read(found, part, asked, questions, documents)
     if found.unknown and len(found.unknown) == found.documents:
         example = next(iter(documents))
+        dates = "write dates in the same way; " if is_date(example) else ""
         raise UserError(
             f"no judgement names a document: {rows_named(found.unknown)}; ids of documents are like {example!r}; "
-            "import_tables(relevant=...) names another column"
+            f"{dates}import_tables(relevant=...) names another column"
         )
     if found.unasked and questions and len(found.unasked) == found.rows:
         example = next(iter(questions))
@@ -146,11 +148,11 @@ def _judged(
 
 
 def _notices(found: _JudgedRows) -> Iterator[str]:
-    if found.respelt:
-        for reason, is_so in (("leading zeros", False), ("case or invisible signs", True)):
-            pairs = [pair for pair in found.respelt.items() if differs_in_letters(*pair) == is_so]
-            if shown := [f"{word!r} is {identifier!r}" for word, identifier in pairs]:
-                yield f"ids that differ only in {reason} are treated as equal: {rows_named(shown)}"
+    shown: dict[str, list[str]] = {}
+    for word, identifier in found.respelt.items():
+        shown.setdefault(difference_of_ids(word, identifier), []).append(f"{word!r} is {identifier!r}")
+    for reason, pairs in sorted(shown.items(), reverse=True):
+        yield f"ids that differ only in {reason} are treated as equal: {rows_named(pairs)}"
     if found.unknown:
         yield f"ids that no document has; they count as not found: {rows_named(found.unknown)}"
     if found.unasked:

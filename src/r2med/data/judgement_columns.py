@@ -27,6 +27,7 @@ from r2med.data.column_names import (
     plain_name,
     says_not_relevant,
     says_relevant,
+    says_something_else,
     says_verdict,
 )
 from r2med.data.grade_words import LARGEST_SCALE, grade_of, is_grade, is_verdict_word
@@ -35,6 +36,12 @@ from r2med.foundation.core.errors import UserError
 
 _LEGEND = re.compile(r"(\d+)\s*[=:]\s*([^\W\d_]+)")
 """A number and its meaning in the name of a column, as `1 = best`."""
+
+_LEGEND_AFTER = re.compile(r"([^\W\d_]+)\s*=\s*(\d+)")
+"""The meaning of a number before it, as `yes = 1`."""
+
+_QRELS_NAMES = frozenset(("corpusid", "pid", "iteration"))
+"""Names of columns that only files of qrels have. In these files, 0 means not relevant even if it does not occur."""
 
 SHOWN_CELLS = 3
 """Number of cells of a column that a message shows."""
@@ -45,7 +52,11 @@ def relevant_column(table: SourceTable, free: Sequence[str], ids: Collection[str
 
     Raises UserError if two columns could, or if the only one has a name that says "not relevant".
     """
-    positive = [column for column in free if not says_not_relevant(column) and plain_name(column) not in OTHER_NAMES]
+    positive = [
+        column
+        for column in free
+        if not says_not_relevant(column) and not says_something_else(column) and plain_name(column) not in OTHER_NAMES
+    ]
     named = [column for column in positive if plain_name(column) in NAMES["relevant"] or may_say_relevant(column)]
     holding = [column for column in positive if holds_ids(table, column, ids)]
     both = _without_verdicts(table, [column for column in named if column in holding])
@@ -59,7 +70,8 @@ def relevant_column(table: SourceTable, free: Sequence[str], ids: Collection[str
     if apart:
         return apart[0]
     _refuse_negatives(table, free, ids)
-    if found := [column for column in holding if not says_verdict(column)]:
+    elsewhere = [column for column in free if says_something_else(column) and holds_ids(table, column, ids)]
+    if found := [column for column in (*holding, *elsewhere) if not says_verdict(column)]:
         why = f"holds {_cells(table, found[0])}, which are ids of documents, but may be something else"
         how = f"name it with import_tables(relevant={found[0]!r}), or leave it out of the table"
         raise UserError(f"{table}: column {found[0]!r} {why}: {how}")
@@ -134,6 +146,7 @@ def grade_column(table: SourceTable, free: Sequence[str], relevant: str | None, 
                 f"{table}: column {chosen!r} holds {_cells(table, chosen)}, which are ids of documents: if they are "
                 "relevant, write a row for each; if not, leave the column out"
             )
+        _check_scale(table, chosen, relevant, ids)
         return chosen
     for column in others:
         _ask(table, column)
@@ -202,8 +215,9 @@ def check_judgements(table: SourceTable, columns: Mapping[str, str], asked: bool
         if says_relevant(column) and "relevant" not in columns and asked:
             why = "holds relevance, but no column holds document ids" if graded else "is not used"
             raise UserError(f"{table}: column {column!r} {why}: name it with import_tables(relevant=...)")
-        pairs = "relevant" in columns and says_verdict(column) and "grade" not in columns and not no_grade
-        if pairs and not graded and _is_choice(table, column) and not names_documents(column):
+        unread = "relevant" in columns and "grade" not in columns and not no_grade
+        judges = says_verdict(column) or _are_opposites(filled(table, column))
+        if unread and judges and not graded and _is_choice(table, column) and not names_documents(column):
             raise UserError(
                 f"{table}: column {column!r} holds {_cells(table, column)}: grades are 0, 1, 2, … or yes and no "
                 "(import_tables(no_grade=True) leaves it out)"
@@ -216,14 +230,39 @@ def _is_choice(table: SourceTable, column: str) -> bool:
     return mean_words(table, column) <= 2 or len(set(cells)) < len(cells)
 
 
+def _are_opposites(cells: Sequence[str]) -> bool:
+    """Return True if a cell is the negation of another one, as `retrieved` and `not retrieved`."""
+    words = {" ".join(cell.lower().split()) for cell in cells}
+    return any(word.partition(" ")[2] in words and says_not_relevant(word.partition(" ")[0]) for word in words)
+
+
 def _check_legend(table: SourceTable, column: str) -> None:
-    """Raise UserError if the name of a column of grades explains its numbers, and 1 may be the best or the worst."""
-    legend = {int(number): words for number, words in _LEGEND.findall(column)}
-    if 1 in legend and 0 not in legend and grade_of(legend[1].strip()) != 1:
+    """Raise UserError if the name of a column of grades explains its numbers, and 0 does not mean not relevant."""
+    legend = {int(number): grade_of(words) for number, words in _LEGEND.findall(column)}
+    legend |= {int(number): grade_of(words) for words, number in _LEGEND_AFTER.findall(column)}
+    turned = any(grade is not None and (grade > 0) != (number > 0) for number, grade in legend.items())
+    if turned or (1 in legend and 0 not in legend and legend[1] != 1):
         raise UserError(
-            f"{table}: column {column!r} explains its numbers, and 0 is not among them: write a column 'relevant' in "
-            "which 0 means not relevant and larger numbers mean more relevant, or leave this one out with "
-            "import_tables(no_grade=True)"
+            f"{table}: column {column!r} explains its numbers, and 0 does not mean not relevant: write a column "
+            "'relevant' in which 0 means not relevant and larger numbers mean more relevant, or leave this one out "
+            "with import_tables(no_grade=True)"
+        )
+
+
+def _check_scale(table: SourceTable, column: str, relevant: str | None, ids: Collection[str]) -> None:
+    """Raise UserError if pairs have several grades, but no 0: on a scale from 1, 1 may mean not relevant.
+
+    Documents that a person listed are relevant, whatever their grades are.
+    """
+    listed = relevant is not None and (may_say_relevant(relevant) or holds_several_ids(table, relevant, ids))
+    if listed or not _QRELS_NAMES.isdisjoint(map(plain_name, table.columns)):
+        return
+    words = [word for cell in table.values(column) for word in re.split(r"[;|,]", cell)]
+    grades = {grade for word in words if (grade := grade_of(word)) is not None}
+    if len(grades) > 1 and min(grades) > 0:
+        raise UserError(
+            f"{table}: column {column!r} holds {_cells(table, column)}, but no 0: write 0 for documents that are not "
+            f"relevant, or read all of them as relevant with import_tables(grade={column!r})"
         )
 
 

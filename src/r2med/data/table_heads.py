@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from r2med.data.column_names import ALL_NAMES, TOTAL_WORDS, plain_name
+from r2med.data.column_names import ALL_NAMES, SURVEY_NAMES, TOTAL_WORDS, plain_name
 from r2med.data.grade_words import LARGEST_SCALE, grade_of
 from r2med.data.table import SAMPLE_ROWS, Cell, Row, SourceTable, TableOptions, check_width, column_names
 from r2med.foundation.core.errors import UserError
@@ -47,7 +47,7 @@ def headed_table(
         title_rows([cells for _, cells in start]) if reading.skip_rows is None and reading.header is not False else 0
     )
     rows = start[titles:]
-    _check_survey(path, rows)
+    _check_survey(path, rows or start)
     first = rows[0][1] if rows else []
     has_header = (
         looks_like_header(first, [cells for _, cells in rows[1:]]) if reading.header is None else reading.header
@@ -84,18 +84,28 @@ def _not_data(cells: Sequence[Cell], columns: Sequence[str], is_first: bool) -> 
         return f"names of columns, {filled[0][:40]!r}"
     if is_first and all(map(_UNIT.fullmatch, filled)):
         return f"units, {filled[0][:40]!r}"
-    is_total = len(columns) > 1 and len(filled) < max(len(columns), 2) and _begins_total(filled[0])
+    only_numbers = all(map(_NUMBER.fullmatch, filled[1:]))
+    is_short = len(filled) < max(len(columns), 2) or only_numbers
+    is_total = len(columns) > 1 and is_short and _begins_total(filled[0])
     return f"total, {filled[0][:40]!r}" if is_total else ""
 
 
 def _begins_total(cell: str) -> bool:
-    """Return True if the first cell of a row is that of a total: `Total: 3 notes` or `Total yes`."""
+    """Return True if the first cell of a row is that of a total: `Total: 3 notes`, `Grand Total` or `Total yes`."""
     total, (first, _, rest) = _TOTAL.match(cell), cell.partition(" ")
+    if plain_name(cell) in TOTAL_WORDS:
+        return True
     return plain_name(total[1] if total else first if grade_of(rest) is not None else "") in TOTAL_WORDS
 
 
 def _check_survey(path: Path, rows: Sequence[GridRow]) -> None:
-    """Raise UserError for an export of Qualtrics, which has three rows of names."""
+    """Raise UserError for a survey with a row for each person, or with three rows of names, as Qualtrics writes it."""
+    for _, cells in rows[:2]:
+        if len(found := [str(cell) for cell in cells if plain_name(str(cell)) in SURVEY_NAMES]) > 1:
+            raise UserError(
+                f"{path.name}: columns {found[0]!r} and {found[1]!r} are those of a survey, with a row for each "
+                "person: write a row for each question and note, with columns such as question, note and relevant"
+            )
     codes = [str(cell) for cell in rows[2][1] if _filled(cell)] if len(rows) > 2 else []
     if codes and all(code.lstrip().startswith('{"ImportId"') for code in codes):
         raise UserError(
