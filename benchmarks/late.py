@@ -1,11 +1,9 @@
-"""Late interaction and quantised search, on random vectors: seconds of a search, and what it costs to be exact.
+"""Late interaction search on random vectors: seconds of a search.
 
     python benchmarks/late.py                                        # small, on a CPU
     python benchmarks/late.py --device cuda --documents 60000 --queries 876 --query-tokens 128
-    python benchmarks/late.py --device cuda --documents 60000 --queries 876 --what int8 --dimension 3584
 
-MaxSim: documents have --tokens vectors of 128 numbers each, in half precision. int8 and binary: one vector of
---dimension numbers for each document, whose exact search is timed beside it. Needs the extra `dense`.
+Documents have --tokens vectors of 128 numbers each, in half precision. Needs the extra `dense`.
 """
 
 from __future__ import annotations
@@ -20,9 +18,6 @@ import numpy as np
 from r2med.foundation.core.cost import Cost
 from r2med.models.encoders.devices import gpu_of
 from r2med.models.encoders.ragged import Ragged
-from r2med.systems.retrieve.dense.exact_search import SearchCache, search_exact
-from r2med.systems.retrieve.dense.quantised import Binary, CodedBlocks, Int8, search_quantised
-from r2med.systems.retrieve.dense.recall import mean_recall
 from r2med.systems.retrieve.late.maxsim import TokenIndex, search_maxsim
 
 SHARD = 512
@@ -56,33 +51,15 @@ def late(rng: np.random.Generator, options: argparse.Namespace, ranks: Any) -> N
         print(f"{name}: {len(asked)} queries in {took:.2f} s")
 
 
-def quantised(rng: np.random.Generator, options: argparse.Namespace, ranks: Any) -> None:
-    documents = unit_vectors(rng, options.documents, options.dimension)
-    queries = unit_vectors(rng, options.queries, options.dimension)
-    blocks = [(start, documents[start : start + 4096]) for start in range(0, options.documents, 4096)]
-    cache, kind = SearchCache(), {"int8": Int8, "binary": Binary}[options.what](4)
-    coded = CodedBlocks(kind, blocks, False, 1 << 40)
-    gpu = gpu_of(options.device)
-    for name in ("first search", "search"):
-        took, exact = seconds(
-            lambda: search_exact(queries, blocks, options.k, ranks, device=options.device, cache=cache)
-        )
-        print(f"exact, {name}: {took:.2f} s")
-        took, found = seconds(lambda: search_quantised(queries, coded, options.k, ranks, gpu))
-        print(f"{options.what}, {name}: {took:.2f} s, {mean_recall(found, exact, options.k, ranks)}")
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--what", choices=("maxsim", "int8", "binary"), default="maxsim")
     parser.add_argument("--device", default="cpu")
     for name, value in {"documents": 2000, "queries": 20, "tokens": 300, "query-tokens": 32, "k": 100}.items():
         parser.add_argument(f"--{name}", type=int, default=value)
-    parser.add_argument("--dimension", type=int, default=1024)
     options = parser.parse_args()
     rng = np.random.default_rng(0)
     ranks = np.arange(options.documents, dtype=np.int32)
-    (late if options.what == "maxsim" else quantised)(rng, options, ranks)
+    late(rng, options, ranks)
 
 
 if __name__ == "__main__":

@@ -29,9 +29,9 @@ from r2med.foundation.engine.reporting import Reporter
 from r2med.foundation.store import Artefact, Store, digest
 from r2med.models.encoders.encoder import Vectors
 from r2med.systems.retrieve.dense.embeddings import SHARD_DOCUMENTS
-from r2med.systems.retrieve.dense.exact_scores import Rows
-from r2med.systems.retrieve.dense.rescoring import score_proposed
+from r2med.systems.retrieve.dense.exact_scores import Block, ExactScorer, Rows
 from r2med.systems.retrieve.run import NO_DOCUMENT
+from r2med.systems.retrieve.ties import best
 
 VERSION = 1
 """Version of the way in which indexes are built."""
@@ -135,7 +135,7 @@ class Segments:
     def search(
         self,
         queries: Vectors,
-        blocks: Sequence[tuple[int, Vectors]],
+        blocks: Sequence[Block],
         k: int,
         ranks: npt.NDArray[np.int32],
         *,
@@ -146,9 +146,7 @@ class Segments:
         with _pool(cores()) as pool:
             # Half precision may misplace some documents at the cutoff.
             proposed = self._propose(queries, k + k // 8 + 16, pool)
-        return score_proposed(
-            queries, blocks, [rows[rows != NO_DOCUMENT] for rows in proposed], k, ranks, cosine=cosine
-        )
+        return _scored(ExactScorer(queries, cosine), blocks, [rows[rows != NO_DOCUMENT] for rows in proposed], k, ranks)
 
     def _propose(self, queries: Vectors, count: int, pool: ThreadPoolExecutor) -> Rows:
         """Return the rows of the best `count` documents of each query, by the scores of the index."""
@@ -171,6 +169,22 @@ class Segments:
             rows[lines] = np.take_along_axis(all_rows, order, axis=1)
             scores[lines] = np.take_along_axis(all_scores, order, axis=1)
         return rows
+
+
+def _scored(
+    scorer: ExactScorer, blocks: Sequence[Block], proposed: Sequence[Rows], k: int, ranks: npt.NDArray[np.int32]
+) -> list[tuple[Rows, Vectors]]:
+    """Return the k best (rows, exact scores) of the rows proposed for each query, in no particular order."""
+    for first, block in blocks:
+        scorer.hold(first, block)
+
+    def score(line: int) -> tuple[Rows, Vectors]:
+        rows = proposed[line]
+        scores = scorer.score(np.full(len(rows), line), rows).astype(np.float32)
+        kept = best(scores, k, ranks[rows])
+        return rows[kept], scores[kept]
+
+    return list(map_threads(score, range(len(proposed))))
 
 
 def build_segments(

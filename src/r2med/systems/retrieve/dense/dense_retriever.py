@@ -26,7 +26,6 @@ from r2med.foundation.engine.work import THREADS, Engine
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store import Store, about, digest
 from r2med.foundation.text.plurals import counted
-from r2med.models.encoders.devices import gpu_of
 from r2med.models.encoders.encoder import Encoded, Encoder, Vectors, open_encoder
 from r2med.models.encoders.model_cards import MODELS, ModelCard, resolve_card
 from r2med.models.encoders.model_estimates import (
@@ -42,7 +41,6 @@ from r2med.systems.retrieve.dense.embeddings import Embeddings, embed_corpus, em
 from r2med.systems.retrieve.dense.exact_scores import Block, Rows
 from r2med.systems.retrieve.dense.exact_search import SearchCache, search_exact
 from r2med.systems.retrieve.dense.proposals import ProposeNearest, search_by_nodes
-from r2med.systems.retrieve.dense.quantised import Binary, CodedBlocks, Int8, search_quantised
 from r2med.systems.retrieve.dense.recall import SAMPLE_QUERIES, SAMPLE_SEED, mean_recall, sampled
 from r2med.systems.retrieve.late.late_searcher import LOADERS as LATE_LOADERS
 from r2med.systems.retrieve.late.late_searcher import LateSearcher
@@ -69,36 +67,20 @@ class VectorSearch(Stage):
         le=1_000_000,
         description="numbers of each vector that are used, the first ones (for Matryoshka models); 0: all",
     )
-    quantise: Literal["no", "int8", "binary"] = Field(
-        "no", description="choose candidates by vectors of one byte (int8) or one bit (binary) for each number"
-    )
-    rescore: int = Field(
-        4,
-        ge=0,
-        le=1000,
-        description="quantise: candidates for each document wanted that are ranked by the full numbers; 0: none",
-    )
 
     @model_validator(mode="after")
     def _parameters_fit(self) -> Self:
         for name, _ in self.changed:
             if name in _INDEX_BY_PARAMETER and _INDEX_BY_PARAMETER[name] != self.index:
                 raise ValueError(f"{name} is a parameter of index={_INDEX_BY_PARAMETER[name]}")
-            if name == "rescore" and self.quantise == "no":
-                raise ValueError("rescore is a parameter of quantise=int8 and quantise=binary")
-            if name in ("dims", "quantise") and self.index != "exact":
-                raise ValueError(f"{name} and index={self.index} do not go together: an index has its own vectors")
+            if name == "dims" and self.index != "exact":
+                raise ValueError(f"dims and index={self.index} do not go together: an index has its own vectors")
         return self
 
     @property
     def approximate(self) -> Hnsw | Ivf | None:
         """The approximate index, or None for exact search."""
         return {"exact": None, "hnsw": Hnsw(self.links, self.ef), "ivf": Ivf(self.probes)}[self.index]
-
-    @property
-    def quantiser(self) -> Int8 | Binary | None:
-        """How vectors are quantised; None if they are not."""
-        return {"no": None, "int8": Int8(self.rescore), "binary": Binary(self.rescore)}[self.quantise]
 
     def plan(self, data: Sequence[PlannedData], runtime: Runtime) -> list[StagePlan]:
         """Return how many documents would be encoded and how much would be downloaded."""
@@ -125,12 +107,11 @@ class VectorSearch(Stage):
 
     def settings(self) -> dict[str, Any]:
         """Return the name, and the settings that differ from an exact search of whole vectors."""
-        index, quantiser = self.approximate, self.quantiser
+        index = self.approximate
         return {
             "stage": self.name,
             **({"index": index.name, **asdict(index)} if index else {}),
             **({"dims": self.dims} if self.dims else {}),
-            **({"quantise": quantiser.name, **asdict(quantiser)} if quantiser else {}),
         }
 
 
@@ -225,7 +206,7 @@ class DenseRetriever(Bound[VectorSearch]):
         self, dataset: Dataset, queries: Sequence[SearchQuery], k: int, store: Store
     ) -> tuple[Approximation, ...]:
         """Return the recall of an approximate search of these queries, or nothing if the search is exact."""
-        kind = self.stage.approximate or self.stage.quantiser
+        kind = self.stage.approximate
         if kind is None or not queries:
             return ()
         asked = [query.key for query in queries]
@@ -233,7 +214,7 @@ class DenseRetriever(Bound[VectorSearch]):
 
         def build(folder: Path) -> dict[str, Any]:
             searcher = self.index(dataset, store)
-            assert isinstance(searcher, DenseSearcher)  # others have neither an index nor quantised vectors
+            assert isinstance(searcher, DenseSearcher)  # others have no approximate index
             recall, seconds = searcher.recall(queries, k)
             return {"recall": recall, "sample": min(SAMPLE_QUERIES, len(queries)), "measured": seconds}
 
@@ -278,7 +259,6 @@ class DenseSearcher:
         self._store = store
         self._segments = segments
         self._cache = SearchCache()
-        self._coded: CodedBlocks | None = None
         self._turn = _turn(encoder, retriever.stage.name, retriever.runtime)
 
     def search(self, queries: Sequence[SearchQuery], k: int) -> Searched:
@@ -289,8 +269,7 @@ class DenseSearcher:
         started = time.perf_counter()
         if self._segments:
             prepared += self._segments.cost
-        fast = self._segments or self._retriever.stage.quantiser
-        hits = self._approximately(asked.vectors, k) if fast else self._exactly(asked.vectors, k)
+        hits = self._nearest(asked.vectors, k)
         run = Run.ranked([query.query.id for query in queries], hits, self._corpus)
         # The cost of vectors from the store is the cost of making them, as if the queries had been encoded now.
         return Searched(run, asked.cost + Cost(seconds=time.perf_counter() - started), prepared)
@@ -299,7 +278,7 @@ class DenseSearcher:
         """Return the recall of the approximate search on a sample of queries, and the seconds that this took."""
         vectors = self._vectors(queries).vectors[sampled(len(queries))]
         started = time.perf_counter()
-        recall = mean_recall(self._approximately(vectors, k), self._exactly(vectors, k), k, self._corpus.id_ranks())
+        recall = mean_recall(self._nearest(vectors, k), self._exactly(vectors, k), k, self._corpus.id_ranks())
         return recall, time.perf_counter() - started
 
     def _vectors(self, queries: Sequence[SearchQuery]) -> Encoded:
@@ -318,15 +297,11 @@ class DenseSearcher:
         blocks, dims = self._embeddings.blocks, self._retriever.stage.dims
         return [(first, block[:, :dims]) for first, block in blocks] if dims else blocks
 
-    def _approximately(self, vectors: Vectors, k: int) -> list[tuple[Rows, Vectors]]:
-        ranks, cosine, setup = self._corpus.id_ranks(), self._retriever.takes_cosine, self._retriever.runtime.setup
-        if self._segments is not None:
-            return self._segments.search(vectors, self._embeddings.blocks, k, ranks, cosine=cosine)
-        if self._coded is None:
-            quantiser = self._retriever.stage.quantiser
-            assert quantiser is not None
-            self._coded = CodedBlocks(quantiser, self._blocks(), cosine, setup.memory)
-        return search_quantised(vectors, self._coded, k, ranks, gpu_of(setup.device))
+    def _nearest(self, vectors: Vectors, k: int) -> list[tuple[Rows, Vectors]]:
+        if self._segments is None:
+            return self._exactly(vectors, k)
+        ranks, cosine = self._corpus.id_ranks(), self._retriever.takes_cosine
+        return self._segments.search(vectors, self._embeddings.blocks, k, ranks, cosine=cosine)
 
     def _exactly(self, vectors: Vectors, k: int) -> list[tuple[Rows, Vectors]]:
         cosine, runtime = self._retriever.takes_cosine, self._retriever.runtime
