@@ -1,7 +1,7 @@
-"""Approximate indexes against exact search, in one run: what building takes, what searching takes, and what is missed.
+"""An approximate index against exact search, in one run: what building takes, what searching takes, and what is missed.
 
     python benchmarks/approximate.py                       # 200,000 × 384 documents, 120 queries, top 1000
-    python benchmarks/approximate.py --documents 1000000 --dimension 1024 --kinds ivf
+    python benchmarks/approximate.py --documents 1000000 --dimension 1024
 
 Vectors have structure, as those of texts have: a document is about three of a thousand topics, more or less, and about
 itself. Vectors without any structure have no neighbours, and no index could find them. Needs the extra `ann`.
@@ -21,15 +21,12 @@ import numpy as np
 from r2med.foundation.engine import cores
 from r2med.foundation.store import Store
 from r2med.foundation.store.files import write_array
-from r2med.systems.retrieve.dense.approximate import Hnsw, Ivf, build_segments
+from r2med.systems.retrieve.dense.approximate import Hnsw, build_segments
 from r2med.systems.retrieve.dense.embeddings import SHARD_DOCUMENTS
 from r2med.systems.retrieve.dense.exact_search import search_exact
 from r2med.systems.retrieve.dense.recall import mean_recall
 
-EFFORTS = {
-    "hnsw": [Hnsw(32, 200), Hnsw(32, 2000)],
-    "ivf": [Ivf(64), Ivf(256)],
-}
+EFFORTS = [Hnsw(32, 200), Hnsw(32, 2000)]
 TOPICS, DIRECTIONS, ITSELF = 1000, 64, 0.7
 
 
@@ -77,7 +74,6 @@ def main() -> None:
     parser.add_argument("--dimension", type=int, default=384)
     parser.add_argument("--queries", type=int, default=120)
     parser.add_argument("-k", type=int, default=1000)
-    parser.add_argument("--kinds", default="hnsw,ivf")
     parser.add_argument(
         "--memory", type=int, default=2 << 30, help="bytes; a segment that is built takes 1 GiB at most"
     )
@@ -105,16 +101,13 @@ def main() -> None:
         heads = f"top {args.k} together, its recall@10, 100, 1000; one query, top 10, its recall@10"
         print(f"{'':24} {'built':>29}   {heads}")
         exact = report("exact", "", lambda q, k: search_exact(q, blocks, k, ranks, device="cpu", memory=args.memory))
-        for kind in args.kinds.split(","):
-            for effort in EFFORTS[kind]:
-                started, used = time.perf_counter(), time.process_time()
-                segments = build_segments(shards, effort, store, memory=args.memory)
-                taken, used = time.perf_counter() - started, time.process_time() - used
-                bytes_of = sum(path.stat().st_size for path in store.root.glob("ann/*/index.faiss"))
-                built = f"{taken:.0f} s ({used:.0f} of cores), {bytes_of >> 20:,} MiB" if used > 1 else "the same"
-                report(str(effort), built, lambda q, k, s=segments: s.search(q, blocks, k, ranks), exact)
-            for path in store.root.glob("ann/*/index.faiss"):
-                path.unlink()
+        for effort in EFFORTS:
+            started, used = time.perf_counter(), time.process_time()
+            segments = build_segments(shards, effort, store, memory=args.memory)
+            taken, used = time.perf_counter() - started, time.process_time() - used
+            bytes_of = sum(path.stat().st_size for path in store.root.glob("ann/*/index.faiss"))
+            built = f"{taken:.0f} s ({used:.0f} of cores), {bytes_of >> 20:,} MiB" if used > 1 else "the same"
+            report(str(effort), built, lambda q, k, s=segments: s.search(q, blocks, k, ranks), exact)
 
 
 if __name__ == "__main__":

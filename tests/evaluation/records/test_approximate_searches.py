@@ -26,8 +26,8 @@ def test_one_line_has_the_lowest_recall_and_what_measuring_took():
 
 
 def test_an_agent_that_searches_approximately_is_told_too():
-    plain = record("search-o1(m, by=m(index=ivf)) → bm25", "mine", [0.5])
-    settings = {"expand": {"stage": "search-o1", "by": {"stage": "m", "index": "ivf"}}, "retrieve": {"stage": "bm25"}}
+    plain = record("search-o1(m, by=m(index=hnsw)) → bm25", "mine", [0.5])
+    settings = {"expand": {"stage": "search-o1", "by": {"stage": "m", "index": "hnsw"}}, "retrieve": {"stage": "bm25"}}
     [line] = approximate_searches([plain.model_copy(update={"settings": settings})])
     assert "whose recall was not measured" in line
 

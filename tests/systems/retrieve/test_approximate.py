@@ -17,7 +17,7 @@ from r2med.foundation.store import Store
 from r2med.foundation.store.files import write_array
 from r2med.foundation.store.holdings import holdings
 from r2med.systems.retrieve.dense import approximate
-from r2med.systems.retrieve.dense.approximate import Hnsw, Ivf, build_segments
+from r2med.systems.retrieve.dense.approximate import Hnsw, build_segments
 from r2med.systems.retrieve.dense.exact_search import search_exact
 from r2med.systems.retrieve.dense.recall import mean_recall, sampled
 from r2med.systems.system import System
@@ -25,7 +25,7 @@ from support.processes import python
 from support.scripted_llm import scripted
 
 SIZE = 200
-KINDS = [Hnsw(links=8, ef=20), Ivf(probes=4)]
+HNSW = Hnsw(links=8, ef=20)
 
 
 def clustered(count, seed=0, dimension=16):
@@ -58,12 +58,11 @@ def index_files(store):
     return {path.parent.name: path.read_bytes() for path in finished}
 
 
-@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("cosine", [False, True])
-def test_scores_are_exact_and_recall_equals_a_plain_count(store, monkeypatch, kind, cosine):
+def test_scores_are_exact_and_recall_equals_a_plain_count(store, monkeypatch, cosine):
     monkeypatch.setattr(approximate, "SEGMENT_SHARDS", 3)
     vectors, queries = clustered(1500), clustered(70, seed=2)
-    hits, exact, ranks = searched(kind, vectors, queries, 100, store, cosine)
+    hits, exact, ranks = searched(HNSW, vectors, queries, 100, store, cosine)
     for (rows, scores), query in zip(hits, queries.astype(np.float64), strict=True):
         assert len(set(rows)) == len(rows) == 100
         documents = vectors[rows].astype(np.float64)
@@ -86,32 +85,29 @@ def test_the_sample_is_seeded_and_has_all_queries_if_there_are_few():
     assert (sampled(900) == sampled(900)).all()
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_the_number_of_threads_does_not_change_the_bytes_of_an_index(tmp_path, monkeypatch, kind):
+def test_the_number_of_threads_does_not_change_the_bytes_of_an_index(tmp_path, monkeypatch):
     monkeypatch.setattr(approximate, "SEGMENT_SHARDS", 2)
     made = []
     for threads in ("1", "4"):
         monkeypatch.setenv("R2MED_THREADS", threads)
         store = Store(tmp_path / threads)
-        build_segments(stored(clustered(1200), store), kind, store, memory=8 << 30)
+        build_segments(stored(clustered(1200), store), HNSW, store, memory=8 << 30)
         made.append(index_files(store))
     assert made[0] == made[1]
     assert len(made[0]) == 3
 
 
-@pytest.mark.parametrize("kind", [Hnsw(links=64, ef=1), Ivf(probes=10_000)])
 @pytest.mark.parametrize("count", [1, 3, 41])
-def test_a_corpus_smaller_than_k_and_the_parameters_is_returned_whole(store, kind, count):
-    hits, exact, ranks = searched(kind, clustered(count), clustered(2, seed=3), 1000, store)
+def test_a_corpus_smaller_than_k_and_the_parameters_is_returned_whole(store, count):
+    hits, exact, ranks = searched(Hnsw(links=64, ef=1), clustered(count), clustered(2, seed=3), 1000, store)
     assert [sorted(rows) for rows, _ in hits] == [list(range(count))] * 2
     assert set(mean_recall(hits, exact, 1000, ranks).values()) == {1.0}
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_duplicates_of_a_document_have_its_score(store, kind):
+def test_duplicates_of_a_document_have_its_score(store):
     vectors = clustered(600)
     vectors[::3] = vectors[1]
-    [(rows, scores)], _, _ = searched(kind, vectors, vectors[1:2], 50, store)
+    [(rows, scores)], _, _ = searched(HNSW, vectors, vectors[1:2], 50, store)
     same = (vectors[rows] == vectors[1]).all(axis=1)
     assert same.any()
     assert len(set(scores[same])) == 1
@@ -168,19 +164,17 @@ def test_an_index_and_its_parameters_are_in_the_name_and_the_settings():
     assert str(stage) == "minilm(index=hnsw, ef=300)"
     assert stage.settings() == {"stage": "minilm", "index": "hnsw", "links": 32, "ef": 300}
     assert retriever(parse_stage(str(stage))) == stage
-    assert retriever(parse_stage("minilm(index=ivf)")).settings() == {"stage": "minilm", "index": "ivf", "probes": 64}
 
 
 @pytest.mark.parametrize(
     ("spec", "line"),
     [
-        ("minilm(index=hnws)", r"index=hnws \(did you mean hnsw\?\): exact or hnsw or ivf"),
+        ("minilm(index=hnws)", r"index=hnws \(did you mean hnsw\?\): exact or hnsw"),
         ("minilm(ef=300)", "minilm: ef is a parameter of index=hnsw"),
-        ("minilm(index=hnsw, probes=3)", "probes is a parameter of index=ivf"),
         ("minilm(index=hnsw, links=1000)", "links must be 64 or less"),
     ],
 )
-def test_a_parameter_of_another_index_gives_a_one_line_error(spec, line):
+def test_a_parameter_without_its_index_gives_a_one_line_error(spec, line):
     with pytest.raises(UserError, match=line):
         retriever(parse_stage(spec))
 
@@ -206,7 +200,7 @@ def test_the_record_shows_the_recall_and_differs_from_that_of_exact_search(store
     assert (told.name, told.index, told.parameters) == ("minilm(index=hnsw)", "hnsw", {"links": 32, "ef": 200})
     assert (told.sample, set(told.recall.values())) == (2, {1.0})
     assert exact.stages[-1].approximate == ()
-    again = evaluate("minilm(index=ivf)", topics(), tmp_path, store=store)
+    again = evaluate("minilm(index=hnsw, ef=300)", topics(), tmp_path, store=store)
     assert again.key != exact.key
     assert again.mean == exact.mean
     kept = {(each.kind, each.dataset, each.model) for each in holdings(store)}
@@ -216,10 +210,9 @@ def test_the_record_shows_the_recall_and_differs_from_that_of_exact_search(store
 
 
 @pytest.mark.parametrize(
-    ("expand", "kind"),
-    [("search-r1(script, by=minilm(index=hnsw))", "hnsw"), ("hyde(script, rounds=1, by=minilm(index=ivf))", "ivf")],
+    "expand", ["search-r1(script, by=minilm(index=hnsw))", "hyde(script, rounds=1, by=minilm(index=hnsw))"]
 )
-def test_the_recall_of_intermediate_searches_is_measured_too(store, tmp_path, expand, kind):
+def test_the_recall_of_intermediate_searches_is_measured_too(store, tmp_path, expand):
     setup = scripted(
         tmp_path,
         store,
@@ -231,8 +224,8 @@ def test_the_recall_of_intermediate_searches_is_measured_too(store, tmp_path, ex
     system = System.parse(f"{expand} → bm25", setup)
     record = evaluate(system, topics(), tmp_path / "out", store=store)
     [told] = record.stages[0].approximate
-    assert (record.stages[0].stage, told.name, told.index) == ("expand", f"minilm(index={kind})", kind)
+    assert (record.stages[0].stage, told.name, told.index) == ("expand", "minilm(index=hnsw)", "hnsw")
     assert (told.sample, set(told.recall.values())) == (2, {1.0})
     assert record.stages[1].approximate == ()
     [line] = approximate_searches([record])
-    assert line.startswith(f"minilm(index={kind}) is approximate: recall@")
+    assert line.startswith("minilm(index=hnsw) is approximate: recall@")

@@ -12,7 +12,7 @@ class Approximation:
     name: str
     """The name of the retriever, as typed."""
     index: str
-    """The kind of index: hnsw or ivf."""
+    """The kind of index, such as hnsw."""
     parameters: dict[str, int]
     """The settings of the index."""
     recall: dict[str, float]

@@ -1,4 +1,4 @@
-"""Approximate dense search with faiss: a graph of neighbours (HNSW) or clusters (IVF) for each segment of vectors.
+"""Approximate dense search with faiss: a graph of neighbours (HNSW) for each segment of vectors.
 
 The index only proposes documents. They are then scored exactly, so scores are the same as in exact search, but some
 documents may be missing. `recall.py` measures how many.
@@ -10,7 +10,6 @@ segments in progress. An index contains vectors in half precision and is a memor
 
 from __future__ import annotations
 
-import math
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -46,9 +45,6 @@ A kill loses one segment, which one core builds in minutes.
 
 BUILD_EF = 128
 """Number of candidate neighbours per document while a graph is built."""
-ITERATIONS = 10
-POINTS_PER_CLUSTER = 39
-"""Settings of k-means: the number of iterations, and the number of documents per cluster that faiss needs at least."""
 QUERIES_AT_ONCE = 64
 """Number of queries that a thread searches at a time."""
 
@@ -70,47 +66,15 @@ class Hnsw:
         """Return the settings that determine the bytes of the index, besides the vectors."""
         return [self.name, self.links, BUILD_EF]
 
-    def empty(self, faiss: Any, dimension: int, rows: int) -> Any:
-        """Return an empty index for this number of rows."""
+    def empty(self, faiss: Any, dimension: int) -> Any:
+        """Return an empty index."""
         index = faiss.IndexHNSWSQ(dimension, faiss.ScalarQuantizer.QT_fp16, self.links, faiss.METRIC_INNER_PRODUCT)
         index.hnsw.efConstruction = BUILD_EF
         return index
 
-    def effort(self, faiss: Any, index: Any, k: int) -> Any:
+    def effort(self, faiss: Any, k: int) -> Any:
         """Return the search parameters for a search for k documents."""
         return faiss.SearchParametersHNSW(efSearch=max(self.ef, k))
-
-
-@dataclass(frozen=True)
-class Ivf:
-    """Clusters of documents.
-
-    A search visits the nearest `probes` clusters, or more if these have fewer than 4·k documents.
-    """
-
-    probes: int
-    name: ClassVar[str] = "ivf"
-
-    def built_from(self) -> list[Any]:
-        """Return the settings that determine the bytes of the index, besides the vectors."""
-        return [self.name, ITERATIONS, POINTS_PER_CLUSTER]
-
-    def empty(self, faiss: Any, dimension: int, rows: int) -> Any:
-        """Return an empty index for this number of rows."""
-        clusters = max(1, min(int(4 * rows**0.5), rows // POINTS_PER_CLUSTER))
-        index = faiss.index_factory(dimension, f"IVF{clusters},SQfp16", faiss.METRIC_INNER_PRODUCT)
-        index.cp.niter = ITERATIONS
-        index.cp.min_points_per_centroid = 1  # This avoids a warning for a corpus of three documents.
-        return index
-
-    def effort(self, faiss: Any, index: Any, k: int) -> Any:
-        """Return the search parameters for a search for k documents."""
-        enough = math.ceil(4 * k * index.nlist / index.ntotal)
-        return faiss.SearchParametersIVF(nprobe=min(index.nlist, max(self.probes, enough)))
-
-
-AnnIndex = Hnsw | Ivf
-"""A kind of approximate index with its parameters."""
 
 
 def load_faiss() -> Any:
@@ -126,7 +90,7 @@ def load_faiss() -> Any:
 class Segments:
     """The approximate index of a corpus as memory-mapped segments."""
 
-    kind: AnnIndex
+    kind: Hnsw
     opened: tuple[tuple[int, Any], ...]
     """Pairs of (first row, index)."""
     cost: Cost
@@ -157,7 +121,7 @@ class Segments:
         def search(job: tuple[slice, int, Any]) -> tuple[slice, Rows, Vectors]:
             lines, first, index = job
             wanted = min(count, index.ntotal)
-            of_lines, positions = index.search(queries[lines], wanted, params=self.kind.effort(faiss, index, wanted))
+            of_lines, positions = index.search(queries[lines], wanted, params=self.kind.effort(faiss, wanted))
             return lines, np.where(positions < 0, NO_DOCUMENT, positions + first).astype(np.int32), of_lines
 
         parts = [slice(at, at + QUERIES_AT_ONCE) for at in range(0, len(queries), QUERIES_AT_ONCE)]
@@ -188,7 +152,7 @@ def _scored(
 
 
 def build_segments(
-    shards: Sequence[Artefact], kind: AnnIndex, store: Store, *, cosine: bool = False, memory: int = 2 << 30
+    shards: Sequence[Artefact], kind: Hnsw, store: Store, *, cosine: bool = False, memory: int = 2 << 30
 ) -> Segments:
     """Return the index of the vectors. Segments that are not in the store are built."""
     faiss = load_faiss()
@@ -220,16 +184,13 @@ def build_segments(
 def _build(
     faiss: Any,
     shards: Sequence[Artefact],
-    kind: AnnIndex,
+    kind: Hnsw,
     cosine: bool,
     folder: Path,
     reporter: Reporter,
     stop: threading.Event,
 ) -> dict[str, Any]:
-    rows = _length(shards)
-    index = kind.empty(faiss, _vectors(shards[0]).shape[1], rows)
-    if not index.is_trained:
-        index.train(_sample(shards, max(1, rows // (POINTS_PER_CLUSTER * index.nlist)), cosine))
+    index = kind.empty(faiss, _vectors(shards[0]).shape[1])
     for shard in shards:
         if stop.is_set():
             raise InterruptedError("another segment could not be built")
@@ -241,15 +202,6 @@ def _build(
     ) as file:  # With our own file, a full disk raises an OSError that names the cause.
         faiss.write_index(index, faiss.PyCallbackIOWriter(file.write))
     return {"start": shards[0].meta["start"], "faiss": faiss.__version__}
-
-
-def _sample(shards: Sequence[Artefact], step: int, cosine: bool) -> Vectors:
-    """Return every n-th vector. Two copies would need too much memory: each may be a third of the segment."""
-    sizes = [-(-len(_vectors(shard)) // step) for shard in shards]
-    sample = np.empty((sum(sizes), _vectors(shards[0]).shape[1]), np.float32)
-    for shard, end, size in zip(shards, np.cumsum(sizes), sizes, strict=True):
-        sample[end - size : end] = _unit_length(_vectors(shard)[::step], cosine)
-    return sample
 
 
 def _pool(workers: int) -> ThreadPoolExecutor:

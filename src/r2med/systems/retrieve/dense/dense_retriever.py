@@ -6,7 +6,7 @@ import copy
 import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -36,7 +36,7 @@ from r2med.models.encoders.model_estimates import (
     reading_seconds,
 )
 from r2med.models.encoders.weights import IN_FOLDER
-from r2med.systems.retrieve.dense.approximate import Hnsw, Ivf, Segments, build_segments, load_faiss
+from r2med.systems.retrieve.dense.approximate import Hnsw, Segments, build_segments, load_faiss
 from r2med.systems.retrieve.dense.embeddings import Embeddings, embed_corpus, embed_texts
 from r2med.systems.retrieve.dense.exact_scores import Block, Rows
 from r2med.systems.retrieve.dense.exact_search import SearchCache, search_exact
@@ -51,16 +51,15 @@ from r2med.systems.retrieve.run import Run
 class VectorSearch(Stage):
     """Settings of stages that search vectors. The search is exact unless an approximate index is chosen."""
 
-    index: Literal["exact", "hnsw", "ivf"] = Field(
+    index: Literal["exact", "hnsw"] = Field(
         "exact",
-        description="exact: compare all vectors. hnsw: use a graph. ivf: use clusters. The last two are approximate; "
-        "the record shows their recall (extra: ann)",
+        description="exact: compare all vectors. hnsw: use a graph, which is approximate; the record shows its recall "
+        "(extra: ann)",
     )
     links: int = Field(32, ge=4, le=64, description="hnsw: number of neighbours of a document in the graph")
     ef: int = Field(
         200, ge=1, le=100_000, description="hnsw: number of candidates of a search; the depth is used if it is larger"
     )
-    probes: int = Field(64, ge=1, le=100_000, description="ivf: number of clusters that are searched in each segment")
     dims: int = Field(
         0,
         ge=0,
@@ -71,16 +70,16 @@ class VectorSearch(Stage):
     @model_validator(mode="after")
     def _parameters_fit(self) -> Self:
         for name, _ in self.changed:
-            if name in _INDEX_BY_PARAMETER and _INDEX_BY_PARAMETER[name] != self.index:
-                raise ValueError(f"{name} is a parameter of index={_INDEX_BY_PARAMETER[name]}")
+            if name in ("links", "ef") and self.index != "hnsw":
+                raise ValueError(f"{name} is a parameter of index=hnsw")
             if name == "dims" and self.index != "exact":
                 raise ValueError(f"dims and index={self.index} do not go together: an index has its own vectors")
         return self
 
     @property
-    def approximate(self) -> Hnsw | Ivf | None:
+    def approximate(self) -> Hnsw | None:
         """The approximate index, or None for exact search."""
-        return {"exact": None, "hnsw": Hnsw(self.links, self.ef), "ivf": Ivf(self.probes)}[self.index]
+        return Hnsw(self.links, self.ef) if self.index == "hnsw" else None
 
     def plan(self, data: Sequence[PlannedData], runtime: Runtime) -> list[StagePlan]:
         """Return how many documents would be encoded and how much would be downloaded."""
@@ -117,9 +116,6 @@ class VectorSearch(Stage):
 
 STORED_IN = {"multi-vector": "token-vectors", "sparse": "term-weights"}
 """Loader -> the folder of the store for documents, if it is not that of vectors."""
-
-_INDEX_BY_PARAMETER = {each.name: kind.name for kind in (Hnsw, Ivf) for each in fields(kind)}
-"""Parameter -> name of its index."""
 
 
 class Dense(VectorSearch, kind="retrieve"):
