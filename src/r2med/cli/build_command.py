@@ -170,7 +170,6 @@ def example(
 
 def _steps(made: Build, done: list[Done | None]) -> Page:
     from r2med.construction.cited_links import links_hint
-    from r2med.construction.diagnosis_groups import groups_hint
     from r2med.foundation.pages.cells import Column, Value
     from r2med.foundation.pages.page import Note, Table, table_page
 
@@ -190,7 +189,7 @@ def _steps(made: Build, done: list[Done | None]) -> Page:
     counts = [Column(head, "integer", missing="") for head in ("kept", "left out", "calls")]
     columns = (Column("#", "integer"), Column("step"), Column("stream"), *counts, Column("why"))
     left_out = f"r2med build sample {made.out} --step N --rejected shows what a step left out."
-    hints = (left_out, links_hint(made.out), groups_hint(made.out))
+    hints = (left_out, links_hint(made.out))
     notes = [Note(hint, "quiet") for hint in hints if hint]
     return table_page("Steps of a build", Table(columns, rows), notes=notes)
 

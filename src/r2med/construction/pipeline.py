@@ -132,7 +132,7 @@ class Build:
         files: dict[Stream, tuple[Path, ...]] = {}
         for number, step in enumerate(self.plan.steps[:upto], 1):
             _extend(files, step, self.folder(number))
-        return Streams(files, self.plan.file.parent, self.out)
+        return Streams(files, self.plan.file.parent)
 
     def items(self, number: int) -> Iterator[Item]:
         """Yield the items that a step wrote."""
@@ -220,7 +220,7 @@ class Build:
         files: dict[Stream, tuple[Path, ...]] = {}
         keys: dict[Stream, str] = {}
         for number, step in enumerate(self.plan.steps, 1):
-            streams = Streams(dict(files), self.plan.file.parent, self.out)
+            streams = Streams(dict(files), self.plan.file.parent)
             inputs = dict.fromkeys((*step.reads, *([step.writes] if step.adds else [])))
             described = step.key(streams, runtime)
             key = digest([described, [keys.get(stream, "") for stream in inputs]])

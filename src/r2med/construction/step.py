@@ -26,8 +26,6 @@ class Streams:
     files: Mapping[Stream, tuple[Path, ...]]
     folder: Path
     """Folder of the plan. Files that steps name are looked up here."""
-    out: Path | None = None
-    """Folder of the build, with the groups of diagnoses that people confirm. None if there is no build."""
 
     def read(self, stream: Stream, kind: type[AnyItem]) -> Iterator[AnyItem]:
         """Yield the items of a stream. Yields nothing if no earlier step wrote to it."""

@@ -1,13 +1,14 @@
-"""Diagnoses grouped by meaning: relevance, controls and leaks follow; a proposal counts only when it is confirmed."""
+"""Diagnoses grouped by meaning: relevance, controls and leaks follow."""
+
+import csv
 
 import pytest
 
-from r2med.construction.diagnosis_groups import DiagnosisGroups, groups_hint, read_groups, write_groups
+from r2med.construction.diagnosis_groups import DiagnosisGroups
 from r2med.construction.items import Candidate, PageChunk, SourceQuestion
 from r2med.construction.pipeline import Build
 from r2med.construction.publish.datasheet import grouping_table
 from r2med.construction.steps.controls import NearMiss, PlantControls
-from r2med.construction.steps.similar_diagnoses import similar_groups
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.store import Store
 from support.building import run_step, streams
@@ -35,12 +36,6 @@ TABLE = "\ufeffconcept,term\nMyocardial infarction,heart attack\nMyocardial infa
 READ = ["read-cases(c.jsonl)", "read-case-pages(c.jsonl)"]
 READ_BY_TABLE = ["read-cases(c.jsonl, synonyms=t.csv)", "read-case-pages(c.jsonl, synonyms=t.csv)"]
 SOURCES = {"c.jsonl": CASES, "t.csv": TABLE}
-SAYS_ALL = [
-    (["very same condition", "Diagnosis: Acute MI", "1. Acute myocardial infarction\n2. Heart"], {"same": [1, 2]}),
-    (["very same condition", "Diagnosis: Acute myocardial infarction", "1. Heart attack"], {"same": [1]}),
-    (["very same condition", "Diagnosis: Pulmonary embolism", "1. Pulmonary embolus"], {"same": [1]}),
-]
-"""An LLM that takes every diagnosis of a list for a synonym."""
 
 
 def positives(build, step):
@@ -52,20 +47,14 @@ def again(build):
     return Build(build.plan, build.out)
 
 
-def answer_proposals(build, answer):
-    path = build.out / "groups.csv"
-    head, *rows = path.read_text("utf-8-sig").splitlines()
-    said = [f"{row}{answer}" if row.endswith(",proposal,") else row for row in rows]
-    path.write_text("\n".join([head, *said]) + "\n")
-
-
 def test_cases_with_synonymous_diagnoses_are_relevant_to_each_other(tmp_path):
     build = built(tmp_path, [*READ_BY_TABLE, "group-diagnoses(synonyms=t.csv)"], SOURCES)
     assert positives(build, 1) == {"q-c1": ("c2", "c3"), "q-c5": ("c6",), "q-c8": ("c9",)}
     assert [page.id for page in build.items(2)] == ["c2", "c3", "c4", "c6", "c7", "c9", "c10", "c11"]
     first, *_ = build.items(3)
     assert (first.answer_group, first.other_names) == ("Myocardial infarction", ("Myocardial infarction", "MI"))
-    rows = {(row.term, row.group, row.by) for row in read_groups(build.out / "groups.csv")}
+    with (build.out / "groups.csv").open(encoding="utf-8-sig", newline="") as file:
+        rows = {(row["term"], row["group"], row["by"]) for row in csv.DictReader(file)}
     assert ("Heart attack", "Myocardial infarction", "table") in rows
     assert ("Graves disease", "Graves disease", "string") in rows
     assert "Measles" not in {term for term, _, _ in rows}
@@ -76,43 +65,6 @@ def test_without_a_table_the_reader_compares_strings_and_the_step_adds_other_spe
     build = built(tmp_path, [*READ, "group-diagnoses"], {"c.jsonl": cases})
     assert positives(build, 1) == {"q-c1": ("c2",)}
     assert positives(build, 3) == {"q-c1": ("c2", "c3")}
-
-
-@pytest.fixture(scope="module")
-def proposed(tmp_path_factory):
-    """A build with an LLM that takes every list of similar diagnoses for synonyms."""
-    folder = tmp_path_factory.mktemp("proposed")
-    steps = [*READ_BY_TABLE, "group-diagnoses(scripted, synonyms=t.csv)"]
-    return built(folder, steps, SOURCES, SAYS_ALL)
-
-
-def test_a_proposal_counts_only_after_a_person_confirmed_it(proposed):
-    before = positives(proposed, 3)
-    assert before["q-c1"] == ("c2", "c3")
-    assert again(proposed).status()[2].key == proposed.status()[2].key
-    waiting = [row for row in read_groups(proposed.out / "groups.csv") if row.by == "proposal"]
-    assert len(waiting) == 4
-    assert not any(row.confirmed for row in waiting)
-    assert "without an answer" in groups_hint(proposed.out)
-
-    answer_proposals(proposed, "no")
-    assert positives(again(proposed), 3) == before
-    assert groups_hint(proposed.out) == ""
-
-    (proposed.out / "groups.csv").unlink()
-    assert positives(again(proposed), 3) == before
-    assert {row.pair for row in read_groups(proposed.out / "groups.csv") if not row.confirmed} == {
-        row.pair for row in waiting
-    }
-    answer_proposals(proposed, "yes")
-    after = positives(again(proposed), 3)
-    assert after == {**before, "q-c1": ("c2", "c3", "c4", "c7"), "q-c10": ("c11",)}  # two single cases are a query now
-    assert {row.pair: row.confirmed for row in read_groups(proposed.out / "groups.csv") if row.by == "proposal"} == {
-        row.pair: "yes" for row in waiting
-    }
-    assert again(proposed).status()[2].cost.calls == 3
-    names = next(iter(proposed.items(3))).other_names
-    assert {"Acute MI", "MI", "Acute myocardial infarction"} <= set(names)
 
 
 def test_a_synonym_of_the_answer_in_the_question_is_a_leak(tmp_path):
@@ -149,56 +101,14 @@ def test_a_near_miss_that_an_llm_wrote_about_a_synonym_is_asked_for_again(tmp_pa
         step.read(question, NearMiss(condition="angina", passage="Unlike Myocardial Infarctions, it passes."))
 
 
-def test_similar_groups_are_found_once_for_each_pair():
-    groups = [["Heart attack", "Myocardial infarction"], ["MI"], ["Measles"], ["acute myocardial infarction"]]
-    assert similar_groups([*groups, ["Type 1 diabetes"], ["Type 2 diabetes"]]) == {0: [1, 3], 4: [5]}
-    assert similar_groups([]) == {}
+def test_diagnoses_that_differ_in_spelling_only_are_one_group():
+    groups = DiagnosisGroups()
+    assert groups.group("Grave's disease") == groups.group("graves disease") != groups.group("gout")
 
 
-def test_confirmed_pairs_join_groups_in_any_order():
-    groups = DiagnosisGroups(None, [("b", "a"), ("c", "b"), ("x", "y")])
-    assert groups.group("A") == groups.group("b") == groups.group("c")
-    assert groups.group("x") == groups.group("Y") != groups.group("a")
-    assert groups.group("Grave's disease") == groups.group("graves disease")
-
-
-@pytest.mark.parametrize(
-    "row", ["MI,heart attack,proposal,perhaps", "MI,heart attack,guess,yes", ",heart attack,proposal,yes"]
-)
-def test_a_wrong_row_of_groups_is_one_line(tmp_path, row):
-    (tmp_path / "groups.csv").write_text(f"term,group,by,confirmed\n{row}\n")
-    with pytest.raises(UserError, match="not a row of groups"):
-        read_groups(tmp_path / "groups.csv")
-
-
-def test_the_datasheet_counts_diagnoses_by_the_way_they_were_grouped(tmp_path):
-    write_groups(tmp_path, [("MI", "Infarction", "table"), ("a", "A", "string"), ("A", "A", "string")])
-    path = tmp_path / "groups.csv"
-    path.write_text(path.read_text("utf-8") + "x,y,proposal,yes\nz,y,proposal,no\nw,y,proposal,\n", "utf-8")
-    assert [count for _, count, _ in grouping_table(path).rows] == [1, 2, 1, 1, 1]
-
-
-def test_what_people_said_is_kept_also_if_the_file_was_saved_by_a_spreadsheet(tmp_path):
-    path = tmp_path / "groups.csv"
-    path.write_bytes(
-        "term;group;by;confirmed\r\nSjögren;sicca;proposal;YES\r\nold;older;proposal;\r\n".encode("cp1252")
-    )
-    write_groups(tmp_path, [("new", "newer", "proposal"), ("=1+1", "two", "proposal"), ("a", "A", "string")])
-    rows = {(row.term, row.confirmed) for row in read_groups(path)}
-    assert rows == {("Sjögren", "yes"), ("new", ""), ("'=1+1", ""), ("a", "yes")}
-
-
-def test_a_row_of_the_table_cannot_be_rejected_in_the_list_and_a_warning_says_so(tmp_path, caplog):
-    (tmp_path / "groups.csv").write_text("term,group,by,confirmed\nMI,Infarction,table,no\n")
-    write_groups(tmp_path, [("MI", "Infarction", "table")])
-    assert "only proposals can be rejected" in caplog.text
-    assert [row.confirmed for row in read_groups(tmp_path / "groups.csv")] == ["yes"]
-
-
-@pytest.mark.parametrize("text", ["term,group,by,confirmed\n", "\ufeffterm,group,by,confirmed\r\n\r\n"])
-def test_a_list_without_rows_has_no_groups(tmp_path, text):
-    (tmp_path / "groups.csv").write_text(text, "utf-8")
-    assert read_groups(tmp_path / "groups.csv") == []
+def test_the_datasheet_counts_diagnoses_by_the_way_they_were_grouped():
+    table = grouping_table([("MI", "Infarction", "table"), ("a", "A", "string"), ("A", "A", "string")])
+    assert [count for _, count in table.rows] == [1, 2]
 
 
 def test_without_any_group_there_is_no_list_and_the_next_build_is_the_same(tmp_path):
@@ -215,5 +125,4 @@ def test_a_missing_table_is_one_line(tmp_path):
 def test_builds_without_groups_keep_their_keys(tmp_path):
     build = built(tmp_path, READ, {"c.jsonl": CASES})
     assert "synonyms" not in build.status()[0].described
-    assert "confirmed" not in build.status()[0].described
     assert not (build.out / "groups.csv").exists()

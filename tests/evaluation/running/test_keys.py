@@ -298,7 +298,7 @@ def test_a_gguf_file_is_known_by_all_its_bytes_and_parts(tmp_path: Path, store: 
 
 
 def test_a_synonym_table_that_was_changed_gives_another_key(tmp_path: Path) -> None:
-    streams = SimpleNamespace(path=lambda name: tmp_path / name, out=None)
+    streams = SimpleNamespace(path=lambda name: tmp_path / name)
     keys = []
     for word in ("infarct", "infarkt"):
         (tmp_path / "table.tsv").write_text(f"heart attack\t{word}\n")

@@ -6,7 +6,6 @@ import logging
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 
@@ -14,7 +13,7 @@ from r2med.analysis.findings import read_findings
 from r2med.analysis.overlap import RELEVANT, dataset_overlap
 from r2med.analysis.overlap_context import THRESHOLDS, context_notes, context_tables, own_sets, reference_sets
 from r2med.analysis.overlap_values import COVERAGE, RELATIVE_BM25, OverlapValues
-from r2med.construction.diagnosis_groups import GROUPS_FACT, GROUPS_FILE, read_groups
+from r2med.construction.diagnosis_groups import GROUPS_FACT
 from r2med.construction.publish.build_outcome import BuildOutcome
 from r2med.construction.publish.label_trust import LABEL_NAMES, trust_facts, trust_sections
 from r2med.construction.publish.reviewers import reviewers
@@ -141,21 +140,16 @@ def _making(made: BuildOutcome) -> Iterator[Content]:
     yield from _personal_data(made)
     after = [(parse_stage(step)[0].name, kept) for step, stream, kept, *_ in rows if stream == "questions"]
     yield Bars("Questions after each step", after)
-    if any(GROUPS_FACT in done.facts for done in made.steps):
-        yield grouping_table(made.build.out / GROUPS_FILE)
+    for done in made.steps:
+        if GROUPS_FACT in done.facts:
+            yield grouping_table(done.facts[GROUPS_FACT])
 
 
-def grouping_table(groups: Path) -> Table:
+def grouping_table(groups: Iterable[Sequence[str]]) -> Table:
     """Return how many diagnoses were grouped in each way, by the list of groups of a build."""
-    counts = Counter((row.by, row.confirmed) for row in read_groups(groups))
-    rows = [
-        ("the table of synonyms has them", counts["table", "yes"], "yes"),
-        ("they differ in spelling only", counts["string", "yes"], "yes"),
-        ("an LLM proposed them and a person confirmed them", counts["proposal", "yes"], "yes"),
-        ("an LLM proposed them and a person rejected them", counts["proposal", "no"], "no"),
-        ("an LLM proposed them and no person answered", counts["proposal", ""], "no"),
-    ]
-    return Table.of(("grouped because", "diagnoses", "used"), rows, "Diagnoses that mean the same")
+    counts = Counter(by for _, _, by in groups)
+    rows = [("the table of synonyms has them", counts["table"]), ("they differ in spelling only", counts["string"])]
+    return Table.of(("grouped because", "diagnoses"), rows, "Diagnoses that mean the same")
 
 
 def _translation(made: BuildOutcome) -> Iterator[Content]:

@@ -99,7 +99,7 @@ class CaseStep(SourceStep, kind="build"):
         def written(case: CaseReport) -> str:
             return " ".join(str(getattr(case, self.group)).lower().split())
 
-        if self.group != "diagnosis" or not groups_key(streams, self.synonyms):
+        if self.group != "diagnosis" or not self.synonyms:
             return written
         groups = DiagnosisGroups.read(streams, self.synonyms)
         return lambda case: groups.group(case.diagnosis)
