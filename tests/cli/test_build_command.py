@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from r2med.construction.review.review_items import review_items
+
 
 @pytest.mark.parametrize(("name", "queries"), [("forum", 6), ("exam", 4), ("cases", 5)])
 def test_an_example_becomes_a_dataset_that_is_evaluated_with_the_network_off(tmp_path, r2med, name, queries):
@@ -77,9 +79,8 @@ def test_a_dry_run_does_not_add_up_what_is_unknown_to_nothing(r2med):
 
 def test_a_dataset_without_the_latest_reviews_is_said_to_be_so_until_it_is_built_again(built, r2med, tmp_path):
     assert "lacks reviews" not in r2med("build", "status", "built").stdout
-    r2med("review", "built", "--export", "tasks.json")
-    data = json.loads((tmp_path / "tasks.json").read_text())[0]["data"]
-    row = {"question": data["question_id"], "chunk": data["chunk_id"], "annotator": "Ann", "verdict": "reject"}
+    item = review_items(tmp_path / "built")[0]
+    row = {"question": item.question.id, "chunk": item.chunk.id, "annotator": "Ann", "verdict": "reject"}
     (tmp_path / "in.csv").write_text(",".join(row) + "\n" + ",".join(row.values()) + "\n")
     imported = r2med("review", "built", "--import", "in.csv").stdout
     assert imported.splitlines() == [

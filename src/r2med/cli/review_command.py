@@ -78,14 +78,14 @@ def review(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Write the reviews as .csv, or as .json for Label Studio. With --overlay: write people's labels as "
+            help="Write the reviews as .csv. With --overlay: write people's labels as "
             "an overlay of their own, .jsonl. With --nuggets: write the nuggets that people keep, .jsonl.",
             show_default=False,
         ),
     ] = None,
     import_: Annotated[
         Path | None,
-        typer.Option("--import", metavar="FILE", help="Add the reviews of a .csv or .json file.", show_default=False),
+        typer.Option("--import", metavar="FILE", help="Add the reviews of a .csv file.", show_default=False),
     ] = None,
     agreement: Annotated[
         bool,
@@ -114,7 +114,7 @@ def review(
     if import_ is not None:
         _import(source, import_)
     if export is not None:
-        _export(source, export, sample, kind)
+        _export(source, export, kind)
     if agreement:
         from r2med.construction.publish.label_trust import agreement_page
 
@@ -192,15 +192,15 @@ def _import(source: Path, file: Path) -> None:
         print(printable(f"{made.dataset} does not have them yet: {again}"))
 
 
-def _export(source: Path, file: Path, sample: int, kind: str) -> None:
+def _export(source: Path, file: Path, kind: str) -> None:
     from r2med.construction.review.annotators import export_annotators, read_annotators
     from r2med.construction.review.review_book import read_reviews
     from r2med.construction.review.review_files import export_reviews
     from r2med.construction.review.review_items import items_by_kind
 
-    items = items_by_kind(source, kind, sample)
-    reviews = [review for review in read_reviews(source) if review.kind in items]
-    export_reviews(file, reviews, [item for each in items.values() for item in each])
+    kinds = items_by_kind(source, kind)
+    reviews = [review for review in read_reviews(source) if review.kind in kinds]
+    export_reviews(file, reviews)
     print(printable(f"{counted(len(reviews), 'review')} in {file}"))
     people = read_annotators(source)
     if any(each.qualification or each.years is not None for each in people):
