@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
 from itertools import combinations
 
 import numpy as np
 
 from r2med.analysis.material import Material
 from r2med.analysis.unjudged import over_datasets
-from r2med.evaluation.comparison.report import rank_bands, rank_flows
 from r2med.evaluation.measure.measures import HEADLINE_MEASURE
 from r2med.evaluation.measure.scores import Floats
-from r2med.evaluation.measure.significance import means
+from r2med.evaluation.measure.significance import Integers, means
+from r2med.evaluation.records.collection import RecordCollection
 from r2med.evaluation.records.record import Record
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.pages.cells import Value
@@ -20,6 +21,9 @@ from r2med.foundation.pages.page import Section, Table
 
 CUTOFF = HEADLINE_MEASURE.cutoff or 10
 _FOUND = ("both find", "only A", "only B", "neither")
+
+BANDS = (10, 100)
+"""Last ranks of the first bands. One band up to the depth and one for documents not retrieved follow."""
 
 
 def _pairs(material: Material) -> list[tuple[str, str]]:
@@ -140,3 +144,23 @@ def _alone(material: Material) -> Iterator[list[Value]]:
                 found += len(top)
                 alone += len(top.difference(*others))
         yield [system, gold, found, alone]
+
+
+def rank_bands(collection: RecordCollection) -> list[int]:
+    """Return the last rank of each band. The last band ends at the depth of the rankings."""
+    depth = max((int(kept.record.settings.get("k", 0)) for kept in collection), default=0)
+    return [*(end for end in BANDS if end < depth), depth]
+
+
+def rank_flows(before: Record, after: Record, bands: Sequence[int]) -> Integers:
+    """Count relevant documents by their bands in both rankings. The last band has documents that were not retrieved."""
+    flows = np.zeros((len(bands) + 1, len(bands) + 1), dtype=np.intp)
+    beyond = bands[-1] + 1
+    for query, facts in before.queries.items():
+        ranks = before.gold.get(query, {}), after.gold.get(query, {})
+        documents = {*ranks[0], *ranks[1]}
+        for document in documents:
+            start, end = (bisect_left(bands, each.get(document, beyond)) for each in ranks)
+            flows[start, end] += 1
+        flows[-1, -1] += max(0, facts.positives - len(documents))
+    return flows

@@ -30,7 +30,7 @@ def report(
         tuple[str, str] | None,
         typer.Option(
             metavar="A B",
-            help="The systems of figures that compare two. Default: the best, and the baseline or the second best.",
+            help="The systems of the figure body-systems. Default: the best, and the baseline or the second best.",
             show_default=False,
         ),
     ] = None,

@@ -135,5 +135,5 @@ def test_a_report_about_answers_has_tables_of_their_worth(answers: Path, tmp_pat
         written = report(answers=True, results=answers, out=tmp_path, resamples=50)
     names = {file.name for file in written.files}
     assert {"worth.md", "worth-correlation.csv", "table.tex", "pairs.csv", "bars.svg"} <= names
-    assert not {name for name in names if name.startswith(("rank-shift", "cost"))}
+    assert not {name for name in names if name.startswith("cost")}
     assert "best · smollm2,all datasets,60" in (tmp_path / "worth.csv").read_text()

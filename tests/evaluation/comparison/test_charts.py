@@ -20,7 +20,6 @@ FIGURES = {
     "heat map": partial(charts.heat_map, [HOSTILE, "b"], ["d", HOSTILE], np.zeros((2, 2)), "nDCG@10"),
     "cost": partial(charts.quality_cost, {HOSTILE: (0.0, 1.0), "b": (1e-4, 1.0), "c": (90.0, 7.0)}, "dollars", "MRR"),
     "free": partial(charts.quality_cost, {HOSTILE: (0.0, 1.0)}, "dollars", "MRR"),
-    "shift": partial(charts.rank_shift, np.array([[3, 0], [1, 0]]), ["top", "rest"], HOSTILE, "b"),
     "gains": partial(charts.gains, [(HOSTILE, Gap(-1, -2, 0.5, 0.2, 0.3))], "title", HOSTILE, "b"),
 }
 

@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from r2med.evaluation.comparison.comparison import comparison
-from r2med.evaluation.comparison.report import _cost_figures, rank_bands, rank_flows, report
+from r2med.evaluation.comparison.report import _cost_figures, report
 from r2med.evaluation.comparison.report_tables import score_table
 from r2med.evaluation.records.record import Record
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.installation import install_extra
 from r2med.foundation.pages.csv_text import table_csv
-from support.records import collection, record, records, write_records
+from support.records import collection, records, write_records
 
 SYSTEMS = {"weak": 0.3, "twin": 0.3, "strong": 0.5}
 MADE = records(SYSTEMS, {"Biology": 40, "PMC-Clinical": 25})
@@ -35,7 +35,7 @@ def test_a_report_is_tables_and_figures_in_every_format(tmp_path: Path) -> None:
         *(f"{table}.{suffix}" for table in ("table", "pairs") for suffix in ("md", "tex", "csv")),
         *(
             f"{figure}.{suffix}"
-            for figure in ("bars", "heat-map", "cost-seconds", "cost-dollars", "rank-shift", "body-systems")
+            for figure in ("bars", "heat-map", "cost-seconds", "cost-dollars", "body-systems")
             for suffix in ("svg", "png")
         ),
     }
@@ -66,16 +66,6 @@ def test_csv_holds_the_means_of_the_records() -> None:
         assert float(rows[each.system][head]) == pytest.approx(100 * each.mean["nDCG@10"])
 
 
-def test_relevant_documents_are_counted_by_their_bands_before_and_after() -> None:
-    before, after = record("a", "d", [0.5]), record("b", "d", [0.5])
-    positives = {"q0": before.queries["q0"].model_copy(update={"positives": 5})}
-    before = with_ranks(before.model_copy(update={"queries": positives}), x=200, y=5)
-    after = with_ranks(after, x=3, y=7, z=1000)
-    bands = rank_bands(collection([before, after]))
-    assert bands == [10, 100, 1000]
-    assert rank_flows(before, after, bands).tolist() == [[1, 0, 0, 0], [0, 0, 0, 0], [1, 0, 0, 0], [0, 0, 1, 2]]
-
-
 def test_what_cannot_be_reported_is_one_line(tmp_path: Path) -> None:
     results = write_records(MADE, tmp_path / "results")
     with pytest.raises(UserError, match="did you mean twin"):
@@ -89,7 +79,6 @@ def test_figures_that_the_records_do_not_allow_are_told(tmp_path: Path) -> None:
     bare = [with_ranks(each).model_copy(update={"queries": {}}) for each in MADE]
     written = report(write_records(bare, tmp_path / "results"), out=tmp_path / "report", resamples=10)
     assert [notice.partition(":")[0] for notice in written.notices] == [
-        "no figure rank-shift",
         "no figure body-systems",
     ]
 

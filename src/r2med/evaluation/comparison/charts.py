@@ -13,7 +13,6 @@ import numpy as np
 
 from r2med.evaluation.comparison.comparison import Gap
 from r2med.evaluation.measure.scores import Floats
-from r2med.evaluation.measure.significance import Integers
 from r2med.foundation.core.errors import MissingExtraError
 from r2med.foundation.pages.cells import signed
 from r2med.foundation.pages.estimate import Estimate
@@ -204,66 +203,6 @@ def _neighbours(points: Mapping[str, tuple[float, float]], names: Sequence[str])
         near = [group for group in groups if (np.abs(places[group[0]] - place) < (0.04, 0.03)).all()]
         near[0].append(number) if near else groups.append([number])
     return [[names[number] for number in group] for group in groups]
-
-
-def rank_shift(flows: Integers, bands: Sequence[str], before: str, after: str) -> Figure:
-    """Draw how relevant documents move between bands of ranks. `flows[i, j]` of them move from band i to band j."""
-    figure, axes = _axes(4.6, "How the relevant documents move")
-    total = int(flows.sum())
-    gap, thick = 0.05 * total, 0.06
-    starts = [_stacked(flows.sum(axis=1), gap), _stacked(flows.sum(axis=0), gap)]
-    for x, tops, counts, name in zip(
-        (0.0, 1.0), starts, (flows.sum(axis=1), flows.sum(axis=0)), (before, after), strict=True
-    ):
-        side, align = (-1, "right") if x == 0 else (1, "left")
-        axes.bar([x] * len(bands), counts, thick, bottom=-tops - counts, color=INK, zorder=3)
-        for band, y in enumerate(_apart(-tops - counts / 2, 0.1 * total)):
-            text = f"{bands[band]}\n{counts[band]:,} ({100 * counts[band] / total:.0f} %)" if counts[band] else ""
-            axes.text(x + side * 0.05, y, text, ha=align, va="center")
-        edge, anchor = (-thick / 2, "left") if x == 0 else (1 + thick / 2, "right")
-        axes.text(edge, 0.06 * total, _label(name, 34), ha=anchor, va="bottom", fontweight="bold")
-    ends = [tops.copy() for tops in starts]
-    for i, j in np.ndindex(flows.shape):
-        colour, alpha, order = (GREY, 0.45, 1) if i == j else (BLUE, 0.65, 2) if j < i else (VERMILION, 0.65, 2)
-        _ribbon(
-            axes,
-            -float(ends[0][i]),
-            -float(ends[1][j]),
-            int(flows[i, j]),
-            thick / 2,
-            color=colour,
-            alpha=alpha,
-            zorder=order,
-        )
-        ends[0][i] += flows[i, j]
-        ends[1][j] += flows[i, j]
-    low = -(total + gap * len(bands))
-    axes.text(0.48, low, f"{np.tril(flows, -1).sum():,} move up", ha="right", va="top", color=BLUE, fontweight="bold")
-    axes.text(0.52, low, f"{np.triu(flows, 1).sum():,} move down", va="top", color=VERMILION, fontweight="bold")
-    axes.set_xlim(-0.4, 1.4)
-    axes.set_ylim(low * 1.04, 0.16 * total)
-    axes.set_axis_off()
-    return figure
-
-
-def _stacked(counts: Integers, gap: float) -> Floats:
-    """Return the start of each band, from the top."""
-    return np.asarray(np.cumsum(counts) - counts + gap * np.arange(len(counts)))
-
-
-def _apart(places: Floats, distance: float) -> Floats:
-    """Return descending positions, moved up if two are too close for their labels."""
-    moved = places.copy()
-    for number in range(len(moved) - 2, -1, -1):
-        moved[number] = max(moved[number], moved[number + 1] + distance)
-    return moved
-
-
-def _ribbon(axes: Axes, left: float, right: float, count: int, inset: float, **style: Any) -> None:
-    """Draw a ribbon of this height. `left` and `right` are the positions of its upper edge."""
-    x = np.linspace(0, 1, 60)
-    upper = left + (right - left) * (3 * x**2 - 2 * x**3)
-    axes.fill_between(inset + (1 - 2 * inset) * x, upper, upper - count, lw=0, **style)
 
 
 def gains(rows: Sequence[tuple[str, Gap]], title: str, before: str, after: str) -> Figure:

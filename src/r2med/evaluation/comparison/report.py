@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -22,11 +21,10 @@ from r2med.evaluation.comparison.comparison import MEASURE, Comparison, comparis
 from r2med.evaluation.comparison.corrected_scores import corrected_scores, estimates_table
 from r2med.evaluation.comparison.largest_group import names_systems
 from r2med.evaluation.comparison.report_tables import pair_table, score_table
-from r2med.evaluation.measure.significance import RESAMPLES, Integers
+from r2med.evaluation.measure.significance import RESAMPLES
 from r2med.evaluation.measure.slices import UNKNOWN_LABEL
 from r2med.evaluation.records.answer_collection import MAIN_MEASURE, RETRIEVED, collect_answers
 from r2med.evaluation.records.collection import MAX_FAILURES, RecordCollection, collect, given_records
-from r2med.evaluation.records.record import Record
 from r2med.evaluation.records.relabelled import recorded_datasets
 from r2med.foundation.core.cost import total
 from r2med.foundation.core.errors import UserError, unknown
@@ -44,13 +42,9 @@ if TYPE_CHECKING:
 SHOWN = 40
 """Number of systems in a figure. It shows the best ones, and tables show all."""
 
-BANDS = (10, 100)
-"""Last ranks of the first bands. One band up to the depth and one for documents not retrieved follow."""
-
 NEEDS = {
     "cost-seconds": "the cost of the systems is not known",
     "cost-dollars": "no system has a price above 0",
-    "rank-shift": "the records do not contain the ranks of relevant documents",
     "body-systems": "the queries have no body systems",
 }
 """Figure -> the reason why it may be missing."""
@@ -115,7 +109,7 @@ def report(
     figures: dict[str, Callable[[], Figure]] = {
         **_score_figures(compared),
         **(_cost_figures(collection, compared) if costs_are_known and not compared.lower_is_better else {}),
-        **_pair_figures(collection, before, after, compared, resamples),
+        **_gain_figures(collection, before, after, compared, resamples),
     }
     content: dict[str, bytes] = {}
     tables |= {"table": score_table(compared), "pairs": pair_table(compared)}
@@ -126,13 +120,11 @@ def report(
         content |= {f"{name}.{suffix}": body for suffix, body in charts.rendered(draw).items()}
     missing = {name: why for name, why in NEEDS.items() if name not in figures}
     if compared.lower_is_better:
-        missing |= dict.fromkeys(missing.keys() - {"rank-shift"}, f"with {compared.measure}, lower is better")
+        missing |= dict.fromkeys(missing, f"with {compared.measure}, lower is better")
     if not costs_are_known:
         missing |= dict.fromkeys(
             missing.keys() & {"cost-seconds", "cost-dollars"}, "a record holds the cost of all conditions together"
         )
-    if answers:
-        missing.pop("rank-shift", None)
     absent = without_figures or [f"no figure {name}: {why}" for name, why in missing.items()]
     notices = [*compared.notices, *absent]
     if len(compared.systems) > SHOWN and not without_figures:
@@ -162,7 +154,7 @@ def _write(folder: Path, content: Mapping[str, bytes]) -> Iterator[Path]:
 
 
 def _between(compared: Comparison, names: Sequence[str]) -> tuple[str, str]:
-    """Return the two systems that some figures compare: the one before a change and the one after it."""
+    """Return the two systems that a figure compares: the one before a change and the one after it."""
     known = [standing.system for standing in compared.ranked]
     for name in names:
         if name not in known:
@@ -203,44 +195,17 @@ def _cost_figures(collection: RecordCollection, compared: Comparison) -> dict[st
     return figures
 
 
-def _pair_figures(
+def _gain_figures(
     collection: RecordCollection, before: str, after: str, whole: Comparison, resamples: int
 ) -> dict[str, Callable[[], Figure]]:
-    """Return the figures of two systems: how relevant documents move, and the gain of each body system."""
+    """Return the figure of two systems: the gain on each body system."""
+    if whole.lower_is_better:
+        return {}
     pair = RecordCollection({key: kept for key, kept in collection.cells.items() if key[0] in (before, after)})
     compared = comparison(pair, whole.measure, before, ["body-system"], resamples, data=whole.datasets)
-    figures: dict[str, Callable[[], Figure]] = {}
-    bands = rank_bands(pair)
-    flows = sum(
-        (rank_flows(pair.records(before)[name], pair.records(after)[name], bands) for name in compared.datasets),
-        np.zeros((len(bands) + 1, len(bands) + 1), dtype=np.intp),
-    )
-    if any(kept.record.gold for kept in pair):
-        labels = [f"ranks {low + 1}–{high}" for low, high in zip((0, *bands), bands, strict=False)]
-        figures["rank-shift"] = partial(charts.rank_shift, flows, [*labels, "not retrieved"], before, after)
     rows = [(f"{each.label} ({each.queries:,})", each) for each in compared.slices if each.label != UNKNOWN_LABEL]
-    if rows and not whole.lower_is_better:
-        rows.sort(key=lambda row: -row[1].difference)
-        title = f"Gain by body system, {whole.measure} × 100"
-        figures["body-systems"] = partial(charts.gains, rows, title, before, after)
-    return figures
-
-
-def rank_bands(collection: RecordCollection) -> list[int]:
-    """Return the last rank of each band. The last band ends at the depth of the rankings."""
-    depth = max((int(kept.record.settings.get("k", 0)) for kept in collection), default=0)
-    return [*(end for end in BANDS if end < depth), depth]
-
-
-def rank_flows(before: Record, after: Record, bands: Sequence[int]) -> Integers:
-    """Count relevant documents by their bands in both rankings. The last band has documents that were not retrieved."""
-    flows = np.zeros((len(bands) + 1, len(bands) + 1), dtype=np.intp)
-    beyond = bands[-1] + 1
-    for query, facts in before.queries.items():
-        ranks = before.gold.get(query, {}), after.gold.get(query, {})
-        documents = {*ranks[0], *ranks[1]}
-        for document in documents:
-            start, end = (bisect_left(bands, each.get(document, beyond)) for each in ranks)
-            flows[start, end] += 1
-        flows[-1, -1] += max(0, facts.positives - len(documents))
-    return flows
+    if not rows:
+        return {}
+    rows.sort(key=lambda row: -row[1].difference)
+    title = f"Gain by body system, {whole.measure} × 100"
+    return {"body-systems": partial(charts.gains, rows, title, before, after)}
