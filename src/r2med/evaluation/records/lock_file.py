@@ -79,13 +79,13 @@ class Lock(BaseModel):
             stated, written = body.pop("digest"), body["format"]
             if written != FORMAT:
                 raise UserError(f"{path} is a lock of format {str(written)[:20]}, but this version reads {FORMAT}")
-            lock = cls(**body)
-            is_same = digest(body) == lock.digest == stated  # a ValueError for NaN
+            is_same = digest(body) == stated  # a ValueError for NaN
+            lock = cls(**body) if is_same else None
         except FileNotFoundError:
             raise UserError(f"{path}: there is no such lock; make one with r2med lock SYSTEM --data NAME") from None
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, ValidationError):
             raise UserError(f"{path} is not a lock: make one with r2med lock SYSTEM --data NAME") from None
-        if not is_same:
+        if lock is None or lock.digest != stated:
             raise UserError(
                 f"{path} was edited after it was written, so it decides nothing: restore it, or make a new one with "
                 "r2med lock"
