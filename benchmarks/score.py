@@ -40,7 +40,7 @@ def ours(qrels: Any, run: Any) -> Callable[[], dict[str, list[float]]]:
 
 
 def ours_as_arrays(qrels: Any, run: Any) -> Callable[[], dict[str, list[float]]]:
-    from r2med.systems.retrieve.run import Run
+    from r2med.data.runs.run import Run
 
     return ours(qrels, Run.of(run))
 

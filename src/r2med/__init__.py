@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from r2med.data.example_data import example_data
     from r2med.data.given_data import with_overlays
     from r2med.data.overlays import Overlay, OverlayLabel
+    from r2med.data.runs import Run
     from r2med.data.table_import import import_tables
     from r2med.evaluation.advice.advice import Advice
     from r2med.evaluation.advice.ladder import advise
@@ -67,7 +68,6 @@ if TYPE_CHECKING:
     from r2med.server.serving import review, serve, serve_board
     from r2med.systems.expand.expansion import Expander, Expansion
     from r2med.systems.rerank.reranking import Reranked, Reranker, reranked
-    from r2med.systems.retrieve import Run
     from r2med.systems.retrieve.retriever import Retriever, Searched, Searcher
     from r2med.systems.system import System
     from r2med.systems.system.question import Answer, Passage, search
@@ -171,137 +171,13 @@ __all__ = [
     "write_example",
 ]
 
-_MODULES = {
-    "r2med.evaluation.advice.advice": ("Advice",),
-    "r2med.evaluation.advice.ladder": ("advise",),
-    "r2med.analysis.analysis": (
-        "Analysed",
-        "analyse",
-    ),
-    "r2med.assessment.answers.answering": ("answer",),
-    "r2med.publication.bridges.data_export": ("export",),
-    "r2med.publication.bridges.langchain": ("LangChainRetriever",),
-    "r2med.publication.bridges.mteb_predictions": ("import_predictions",),
-    "r2med.publication.bridges.mteb_results": ("export_results",),
-    "r2med.publication.bridges.pyterrier": ("PyTerrierRetriever",),
-    "r2med.evaluation.comparison.comparing": ("compare",),
-    "r2med.evaluation.comparison.comparison": ("Comparison",),
-    "r2med.evaluation.comparison.report": (
-        "Report",
-        "report",
-    ),
-    "r2med.construction.benchmark": (
-        "Built",
-        "build",
-    ),
-    "r2med.construction.example_plans": ("write_example",),
-    "r2med.construction.items": ("Judgement",),
-    "r2med.construction.review.labels": (
-        "Labelling",
-        "labels",
-        "overrating",
-    ),
-    "r2med.foundation.core.cost": ("Cost",),
-    "r2med.foundation.core.errors": ("UserError",),
-    "r2med.foundation.core.stage_plan": ("StagePlan",),
-    "r2med.foundation.core.stages": (
-        "Bound",
-        "Stage",
-        "argument",
-        "depth_field",
-        "derived",
-    ),
-    "r2med.data": (
-        "Corpus",
-        "Dataset",
-        "Qrels",
-        "Query",
-        "load",
-        "names",
-    ),
-    "r2med.data.example_data": ("example_data",),
-    "r2med.data.given_data": ("with_overlays",),
-    "r2med.data.overlays": ("Overlay", "OverlayLabel"),
-    "r2med.data.table_import": ("import_tables",),
-    "r2med.models.encoders.encoder": ("Encoder",),
-    "r2med.evaluation.running.batch": ("run",),
-    "r2med.evaluation.running.doctor": (
-        "Diagnosis",
-        "doctor",
-    ),
-    "r2med.evaluation.running.evaluation": ("evaluate",),
-    "r2med.evaluation.running.locking": ("lock",),
-    "r2med.evaluation.running.results": ("Results",),
-    "r2med.evaluation.running.run_export": ("export_runs",),
-    "r2med.evaluation.running.story": ("Story", "explain"),
-    "r2med.evaluation.running.text_generation": ("GeneratedTexts", "generate"),
-    "r2med.systems.expand.expansion": (
-        "Expander",
-        "Expansion",
-    ),
-    "r2med.publication.leaderboard.reproduction": (
-        "Reproduction",
-        "reproduce",
-    ),
-    "r2med.publication.leaderboard.submission": (
-        "Entry",
-        "submit",
-    ),
-    "r2med.publication.leaderboard.verification": (
-        "Checked",
-        "verify",
-    ),
-    "r2med.assessment.judgements.audit": ("audit",),
-    "r2med.assessment.judgements.audit_findings": ("Audit",),
-    "r2med.evaluation.measure": (
-        "Measure",
-        "Scores",
-        "score",
-    ),
-    "r2med.evaluation.measure.agreement": (
-        "cohen_kappa",
-        "fleiss_kappa",
-        "gwet_ac1",
-        "krippendorff_alpha",
-    ),
-    "r2med.publication.packs.pack_manifest": ("PackManifest",),
-    "r2med.publication.packs.packing": ("pack",),
-    "r2med.publication.packs.unpacking": ("Unpacked", "unpack"),
-    "r2med.evaluation.records.answer_record": ("AnswerRecord",),
-    "r2med.evaluation.records.lock_file": ("Lock",),
-    "r2med.evaluation.records.record": ("Record",),
-    "r2med.systems.rerank.reranking": (
-        "Reranked",
-        "Reranker",
-        "reranked",
-    ),
-    "r2med.systems.retrieve": ("Run",),
-    "r2med.systems.retrieve.retriever": (
-        "Retriever",
-        "Searched",
-        "Searcher",
-    ),
-    "r2med.foundation.runtime.runtime": ("Runtime",),
-    "r2med.foundation.runtime.setup": ("Setup",),
-    "r2med.server.serving": ("review", "serve", "serve_board"),
-    "r2med.publication.site.site": ("board",),
-    "r2med.systems.system": ("System",),
-    "r2med.systems.system.question": (
-        "Answer",
-        "Passage",
-        "search",
-    ),
-    "r2med.foundation.text.identifiers": ("identifiers",),
-    "r2med.foundation.text.sentences": ("sentences",),
-}
-
 if os.environ.get("R2MED_OFFLINE"):
     from r2med.foundation.net.offline import guard, is_offline
 
     if is_offline():  # R2MED_OFFLINE=0 means online
         guard()  # before anything is imported that could connect
 
-__getattr__ = lazily(__name__, {name: module for module, names in _MODULES.items() for name in names})
+__getattr__ = lazily(__name__)
 
 
 def __dir__() -> list[str]:

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from r2med.data import Corpus, Dataset, Qrels, Query
+from r2med.data.runs.run import Run
 from r2med.foundation.core.spec import parse_stage
 from r2med.foundation.core.stages import stage
 from r2med.foundation.store import Store
@@ -16,7 +17,6 @@ from r2med.models.llm.llm_cards import LLMCard, Price
 from r2med.systems.rerank.judge import JudgeStage, LLMReranker
 from r2med.systems.rerank.reranking import Reranked
 from r2med.systems.retrieve.retriever import SearchQuery
-from r2med.systems.retrieve.run import Run
 from support.scripted_chat import ScriptedChat
 
 CARD = LLMCard(name="judge", model="test/judge", price=Price(prompt=1.0, completion=2.0))

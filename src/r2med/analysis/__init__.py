@@ -9,4 +9,4 @@ if TYPE_CHECKING:
 
 __all__ = ["analyse"]
 
-__getattr__ = lazily(__name__, {"analyse": "r2med.analysis.analysis"})
+__getattr__ = lazily(__name__)

@@ -31,9 +31,9 @@ def score(
     doubles: Annotated[bool, typer.Option("--doubles", hidden=True)] = False,
 ) -> None:
     """Score a run file. A judged query that the run lacks counts 0."""
+    from r2med.data.runs.run import Run
     from r2med.evaluation.measure import score as compute
     from r2med.foundation.pages.page import Page, Section
-    from r2med.systems.retrieve.run import Run
 
     scores = compute(qrels, Run.read(run, doubles=True) if doubles else run, aspects=aspects)
     mean = {str(measure): value for measure, value in scores.mean.items()}

@@ -13,12 +13,4 @@ if TYPE_CHECKING:
 
 __all__ = ["Corpus", "Dataset", "DatasetCard", "Qrels", "Query", "load", "names"]
 
-_MODULES = {
-    "r2med.data.dataset_cards": ("DatasetCard",),
-    "r2med.data.corpus": ("Corpus",),
-    "r2med.data.loading": ("load",),
-    "r2med.data.locating": ("names",),
-    "r2med.data.dataset": ("Dataset", "Qrels", "Query"),
-}
-
-__getattr__ = lazily(__name__, {name: module for module, names in _MODULES.items() for name in names})
+__getattr__ = lazily(__name__)

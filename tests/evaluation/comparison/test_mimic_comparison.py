@@ -11,6 +11,7 @@ import pytest
 from r2med import UserError, load, run
 from r2med.data.given_data import with_overlays
 from r2med.data.overlays import Overlay, random_order
+from r2med.data.runs.trec import read_judged_run
 from r2med.evaluation.comparison import verdicts
 from r2med.evaluation.comparison.comparing import compare
 from r2med.evaluation.comparison.comparison import comparison
@@ -21,7 +22,6 @@ from r2med.evaluation.records.collection import collect
 from r2med.evaluation.records.record import Record
 from r2med.evaluation.records.relabelled import relabelled
 from r2med.foundation.pages.cells import Marked
-from r2med.systems.retrieve.trec import read_judged_run
 from support.fork_server import Command
 from support.records import collection, record
 

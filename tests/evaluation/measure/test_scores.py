@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from r2med.data.qrels_file import read_qrels
+from r2med.data.runs import Run
+from r2med.data.runs.run import IdTable
+from r2med.data.runs.run_file import read_rankings
 from r2med.evaluation.measure import DEFAULT_MEASURES, Measure, score
 from r2med.foundation.core.errors import UserError
-from r2med.systems.retrieve import Run
-from r2med.systems.retrieve.run import IdTable
-from r2med.systems.retrieve.run_file import read_rankings
 
 FOLDER = Path(__file__).parent / "trec_eval"
 MEASURES = (*DEFAULT_MEASURES, Measure("nDCG"), Measure("MAP"))

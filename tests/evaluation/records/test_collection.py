@@ -11,6 +11,7 @@ import pytest
 
 from r2med.data import load
 from r2med.data.benchmark_names import remember_fingerprint, source_of
+from r2med.data.runs import Run
 from r2med.evaluation.measure import relevant_ranks
 from r2med.evaluation.records import collection
 from r2med.evaluation.records.collection import StoredRecord, checked, collect
@@ -20,7 +21,6 @@ from r2med.evaluation.running.results import Cell, Results
 from r2med.foundation.core.cost import Cost
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.store import default_store, digest
-from r2med.systems.retrieve import Run
 from support.datasets import random_folder
 
 

@@ -9,6 +9,7 @@ import pytest
 
 import r2med
 from r2med.data import load
+from r2med.data.runs.run import Run
 from r2med.evaluation.comparison.comparison import comparison
 from r2med.evaluation.measure import DEFAULT_MEASURES, score
 from r2med.evaluation.measure.measures import ASPECT_MEASURES
@@ -20,7 +21,6 @@ from r2med.foundation.pages.page import Table
 from r2med.foundation.store import Store, digest
 from r2med.publication.leaderboard.submission import submit
 from r2med.publication.leaderboard.verification import verify
-from r2med.systems.retrieve.run import Run
 
 WITH, WITHOUT = "demo/Medical-Sciences", "demo/Bioinformatics"
 NAMES = list(map(str, ASPECT_MEASURES))

@@ -17,13 +17,13 @@ import pytest
 
 import r2med
 from r2med.data import Corpus, Dataset, Qrels, Query, load
+from r2med.data.runs import Run
 from r2med.evaluation.measure import score
 from r2med.evaluation.records.record import Record
 from r2med.evaluation.running.evaluation import evaluate, slug
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.version import source_digest
 from r2med.foundation.store import Store
-from r2med.systems.retrieve import Run
 from r2med.systems.system import System
 from support.datasets import random_folder, with_short_documents
 from support.faults import tell_builds

@@ -9,13 +9,13 @@ from typing import Any
 import yaml
 
 import r2med
+from r2med.data.runs import Run
+from r2med.data.runs.trec import WrittenRun, format_run
 from r2med.evaluation.records.record import Record
 from r2med.evaluation.running.evaluation import evaluate
 from r2med.evaluation.running.ir_metadata import metadata_path
 from r2med.evaluation.running.run_export import export_runs
 from r2med.foundation.store.files import sha256
-from r2med.systems.retrieve import Run
-from r2med.systems.retrieve.trec import WrittenRun, format_run
 from support.datasets import random_folder
 from support.fork_server import Command
 

@@ -15,12 +15,12 @@ import pytest
 import r2med
 from r2med.data import Dataset
 from r2med.data.dataset_cards import groups
+from r2med.data.runs import Run
 from r2med.evaluation.measure import Measure, score
 from r2med.foundation.store import Store, digest
 from r2med.foundation.store.files import sha256
 from r2med.publication.leaderboard.submission import submit
 from r2med.publication.leaderboard.verification import verify
-from r2med.systems.retrieve import Run
 from support.datasets import random_folder
 
 VARIANTS = 120

@@ -160,7 +160,7 @@ def test_an_edited_stage_is_not_taken_for_the_one_that_made_a_number(tmp_path: P
 RETRIEVING = '''
 from r2med.systems.retrieve.bm25.searcher import BM25
 from r2med.systems.retrieve.retriever import Searched
-from r2med.systems.retrieve.run import Run
+from r2med.data.runs.run import Run
 from r2med.foundation.core.stages import Stage
 import numpy as np
 

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from r2med import System, evaluate, load, run
+from r2med.data.runs import Run
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.runtime.runtime import Runtime
-from r2med.systems.retrieve import Run
 from support.fork_server import Command
 from support.mteb_local import register_models
 

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from r2med.data import load
+from r2med.data.runs import Run
 from r2med.evaluation.records.collection import collect
 from r2med.evaluation.running.evaluation import evaluate
 from r2med.foundation.core.errors import UserError
 from r2med.publication.bridges.mteb_predictions import import_predictions
-from r2med.systems.retrieve import Run
 from support.datasets import random_folder
 from support.fork_server import Command
 from support.mteb_local import local_task, register_models

@@ -13,6 +13,7 @@ from r2med.assessment.answers.answer_options import options_of
 from r2med.assessment.answers.reading import asked_queries
 from r2med.data import load
 from r2med.data.nuggets_file import nuggets_of
+from r2med.data.runs.run import Run
 from r2med.evaluation.records.answer_collection import StoredAnswers
 from r2med.evaluation.records.answer_record import GivenAnswer
 from r2med.evaluation.records.collection import StoredRecord
@@ -24,7 +25,6 @@ from r2med.publication.leaderboard.board_entries import NOT_VERIFIED, SubmittedR
 from r2med.publication.leaderboard.entry_verdicts import Verdicts
 from r2med.publication.leaderboard.submission import submit
 from r2med.publication.leaderboard.verification import Checked, verify
-from r2med.systems.retrieve.run import Run
 from support.answer_records import answer_record, answered, rescored, write
 from support.forgeries import Case, forgeries
 

@@ -16,12 +16,12 @@ from r2med.assessment.answers.answer_scores import scores_of
 from r2med.assessment.answers.citations import cited_sentences
 from r2med.data import Dataset, load
 from r2med.data.nuggets_file import nuggets_of
+from r2med.data.runs.run import Run
 from r2med.evaluation.records.answer_record import AnswerRecord, GivenAnswer
 from r2med.evaluation.records.record import Record
 from r2med.foundation.store import Store
 from r2med.publication.leaderboard.submission import read_entry, submit
 from r2med.publication.leaderboard.verification import Checked, verify
-from r2med.systems.retrieve.run import Run
 from support.answer_records import answer_record, answered, rescored, write
 
 DATA = "demo/MedQA-Diag"

@@ -16,9 +16,9 @@ import numpy as np
 import pytest
 
 import r2med
+from r2med.data.runs.run_file import read_rankings
 from r2med.evaluation.records.record import Record
 from r2med.foundation.store import Store
-from r2med.systems.retrieve.run_file import read_rankings
 from support.fork_server import Command
 from support.packs import Files, Person, tree, unzipped, zipped
 

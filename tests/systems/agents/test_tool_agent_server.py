@@ -12,13 +12,13 @@ import pytest
 
 from r2med import System, UserError
 from r2med.data import load
+from r2med.data.runs.run import Run
 from r2med.evaluation.records.record import Record
 from r2med.foundation.core.spec import parse_stage
 from r2med.foundation.core.stages import stage
 from r2med.foundation.store import Store
 from r2med.models.llm.llm_cards import Price
 from r2med.server.search_protocol import answer_of
-from r2med.systems.retrieve.run import Run
 from support import chat_server as api
 from support.agents import agent
 from support.chat_models import opened, setup

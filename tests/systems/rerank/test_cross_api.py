@@ -11,6 +11,7 @@ import pytest
 
 from r2med.data.corpus import Corpus
 from r2med.data.dataset import Dataset, Qrels, Query
+from r2med.data.runs.run import Run
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.spec import parse_stage
 from r2med.foundation.core.stage_plan import StagePlan
@@ -20,7 +21,6 @@ from r2med.foundation.store import Store
 from r2med.systems.rerank import cross
 from r2med.systems.rerank.reranking import Reranked
 from r2med.systems.retrieve.retriever import SearchQuery
-from r2med.systems.retrieve.run import Run
 from support import rerank_server as api
 from support.processes import PATIENCE, started, wait_for
 from support.rerank_server import Server, score

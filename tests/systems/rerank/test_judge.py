@@ -8,6 +8,7 @@ import pytest
 from r2med import UserError, load
 from r2med.data import Corpus, Dataset, Qrels, Query
 from r2med.data.dataset_cards import cards
+from r2med.data.runs.run import Run
 from r2med.foundation.core.spec import encoded, parse_stage
 from r2med.foundation.core.stages import stage
 from r2med.foundation.runtime.runtime import Runtime
@@ -19,7 +20,6 @@ from r2med.systems.rerank.judge import JudgeStage, LLMReranker
 from r2med.systems.rerank.judge_prompts import CHARACTERS_PER_WORD, MIN_PASSAGE_WORDS, open_prompts, shortened
 from r2med.systems.rerank.reranking import Reranker
 from r2med.systems.retrieve.retriever import SearchQuery
-from r2med.systems.retrieve.run import Run
 from support.judging import CARD, in_order, in_scores, judged, rerank, reranker_of, shown
 from support.scripted_chat import ScriptedChat
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from r2med.data import Corpus
+from r2med.data.runs.run import Run
 from r2med.systems.rerank.reranking import candidates, kept_in_place, ordered, reranked
-from r2med.systems.retrieve.run import Run
 
 CORPUS = Corpus.of([(letter, letter) for letter in "abcdef"])
 

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from r2med.data import Corpus, Dataset, Qrels, Query
+from r2med.data.runs.run import Run
 from r2med.foundation.core.spec import parse_stage
 from r2med.foundation.core.stages import stage
 from r2med.foundation.store.reads import noted_reads
 from r2med.systems.rerank.judge import LLMReranker
 from r2med.systems.retrieve.retriever import SearchQuery
-from r2med.systems.retrieve.run import Run
 from support import chat_server as api
 from support.chat_models import setup
 from support.chat_server import Exchange, Server, Step

@@ -13,6 +13,7 @@ import pytest
 
 from r2med import UserError
 from r2med.data import Dataset
+from r2med.data.runs.run import Run
 from r2med.foundation.core.spec import parse_stage
 from r2med.foundation.core.stages import names, stage, stage_class
 from r2med.foundation.runtime.setup import Setup
@@ -23,7 +24,6 @@ from r2med.systems.rerank.judge import JudgeStage
 from r2med.systems.rerank.llm_reranker_cards import LLM_RERANKERS, LLMRerankerCard
 from r2med.systems.rerank.parse_scores import parse_scores
 from r2med.systems.rerank.setwise import heapsort
-from r2med.systems.retrieve.run import Run
 from support.judging import judged, permutation, places, rerank, scores
 
 SHOWN = re.compile(r"[\[ ](\w+)\][.:]? document (\d+) of query|Passage (\w+): \"document (\d+) of query")

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from r2med.data import Corpus, Query
+from r2med.data.runs.run import Run
 from r2med.foundation.core.cost import Cost
 from r2med.systems.retrieve.added_worth import METHODS
 from r2med.systems.retrieve.apart import search_apart, searches_apart
 from r2med.systems.retrieve.bm25 import BM25, BM25Retriever
 from r2med.systems.retrieve.retriever import Searched, SearchQuery, cached_search
-from r2med.systems.retrieve.run import Run
 from support.datasets import dataset_of
 
 IDS = [f"d{number:02}" for number in range(30)]

@@ -7,9 +7,9 @@ import pytest
 
 from r2med import System, UserError, load
 from r2med.data import Corpus, Dataset, Qrels, Query
+from r2med.data.runs import write_run
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store import Store
-from r2med.systems.retrieve import write_run
 from r2med.systems.retrieve.candidates import Candidates
 
 DATASET = Dataset(

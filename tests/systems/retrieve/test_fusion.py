@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from r2med.data import Corpus, Query
+from r2med.data.runs.run import Run
 from r2med.foundation.core.cost import Cost
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.spec import parse_stage
@@ -12,7 +13,6 @@ from r2med.systems.retrieve.added_worth import METHODS
 from r2med.systems.retrieve.bm25 import BM25
 from r2med.systems.retrieve.fusion import FusedRetriever, Fusion
 from r2med.systems.retrieve.retriever import Searched, SearchQuery, cached_search
-from r2med.systems.retrieve.run import Run
 from support.datasets import dataset_of
 
 

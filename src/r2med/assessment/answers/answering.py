@@ -24,6 +24,7 @@ from r2med.assessment.answers.scoring import scored
 from r2med.data.dataset import Dataset
 from r2med.data.given_data import given_data
 from r2med.data.nuggets_file import Nuggets, nuggets_of, read_nuggets
+from r2med.data.runs.trec import WrittenRun
 from r2med.evaluation.records.answer_record import CONDITIONS, AnswerForm, AnswerRecord, Condition, answer_key
 from r2med.evaluation.records.collection import collect
 from r2med.evaluation.records.record import Record
@@ -38,7 +39,6 @@ from r2med.foundation.runtime.setup import Setup
 from r2med.foundation.store import about
 from r2med.models.llm.costs import CostPreview
 from r2med.models.llm.llm_cards import sampling_of
-from r2med.systems.retrieve.trec import WrittenRun
 from r2med.systems.system import System
 
 Lists = Mapping[str, Sequence[str]]

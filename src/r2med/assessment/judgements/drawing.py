@@ -15,13 +15,13 @@ import numpy as np
 from r2med.assessment.judgements.rubrics import highest_grade
 from r2med.data.dataset import Dataset
 from r2med.data.overlays import Aspect, Drawn, Overlay, add_labels, random_order
+from r2med.data.runs.trec import WrittenRun
 from r2med.evaluation.measure import HEADLINE_MEASURE, score
 from r2med.evaluation.measure.scores import Floats
 from r2med.evaluation.measure.significance import EQUALITY_MARGIN, SystemPairs, means, pair_variances, welch
 from r2med.evaluation.records.collection import RecordCollection
 from r2med.evaluation.records.relabelled import relabelled
 from r2med.foundation.store import digest
-from r2med.systems.retrieve.trec import WrittenRun
 
 SAMPLE_QUERIES = 30
 """Number of random queries of each dataset. From 20 on, the estimate has an interval."""

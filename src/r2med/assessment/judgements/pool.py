@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from r2med.data.dataset import Dataset
 from r2med.data.overlays import Aspect
+from r2med.data.runs.trec import WrittenRun
 from r2med.evaluation.records.collection import RecordCollection
 from r2med.foundation.core.errors import UserError
-from r2med.systems.retrieve.trec import WrittenRun
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 import numpy as np
 
 from r2med.data.dataset import Dataset
+from r2med.data.runs.trec import WrittenRun
 from r2med.evaluation.measure import HEADLINE_MEASURE, score
 from r2med.evaluation.measure.scores import Floats
 from r2med.evaluation.records.collection import StoredRecord
-from r2med.systems.retrieve.trec import WrittenRun
 
 CUTOFF = HEADLINE_MEASURE.cutoff or 10
 DEPTH = 100

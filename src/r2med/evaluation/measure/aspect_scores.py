@@ -18,8 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from r2med.data.dataset import Aspects, QueryAspect
+from r2med.data.runs.run import Run
 from r2med.evaluation.measure.measures import ASPECT_MEASURES, Measure
-from r2med.systems.retrieve.run import Run
 
 ALPHA = 0.5
 """How much a further document of an aspect loses. ndeval and BRIGHT-Pro use this value."""

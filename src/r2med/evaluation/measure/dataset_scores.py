@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from r2med.data.dataset import Dataset
+from r2med.data.runs.run import Run
 from r2med.evaluation.measure.measures import DEFAULT_MEASURES, Measure
 from r2med.evaluation.measure.mimic_rate import with_mimic_rate
 from r2med.evaluation.measure.scores import Scores, score
-from r2med.systems.retrieve.run import Run
 
 
 def dataset_scores(dataset: Dataset, run: Run, measures: Iterable[Measure | str] = DEFAULT_MEASURES) -> Scores:

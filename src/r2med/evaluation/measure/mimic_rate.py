@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from r2med.data.runs.run import Run
 from r2med.evaluation.measure.measures import MIMIC, MIMIC_LABELLED, Measure
 from r2med.evaluation.measure.scores import Scores, score
-from r2med.systems.retrieve.run import Run
 
 
 def with_mimic_rate(scores: Scores, mimics: Mapping[str, Mapping[str, int]], run: Run) -> Scores:

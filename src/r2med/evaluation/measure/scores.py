@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from r2med.data.runs.run import NO_DOCUMENT, Run, as_scores
 from r2med.evaluation.measure.aspect_scores import aspect_values
 from r2med.evaluation.measure.measures import (
     ANSWER_FAMILIES,
@@ -30,7 +31,6 @@ from r2med.evaluation.measure.measures import (
 from r2med.foundation.core.errors import UserError, refuse_table
 from r2med.foundation.core.one_or_many import several
 from r2med.foundation.text.plurals import counted
-from r2med.systems.retrieve.run import NO_DOCUMENT, Run, as_scores
 
 if TYPE_CHECKING:
     from r2med.data.dataset import Aspects, Qrels
@@ -154,7 +154,7 @@ def _read_aspects(path: Path) -> Aspects:
 
 
 def _read_run(path: Path, qrels: Mapping[str, Mapping[str, int]]) -> Run:
-    from r2med.systems.retrieve.trec import read_judged_run
+    from r2med.data.runs.trec import read_judged_run
 
     run = read_judged_run(path, qrels)
     if not set(run.queries) & set(qrels):

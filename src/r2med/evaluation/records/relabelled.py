@@ -8,6 +8,7 @@ from dataclasses import replace
 from r2med.data.dataset import Dataset
 from r2med.data.given_data import GivenData, data_words
 from r2med.data.overlays import Overlay, add_labels
+from r2med.data.runs.trec import read_judged_run
 from r2med.evaluation.measure import relevant_ranks
 from r2med.evaluation.measure.dataset_scores import dataset_scores
 from r2med.evaluation.records.collection import RecordCollection, StoredRecord
@@ -15,7 +16,6 @@ from r2med.evaluation.records.dataset_facts import dataset_facts, query_facts
 from r2med.evaluation.records.local_datasets import local_datasets, typed_places
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.store import Store, digest
-from r2med.systems.retrieve.trec import read_judged_run
 
 
 def relabelled(

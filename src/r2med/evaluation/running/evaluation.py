@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 
 from r2med.data import Dataset, load
+from r2med.data.runs import write_run
 from r2med.evaluation.records.lock_file import Lock
 from r2med.evaluation.records.record import FileFacts, Record, RunFacts, record_key
 from r2med.evaluation.running.ir_metadata import metadata_path, write_run_metadata
@@ -20,7 +21,6 @@ from r2med.foundation.store.files import sha256, tidy, write_atomically
 from r2med.foundation.store.library_versions import differing, listed, noted_versions
 from r2med.foundation.text.unicode import to_unicode
 from r2med.systems.expand.expansion import Expansion
-from r2med.systems.retrieve import write_run
 from r2med.systems.system import System
 
 log = logging.getLogger("r2med")

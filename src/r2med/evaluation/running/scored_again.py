@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from r2med.data import Dataset
+from r2med.data.runs import Run
 from r2med.evaluation.measure import Measure, relevant_ranks
 from r2med.evaluation.measure.dataset_scores import dataset_scores
 from r2med.evaluation.records.dataset_facts import dataset_facts, query_facts
 from r2med.evaluation.records.record import Record
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.text.plurals import counted
-from r2med.systems.retrieve import Run
 
 
 def score_fault(record: Record, file: Path, dataset: Dataset) -> str:

@@ -10,13 +10,13 @@ from r2med.data import Dataset
 from r2med.data.dataset import Query
 from r2med.data.given_data import GivenData, data_words, loaded
 from r2med.data.locating import name_of
+from r2med.data.runs.run import NO_DOCUMENT, Run
 from r2med.evaluation.records.collection import StoredRecord, collect
 from r2med.evaluation.records.record import Record
 from r2med.foundation.core.errors import UserError, nearest, unknown
 from r2med.foundation.runtime.runtime import Runtime, running
 from r2med.foundation.runtime.setup import Setup
 from r2med.foundation.store import Store
-from r2med.systems.retrieve.run import NO_DOCUMENT, Run
 from r2med.systems.system import System
 
 

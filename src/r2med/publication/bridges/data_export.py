@@ -16,10 +16,10 @@ from r2med.data.dataset import Dataset, Query
 from r2med.data.importing import require_new
 from r2med.data.loading import load
 from r2med.data.nuggets_file import NUGGETS_NAME, nuggets_of
+from r2med.data.runs.trec import encode_id
 from r2med.foundation.core.errors import UserError, unknown
 from r2med.foundation.store.files import replaced, sha256
 from r2med.foundation.text.search_languages import ENGLISH
-from r2med.systems.retrieve.trec import encode_id
 
 COLUMNS = {
     "query": ("id", "text", "answer", "body_system"),

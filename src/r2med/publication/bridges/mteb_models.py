@@ -21,6 +21,7 @@ from urllib.parse import unquote
 import numpy as np
 
 from r2med.data.dataset import Dataset
+from r2med.data.runs.run import Run, on_corpus
 from r2med.foundation.core.cost import Cost
 from r2med.foundation.core.errors import UserError, unknown
 from r2med.foundation.core.installation import install_extra
@@ -38,7 +39,6 @@ from r2med.publication.bridges.mteb_results import tasks
 from r2med.systems.rerank.cross import CrossEncoder, CrossReranker
 from r2med.systems.retrieve.dense.dense_retriever import DenseRetriever, VectorSearch
 from r2med.systems.retrieve.retriever import Retriever, Searched, SearchQuery
-from r2med.systems.retrieve.run import Run, on_corpus
 
 PREFIX = "mteb:"
 TASK_PROMPT = "Given a {kind}, retrieve {what}"

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from r2med.data import Dataset, load
+from r2med.data.runs import Run, write_run
 from r2med.evaluation.records.record import Record
 from r2med.evaluation.running.evaluation import DEPTH, evaluate, slug
 from r2med.evaluation.running.ir_metadata import write_metadata
 from r2med.foundation.core.errors import UserError
 from r2med.publication.bridges.mteb_results import dataset_of
-from r2med.systems.retrieve import Run, write_run
 from r2med.systems.retrieve.candidates import Candidates
 from r2med.systems.system import System
 

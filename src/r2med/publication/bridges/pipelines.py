@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from r2med.data.dataset import Dataset
+from r2med.data.runs.run import Run, on_corpus
 from r2med.foundation.core.cost import Cost
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.stage_plan import PlannedData, StagePlan
@@ -24,7 +25,6 @@ from r2med.models.encoders.model_cards import checked_python_path
 from r2med.models.encoders.user_objects import PIPELINE_PREFIX, PythonObject, UserObjects, guarded
 from r2med.systems.rerank.reranking import Reranked, Scores, candidates, reranked
 from r2med.systems.retrieve.retriever import Searched, SearchQuery
-from r2med.systems.retrieve.run import Run, on_corpus
 
 OWN_WORK = "runs a pipeline of PyTerrier, which has its own index and weights"
 

@@ -15,6 +15,9 @@ from r2med.data import Dataset, load
 from r2med.data.benchmark_names import source_of
 from r2med.data.dataset_cards import cards, groups
 from r2med.data.given_data import given_data, loaded
+from r2med.data.runs.run import Run
+from r2med.data.runs.run_file import decode_id, run_bytes
+from r2med.data.runs.trec import format_run
 from r2med.evaluation.measure import Measure, relevant_ranks
 from r2med.evaluation.measure.dataset_scores import dataset_scores
 from r2med.evaluation.records.answer_record import AnswerRecord, GivenAnswer
@@ -29,9 +32,6 @@ from r2med.publication.leaderboard.answer_verification import ReadRanking, answe
 from r2med.publication.leaderboard.entry_verdicts import EntryVerdict, Verdicts, refuse_submitted
 from r2med.publication.leaderboard.stated_settings import setting_faults, unknown_system
 from r2med.publication.leaderboard.submission import Entry, entry_files, read_entry
-from r2med.systems.retrieve.run import Run
-from r2med.systems.retrieve.run_file import decode_id, run_bytes
-from r2med.systems.retrieve.trec import format_run
 
 COMPARED_DOCUMENTS = 100
 """Number of documents of each query by which two rankings are told apart."""

@@ -10,8 +10,8 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from r2med.data.runs.run_checks import ranking_fault
 from r2med.foundation.core.cost import Cost
-from r2med.systems.retrieve.run_checks import ranking_fault
 
 _FILES = {
     "run": {"rows.npy", "scores.npy"},

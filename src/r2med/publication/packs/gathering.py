@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 
 from r2med.data import Dataset
 from r2med.data.given_data import GivenData, loaded
+from r2med.data.runs import write_run
 from r2med.evaluation.records.collection import RecordCollection, StoredRecord
 from r2med.evaluation.records.local_datasets import given_places
 from r2med.evaluation.records.record import Record, record_key
@@ -26,7 +27,6 @@ from r2med.foundation.store.files import json_line, sha256
 from r2med.foundation.store.reads import Reads, noted_reads
 from r2med.systems.expand.generations import generations_path
 from r2med.systems.expand.recorded import Recorded
-from r2med.systems.retrieve import write_run
 from r2med.systems.system import System
 
 

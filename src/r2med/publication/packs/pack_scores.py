@@ -14,6 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from r2med.data import Dataset
+from r2med.data.runs.run import NO_DOCUMENT
+from r2med.data.runs.run_file import Rankings, read_rankings
 from r2med.evaluation.records.local_datasets import dataset_here
 from r2med.evaluation.records.record import DatasetFacts, Record
 from r2med.evaluation.running.scored_again import score_fault
@@ -22,8 +24,6 @@ from r2med.foundation.store import Store
 from r2med.publication.leaderboard.answer_verification import answer_record_faults
 from r2med.publication.packs.packed_answers import nuggets_path
 from r2med.publication.packs.verified_pack import OpenPack, PackedArtefact
-from r2med.systems.retrieve.run import NO_DOCUMENT
-from r2med.systems.retrieve.run_file import Rankings, read_rankings
 
 Array = npt.NDArray[Any]
 

@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any
 
 from r2med.data import Dataset
+from r2med.data.runs.trec import WrittenRun
 from r2med.evaluation.records.answer_collection import StoredAnswers
 from r2med.evaluation.records.collection import RecordCollection, StoredRecord, with_rankings
 from r2med.evaluation.records.record import Record
@@ -26,7 +27,6 @@ from r2med.publication.site.board_labels import Said
 from r2med.publication.site.text_copies import copies_of_relevant, ranks_with_copies
 from r2med.publication.site.word_forms import BLANKS, Mask, WordForms
 from r2med.systems.retrieve.bm25.chunks import EDGE_MARKS
-from r2med.systems.retrieve.trec import WrittenRun
 
 log = logging.getLogger("r2med")
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from r2med.data import Dataset
-from r2med.systems.retrieve.trec import WrittenRun
+from r2med.data.runs.trec import WrittenRun
 
 
 def copies_of_relevant(dataset: Dataset) -> dict[str, list[str]]:

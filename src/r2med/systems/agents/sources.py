@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Protocol
 
 from r2med.data import Dataset, Query
 from r2med.data.corpus import Corpus
+from r2med.data.runs.run import NO_DOCUMENT, Run
 from r2med.foundation.core.cost import NOTHING, Cost
 from r2med.foundation.core.foreign_code import key_of
 from r2med.foundation.engine.tracing import span
@@ -17,7 +18,6 @@ from r2med.models.llm.chat import Failure
 from r2med.systems.agents.conversation import Hit
 from r2med.systems.retrieve.ranking_spans import RETRIEVED, add_rankings, name_of, stage_kind
 from r2med.systems.retrieve.retriever import Retriever, Search, SearchQuery, cached_search
-from r2med.systems.retrieve.run import NO_DOCUMENT, Run
 
 Documents = tuple[Hit, ...] | Failure
 """The documents of one search, or the reason why there are none."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from r2med.data import Dataset
+from r2med.data.runs.run import NO_DOCUMENT
 from r2med.foundation.core.cost import Cost
 from r2med.foundation.store import Store
 from r2med.models.prompts.fitting import first_words
 from r2med.systems.expand.method_cards import MethodCard, Passages
 from r2med.systems.retrieve.apart import search_apart
 from r2med.systems.retrieve.retriever import Retriever, SearchQuery
-from r2med.systems.retrieve.run import NO_DOCUMENT
 
 FIRST = -1
 """The lane of the search before the first round, which all lanes share."""

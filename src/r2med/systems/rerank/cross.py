@@ -25,6 +25,7 @@ from pydantic import Field
 from r2med.data.corpus import Corpus
 from r2med.data.dataset import Dataset
 from r2med.data.dataset_cards import Instruction
+from r2med.data.runs.run import Run
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.stage_plan import PlannedData, StagePlan, gpu_memory
 from r2med.foundation.core.stages import Bound, Stage, depth_field
@@ -49,7 +50,6 @@ from r2med.models.encoders.model_estimates import (
 )
 from r2med.systems.rerank.reranking import Reranked, Rows, candidates, query_text, reranked
 from r2med.systems.retrieve.retriever import SearchQuery
-from r2med.systems.retrieve.run import Run
 
 PAIRS_PER_CHUNK = 512
 """Number of pairs in a chunk. Large enough for batches of similar lengths, small enough to lose little work."""

@@ -10,6 +10,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from r2med.data.dataset import Dataset
+from r2med.data.runs.run import Run
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.stage_plan import PlannedData, StagePlan
 from r2med.foundation.core.stages import Stage, argument, depth_field
@@ -33,7 +34,6 @@ from r2med.systems.rerank.judge_prompts import JudgePrompts, Question, open_prom
 from r2med.systems.rerank.llm_reranker_cards import LLM_RERANKERS, LLMRerankerCard
 from r2med.systems.rerank.reranking import Reranked, Scores, candidates, ordered
 from r2med.systems.retrieve.retriever import SearchQuery
-from r2med.systems.retrieve.run import Run
 
 SHOWN_WORDS, SHOWN_WORDS_BY_KIND = 300, {"similar-case": 600}
 """Number of words shown of a document.

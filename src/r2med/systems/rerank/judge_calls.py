@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
+from r2med.data.runs.run import Run
 from r2med.foundation.engine.tracing import query_span
 from r2med.models.ask.json_in_text import Parsed
 from r2med.models.llm.chat import ChatModel, ChatRequest, Failure, Generation, RawAnswer, Sampling, finish_reason
@@ -16,7 +17,6 @@ from r2med.models.prompts.fitting import Fitted, ask_fitted
 from r2med.systems.rerank.card_prompts import CardPrompts
 from r2med.systems.rerank.judge_prompts import JudgePrompts, Question
 from r2med.systems.rerank.reranking import Reranked
-from r2med.systems.retrieve.run import Run
 
 Value = TypeVar("Value")
 Complete = Callable[[Sequence[ChatRequest]], list[Generation | Failure]]

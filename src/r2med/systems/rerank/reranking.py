@@ -10,11 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from r2med.data.dataset import Dataset
+from r2med.data.runs.run import NO_DOCUMENT, Run
+from r2med.data.runs.ties import best_first
 from r2med.foundation.core.cost import Cost
 from r2med.foundation.store import Store
 from r2med.systems.retrieve.retriever import SearchQuery
-from r2med.systems.retrieve.run import NO_DOCUMENT, Run
-from r2med.systems.retrieve.ties import best_first
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from r2med.data import Corpus
-from r2med.systems.retrieve.run import NO_DOCUMENT, Run
-from r2med.systems.retrieve.ties import best
+from r2med.data.runs.run import NO_DOCUMENT, Run
+from r2med.data.runs.ties import best
 
 Floats = npt.NDArray[np.float64]
 FusionMethod = Literal["rrf", "minmax", "zscore", "sum"]

@@ -9,6 +9,8 @@ from typing import Any
 
 from r2med.data import Dataset
 from r2med.data.corpus import Corpus
+from r2med.data.runs.run import Run, on_corpus
+from r2med.data.runs.run_file import require_run_file
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.spec import decoded, encoded, typed_path
 from r2med.foundation.core.stage_plan import PlannedData, StagePlan
@@ -17,8 +19,6 @@ from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store import Store
 from r2med.foundation.store.files import sha256
 from r2med.systems.retrieve.retriever import Searched, SearchQuery
-from r2med.systems.retrieve.run import Run, on_corpus
-from r2med.systems.retrieve.run_file import require_run_file
 
 RUN_PREFIX = "run:"
 RUN_FILE_ENDINGS = (".trec", ".trec.gz", ".run", ".run.gz", ".txt", ".txt.gz")

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from r2med.data.corpus import Corpus
+from r2med.data.runs.run import NO_DOCUMENT, Run
 from r2med.systems.retrieve.added_worth import AddedWorth
-from r2med.systems.retrieve.run import NO_DOCUMENT, Run
 
 
 def fused(rankings: Sequence[Sequence[str]], corpus: Corpus) -> tuple[str, ...]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from r2med.data.corpus import Corpus
+from r2med.data.runs.run import Run
 from r2med.foundation.engine.tracing import Attributes, Span, SpanKind, query_span
 from r2med.systems.retrieve.retriever import Retriever, SearchQuery
-from r2med.systems.retrieve.run import Run
 
 RETRIEVED = "retrieval.documents"
 MAX_DOCUMENTS = 20

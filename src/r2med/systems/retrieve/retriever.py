@@ -13,6 +13,9 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from r2med.data import Corpus, Dataset, Query
+from r2med.data.runs.run import IdTable, Run, on_corpus
+from r2med.data.runs.run_checks import ranking_fault
+from r2med.data.runs.ties import TIE_RULE
 from r2med.foundation.core.approximation import Approximation
 from r2med.foundation.core.cost import NOTHING, Cost, stated_or_measured
 from r2med.foundation.core.errors import UserError
@@ -22,9 +25,6 @@ from r2med.foundation.store import Artefact, Store, about, digest
 from r2med.foundation.store.files import write_array
 from r2med.foundation.store.reads import current_reads, noted_reads
 from r2med.systems.retrieve.added_worth import FusionMethod
-from r2med.systems.retrieve.run import IdTable, Run, on_corpus
-from r2med.systems.retrieve.run_checks import ranking_fault
-from r2med.systems.retrieve.ties import TIE_RULE
 
 log = logging.getLogger("r2med")
 

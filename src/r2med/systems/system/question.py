@@ -8,11 +8,11 @@ from typing import Any
 
 from r2med.data.dataset import Dataset
 from r2med.data.loading import load
+from r2med.data.runs.run import NO_DOCUMENT
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.runtime.runtime import running
 from r2med.foundation.runtime.setup import Setup
 from r2med.foundation.text.unicode import is_unicode
-from r2med.systems.retrieve.run import NO_DOCUMENT
 from r2med.systems.system.system import System
 
 NOTHING_FOUND = "nothing was found: no document shares a word with the question"

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from r2med.data.dataset import Dataset
+from r2med.data.runs.run import Run
 from r2med.foundation.core.cost import stated_or_measured
 from r2med.foundation.engine.tracing import Attributes, Span, TraceFile, queries_within, query_span, span
 from r2med.foundation.store import Store, about
@@ -15,7 +16,6 @@ from r2med.systems.expand.recorded import Recorded
 from r2med.systems.rerank.reranking import Reranked, Reranker
 from r2med.systems.retrieve.ranking_spans import add_rankings, query_parts, stage_kind
 from r2med.systems.retrieve.retriever import SearchQuery
-from r2med.systems.retrieve.run import Run
 
 
 def traced_expand(expander: Expander, dataset: Dataset, store: Store, file: TraceFile | None) -> Expansion:

@@ -13,6 +13,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from r2med.data.dataset import Dataset, Query
+from r2med.data.runs.run import Run
 from r2med.foundation.core import stages
 from r2med.foundation.core.approximation import Approximation
 from r2med.foundation.core.cost import Cost, total
@@ -32,7 +33,6 @@ from r2med.systems.retrieve.candidates import Candidates
 from r2med.systems.retrieve.finds import finds_first
 from r2med.systems.retrieve.ranking_spans import MAX_DOCUMENTS
 from r2med.systems.retrieve.retriever import Retriever, Searched, SearchQuery, cached_search
-from r2med.systems.retrieve.run import Run
 from r2med.systems.system.stage_spans import traced_expand, traced_rerank
 from r2med.systems.system.system_specs import read
 

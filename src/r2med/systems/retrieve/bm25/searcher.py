@@ -19,6 +19,8 @@ from scipy.sparse._sparsetools import csc_matvec  # The loop of `csc_array @ vec
 
 from r2med.data import Dataset
 from r2med.data.corpus import Corpus
+from r2med.data.runs.run import Run
+from r2med.data.runs.ties import best, best_positive
 from r2med.foundation.core.cost import Cost
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.stage_plan import PlannedData, StagePlan
@@ -35,8 +37,6 @@ from r2med.systems.retrieve.bm25.index import VERSION, Index, Positions, open_in
 from r2med.systems.retrieve.bm25.postings import MEMORY, Segment
 from r2med.systems.retrieve.bm25.scorers import SCORERS, Floats
 from r2med.systems.retrieve.retriever import Searched, SearchQuery
-from r2med.systems.retrieve.run import Run
-from r2med.systems.retrieve.ties import best, best_positive
 
 log = logging.getLogger("r2med")
 

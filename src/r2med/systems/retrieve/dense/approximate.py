@@ -21,6 +21,8 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from r2med.data.runs.run import NO_DOCUMENT
+from r2med.data.runs.ties import best
 from r2med.foundation.core.cost import Cost
 from r2med.foundation.core.errors import MissingExtraError
 from r2med.foundation.engine import cores, map_threads
@@ -29,8 +31,6 @@ from r2med.foundation.store import Artefact, Store, digest
 from r2med.models.encoders.encoder import Vectors
 from r2med.systems.retrieve.dense.embeddings import SHARD_DOCUMENTS
 from r2med.systems.retrieve.dense.exact_scores import Block, ExactScorer, Rows
-from r2med.systems.retrieve.run import NO_DOCUMENT
-from r2med.systems.retrieve.ties import best
 
 VERSION = 1
 """Version of the way in which indexes are built."""

@@ -17,6 +17,7 @@ from pydantic import Field, model_validator
 from r2med.data import Dataset
 from r2med.data.corpus import Corpus
 from r2med.data.dataset_cards import Instruction
+from r2med.data.runs.run import Run
 from r2med.foundation.core.approximation import Approximation
 from r2med.foundation.core.cost import Cost
 from r2med.foundation.core.errors import UserError
@@ -45,7 +46,6 @@ from r2med.systems.retrieve.dense.recall import SAMPLE_QUERIES, SAMPLE_SEED, mea
 from r2med.systems.retrieve.late.late_searcher import LOADERS as LATE_LOADERS
 from r2med.systems.retrieve.late.late_searcher import LateSearcher
 from r2med.systems.retrieve.retriever import MEAN, TEXTS_ALONE, Searched, SearchQuery
-from r2med.systems.retrieve.run import Run
 
 
 class VectorSearch(Stage):

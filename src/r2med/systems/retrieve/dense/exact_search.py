@@ -3,7 +3,7 @@
 Documents are multiplied with all queries tile by tile, in float32 on the CPU (cpu_products.py) or in half precision on
 a GPU (gpu_products.py). These products only select a shortlist with a proven margin (shortlist.py). Float64 scores of
 the stored vectors decide what the margin cannot (exact_scores.py). The ranking uses these scores rounded to float32,
-and ties follow the rule of systems/retrieve/ties.py.
+and ties follow the rule of data/runs/ties.py.
 """
 
 from __future__ import annotations

@@ -19,10 +19,10 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
+from r2med.data.runs.ties import best
 from r2med.foundation.engine import cores
 from r2med.models.encoders.encoder import Vectors
 from r2med.systems.retrieve.dense.exact_scores import Exact, ExactScorer, Positions, Rows
-from r2med.systems.retrieve.ties import best
 
 FLOAT32_ERROR = 2.0**-24
 """Largest relative error of one float32 operation."""

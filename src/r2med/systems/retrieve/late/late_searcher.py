@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 
 from r2med.data import Dataset
+from r2med.data.runs.run import Run
 from r2med.foundation.core.cost import Cost, total
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.runtime.runtime import Runtime
@@ -18,7 +19,6 @@ from r2med.systems.retrieve.late.maxsim import Hits, TokenIndex, search_maxsim
 from r2med.systems.retrieve.late.ragged_shards import encode_corpus, encode_texts, opened
 from r2med.systems.retrieve.late.term_index import TermIndex
 from r2med.systems.retrieve.retriever import MEAN, TEXTS_ALONE, Searched, SearchQuery
-from r2med.systems.retrieve.run import Run
 
 LOADERS = ("multi-vector", "sparse")
 """Loaders of models that are searched here."""

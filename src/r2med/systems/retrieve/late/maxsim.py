@@ -2,7 +2,7 @@
 
 All products are computed in float32, a tile of documents at a time, here or on a GPU. They are off by at most a bound
 that follows from the lengths of the vectors. Documents within twice the bound of the k-th best are scored again in
-float64 from the stored vectors, and these scores, rounded to float32, rank them. Ties go by systems/retrieve/ties.py.
+float64 from the stored vectors, and these scores, rounded to float32, rank them. Ties go by data/runs/ties.py.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from r2med.data.runs.ties import best, kth_best
 from r2med.models.encoders.encoder import Vectors
 from r2med.models.encoders.ragged import Offsets, Ragged
-from r2med.systems.retrieve.ties import best, kth_best
 
 UNIT = 2.0**-24
 """The largest relative error of one float32 operation."""

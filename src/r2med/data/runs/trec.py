@@ -15,9 +15,9 @@ from urllib.parse import quote
 
 import numpy as np
 
+from r2med.data.runs.run import Run
+from r2med.data.runs.run_file import decode_id
 from r2med.foundation.core.errors import UserError
-from r2med.systems.retrieve.run import Run
-from r2med.systems.retrieve.run_file import decode_id
 
 _GZIP = 31  # zlib's window size for the gzip format
 _AWKWARD = re.compile(r"^#|\s|%(?=[0-9A-Fa-f]{2})|[\x00-\x20\x7f-\xa0]")

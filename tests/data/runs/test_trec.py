@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from r2med.data.runs import Run, run_file, write_run
+from r2med.data.runs.run import IdTable
+from r2med.data.runs.trec import WrittenRun, read_judged_run
 from r2med.evaluation.measure import Measure, score
 from r2med.foundation.core.errors import UserError
-from r2med.systems.retrieve import Run, run_file, write_run
-from r2med.systems.retrieve.run import IdTable
-from r2med.systems.retrieve.trec import WrittenRun, read_judged_run
 
 IDS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12)
 SCORES = st.floats(width=32, allow_nan=False, allow_infinity=False)

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from r2med.data.runs.run_file import read_rankings
+from r2med.data.runs.ties import best_first
 from r2med.foundation.core.errors import UserError, nearest, refuse_table
 from r2med.foundation.text.plurals import counted
-from r2med.systems.retrieve.run_file import read_rankings
-from r2med.systems.retrieve.ties import best_first
 
 if TYPE_CHECKING:
     from r2med.data.corpus import Corpus

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from r2med import Run, UserError, score
-from r2med.systems.retrieve import write_run
+from r2med.data.runs import write_run
 
 RANKINGS = {"q1": {"a": 0.5, "b": 2, "c": 0.5}, "q<2>": {"b": 1.0}}
 
