@@ -350,6 +350,11 @@ def test_two_people_grade_the_labels_of_a_judge_and_the_scores_follow(
     }
     both = ["--overlay", file, "--overlay", "people.jsonl"]
     estimate = r2med("compare", *both, "--estimate")
+    assert estimate.returncode == 2 and "r2med review --overlay FILE" in estimate.stderr.splitlines()[-1]
+    while page.query_selector(".said"):
+        press(page, "3")
+    r2med("review", "--overlay", file, "--export", "people.jsonl")
+    estimate = r2med("compare", *both, "--estimate")
     assert "whole pool of 2 of" in estimate.stdout, estimate.stderr
     assert r2med("compare", *both, "--json").stdout != before
     assert r2med("compare", "--json").stdout == before, "without the overlays the first scores are back"
