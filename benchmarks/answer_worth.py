@@ -13,8 +13,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from r2med.evaluation.comparison.retrieval_worth import _bootstrapped, closed_share, correlation_across_systems
 from r2med.evaluation.measure.intervals import difference_intervals
-from r2med.evaluation.measure.retrieval_worth import _bootstrapped, closed_share, correlation_across_systems
 from r2med.evaluation.measure.scores import Floats
 from r2med.evaluation.measure.significance import SystemPairs, means
 

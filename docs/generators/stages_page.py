@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 
 from generators.markdown import NOTICE, code, prose, table
 from r2med.cli.stage_help import FORMS, PURPOSE, stage_pages
+from r2med.cli.stage_settings import Setting, help_of
 from r2med.construction.step_table import KIND, STEPS
-from r2med.foundation.core.stage_settings import Setting, help_of
 from r2med.foundation.core.stages import KINDS, PREFIXES, TABLE, Kind, stage_class
 from r2med.models.crossencoders.reranker_cards import RERANKERS
 from r2med.models.encoders.model_cards import MODELS

@@ -14,6 +14,7 @@ from typing import Annotated
 import numpy as np
 
 from r2med.analysis.estimates import correlation_interval, correlation_of_means, mean_interval
+from r2med.analysis.llm_questions import Questions
 from r2med.analysis.material import Material
 from r2med.analysis.scaling import Expanded, author_notes, expanded_systems, gains
 from r2med.assessment.answers.answer_rule import by_rule
@@ -27,7 +28,6 @@ from r2med.foundation.pages.cells import Value
 from r2med.foundation.pages.estimate import Estimate
 from r2med.foundation.pages.page import Section, Table
 from r2med.models.ask.answers import LLMAnswer, Remark, one_of
-from r2med.models.ask.llm_questions import Questions
 
 
 class AnswerVerdict(LLMAnswer):

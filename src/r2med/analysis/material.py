@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from r2med.analysis.llm_questions import Questions
 from r2med.data import Dataset, load
 from r2med.data.given_data import GivenData, data_words, given_data, loaded
 from r2med.evaluation.comparison.comparison import MEASURE
@@ -21,7 +22,6 @@ from r2med.evaluation.records.local_datasets import local_datasets, typed_places
 from r2med.foundation.core.errors import UserError, unknown
 from r2med.foundation.core.one_or_many import several
 from r2med.foundation.runtime.runtime import Runtime
-from r2med.models.ask.llm_questions import Questions
 
 
 @dataclass(frozen=True)

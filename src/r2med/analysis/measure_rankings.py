@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from r2med.analysis.material import Material
-from r2med.evaluation.measure.rank_correlation import MIN_QUERIES, kendall_tau, orders, tau_ap, tau_interval
+from r2med.analysis.rank_correlation import MIN_QUERIES, kendall_tau, orders, tau_ap, tau_interval
 from r2med.evaluation.measure.scores import Floats
 from r2med.evaluation.measure.significance import ALPHA, SystemPairs, Values, means, sign_flips
 from r2med.evaluation.records.collection import RecordCollection

@@ -8,10 +8,10 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from r2med.analysis.material import Material
+from r2med.analysis.rank_correlation import kendall_tau, same_order, tau_ap
+from r2med.analysis.ranking_reliability import MIN_RELIABILITY_QUERIES, Reliability, reliability_of_scores
 from r2med.evaluation.measure.gap_curve import MAX_QUERIES, GapCurve, lengthened
 from r2med.evaluation.measure.intervals import FEWEST_VALUES
-from r2med.evaluation.measure.rank_correlation import kendall_tau, same_order, tau_ap
-from r2med.evaluation.measure.ranking_reliability import MIN_RELIABILITY_QUERIES, Reliability, reliability_of_scores
 from r2med.evaluation.measure.scores import Floats
 from r2med.evaluation.measure.significance import ALPHA, SystemPairs, Values, means
 from r2med.foundation.core.errors import UserError

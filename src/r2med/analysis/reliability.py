@@ -11,8 +11,8 @@ import numpy as np
 from r2med.analysis.estimates import RESAMPLES
 from r2med.analysis.material import Material
 from r2med.analysis.queries_needed import compared_pairs, finding, gap_table, length_table, split_table
+from r2med.analysis.rank_correlation import kendall_tau
 from r2med.analysis.unjudged import duplicate_tables, over_datasets, unjudged_table
-from r2med.evaluation.measure.rank_correlation import kendall_tau
 from r2med.evaluation.measure.scores import Floats
 from r2med.evaluation.measure.significance import (
     Integers,

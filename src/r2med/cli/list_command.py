@@ -117,17 +117,19 @@ def list_llms(form: str = "text", as_json: bool = False) -> None:
 
 def list_prompts(form: str = "text", as_json: bool = False) -> None:
     """Print the prompt templates of each method, and the sets of templates that can replace them."""
+    from r2med.cli.prompts_command import fixed_templates
     from r2med.foundation.pages.page import Note, Table, table_page
-    from r2med.models.prompts.prompt_sets import fixed_templates, methods, named_templates, prompt_sets
+    from r2med.models.prompts.prompt_sets import methods, named_templates, prompt_sets
 
+    fixed = list(fixed_templates())
     sets = {name: list(named_templates(name)) for name in sorted(prompt_sets())}
     tables = (
         Table.of(("built in", "kinds of task"), [(name, ", ".join(kinds)) for name, kinds in methods().items()]),
         Table.of(("set", "has"), [(name, ", ".join(templates)) for name, templates in sets.items()]),
-        Table.of(("fixed", "asked by"), [(name, f"r2med {name.split('/')[0]}") for name in fixed_templates()]),
+        Table.of(("fixed", "asked by"), [(name, f"r2med {name.split('/')[0]}") for name in fixed]),
     )
     note = Note("A set is a setting: 'hyde(o3-mini, prompts=short) → bm25'; a folder is one too.", "quiet")
-    value = {"methods": methods(), "sets": sets, "fixed": list(fixed_templates())}
+    value = {"methods": methods(), "sets": sets, "fixed": fixed}
     show_page(table_page("Prompt templates", *tables, notes=[note]), form, as_json, value)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib.resources import files
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Annotated
 
@@ -42,3 +44,13 @@ def _used_by(name: str) -> tuple[str, str, bool]:
     cards += [(each.prompt, each.name, each.llm is None) for each in METHODS.values()]
     found = [card for card in cards if name == card[1]] or [card for card in cards if name == card[0]]
     return found[0] if found else (name, name, True)
+
+
+def fixed_templates() -> dict[str, Traversable]:
+    """Return the templates of `analyse` and `build` by name. They can be shown, but no set replaces them."""
+    from r2med import analysis, construction
+    from r2med.models.prompts.prompt_sets import templates_in
+
+    floors = {"analyse": analysis, "build": construction}
+    found = (templates_in(files(floor) / "prompts", command) for command, floor in floors.items())
+    return {name: file for templates in found for name, file in templates.items()}

@@ -92,9 +92,10 @@ def _llm(name: str) -> Any:
 
 
 def _prompts(name: str) -> Any:
+    from r2med.cli.prompts_command import fixed_templates
     from r2med.models.prompts.prompt_sets import named_templates
 
-    templates = named_templates(name)
+    templates = named_templates(name, fixed_templates())
     return {title: {"file": str(template.file), "text": template.text} for title, template in templates.items()}
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 from r2med.foundation.core.errors import UserError, nearest
 
 if TYPE_CHECKING:
-    from r2med.foundation.core.stage_settings import Setting
+    from r2med.cli.stage_settings import Setting
     from r2med.foundation.core.stages import Kind, Stage
     from r2med.foundation.pages.page import Section
 
@@ -101,7 +101,7 @@ def _is_stage(name: str, kind: str) -> bool:
 
 
 def _page(name: str, kind: str) -> dict[str, Any]:
-    from r2med.foundation.core.stage_settings import help_of_class
+    from r2med.cli.stage_settings import help_of_class
 
     declared = _declared(name, kind)
     settings = list(help_of_class(declared, name))

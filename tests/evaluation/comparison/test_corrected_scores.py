@@ -11,13 +11,13 @@ import pytest
 from r2med import UserError, load, report, run
 from r2med.data.given_data import with_overlays
 from r2med.data.overlays import Overlay, OverlayLabel, random_order
+from r2med.evaluation.comparison.corrected_means import CorrectedMean, ReviewedQueries, corrected_mean
 from r2med.evaluation.comparison.corrected_scores import (
     CorrectedScores,
     corrected_scores,
     estimates_page,
     reviewed_queries,
 )
-from r2med.evaluation.measure.corrected_means import CorrectedMean, ReviewedQueries, corrected_mean
 from r2med.evaluation.records.collection import collect
 from r2med.foundation.pages.markdown import page_markdown
 from support.fork_server import Command

@@ -3,9 +3,9 @@
 import pytest
 
 from r2med import UserError, load
+from r2med.cli.stage_settings import help_of
 from r2med.data import Query
 from r2med.foundation.core.spec import encoded, parse_stage
-from r2med.foundation.core.stage_settings import help_of
 from r2med.foundation.core.stages import stage
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.models.llm.llm_cards import LLMS

@@ -3,8 +3,8 @@
 import pytest
 
 from r2med import System, UserError, load
+from r2med.cli.stage_settings import help_of
 from r2med.foundation.core.spec import parse_stage
-from r2med.foundation.core.stage_settings import help_of
 from r2med.foundation.core.stages import names, retriever, stage
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.setup import Setup

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from r2med import System, UserError, load
+from r2med.cli.stage_settings import help_of
 from r2med.foundation.core.spec import parse_stage
-from r2med.foundation.core.stage_settings import help_of
 from r2med.foundation.core.stages import names, stage, stage_class
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.setup import Setup

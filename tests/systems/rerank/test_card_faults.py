@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from r2med.cli.stage_settings import help_of
 from r2med.foundation.core.cards import read_cards
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.spec import parse_stage
-from r2med.foundation.core.stage_settings import help_of
 from r2med.foundation.core.stages import stage
 from r2med.models.llm.chat import ChatRequest, Failure, Generation
 from r2med.systems.rerank.card_answers import read_order, read_scores

@@ -23,11 +23,11 @@ from r2med.assessment.judgements.audit_leaks import (
 from r2med.assessment.judgements.audit_links import empty_documents, missing_documents, scorable_queries
 from r2med.assessment.judgements.audit_material import AuditMaterial, rankings_at_hand
 from r2med.assessment.judgements.audit_sources import encoding, provenance
+from r2med.assessment.judgements.query_metadata import query_lines
 from r2med.assessment.judgements.rankings import Lists
 from r2med.data.dataset import Dataset
 from r2med.data.loading import load
 from r2med.data.qrels_file import read_qrels
-from r2med.data.query_metadata import query_lines
 from r2med.evaluation.records.collection import record_files
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.version import __version__

@@ -8,8 +8,8 @@ from itertools import accumulate
 
 from r2med.assessment.judgements.audit_findings import AuditEvidence, AuditFinding, EvidenceCell, verdict_for
 from r2med.assessment.judgements.audit_material import AuditMaterial
+from r2med.assessment.judgements.query_metadata import query_metadata
 from r2med.data.dataset import Query
-from r2med.data.query_metadata import query_metadata
 from r2med.foundation.text.named import named_in
 from r2med.foundation.text.plurals import counted
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from r2med.assessment.judgements.audit_findings import BROKEN_SHARE, AuditEvidence, AuditFinding, EvidenceCell, Verdict
 from r2med.assessment.judgements.audit_material import AuditMaterial
+from r2med.assessment.judgements.encoding_faults import ENTITIES, encoding_faults
 from r2med.data.dataset import Dataset
 from r2med.data.dataset_cards import OWN_PREFIX, DatasetCard
 from r2med.foundation.core.version import __version__
-from r2med.foundation.text.encoding_faults import ENTITIES, encoding_faults
 from r2med.foundation.text.plurals import counted
 
 LOOK_SHARE = 0.01

@@ -3,7 +3,7 @@
 People review a sample. `r2med review --sample` takes equal numbers of each label by the judges, at random within a
 label. So reviewed candidates are not a random sample of all candidates, and plain shares of them would mislead. Every
 rate here is an estimate for all candidates: each stratum counts by its size
-(`evaluation/measure/stratified_shares.py`).
+(`construction/review/stratified_shares.py`).
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ import numpy as np
 
 from r2med.construction.items import Judgement
 from r2med.construction.review.labels import LABELLING, Label, Labelling, LabelName, labels
+from r2med.construction.review.prediction_powered import FEWEST_REVIEWS
 from r2med.construction.review.review_kinds import Verdict
 from r2med.construction.review.reviews import Pair
+from r2med.construction.review.stratified_shares import Stratum, share_of, summed
 from r2med.evaluation.measure.agreement import Agreement, cohen_kappa, krippendorff_alpha
-from r2med.evaluation.measure.prediction_powered import FEWEST_REVIEWS
 from r2med.evaluation.measure.scores import Floats
-from r2med.evaluation.measure.stratified_shares import Stratum, share_of, summed
 from r2med.foundation.pages.estimate import Estimate
 
 LABEL_VALUES: Mapping[LabelName, float] = {"negative": 0.0, "discarded": 1.0, "positive": 2.0}

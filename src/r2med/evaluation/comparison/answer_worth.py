@@ -8,15 +8,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from r2med.evaluation.comparison.one_group import of_one_group
-from r2med.evaluation.comparison.shared_data import wanted_datasets
-from r2med.evaluation.comparison.undecided_ranges import with_ranges
-from r2med.evaluation.measure.intervals import difference_intervals
-from r2med.evaluation.measure.retrieval_worth import (
+from r2med.evaluation.comparison.retrieval_worth import (
     FEWEST_SYSTEMS,
     closed_share,
     correlation_across_systems,
     observed_correlation,
 )
+from r2med.evaluation.comparison.shared_data import wanted_datasets
+from r2med.evaluation.comparison.undecided_ranges import with_ranges
+from r2med.evaluation.measure.intervals import difference_intervals
 from r2med.evaluation.measure.scores import Floats
 from r2med.evaluation.measure.significance import SystemPairs, Values, means
 from r2med.evaluation.records.answer_collection import (

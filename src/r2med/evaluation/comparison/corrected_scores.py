@@ -12,8 +12,8 @@ import numpy as np
 from r2med.data.dataset import Dataset
 from r2med.data.overlays import Aspect, Overlay, random_order
 from r2med.evaluation.comparison.comparison import MEASURE, heading
+from r2med.evaluation.comparison.corrected_means import CorrectedMean, ReviewedQueries, corrected_mean
 from r2med.evaluation.measure import Measure
-from r2med.evaluation.measure.corrected_means import CorrectedMean, ReviewedQueries, corrected_mean
 from r2med.evaluation.measure.scores import Floats
 from r2med.evaluation.measure.significance import Integers
 from r2med.evaluation.records.collection import RecordCollection

@@ -7,9 +7,9 @@ hyde(o3-mini, prompts=short). It is therefore part of the name of a system, of i
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
+from types import MappingProxyType
 
 from r2med.foundation.core import plugins
 from r2med.foundation.core.errors import UserError, nearest, unknown
@@ -45,13 +45,13 @@ def find_set(typed: str) -> Traversable | None:
     return folder
 
 
-def named_templates(name: str) -> dict[str, Template]:
-    """Return the templates that a name means: those of a set or of a method, or a single one.
+def named_templates(name: str, fixed: Mapping[str, Traversable] = MappingProxyType({})) -> dict[str, Template]:
+    """Return the templates that a name means: those of a set or of a method, a single one, or one of `fixed`.
 
     Raises UserError if there are none.
     """
     built_in = open_templates()
-    if name in (fixed := fixed_templates()):
+    if name in fixed:
         return {name: Template(str(fixed[name]), read_template(fixed[name]))}
     if name in (sets := prompt_sets()) or ("/" in name and typed_path(name).is_dir()):
         templates = open_templates(sets.get(name) or typed_path(name))
@@ -73,15 +73,10 @@ def methods() -> dict[str, list[str]]:
     return kinds
 
 
-def fixed_templates() -> dict[str, Traversable]:
-    """Return the templates of `build` and `analyse` by name. They can be shown, but no set replaces them."""
-    package = resources.files("r2med")
-    return {
-        f"{command}/{file.name.removesuffix(SUFFIX)}": file
-        for command, room in (("analyse", "analysis"), ("build", "construction"))
-        for file in sorted(package.joinpath(room, "prompts").iterdir(), key=lambda file: file.name)
-        if file.name.endswith(SUFFIX)
-    }
+def templates_in(folder: Traversable, command: str) -> dict[str, Traversable]:
+    """Return the templates of a command by name, as in build/judge. They can be shown, but no set replaces them."""
+    files = sorted(folder.iterdir(), key=lambda file: file.name)
+    return {f"{command}/{file.name.removesuffix(SUFFIX)}": file for file in files if file.name.endswith(SUFFIX)}
 
 
 def write_set(method: str, folder: Path) -> list[Path]:

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.net.download import download
 from r2med.foundation.store import Store
 from r2med.foundation.store.files import sha256 as hash_of
+from r2med.publication.packs.download import download
 
 
 @contextlib.contextmanager

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import kendalltau, ttest_rel
 
-from r2med.evaluation.measure.rank_correlation import kendall_tau, same_order, tau_ap, tau_interval
+from r2med.analysis.rank_correlation import kendall_tau, same_order, tau_ap, tau_interval
 from r2med.evaluation.measure.scores import Floats
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import ncf
 
-from r2med.evaluation.measure.ranking_reliability import MIN_RELIABILITY_QUERIES, reliability_of_scores
+from r2med.analysis.ranking_reliability import MIN_RELIABILITY_QUERIES, reliability_of_scores
 from r2med.evaluation.measure.scores import Floats
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from r2med.evaluation.measure.retrieval_worth import closed_share, correlation_across_systems, observed_correlation
+from r2med.evaluation.comparison.retrieval_worth import closed_share, correlation_across_systems, observed_correlation
 from r2med.evaluation.measure.scores import Floats
 
 

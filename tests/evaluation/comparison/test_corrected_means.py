@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from r2med.evaluation.measure.corrected_means import FEWEST_QUERIES, ReviewedQueries, corrected_mean
+from r2med.evaluation.comparison.corrected_means import FEWEST_QUERIES, ReviewedQueries, corrected_mean
 from r2med.evaluation.measure.intervals import mean_intervals
 from r2med.evaluation.measure.scores import Floats
 

@@ -2,7 +2,14 @@
 
 import pytest
 
-from r2med.foundation.text.encoding_faults import CONTROLS, ENTITIES, MOJIBAKE, REPLACED, SURROGATES, encoding_faults
+from r2med.assessment.judgements.encoding_faults import (
+    CONTROLS,
+    ENTITIES,
+    MOJIBAKE,
+    REPLACED,
+    SURROGATES,
+    encoding_faults,
+)
 
 
 @pytest.mark.parametrize(

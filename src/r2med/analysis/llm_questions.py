@@ -64,7 +64,7 @@ class Questions:
         """
         if not items:
             return []
-        file = files("r2med.analysis") / "prompts" / f"{template}.txt"
+        file = files(__package__) / "prompts" / f"{template}.txt"
         text, fitter = Template(str(file), file.read_text("utf-8")), Fitter(self.card, SYSTEM)
         questions = {n: json_question(fitter, text, values, answer(n)) for n, values in enumerate(items)}
         if self.rehearsal:
