@@ -221,10 +221,14 @@ def given_records(*sources: object) -> list[str | Path]:
 
 
 def collect(
-    sources: Sequence[str | Path] = (), results: Path | str = "results", max_failures: float = MAX_FAILURES
+    sources: Sequence[str | Path] = (),
+    results: Path | str = "results",
+    max_failures: float = MAX_FAILURES,
+    fingerprint: str = "",
 ) -> RecordCollection:
     """Read records from files, from folders, or by the names of systems in `results`. Without sources, read `results`.
 
+    With the fingerprint of a dataset, only its records are read: folders with different data may have one name.
     If a dataset changed and a system was run on it again, only its newest record is read. A record with a larger share
     of failures than `max_failures` is left out with a note. Raises UserError if no record is left, if records of one
     dataset were made on different data, or if two records claim one cell.
@@ -241,7 +245,8 @@ def collect(
             everything = _read_all(folder) if everything is None else everything
             read = _named(str(source), everything, folder)
         kept |= {each.path: each for each in read}
-    return checked(_without_outdated(_without_failed_tries(list(kept.values()), max_failures)), max_failures)
+    wanted = [each for each in kept.values() if fingerprint in ("", each.record.dataset.fingerprint)]
+    return checked(_without_outdated(_without_failed_tries(wanted, max_failures)), max_failures)
 
 
 def _is_system(source: str | Path, folder: Path) -> bool:

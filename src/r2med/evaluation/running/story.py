@@ -6,9 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from r2med.data import Dataset
+from r2med.data import Dataset, load
 from r2med.data.dataset import Query
 from r2med.data.given_data import GivenData, data_words, loaded
+from r2med.data.layouts import is_dataset
+from r2med.data.layouts import is_dataset
 from r2med.data.locating import name_of
 from r2med.data.runs.run import NO_DOCUMENT, Run
 from r2med.evaluation.records.collection import StoredRecord, collect
@@ -116,8 +118,13 @@ def _first(stored: StoredRecord, dataset: Dataset, query_id: str) -> tuple[Found
 
 
 def find_record(system: str, dataset: str, results: Path | str = "results") -> Path:
-    """Return the newest record file of a system on a dataset. Raises UserError if `results` has no such record."""
-    kept = {each.record.dataset.name: each.path for each in collect([system], results, max_failures=1)}
+    """Return the newest record file of a system on a dataset. Raises UserError if `results` has no such record.
+
+    The record of a folder is that of the data in it: another folder may have the same name.
+    """
+    own = load(dataset).fingerprint if is_dataset(Path(dataset)) else ""
+    found = collect([system], results, max_failures=1, fingerprint=own)
+    kept = {each.record.dataset.name: each.path for each in found}
     if dataset not in kept:
         dataset = name_of(dataset)
     if dataset not in kept:
