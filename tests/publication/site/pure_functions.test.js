@@ -137,6 +137,23 @@ test("a Markdown table escapes what would end a cell", () => {
   assert.ok(files.markdown(view).includes("| x\\|y |"));
 });
 
+test("both ends of a range are exported", () => {
+  const [first, second] = view.rows;
+  const ranges = { ...view, rows: [{ ...first, cells: [{ value: 0.5, most: 0.75 }, { value: 0.25 }] }, second] };
+  assert.deepEqual(files.csv(ranges).split("\r\n").slice(0, 3), [
+    'rank,class,system,from,kind,llm,Average,"Average, upper end",Bio_1',
+    '1,1,"a,b",run here,retriever,,50.00,75.00,25.00',
+    ",,'=1+1 50%,x|y,agent,q,,,30.00",
+  ]);
+  assert.ok(files.latex(ranges).includes("a,b & \\textbf{50.00--75.00} & 25.00 "));
+  assert.ok(files.markdown(ranges).includes("| --- | ---: | ---: | ---: |\n"));
+  const values = JSON.parse(files.json(ranges)).rows.map((row) => row.values.map((each) => each.upper_end));
+  assert.deepEqual(values, [
+    [0.75, undefined],
+    [undefined, undefined],
+  ]);
+});
+
 test("a column of another kind is one entry: its values are found, written, sorted and exported by its kind", async () => {
   const facts = { short: "", task: "", scenario: "", queries: 1, documents: 1, apart: false };
   const system = (name, score, seconds, llm) => ({

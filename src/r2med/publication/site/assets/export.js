@@ -3,7 +3,9 @@
 
 board.exports = (() => {
   const { KINDS } = board.rows;
-  const figure = (column, cell) => (cell.value === null ? "" : KINDS[column.kind].file(cell.value));
+  const figure = (column, value) => (value === null ? "" : KINDS[column.kind].file(value));
+  /* Return for each column whether a value in it is the lower end of a range. Such a column has a second one. */
+  const ranged = (view) => view.columns.map((_, i) => view.rows.some((row) => row.cells[i].most != null));
   const heads = (view) => [
     "rank",
     "class",
@@ -11,7 +13,7 @@ board.exports = (() => {
     "from",
     "kind",
     "llm",
-    ...view.columns.map((column) => column.title),
+    ...view.columns.flatMap(({ title }, i) => (ranged(view)[i] ? [title, `${title}, upper end`] : [title])),
   ];
   const line = (view, row) => [
     row.rank ?? "",
@@ -20,7 +22,9 @@ board.exports = (() => {
     row.reported_by || row.entry || row.from,
     row.kind,
     row.llm,
-    ...row.cells.map((cell, i) => figure(view.columns[i], cell)),
+    ...row.cells.flatMap(({ value, most }, i) =>
+      (ranged(view)[i] ? [value, most ?? value] : [value]).map((each) => figure(view.columns[i], each)),
+    ),
   ];
 
   /** @param {ExportedView} view */
@@ -52,6 +56,7 @@ board.exports = (() => {
           values: view.columns.map((column, i) => ({
             column: column.title,
             value: row.cells[i].value,
+            upper_end: row.cells[i].most ?? undefined,
             low: row.cells[i].low,
             high: row.cells[i].high,
           })),
@@ -76,7 +81,7 @@ board.exports = (() => {
         "---",
         "---",
         "---",
-        ...view.columns.map(({ kind }) => (KINDS[kind].isText ? "---" : "---:")),
+        ...view.columns.flatMap(({ kind }, i) => Array(ranged(view)[i] ? 2 : 1).fill(KINDS[kind].isText ? "---" : "---:")),
       ],
       ...view.rows.map((row) => line(view, row).map(cell)),
     ];
@@ -93,7 +98,8 @@ board.exports = (() => {
     const body = view.rows.map((row) => [
       cell(row.name),
       ...row.cells.map((each, i) => {
-        const text = cell(figure(view.columns[i], each));
+        const ends = [each.value, ...(each.most == null ? [] : [each.most])];
+        const text = cell(ends.map((end) => figure(view.columns[i], end)).join("--"));
         return each.value !== null && each.value === best[i] && !row.unverified ? `\\textbf{${text}}` : text;
       }),
     ]);
