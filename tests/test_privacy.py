@@ -1,8 +1,8 @@
 """What every command and every public function keeps of a private dataset, and what it sends.
 
 Each has a row: how it is called, or why it keeps and sends nothing. After a row has run, the dataset is cleared, and no
-byte of the store and of temporary folders may hold its words. The LLM quotes everything. A second pass runs each row
-offline on a dataset of the hub: no name of another machine may be looked up.
+byte of the store and of temporary folders may hold its words. Other files that hold them are listed. The LLM quotes
+everything. A second pass runs each row offline on a dataset of the hub: no name of another machine may be looked up.
 """
 
 from __future__ import annotations
@@ -41,6 +41,8 @@ from support.quoting_llm import quoting
 
 NOTE, QUERY, ANSWER, ASKED = PLANTED = ("zorbluxnotek", "quibzanquerik", "wimpelansk", "vorplaskedik")
 """Words of documents, queries and reference answers, and of a question that is asked by hand. Stemming keeps them."""
+LONG = (NOTE, QUERY)
+"""Words of texts that are long enough to be recognised in any file. A reference answer has one or two words."""
 QUESTION = f"What ails Mr. Jones, {ASKED}?"
 TOPICS = ("liver", "heart", "kidney", "lung", "spleen", "brain", "skin", "bone")
 LLM = "org/m"
@@ -482,7 +484,9 @@ ROWS = {
 
 
 @pytest.mark.parametrize("name", ROWS)
-def test_no_byte_of_a_cleared_dataset_is_left(name: str, bench: Bench, tmp_path: Path) -> None:
+def test_no_byte_of_a_cleared_dataset_is_left(
+    name: str, bench: Bench, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     bench.offline, bench.data = False, str(bench.ward)
     with bench.inside():
         before = len(bench.server.requests)
@@ -490,9 +494,13 @@ def test_no_byte_of_a_cleared_dataset_is_left(name: str, bench: Bench, tmp_path:
         assert bench.unwarned == [], "the warning comes before the first text is sent"
         if len(bench.server.requests) > before and name not in LIVE:
             assert bench.kept("journal"), "the LLM quotes, so its answers must be there before they are cleared"
+        capsys.readouterr()
         bench.clear(bench.ward, *([further] if isinstance(further, str) else []), results=tmp_path)
         assert bench.kept() == set()
         assert files_holding(PLANTED, tmp_path / "results", tmp_path / "board") == set()
+        left = {each.rpartition(": ")[0] for each in files_holding(LONG, tmp_path)}
+        listed = capsys.readouterr().out
+        assert {path for path in left if f"delete it yourself: {path}\n" not in listed} == set()
 
 
 @pytest.mark.parametrize("name", ROWS)

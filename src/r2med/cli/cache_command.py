@@ -16,6 +16,7 @@ from r2med.foundation.text.plurals import counted
 from r2med.foundation.text.terminal_text import printable
 
 if TYPE_CHECKING:
+    from r2med.evaluation.records.quoting_files import Hashes
     from r2med.foundation.store import Store
 
 cache = typer.Typer(help="List, check and clear the artefacts that are kept for later runs.", no_args_is_help=True)
@@ -69,7 +70,7 @@ def clear(
             "--results",
             metavar="DIR",
             help="With --dataset: also remove records with texts of the dataset, and boards that show it, from this "
-            "folder. May be repeated.",
+            "folder, and list all other files in it that quote the dataset. May be repeated.",
             show_default=False,
         ),
     ] = None,
@@ -80,8 +81,11 @@ def clear(
     """Remove what is kept of a dataset, a model or an LLM. It is computed or requested again when it is needed.
 
     With --dataset alone, no text of the dataset stays in the cache: LLM answers about it are removed too. Files in
-    folders of results are kept, unless these are named with --results.
+    folders of results are kept, unless these are named with --results. Your own files in such a folder (traces, packs,
+    exports, overlays, …) are never removed: those that quote the dataset are listed.
     """
+    from r2med.evaluation.records.dataset_texts import dataset_texts
+    from r2med.evaluation.records.quoting_files import text_hashes
     from r2med.foundation.store import default_store
     from r2med.foundation.store.holdings import clear as remove
     from r2med.foundation.store.holdings import (
@@ -120,7 +124,10 @@ def clear(
         parts.append(counted(len(left), "unfinished piece of work", "unfinished pieces of work"))
     others = {path.name for h in holdings(store) if h.kind == "corpus" and h not in held for path in h.paths}
     files = _result_files(results or [], dataset, labels, others)
-    if named and not (wanted or parts[1:] or files):  # a misspelt name must not look as if its texts were gone
+    found = dataset_texts(store, datasets, [Path(dataset).expanduser()]) if results else ()
+    hashes = text_hashes(found)  # before the texts are removed
+    if named and not (wanted or parts[1:] or files or len(hashes)):
+        # a misspelt name must not look as if its texts were gone
         names = dataset_labels(store) if dataset else sorted({holding.model for holding in holdings(store)} - {""})
         raise unknown("dataset in the cache" if dataset else "model in the cache", named, names)
     if yes:
@@ -140,6 +147,8 @@ def clear(
         print(printable(f"{'removed' if yes else 'would be removed'}: {path}"))
     if files:
         parts.append(counted(len(files), "file of results and boards", "files of results and boards"))
+    if results:
+        _print_quoting_files(results, dataset, hashes, [*files, store.root])
     listed = " and ".join([", ".join(parts[:-1]), parts[-1]] if parts[1:] else parts)
     print(printable(f"{listed} {'removed' if yes else 'would be removed: add --yes to do it'}"))
 
@@ -178,6 +187,20 @@ def _result_files(folders: Sequence[Path], word: str, labels: Sequence[str], oth
         for path in (*files_with_texts(folder, names, others), *boards_with_texts(folder, names))
     ]
     return list(dict.fromkeys(found))
+
+
+def _print_quoting_files(folders: Sequence[Path], word: str, hashes: Hashes, leave_out: Sequence[Path]) -> None:
+    """Print the other files below folders of results that quote a dataset. They may be anything, so they stay."""
+    from r2med.evaluation.records.quoting_files import quoting_files
+
+    if not len(hashes):
+        print(printable(f"the texts of {word} are not on this machine, so other files were not searched for them"))
+        return
+    found = quoting_files(folders, hashes, leave_out)
+    for path in found.quoting:
+        print(printable(f"still holds texts of {word}, delete it yourself: {path}"))
+    for path in found.unread:
+        print(printable(f"could not be searched: {path}"))
 
 
 _ROWS = {"journal": "answers of LLMs", "api": "vectors of embedding APIs", "scores": "scores of rerankers"}

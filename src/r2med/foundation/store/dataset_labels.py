@@ -47,6 +47,12 @@ def name_in(label: str) -> str:
     return name if folder.endswith(")") else label
 
 
+def folder_in(label: str) -> Path | None:
+    """Return the folder in a label; None if it has none."""
+    name = name_in(label)
+    return Path(label[len(name) + 2 : -1]) if name != label else None
+
+
 def _folder_in(label: str, name: str) -> str:
     """Return the folder in a label if it is that of a dataset of this name; otherwise empty."""
     inside = label.removeprefix(f"{name} (").removesuffix(")")
