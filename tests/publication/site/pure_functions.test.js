@@ -8,15 +8,15 @@ const path = require("node:path");
 const test = require("node:test");
 const vm = require("node:vm");
 
-const ROOMS = path.join(__dirname, "../../src/r2med");
+const ROOMS = path.join(__dirname, "../../../src/r2med");
 
 // What draws is not tested here: only the names that the scripts take from each other while they are loaded.
 globalThis.shell = { h: () => null, visible: String };
 globalThis.board = { h: () => null, svg: () => null, named: String, visible: String };
 globalThis.location = { hash: "#/leaderboard" };
-const SCRIPTS = ["web/formats", "web/marks", "site/measure", "site/chart", "site/rows", "site/export", "site/ranking"];
-for (const name of SCRIPTS) {
-  const file = `${path.dirname(name)}/assets/${path.basename(name)}.js`;
+const WEB = ["formats", "marks"].map((name) => `foundation/web/assets/${name}.js`);
+const SITE = ["measure", "chart", "rows", "export", "ranking"].map((name) => `publication/site/assets/${name}.js`);
+for (const file of [...WEB, ...SITE]) {
   vm.runInThisContext(fs.readFileSync(path.join(ROOMS, file), "utf8"), { filename: file });
 }
 const { measure, chart, rows, exports: files, ranking } = board;
