@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from r2med.data.given_data import with_overlays
     from r2med.data.overlays import Overlay, OverlayLabel
     from r2med.data.runs import Run
-    from r2med.data.table_import import import_tables
+    from r2med.data.tables.table_import import import_tables
     from r2med.evaluation.advice.advice import Advice
     from r2med.evaluation.advice.ladder import advise
     from r2med.evaluation.comparison.comparing import compare

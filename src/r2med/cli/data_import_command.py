@@ -12,8 +12,8 @@ from r2med.foundation.core.errors import UserError
 from r2med.foundation.text.terminal_text import printable
 
 if TYPE_CHECKING:
-    from r2med.data.columns import Part
-    from r2med.data.importing import Import
+    from r2med.data.tables.columns import Part
+    from r2med.data.tables.importing import Import
 
 SHOWN = 3
 """Number of rows of each table that are shown."""
@@ -102,8 +102,8 @@ def import_(
     import shlex
 
     from r2med.data.check import check
-    from r2med.data.imported_folder import removed_texts, require_imported
-    from r2med.data.importing import UPDATE_ADVICE, plan_import, require_new
+    from r2med.data.tables.imported_folder import removed_texts, require_imported
+    from r2med.data.tables.importing import UPDATE_ADVICE, plan_import, require_new
     from r2med.foundation.store import default_store
 
     if not (update and require_imported(out)):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib.resources import files
 from pathlib import Path
 
-from r2med.data.importing import require_new
+from r2med.data.tables.importing import require_new
 from r2med.foundation.core.errors import unknown
 from r2med.foundation.store.files import write_atomically
 

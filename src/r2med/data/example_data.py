@@ -10,7 +10,7 @@ from pathlib import Path
 from r2med.data.dataset import Dataset
 from r2med.data.loading import load
 from r2med.data.locating import names
-from r2med.data.table_import import import_tables
+from r2med.data.tables.table_import import import_tables
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.store.files import write_atomically
 

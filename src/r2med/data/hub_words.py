@@ -57,7 +57,7 @@ def guessed_folder(fetched: FetchedTables, name: str, unknown: UnknownColumnsErr
 
     Raises UserError if the guesser finds no documents either.
     """
-    from r2med.data.importing import plan_import
+    from r2med.data.tables.importing import plan_import
 
     files = dict.fromkeys(fetched.folder / file for table in fetched.tables.values() for file in table.files)
 

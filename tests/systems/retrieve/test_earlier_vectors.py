@@ -12,7 +12,7 @@ import pytest
 import r2med
 from r2med.data import Corpus
 from r2med.data.dataset_cards import ANY_DATASET
-from r2med.data.importing import plan_import
+from r2med.data.tables.importing import plan_import
 from r2med.foundation.core.cost import Cost
 from r2med.foundation.engine.reporting import Progress, listening
 from r2med.foundation.runtime.runtime import Runtime

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from r2med.construction.review.review_kinds import KINDS, PASSAGE
 from r2med.construction.review.reviews import VERDICTS, Review
-from r2med.data.table_files import open_tables
+from r2med.data.tables.table_files import open_tables
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.pages.csv_text import FORMULA_STARTS, csv_rows
 from r2med.foundation.store.files import write_atomically

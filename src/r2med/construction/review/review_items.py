@@ -17,7 +17,7 @@ from r2med.construction.review.review_kinds import KINDS, PASSAGE, REVIEW_KINDS,
 from r2med.construction.review.reviews import Pair
 from r2med.construction.step import damaged
 from r2med.construction.steps.full_candidates import full_candidates
-from r2med.data.table_files import open_tables
+from r2med.data.tables.table_files import open_tables
 from r2med.foundation.core.errors import UserError, unknown
 from r2med.foundation.store import digest
 

@@ -16,9 +16,9 @@ from pydantic import Field
 from r2med.construction.items import Item, Rejected, SourceQuestion
 from r2med.construction.sources.source_files import SourceError, SourceFile, SourceStep, unreadable
 from r2med.construction.step import StepWork, Streams
-from r2med.data.columns import question_columns
-from r2med.data.table import SAMPLE_ROWS, Cell, Row, SourceTable, text_of
-from r2med.data.table_files import READERS, open_tables
+from r2med.data.tables.columns import question_columns
+from r2med.data.tables.table import SAMPLE_ROWS, Cell, Row, SourceTable, text_of
+from r2med.data.tables.table_files import READERS, open_tables
 from r2med.foundation.core.errors import UserError, nearest
 
 log = logging.getLogger("r2med")

@@ -24,7 +24,7 @@ from r2med.construction.steps.sentence_batches import DrugNames, SentenceBatch, 
 from r2med.construction.translation.aligned_sentences import aligned_spans, joined
 from r2med.construction.translation.languages import language
 from r2med.construction.translation.translation_checks import BACK, TranslationChecks
-from r2med.data.table_files import open_tables
+from r2med.data.tables.table_files import open_tables
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store.files import sha256

@@ -27,7 +27,7 @@ from r2med.data.source_rows import (
     query_row,
     with_title,
 )
-from r2med.data.table_files import open_tables
+from r2med.data.tables.table_files import open_tables
 from r2med.foundation.core.errors import UserError
 
 COLUMNS: Mapping[Role, Mapping[str, tuple[str, ...]]] = {

@@ -13,10 +13,10 @@ from r2med.construction.publish.croissant import CONFIGS, CONTEXT, VERSIONS, con
 from r2med.construction.publish.hub_card import hub_head
 from r2med.data.aspects_file import ASPECTS_NAME
 from r2med.data.dataset import Dataset, Query
-from r2med.data.importing import require_new
 from r2med.data.loading import load
 from r2med.data.nuggets_file import NUGGETS_NAME, nuggets_of
 from r2med.data.runs.trec import encode_id
+from r2med.data.tables.importing import require_new
 from r2med.foundation.core.errors import UserError, unknown
 from r2med.foundation.store.files import replaced, sha256
 from r2med.foundation.text.search_languages import ENGLISH

@@ -10,7 +10,7 @@ from pathlib import Path
 import openpyxl
 import pytest
 
-from r2med.data.importing import plan_import
+from r2med.data.tables.importing import plan_import
 from r2med.foundation.core.errors import UserError
 
 NOTES = [("id", "note", "private"), ("n1", "A cough since May.", "phones daily"), ("n2", "An itch.", "owes money")]

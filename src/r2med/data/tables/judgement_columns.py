@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 
-from r2med.data.column_contents import (
+from r2med.data.tables.column_contents import (
     MAJORITY_SHARE,
     filled,
     holds_ids,
@@ -18,7 +18,7 @@ from r2med.data.column_contents import (
     mean_words,
     share,
 )
-from r2med.data.column_names import (
+from r2med.data.tables.column_names import (
     NAMES,
     OTHER_NAMES,
     is_called_id,
@@ -30,8 +30,8 @@ from r2med.data.column_names import (
     says_something_else,
     says_verdict,
 )
-from r2med.data.grade_words import LARGEST_SCALE, grade_of, is_grade, is_verdict_word
-from r2med.data.table import SourceTable, flat
+from r2med.data.tables.grade_words import LARGEST_SCALE, grade_of, is_grade, is_verdict_word
+from r2med.data.tables.table import SourceTable, flat
 from r2med.foundation.core.errors import UserError
 
 _LEGEND = re.compile(r"(\d+)\s*[=:]\s*([^\W\d_]+)")

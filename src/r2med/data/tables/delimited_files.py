@@ -9,10 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TextIO
 
-from r2med.data.column_names import ALL_NAMES, plain_name
-from r2med.data.table import MAX_CELL_CHARACTERS, MAX_COLUMNS, SourceTable, TableOptions, check_width
-from r2med.data.table_heads import LONGEST_HEAD, GridRow, headed_table, title_rows
-from r2med.data.text_encodings import text_encoding
+from r2med.data.tables.column_names import ALL_NAMES, plain_name
+from r2med.data.tables.table import MAX_CELL_CHARACTERS, MAX_COLUMNS, SourceTable, TableOptions, check_width
+from r2med.data.tables.table_heads import LONGEST_HEAD, GridRow, headed_table, title_rows
+from r2med.data.tables.text_encodings import text_encoding
 from r2med.foundation.core.errors import UserError
 
 SEPARATORS = ",;\t|"

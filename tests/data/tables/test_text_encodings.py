@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from r2med.data.importing import plan_import
+from r2med.data.tables.importing import plan_import
 from r2med.foundation.core.errors import UserError
 
 TEXTS = {

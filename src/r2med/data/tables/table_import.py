@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from r2med.data.dataset import Dataset
-from r2med.data.imported_folder import removed_texts, require_imported
-from r2med.data.importing import UPDATE_ADVICE, plan_import, require_new
 from r2med.data.loading import load
+from r2med.data.tables.imported_folder import removed_texts, require_imported
+from r2med.data.tables.importing import UPDATE_ADVICE, plan_import, require_new
 from r2med.foundation.core.one_or_many import several
 from r2med.foundation.store import default_store
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from r2med.data.columns import Part, id_named
-from r2med.data.id_matching import ROUNDED_NUMBER, Ids
-from r2med.data.table import Cell, SourceTable, flat
+from r2med.data.tables.columns import Part, id_named
+from r2med.data.tables.id_matching import ROUNDED_NUMBER, Ids
+from r2med.data.tables.table import Cell, SourceTable, flat
 from r2med.foundation.core.errors import UserError
 
 EXAMPLES = 3

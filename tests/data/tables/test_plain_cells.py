@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from r2med.data.importing import Import, plan_import
+from r2med.data.tables.importing import Import, plan_import
 from r2med.foundation.core.errors import UserError
 
 NOTES = "note_id,note\nn1,A cough since May.\nn2,An itch since June.\nn3,A rash on both arms.\n"

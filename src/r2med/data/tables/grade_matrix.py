@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from r2med.data.column_contents import filled, holds_verdicts
-from r2med.data.column_names import OTHER_NAMES, is_called_id, plain_name
-from r2med.data.grade_words import LARGEST_SCALE, grade_of
-from r2med.data.table import SourceTable
+from r2med.data.tables.column_contents import filled, holds_verdicts
+from r2med.data.tables.column_names import OTHER_NAMES, is_called_id, plain_name
+from r2med.data.tables.grade_words import LARGEST_SCALE, grade_of
+from r2med.data.tables.table import SourceTable
 from r2med.foundation.core.errors import UserError
 
 MIN_COLUMNS = 2

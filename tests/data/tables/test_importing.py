@@ -14,7 +14,7 @@ import pytest
 from r2med.data import load
 from r2med.data.check import check
 from r2med.data.dataset_cards import cards, read_card
-from r2med.data.importing import plan_import
+from r2med.data.tables.importing import plan_import
 from r2med.foundation.core.errors import UserError
 
 NOTES = [(str(n), f"Visit {n}", f"The patient of note {n} has a fever, and a cough; no rash.") for n in range(1, 8)]

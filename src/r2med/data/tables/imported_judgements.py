@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from r2med.data.column_contents import is_date
-from r2med.data.columns import Part
-from r2med.data.grade_words import grade_of, is_mark
-from r2med.data.id_cells import graded_ids
-from r2med.data.id_matching import Ids, difference_of_ids
-from r2med.data.imported_documents import rows_named
-from r2med.data.imported_questions import ImportedQuestions, row_key
 from r2med.data.source_rows import HIGHEST_GRADE
-from r2med.data.table import Cell, flat
+from r2med.data.tables.column_contents import is_date
+from r2med.data.tables.columns import Part
+from r2med.data.tables.grade_words import grade_of, is_mark
+from r2med.data.tables.id_cells import graded_ids
+from r2med.data.tables.id_matching import Ids, difference_of_ids
+from r2med.data.tables.imported_documents import rows_named
+from r2med.data.tables.imported_questions import ImportedQuestions, row_key
+from r2med.data.tables.table import Cell, flat
 from r2med.foundation.core.errors import UserError
 
 Pair = tuple[str, str]

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from r2med.data import importing
-from r2med.data.importing import plan_import
+from r2med.data.tables import importing
+from r2med.data.tables.importing import plan_import
 from r2med.foundation.core.errors import UserError
 
 

@@ -6,8 +6,8 @@ import json
 import re
 from collections.abc import Callable, Sequence
 
-from r2med.data.columns import Part
-from r2med.data.table import Cell
+from r2med.data.tables.columns import Part
+from r2med.data.tables.table import Cell
 from r2med.foundation.core.errors import UserError
 
 MAX_SHARE = 0.2

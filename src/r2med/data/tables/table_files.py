@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from r2med.data.delimited_files import read_delimited
-from r2med.data.file_contents import check_content
 from r2med.data.problems import Problems
 from r2med.data.source_rows import read_jsonl
-from r2med.data.table import SAMPLE_ROWS, Cell, Row, SourceTable, TableOptions, check_width, text_of
-from r2med.data.workbooks import WORKBOOKS, read_workbook
+from r2med.data.tables.delimited_files import read_delimited
+from r2med.data.tables.file_contents import check_content
+from r2med.data.tables.table import SAMPLE_ROWS, Cell, Row, SourceTable, TableOptions, check_width, text_of
+from r2med.data.tables.workbooks import WORKBOOKS, read_workbook
 from r2med.foundation.core.errors import UserError, nearest_path
 from r2med.foundation.text.unicode import is_unicode
 

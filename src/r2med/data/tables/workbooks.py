@@ -17,10 +17,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from r2med.data.column_names import ALL_NAMES, COVER_SHEET, plain_name
-from r2med.data.sheet_marks import SheetMarks, column_letters, sheet_marks
-from r2med.data.table import Cell, SourceTable, TableOptions, text_of
-from r2med.data.table_heads import GridRow, headed_table
+from r2med.data.tables.column_names import ALL_NAMES, COVER_SHEET, plain_name
+from r2med.data.tables.sheet_marks import SheetMarks, column_letters, sheet_marks
+from r2med.data.tables.table import Cell, SourceTable, TableOptions, text_of
+from r2med.data.tables.table_heads import GridRow, headed_table
 from r2med.foundation.core.errors import MissingExtraError, UserError
 
 WORKBOOKS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")

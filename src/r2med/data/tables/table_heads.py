@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from r2med.data.column_names import ALL_NAMES, SURVEY_NAMES, TOTAL_WORDS, plain_name
-from r2med.data.grade_words import LARGEST_SCALE, grade_of
-from r2med.data.table import SAMPLE_ROWS, Cell, Row, SourceTable, TableOptions, check_width, column_names
+from r2med.data.tables.column_names import ALL_NAMES, SURVEY_NAMES, TOTAL_WORDS, plain_name
+from r2med.data.tables.grade_words import LARGEST_SCALE, grade_of
+from r2med.data.tables.table import SAMPLE_ROWS, Cell, Row, SourceTable, TableOptions, check_width, column_names
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.text.word_counts import count_words
 

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Collection
 
-from r2med.data.table import Cell
+from r2med.data.tables.table import Cell
 
 _AND = r"\s+(?:and|und|et|y|e|и|i|と|和|및|และ)\s+"
 _SEPARATORS = (r"\n", r"[;；]", r"\|", r"[,，、]", "/", r"\s+", rf"{_AND}|,", r"\s*[&+]\s*|[,;]", r"[と和、，]")

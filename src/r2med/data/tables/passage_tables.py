@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from r2med.data.column_contents import mean_words
-from r2med.data.column_names import (
+from r2med.data.tables.column_contents import mean_words
+from r2med.data.tables.column_names import (
     NAMES,
     OTHER_NAMES,
     may_say_relevant,
@@ -15,7 +15,7 @@ from r2med.data.column_names import (
     plain_name,
     says_not_relevant,
 )
-from r2med.data.table import Cell, Row, SourceTable
+from r2med.data.tables.table import Cell, Row, SourceTable
 from r2med.foundation.core.errors import UserError
 
 MIN_WORDS = 3

@@ -9,16 +9,16 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from r2med.data.columns import Kind, Named, Part, guess_parts
 from r2med.data.dataset_cards import cards
-from r2med.data.imported_documents import ImportedDocuments, read_documents, rows_named
-from r2med.data.imported_folder import replace_folder, require_imported, write_mark
-from r2med.data.imported_judgements import ImportedJudgements, read_judgements
-from r2med.data.imported_questions import ImportedQuestions, read_questions
-from r2med.data.plain_cells import check_cells
-from r2med.data.table import TableOptions
-from r2med.data.table_files import open_tables
-from r2med.data.workbooks import WORKBOOKS, sheet_names
+from r2med.data.tables.columns import Kind, Named, Part, guess_parts
+from r2med.data.tables.imported_documents import ImportedDocuments, read_documents, rows_named
+from r2med.data.tables.imported_folder import replace_folder, require_imported, write_mark
+from r2med.data.tables.imported_judgements import ImportedJudgements, read_judgements
+from r2med.data.tables.imported_questions import ImportedQuestions, read_questions
+from r2med.data.tables.plain_cells import check_cells
+from r2med.data.tables.table import TableOptions
+from r2med.data.tables.table_files import open_tables
+from r2med.data.tables.workbooks import WORKBOOKS, sheet_names
 from r2med.foundation.core.errors import UserError, nearest
 from r2med.foundation.store.files import exclusive, json_line, scratch_beside, sync, write_atomically
 from r2med.foundation.text.language_guess import LanguageGuess, guess_language

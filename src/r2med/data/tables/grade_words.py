@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import cache
 
-from r2med.data.column_names import words_by_meaning
+from r2med.data.tables.column_names import words_by_meaning
 
 LARGEST_SCALE = range(-2, 11)
 """Whole numbers that are grades if the name of their column does not say so."""

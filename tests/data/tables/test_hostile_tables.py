@@ -18,8 +18,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from r2med.data.importing import plan_import
-from r2med.data.table import MAX_CELL_CHARACTERS, MAX_COLUMNS
+from r2med.data.tables.importing import plan_import
+from r2med.data.tables.table import MAX_CELL_CHARACTERS, MAX_COLUMNS
 from r2med.foundation.core.errors import UserError
 from support.processes import environment
 
@@ -28,7 +28,7 @@ MEMORY = 2 << 30
 
 IMPORT = """
 import sys
-from r2med.data.importing import plan_import
+from r2med.data.tables.importing import plan_import
 from r2med.foundation.core.errors import UserError
 try:
     plan_import([sys.argv[1]]).write(__import__("pathlib").Path("mine"))
@@ -223,7 +223,7 @@ def test_of_three_imports_into_one_folder_one_writes_and_the_others_say_so(
     (tmp_path / "notes.csv").write_text("id,note\na,A cough since May.\nb,An itch since June.\n")
     monkeypatch.setattr("r2med.foundation.store.files.process_name", lambda: f"{os.getpid()}-{threading.get_ident()}")
     together = threading.Barrier(3)
-    monkeypatch.setattr("r2med.data.importing.sync", lambda folder: None)
+    monkeypatch.setattr("r2med.data.tables.importing.sync", lambda folder: None)
     said: list[str] = []
 
     def write() -> None:

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from r2med.data.column_contents import (
+from r2med.data.tables.column_contents import (
     MAJORITY_SHARE,
     filled,
     holds_ids,
@@ -24,7 +24,7 @@ from r2med.data.column_contents import (
     mean_words,
     share,
 )
-from r2med.data.column_names import (
+from r2med.data.tables.column_names import (
     DOCUMENT_IDS,
     GENERIC_IDS,
     NAMES,
@@ -39,19 +39,19 @@ from r2med.data.column_names import (
     says_not_relevant,
     says_verdict,
 )
-from r2med.data.grade_matrix import check_headings, check_matrix, matrix_columns
-from r2med.data.grade_words import is_count, is_verdict_word
-from r2med.data.id_matching import Ids
-from r2med.data.judgement_columns import (
+from r2med.data.tables.grade_matrix import check_headings, check_matrix, matrix_columns
+from r2med.data.tables.grade_words import is_count, is_verdict_word
+from r2med.data.tables.id_matching import Ids
+from r2med.data.tables.judgement_columns import (
     check_judgements,
     grade_column,
     is_verdict_of_pair,
     negative_columns,
     relevant_column,
 )
-from r2med.data.passage_tables import passage_table
-from r2med.data.running_text import text_columns
-from r2med.data.table import Cell, SourceTable, flat
+from r2med.data.tables.passage_tables import passage_table
+from r2med.data.tables.running_text import text_columns
+from r2med.data.tables.table import Cell, SourceTable, flat
 from r2med.foundation.core.errors import UserError, nearest
 from r2med.foundation.text.word_counts import count_words
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from r2med.data.column_names import says_not_relevant, says_relevant, says_verdict
-from r2med.data.importing import Import, plan_import
+from r2med.data.tables.column_names import says_not_relevant, says_relevant, says_verdict
+from r2med.data.tables.importing import Import, plan_import
 from r2med.foundation.core.errors import UserError
 
 NOTES = "note_id,note\n" + "".join(f"n{n},The patient of note {n} has a fever and a cough.\n" for n in range(1, 8))

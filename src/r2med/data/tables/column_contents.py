@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 
-from r2med.data.column_names import OTHER_NAMES, plain_name
-from r2med.data.grade_words import are_verdicts
-from r2med.data.id_cells import graded_ids
-from r2med.data.table import Cell, SourceTable, flat
+from r2med.data.tables.column_names import OTHER_NAMES, plain_name
+from r2med.data.tables.grade_words import are_verdicts
+from r2med.data.tables.id_cells import graded_ids
+from r2med.data.tables.table import Cell, SourceTable, flat
 from r2med.foundation.text.word_counts import UNSPACED, count_words
 
 MAJORITY_SHARE = 0.5

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from r2med.data.columns import Part
-from r2med.data.imported_documents import cell_text, rows_named
-from r2med.data.table import flat
+from r2med.data.tables.columns import Part
+from r2med.data.tables.imported_documents import cell_text, rows_named
+from r2med.data.tables.table import flat
 from r2med.foundation.core.errors import UserError
 
 RowKey = tuple[str, str, int]

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from r2med.data.table import MAX_COLUMNS
+from r2med.data.tables.table import MAX_COLUMNS
 from r2med.foundation.core.errors import UserError
 
 MAX_ROWS = 1_048_576

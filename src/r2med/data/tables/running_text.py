@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from r2med.data.column_names import NAMES, OTHER_NAMES, plain_name
-from r2med.data.table import SourceTable
+from r2med.data.tables.column_names import NAMES, OTHER_NAMES, plain_name
+from r2med.data.tables.table import SourceTable
 from r2med.foundation.text.word_counts import UNSPACED, count_words
 
 MIN_WORDS = 4
