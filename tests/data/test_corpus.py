@@ -13,7 +13,7 @@ from r2med.data import Corpus, corpus_writer, load
 from r2med.data.check import check
 from r2med.data.corpus import BATCH_ROWS
 from r2med.data.layouts.beir_folder import BeirFolder
-from r2med.data.layouts.hub_clone import HubClone
+from r2med.data.layouts.hub_tables import HubTables
 from r2med.data.layouts.r2med_folder import R2medFolder
 from r2med.data.problems import Problems
 from support.datasets import DOCUMENTS, QRELS, QUERIES, beir_folder, hub_files, r2med_folder, write_jsonl
@@ -133,7 +133,7 @@ def test_ids_in_memory_must_be_distinct() -> None:
 
 
 @pytest.mark.parametrize(
-    ("builder", "layout"), [(r2med_folder, R2medFolder), (beir_folder, BeirFolder), (hub_files, HubClone)]
+    ("builder", "layout"), [(r2med_folder, R2medFolder), (beir_folder, BeirFolder), (hub_files, HubTables)]
 )
 def test_a_corpus_opened_again_is_not_read_from_its_source(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, builder, layout

@@ -6,7 +6,7 @@ import pytest
 
 from r2med.data import load
 from r2med.data.check import check
-from r2med.data.layouts.hub_clone import config_files
+from r2med.data.layouts.hub_listing import config_files
 from r2med.foundation.core.errors import UserError
 from support.datasets import DOCUMENTS, GRADES, QRELS, QUERIES, hub_files, r2med_folder, write_jsonl, write_parquet
 
@@ -145,22 +145,32 @@ def test_problems_name_the_shard_they_are_in(tmp_path: Path) -> None:
 
 def test_wrong_types_in_parquet_are_reported_by_row(tmp_path: Path) -> None:
     clone = hub_files(tmp_path / "clone")
-    write_parquet(clone / "corpus" / "corpus-00000-of-00001.parquet", [{"id": 7, "text": "a"}])
+    write_parquet(clone / "corpus" / "corpus-00000-of-00001.parquet", [{"id": 7.5, "text": "a"}])
     write_parquet(
         clone / "query" / "query-00000-of-00001.parquet", [*QUERIES, {"id": None, "text": "x"}, {"id": "3", "text": ""}]
     )
     found = [str(problem) for problem in check(clone).problems]
     assert found == [
         f"{clone}/query/query-00000-of-00001.parquet:3: field 'id' must be a string, found null",
-        f"{clone}/corpus/corpus-00000-of-00001.parquet:1: field 'id' must be a string, found the number 7",
+        f"{clone}/corpus/corpus-00000-of-00001.parquet:1: field 'id' must be a string, found the number 7.5",
     ]
 
 
 def test_a_missing_column_is_reported(tmp_path: Path) -> None:
     clone = hub_files(tmp_path / "clone")
     write_parquet(clone / "qrels" / "qrels-00000-of-00001.parquet", [{"q_id": "0", "p_id": "0"}])
-    (problem,) = check(clone).problems
-    assert problem.message == "missing column 'score'"
+    with pytest.raises(UserError, match=r"qrels-00000-of-00001.parquet: it has the columns q_id, p_id.*\(score"):
+        check(clone)
+
+
+def test_a_query_without_judgements_and_aspects_beside_a_clone_are_read(tmp_path: Path) -> None:
+    clone = hub_files(tmp_path / "clone")
+    more = [{"needs_inference": "yes", **row} for row in (*QUERIES, {"id": "2", "text": "Unjudged?"})]
+    write_parquet(clone / "query" / "query-00000-of-00001.parquet", more)
+    write_jsonl(clone / "aspects.jsonl", [{"query": "0", "aspect": "cause", "documents": ["0"]}])
+    dataset = load(clone)
+    assert [query.id for query in dataset.queries] == ["0", "1", "2"]
+    assert list(dataset.aspects) == ["0"]
 
 
 def test_a_pointer_in_place_of_a_large_file_is_reported(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ ASPECT_OPTIONS: Fields = {"weight": (float, int)}
 def aspect_rows(layout: Layout, problems: Problems) -> Iterator[AspectRow]:
     """Yield the aspects of a dataset, if there are any."""
     path = layout.root / ASPECTS_NAME
-    if isinstance(layout, HubTables):
+    if isinstance(layout, HubTables) and layout.has_aspects:
         yield from layout.aspects(problems)
     elif path.is_file():
         yield from read_aspects(path, problems)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from r2med.data.dataset_cards import Hub
-from r2med.data.layouts.hub_listing import HubTable, Role, card_configs, choose, local_names, tables
+from r2med.data.layouts.hub_listing import HubTable, Role, card_configs, choose, local_names, local_tables, tables
 from r2med.foundation.core.errors import MissingExtraError, UserError
 from r2med.foundation.store import Store, digest
 
@@ -90,7 +90,7 @@ def _local_tables(hub: Hub, folder: Path) -> FetchedTables:
     """Return the tables in a cache that the user filled by hand, or into which another part was fetched before."""
     names = local_names(folder)
     try:
-        return FetchedTables(folder, hub, choose(tables(names, card_configs(folder / "README.md")), hub, names))
+        return FetchedTables(folder, hub, choose(local_tables(folder), hub, names))
     except UserError as error:
         raise UserError(f"{error} (in the local cache; the hub is out of reach)") from None
 

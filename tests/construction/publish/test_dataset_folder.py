@@ -16,7 +16,7 @@ from r2med.construction.review.annotators import Annotator
 from r2med.construction.review.reviews import Review
 from r2med.data import load
 from r2med.data.check import check
-from r2med.data.layouts.hub_clone import config_files
+from r2med.data.layouts.hub_listing import config_files
 from r2med.data.locating import name_of
 from r2med.evaluation.running.evaluation import evaluate
 from r2med.foundation.core.errors import UserError

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Protocol
 
 from r2med.data.layouts.beir_folder import BeirFolder
-from r2med.data.layouts.hub_clone import HubClone
+from r2med.data.layouts.hub_tables import HubTables
 from r2med.data.layouts.r2med_folder import R2medFolder
 from r2med.data.problems import Problems
 from r2med.data.source_rows import DocumentRow, JudgementRow, QueryRow
@@ -42,9 +42,9 @@ class Layout(Protocol):
 LAYOUTS: tuple[tuple[str, Callable[[Path], Layout]], ...] = (
     ("queries.jsonl", BeirFolder),
     ("query.jsonl", R2medFolder),
-    ("query/*", HubClone),
-    ("query*.parquet", HubClone),
-    ("data/query*.parquet", HubClone),
+    ("query/*", HubTables.clone),
+    ("query*.parquet", HubTables.clone),
+    ("data/query*.parquet", HubTables.clone),
     ("corpus.jsonl", R2medFolder),
 )
 

@@ -27,6 +27,9 @@ PART_NAMES = (*CORPUS_NAMES, *QUERY_NAMES, *JUDGEMENT_NAMES, "aspects")
 
 TEST_SPLIT = "test"
 
+MAX_DEPTH = 4
+"""Folders below which files on disk are not looked for, as a dataset may lie beside anything else."""
+
 _SHARD = re.compile(r"-\d{5}-of-(\d{5})$")
 
 Splits = dict[str, tuple[str, ...]]
@@ -151,7 +154,7 @@ def _table(found: Mapping[str, Splits], config: str, hub: Hub) -> HubTable:
         known = ", ".join(splits)
         example = f"hub:{hub.repository}{f'/{hub.config}' if hub.config else ''}:{next(iter(splits))}"
         raise UserError(f"{hub.repository}: config {config!r} has the splits {known}: name one, as in {example}")
-    _check_shards(splits[word], config, word, hub)
+    check_shards(splits[word], config, word, hub.repository)
     return HubTable(config, word, splits[word])
 
 
@@ -159,11 +162,12 @@ def _part_name(config: str) -> str:
     return next((part for part in config.split("-") if part in PART_NAMES), "")
 
 
-def _check_shards(files: Sequence[str], config: str, split: str, hub: Hub) -> None:
+def check_shards(files: Sequence[str], config: str, split: str, repository: str) -> None:
+    """Raise UserError if the last file says that there are more."""
     shard = _SHARD.search(PurePosixPath(files[-1]).stem)
     if shard and len(files) < int(shard[1]):
         count = f"{len(files)} of {int(shard[1])} files"
-        raise UserError(f"{hub.repository}: {count} for config {config!r}, split {split!r}: is the download complete?")
+        raise UserError(f"{repository}: {count} for config {config!r}, split {split!r}: is the download complete?")
 
 
 def _listed(configs: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str, str]]:
@@ -203,8 +207,24 @@ def _usual_place(path: PurePosixPath) -> tuple[str, str] | None:
 
 
 def local_names(folder: Path) -> list[str]:
-    """Return the names of all files of a folder, as the hub lists them."""
-    return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+    """Return the names of the files of a folder, as the hub lists them, but not of hidden ones."""
+    paths = (path for depth in range(MAX_DEPTH) for path in folder.glob("/".join(["[!.]*"] * (depth + 1))))
+    return sorted(path.relative_to(folder).as_posix() for path in paths if path.is_file())
+
+
+def local_tables(root: Path) -> dict[str, Splits]:
+    """Return config -> split -> files of a repository on disk."""
+    return tables(local_names(root), card_configs(root / "README.md"))
+
+
+def config_files(root: Path, config: str, split: str | None = None) -> list[Path]:
+    """Return the files of one split of a config on disk. By default the split has the name of the config."""
+    split = split or config
+    files = local_tables(root).get(config, {}).get(split)
+    if not files:
+        raise UserError(f"{root}: no files for config {config!r}, split {split!r}: is the download complete?")
+    check_shards(files, config, split, str(root))
+    return [root / file for file in files]
 
 
 def card_configs(readme: Path) -> list[Mapping[str, Any]]:

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from r2med.data.layouts.hub_clone import read_rows
-from r2med.data.layouts.hub_listing import HubTable, Role
+from r2med.data.layouts.hub_listing import HubTable, Role, config_files
+from r2med.data.layouts.r2med_folder import QUERY_OPTIONS
 from r2med.data.problems import Problems
 from r2med.data.qrels_file import read_judgements
 from r2med.data.source_rows import (
@@ -25,6 +25,8 @@ from r2med.data.source_rows import (
     document_row,
     judgement_row,
     query_row,
+    read_jsonl,
+    report_faults,
     with_title,
 )
 from r2med.data.tables.table_files import open_tables
@@ -42,6 +44,7 @@ COLUMNS: Mapping[Role, Mapping[str, tuple[str, ...]]] = {
         "answer": ("answer", "gold_answer"),
         "body_system": ("body_system",),
         "excluded_ids": ("excluded_ids",),
+        "needs_inference": ("needs_inference",),
         "options": ("options",),
     },
     "judgements": {
@@ -56,7 +59,7 @@ COLUMNS: Mapping[Role, Mapping[str, tuple[str, ...]]] = {
 
 CORPUS_ROLES = ("documents", "pairs")
 
-OPTIONAL = {"title", "answer", "body_system", "excluded_ids", "options"}
+OPTIONAL = {"title", "answer", "body_system", "excluded_ids", "needs_inference", "options"}
 
 RELEVANT_IDS = ("gold_ids_long", "gold_ids")
 """Columns of relevant documents in a table of queries, as in BRIGHT: of its long documents, and of its passages."""
@@ -68,6 +71,9 @@ _ASPECT = re.compile(r"(.+?)-(?:a|aspect-)\d+")
 """The id of an aspect in BRIGHT-Pro: that of its query and a number."""
 
 _TEXT: tuple[type, ...] = (str, int)
+
+MAX_BATCH_ROWS, MAX_BATCH_BYTES = 1024, 32 << 20
+"""Rows of a Parquet file that are read at a time, and about how many bytes."""
 
 
 @dataclass(frozen=True)
@@ -92,8 +98,11 @@ class TableColumns:
 class HubTables:
     """The tables of one dataset in a folder of a repository."""
 
-    def __init__(self, root: Path, tables: Mapping[Role, HubTable]) -> None:
-        """Recognise the columns. Raises UserError if a table has none for a part of a dataset."""
+    def __init__(self, root: Path, tables: Mapping[Role, HubTable], *, all_queries: bool = False) -> None:
+        """Recognise the columns. Raises UserError if a table has none for a part of a dataset.
+
+        Queries without judgements belong to other splits and are left out, unless `all_queries`.
+        """
         self.root = root
         self._tables = tables
         self._parts = {role: part for role, table in tables.items() if (part := self._part(role, table))}
@@ -103,21 +112,36 @@ class HubTables:
         judged = self._paths("judgements") or ([self.query_file] if self._judges_itself else [root / "qrels"])
         self.qrels_file = judged[0]
         self.needed = self.corpus_files
-        self.judged_queries_only = "judgements" in self._parts
+        self.judged_queries_only = "judgements" in self._parts and not all_queries
         self.reading: Sequence[str] = (
             str([(role, str(part), part.table.files) for role, part in self._parts.items()]),
         )
 
+    @classmethod
+    def clone(cls, root: Path) -> HubTables:
+        """Return the benchmark's configs `corpus`, `query` and `qrels` of a repository on disk."""
+        configs: dict[Role, str] = {"documents": "corpus", "queries": "query", "judgements": "qrels"}
+        tables = {
+            role: HubTable(config, config, tuple(str(path.relative_to(root)) for path in config_files(root, config)))
+            for role, config in configs.items()
+        }
+        return cls(root, tables, all_queries=True)
+
+    @property
+    def has_aspects(self) -> bool:
+        """True if one of the tables holds aspects of the queries."""
+        return "aspects" in self._parts
+
     @property
     def _judges_itself(self) -> bool:
-        return bool(self._relevant) or "pairs" in self._parts or "aspects" in self._parts
+        return bool(self._relevant) or "pairs" in self._parts or self.has_aspects
 
     def summary(self) -> str:
         """Return what was taken for what, as a sentence without its subject."""
         parts = [f"{role} from {part}" for role, part in self._parts.items()]
         if self._relevant:
             parts.append(f"judgements from {self._parts['queries'].table} ({self._relevant})")
-        elif "aspects" in self._parts and "judgements" not in self._parts:
+        elif self.has_aspects and "judgements" not in self._parts:
             parts.append("judgements from the aspects")
         return "; ".join(parts)
 
@@ -140,8 +164,7 @@ class HubTables:
                 if query := query_row({"id": f"q{number}", "text": row["question"]}, path, line, problems):
                     yield query
             return
-        optional: Fields = {"answer": str, "body_system": str, "excluded_ids": list, "options": (list, dict)}
-        for path, line, row in self._rows("queries", {"id": _TEXT, "text": str}, optional, problems):
+        for path, line, row in self._rows("queries", {"id": _TEXT, "text": str}, QUERY_OPTIONS, problems):
             if row.get("excluded_ids") == NO_IDS:
                 row["excluded_ids"] = []
             if query := query_row(row, path, line, problems):
@@ -167,7 +190,7 @@ class HubTables:
 
     def aspects(self, problems: Problems) -> Iterator[AspectRow]:
         """Yield the aspects of the queries, if there are any."""
-        if "aspects" not in self._parts:
+        if not self.has_aspects:
             return
         fields: Fields = {"id": str, "weight": (int, float), "documents": list}
         for path, line, row in self._rows("aspects", fields, {}, problems):
@@ -210,7 +233,7 @@ class HubTables:
         names = part.columns
         needed = {names[name]: kinds for name, kinds in required.items()}
         others = {names[name]: kinds for name, kinds in optional.items() if name in names}
-        for path, line, row in _table_rows(self._paths(role), needed, others, problems):
+        for path, line, row in read_rows(self._paths(role), needed, others, problems):
             yield path, line, part.renamed(row)
 
     def _paths(self, role: Role) -> list[Path]:
@@ -259,13 +282,47 @@ def head(path: Path) -> list[str]:
         raise UserError(f"{path}: not a readable Parquet file ({error}): download it again") from None
 
 
-def _table_rows(
+def read_rows(
     files: Sequence[Path], required: Fields, optional: Fields, problems: Problems
 ) -> Iterator[tuple[Path, int, dict[str, Any]]]:
-    """Yield (file, line, row) over the files of a table, including delimited files, whose cells are all texts."""
+    """Yield (file, line, row) over the files of a table, whichever format they have. Delimited cells are all texts."""
     for path in files:
-        if path.suffix in (".csv", ".tsv"):
+        if path.suffix == ".parquet":
+            yield from _read_parquet(path, required, optional, problems)
+        elif path.suffix in (".csv", ".tsv"):
             for line, row in open_tables(path)[0]:
                 yield path, line, dict(row)
         else:
-            yield from read_rows([path], required, optional, problems)
+            for line, row in read_jsonl(path, required, problems, optional):
+                yield path, line, row
+
+
+def _read_parquet(
+    path: Path, required: Fields, optional: Fields, problems: Problems
+) -> Iterator[tuple[Path, int, dict[str, Any]]]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        with pq.ParquetFile(path) as file:
+            missing = [name for name in required if name not in file.schema_arrow.names]
+            for name in missing:
+                problems.add(path, None, f"missing column {name!r}")
+            if missing:
+                return
+            columns = [n for n in file.schema_arrow.names if n in required or n in optional]
+            number = 0
+            for batch in file.iter_batches(batch_size=_batch_rows(file.metadata), columns=columns):
+                for row in batch.to_pylist():
+                    number += 1
+                    if not report_faults(row, required, optional, path, number, problems):
+                        yield path, number, row
+    except (pa.ArrowInvalid, OSError, UnicodeDecodeError) as error:
+        problems.add(path, None, f"not a readable Parquet file ({error}): download it again")
+
+
+def _batch_rows(metadata: Any) -> int:
+    """Return the number of rows to read at a time, so that long documents do not fill the memory."""
+    groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
+    size = sum(group.total_byte_size for group in groups)
+    return max(1, min(MAX_BATCH_ROWS, MAX_BATCH_BYTES * int(metadata.num_rows) // max(1, int(size))))

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from r2med.data import Dataset
-from r2med.data.layouts.hub_clone import config_files
+from r2med.data.layouts.hub_listing import check_shards, local_tables
 from r2med.data.problems import Problems
 from r2med.data.source_rows import read_jsonl
 from r2med.foundation.core.errors import UserError, nearest
@@ -22,7 +22,6 @@ GENERATIONS_FILE = "query_with_hydoc.jsonl"
 
 _SHARD = re.compile(r"-\d{5}-of-\d{5}$")
 _PLAIN = re.compile(r"[A-Za-z0-9+][A-Za-z0-9._+-]*")
-_INCOMPLETE = re.compile(r"\d+ of \d+ files for config")
 
 
 class NotWrittenError(UserError):
@@ -70,11 +69,12 @@ def generations_path(method: str, llm: str) -> str:
 
 def find_generations(roots: list[Path], method: str, llm: str) -> list[Path]:
     """Return the files with texts of one LLM by one method; empty if there are none. Roots are searched in order."""
-    for root, config, split in product(roots, _spellings(folder_name(method)), _folders(llm)):
-        file = root / config / split / GENERATIONS_FILE
-        if file.is_file():
-            return [file]
-        if files := _files_of_clone(root, config, split):
+    places = list(product(_spellings(folder_name(method)), _folders(llm)))
+    for root in roots:
+        for config, split in places:
+            if (file := root / config / split / GENERATIONS_FILE).is_file():
+                return [file]
+        if files := _files_of_clone(root, places):
             return files
     return []
 
@@ -101,15 +101,18 @@ def _spellings(name: str) -> list[str]:
     return list(dict.fromkeys([name, name.replace("_", "-"), name.replace("-", "_")]))
 
 
-def _files_of_clone(root: Path, config: str, split: str) -> list[Path]:
-    try:
-        files = config_files(root, config, split)
-    except UserError as error:
-        if _INCOMPLETE.search(str(error)):
-            raise
-        return []
-    # Some repositories name a file by config or split only. Such a file may belong to another LLM.
-    return files if all(_belongs(file.relative_to(root), config, split) for file in files) else []
+def _files_of_clone(root: Path, places: list[tuple[str, str]]) -> list[Path]:
+    found = local_tables(root)
+    is_described = (root / "README.md").is_file()
+    for config, split in places:
+        files = found.get(config, {}).get(split, ())
+        # Some repositories name a file by config or split only. Such a file may belong to another LLM. Further down
+        # lie the texts of other datasets, unless the card of the repository says otherwise.
+        paths = [path for path in map(Path, files) if is_described or path.parts[0] in (config, "data", path.name)]
+        if paths and all(_belongs(path, config, split) for path in paths):
+            check_shards(files, config, split, str(root))
+            return [root / path for path in paths]
+    return []
 
 
 def _belongs(file: Path, config: str, split: str) -> bool:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from r2med.data import Dataset
-from r2med.data.layouts.hub_clone import read_rows
+from r2med.data.layouts.hub_tables import read_rows
 from r2med.data.problems import Problems
 from r2med.data.source_rows import Fields
 from r2med.foundation.core.errors import UserError, nearest
