@@ -42,6 +42,7 @@ def search(
     from r2med.systems.system.marking import marking_language
     from r2med.systems.system.question import ask
 
+    runtime = runtime.answering()
     parsed, dataset = System.parse(system, runtime), load(data, runtime.store)
     answer = ask(parsed, dataset, question, k)
     page = _marked_page(answer, marking_language(parsed, dataset)) if form in ("text", "html") else _table_page(answer)

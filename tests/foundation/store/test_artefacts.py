@@ -99,6 +99,24 @@ def test_a_live_store_keeps_artefacts_but_no_answers(store: Store) -> None:
     assert not live.answers.exists() and live.with_policy("live") is live
 
 
+def test_a_live_store_that_cannot_be_written_makes_what_it_lacks_elsewhere(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = store.make("index", "sound", Builder())
+    damaged = store.make("index", "damaged", Builder())
+    (damaged.path / "numbers.npy").write_bytes(b"")
+    before = sorted(store.root.rglob("*"))
+    monkeypatch.setattr(artefacts.os, "access", lambda path, mode: False)
+    monkeypatch.setattr(artefacts, "_remove", lambda path: None)  # as on a read-only file system
+    live, other = store.with_policy("live"), Builder(8)
+    assert live.make("index", "sound", other).path == kept.path
+    assert [live.make("index", key, other).array("numbers").tolist() for key in ("damaged", "new", "new")] == [[8]] * 3
+    live.remember("fact", {"value": 1})
+    assert live.recall("fact") == {"value": 1} and live.answers.is_dir() and other.times == 2
+    live.close()
+    assert sorted(store.root.rglob("*")) == before and not live.answers.exists()
+
+
 def test_what_a_store_opened_is_shared_until_it_is_closed(store: Store) -> None:
     live = store.with_policy("live")
     first = live.opened("searcher", object)
@@ -315,14 +333,6 @@ def test_without_a_home_folder_the_user_is_told_what_to_set(monkeypatch: pytest.
     monkeypatch.setattr(Path, "home", homeless)
     with pytest.raises(UserError, match="set R2MED_HOME"):
         default_store()
-
-
-def test_a_live_store_on_a_read_only_disk_keeps_answers_elsewhere(tmp_path: Path) -> None:
-    (tmp_path / "file").write_bytes(b"")  # no folder can be made below it
-    store = Store(tmp_path / "file", "live")
-    assert store.answers.is_dir() and tmp_path not in store.answers.parents
-    store.close()
-    assert not store.answers.exists()
 
 
 @pytest.mark.parametrize(("before", "after"), [(0o755, 0o700), (0o770, 0o770), (0o775, 0o770), (0o700, 0o700)])

@@ -145,6 +145,26 @@ def test_a_read_only_store_is_one_line(small_disk: Path, evaluation: Evaluation,
     assert workspace.outcome() == {}
 
 
+def test_questions_are_answered_from_a_store_that_cannot_be_written(
+    small_disk: Path, evaluation: Evaluation, r2med: Callable[..., Ended], mini: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    words = ["search", mini, "aspirin fever", "-k", 1, "--json"]
+    expected = r2med(*words, R2MED_HOME=tmp_path / "other").stdout
+    remount(small_disk, "ro")
+    empty = r2med(*words, R2MED_HOME=small_disk / "home")
+    assert (empty.returncode, empty.messages, empty.stdout) == (0, [], expected)
+    remount(small_disk, "rw,size=2m")
+    assert evaluation(Workspace(small_disk), out).returncode == 0
+    remount(small_disk, "ro")
+    (record,) = (path for path in out.rglob("*.json") if not path.name.startswith("."))
+    for end in (
+        r2med(*words, R2MED_HOME=small_disk / "home"),
+        r2med("why", record, "q1", "--data", mini, R2MED_HOME=small_disk / "home"),
+    ):
+        assert (end.returncode, end.messages) == (0, []), end
+
+
 @pytest.mark.parametrize("below", ["", "results", "results/of/today"])
 def test_a_file_in_the_way_of_the_results_is_one_line_before_any_work(
     below: str, workspace: Workspace, evaluation: Evaluation, tmp_path: Path

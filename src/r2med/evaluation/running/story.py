@@ -73,7 +73,7 @@ def explain(
     if not path.is_file():
         raise UserError(f"{path}: there is no such record")
     with running(setup) as runtime:
-        return _story(path, query, data, runtime)
+        return _story(path, query, data, runtime.answering())
 
 
 def _story(path: Path, query: str, data: GivenData | None, runtime: Runtime) -> Story:

@@ -112,6 +112,10 @@ class Runtime:
         """Return this runtime over a view of its store that uses only what is made through this view."""
         return self.with_store(self.store.with_policy("fresh"))
 
+    def answering(self) -> Runtime:
+        """Return this runtime, over a live view of its store if the store cannot be written."""
+        return self if self.store.is_writable else self.with_store(self.store.with_policy("live"))
+
     def serving(self, store: Store) -> Runtime:
         """Return this runtime for questions that come one by one; from now on it keeps every model in memory."""
         self.models.limit = max(self.models.limit or 0, MODELS_OF_A_SERVER)

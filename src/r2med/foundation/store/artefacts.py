@@ -51,7 +51,8 @@ log = logging.getLogger("r2med")
 
 StorePolicy = Literal["keep", "fresh", "live"]
 """What a store keeps and uses again. keep: everything. fresh: it keeps everything, but uses only what this run made.
-live: what belongs to a corpus is kept and used as ever; what belongs to a question ends with the process."""
+live: what belongs to a corpus is kept and used as ever; what belongs to a question ends with the process. If the folder
+cannot be written, everything that a live store makes ends with the process."""
 
 Value = TypeVar("Value")
 
@@ -110,14 +111,26 @@ class Store:
     @cached_property
     def answers(self) -> Path:
         """The folder in which answers of LLMs are kept; a live store has one that ends with the process."""
-        if self.keeps_questions:
-            return self.root / "journal"
-        try:
-            return self.scratch()
-        except OSError:  # a read-only store is fine
-            folder = Path(tempfile.mkdtemp(prefix="r2med-"))
-            atexit.register(shutil.rmtree, folder, ignore_errors=True)
-            return folder
+        return self.root / "journal" if self.keeps_questions else self.scratch()
+
+    @property
+    def is_writable(self) -> bool:
+        """True if new artefacts can be kept in the folder of this store, or if the folder can be made."""
+        return os.access(next(folder for folder in (self.root, *self.root.parents) if folder.exists()), os.W_OK)
+
+    @cached_property
+    def _output(self) -> Path:
+        """The folder of new artefacts: the root, or a temporary folder if a live store cannot be written."""
+        if self.keeps_questions or self.is_writable:
+            return self.root
+        folder = Path(tempfile.mkdtemp(prefix="r2med-"))
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
+        return folder
+
+    def _path(self, kind: str, name: str) -> Path:
+        """Return the path of stored data. What this process made comes before what the root has."""
+        path = self._output / kind / name
+        return path if path.exists() else self.root / kind / name
 
     def opened(self, key: str, open: Callable[[], Value]) -> Value:
         """Return what `open` returned for a key when it was first wanted, such as the searcher of an index."""
@@ -192,7 +205,7 @@ class Store:
 
     def discard(self, kind: str, key: str) -> None:
         """Remove an artefact. Raises UserError if others may be using it and the file system has no locks."""
-        path = self.root / kind / key
+        path = self._path(kind, key)
         with self._locked(kind, key) as locked:
             if not locked:
                 raise UserError(_not_alone(path, "is damaged"))
@@ -200,7 +213,7 @@ class Store:
 
     def scratch(self) -> Path:
         """Return a new empty folder for work in progress. Its owner removes it or passes it to `add`."""
-        base = self.root / "scratch"
+        base = self._output / "scratch"
         for dead in (*stale(base), *abandoned(base)):
             shutil.rmtree(dead, ignore_errors=True)
         folder = base / process_name()
@@ -230,7 +243,7 @@ class Store:
 
     def forget(self, key: str) -> None:
         """Remove a remembered fact that is no longer true."""
-        (self.root / "notes" / f"{key}.json").unlink(missing_ok=True)
+        self._path("notes", f"{key}.json").unlink(missing_ok=True)
 
     def notes_about(self, dataset: str) -> list[str]:
         """Return the keys of the remembered facts about a dataset."""
@@ -240,7 +253,7 @@ class Store:
     def _note(self, key: str) -> dict[str, Any] | None:
         """Return a fact and the names of the datasets that it is about, or None."""
         try:
-            note: dict[str, Any] = json.loads((self.root / "notes" / f"{key}.json").read_bytes())
+            note: dict[str, Any] = json.loads(self._path("notes", f"{key}.json").read_bytes())
             sound = note["check"] == digest(note["value"])
             return {"value": note["value"], "datasets": list(note.get("datasets", ()))} if sound else None
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
@@ -249,11 +262,11 @@ class Store:
     def _write_note(self, key: str, value: dict[str, Any], datasets: Iterable[str]) -> None:
         names = sorted({*datasets, *current_datasets()})
         note = {"value": value, "check": digest(value), **({"datasets": names} if names else {})}
-        private_folder(self.root / "notes")
-        write_atomically(self.root / "notes" / f"{key}.json", json.dumps(note).encode(), private=True)
+        private_folder(self._output / "notes")
+        write_atomically(self._output / "notes" / f"{key}.json", json.dumps(note).encode(), private=True)
 
     def _look(self, kind: str, key: str) -> Artefact | None:
-        path = self.root / kind / key
+        path = self._path(kind, key)
         self._sweep(path.parent)
         if not (self.usable(key) and path.is_dir()):
             return None
@@ -279,7 +292,7 @@ class Store:
         try:
             return self._look(kind, key)
         except DamagedError as damage:
-            path = self.root / kind / key
+            path = self._path(kind, key)
             if not locked:
                 raise UserError(_not_alone(path, f"is damaged ({damage})")) from None
             log.warning("%s %s is damaged (%s): making it again", kind, key[:8], damage)
@@ -288,7 +301,7 @@ class Store:
 
     def _cleared(self, kind: str, key: str, locked: bool) -> Path:
         """Return the final path after removing work beside it. While we hold the lock, its owner must be dead."""
-        path = self.root / kind / key
+        path = self._output / kind / key
         private_folder(path.parent)
         for work in path.parent.glob(f"{key}.*") if locked else stale_work(path.parent, key):
             shutil.rmtree(work, ignore_errors=True)
@@ -319,8 +332,8 @@ class Store:
         return Artefact(path, meta)
 
     def _locked(self, kind: str, key: str) -> contextlib.AbstractContextManager[bool]:
-        private_folder(self.root / "locks")
-        return exclusive(self.root / "locks" / f"{kind}-{key}")
+        private_folder(self._output / "locks")
+        return exclusive(self._output / "locks" / f"{kind}-{key}")
 
 
 def _not_alone(path: Path, fault: str) -> str:

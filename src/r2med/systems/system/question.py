@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import logging
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ from r2med.foundation.runtime.runtime import running
 from r2med.foundation.runtime.setup import Setup
 from r2med.foundation.text.unicode import is_unicode
 from r2med.systems.system.system import System
+
+log = logging.getLogger("r2med")
 
 NOTHING_FOUND = "nothing was found: no document shares a word with the question"
 
@@ -51,11 +54,14 @@ def search(
 ) -> Answer:
     """Return the best passages of a dataset for a question, as `r2med search` does. `settings` are fields of `Setup`.
 
-    Raises UserError if the question is empty or the dataset has no documents.
+    If the store cannot be written, what it lacks is made in a temporary folder. Raises UserError if the question is
+    empty or the dataset has no documents.
     """
-    with running(Setup(**settings) if isinstance(system, str) else system.runtime) as runtime:
+    with running(Setup(**settings) if isinstance(system, str) else system.runtime) as opened:
+        runtime = opened.answering()
         dataset = data if isinstance(data, Dataset) else load(data, runtime.store)
-        return ask(System.parse(system, runtime) if isinstance(system, str) else system, dataset, question, k)
+        parsed = System.parse(system, runtime) if isinstance(system, str) else replace(system, runtime=runtime)
+        return ask(parsed, dataset, question, k)
 
 
 def ask(system: System | str, dataset: Dataset, question: str, k: int = 10) -> Answer:
@@ -70,7 +76,11 @@ def ask(system: System | str, dataset: Dataset, question: str, k: int = 10) -> A
     if not len(dataset.corpus):
         raise UserError(f"{dataset.name} has no documents to search")
     system = System.parse(system) if isinstance(system, str) else system
-    outcome = system.answer(dataset, question, k, system.runtime.store)
+    store = system.runtime.store
+    outcome = system.answer(dataset, question, k, store)
+    if not store.keeps_questions:  # a system logs no notices about live questions
+        for notice in (*outcome.expansion.notices, *(each for stage in outcome.reranked for each in stage.notices)):
+            log.info("%s", notice)
     [rows], [scores] = outcome.run.rows, outcome.run.scores
     found = rows[rows != NO_DOCUMENT]
     passages = zip(dataset.corpus.ids(found), scores.tolist(), dataset.corpus.texts(found), strict=False)
