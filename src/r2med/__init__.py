@@ -31,8 +31,9 @@ if TYPE_CHECKING:
     from r2med.evaluation.comparison.comparing import compare
     from r2med.evaluation.comparison.comparison import Comparison
     from r2med.evaluation.comparison.report import Report, report
-    from r2med.evaluation.measure import Measure, Scores, score
+    from r2med.evaluation.measure import Measure, Scores
     from r2med.evaluation.measure.agreement import cohen_kappa, fleiss_kappa, gwet_ac1, krippendorff_alpha
+    from r2med.evaluation.measure.score_inputs import score
     from r2med.evaluation.records.answer_record import AnswerRecord
     from r2med.evaluation.records.lock_file import Lock
     from r2med.evaluation.records.record import Record

@@ -32,7 +32,7 @@ def score(
 ) -> None:
     """Score a run file. A judged query that the run lacks counts 0."""
     from r2med.data.runs.run import Run
-    from r2med.evaluation.measure import score as compute
+    from r2med.evaluation.measure.score_inputs import score as compute
     from r2med.foundation.pages.page import Page, Section
 
     scores = compute(qrels, Run.read(run, doubles=True) if doubles else run, aspects=aspects)

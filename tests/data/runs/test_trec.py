@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from r2med.data.runs import Run, run_file, write_run
 from r2med.data.runs.run import IdTable
 from r2med.data.runs.trec import WrittenRun, read_judged_run
-from r2med.evaluation.measure import Measure, score
+from r2med.evaluation.measure import Measure
+from r2med.evaluation.measure.score_inputs import score
 from r2med.foundation.core.errors import UserError
 
 IDS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12)

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from r2med.data.dataset import QueryAspect
-from r2med.evaluation.measure import Measure, score
+from r2med.evaluation.measure import Measure
+from r2med.evaluation.measure.score_inputs import score
 from r2med.foundation.core.errors import UserError
 
 HALF = Fraction(1, 2)

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from r2med.data.runs.run import Run
 from r2med.evaluation.measure.measures import MIMIC, MIMIC_LABELLED, Measure
-from r2med.evaluation.measure.scores import Scores, score
+from r2med.evaluation.measure.scores import Scores, scores_of
 
 
 def with_mimic_rate(scores: Scores, mimics: Mapping[str, Mapping[str, int]], run: Run) -> Scores:
@@ -24,7 +24,7 @@ def with_mimic_rate(scores: Scores, mimics: Mapping[str, Mapping[str, int]], run
     labelled = {query: dict.fromkeys(grades, 1) for query, grades in labels.items()}
     first_ten = Measure("P", MIMIC.cutoff)
     rates = {
-        MIMIC: score(labels, run, [first_ten]).values[first_ten],
-        MIMIC_LABELLED: score(labelled, run, [first_ten]).values[first_ten],
+        MIMIC: scores_of(labels, run, [first_ten]).values[first_ten],
+        MIMIC_LABELLED: scores_of(labelled, run, [first_ten]).values[first_ten],
     }
     return Scores(scores.queries, {**scores.values, **rates})

@@ -12,7 +12,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,19 +20,14 @@ import numpy.typing as npt
 from r2med.data.runs.run import NO_DOCUMENT, Run, as_scores
 from r2med.evaluation.measure.aspect_scores import aspect_values
 from r2med.evaluation.measure.measures import (
-    ANSWER_FAMILIES,
-    ASPECT_FAMILIES,
     ASPECT_MEASURES,
-    DEFAULT_MEASURES,
-    MIMIC_FAMILIES,
     Measure,
 )
-from r2med.foundation.core.errors import UserError, refuse_table
-from r2med.foundation.core.one_or_many import several
+from r2med.foundation.core.errors import UserError
 from r2med.foundation.text.plurals import counted
 
 if TYPE_CHECKING:
-    from r2med.data.dataset import Aspects, Qrels
+    from r2med.data.dataset import Aspects
 
 Floats = npt.NDArray[np.float64]
 
@@ -94,72 +88,25 @@ class Scores:
         return {q: Means({m: lists[m][i] for m in self.values}) for i, q in enumerate(self.queries)}
 
 
-def score(
-    qrels: Mapping[str, Mapping[str, int]] | str | Path,
-    run: Run | Mapping[str, Mapping[str, float]] | str | Path,
-    measures: Measure | str | Sequence[Measure | str] = DEFAULT_MEASURES,
-    aspects: Aspects | str | Path | None = None,
+def scores_of(
+    qrels: Mapping[str, Mapping[str, int]],
+    run: Run | Mapping[str, Mapping[str, float]],
+    measures: Sequence[Measure],
+    aspects: Aspects | None = None,
+    aspect_measures: Sequence[Measure] = ASPECT_MEASURES,
 ) -> Scores:
-    """Score a run against qrels, like `r2med score`. A judged query that the run lacks counts 0.
-
-    `qrels` is query id -> document id -> grade, or a file in TREC, TSV or JSON Lines format. `run` is a `Run`, query
-    id -> document id -> score, or a TREC run file, gzipped or not. With `aspects`, those of a dataset or a file like
-    `aspects.jsonl`, the measures of aspects are computed too: those of `measures`, or the usual ones.
-
-    Raises UserError if a measure does not exist, if a file has nothing to score, or if an argument is a DataFrame.
-    """
-    refuse_table(qrels, "qrels", "query id -> document id -> grade")
-    refuse_table(run, "run", "query id -> document id -> score")
-    if isinstance(qrels, str | Path):
-        qrels = _read_qrels(Path(qrels))
-    if isinstance(run, str | Path):
-        run = _read_run(Path(run), qrels)
-    wanted = [Measure.parse(measure) if isinstance(measure, str) else measure for measure in several(measures)]
-    if mimics := [measure for measure in wanted if measure.family in MIMIC_FAMILIES]:
-        raise UserError(f"{mimics[0]} needs labels that qrels do not have: r2med compare --overlay FILE shows it")
-    if of_answers := [measure for measure in wanted if measure.family in ANSWER_FAMILIES]:
-        raise UserError(f"{of_answers[0]} is a measure of answers, not of rankings: r2med compare --answers shows it")
-    by_aspects = [measure for measure in wanted if measure.family in ASPECT_FAMILIES]
-    if by_aspects and aspects is None:
-        raise UserError(f"{by_aspects[0]} needs the aspects of the answers: score(…, aspects=dataset.aspects)")
-    wanted = [measure for measure in wanted if measure not in by_aspects]
+    """Return the scores of a run. A judged query that the run lacks counts 0. Nothing is read or checked here."""
     queries = tuple(qrels)
     judged = _JudgedRun(qrels, run) if isinstance(run, Run) else _JudgedMapping(qrels, run)
-    values: dict[Measure, list[Floats]] = {measure: [] for measure in wanted}
+    values: dict[Measure, list[Floats]] = {measure: [] for measure in measures}
     for start in range(0, len(queries), QUERIES_AT_ONCE):
         ranking = judged.ranking(queries[start : start + QUERIES_AT_ONCE])
-        for measure in wanted:
+        for measure in measures:
             values[measure].append(_COMPUTE[measure.family](ranking, measure.cutoff))
     known = {m: np.concatenate([np.zeros(0), *parts]) for m, parts in values.items()}
     if aspects is not None:
-        given = _read_aspects(Path(aspects)) if isinstance(aspects, str | Path) else aspects
-        known |= aspect_values(given, run, queries, by_aspects or ASPECT_MEASURES)
+        known |= aspect_values(aspects, run, queries, aspect_measures)
     return Scores(queries, known)
-
-
-def _read_qrels(path: Path) -> Qrels:
-    from r2med.data.qrels_file import read_qrels
-
-    if not path.is_file():
-        raise UserError(f"{path}: there is no such qrels file")
-    if not (qrels := read_qrels(path)):
-        raise UserError(f"{path} has no judgements, so nothing can be scored")
-    return qrels
-
-
-def _read_aspects(path: Path) -> Aspects:
-    from r2med.data.aspects_file import aspects_of_file
-
-    return aspects_of_file(path)
-
-
-def _read_run(path: Path, qrels: Mapping[str, Mapping[str, int]]) -> Run:
-    from r2med.data.runs.trec import read_judged_run
-
-    run = read_judged_run(path, qrels)
-    if not set(run.queries) & set(qrels):
-        raise UserError(f"{path} has no query of the qrels: are they of the same dataset?")
-    return run
 
 
 def relevant_ranks(qrels: Mapping[str, Mapping[str, int]], run: Run) -> dict[str, dict[str, int]]:
