@@ -1,5 +1,6 @@
 """Method cards: those that come with r2med, and a method of one's own without a line of Python."""
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -120,7 +121,6 @@ def test_a_method_that_is_never_asked_reads_recorded_texts(plugin, tmp_path):
         ('fields = ["query", "answer"]', "fields.1"),
         ('summry = "x"', "did you mean summary?"),
         ("[passages]\ndepth = 100000", "passages.depth"),
-        ("[defaults]\nsamples = 1000000", "defaults.samples"),
     ],
 )
 def test_a_card_that_cannot_be_used_is_one_line_with_its_file(plugin, line, says):
@@ -129,6 +129,16 @@ def test_a_card_that_cannot_be_used_is_one_line_with_its_file(plugin, line, says
         METHODS.card("hyde")
     assert "wrong.toml" in str(error.value)
     assert says in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [("samples = 1000000", "wrong: samples must be 1000 or less"), ("sample = 2", "did you mean samples?")],
+)
+def test_the_defaults_of_a_card_are_checked_as_settings_are(plugin, line, says):
+    (plugin / "methods/wrong.toml").write_text(f'summary = "x"\n[defaults]\n{line}\n')
+    with pytest.raises(UserError, match=re.escape(says)):
+        Generated(name="wrong", llm="o3-mini")
 
 
 def test_the_longest_answer_is_never_longer_than_the_llm_s_card_allows():

@@ -355,7 +355,7 @@ def test_every_method_has_its_templates():
     templates = open_templates()
     for name, card in METHODS.items():
         assert templates.template(card.prompt, "case", card.fields), name
-        if card.defaults.rounds:
+        if card.defaults.get("rounds"):
             assert templates.template(card.refine, "case", ("query", "passages", "draft")), name
 
 

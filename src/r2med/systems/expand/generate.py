@@ -28,7 +28,7 @@ class Generated(GeneratedSettings, kind="expand", needs="llm"):
     def defaults(cls, name: str) -> Mapping[str, Any]:
         """Return the default settings from the card of a method."""
         card = METHODS.card(name)
-        return {**({"llm": ""} if card.llm else {}), **card.defaults.model_dump()}
+        return {**({"llm": ""} if card.llm else {}), **card.defaults}
 
     @classmethod
     def summary(cls, name: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -17,7 +17,7 @@ from r2med.systems.expand.expansion import (
     QueryChoice,
     SearchApart,
 )
-from r2med.systems.expand.method_cards import MAX_QUERIES, MAX_ROUNDS, MAX_SAMPLES, METHODS, JoinChoice, MethodCard
+from r2med.systems.expand.method_cards import METHODS, MethodCard
 from r2med.systems.retrieve.added_worth import METHODS_MEANING, FusionMethod
 from r2med.systems.retrieve.bm25 import BM25
 
@@ -29,11 +29,11 @@ class GeneratedSettings(Stage):
     samples: int = Field(
         1,
         ge=1,
-        le=MAX_SAMPLES,
+        le=1000,
         description="texts per query: joined for word matching, averaged as vectors, unless they are searched apart",
     )
     rounds: int = Field(
-        0, ge=0, le=MAX_ROUNDS, description="times that the LLM sees the search results of its text and rewrites it"
+        0, ge=0, le=100, description="times that the LLM sees the search results of its text and rewrites it"
     )
     query: QueryChoice = Field(
         "", description="keep or drop the query's own words in a search by words; empty: the choice of the method"
@@ -47,11 +47,11 @@ class GeneratedSettings(Stage):
     )
     by: Retrieving = Field(default_factory=BM25, description="the retriever that searches between rounds")
     prompts: str = Field("", description=PROMPTS_MEANING)
-    join: JoinChoice = Field(
+    join: Literal["text", "runs"] = Field(
         "text", description="runs: each text is searched apart, and the rankings are fused; text: all are one search"
     )
     n: int = Field(
-        0, ge=0, le=MAX_QUERIES, description="number of queries per answer, for methods that write a list of queries"
+        0, ge=0, le=100, description="number of queries per answer, for methods that write a list of queries"
     )
     fuse: FusionMethod = Field("rrf", description=f"fusion of searches that are made apart. {METHODS_MEANING}")
     weights: SignedNumbers = Field(
@@ -76,8 +76,9 @@ class GeneratedSettings(Stage):
             raise ValueError(f"{name} does not write a list of queries: n and weights are for methods such as queries")
         if answer == "queries" and not self.n:
             raise ValueError(f"{name}: n must be 1 or more, the number of queries to write")
-        if self.n != self.card.defaults.n and "count" not in self.card.fields:
-            raise ValueError(f"{name} always writes {self.card.defaults.n} queries: leave n out")
+        always = self.card.defaults.get("n", 0)
+        if self.n != always and "count" not in self.card.fields:
+            raise ValueError(f"{name} always writes {always} queries: leave n out")
         if self.weights and len(self.weights) != self.n:
             raise ValueError(
                 f"{name} writes {self.n} queries, but weights has {len(self.weights)} numbers: give {self.n}"

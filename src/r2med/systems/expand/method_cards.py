@@ -8,15 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 
 from r2med.foundation.core.cards import Catalogue
 from r2med.models.llm.llm_cards import LLMCard, with_named_llm
-from r2med.systems.expand.expansion import Joining, QueryChoice
-from r2med.systems.retrieve.added_worth import FusionMethod
-
-MAX_SAMPLES = 1000
-MAX_ROUNDS = 100
-MAX_QUERIES = 100
-
-JoinChoice = Literal["text", "runs"]
-"""Whether the texts of a query are searched together, or each apart."""
+from r2med.systems.expand.expansion import Joining
 
 
 class _MethodPart(BaseModel):
@@ -41,27 +33,6 @@ class MethodSampling(_MethodPart):
     """Nucleus sampling (top-p): the share of probability that tokens are drawn from."""
     max_tokens: Annotated[int, Field(ge=1)] | None = None
     """Maximum number of tokens of a text."""
-
-
-class MethodDefaults(_MethodPart):
-    """The default settings of a method."""
-
-    samples: Annotated[int, Field(ge=1, le=MAX_SAMPLES)] = 1
-    """Number of texts for each query."""
-    rounds: Annotated[int, Field(ge=0, le=MAX_ROUNDS)] = 0
-    """Number of rounds of refinement."""
-    query: QueryChoice = ""
-    """True if BM25 also searches the query's own words; empty means as `copies` says."""
-    join: JoinChoice = "text"
-    """runs: each text is searched apart, and the rankings are fused."""
-    fuse: FusionMethod = "rrf"
-    """How the rankings of texts that are searched apart are fused."""
-    n: Annotated[int, Field(ge=0, le=MAX_QUERIES)] = 0
-    """Number of queries that the LLM is asked for in one answer, for methods with `answer = "queries"`."""
-    weights: tuple[Annotated[float, Field(ge=-1e9, le=1e9)], ...] = ()
-    """Weights of the queries of an answer, in their order. A negative weight moves away from what a query finds."""
-    original: Annotated[float, Field(ge=-1e9, le=1e9)] = 0.0
-    """Weight of the original query among texts that are searched apart. With 0 it is not searched."""
 
 
 class MethodCard(_MethodPart):
@@ -90,8 +61,8 @@ class MethodCard(_MethodPart):
     """How many search results are shown, and how much of each."""
     sampling: MethodSampling = MethodSampling()
     """The sampling settings of the method."""
-    defaults: MethodDefaults = MethodDefaults()
-    """The default settings of the method."""
+    defaults: dict[str, int | float | str | tuple[float, ...]] = {}
+    """Settings of the method that differ from those of other methods, such as samples. The stage checks them."""
     answer: Literal["text", "query", "queries"] = "text"
     """The content of an answer: a text like a relevant document, a query that replaces the original one, or a list of
     queries."""
@@ -128,7 +99,7 @@ class MethodCard(_MethodPart):
 
     @model_validator(mode="after")
     def _says_how_many(self) -> MethodCard:
-        if (self.answer == "queries") != bool(self.defaults.n):
+        if (self.answer == "queries") != bool(self.defaults.get("n")):
             raise ValueError('answer = "queries" needs the number of queries, n in [defaults]; other answers have none')
         return self
 
