@@ -37,7 +37,7 @@ def dataset(queries: Sequence[Query] = QUERIES, documents: Sequence[tuple[str, s
 
 
 def said(text: str, finish: str = "stop", reasoning: str = "") -> RawAnswer:
-    return RawAnswer(text, reasoning, finish, 10, 5, 0.5)
+    return RawAnswer(text, reasoning, finish, prompt_tokens=10, completion_tokens=5, seconds=0.5)
 
 
 def scripted(script: Script, reading: Turn = "**Final Information** it fits") -> ScriptedChat:
@@ -62,7 +62,7 @@ def calling(*calls: tuple[str, Any], text: str = "", finish: str = "tool_calls")
     """Return a turn that calls tools; arguments that are not a text are written as JSON."""
     written = [(name, each if isinstance(each, str) else json.dumps(each)) for name, each in calls]
     made = tuple(ToolCall(f"random{number}", *each) for number, each in enumerate(written))
-    return RawAnswer(text, "", finish, 10, 5, 0.5, calls=made)
+    return RawAnswer(text, "", finish, prompt_tokens=10, completion_tokens=5, seconds=0.5, calls=made)
 
 
 def agent(

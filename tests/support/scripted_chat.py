@@ -35,7 +35,9 @@ class ScriptedChat:
         self.asked += requests
         replies = [self._reply(request) for request in requests]
         return [
-            RawAnswer(reply, "", "stop", 10, 5, 0.5 + len(reply) / 1000) if isinstance(reply, str) else reply
+            RawAnswer(reply, prompt_tokens=10, completion_tokens=5, seconds=0.5 + len(reply) / 1000)
+            if isinstance(reply, str)
+            else reply
             for reply in replies
         ]
 
@@ -46,5 +48,4 @@ class ScriptedChat:
 
 
 def _as_it_is(raw: RawAnswer) -> Generation:
-    bill = raw.prompt_tokens, raw.completion_tokens, raw.seconds
-    return Generation(raw.content, raw.reasoning, raw.finish_reason, *bill, raw.first_choices, raw.last_tokens)
+    return Generation(raw.content, raw.reasoning, raw.finish_reason, raw.first_choices, raw.last_tokens, **raw.usage)

@@ -154,7 +154,12 @@ def test_an_answer_that_reaches_the_token_limit_is_cut_off_and_asked_once(
         nonlocal asked
         for number, _ in enumerate(requests):
             asked += 1
-            done(number, RawAnswer('{"answer": "It is coeliac disease, and', "", "length", 10, 10))
+            done(
+                number,
+                RawAnswer(
+                    '{"answer": "It is coeliac disease, and', "", "length", prompt_tokens=10, completion_tokens=10
+                ),
+            )
 
     monkeypatch.setattr(ScriptedBackend, "answer", write_on)
     with runtime(tmp_path, RULES) as opened:

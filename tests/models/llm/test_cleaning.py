@@ -38,7 +38,7 @@ def card(answer: str, thinking: bool | None = None) -> LLMCard:
     ],
 )
 def test_the_answer_and_the_reasoning_are_separated(kind: str, content: str, text: str, reasoning: str | None) -> None:
-    got = clean(RawAnswer(content, "", "stop", 5, 7, 1.5), card(kind))
+    got = clean(RawAnswer(content, "", "stop", prompt_tokens=5, completion_tokens=7, seconds=1.5), card(kind))
     assert isinstance(got, Generation), got
     assert got.text == text
     assert reasoning is None or got.reasoning == reasoning
@@ -68,7 +68,9 @@ def test_the_answer_and_the_reasoning_are_separated(kind: str, content: str, tex
     ],
 )
 def test_a_text_without_an_answer_is_a_failure_of_its_kind(kind: str, content: str, finish: str, failure: str) -> None:
-    got = clean(RawAnswer(content, "", finish, 5, 7, 1.5, attempts=2), card(kind))
+    got = clean(
+        RawAnswer(content, "", finish, prompt_tokens=5, completion_tokens=7, seconds=1.5, attempts=2), card(kind)
+    )
     assert isinstance(got, Failure), got
     assert got.kind == failure
     assert (got.attempts, got.prompt_tokens, got.completion_tokens) == (2, 5, 7), "it was paid for all the same"
@@ -125,7 +127,9 @@ PASSAGE = "Gout is a disease of joints. It is treated with colchicine 0.5 mg. Th
     ],
 )
 def test_a_passage_that_was_cut_is_kept_up_to_its_last_whole_sentence(kind: str, content: str, text: str) -> None:
-    got = clean(RawAnswer(content, "", "length", 5, 7, 1.5), card(kind), keep_cut=True)
+    got = clean(
+        RawAnswer(content, "", "length", prompt_tokens=5, completion_tokens=7, seconds=1.5), card(kind), keep_cut=True
+    )
     assert isinstance(got, Generation), got
     assert (got.text, got.finish_reason) == (text, "length")
 

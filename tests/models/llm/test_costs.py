@@ -6,7 +6,11 @@ from r2med.models.llm.llm_cards import LLMCard, Price
 from support.chat_models import ask, card
 from support.scripted_chat import ScriptedChat
 
-FAILED = [Failure("server", "down"), Failure("empty", "x" * 300, 1, 2, 3), Failure("budget", "no money", attempts=0)]
+FAILED = [
+    Failure("server", "down"),
+    Failure("empty", "x" * 300, prompt_tokens=2, completion_tokens=3),
+    Failure("budget", "no money", attempts=0),
+]
 
 
 def test_failed_requests_count_in_the_cost_if_they_were_sent() -> None:

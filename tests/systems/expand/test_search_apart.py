@@ -221,7 +221,7 @@ def test_five_whole_outputs_thoughts_included_are_searched_and_their_scores_adde
 
 
 def test_a_thought_in_a_field_of_its_own_is_part_of_a_whole_output(dataset, store):
-    said = RawAnswer("cones", "rods", "stop", 1, 1)
+    said = RawAnswer("cones", "rods", "stop", prompt_tokens=1, completion_tokens=1)
     expansion, _ = expanded("bge-reasoner-rewriter(samples=1)", dataset, store, lambda request: said)
     assert expansion.queries[0].generated == ("rods\ncones",)
 

@@ -52,7 +52,7 @@ def test_documents_of_a_failed_call_keep_their_places_where_unreadable_answers_h
     def reply(request: ChatRequest) -> str | Failure:
         text = "\n".join(message.content for message in request.messages)
         if "document 0 of query" in text:
-            return Failure("rate_limit", "429", 3)
+            return Failure("rate_limit", "429", attempts=3)
         return '<answer>{"[1]": 9, "[2]": 9}</answer><score>90</score>'
 
     reranked, _ = rerank(name, reply, judged(permutation(6)), tmp_path)
@@ -152,7 +152,7 @@ def test_the_help_of_a_card_does_not_show_settings_that_are_refused() -> None:
 
 def test_a_document_that_takes_two_calls_fails_once_and_counts_once(tmp_path: Path) -> None:
     def reply(request: ChatRequest) -> str | Failure:
-        return Failure("rate_limit", "429", 3) if request.sampling.max_tokens == 1 else "a thought"
+        return Failure("rate_limit", "429", attempts=3) if request.sampling.max_tokens == 1 else "a thought"
 
     reranked, _ = rerank("rank1-7b", reply, judged(permutation(6)), tmp_path)
     assert reranked.failures == reranked.asked > 1

@@ -154,7 +154,7 @@ def test_a_document_missing_from_an_answer_keeps_its_position_and_is_counted(tmp
 
 def test_the_run_is_unchanged_if_every_call_fails(tmp_path):
     reranked, _ = rerank(
-        "groupwise(judge)", lambda _: Failure("budget", "used up", 0), judged(permutation(25)), tmp_path
+        "groupwise(judge)", lambda _: Failure("budget", "used up", attempts=0), judged(permutation(25)), tmp_path
     )
     assert places(reranked.run) == list(range(25))
     assert (reranked.failures, reranked.cost.calls) == (2, 0)

@@ -75,7 +75,7 @@ def test_a_failed_window_stays_as_it_is_and_is_counted(tmp_path):
 
     def reply(request):
         top = 0.0 in worths(request).values()
-        return Failure("server", "HTTP 500\nfrom  there", 3, seconds=2.0) if top else in_order(request)
+        return Failure("server", "HTTP 500\nfrom  there", attempts=3, seconds=2.0) if top else in_order(request)
 
     reranked, _ = rerank("listwise(judge)", reply, judged(worth), tmp_path)
     assert places(reranked.run) == [*range(10), *range(29, 9, -1)]  # the first window's order, and no other

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal, Protocol
 
 from r2med.foundation.text.unicode import is_unicode, to_unicode
@@ -184,18 +184,29 @@ A score is at the end of an answer. A whole chain of thought would fill the jour
 """
 
 
+@dataclass(frozen=True, kw_only=True)
+class Usage:
+    """What an answer or a failure cost."""
+
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    seconds: float = 0.0
+    attempts: int = 1
+
+    @property
+    def usage(self) -> dict[str, Any]:
+        """The fields of the cost, for another value with the same cost."""
+        return {each.name: getattr(self, each.name) for each in fields(Usage)}
+
+
 @dataclass(frozen=True)
-class RawAnswer:
+class RawAnswer(Usage):
     """The answer of a backend before cleaning. It has `reasoning` only if the server returns it in a separate field."""
 
     content: str
     reasoning: str = ""
     finish_reason: str = "stop"
     """stop, length, refusal, tool_calls, or another word of the server. The model was finished only with "stop"."""
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    seconds: float = 0.0
-    attempts: int = 1
     estimated: bool = False
     """True if the tokens were estimated here because the server did not report them."""
     first_choices: Logprobs = ()
@@ -213,15 +224,12 @@ class RawAnswer:
 
 
 @dataclass(frozen=True)
-class Generation:
+class Generation(Usage):
     """Text of a model: the cleaned answer, its reasoning, and the cost."""
 
     text: str
     reasoning: str = ""
     finish_reason: str = "stop"
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    seconds: float = 0.0
     first_choices: Logprobs = ()
     """The most likely first tokens, where the request asked for them."""
     last_tokens: Logprobs = ()
@@ -229,15 +237,11 @@ class Generation:
 
 
 @dataclass(frozen=True)
-class Failure:
+class Failure(Usage):
     """Reason why there is no text, and the cost of the attempts."""
 
     kind: FailureKind
     message: str
-    attempts: int = 1
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    seconds: float = 0.0
     fits: float = 0.0
     """Share of a prompt that would fit, if the prompt was too long and the server said by how much. 0: not known."""
 
@@ -247,8 +251,7 @@ class Failure:
     @classmethod
     def of(cls, answer: RawAnswer | Generation, kind: FailureKind, message: str) -> Failure:
         """Return the failure for an answer, with the answer's cost."""
-        attempts = answer.attempts if isinstance(answer, RawAnswer) else 1
-        return cls(kind, message, attempts, answer.prompt_tokens, answer.completion_tokens, answer.seconds)
+        return cls(kind, message, **answer.usage)
 
 
 Ability = Literal["completions", "logprobs", "seed"]

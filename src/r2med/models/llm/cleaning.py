@@ -75,16 +75,8 @@ def clean(raw: RawAnswer, card: LLMCard, *, keep_cut: bool = False) -> Generatio
         thought = ", only reasoning" if reasoning.strip() or parts.reasoning.strip() else ""
         return Failure.of(raw, "truncated" if cut else "empty", f"{card.name} wrote no answer{thought}")
     whole = "\n\n".join(filter(None, (reasoning.strip(), parts.reasoning.strip())))
-    return Generation(
-        answer,
-        whole,
-        "length" if cut else "stop",
-        raw.prompt_tokens,
-        raw.completion_tokens,
-        raw.seconds,
-        raw.first_choices,
-        raw.last_tokens,
-    )
+    ended = "length" if cut else "stop"
+    return Generation(answer, whole, ended, raw.first_choices, raw.last_tokens, **raw.usage)
 
 
 def recorded_answers(

@@ -23,7 +23,7 @@ from r2med.foundation.net.http import Client, HTTPAnswer, run_sync
 from r2med.foundation.net.retry import Policy, RequestFailed, explained, given_up, try_send
 from r2med.foundation.net.throttle import AdaptiveLimiter
 from r2med.foundation.runtime.runtime import Runtime
-from r2med.models.llm.chat import Ability, ChatRequest, Failure, RawAnswer
+from r2med.models.llm.chat import Ability, ChatRequest, Failure, RawAnswer, Usage
 from r2med.models.llm.costs import dollars, dollars_at_most, request_tokens
 from r2med.models.llm.llm_cards import LLMCard
 from r2med.models.llm.openai_protocol import (
@@ -229,7 +229,9 @@ class _Call:
             seconds = time.monotonic() - started
             too_long = outcome.kind == "context_length"
             fits = await self._share_that_fits(question.request, str(outcome)) if too_long else 0.0
-            failure = Failure(outcome.kind, explained(outcome), attempts, *question.lost, seconds=seconds, fits=fits)
+            asked, written = question.lost
+            usage = Usage(prompt_tokens=asked, completion_tokens=written, seconds=seconds, attempts=attempts).usage
+            failure = Failure(outcome.kind, explained(outcome), fits, **usage)
             self.done(question.number, failure)
 
     async def _share_that_fits(self, request: ChatRequest, refusal: str) -> float:

@@ -215,12 +215,13 @@ class Reply:
             reason = "tool_calls"
         if refusal:
             content, reason = refusal, "refusal"
-        usage = self._usage or (request_tokens(request), self.written_tokens)
+        asked, written = self._usage or (request_tokens(request), self.written_tokens)
         return RawAnswer(
             content,
             reasoning,
             reason,
-            *usage,
+            prompt_tokens=asked,
+            completion_tokens=written,
             seconds=seconds,
             estimated=self._usage is None,
             first_choices=self._first_choices,

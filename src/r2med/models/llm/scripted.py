@@ -55,7 +55,10 @@ class ScriptedBackend:
                     Failure("invalid", f"{self._path.name} has no answer for a prompt that ends …{prompt[-80:]}"),
                 )
             else:
-                done(number, RawAnswer(text, "", "stop", request_tokens(request), approximate_tokens(text)))
+                done(
+                    number,
+                    RawAnswer(text, prompt_tokens=request_tokens(request), completion_tokens=approximate_tokens(text)),
+                )
 
     def _read(self) -> list[tuple[list[str], str]]:
         problems = Problems()

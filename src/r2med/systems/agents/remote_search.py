@@ -218,7 +218,7 @@ class _OpenServer:
                     lambda: self._send(client, batch), endpoint.server, self.policy, limiter
                 )
                 if isinstance(outcome, RequestFailed):
-                    return Failure(outcome.kind, explained(outcome), attempts)
+                    return Failure(outcome.kind, explained(outcome), attempts=attempts)
                 return outcome
 
             return list(await asyncio.gather(*(send(batch) for batch in batches)))

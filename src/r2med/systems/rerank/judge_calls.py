@@ -188,9 +188,7 @@ def _uncleaned(raw: RawAnswer) -> Generation | Failure:
     ended = finish_reason(raw.finish_reason)
     if ended == "refusal":
         return Failure.of(raw, "refused", "the model declined to answer")
-    tokens = raw.prompt_tokens, raw.completion_tokens
-    logprobs = raw.first_choices, raw.last_tokens
-    return Generation(raw.content, raw.reasoning, ended, *tokens, raw.seconds, *logprobs)
+    return Generation(raw.content, raw.reasoning, ended, raw.first_choices, raw.last_tokens, **raw.usage)
 
 
 def _unusable(answer: Generation) -> Failure:
