@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ from r2med.foundation.engine.tracing import item_spans
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store import about
 from r2med.foundation.text.english import english
-from r2med.models.ask.answers import FieldReader, LLMAnswer, Text, one_of
+from r2med.models.ask.answers import LLMAnswer, Text, field_reader, one_of
 from r2med.models.ask.json_answers import JsonQuestion, ask_json, json_question, warn_of_identifiers
 from r2med.models.llm.costs import CostPreview
 from r2med.models.llm.journaled import JournaledChat, open_chat
@@ -62,7 +61,7 @@ def _facts(value: Any) -> list[_Fact]:
 class _References(LLMAnswer):
     """The facts of one reference."""
 
-    nuggets: Annotated[list[Any], FieldReader(json.dumps(_ENTRIES), _facts)]
+    nuggets: Annotated[list[Any], field_reader(_ENTRIES, _facts)]
 
 
 @dataclass(frozen=True)

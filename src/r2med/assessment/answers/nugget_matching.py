@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, get_args
@@ -11,7 +10,7 @@ from r2med.assessment.answers.answer_judge import AnswerJudge
 from r2med.assessment.judgements.rubrics import shielded
 from r2med.data.nuggets_file import Nugget
 from r2med.foundation.engine.tracing import Span
-from r2med.models.ask.answers import FieldReader, LLMAnswer, one_of
+from r2med.models.ask.answers import LLMAnswer, field_reader, word_of
 
 Said = Literal["support", "partial", "none"]
 """How much of a nugget an answer says: all, a part, or nothing."""
@@ -51,7 +50,7 @@ def _matches(value: Any) -> list[NuggetMatch]:
     found = []
     for entry in value:
         fields = dict(entry)
-        said = one_of(*get_args(Said)).read(fields.get("said"))
+        said = word_of(fields.get("said"), get_args(Said))
         sentences = tuple(_number(each) for each in fields.get("sentences") or ())
         if said != "none" and not sentences:
             raise ValueError("a nugget is said to be there, but in no sentence")
@@ -69,7 +68,7 @@ def _number(value: Any) -> int:
 class MatchedNuggets(LLMAnswer):
     """The verdict of a judge on every nugget of a question."""
 
-    nuggets: Annotated[list[Any], FieldReader(json.dumps(_MATCHES), _matches)]
+    nuggets: Annotated[list[Any], field_reader(_MATCHES, _matches)]
 
 
 @dataclass(frozen=True)

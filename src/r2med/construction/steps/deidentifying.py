@@ -7,7 +7,6 @@ what they found. It answers with quotes, and only quotes that the text contains 
 from __future__ import annotations
 
 import itertools
-import json
 import logging
 import re
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
@@ -35,7 +34,7 @@ from r2med.construction.steps.text_pieces import piece_spans
 from r2med.foundation.core.errors import UserError, unknown
 from r2med.foundation.core.stages import Words
 from r2med.foundation.runtime.runtime import Runtime
-from r2med.models.ask.answers import FieldReader, LLMAnswer
+from r2med.models.ask.answers import LLMAnswer, field_reader
 
 log = logging.getLogger("r2med")
 
@@ -73,9 +72,7 @@ _QUOTE_SCHEMA = {
 class QuotedPersonalData(LLMAnswer):
     """Quotes of personal data, each with its kind."""
 
-    found: Annotated[
-        list[tuple[str, PersonalKind]], FieldReader(json.dumps({"type": "array", "items": _QUOTE_SCHEMA}), _quotes)
-    ]
+    found: Annotated[list[tuple[str, PersonalKind]], field_reader({"type": "array", "items": _QUOTE_SCHEMA}, _quotes)]
 
 
 class PieceQuotes(Item):

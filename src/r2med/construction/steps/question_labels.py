@@ -10,7 +10,7 @@ from pydantic import Field
 from r2med.construction.items import Rejected, SourceQuestion
 from r2med.construction.steps.asking import AskingQuestions
 from r2med.foundation.core.stages import Words
-from r2med.models.ask.answers import FieldReader, LLMAnswer, Remark, Truth, one_of
+from r2med.models.ask.answers import LLMAnswer, Remark, Truth, field_reader, one_of, word_of
 
 ANSWER_KINDS: Mapping[str, tuple[str, ...]] = {
     "EXM": ("laboratory", "imaging", "endoscopy", "other"),
@@ -43,14 +43,14 @@ BODY_SYSTEMS = (
 )
 
 
-_ANSWER_KINDS = one_of(*dict.fromkeys(sum(ANSWER_KINDS.values(), ())), "none")
+_ANSWER_KINDS = {"type": "string", "enum": [*dict.fromkeys(sum(ANSWER_KINDS.values(), ())), "none"]}
 
 
 class KindAnswer(LLMAnswer):
     """What a question asks for. The schema lists all kinds of answer, and the step checks that the kind fits."""
 
     kind: Annotated[str, one_of(*ANSWER_KINDS, "none")]
-    answer_kind: Annotated[str, FieldReader(_ANSWER_KINDS.schema, lambda value: str(value or "").strip())] = ""
+    answer_kind: Annotated[str, field_reader(_ANSWER_KINDS, lambda value: str(value or "").strip())] = ""
 
 
 class RulesAnswer(LLMAnswer):
@@ -83,7 +83,7 @@ class LabelKind(AskingQuestions, kind="build", needs="llm"):
         kind = answer.kind
         if kind not in self.keep:
             return Rejected.of(item, "Other Kind", kind)
-        return item.model_copy(update={"kind": f"{kind}/{one_of(*ANSWER_KINDS[kind]).read(answer.answer_kind)}"})
+        return item.model_copy(update={"kind": f"{kind}/{word_of(answer.answer_kind, ANSWER_KINDS[kind])}"})
 
 
 class CheckRules(AskingQuestions, kind="build", needs="llm"):

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, GetJsonSchemaHandler, create_model
-from pydantic_core import CoreSchema, core_schema
+from pydantic import BaseModel, BeforeValidator, ConfigDict, WithJsonSchema, create_model
 
 _LETTER = re.compile(r"\(?([A-Z])(?:[.):].*)?", re.IGNORECASE | re.DOTALL)
 
@@ -36,30 +34,19 @@ _SCHEMA_KEYWORDS = ("type", "items", "enum")
 must not change, since the schema is part of a request's key in the journal."""
 
 
-@dataclass(frozen=True)
-class FieldReader:
-    """The JSON schema of a field and the function that reads it, as in `Annotated[str, FieldReader(...)]`."""
+def field_reader(schema: dict[str, Any], read: Callable[[Any], Any]) -> BeforeValidator:
+    """Return the JSON schema of a field and the function that reads it, as in `Annotated[str, field_reader(...)]`.
 
-    schema: str
-    """The schema as JSON text, since an annotation must be hashable."""
-    read: Callable[[Any], Any]
-    """Returns the value. Raises ValueError or TypeError if the answer is not of the expected form."""
+    `read` raises ValueError or TypeError if the answer is not of the expected form.
+    """
 
-    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        """Read the value before pydantic checks its type."""
+    def checked(value: Any) -> Any:
+        try:
+            return read(value)
+        except (TypeError, OverflowError) as error:  # pydantic reports a ValueError
+            raise ValueError(str(error)) from None
 
-        def read(value: Any) -> Any:
-            try:
-                return self.read(value)
-            except (TypeError, OverflowError) as error:  # pydantic reports a ValueError
-                raise ValueError(str(error)) from None
-
-        return core_schema.no_info_before_validator_function(read, handler(source))
-
-    def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
-        """Return the JSON schema that is sent."""
-        schema: dict[str, Any] = json.loads(self.schema)
-        return schema
+    return BeforeValidator(checked, json_schema_input_type=Annotated[Any, WithJsonSchema(schema)])
 
 
 def _text(value: Any) -> str:
@@ -74,23 +61,20 @@ def _texts(value: Any) -> list[str]:
     return value
 
 
-def one_of(*words: str) -> FieldReader:
-    """Return the reader of a field that holds one of these words, in upper or lower case."""
+def word_of(value: Any, words: Sequence[str]) -> Any:
+    """Return the one of these words that a value is, in upper or lower case. Raises ValueError for another value."""
     by_lower = {word.lower(): word for word in words}
-
-    def read(value: Any) -> str:
-        if not isinstance(value, str) or value.strip().lower() not in by_lower:
-            raise ValueError(f"{value!r} is not one of {', '.join(words)}")
-        return by_lower[value.strip().lower()]
-
-    return FieldReader(json.dumps({"type": "string", "enum": list(words)}), read)
+    if not isinstance(value, str) or value.strip().lower() not in by_lower:
+        raise ValueError(f"{value!r} is not one of {', '.join(words)}")
+    return by_lower[value.strip().lower()]
 
 
-def _truth(value: Any) -> bool:
-    return value if isinstance(value, bool) else one_of("true", "false").read(value) == "true"
+def one_of(*words: str) -> BeforeValidator:
+    """Return the reader of a field that holds one of these words, in upper or lower case."""
+    return field_reader({"type": "string", "enum": list(words)}, lambda value: word_of(value, words))
 
 
-def score(highest: int) -> FieldReader:
+def score(highest: int) -> BeforeValidator:
     """Return the reader of a field that holds a whole number from 0 to `highest`."""
 
     def read(value: Any) -> int:
@@ -99,29 +83,33 @@ def score(highest: int) -> FieldReader:
             raise ValueError(f"{value!r} is not a whole number from 0 to {highest}")
         return int(number)
 
-    return FieldReader(json.dumps({"type": "integer", "enum": list(range(highest + 1))}), read)
+    return field_reader({"type": "integer", "enum": list(range(highest + 1))}, read)
 
 
-def letter(count: int) -> FieldReader:
+def letter(count: int) -> BeforeValidator:
     """Return the reader of a field that names one of `count` options by its letter, such as "B" or "B. Measles"."""
-    letters = one_of(*map(chr, range(ord("A"), ord("A") + count)))
+    letters = [chr(ord("A") + number) for number in range(count)]
 
     def read(value: Any) -> int:
         """Return the number of the option, from 0."""
         match = _LETTER.fullmatch(_text(value))
-        return ord(letters.read(match[1] if match else value)) - ord("A")
+        return letters.index(word_of(match[1] if match else value, letters))
 
-    return FieldReader(letters.schema, read)
+    return field_reader({"type": "string", "enum": letters}, read)
 
 
-_STRING = json.dumps({"type": "string"})
+def _truth(value: Any) -> bool:
+    return value if isinstance(value, bool) else word_of(value, ("true", "false")) == "true"
 
-Text = Annotated[str, FieldReader(_STRING, _text)]
+
+_STRING = {"type": "string"}
+
+Text = Annotated[str, field_reader(_STRING, _text)]
 """A text that is not empty."""
-Remark = Annotated[str, FieldReader(_STRING, lambda value: value.strip() if isinstance(value, str) else "")]
+Remark = Annotated[str, field_reader(_STRING, lambda value: value.strip() if isinstance(value, str) else "")]
 """A text that may be empty. A field with the default "" may also be missing."""
-Texts = Annotated[list[str], FieldReader(json.dumps({"type": "array", "items": {"type": "string"}}), _texts)]
-Truth = Annotated[bool, FieldReader(json.dumps({"type": "boolean"}), _truth)]
+Texts = Annotated[list[str], field_reader({"type": "array", "items": _STRING}, _texts)]
+Truth = Annotated[bool, field_reader({"type": "boolean"}, _truth)]
 
 
 class OpenAnswer(LLMAnswer):
