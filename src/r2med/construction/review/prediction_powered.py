@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from r2med.evaluation.measure.intervals import wilson
+from r2med.evaluation.measure.intervals import tuned_weight, wilson
 from r2med.evaluation.measure.scores import Floats
 from r2med.evaluation.measure.significance import Integers
 from r2med.foundation.pages.estimate import Estimate
@@ -56,8 +56,7 @@ def share(scores: Floats, reviewed: Integers, said: Floats) -> Share | None:
     if seen < 2:
         return None
     known = scores[reviewed]
-    spread = float(np.var(known))
-    weight = float(np.clip(np.mean((known - known.mean()) * (said - said.mean())) / spread, 0, 1)) if spread else 0.0
+    weight = tuned_weight(known, said)
     value = float(np.clip(weight * scores.mean() + (said - weight * known).mean(), 0, 1))
     alone = float(np.var(said))
     # The variance that scores leave unexplained, against the variance of reviews alone. Reviewed items are certain.

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from r2med.evaluation.measure.intervals import PRIOR_WEIGHT, wilson
+from r2med.evaluation.measure.intervals import PRIOR_WEIGHT, tuned_weight, wilson
 from r2med.evaluation.measure.scores import Floats
 from r2med.evaluation.measure.significance import ALPHA, EQUALITY_MARGIN, Integers
 from r2med.foundation.pages.estimate import Estimate
@@ -86,10 +86,7 @@ def corrected_mean(datasets: Sequence[ReviewedQueries], top: float | None = 100.
 def _best(values: ReviewedQueries, top: float | None) -> _DatasetMean:
     """Return the estimate with the judge, or that of people alone if its interval is not wider."""
     alone = _part(values, 0.0, top)
-    judge = values.judge[values.reviewed]
-    spread = float(np.var(judge))
-    shared = float(np.mean((judge - judge.mean()) * (values.people - values.people.mean())))
-    weight = float(np.clip(shared / spread, 0, 1)) if spread > EQUALITY_MARGIN else 0.0
+    weight = tuned_weight(values.judge[values.reviewed], values.people)
     if not weight or len(values.people) < 3:
         return alone
     helped = _part(values, weight, top)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from r2med.evaluation.measure.intervals import jackknife
 from r2med.evaluation.measure.scores import Floats
 from r2med.evaluation.measure.significance import (
     ALPHA,
@@ -114,7 +115,8 @@ def correlation_across_systems(
     scale_without = [
         np.sqrt(np.clip(a, 0, None) * np.clip(b, 0, None)) for a, b in zip(parts[0][1], parts[1][1], strict=True)
     ]
-    covariance = _jackknife(shared_without, scale_without)
+    pairs = zip(shared_without, scale_without, strict=True)
+    covariance = np.asarray(sum(jackknife(np.array(pair)) for pair in pairs))
     bounds = _fieller(shared, scale, covariance, sum(sizes) - len(sizes))
     if bounds is None:
         return Estimate(value)
@@ -153,16 +155,6 @@ def _noise(first: Floats, second: Floats) -> tuple[float, Floats]:
     rest = [rows.mean(axis=1, keepdims=True) + _step(rows) for rows in (first, second)]
     left = own.sum() - own - (count - 1) * (rest[0] * rest[1]).sum(axis=0)
     return float(of_all), np.asarray(left / max(1, (count - 1) * (count - 2)))
-
-
-def _jackknife(first: list[Floats], second: list[Floats]) -> Floats:
-    """Return the covariance of two estimates from their values without each question, by dataset."""
-    parts = []
-    for pair in zip(first, second, strict=True):
-        rows = np.array(pair)
-        moved = rows - rows.mean(axis=1, keepdims=True)
-        parts.append((rows.shape[1] - 1) / rows.shape[1] * (moved @ moved.T))
-    return np.asarray(sum(parts))
 
 
 def _bootstrapped(first: Values, second: Values, resamples: int, seed: int) -> tuple[float, float]:

@@ -12,7 +12,7 @@ from typing import Literal
 
 import numpy as np
 
-from r2med.evaluation.measure.intervals import PRIOR_WEIGHT, wilson
+from r2med.evaluation.measure.intervals import PRIOR_WEIGHT, jackknife, wilson
 from r2med.evaluation.measure.scores import Floats
 from r2med.evaluation.measure.significance import ALPHA, EQUALITY_MARGIN
 from r2med.foundation.pages.estimate import Estimate
@@ -165,7 +165,7 @@ def _jackknife(parts: Floats, formula: Callable[[Floats], Floats]) -> tuple[floa
     """Return the coefficient of the summed terms of all units, and its variance by leaving out each unit in turn."""
     total = parts.sum(axis=0, keepdims=True)
     without = formula(total - parts) if len(parts) > 1 else np.array([np.nan])
-    return float(formula(total)[0]), (len(parts) - 1) * float(np.var(without))
+    return float(formula(total)[0]), float(jackknife(without[None])[0, 0])
 
 
 def _with_interval(parts: Floats, formula: Callable[[Floats], Floats]) -> Agreement:

@@ -105,3 +105,20 @@ def _student(figures: Floats, variance: Floats, freedom: Floats) -> Floats:
 
     reach = np.where(variance > EQUALITY_MARGIN**2, student.ppf(1 - ALPHA / 2, freedom) * np.sqrt(variance), np.nan)
     return np.array([figures - reach, figures + reach])
+
+
+def jackknife(without: Floats) -> Floats:
+    """Return the covariance of estimates. Rows are their values if each unit in turn is left out."""
+    units = without.shape[1]
+    moved = without - without.mean(axis=1, keepdims=True)
+    return np.asarray((units - 1) / units * (moved @ moved.T))
+
+
+def tuned_weight(scores: Floats, said: Floats) -> float:
+    """Return how far scores of reviewed items explain what people said of them, from 0 to 1.
+
+    It is the weight of the scores in a prediction-powered estimate, where the scores of all items are known.
+    """
+    spread = float(np.var(scores))
+    shared = float(np.mean((scores - scores.mean()) * (said - said.mean())))
+    return float(np.clip(shared / spread, 0, 1)) if spread > EQUALITY_MARGIN else 0.0
