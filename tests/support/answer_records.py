@@ -24,17 +24,15 @@ from r2med.assessment.answers.reading import passages_of, random_passages, relev
 from r2med.data.dataset import Dataset, Query
 from r2med.data.nuggets_file import Nugget
 from r2med.evaluation.records.answer_record import (
-    CONDITIONS,
     SUFFIX,
-    AnswerForm,
     AnswerRecord,
     CitedSentence,
-    Condition,
     GivenAnswer,
     JudgeFacts,
     answer_key,
     write_answers,
 )
+from r2med.evaluation.records.answer_words import CONDITIONS, AnswerForm, Condition
 from r2med.evaluation.records.dataset_facts import dataset_facts, query_facts
 from r2med.evaluation.records.record import DatasetFacts, QueryFacts
 from r2med.evaluation.running.evaluation import slug

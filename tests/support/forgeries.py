@@ -19,7 +19,8 @@ from r2med.assessment.answers.answer_scores import rule_verdict, scores_of
 from r2med.data.benchmark_names import source_of
 from r2med.data.dataset import Dataset
 from r2med.data.nuggets_file import nuggets_of
-from r2med.evaluation.records.answer_record import CONDITIONS, GivenAnswer, answer_key
+from r2med.evaluation.records.answer_record import GivenAnswer, answer_key
+from r2med.evaluation.records.answer_words import CONDITIONS
 from r2med.evaluation.records.record import record_key
 from r2med.foundation.store import digest
 from r2med.publication.leaderboard.submitted_answers import failed_scores, means_of

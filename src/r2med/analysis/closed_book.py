@@ -15,7 +15,7 @@ from r2med.assessment.answers.reader import AnswerReader
 from r2med.assessment.answers.reading import asked_queries
 from r2med.data.dataset import Dataset, Query
 from r2med.evaluation.records.answer_collection import MAIN_MEASURE, UNDECIDED, collect_answers
-from r2med.evaluation.records.answer_record import Condition
+from r2med.evaluation.records.answer_words import Condition
 from r2med.foundation.core.errors import UserError
 
 CLOSED_BOOK: Condition = "closed book"

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from r2med.cli import completion
 from r2med.cli import options as flags
 from r2med.cli.formats import Format, show_page
+from r2med.evaluation.records.answer_words import CONDITIONS, AnswerForm
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.spec import joined_words
 
@@ -54,12 +55,12 @@ def answer(
         typer.Option(
             "--condition",
             metavar="NAME",
-            help="What is read: 'closed book', retrieved, relevant or random. May be repeated. Default: all four.",
+            help=f"What is read: {flags.choices(CONDITIONS)}. May be repeated. Default: all of them.",
             show_default=False,
         ),
     ] = None,
     answer_form: Annotated[
-        Literal["open", "choice"] | None,
+        AnswerForm | None,
         typer.Option(
             "--form",
             help="Ask for an answer in the reader's own words, or for one of several options. "
@@ -98,7 +99,6 @@ def answer(
     from r2med.assessment.answers.answering import plan_answers
     from r2med.cli.plan import show_previews
     from r2med.cli.progress import steps
-    from r2med.evaluation.records.answer_record import CONDITIONS
 
     plan = plan_answers(
         joined_words(systems or []),

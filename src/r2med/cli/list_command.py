@@ -18,7 +18,7 @@ def list_(
         str,
         typer.Argument(
             metavar="[KIND]",
-            help="datasets, stages, models, llms, prompts or analyses. Default: show these kinds.",
+            help=f"{flags.choices(completion.KINDS_OF_LISTS)}. Default: show these kinds.",
             show_default=False,
             autocompletion=completion.kinds,
         ),

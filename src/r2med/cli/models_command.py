@@ -71,12 +71,12 @@ def _check_encoder(name: str, runtime: Runtime) -> None:
     from r2med.foundation.store import default_store
     from r2med.models.encoders.encoder import open_encoder
     from r2med.models.encoders.known_pairs import check_pairs
-    from r2med.models.encoders.model_cards import resolve_card
+    from r2med.models.encoders.model_cards import LATE_LOADERS, resolve_card
 
     started = time.perf_counter()
     card = resolve_card(name)
     encoder = open_encoder(card, ANY_DATASET, runtime, default_store())
-    if card.loader in ("multi-vector", "sparse"):
+    if card.loader in LATE_LOADERS:
         _check_late_encoder(name, encoder)
         return
     query = encoder.encode(SAMPLES[:1], "query").vectors[0]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import Field, fields
 from pathlib import Path
 from types import MappingProxyType
@@ -13,11 +13,19 @@ from typing import Annotated, Any
 import typer
 
 from r2med.cli import completion
+from r2med.evaluation.records.answer_words import CONDITIONS
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.runtime import setup as declared
 from r2med.foundation.runtime.setup import Flag, Setup, printed_bytes
 
 WHAT, DATA, MODELS, LLMS, OUTPUT = declared.WHAT, declared.DATA, declared.MODELS, declared.LLMS, declared.OUTPUT
+
+
+def choices(words: Iterable[str]) -> str:
+    """Return the words of a closed set for a help text: a, 'b c' or d."""
+    *others, last = (f"'{word}'" if " " in word else word for word in words)
+    return f"{', '.join(others)} or {last}" if others else last
+
 
 Data = Annotated[
     list[str] | None,
@@ -144,7 +152,7 @@ AnswerCondition = Annotated[
     typer.Option(
         "--condition",
         metavar="NAME",
-        help="With --answers: what was read. closed book, retrieved, relevant or random passages.",
+        help=f"With --answers: what was read. {choices(CONDITIONS)}.",
     ),
 ]
 Resamples = Annotated[int, typer.Option(min=1, help="Number of random sign flips and of bootstrap samples.")]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from r2med.foundation.runtime.runtime import Runtime
     from r2med.publication.leaderboard.expectations import Expectation
     from r2med.publication.leaderboard.published import PublishedRow
-    from r2med.publication.leaderboard.reproduction import Reproduction
+    from r2med.publication.leaderboard.reproduction import Reproduction, Verdict
 
 
 @flags.with_runtime(*flags.WEIGHTS, "base_url", "generations", *flags.TRACE)
@@ -121,4 +121,4 @@ def _section(outcome: Reproduction) -> Section:
     return Section(f"{expectation.system}:", [*lines, table], aside=verdict, aside_tone=TONES[verdict])
 
 
-TONES: dict[str, Tone] = {"OK": "good", "near": "warning", "off": "error", "not run": "quiet"}
+TONES: Mapping[Verdict, Tone] = {"OK": "good", "near": "warning", "off": "error", "not run": "quiet"}

@@ -9,6 +9,7 @@ import typer
 
 from r2med.cli import options as flags
 from r2med.cli.formats import Format, show_page
+from r2med.construction.review.review_kinds import KINDS
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.text.plurals import counted
 from r2med.foundation.text.terminal_text import printable
@@ -42,7 +43,7 @@ def review(
         str,
         typer.Option(
             metavar="KIND",
-            help="What people review: passage, question, answer, reasoning, translation or page; or all.",
+            help=f"What people review: {flags.choices(KINDS)}; or all.",
         ),
     ] = "passage",
     sample: Annotated[

@@ -11,7 +11,8 @@ import r2med
 from r2med.assessment.answers.answer_options import options_of
 from r2med.assessment.answers.answer_page import answer_page
 from r2med.assessment.answers.answering import AnsweredSystems
-from r2med.evaluation.records.answer_record import AnswerRecord, Condition, GivenAnswer
+from r2med.evaluation.records.answer_record import AnswerRecord, GivenAnswer
+from r2med.evaluation.records.answer_words import Condition
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.pages.markdown import page_markdown
 from r2med.foundation.runtime.runtime import Runtime

@@ -12,8 +12,8 @@ from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.setup import Setup
 from r2med.models.crossencoders.api_scorer import ApiScorer, api_missing
 from r2med.models.crossencoders.pair_scorer import cost_of, open_scorer
-from r2med.models.crossencoders.rerank_apis import RERANK_APIS
-from r2med.models.crossencoders.reranker_cards import OWN_SERVERS, RERANKERS, RerankerCard, resolve_reranker
+from r2med.models.crossencoders.rerank_apis import OWN_SERVERS, RERANK_APIS
+from r2med.models.crossencoders.reranker_cards import RERANKERS, RerankerCard, resolve_reranker
 from support import rerank_server as api
 from support.keys import KEY
 from support.rerank_server import SHAPES, Server, score

@@ -2,12 +2,14 @@
 
 import subprocess
 import sys
+from typing import get_args
 
 import pytest
 
 from r2med.data.dataset_cards import ANY_DATASET
 from r2med.foundation.core.errors import MissingExtraError, UserError
 from r2med.foundation.runtime.runtime import Runtime
+from r2med.models.encoders.api_providers import PROVIDERS
 from r2med.models.encoders.encoder import LOADERS, open_encoder
 from r2med.models.encoders.model_cards import MODELS, resolve_card
 
@@ -30,7 +32,8 @@ def test_without_torch_one_line_says_what_to_install(name, device, monkeypatch):
 def test_every_loader_of_a_card_is_known():
     from r2med.models.encoders.model_cards import ModelCard
 
-    assert set(ModelCard.model_fields["loader"].annotation.__args__) == set(LOADERS)
+    assert set(get_args(ModelCard.model_fields["loader"].annotation)) == {*LOADERS, *PROVIDERS}
+    assert not set(LOADERS) & set(PROVIDERS)
 
 
 @pytest.mark.parametrize(

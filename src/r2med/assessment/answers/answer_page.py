@@ -12,7 +12,8 @@ from r2med.assessment.answers.judge_table import judge_table
 from r2med.data.dataset_cards import short_name
 from r2med.evaluation.comparison.comparison import with_intervals
 from r2med.evaluation.comparison.undecided_ranges import UNDECIDED_NOTE, accuracies, with_ranges
-from r2med.evaluation.records.answer_record import CONDITIONS, AnswerRecord, Condition
+from r2med.evaluation.records.answer_record import AnswerRecord
+from r2med.evaluation.records.answer_words import CONDITIONS, Condition
 from r2med.foundation.pages.cells import Value
 from r2med.foundation.pages.estimate import Estimate
 from r2med.foundation.pages.page import Note, Page, Section, Table

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from r2med.assessment.answers.answer_rule import by_rule
 from r2med.data.nuggets_file import Nugget
 from r2med.evaluation.records.answer_record import GivenAnswer
+from r2med.evaluation.records.answer_words import NuggetVerdict, can_be_right
 
 ACCURACY, UNDECIDED = "accuracy", "undecided"
 NUGGET_RECALL, VITAL_RECALL, NUGGET_PRECISION = "nugget-recall", "vital-recall", "nugget-precision"
@@ -26,7 +27,7 @@ ANSWER_MEASURES: Mapping[str, str] = {
 }
 """Measure of answers -> its meaning. All values are between 0 and 1."""
 
-_CREDIT = {"support": 1.0, "partial": 0.5, "none": 0.0}
+_CREDIT: Mapping[NuggetVerdict, float] = {"support": 1.0, "partial": 0.5, "none": 0.0}
 
 
 def scores_of(
@@ -56,8 +57,8 @@ def rule_verdict(answer: GivenAnswer, reference: str) -> bool | None:
 
     Only an answer with the status "answered" can be right. A failed request has no verdict.
     """
-    if answer.status != "answered":
-        return None if answer.status == "failed" else False
+    if not (possible := can_be_right(answer.status)):
+        return possible
     if answer.options:
         return answer.choice is not None and answer.options[answer.choice] == reference
     return by_rule(" ".join(sentence.text for sentence in answer.sentences), reference)
@@ -69,8 +70,8 @@ def is_right(answer: GivenAnswer, *, judged: bool) -> bool | None:
     If a judge was asked, it decides about open answers, and the rule is only its control. If it gave no usable answer,
     nothing is decided. Without a judge, the rule decides.
     """
-    if answer.status != "answered":
-        return None if answer.status == "failed" else False
+    if not (possible := can_be_right(answer.status)):
+        return possible
     return answer.by_judge if judged and not answer.options else answer.by_rule
 
 

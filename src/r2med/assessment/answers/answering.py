@@ -25,7 +25,8 @@ from r2med.data.dataset import Dataset
 from r2med.data.given_data import given_data
 from r2med.data.nuggets_file import Nuggets, nuggets_of, read_nuggets
 from r2med.data.runs.trec import WrittenRun
-from r2med.evaluation.records.answer_record import CONDITIONS, AnswerForm, AnswerRecord, Condition, answer_key
+from r2med.evaluation.records.answer_record import AnswerRecord, answer_key
+from r2med.evaluation.records.answer_words import CONDITIONS, AnswerForm, Condition
 from r2med.evaluation.records.collection import collect
 from r2med.evaluation.records.record import Record
 from r2med.evaluation.running.batch import Plan, plan_run

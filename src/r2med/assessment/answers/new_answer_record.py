@@ -18,14 +18,13 @@ from r2med.data.dataset import Dataset
 from r2med.evaluation.measure import HEADLINE_MEASURE
 from r2med.evaluation.records.answer_record import (
     SUFFIX,
-    AnswerForm,
     AnswerRecord,
-    Condition,
     GivenAnswer,
     answer_key,
     answers_path,
     write_answers,
 )
+from r2med.evaluation.records.answer_words import AnswerForm, Condition
 from r2med.evaluation.records.dataset_facts import dataset_facts, query_facts
 from r2med.evaluation.records.record import Record
 from r2med.evaluation.running.evaluation import slug

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, get_args
 
 from r2med.assessment.answers.answer_judge import AnswerJudge
 from r2med.assessment.judgements.rubrics import shielded
 from r2med.data.nuggets_file import Nugget
+from r2med.evaluation.records.answer_words import NuggetVerdict
 from r2med.foundation.engine.tracing import Span
 from r2med.models.ask.answers import LLMAnswer, field_reader, word_of
-
-Said = Literal["support", "partial", "none"]
-"""How much of a nugget an answer says: all, a part, or nothing."""
 
 MAX_SENTENCES = 50
 """Number of sentences of an answer that are judged. Further sentences say no nugget and support nothing, so that a
@@ -26,7 +24,7 @@ _MATCHES = {
         "properties": {
             "nugget": {"type": "integer"},
             "sentences": {"type": "array", "items": {"type": "integer"}},
-            "said": {"type": "string", "enum": list(get_args(Said))},
+            "said": {"type": "string", "enum": list(get_args(NuggetVerdict))},
         },
         "required": ["nugget", "sentences", "said"],
         "additionalProperties": False,
@@ -40,7 +38,7 @@ class NuggetMatch:
 
     nugget: int
     sentences: tuple[int, ...]
-    said: Said
+    said: NuggetVerdict
 
 
 def _matches(value: Any) -> list[NuggetMatch]:
@@ -50,7 +48,7 @@ def _matches(value: Any) -> list[NuggetMatch]:
     found = []
     for entry in value:
         fields = dict(entry)
-        said = word_of(fields.get("said"), get_args(Said))
+        said = word_of(fields.get("said"), get_args(NuggetVerdict))
         sentences = tuple(_number(each) for each in fields.get("sentences") or ())
         if said != "none" and not sentences:
             raise ValueError("a nugget is said to be there, but in no sentence")
@@ -75,7 +73,7 @@ class MatchedNuggets(LLMAnswer):
 class AnswerNuggets:
     """What a judge found in one answer."""
 
-    said: Mapping[str, Said]
+    said: Mapping[str, NuggetVerdict]
     """Id of a nugget -> how much of it the answer says."""
     sentences: int
     """Number of sentences that say a nugget, completely or in part."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import assert_never
 
 from r2med.assessment.answers.answer_options import options_of
 from r2med.assessment.answers.answer_spans import add_answers
@@ -12,7 +13,8 @@ from r2med.assessment.answers.reader_prompts import ReaderQuestion, as_sent, rea
 from r2med.assessment.answers.reading import ReadPassages, random_passages, relevant_passages, retrieved_passages
 from r2med.assessment.answers.statuses import refuses, status_of
 from r2med.data.dataset import Dataset, Query
-from r2med.evaluation.records.answer_record import AnswerForm, AnswerStatus, Condition, GivenAnswer
+from r2med.evaluation.records.answer_record import GivenAnswer
+from r2med.evaluation.records.answer_words import AnswerForm, AnswerStatus, Condition
 from r2med.foundation.core.cost import NOTHING, Cost
 from r2med.foundation.engine.tracing import Span
 from r2med.foundation.runtime.runtime import Runtime
@@ -96,14 +98,17 @@ class AnswerReader:
 
         retrieved = asked("retrieved", retrieved_passages(dataset, query, lists, count))
         for condition in conditions:
-            if condition == "retrieved":
-                yield retrieved
-            elif condition == "closed book":
-                yield asked(condition, ReadPassages())
-            elif condition == "relevant":
-                yield asked(condition, relevant_passages(dataset, query, count))
-            else:
-                yield asked(condition, random_passages(dataset, query, retrieved.read.tokens))
+            match condition:
+                case "closed book":
+                    yield asked(condition, ReadPassages())
+                case "retrieved":
+                    yield retrieved
+                case "relevant":
+                    yield asked(condition, relevant_passages(dataset, query, count))
+                case "random":
+                    yield asked(condition, random_passages(dataset, query, retrieved.read.tokens))
+                case other:
+                    assert_never(other)
 
     def preview(self, questions: Sequence[ReaderQuestion], note: str = "") -> CostPreview:
         """Return what asking would cost. Nothing is asked."""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from importlib.resources import files
+from typing import assert_never
 
 from r2med.assessment.answers.answer_options import lettered
 from r2med.assessment.answers.reading import ReadPassages
 from r2med.data.dataset import Query
-from r2med.evaluation.records.answer_record import AnswerForm, Condition
+from r2med.evaluation.records.answer_words import AnswerForm, Condition
 from r2med.foundation.store import digest
 from r2med.models.ask.answers import LLMAnswer, OpenAnswer, choice_of
 from r2med.models.ask.json_answers import JsonQuestion
@@ -114,7 +115,13 @@ def _numbered(passages: ReadPassages, size: int) -> str:
 
 def reader_template(form: AnswerForm, condition: Condition) -> Template:
     """Return the prompt of a form. Without passages, it does not speak of any."""
-    name = f"{form}-closed-book" if condition == "closed book" else form
+    match condition:
+        case "closed book":
+            name = f"{form}-closed-book"
+        case "retrieved" | "relevant" | "random":
+            name = form
+        case other:
+            assert_never(other)
     file = files("r2med.assessment.answers") / "prompts" / f"{name}.txt"
     return Template(str(file), file.read_text("utf-8"))
 

@@ -14,6 +14,7 @@ from r2med.assessment.judgements.planted import ControlCount
 from r2med.data.dataset import Dataset
 from r2med.data.nuggets_file import Nuggets
 from r2med.evaluation.records.answer_record import GivenAnswer, JudgeFacts
+from r2med.evaluation.records.answer_words import can_be_right
 from r2med.foundation.core.cost import NOTHING, Cost
 from r2med.foundation.engine.tracing import Span
 
@@ -116,7 +117,7 @@ def _with_nuggets(
         if match is not None:
             facts = {"nuggets": dict(match.said), "statements_found": match.sentences}
             given[number] = answer.model_copy(update={**facts, "statements": len(answer.sentences)})
-        elif answer.status not in ("answered", "failed"):
+        elif can_be_right(answer.status) is False:
             none = {nugget.id: "none" for nugget in nuggets.by_query[answer.query]}
             given[number] = answer.model_copy(update={"nuggets": none})
     return given

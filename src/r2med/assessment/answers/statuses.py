@@ -6,7 +6,7 @@ import re
 from unicodedata import name
 
 from r2med.assessment.answers.citations import without_citations
-from r2med.evaluation.records.answer_record import AnswerStatus
+from r2med.evaluation.records.answer_words import AnswerStatus
 from r2med.foundation.text.language_guess import guess_language
 from r2med.foundation.text.sentences import sentences
 

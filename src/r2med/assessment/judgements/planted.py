@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from r2med.assessment.judgements.rubrics import Rubric
 from r2med.data.dataset import Dataset, Query
+from r2med.data.overlays import Aspect
 
 KNOWN, OTHER_QUERY, UNRELATED, STUFFED, ORDERS, SWAPPED = (
     "labelled relevant",
@@ -130,7 +131,8 @@ def _swapped(dataset: Dataset, query: Query, queries: Sequence[Query], chance: r
         yield Control(SWAPPED, True, query, other.answer, chance.choice(texts))
 
 
-_MAKERS = {
+_Maker = Callable[[Dataset, Query, Sequence[Query], random.Random], Iterator[Control]]
+_MAKERS: Mapping[Aspect, tuple[_Maker, ...]] = {
     "relevance": (_known, _of_another_query, _unrelated, _stuffed, _with_orders),
     "mimic": (_supporting, _swapped, _unrelated, _with_mimic_orders),
 }

@@ -26,7 +26,8 @@ from r2med.evaluation.records.answer_collection import (
     StoredAnswers,
     answer_measure,
 )
-from r2med.evaluation.records.answer_record import CONDITIONS, AnswerRecord, Condition
+from r2med.evaluation.records.answer_record import AnswerRecord
+from r2med.evaluation.records.answer_words import CONDITIONS, Condition
 from r2med.evaluation.records.used_labels import published_names
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.pages.cells import Column, Value

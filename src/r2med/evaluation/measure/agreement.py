@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, assert_never
 
 import numpy as np
 
@@ -136,10 +136,15 @@ def gwet_ac1(ratings: Floats, categories: int | None = None) -> Agreement:
 
 def _distances(values: Floats, totals: Floats, level: Level) -> Floats:
     """Return the squared distance of every pair of values, for each row of totals."""
-    if level == "nominal":
-        return np.broadcast_to(1 - np.eye(len(values)), (len(totals), len(values), len(values)))
-    # The number of ratings between two values is the difference of their middle ranks.
-    places = np.cumsum(totals, axis=1) - totals / 2 if level == "ordinal" else np.tile(values, (len(totals), 1))
+    match level:
+        case "nominal":
+            return np.broadcast_to(1 - np.eye(len(values)), (len(totals), len(values), len(values)))
+        case "ordinal":  # The number of ratings between two values is the difference of their middle ranks.
+            places = np.cumsum(totals, axis=1) - totals / 2
+        case "interval":
+            places = np.tile(values, (len(totals), 1))
+        case other:
+            assert_never(other)
     return np.square(places[:, :, None] - places[:, None, :])
 
 

@@ -6,7 +6,8 @@ import math
 from collections.abc import Iterator
 
 from r2med.evaluation.measure.measures import ANSWER_FAMILIES
-from r2med.evaluation.records.answer_record import AnswerRecord, Condition
+from r2med.evaluation.records.answer_record import AnswerRecord
+from r2med.evaluation.records.answer_words import Condition
 from r2med.evaluation.records.record_checks import LARGEST
 from r2med.foundation.core.cost import Cost
 

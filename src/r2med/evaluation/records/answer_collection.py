@@ -10,7 +10,8 @@ from pathlib import Path
 
 from r2med.evaluation.measure.measures import ANSWER_FAMILIES, Measure
 from r2med.evaluation.records.answer_checks import answer_faults
-from r2med.evaluation.records.answer_record import CONDITIONS, SUFFIX, AnswerRecord, Condition, GivenAnswer
+from r2med.evaluation.records.answer_record import SUFFIX, AnswerRecord, GivenAnswer
+from r2med.evaluation.records.answer_words import CONDITIONS, Condition
 from r2med.evaluation.records.collection import MAX_FAILURES, RecordCollection, StoredRecord, checked, sound_records
 from r2med.evaluation.records.record import Record, StageFacts
 from r2med.evaluation.records.sealed_json import OtherFormatError

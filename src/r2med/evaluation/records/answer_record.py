@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, assert_never
 
 from pydantic import Field, ValidationError
 
+from r2med.evaluation.records.answer_words import AnswerForm, AnswerStatus, Condition, NuggetVerdict
 from r2med.evaluation.records.files_beside import checked_file
 from r2med.evaluation.records.record import DatasetFacts, FileFacts, QueryFacts, RecordPart
 from r2med.evaluation.records.sealed_json import parse_sealed, record_bytes, write_sealed
@@ -21,21 +22,6 @@ FORMAT = 2
 """In format 1 a rule overruled the judge, and undecided answers had no accuracy."""
 SUFFIX = ".answers.json"
 """The end of the name of an answer record. The answers themselves are in a file that ends in `.answers.jsonl`."""
-
-Condition = Literal["closed book", "retrieved", "relevant", "random"]
-"""What a reader reads: nothing, the best passages of the system, the labelled passages, or random passages."""
-CONDITIONS: tuple[Condition, ...] = ("closed book", "retrieved", "relevant", "random")
-
-AnswerForm = Literal["open", "choice"]
-"""An answer in the reader's own words, or one of several options."""
-
-AnswerStatus = Literal["answered", "refused", "other language", "copied", "cut off", "unreadable", "failed"]
-"""What came back. Only an answer with the status "answered" can be right.
-
-Refused: the reader declines. Other language: the answer is not in the language of the question. Copied: the answer
-only repeats the question. Cut off: the reader wrote until its token limit. Unreadable: not of the form that was asked
-for. Failed: the request failed.
-"""
 
 
 def answer_key(settings: Mapping[str, Any], fingerprint: str) -> str:
@@ -88,7 +74,7 @@ class GivenAnswer(RecordPart):
     """The verdict of the judge: right, wrong, or None without a judge."""
     why: str = ""
     """The reason that the judge gave."""
-    nuggets: dict[str, Literal["support", "partial", "none"]] = Field(default_factory=dict)
+    nuggets: dict[str, NuggetVerdict] = Field(default_factory=dict)
     """Nugget -> if the answer contains it, completely or in part. Empty if nuggets were not matched."""
     statements: int = 0
     """Number of statements of the answer that were held against the nuggets, for their precision."""
@@ -185,7 +171,13 @@ class AnswerRecord(RecordPart):
         if condition not in self.reader_costs or not self.queries:
             return None
         cost = self.reader_costs[condition].times(self.dataset.queries / len(self.queries))
-        return cost + self.costs.get("retrieval", NOTHING) if condition == "retrieved" else cost
+        match condition:
+            case "retrieved":
+                return cost + self.costs.get("retrieval", NOTHING)
+            case "closed book" | "relevant" | "random":
+                return cost
+            case other:
+                assert_never(other)
 
     def write(self, path: Path | str) -> None:
         """Write the record to its file, completely or not at all."""

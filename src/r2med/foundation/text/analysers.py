@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib import metadata
@@ -14,7 +14,7 @@ from unicodedata import combining, normalize
 from r2med.foundation.core.errors import MissingExtraError, UserError
 from r2med.foundation.text.chinese import chinese_words
 from r2med.foundation.text.english import CHUNK_PATTERN, MAX_REMEMBERED_TERMS, analyse_chunks, english, located_terms
-from r2med.foundation.text.search_languages import ENGLISH, SearchLanguage, search_language
+from r2med.foundation.text.search_languages import ENGLISH, SearchLanguage, Words, search_language
 from r2med.foundation.text.segment import segment
 
 VERSION = 1
@@ -157,7 +157,7 @@ def _pair_bounds(token: str) -> Iterator[tuple[int, int]]:
             yield from ((first, first + 2) for first in range(part.start(), part.end() - 1))
 
 
-_WORDS: dict[str, Callable[[str], Iterator[Span]]] = {"blanks": _tokens, "jieba": _chinese, "pairs": _pairs}
+_WORDS: Mapping[Words, Callable[[str], Iterator[Span]]] = {"blanks": _tokens, "jieba": _chinese, "pairs": _pairs}
 
 
 def _snowball(language: SearchLanguage) -> Callable[[str], str]:

@@ -15,6 +15,10 @@ ENGLISH = "en"
 """The default language. Lucene's English analysis needs no data from the file."""
 
 
+Words = Literal["blanks", "jieba", "pairs"]
+"""How words are found: between blanks, by jieba's dictionary, or as overlapping pairs of syllables."""
+
+
 @dataclass(frozen=True)
 class SearchLanguage:
     """A language and the parts of its analysis."""
@@ -23,8 +27,7 @@ class SearchLanguage:
     name: str
     stemmer: str = ""
     """The name of its Snowball stemmer; empty if words are not stemmed."""
-    words: Literal["blanks", "jieba", "pairs"] = "blanks"
-    """How words are found: between blanks, by jieba's dictionary, or as overlapping pairs of syllables."""
+    words: Words = "blanks"
     elisions: frozenset[str] = frozenset()
     """Words that lose their vowel and are joined to the next word by an apostrophe, such as the l of l'hôpital."""
     folds_accents: bool = False

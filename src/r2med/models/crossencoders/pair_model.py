@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, assert_never
 
 import numpy as np
 import torch
@@ -12,13 +13,13 @@ import torch
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.runtime.setup import Setup
 from r2med.models.crossencoders.lora import merge
-from r2med.models.crossencoders.reranker_cards import RerankerCard
+from r2med.models.crossencoders.reranker_cards import RerankerCard, WeightsLoader
 from r2med.models.encoders import model_loading
 from r2med.models.encoders.devices import dtype_setting
 from r2med.models.encoders.encoder import Vectors
 from r2med.models.encoders.forward import Forward, Matrix
 
-MODEL_CLASSES = {
+MODEL_CLASSES: Mapping[WeightsLoader, str] = {
     "classifier": "AutoModelForSequenceClassification",
     "yes-no": "AutoModelForCausalLM",
     "t5": "AutoModelForSeq2SeqLM",
@@ -96,12 +97,28 @@ PairModel = Classifier | LastToken | FirstDecoderStep
 def with_head(model: Any, tokenizer: Any, card: RerankerCard, device: str) -> PairModel:
     """Return the scoring model on a device, with the right kind of head."""
     model = model.to(device)
-    if card.loader == "yes-no":
-        yes, no = (_only_token(tokenizer, word, card) for word in ("yes", "no"))
-        rows = model.get_output_embeddings().weight
-        return LastToken(model, device, rows[yes].detach().float() - rows[no].detach().float(), 0.0)
-    if card.loader == "t5":
-        return FirstDecoderStep(model, device, _only_token(tokenizer, SCORE_TOKEN, card))
+    match weights_loader(card):
+        case "yes-no":
+            yes, no = (_only_token(tokenizer, word, card) for word in ("yes", "no"))
+            rows = model.get_output_embeddings().weight
+            return LastToken(model, device, rows[yes].detach().float() - rows[no].detach().float(), 0.0)
+        case "t5":
+            return FirstDecoderStep(model, device, _only_token(tokenizer, SCORE_TOKEN, card))
+        case "classifier":
+            return _classifier(model, card, device)
+        case other:
+            assert_never(other)
+
+
+def weights_loader(card: RerankerCard) -> WeightsLoader:
+    """Return the loader of a card whose weights run in this process."""
+    for loader in MODEL_CLASSES:
+        if loader == card.loader:
+            return loader
+    raise ValueError(f"reranker {card.name}: the loader {card.loader} has no weights")
+
+
+def _classifier(model: Any, card: RerankerCard, device: str) -> PairModel:
     column = _column(card, int(model.config.num_labels))
     head = getattr(model, "score", None)
     if isinstance(head, torch.nn.Linear):  # All decoders of the library use this name for their head.
@@ -134,7 +151,7 @@ def load_model(folder: Path, adapter: Path | None, card: RerankerCard, setup: Se
     """
     import transformers
 
-    kind = MODEL_CLASSES[card.loader]
+    kind = MODEL_CLASSES[weights_loader(card)]
     model_loading.check_trust(folder, card.name, setup, kind)
     # An adapter is merged before the weights are rounded to bfloat16, which would lose most of its changes.
     wide = "float32" if adapter is not None and dtype == "bfloat16" else dtype

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, assert_never
 
 import numpy as np
 
@@ -127,12 +127,16 @@ class PairTokenizer:
         if card.join == "tokenizer":
             return self._own_join(types)
         before, after = self._encode([card.before, card.after])
-        if card.join == "none":
-            return Join(before, before[:0], after)
-        if self._tokenizer.bos_token_id is None:
-            raise UserError(f"reranker {card.name}: the tokenizer has no beginning-of-sequence token")
-        start = np.asarray([self._tokenizer.bos_token_id], dtype=np.int32)
-        return Join(np.concatenate([before, start]), start, after)
+        match card.join:
+            case "none":
+                return Join(before, before[:0], after)
+            case "bos":
+                if self._tokenizer.bos_token_id is None:
+                    raise UserError(f"reranker {card.name}: the tokenizer has no beginning-of-sequence token")
+                start = np.asarray([self._tokenizer.bos_token_id], dtype=np.int32)
+                return Join(np.concatenate([before, start]), start, after)
+            case other:
+                assert_never(other)
 
     def _own_join(self, types: bool) -> Join:
         """Return the tokens that the tokenizer puts around a pair.

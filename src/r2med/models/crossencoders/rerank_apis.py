@@ -9,11 +9,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.net.endpoint import Endpoint
 from r2med.foundation.net.retry import RequestFailed, status_failure
+
+RerankApiName = Literal["cohere", "jina", "voyage", "vllm", "vllm-score", "tei"]
+"""Names of the rerank APIs. The name is the `loader` of a card."""
 
 DOCUMENTS_PER_SEARCH = 100
 """Documents that Cohere ranks for the price of one search."""
@@ -25,7 +28,7 @@ BYTES_PER_DOCUMENT = 500
 class RerankApi:
     """The settings that differ between rerank APIs."""
 
-    name: str
+    name: RerankApiName
     urls: tuple[tuple[str, str], ...] = ()
     """Pairs of (beginning of a key, base URL for such keys). Empty for a server of the user's own."""
     path: str = "/rerank"
@@ -74,7 +77,7 @@ class RerankApi:
 
 
 # Servers cut what is too long for their model: Cohere and Jina always do, the others if they are asked to.
-RERANK_APIS = {
+RERANK_APIS: Mapping[str, RerankApi] = {
     api.name: api
     for api in (
         RerankApi("cohere", urls=(("", "https://api.cohere.com/v2"),), limit="top_n"),
@@ -117,7 +120,9 @@ RERANK_APIS = {
         ),
     )
 }
-"""API -> its settings. The name is the `loader` of a card."""
+"""API -> its settings."""
+OWN_SERVERS = tuple(name for name, api in RERANK_APIS.items() if not api.urls)
+"""APIs of servers that a user runs: API:MODEL needs no card."""
 
 
 def refusal(api: RerankApi, endpoint: Endpoint, status: int, headers: Mapping[str, str], body: str) -> RequestFailed:

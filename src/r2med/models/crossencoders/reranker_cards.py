@@ -10,13 +10,13 @@ from pydantic import Field, field_validator, model_validator
 from r2med.data.dataset_cards import Instruction
 from r2med.foundation.core.cards import Catalogue
 from r2med.foundation.core.errors import UserError
-from r2med.models.crossencoders.rerank_apis import RERANK_APIS
+from r2med.models.crossencoders.rerank_apis import OWN_SERVERS, RERANK_APIS, RerankApiName
 from r2med.models.encoders.model_cards import MORE_MODELS, checked_python_path, hub_repository, model_folder, safe_name
 from r2med.models.encoders.weights import WeightsCard
 
-Loader = Literal["classifier", "yes-no", "t5", "custom", "cohere", "jina", "voyage", "vllm", "vllm-score", "tei"]
-OWN_SERVERS = ("vllm", "vllm-score", "tei")
-"""APIs of servers that a user runs: API:MODEL needs no card."""
+WeightsLoader = Literal["classifier", "yes-no", "t5"]
+"""Loaders of models whose weights run in this process."""
+Loader = Literal[WeightsLoader, "custom", RerankApiName]
 
 
 class RerankerCard(WeightsCard):

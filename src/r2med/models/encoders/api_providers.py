@@ -12,16 +12,21 @@ import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from r2med.foundation.core.errors import MissingExtraError, UserError
 from r2med.foundation.net.endpoint import Endpoint, endpoint_at
 from r2med.foundation.runtime.setup import Setup
-from r2med.models.encoders.encoder import Vectors
 
 EMBEDDINGS_PATH = "/embeddings"
+
+Row = npt.NDArray[np.float32]
+"""The vector of a text."""
+EmbeddingApi = Literal["openai", "voyage"]
+"""Names of the embedding APIs. The name is the `loader` of a card."""
 
 
 @dataclass(frozen=True)
@@ -125,7 +130,7 @@ def load_voyage(model: str) -> Tokenizer:
 class EmbeddingProvider:
     """The settings that differ between providers."""
 
-    name: str
+    name: EmbeddingApi
     key_variable: str
     url_variable: str
     urls: tuple[tuple[str, str], ...]
@@ -151,8 +156,8 @@ class EmbeddingProvider:
 
 # Requests are well below the limits (OpenAI: 2,048 texts and 300,000 tokens; Voyage: 1,000 and 120,000). Eight parallel
 # requests use the full rate of either, and a kill, a retry or a 429 costs only one request.
-PROVIDERS = {
-    "openai": EmbeddingProvider(
+_PROVIDERS = (
+    EmbeddingProvider(
         "openai",
         "OPENAI_API_KEY",
         "OPENAI_BASE_URL",
@@ -161,7 +166,7 @@ PROVIDERS = {
         tokens_per_request=100_000,
         load_tokenizer=load_tiktoken,
     ),
-    "voyage": EmbeddingProvider(
+    EmbeddingProvider(
         "voyage",
         "VOYAGE_API_KEY",
         "VOYAGE_BASE_URL",
@@ -172,14 +177,16 @@ PROVIDERS = {
         overhead=16,  # Voyage puts a sentence before a text that has an input type.
         settings={"truncation": False},  # By default, Voyage shortens texts without an error.
     ),
-}
+)
+PROVIDERS: Mapping[str, EmbeddingProvider] = {each.name: each for each in _PROVIDERS}
+"""API -> its settings."""
 
 
 @dataclass(frozen=True)
 class EmbeddingAnswer:
     """The answer to one request."""
 
-    rows: list[Vectors]
+    rows: list[Row]
     bad: tuple[int, ...]
     """Positions of rows that are not finite numbers."""
 
@@ -231,7 +238,7 @@ def read_answer(body: Any, texts: int, provider: str) -> EmbeddingAnswer:
     return EmbeddingAnswer(rows, tuple(i for i, row in enumerate(rows) if not len(row) or not np.isfinite(row).all()))
 
 
-def check_dimension(rows: Sequence[Vectors], expected: int, provider: str, model: str) -> int:
+def check_dimension(rows: Sequence[Row], expected: int, provider: str, model: str) -> int:
     """Return the common dimension of the rows. Raises UserError for a row of another dimension.
 
     If `expected` is 0, any dimension is accepted.
@@ -243,9 +250,9 @@ def check_dimension(rows: Sequence[Vectors], expected: int, provider: str, model
     return expected
 
 
-def _row(embedding: Any) -> Vectors:
+def _row(embedding: Any) -> Row:
     """Return one row. Anything that is not a list of numbers becomes an empty row."""
-    nothing: Vectors = np.empty(0, dtype=np.float32)
+    nothing: Row = np.empty(0, dtype=np.float32)
     if isinstance(embedding, str):
         try:
             return np.frombuffer(base64.b64decode(embedding, validate=True), dtype="<f4").astype(np.float32)

@@ -58,10 +58,10 @@ LOADERS = {
     "multi-vector": "r2med.models.encoders.late_models:MultiVectorEncoder",
     "sparse": "r2med.models.encoders.late_models:TermEncoder",
     "custom": "r2med.models.encoders.custom:CustomEncoder",
-    "openai": "r2med.models.encoders.api_encoder:ApiEncoder",
-    "voyage": "r2med.models.encoders.api_encoder:ApiEncoder",
 }
-"""Class for each value of a card's `loader`, as "module:Class". It is imported when it is used."""
+"""Class for each loader of models that run in this process, as "module:Class". It is imported when it is used."""
+API_ENCODER = "r2med.models.encoders.api_encoder:ApiEncoder"
+"""Class for the loaders that are embedding APIs."""
 
 EXTRAS = {"torch": "dense", "transformers": "dense", "sentence_transformers": "dense"}
 """Optional extra of r2med that installs a module."""
@@ -72,7 +72,7 @@ def open_encoder(card: ModelCard, instruction: Instruction, runtime: Runtime, st
 
     Raises MissingExtraError if a package that the card's loader needs is not installed.
     """
-    module, _, name = LOADERS[card.loader].partition(":")
+    module, _, name = LOADERS.get(card.loader, API_ENCODER).partition(":")
     with extras_installed(f"model {card.name}"):
         encoder: Encoder = getattr(import_module(module), name)(card, instruction, runtime, store)
     return encoder

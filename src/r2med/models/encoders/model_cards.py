@@ -6,7 +6,7 @@ import logging
 import re
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, field_validator
 
@@ -16,6 +16,7 @@ from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.spec import decoded, typed_path
 from r2med.foundation.store import digest
 from r2med.models.encoders import weights
+from r2med.models.encoders.api_providers import EmbeddingApi
 
 log = logging.getLogger("r2med")
 
@@ -49,12 +50,17 @@ class Side(BaseModel):
         return instruction.fill(self.prefix)
 
 
+LateLoader = Literal["multi-vector", "sparse"]
+"""Loaders of models that give a text more than one vector, or weights of terms."""
+LATE_LOADERS: tuple[LateLoader, ...] = get_args(LateLoader)
+ProcessLoader = Literal["transformers", "sentence-transformers", "remote-code", LateLoader, "custom"]
+"""Loaders of models that run in this process."""
+
+
 class ModelCard(weights.WeightsCard):
     """Everything needed to encode with a model as its authors intended."""
 
-    loader: Literal[
-        "transformers", "sentence-transformers", "remote-code", "multi-vector", "sparse", "openai", "voyage", "custom"
-    ]
+    loader: Literal[ProcessLoader, EmbeddingApi]
     """What runs the model: transformers with the pooling below, sentence-transformers, code of its own repository, an
     API, or a user's object. multi-vector: a model with a vector for each token (ColBERT). sparse: a model with weights
     of terms (SPLADE). Both need sentence-transformers 6.
@@ -147,7 +153,7 @@ PROMPTED_FAMILIES = (
 )
 """Families of models that need prompts: a pattern for their names, a title, and the cards that have the prompts."""
 
-_LOADER_OF: dict[str, Literal["sentence-transformers", "multi-vector", "sparse"]] = {
+_LOADER_OF: dict[str, LateLoader] = {
     "ColBERT": "multi-vector",
     "MultiVectorEncoder": "multi-vector",
     "SparseEncoder": "sparse",

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import assert_never
 
 from r2med.assessment.answers.answer_options import options_of
 from r2med.assessment.answers.answer_scores import rule_verdict, scores_of
@@ -24,7 +25,8 @@ from r2med.assessment.answers.statuses import refuses, status_of
 from r2med.data.dataset import Dataset, Query
 from r2med.data.nuggets_file import Nugget, Nuggets, nuggets_of, read_nuggets
 from r2med.evaluation.measure import HEADLINE_MEASURE
-from r2med.evaluation.records.answer_record import AnswerRecord, Condition, GivenAnswer
+from r2med.evaluation.records.answer_record import AnswerRecord, GivenAnswer
+from r2med.evaluation.records.answer_words import Condition
 from r2med.evaluation.records.dataset_facts import query_facts
 from r2med.evaluation.records.record import Record
 from r2med.foundation.core.errors import UserError
@@ -143,7 +145,7 @@ def _answer_faults(answer: GivenAnswer, asked: _Asked) -> Iterator[str]:
 
 def _read_faults(answer: GivenAnswer, asked: _Asked) -> Iterator[str]:
     """Yield faults of the passages: unknown, cited but not read, or other than those of the condition."""
-    record, dataset, query = asked.record, asked.dataset, asked.queries[answer.query]
+    dataset = asked.dataset
     rows = dataset.corpus.rows(list(answer.read)).tolist()
     if lost := [document for document, row in zip(answer.read, rows, strict=True) if row < 0]:
         yield f"read document {lost[0][:60]!r}, which {dataset.name} does not have"
@@ -151,18 +153,30 @@ def _read_faults(answer: GivenAnswer, asked: _Asked) -> Iterator[str]:
     cited = [document for sentence in answer.sentences for document in sentence.documents]
     if unread := [document for document in cited if document not in answer.read]:
         yield f"cites document {unread[0][:60]!r}, which was not read"
-    if answer.condition == "closed book" and answer.read:
-        yield f"read document {answer.read[0][:60]!r}, but a closed book has no passages"
-    elif answer.condition == "relevant":
-        shown = relevant_passages(dataset, query, record.passages)
-        yield from _length_faults(answer, shown.documents, "the passages that are labelled as relevant")
-    elif answer.condition == "random":
-        yield from _length_faults(answer, _random_documents(answer, asked), "the passages that are drawn for its query")
-    elif answer.condition == "retrieved" and asked.ranking:
-        first = list(asked.ranking.lists.get(answer.query, ()))[: record.passages]
-        yield from _length_faults(answer, passages_of(dataset, first).documents, "the first passages of its ranking")
-    elif answer.condition == "retrieved" and not 0 < len(answer.read) <= record.passages and answer.status != "failed":
-        yield f"read {len(answer.read)} passages, but the record states {record.passages}"
+    yield from _condition_faults(answer, asked)
+
+
+def _condition_faults(answer: GivenAnswer, asked: _Asked) -> Iterator[str]:
+    """Yield faults of the passages that are not those of the condition."""
+    record, dataset, query = asked.record, asked.dataset, asked.queries[answer.query]
+    match answer.condition:
+        case "closed book":
+            if answer.read:
+                yield f"read document {answer.read[0][:60]!r}, but a closed book has no passages"
+        case "relevant":
+            shown = relevant_passages(dataset, query, record.passages)
+            yield from _length_faults(answer, shown.documents, "the passages that are labelled as relevant")
+        case "random":
+            drawn = _random_documents(answer, asked)
+            yield from _length_faults(answer, drawn, "the passages that are drawn for its query")
+        case "retrieved":
+            if asked.ranking:
+                first = passages_of(dataset, list(asked.ranking.lists.get(answer.query, ()))[: record.passages])
+                yield from _length_faults(answer, first.documents, "the first passages of its ranking")
+            elif not 0 < len(answer.read) <= record.passages and answer.status != "failed":
+                yield f"read {len(answer.read)} passages, but the record states {record.passages}"
+        case other:
+            assert_never(other)
 
 
 def _random_documents(answer: GivenAnswer, asked: _Asked) -> Sequence[str]:

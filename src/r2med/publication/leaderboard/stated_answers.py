@@ -26,7 +26,8 @@ from r2med.assessment.answers.reading import asked_queries
 from r2med.assessment.judgements.planted import ControlCount, failed_control
 from r2med.data.dataset import Dataset, Query
 from r2med.data.nuggets_file import Nuggets
-from r2med.evaluation.records.answer_record import CONDITIONS, AnswerRecord, GivenAnswer, JudgeFacts, answer_key
+from r2med.evaluation.records.answer_record import AnswerRecord, GivenAnswer, JudgeFacts, answer_key
+from r2med.evaluation.records.answer_words import CONDITIONS
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.runtime.setup import Setup
 from r2med.models.llm.llm_cards import families, resolve_llm

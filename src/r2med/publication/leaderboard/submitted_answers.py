@@ -20,7 +20,8 @@ from r2med.evaluation.records.answer_collection import (
     answer_files,
     collect_answers,
 )
-from r2med.evaluation.records.answer_record import FORMAT, SUFFIX, AnswerRecord, Condition, answer_key
+from r2med.evaluation.records.answer_record import FORMAT, SUFFIX, AnswerRecord, answer_key
+from r2med.evaluation.records.answer_words import Condition
 from r2med.evaluation.records.collection import record_files
 from r2med.evaluation.records.public_values import public_value
 from r2med.evaluation.running.evaluation import slug

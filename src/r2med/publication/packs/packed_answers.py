@@ -18,7 +18,8 @@ from r2med.assessment.answers.reading import DEPTH
 from r2med.data import Dataset
 from r2med.data.nuggets_file import nuggets_of, read_nuggets
 from r2med.evaluation.records.answer_collection import answer_files, read_current
-from r2med.evaluation.records.answer_record import CONDITIONS, SUFFIX, AnswerRecord, answer_key
+from r2med.evaluation.records.answer_record import SUFFIX, AnswerRecord, answer_key
+from r2med.evaluation.records.answer_words import CONDITIONS
 from r2med.evaluation.records.collection import RecordCollection, StoredRecord
 from r2med.evaluation.records.text_files import NUGGETS_ENDING
 from r2med.evaluation.running.evaluation import run_path

@@ -16,7 +16,8 @@ from r2med.evaluation.records.answer_collection import (
     AnswerCollection,
     StoredAnswers,
 )
-from r2med.evaluation.records.answer_record import CONDITIONS, AnswerRecord, Condition, JudgeFacts
+from r2med.evaluation.records.answer_record import AnswerRecord, JudgeFacts
+from r2med.evaluation.records.answer_words import CONDITIONS, Condition
 from r2med.evaluation.records.collection import RecordCollection
 from r2med.foundation.core.cost import total
 from r2med.foundation.core.errors import UserError

@@ -14,7 +14,8 @@ from typing import Any
 from r2med.data import Dataset
 from r2med.data.nuggets_file import Nugget, Nuggets, nuggets_of
 from r2med.evaluation.records.answer_collection import StoredAnswers
-from r2med.evaluation.records.answer_record import CONDITIONS, GivenAnswer
+from r2med.evaluation.records.answer_record import GivenAnswer
+from r2med.evaluation.records.answer_words import CONDITIONS
 from r2med.foundation.core.errors import UserError
 from r2med.publication.site.answer_rows import MEASURES
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from importlib.resources.abc import Traversable
-from typing import Literal
+from typing import Literal, assert_never
 
 from r2med.foundation.core.errors import UserError
 from r2med.models.llm.chat import Failure, Message
@@ -181,12 +181,15 @@ def replace_most(limit: Limit, most: int) -> Limit:
 
 def _cut(text: str, limit: Limit) -> str:
     """Return the beginning of a text within a limit; tokens are cut at a word's end."""
-    if limit.unit == "characters":
-        return text[: limit.most]
-    words = text.split(" ")
-    if limit.unit == "words":
-        return " ".join(words[: limit.most])
-    if approximate_tokens(text) <= limit.most:
-        return text
-    start = text.encode("utf-8", "replace")[: limit.most * 4].decode("utf-8", "ignore")
-    return start.rpartition(" ")[0] or start
+    match limit.unit:
+        case "characters":
+            return text[: limit.most]
+        case "words":
+            return " ".join(text.split(" ")[: limit.most])
+        case "tokens":
+            if approximate_tokens(text) <= limit.most:
+                return text
+            start = text.encode("utf-8", "replace")[: limit.most * 4].decode("utf-8", "ignore")
+            return start.rpartition(" ")[0] or start
+        case other:
+            assert_never(other)

@@ -38,8 +38,8 @@ from r2med.foundation.store.rows import Rows as Table
 from r2med.models.crossencoders.api_scorer import ApiScorer, api_missing
 from r2med.models.crossencoders.pair_scorer import PairScorer, ScoredPair, cost_of, open_scorer
 from r2med.models.crossencoders.pairs import Pair
-from r2med.models.crossencoders.rerank_apis import DOCUMENTS_PER_SEARCH
-from r2med.models.crossencoders.reranker_cards import OWN_SERVERS, RERANKERS, RerankerCard, is_served, resolve_reranker
+from r2med.models.crossencoders.rerank_apis import DOCUMENTS_PER_SEARCH, OWN_SERVERS
+from r2med.models.crossencoders.reranker_cards import RERANKERS, RerankerCard, is_served, resolve_reranker
 from r2med.models.encoders.encoder import NotFiniteError, check_described
 from r2med.models.encoders.model_estimates import (
     PASSAGE_TOKENS,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar, Literal, Self
+from typing import ClassVar, Literal, Self, assert_never
 
 from pydantic import Field, model_validator
 
@@ -99,10 +99,17 @@ def windows(
     if count < 2:
         return []
     regular = [(start, start + size) for start in range(count - size, -1, -step)]
-    if (regular and regular[-1][0] == 0) or (last == "none"):
+    if regular and regular[-1][0] == 0:
         return regular
-    end = min(size, count) if last == "whole" or not regular else regular[-1][1] - step
-    return [*regular, (0, end)]
+    match last:
+        case "whole":
+            return [*regular, (0, min(size, count))]
+        case "smaller":
+            return [*regular, (0, regular[-1][1] - step if regular else min(size, count))]
+        case "none":
+            return regular
+        case other:
+            assert_never(other)
 
 
 class Groupwise(ScoringStage):

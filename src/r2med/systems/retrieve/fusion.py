@@ -10,7 +10,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal, Self, get_args
+from typing import Any, Literal, Self, assert_never, cast, get_args
 
 from pydantic import Field, model_validator
 
@@ -77,11 +77,10 @@ class Fusion(Stage, kind="retrieve"):
         return parts if _is_bare(self) else str(Call(self.name, (parts,), self.changed))
 
     @property
-    def searched(self) -> tuple[str, ...]:
+    def searched(self) -> tuple[Searching, ...]:
         """The form of the query that each part searches."""
-        if len(self.queries) == len(self.parts):
-            return self.queries
-        return (self.queries or ("expanded",)) * len(self.parts)
+        chosen = cast(tuple[Searching, ...], self.queries)  # They were checked above.
+        return chosen if len(chosen) == len(self.parts) else (chosen or ("expanded",)) * len(self.parts)
 
     def plan(self, data: Sequence[PlannedData], runtime: Runtime) -> list[StagePlan]:
         """Return the plans of all parts."""
@@ -137,7 +136,8 @@ class FusedRetriever(Bound[Fusion]):
         weights = self.stage.weights or (1.0,) * len(self.parts)
         runs = []
         for part, (weight, word) in enumerate(zip(weights, self.stage.searched, strict=True)):
-            words = ("original", "expanded") if word == "both" and any(q.expanded for q in queries) else (word,)
+            twice = word == "both" and any(query.expanded for query in queries)
+            words: tuple[Searching, ...] = ("original", "expanded") if twice else (word,)
             runs += [(part, weight / len(words), [_asked(query, one) for query in queries]) for one in words]
         return runs
 
@@ -197,9 +197,16 @@ class FusionSearcher:
         return cached_search(retriever, self._dataset, queries, depth, self._store, key=key, index=index)
 
 
-def _asked(search: SearchQuery, word: str) -> SearchQuery:
-    if word == "original" or not search.expanded:
+def _asked(search: SearchQuery, word: Searching) -> SearchQuery:
+    """Return the query that a part searches. Both is two runs: the original query, and the expanded one."""
+    if not search.expanded:
         return SearchQuery(search.query)
-    if word == "generated" and search.generated:
-        return SearchQuery(search.query, search.generated, dense_form=TEXTS_ALONE)
-    return search
+    match word:
+        case "original":
+            return SearchQuery(search.query)
+        case "generated" if search.generated:
+            return SearchQuery(search.query, search.generated, dense_form=TEXTS_ALONE)
+        case "generated" | "expanded" | "both":
+            return search
+        case other:
+            assert_never(other)

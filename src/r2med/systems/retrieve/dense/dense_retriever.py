@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
@@ -28,7 +28,7 @@ from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store import Store, about, digest
 from r2med.foundation.text.plurals import counted
 from r2med.models.encoders.encoder import Encoded, Encoder, Vectors, open_encoder
-from r2med.models.encoders.model_cards import MODELS, ModelCard, resolve_card
+from r2med.models.encoders.model_cards import LATE_LOADERS, MODELS, LateLoader, ModelCard, resolve_card
 from r2med.models.encoders.model_estimates import (
     PASSAGE_TOKENS,
     bytes_to_fetch,
@@ -43,7 +43,6 @@ from r2med.systems.retrieve.dense.exact_scores import Block, Rows
 from r2med.systems.retrieve.dense.exact_search import SearchCache, search_exact
 from r2med.systems.retrieve.dense.proposals import ProposeNearest, search_by_nodes
 from r2med.systems.retrieve.dense.recall import SAMPLE_QUERIES, SAMPLE_SEED, mean_recall, sampled
-from r2med.systems.retrieve.late.late_searcher import LOADERS as LATE_LOADERS
 from r2med.systems.retrieve.late.late_searcher import LateSearcher
 from r2med.systems.retrieve.retriever import MEAN, TEXTS_ALONE, Searched, SearchQuery
 
@@ -84,7 +83,7 @@ class VectorSearch(Stage):
     def plan(self, data: Sequence[PlannedData], runtime: Runtime) -> list[StagePlan]:
         """Return how many documents would be encoded and how much would be downloaded."""
         card = MODELS.get(self.name)
-        kept_in = STORED_IN.get(card.loader if card else "", "vectors")
+        kept_in = STORED_IN[card.loader] if card and card.loader in LATE_LOADERS else "vectors"
         todo = [each for each in data if not each.keeps(kept_in, self.name)]
         documents = sum(each.documents for each in todo)
         fetch, missing = bytes_to_fetch(self.name, MODELS, resolve_card, runtime.setup)
@@ -114,8 +113,8 @@ class VectorSearch(Stage):
         }
 
 
-STORED_IN = {"multi-vector": "token-vectors", "sparse": "term-weights"}
-"""Loader -> the folder of the store for documents, if it is not that of vectors."""
+STORED_IN: Mapping[LateLoader, str] = {"multi-vector": "token-vectors", "sparse": "term-weights"}
+"""Loader -> the folder of the store for documents. That of all other loaders is `vectors`."""
 
 
 class Dense(VectorSearch, kind="retrieve"):
@@ -177,7 +176,7 @@ class DenseRetriever(Bound[VectorSearch]):
         if not len(dataset.corpus):
             raise UserError("the corpus is empty: there is nothing to search")
         if self.card.loader in LATE_LOADERS:
-            return self._late_searcher(dataset, store)
+            return self._late_searcher(self.card.loader, dataset, store)
         kind = self.stage.approximate
         if kind:
             load_faiss()  # A missing library is reported before hours of encoding.
@@ -193,10 +192,10 @@ class DenseRetriever(Bound[VectorSearch]):
             )
         return DenseSearcher(self, dataset.corpus, encoder, embeddings, store, segments)
 
-    def _late_searcher(self, dataset: Dataset, store: Store) -> LateSearcher:
+    def _late_searcher(self, loader: LateLoader, dataset: Dataset, store: Store) -> LateSearcher:
         encoder: Any = self.encoder(dataset, store)
         turn = _turn(encoder, self.stage.name, self.runtime)
-        return LateSearcher(self.stage.name, self.card.loader, dataset, encoder, store, self.runtime, turn)
+        return LateSearcher(self.stage.name, loader, dataset, encoder, store, self.runtime, turn)
 
     def approximations(
         self, dataset: Dataset, queries: Sequence[SearchQuery], k: int, store: Store

@@ -6,22 +6,21 @@ import copy
 import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
+from typing import assert_never
 
 from r2med.data import Dataset
 from r2med.data.runs.run import Run
 from r2med.foundation.core.cost import Cost, total
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.runtime.runtime import Runtime
-from r2med.foundation.store import Store, about
+from r2med.foundation.store import Artefact, Store, about
 from r2med.models.encoders.devices import gpu_of
+from r2med.models.encoders.model_cards import LateLoader
 from r2med.models.encoders.ragged import Ragged, RaggedEncoder
 from r2med.systems.retrieve.late.maxsim import Hits, TokenIndex, search_maxsim
 from r2med.systems.retrieve.late.ragged_shards import encode_corpus, encode_texts, opened
 from r2med.systems.retrieve.late.term_index import TermIndex
 from r2med.systems.retrieve.retriever import MEAN, TEXTS_ALONE, Searched, SearchQuery
-
-LOADERS = ("multi-vector", "sparse")
-"""Loaders of models that are searched here."""
 
 
 class LateSearcher:
@@ -30,7 +29,7 @@ class LateSearcher:
     def __init__(
         self,
         name: str,
-        loader: str,
+        loader: LateLoader,
         dataset: Dataset,
         encoder: RaggedEncoder,
         store: Store,
@@ -42,11 +41,7 @@ class LateSearcher:
         with about(dataset=dataset.label, model=name):
             shards = encode_corpus(dataset.corpus, encoder, store, runtime.engine)
             self._prepared = total(Cost.from_dict(shard.meta["cost"]) for shard in shards)
-            self._index: TokenIndex | TermIndex = (
-                TermIndex.of(shards, store)
-                if loader == "sparse"
-                else TokenIndex([(shard.meta["start"], opened(shard)) for shard in shards])
-            )
+            self._index = _index(loader, shards, store)
         self._keeps: Store | None = store
 
     def search(self, queries: Sequence[SearchQuery], k: int) -> Searched:
@@ -82,3 +77,13 @@ def _text(search: SearchQuery) -> str:
     if search.dense_form == MEAN:
         return " ".join([search.query.text, *search.generated])
     return search.dense_form.format(query=search.query.text, text=" ".join(search.generated))
+
+
+def _index(loader: LateLoader, shards: Sequence[Artefact], store: Store) -> TokenIndex | TermIndex:
+    match loader:
+        case "multi-vector":
+            return TokenIndex([(shard.meta["start"], opened(shard)) for shard in shards])
+        case "sparse":
+            return TermIndex.of(shards, store)
+        case other:
+            assert_never(other)

@@ -1,0 +1,133 @@
+"""Closed sets of words: what lists a set names every word of it, so that a new word cannot be forgotten.
+
+Chains over a set end in `assert_never`, which the type checker reads. These tests hold what it cannot see: tables, and
+help texts.
+"""
+
+import ast
+from functools import cache
+from pathlib import Path
+from typing import get_args
+
+import r2med
+
+PACKAGE = Path(r2med.__file__).parent
+PARTIAL = {
+    ("models/llm/cleaning.py", "_MARKS"): "a plain answer has no mark",
+    ("construction/steps/personal_data.py", "RULES"): "names have no rule",
+    ("construction/steps/personal_data.py", "CHECKS"): "most kinds need no check",
+    ("systems/rerank/judge.py", "ABILITIES"): "a seed is only wished for",
+    ("foundation/core/stages.py", "_MORE"): "most kinds need no further words",
+}
+"""Tables that leave words out on purpose, and why."""
+
+
+@cache
+def parsed(path):
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def literal_words(path, name):
+    """Return the words of a Literal that a module defines or imports; empty if the name is no such set."""
+    for node in parsed(path).body:
+        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == name:
+            if not isinstance(node.value, ast.Subscript) or getattr(node.value.value, "id", "") != "Literal":
+                return set()
+            inside = node.value.slice
+            parts = inside.elts if isinstance(inside, ast.Tuple) else [inside]
+            plain = {part.value for part in parts if isinstance(part, ast.Constant)}
+            return plain.union(*(literal_words(path, part.id) for part in parts if isinstance(part, ast.Name)))
+    for node in ast.walk(parsed(path)):
+        named = isinstance(node, ast.ImportFrom) and name in (alias.name for alias in node.names)
+        if named and (node.module or "").startswith("r2med."):
+            return literal_words(PACKAGE.parent / f"{node.module.replace('.', '/')}.py", name)
+    return set()
+
+
+def tables():
+    """Return (file, name, words of the table, words of the set) for each table with a closed set as keys."""
+    found = []
+    for path in sorted(PACKAGE.rglob("*.py")):
+        for node in parsed(path).body:
+            if not isinstance(node, ast.AnnAssign) or not isinstance(node.value, ast.Dict):
+                continue
+            kind = node.annotation
+            if not isinstance(kind, ast.Subscript) or getattr(kind.value, "id", "") not in ("Mapping", "dict"):
+                continue
+            keys = kind.slice.elts[0]
+            words = literal_words(path, keys.id) if isinstance(keys, ast.Name) else set()
+            if words and all(isinstance(key, ast.Constant) for key in node.value.keys):
+                named = {key.value for key in node.value.keys}
+                found.append((path.relative_to(PACKAGE).as_posix(), node.target.id, named, words))
+    return found
+
+
+def test_a_table_with_a_closed_set_as_keys_has_a_row_for_every_word():
+    found = tables()
+    assert len(found) > 15
+    assert {(file, name) for file, name, named, words in found if named != words} == set(PARTIAL)
+
+
+def test_every_form_of_an_llm_reranker_has_a_class_with_its_questions_and_orders():
+    from r2med.foundation.core.stages import FORMS, loaded_class
+    from r2med.systems.rerank.judge import JudgeStage
+    from r2med.systems.rerank.llm_reranker_cards import ANSWERS, Form, LLMRerankerCard
+
+    assert set(FORMS) == set(get_args(Form))
+    for form in FORMS.values():
+        stage = loaded_class(form)
+        assert stage.questions is not JudgeStage.questions, f"{stage.__name__} needs questions(), which --plan counts"
+        assert stage.orders is not JudgeStage.orders
+    read = {answer for answers in ANSWERS.values() for answer in answers}
+    assert read == set(get_args(LLMRerankerCard.model_fields["answer"].annotation))
+
+
+def test_every_rerank_api_has_its_settings_and_own_servers_a_prefix():
+    from r2med.cli.stage_help import FORMS
+    from r2med.foundation.core.stages import PREFIXES
+    from r2med.models.crossencoders.rerank_apis import OWN_SERVERS, RERANK_APIS, RerankApiName
+
+    assert tuple(RERANK_APIS) == get_args(RerankApiName)
+    served = {f"{name}:" for name in OWN_SERVERS}
+    assert served <= set(PREFIXES["rerank"])
+    assert served <= set(FORMS)
+
+
+def helped(command, option):
+    """Return the help text of an option of a command."""
+    import typer
+
+    from r2med.cli.app import app
+
+    found = typer.main.get_command(app)
+    for name in command.split():
+        found = found.commands[name]
+    return next(each for each in found.params if option in (*each.opts, each.name)).help
+
+
+def choices():
+    from r2med.cli.list_command import LISTS
+    from r2med.construction.review.review_kinds import KINDS as REVIEWED
+    from r2med.data.overlays import Aspect
+    from r2med.evaluation.measure.slices import KINDS as SLICES
+    from r2med.evaluation.records.answer_words import CONDITIONS
+    from r2med.foundation.core import plugins
+    from r2med.publication.bridges.data_export import FORMS
+
+    return {
+        ("answer", "--condition"): CONDITIONS,
+        ("compare", "--condition"): CONDITIONS,
+        ("report", "--condition"): CONDITIONS,
+        ("compare", "--slice"): SLICES,
+        ("data export", "--format"): FORMS,
+        ("judge", "--aspect"): get_args(Aspect),
+        ("list", "kind"): LISTS,
+        ("review", "--kind"): REVIEWED,
+        ("run", "--suite"): plugins.files("suites", ".toml"),
+    }
+
+
+def test_the_help_of_an_option_names_every_choice():
+    for (command, option), words in choices().items():
+        text = helped(command, option)
+        assert not [word for word in words if word not in text], (command, option)
