@@ -267,6 +267,15 @@ def _settings() -> Iterator[tuple[str, Edit]]:
         case.rekeyed(HYDE)
 
     yield "recorded called generated, with invented calls", with_calls
+    for part, told in {
+        "failure_kinds": {"the best system of all": 1},
+        "repairs": {"the best system of all": 1},
+        "failed": {"0": "1 empty, the best system of all"},
+    }.items():
+        text = {part: told}
+        yield f"a sentence in {part}", lambda case, t=text: case.record()["stages"][0].update(t)
+    unknown = {"failed": {"the best system of all": "1 empty"}}
+    yield "a sentence as a failed query", lambda case: case.record()["stages"][0].update(unknown)
 
     def named(name: str, stages: bool, settings: bool) -> Edit:
         def edit(case: Case) -> None:
@@ -379,6 +388,7 @@ def _locks() -> Iterator[tuple[str, Edit]]:
     )
     yield "a lock made after the results", locked(lambda body: body.update(created="2999-01-01T00:00:00+00:00"))
     yield "a lock made on no day", locked(lambda body: body.update(created="0000"))
+    yield "a lock of no measure", locked(lambda body: body.update(measure="nDCG@11"))
     yield "a lock of another k", locked(lambda body: body.update(k=10))
     yield "a lock with a pair of other systems", locked(lambda body: body.update(pairs=[["bm25", "bge"]]))
     yield "a lock with another baseline", locked(lambda body: body.update(baseline="bge"))
@@ -487,6 +497,14 @@ def _given(honest: Case) -> Iterator[tuple[str, Edit]]:
 
         return edit
 
+    def twins(case: Case) -> None:
+        record = case.answers()
+        file = case.files[f"{record['answers']['sha256']}.answers.jsonl"]
+        lines = file.replace(b'"text": ', b'"text": "another answer", "text": ', 1)
+        record["answers"]["sha256"] = sha = hashlib.sha256(lines).hexdigest()
+        case.files[f"{sha}.answers.jsonl"] = lines
+
+    yield "a key twice in the file of answers", twins
     for condition in CONDITIONS:
         for status in ("refused", "other language", "copied", "cut off", "unreadable", "failed"):
             update = {"status": status}

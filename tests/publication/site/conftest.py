@@ -39,7 +39,8 @@ def records(tmp_path_factory: pytest.TempPathFactory) -> Path:
     judged = record.dataset.model_copy(update={"judges": ("author",)})
     settings = {**record.settings, HOSTILE: HOSTILE}
     searches = (Approximation(HOSTILE, "hnsw", {"ef": 200}, {"recall@10": 0.987}, 8, 1.5),)
-    stages = tuple(stage.model_copy(update={"approximate": searches}) for stage in record.stages[-1:])
+    told = {"approximate": searches, "details": {"a sentence of its own": 1.0}}
+    stages = tuple(stage.model_copy(update=told) for stage in record.stages[-1:])
     renamed = record.model_copy(update={"system": HOSTILE, "dataset": judged, "settings": settings, "stages": stages})
     renamed.write(folder / "results" / f"hostile-{record.key[:10]}.json")
     return folder / "results"

@@ -50,6 +50,11 @@ def test_the_site_names_nothing_outside_of_itself(site: Path) -> None:
     assert not re.search(r"<script(?![^>]* src=)|<style|\son\w+=|style=", page)
 
 
+def test_further_facts_of_a_stage_are_not_on_the_board(site: Path) -> None:
+    """Their names can be any text."""
+    assert not [file for file in site.rglob("*.js") if "a sentence of its own" in file.read_text()]
+
+
 def test_a_folder_that_is_no_board_is_not_overwritten(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("years of work")
     with pytest.raises(UserError, match="is not a board"):

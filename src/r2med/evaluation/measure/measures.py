@@ -92,6 +92,9 @@ MIMIC = Measure("Mimic", 10)
 MIMIC_LABELLED = Measure("MimicLabelled", 10)
 """The share of the first ten passages with a label that says which answer they argue for."""
 
+RECORDED_MEASURES = tuple(map(str, (*DEFAULT_MEASURES, *ASPECT_MEASURES, MIMIC, MIMIC_LABELLED)))
+"""The names of all measures that a record can hold."""
+
 
 def recorded_measure(text: str) -> str:
     """Return the name of a measure of records. Raises UserError if it is not one of them.
@@ -99,7 +102,7 @@ def recorded_measure(text: str) -> str:
     Only records on datasets with labels of mimics hold Mimic@10, and only those with aspects the measures of aspects.
     """
     name = str(Measure.parse(text))
-    if name not in map(str, (*DEFAULT_MEASURES, *ASPECT_MEASURES, MIMIC, MIMIC_LABELLED)):
+    if name not in RECORDED_MEASURES:
         raise UserError(f"records do not hold {name}: choose one of {', '.join(map(str, DEFAULT_MEASURES))}")
     return name
 

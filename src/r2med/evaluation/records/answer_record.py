@@ -12,7 +12,7 @@ from pydantic import Field, ValidationError
 from r2med.evaluation.records.answer_words import AnswerForm, AnswerStatus, Condition, NuggetVerdict
 from r2med.evaluation.records.files_beside import checked_file
 from r2med.evaluation.records.record import DatasetFacts, FileFacts, QueryFacts, RecordPart
-from r2med.evaluation.records.sealed_json import parse_sealed, record_bytes, write_sealed
+from r2med.evaluation.records.sealed_json import parse_sealed, record_bytes, strict_json, write_sealed
 from r2med.foundation.core.cost import NOTHING, Cost, total
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.store import digest
@@ -204,7 +204,7 @@ class AnswerRecord(RecordPart):
             return ()
         file = checked_file(Path(folder) / self.answers.file, self.answers.sha256, "r2med answer makes it again")
         try:
-            return tuple(GivenAnswer(**json.loads(line)) for line in file.read_bytes().splitlines())
+            return tuple(GivenAnswer(**strict_json(line)) for line in file.read_bytes().splitlines())
         except (ValueError, TypeError, ValidationError):
             raise UserError(f"{file} is not a file of answers: r2med answer makes it again") from None
 

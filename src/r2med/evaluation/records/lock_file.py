@@ -10,7 +10,9 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
+from r2med.evaluation.measure.measures import RECORDED_MEASURES
 from r2med.evaluation.records.collection import RecordCollection, StoredRecord, collect
+from r2med.evaluation.records.sealed_json import strict_json
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.store import digest
 from r2med.foundation.store.files import refuse_device, write_atomically
@@ -51,6 +53,8 @@ class Lock(BaseModel):
             raise ValueError("a system has another number of documents")
         if {self.baseline, *(name for pair in self.pairs for name in pair)} - {"", *self.systems}:
             raise ValueError("a compared system is not one of its systems")
+        if self.measure not in RECORDED_MEASURES:
+            raise ValueError("its measure is not one of records")
         if self.created:
             datetime.datetime.fromisoformat(self.created)  # a ValueError for any other text
         return self
@@ -75,7 +79,7 @@ class Lock(BaseModel):
         """Read a lock. Raises UserError if it was edited or is not a lock."""
         refuse_device(Path(path))
         try:
-            body = json.loads(Path(path).read_bytes())
+            body = strict_json(Path(path).read_bytes())
             stated, written = body.pop("digest"), body["format"]
             if written != FORMAT:
                 raise UserError(f"{path} is a lock of format {str(written)[:20]}, but this version reads {FORMAT}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
@@ -17,6 +17,18 @@ Sealed = TypeVar("Sealed", bound=BaseModel)
 
 class OtherFormatError(UserError):
     """A record of an earlier or later version."""
+
+
+def strict_json(content: bytes) -> Any:
+    """Return the value of a JSON text. Raises ValueError for a key twice, of which other tools may read the other."""
+    return json.loads(content, object_pairs_hook=_without_twins)
+
+
+def _without_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a key twice")
+    return found
 
 
 def write_sealed(model: BaseModel, path: Path) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import datetime
+import re
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, get_args
 
 from r2med.data.dataset import Dataset
 from r2med.evaluation.records.lock_file import Lock, stages_of
@@ -16,10 +17,14 @@ from r2med.foundation.core.spec import joined_stages
 from r2med.foundation.core.stages import Stage
 from r2med.foundation.runtime.setup import Setup
 from r2med.foundation.store import Store
+from r2med.models.llm.chat import FailureKind
 from r2med.systems.system import System
 
 SETTINGS = {"expand", "generations", "retrieve", "rerank", "k"}
 """The settings of every record. A board shows all settings, so nobody can add a sentence of their own."""
+
+KINDS = {*get_args(FailureKind), "missing", "repeated", "invented", "clipped", "lines", "extra"}
+"""The kinds of failures and repairs. A board shows them, so nobody can add a sentence of their own."""
 
 CLOCK_MINUTES = 60
 """How far the clock of another machine may be ahead of ours."""
@@ -36,6 +41,7 @@ def setting_faults(record: Record, dataset: Dataset, locks: Mapping[str, Lock], 
     if invented := sorted(record.settings.keys() - SETTINGS):
         yield f"its settings have {invented[0][:60]!r}, which is not a setting of a system"
     yield from _stage_faults(record)
+    yield from _failure_faults(record, dataset)
     yield from _name_faults(record)
     if record.run.depth != record.settings.get("k"):
         yield f"its run has a depth of {record.run.depth:,}, but its settings say {str(record.settings.get('k'))[:20]}"
@@ -70,6 +76,17 @@ def _stage_faults(record: Record) -> Iterator[str]:
         yield "its stages are not those of its settings"
     elif joined_stages(stage.name for stage in record.stages) != record.system:
         yield "the names of its stages are not those of its system"
+
+
+def _failure_faults(record: Record, dataset: Dataset) -> Iterator[str]:
+    """Yield failures and repairs of kinds that do not exist, and failures of queries that do not exist."""
+    queries = {query.id for query in dataset.queries}
+    for stage in record.stages:
+        counted = (re.sub(r"^\d+ ", "", kind) for kinds in stage.failed.values() for kind in kinds.split(", "))
+        if invented := sorted({*stage.failure_kinds, *stage.repairs, *counted} - KINDS):
+            yield f"{invented[0][:60]!r} is not a kind of failure or repair of {stage.name}"
+        if lost := sorted(stage.failed.keys() - queries):
+            yield f"{stage.name} failed on query {lost[0][:60]!r}, which {dataset.name} does not have"
 
 
 def _name_faults(record: Record) -> Iterator[str]:

@@ -12,13 +12,14 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from r2med.evaluation.measure import DEFAULT_MEASURES, HEADLINE_MEASURE
-from r2med.evaluation.measure.measures import ASPECT_MEASURES, MIMIC, MIMIC_LABELLED
+from r2med.evaluation.measure.measures import RECORDED_MEASURES
 from r2med.evaluation.records.answer_record import AnswerRecord
 from r2med.evaluation.records.collection import MAX_FAILURES, collect, given_records
 from r2med.evaluation.records.public_values import public_value, refuse_secrets
 from r2med.evaluation.records.record import FORMAT as RECORD_FORMAT
 from r2med.evaluation.records.record import Record, record_key
 from r2med.evaluation.records.record_checks import LARGEST, record_faults
+from r2med.evaluation.records.sealed_json import strict_json
 from r2med.evaluation.running.evaluation import slug
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.store import digest
@@ -100,7 +101,7 @@ def read_entry(path: Path) -> Entry:
     if path.exists() and not (path.is_file() or path.is_dir()):  # reading a device would never end
         raise UserError(f"{path}: this entry is not a file")
     try:
-        body = json.loads(path.read_bytes(), object_pairs_hook=_without_twins)
+        body = strict_json(path.read_bytes())
         checksum, written = body.pop("checksum"), body["format"]
     except FileNotFoundError:
         raise UserError(f"{path}: no such entry") from None
@@ -132,14 +133,6 @@ def read_entry(path: Path) -> Entry:
         raise UserError(f"{path} was altered after it was written: make it again with r2med submit")
     _check_entry(entry, path)
     return entry
-
-
-def _without_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return an object of JSON. Raises ValueError for a key twice, of which other tools may read the other value."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        raise ValueError("a key twice")
-    return found
 
 
 def entry_files(places: Sequence[Path]) -> list[Path]:
@@ -208,7 +201,7 @@ def _measure_faults(record: Record) -> Iterator[str]:
         yield f"it has no {HEADLINE_MEASURE}, the main measure"
     if missing := sorted(known - record.mean.keys()):
         yield f"it has no {missing[0]}"
-    if invented := sorted(record.mean.keys() - known - set(map(str, (*ASPECT_MEASURES, MIMIC, MIMIC_LABELLED)))):
+    if invented := sorted(record.mean.keys() - {*RECORDED_MEASURES}):
         yield f"{invented[0][:60]} is not a measure of r2med's records"
     if record.queries.keys() != record.per_query.keys():
         yield "it has facts about other queries than those it scores"

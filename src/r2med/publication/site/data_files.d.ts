@@ -156,7 +156,6 @@ interface StageRecord {
   kinds: Count[];
   failed: [query: string, kinds: string][];
   repairs: Count[];
-  details: [name: string, value: unknown][];
 }
 
 interface SystemRecord {

@@ -89,7 +89,6 @@ def _stage(stage: StageFacts, settings: Mapping[str, Any]) -> dict[str, Any]:
         "kinds": list(stage.failure_kinds.items()),
         "failed": list(stage.failed.items()),
         "repairs": list(stage.repairs.items()),
-        "details": list(stage.details.items()),
     }
 
 
