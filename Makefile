@@ -1,4 +1,4 @@
-# r2med: `make run` evaluates the bundled demo and makes its board, `make test` runs every test, `make check` lints, types, builds the site of the docs and checks its pages.
+# r2med: `make run` evaluates the bundled demo and makes its board, `make test` runs the quick tests, `make test-all` every test, `make check` lints, types, builds the site of the docs and checks its pages.
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
@@ -6,20 +6,25 @@ BIN    := $(VENV)/bin
 # WORKERS=0 runs them in one, which a debugger needs.
 WORKERS ?= 3
 
-.PHONY: run test check site format release-check clean
+.PHONY: run test test-all check site format release-check clean
 
 run: $(VENV)/.base
 	$(BIN)/r2med run
 	$(BIN)/r2med board results
 	@echo "Next: open board/index.html. '. $(BIN)/activate' makes r2med a command; docs/tutorial.md begins with your own tables."
 
-# A room whose tests do not run is noticed: each room has a floor. Commands in other processes are not measured.
+# Tests that were compiled once are collected in two thirds of the time, by each of the processes.
+pytest = PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+
+test: $(VENV)/.test
+	$(pytest) -m "not slow"
+
+# A room whose tests do not run is noticed: a least share of its lines must run. Commands in other processes are not measured.
 rooms = build/rooms
 
-# Tests that were compiled once are collected in two thirds of the time, by each of the processes.
-test: $(VENV)/.test
+test-all: $(VENV)/.test
 	@rm -rf $(rooms) && mkdir -p $(rooms)
-	R2MED_TEST_COVERAGE=$(rooms) PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+	R2MED_TEST_COVERAGE=$(rooms) $(pytest)
 	$(BIN)/python tests/support/room_coverage.py $(rooms)
 
 check: $(VENV)/.check
@@ -35,7 +40,7 @@ site: $(VENV)/.check
 	$(BIN)/python docs/make_site.py
 
 # The checklist of docs/releasing.md. Its last part fetches packages from the index that pip uses.
-release-check: check test
+release-check: check test-all
 	$(BIN)/python .ci/release_check.py
 
 format: $(VENV)/.check

@@ -123,6 +123,6 @@ def test_the_page_and_the_makefile_name_one_number_of_processes() -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     (number,) = re.findall(r"^WORKERS \?= (\d+)$", makefile, re.MULTILINE)
     words = {"2": "two", "3": "three", "4": "four"}
-    assert f"`make test` runs all, in {words[number]} processes" in (ROOT / "CONTRIBUTING.md").read_text(
+    assert f"`make test-all` runs all, in {words[number]} processes" in (ROOT / "CONTRIBUTING.md").read_text(
         encoding="utf-8"
     )
