@@ -1,7 +1,8 @@
 """Measure which rooms have tests that pass, and how much of each room they execute. Fail if it is too little.
 
 `Measurement` is a plugin of pytest, which tests/conftest.py adds if the environment names a folder for its files, as
-`make test-all` does. `python room_coverage.py FOLDER` then prints every room and exits with 1 if one is below its floor.
+`make test-all` does. `python room_coverage.py FOLDER` then prints every room and exits with 1 if one is below its
+floor.
 
 Each room needs a passed test in the folder of `tests/` with its name: tests of other rooms run most lines of a room
 such as `data`, so lines alone do not show that its own tests run. Nothing is measured while modules are imported, nor
