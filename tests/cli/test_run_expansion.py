@@ -52,7 +52,6 @@ def test_feedback_without_an_llm_runs_from_the_command_line(r2med):
         (["run", "hyde(gpt4) -> bm25", "--llm-backend", "locl"], "did you mean local"),
         (["generate", "hyde", "--llm", "gpt4", "--llm-backend", "locl"], "did you mean local"),
         (["run", "hyde(gpt4) -> bm25", "--llm-backend", "local", "--base-url", "http://a"], "local runs gpt4 in this"),
-        (["run", "hyde(gpt4) -> bm25", "--llm-backend", "vllm"], "start `vllm serve MODEL`"),
     ],
 )
 def test_mistakes_about_llms_are_one_line(arguments, says, r2med, monkeypatch):

@@ -73,7 +73,6 @@ def test_a_model_whose_queries_and_documents_differ_in_length_is_one_line(tmp_pa
         (["run", "minilm", "--device", "cuda:7"], "cuda:7"),
         (["run", "minilm", "--dtype", "float12"], "float12"),
         (["run", "minilm", "--backend", "onyx"], "openvino"),
-        (["run", "minilm", "--backend", "onnx"], "r2med no longer runs ONNX; use --backend openvino"),
         (["run", "minilm", "--memory", "lots"], "--memory"),
         (["run", "openai", "--budget", "-1"], "--budget"),
         (["run", "nv", "--data", "demo/Biology"], "--trust-remote-code"),

@@ -384,7 +384,7 @@ def _locks() -> Iterator[tuple[str, Edit]]:
     yield "a lock without its file", lambda case: case.files.pop("plan.lock")
     yield (
         "an edited lock",
-        lambda case: case.files.update({"plan.lock": case.files["plan.lock"].replace(b"0.9", b"0.8")}),
+        lambda case: case.files.update({"plan.lock": case.files["plan.lock"].replace(b"lucene-english", b"lucene")}),
     )
     yield "a lock made after the results", locked(lambda body: body.update(created="2999-01-01T00:00:00+00:00"))
     yield "a lock made on no day", locked(lambda body: body.update(created="0000"))

@@ -53,9 +53,7 @@ def test_a_record_holds_all_its_numbers_depend_on(mini: Path, workspace: Workspa
         "stage": "bm25",
         "version": 1,
         "analysis": "lucene-english",
-        "scorer": "published",
         "k1": 1.2,
-        "b": 0.4,
     }
     assert record.dataset.name == "mini"
     assert record.dataset.fingerprint == dataset.fingerprint

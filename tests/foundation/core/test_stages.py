@@ -1,6 +1,7 @@
 """A stage is declared once: parsing, printing, settings, help and errors follow from the declaration."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import pytest
@@ -9,6 +10,7 @@ from pydantic import Field
 from r2med.cli.stage_help import PURPOSE, stage_names, stage_pages
 from r2med.foundation.core import stage_settings, stages
 from r2med.foundation.core.errors import UserError
+from r2med.foundation.core.keys import changed_values
 from r2med.foundation.core.spec import parse_stage
 from r2med.foundation.core.stages import Numbers, Stage, argument, depth_field
 
@@ -78,12 +80,32 @@ def test_a_stage_made_in_python_is_checked_in_the_same_words() -> None:
         Sorter(llm="a", size=1)
 
 
-def test_settings_hold_every_declared_value() -> None:
-    settings = sorter("sorter(a)@5").settings()
+def test_settings_hold_every_declared_value_that_differs_from_its_default() -> None:
+    settings = sorter("sorter(a, weight=0.8, order=worst)@5").settings()
     assert settings.pop("code")  # it is declared outside the package
-    assert settings == {
-        **{"stage": "sorter", "llm": "a", "size": 20, "weight": 0.8, "order": "best", "shares": [], "depth": 5}
-    }
+    assert settings == {"stage": "sorter", "llm": "a", "order": "worst", "depth": 5}
+
+
+def test_a_field_that_is_added_later_leaves_keys_as_they_are() -> None:
+    @dataclass(frozen=True)
+    class Part:
+        text: str
+        note: str = ""
+
+    @dataclass(frozen=True)
+    class Before:
+        parts: tuple[Part, ...] = ()
+        count: int = 0
+
+    @dataclass(frozen=True)
+    class After(Before):
+        added: tuple[str, ...] = ()
+        places: list[str] = field(default_factory=list)
+
+    written = {"parts": [{"text": "a"}, {"text": "b", "note": "c"}]}
+    assert changed_values(Before((Part("a"), Part("b", "c")))) == written
+    assert changed_values(After((Part("a"), Part("b", "c")))) == written
+    assert changed_values(After(count=2, added=("x",)), but=("count",)) == {"added": ["x"]}
 
 
 def test_help_comes_from_the_declaration(monkeypatch: pytest.MonkeyPatch) -> None:

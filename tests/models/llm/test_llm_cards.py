@@ -90,8 +90,3 @@ def test_qwen3_thinks_unless_its_variant_does_not(name: str) -> None:
     thinking, quick = LLMS[name], LLMS[f"{name}:no-think"]
     assert (thinking.thinking, thinking.answer, quick.thinking, quick.answer) == (True, "think", False, "plain")
     assert thinking.model == quick.model
-
-
-def test_the_error_for_a_removed_backend_says_what_to_do_instead() -> None:
-    with pytest.raises(ValueError, match=r"start `vllm serve MODEL` and give its address, Setup\(base_url="):
-        LLMCard.model_validate({"name": "mine", "model": "org/mine", "backend": "vllm"})

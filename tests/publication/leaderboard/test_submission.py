@@ -205,7 +205,7 @@ def test_a_key_twice_is_refused(entry: Path) -> None:
 
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999", "1" * 5000])
 def test_numbers_that_are_none_are_refused(number: str, entry: Path) -> None:
-    entry.write_text(entry.read_text().replace('"k1": 0.9', f'"k1": {number}', 1))
+    entry.write_text(entry.read_text().replace('"version": 1', f'"version": {number}', 1))
     with pytest.raises(UserError, match=r"entry\.json"):
         read_entry(entry)
 

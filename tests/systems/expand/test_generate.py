@@ -74,7 +74,6 @@ def test_copies_of_the_query_are_joined_by_spaces_or_glued_as_the_benchmark_did(
     glued, _ = expand(dataset, store, method="query2doc", joining="published")
     assert glued.queries[0].lexical_text == "swollen faceswollen face text 0"
     assert glued.fingerprint != spaced.fingerprint
-    assert "joining" not in Generated(name="query2doc", llm="x").settings()  # older records are found again
 
 
 def test_sampling_and_the_system_prompt_come_with_every_request(dataset, store):
@@ -284,7 +283,7 @@ def test_the_key_holds_all_a_text_depends_on(dataset, tmp_path):
     assert plain["templates"] != described(prompts=tmp_path)["templates"]
     assert plain["model"] == {"model": "test/scripted"}
     assert plain["sampling"]["temperature"] == 0.7
-    assert plain["method"]["copies"] == 0
+    assert plain["method"] == {"name": "hyde"} and described(method="query2doc")["method"]["copies"] == 2
     variants = [plain, described(samples=2), described(rounds=1), described(query="keep"), described(method="lamer")]
     variants += [described(rounds=1, prompts=tmp_path), described(CARD.model_copy(update={"temperature": 0.1}))]
     assert all(a != b for i, a in enumerate(variants) for b in variants[:i])

@@ -342,15 +342,6 @@ def test_settings_print_and_parse_back():
         assert System.parse(f"{spec} → bm25").name == f"{spec} → bm25"
 
 
-def test_keys_of_earlier_methods_have_none_of_the_new_settings(store):
-    biology = load("demo/Biology", store)
-    for spec in ("hyde(any)", "query2doc(any)", "lamer(any)"):
-        key = bound(spec, ScriptedChat(lambda request: ""), store).key(biology)
-        assert key.keys() & {"join", "n", "fuse", "weights", "original", "lists"} == set()
-        fields = {"name", "variant", "template", "fields", "refine", "asked", "copies", "dense", "passages", "sampling"}
-        assert key["method"].keys() == fields
-
-
 def test_every_method_has_its_templates():
     templates = open_templates()
     for name, card in METHODS.items():

@@ -162,7 +162,7 @@ def test_exact_search_is_the_default_and_adds_no_setting():
 def test_an_index_and_its_parameters_are_in_the_name_and_the_settings():
     stage = retriever(parse_stage("minilm(ef=300, index=hnsw, links=32)"))
     assert str(stage) == "minilm(index=hnsw, ef=300)"
-    assert stage.settings() == {"stage": "minilm", "index": "hnsw", "links": 32, "ef": 300}
+    assert stage.settings() == {"stage": "minilm", "index": "hnsw", "ef": 300}
     assert retriever(parse_stage(str(stage))) == stage
 
 

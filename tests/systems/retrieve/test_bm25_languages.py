@@ -12,7 +12,6 @@ from r2med.data import Corpus, Query
 from r2med.data.dataset_cards import DatasetCard
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.runtime.runtime import Runtime
-from r2med.foundation.store import digest
 from r2med.foundation.text.analysers import analyser
 from r2med.systems.expand.feedback import RM3, Rocchio
 from r2med.systems.retrieve.bm25 import BM25, BM25Retriever, postings
@@ -72,13 +71,6 @@ def test_the_indexer_gives_the_same_terms_as_the_analyser(language, library):
         assert bags == [Counter(terms(text)) for text in texts]
 
     check()
-
-
-def test_english_has_the_keys_that_it_always_had(store):
-    corpus = Corpus.of([("a", "fever")])
-    assert "language" not in BM25().settings()
-    assert str(BM25(language="en")) == "bm25"
-    assert open_index(corpus, store).key == digest(["bm25 index", 1, 2, corpus.fingerprint])
 
 
 def test_a_language_is_part_of_the_name_and_of_all_keys(store):

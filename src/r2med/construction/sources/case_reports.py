@@ -70,8 +70,6 @@ class CaseStep(SourceStep, kind="build"):
     def key(self, streams: Streams, runtime: Runtime) -> dict[str, Any]:
         """Return the settings, the hash of the source, and what groups of diagnoses depend on."""
         key = super().key(streams, runtime)
-        if not self.synonyms:
-            del key["synonyms"]  # builds that were made before this setting existed stay valid
         return {**key, **(groups_key(streams, self.synonyms) if self.group == "diagnosis" else {})}
 
     def cases(self, streams: Streams) -> Iterator[CaseReport | Rejected]:

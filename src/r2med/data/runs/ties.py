@@ -12,8 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 TIE_RULE = "document id, descending"
-"""Part of the key of every stored search. Change it together with the functions below, and then add it to the key of
-records in `evaluation/running/evaluation.py`: it is not in that key, so that older records are still found.
+"""Part of the key of every stored search. Keys of records leave it out, as they leave out all defaults.
+
+Change it together with the functions below, and then add it to `System.key`.
 """
 
 SAMPLE_SCORES = 4096

@@ -34,7 +34,7 @@ class Lock(BaseModel):
     k: int
     """Number of documents that are asked for, for each query."""
     settings: dict[str, dict[str, dict[str, Any]]]
-    """System -> dataset -> every setting of every stage, as in a record. Generated texts are not yet known."""
+    """System -> dataset -> the settings of every stage, as in a record. Generated texts are not yet known."""
     measure: str
     """The measure of the comparison."""
     baseline: str = ""

@@ -164,7 +164,7 @@ def _costs(results: Results, costs: Sequence[Cost]) -> Table:
 
 def _captions(records: Sequence[Record], costs: Sequence[Cost]) -> Iterator[str]:
     if any(
-        stage.get("stage") == "bm25" and stage.get("scorer") == "published"
+        stage.get("stage") == "bm25" and stage.get("scorer", "published") == "published"
         for record in records
         for stage in declared_stages(record.settings)
     ):

@@ -13,25 +13,12 @@ from functools import cache, lru_cache
 from importlib import metadata
 from pathlib import Path
 from types import ModuleType
-from typing import Any
-
-from r2med.foundation.core.errors import UserError
 
 INSTALLED_FOLDERS = {"site-packages", "dist-packages"}
 """Folders that installers write to. A package in one of them is identified by its version."""
 
 DIGITS = 40
 """Number of hex digits of a digest of modules."""
-
-
-def key_of(part: Any, dataset: Any) -> dict[str, Any]:
-    """Return the key of a bound stage, with a digest of its code if the code is not part of this package."""
-    kind: type = type(part)
-    if not hasattr(part, "key"):
-        raise UserError(
-            f"{kind.__module__}.{kind.__qualname__} has no key(dataset): rename its describe(dataset) to key"
-        )
-    return {**part.key(dataset), **foreign_code(kind)}
 
 
 @cache
@@ -55,9 +42,7 @@ def code_digest(module: ModuleType | None) -> str:
     file = _file(module)
     if module is None or file is None:
         return ""
-    files = [file] if _is_installed(file) else _imported_files([file])
-    alone = hashlib.sha256(file.read_bytes()).hexdigest()  # as in earlier versions, so that its vectors are found
-    return (alone if len(files) == 1 else _digest(files))[:DIGITS]
+    return _digest([file] if _is_installed(file) else _imported_files([file]))[:DIGITS]
 
 
 def imported_modules(module: ModuleType) -> list[ModuleType]:

@@ -21,6 +21,7 @@ from r2med.foundation.core import plugins
 from r2med.foundation.core.cards import read_toml
 from r2med.foundation.core.errors import UserError, nearest, unknown
 from r2med.foundation.core.foreign_code import foreign_code
+from r2med.foundation.core.keys import changed_values
 from r2med.foundation.core.lazy import loaded
 from r2med.foundation.core.spec import Call, parse_stage
 from r2med.foundation.core.stage_plan import PlannedData, StagePlan
@@ -175,8 +176,11 @@ class Stage(BaseModel):
         )
 
     def settings(self) -> dict[str, Any]:
-        """Return all declared values for keys, ready for JSON, and a digest of code outside this package."""
-        return {"stage": self.name, **self.model_dump(mode="json", exclude={"name"}), **foreign_code(type(self))}
+        """Return the name and the declared values for keys, ready for JSON, and a digest of code outside this package.
+
+        Values equal to the declared default are left out.
+        """
+        return {"stage": self.name, **changed_values(self, but=("name",)), **foreign_code(type(self))}
 
     def feeding(self, retriever: Stage) -> Stage:
         """Return the expansion for a retriever. Feedback uses that retriever for its own searches."""
@@ -189,8 +193,7 @@ class Stage(BaseModel):
     def bind(self, runtime: Any) -> Any:
         """Return the expander, retriever or reranker of these settings. Nothing is asked or loaded yet."""
         declared = f"{type(self).__module__}.{type(self).__qualname__}"
-        hint = ": rename its open(setup) to bind" if hasattr(self, "open") else ""
-        raise UserError(f"{declared} has no bind(runtime), which returns what does the work of {self}{hint}")
+        raise UserError(f"{declared} has no bind(runtime), which returns what does the work of {self}")
 
 
 METHODS: Mapping[str, str] = {

@@ -140,8 +140,6 @@ def describe_backend(runtime: Runtime, merged: bool = False) -> dict[str, str]:
 def _backend_here(setup: Setup, merged: bool) -> dict[str, str]:
     names, dtype = placement(setup, merged)
     backend = setup.backend
-    if backend == "onnx":
-        raise UserError("r2med no longer runs ONNX; use Setup(backend='openvino') or Setup(backend='torch')")
     if backend not in BACKENDS:
         raise unknown("backend", backend, BACKENDS)
     if backend == "torch":

@@ -20,6 +20,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from r2med.foundation.core.keys import changed_values
 from r2med.foundation.store import Store, digest
 from r2med.foundation.store.database import Database, chunks
 from r2med.foundation.store.owners import is_dead, process_name
@@ -50,22 +51,7 @@ def journal_file(store: Store) -> Path:
 
 def key_of(identity: dict[str, Any], request: ChatRequest) -> bytes:
     """Return the key of an answer: model, messages or prompt, sampling and sample number."""
-    asked = dataclasses.asdict(request)
-    if request.prompt is None:
-        del asked["prompt"]  # Older answers, from before there were prompts, have keys without this field.
-    if not request.schema:
-        del asked["schema"]  # As above.
-    if not request.top_logprobs:
-        del asked["top_logprobs"]  # As above.
-    if not request.tools:
-        del asked["tools"]  # As above.
-    # As above: a message has these fields only beside tools.
-    optional = ("calls", "call_id")
-    asked["messages"] = [
-        {name: value for name, value in message.items() if value or name not in optional}
-        for message in asked["messages"]
-    ]
-    return bytes.fromhex(digest([identity, asked]))
+    return bytes.fromhex(digest([identity, changed_values(request)]))
 
 
 @dataclasses.dataclass(frozen=True)

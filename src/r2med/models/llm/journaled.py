@@ -20,7 +20,7 @@ from r2med.foundation.store.owners import place_of
 from r2med.models.llm import cleaning
 from r2med.models.llm.chat import SAVED_FAILURES, Ability, Backend, ChatRequest, Failure, Generation, RawAnswer
 from r2med.models.llm.journal import LEASE_SECONDS, Journal, JournalEntry, Leases, journal_file, key_of
-from r2med.models.llm.llm_cards import NO_VLLM, LLMCard
+from r2med.models.llm.llm_cards import LLMCard
 from r2med.models.llm.llm_spans import LLMSpans
 
 log = logging.getLogger("r2med")
@@ -42,8 +42,6 @@ def open_chat(card: LLMCard, runtime: Runtime) -> JournaledChat:
     """Return the LLM of a card. Nothing is asked and no key is needed until a question has no saved answer."""
     # An address means an endpoint, even if the card prefers another backend.
     name = runtime.setup.llm_backend or ("openai" if runtime.setup.base_url else card.backend)
-    if name == "vllm":
-        raise UserError(NO_VLLM)
     if name not in BACKENDS:
         raise unknown("LLM backend", name, BACKENDS)
     if name != "openai" and runtime.setup.base_url:

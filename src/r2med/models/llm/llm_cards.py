@@ -20,12 +20,6 @@ from r2med.models.llm.chat import Ability, Sampling
 GGUF = ".gguf"
 SCRIPT = ".jsonl"
 
-NO_VLLM = (
-    "r2med no longer runs vLLM in its own process; start `vllm serve MODEL` and give its address, "
-    "Setup(base_url='http://localhost:8000/v1')"
-)
-"""Message for users who ask for the backend of earlier versions."""
-
 AnswerStyle = Literal["plain", "think", "final-response", "answer-tag"]
 Cleaning = Literal["strict", "published"]
 
@@ -113,13 +107,6 @@ class LLMCard(BaseModel):
     @classmethod
     def _temperature_of_the_model(cls, temperature: object) -> object:
         return None if temperature == "model" else temperature  # TOML has no word for None.
-
-    @field_validator("backend", mode="before")
-    @classmethod
-    def _known_backend(cls, backend: object) -> object:
-        if backend == "vllm":
-            raise ValueError(NO_VLLM)
-        return backend
 
     @property
     def spec(self) -> str:

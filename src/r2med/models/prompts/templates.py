@@ -160,7 +160,7 @@ class Prompted(Bound[StageType]):
     def settings(self, dataset: Dataset) -> dict[str, Any]:
         """Return the settings that a score of any such stage depends on. The caller adds the hash of the templates."""
         settings = self.stage.settings()
-        settings.pop("prompts")  # the same templates in another folder are the same
+        settings.pop("prompts", None)  # the same templates in another folder are the same
         return {
             **settings,
             "model": self.llm.describe(),

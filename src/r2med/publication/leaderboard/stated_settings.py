@@ -107,29 +107,40 @@ def _name_faults(record: Record) -> Iterator[str]:
 
 
 def _difference(stage: Stage, stated: Any) -> str:
-    """Return the first setting in the name of a stage that its record contradicts; empty if there is none."""
-    typed = public_value(stage.settings())
-    return next((name for name in _typed(stage, typed) if _differs(typed[name], stated.get(name))), "")
+    """Return the first setting in the name of a stage that its record contradicts; empty if there is none.
+
+    A setting that the record leaves out has its default.
+    """
+    if not isinstance(stated, Mapping):
+        return "stage"
+    declared, changed = public_value({**stage.model_dump(mode="json"), "stage": stage.name}), stage.settings()
+    for name in _typed(stage, declared):
+        if name not in stated:
+            differs = name in changed
+        elif stages := _stages_in(getattr(stage, name, None)):
+            given = stated[name] if isinstance(stated[name], list) else [stated[name]]
+            differs = len(given) != len(stages) or any(map(_difference, stages, given))
+        else:
+            differs = declared[name] != stated[name]
+        if differs:
+            return name
+    return ""
 
 
-def _differs(typed: Any, stated: Any) -> bool:
-    if isinstance(typed, list) and isinstance(stated, list):
-        return len(typed) != len(stated) or any(map(_differs, typed, stated))
-    if isinstance(typed, Mapping) and isinstance(stated, Mapping):
-        return any(_differs(typed[name], stated[name]) for name in typed.keys() & stated.keys())
-    return bool(typed != stated)
+def _stages_in(value: Any) -> list[Stage]:
+    return [each for each in (value if isinstance(value, tuple) else (value,)) if isinstance(each, Stage)]
 
 
-def _typed(stage: Stage, typed: Mapping[str, Any]) -> Iterator[str]:
+def _typed(stage: Stage, declared: Mapping[str, Any]) -> Iterator[str]:
     """Yield the settings that decide what a stage is: its name, its first argument, and all that were typed.
 
     Others may be absent from a record, because a card or recorded texts decide them.
     """
     changed = {name for name, _ in stage.changed}
-    yield from (name for name in ("stage", "llm", "depth", "parts") if name in typed)
-    yield from (name for name in typed if name in changed)
-    if typed["stage"] == "bm25":  # its values are all that it is
-        yield from typed
+    yield from (name for name in ("stage", "llm", "depth", "parts") if name in declared)
+    yield from (name for name in declared if name in changed)
+    if declared["stage"] == "bm25":  # its values are all that it is
+        yield from declared
 
 
 def _parsed(name: str) -> System | None:

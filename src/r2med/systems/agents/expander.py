@@ -143,11 +143,6 @@ class AgentStage(ConversingStage, kind="expand", needs="llm"):
             raise ValueError(f"{setting} is for give=text: give=finds ranks documents of the dataset's own corpus")
         return self
 
-    def settings(self) -> dict[str, Any]:
-        """Return every declared value. `give` is listed only if set, so that older keys stay valid."""
-        declared = super().settings()
-        return declared if self.ranks() else {name: value for name, value in declared.items() if name != "give"}
-
     @property
     def search_depth(self) -> int:
         """Number of documents of a search."""

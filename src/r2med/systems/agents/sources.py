@@ -11,7 +11,7 @@ from r2med.data import Dataset, Query
 from r2med.data.corpus import Corpus
 from r2med.data.runs.run import NO_DOCUMENT, Run
 from r2med.foundation.core.cost import NOTHING, Cost
-from r2med.foundation.core.foreign_code import key_of
+from r2med.foundation.core.keys import key_of
 from r2med.foundation.engine.tracing import span
 from r2med.foundation.store import Store, about, default_store
 from r2med.models.llm.chat import Failure

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from itertools import cycle
 from typing import Any, Literal, Protocol, runtime_checkable
 
@@ -55,11 +55,6 @@ class Joining:
         copies = {"": self.copies, "keep": max(self.copies, 1), "drop": 0}[query]
         balance = 0.0 if query == "drop" else self.balance
         return replace(self, copies=copies, glued=joining == "published", balance=balance)
-
-    def settings(self) -> dict[str, Any]:
-        """Return the settings that a score depends on. Later settings are listed only if set: older keys stay valid."""
-        later = ("glued", "balance", "apart")
-        return {name: value for name, value in asdict(self).items() if value or name not in later}
 
     def join(self, query: Query, texts: Iterable[str]) -> SearchQuery:
         """Return a query with its texts. Without texts the query is unchanged."""

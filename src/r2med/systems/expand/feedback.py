@@ -17,7 +17,7 @@ import pyarrow as pa
 from pydantic import Field, field_validator, model_validator
 
 from r2med.data import Dataset
-from r2med.foundation.core.foreign_code import key_of
+from r2med.foundation.core.keys import key_of
 from r2med.foundation.core.stage_plan import PlannedData, StagePlan
 from r2med.foundation.core.stages import Bound, Retrieving, Stage
 from r2med.foundation.runtime.runtime import Runtime

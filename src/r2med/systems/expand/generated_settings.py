@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -93,12 +93,6 @@ class GeneratedSettings(Stage):
         if not self.is_apart and (self.original or self.fuse != "rrf"):
             raise ValueError(f"{name}: fuse and original are for texts that are searched apart: add join=runs")
         return self
-
-    def settings(self) -> dict[str, Any]:
-        """Return every declared value. Later settings are listed only if set, so that older keys stay valid."""
-        unset = {"joining": "", "join": "text", "n": 0, "fuse": "rrf", "weights": [], "original": 0.0}
-        declared = super().settings()
-        return {name: value for name, value in declared.items() if name not in unset or value != unset[name]}
 
     @property
     def card(self) -> MethodCard:

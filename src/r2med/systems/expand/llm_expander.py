@@ -11,7 +11,7 @@ import numpy as np
 
 from r2med.data import Dataset
 from r2med.foundation.core.cost import NOTHING, Cost, total
-from r2med.foundation.core.foreign_code import key_of
+from r2med.foundation.core.keys import key_of
 from r2med.foundation.engine.tracing import query_span
 from r2med.foundation.store import Store
 from r2med.models.llm.chat import Failure, Generation

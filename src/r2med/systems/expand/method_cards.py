@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from r2med.foundation.core.cards import Catalogue
+from r2med.foundation.core.keys import changed_values
 from r2med.models.llm.llm_cards import LLMCard, with_named_llm
 from r2med.systems.expand.expansion import Joining
 
@@ -123,11 +124,8 @@ class MethodCard(_MethodPart):
         return (*model, *wording, *passages, *self.notes)
 
     def described(self) -> dict[str, Any]:
-        """Return what a score depends on. Later fields are listed only if set, so that older keys stay valid."""
-        left_out = {"summary", "defaults", "llm", "published", "notes"}
-        declared = self.model_dump(mode="json", exclude=left_out)
-        unset = {name: type(self).model_fields[name].default for name in LATER_FIELDS}
-        return {name: value for name, value in declared.items() if name not in unset or value != unset[name]}
+        """Return the fields that a score depends on."""
+        return changed_values(self, but=("summary", "defaults", "llm", "published", "notes"))
 
     def llm_card(self, card: LLMCard) -> LLMCard:
         """Return an LLM's card with the sampling settings of this method."""
@@ -136,9 +134,6 @@ class MethodCard(_MethodPart):
             changes["max_tokens"] = min(changes["max_tokens"], card.max_tokens)
         return card.model_copy(update=changes)
 
-
-LATER_FIELDS = ("answer", "system", "whole", "passages_by", "accumulate", "ban", "balance")
-"""Fields that were added after the first records were written."""
 
 METHODS = Catalogue("methods", MethodCard, "expansion")
 REFINE_FIELDS = ("query", "passages", "draft")

@@ -13,6 +13,7 @@ from r2med.data.layouts.hub_tables import read_rows
 from r2med.data.problems import Problems
 from r2med.data.source_rows import Fields
 from r2med.foundation.core.errors import UserError, nearest
+from r2med.foundation.core.keys import changed_values
 from r2med.foundation.core.stage_plan import StagePlan
 from r2med.foundation.core.stages import Bound, Stage
 from r2med.foundation.runtime.setup import Setup
@@ -103,7 +104,7 @@ class Recorded(Bound[Stage]):
             "llm": self.llm,
             "source": "recorded",
             "cleaning": "whole" if self.whole else f"{self.cleaning} {self.style} {VERSION}",
-            **self.joining.settings(),
+            **changed_values(self.joining),
         }
 
     def check(self, datasets: Sequence[Dataset]) -> None:

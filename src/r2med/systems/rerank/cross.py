@@ -60,8 +60,7 @@ TEXTS_PER_READ = 4096
 PAIRS_AT_ONCE = 4096
 """Number of pairs whose texts are in memory for an API, at least. Each request is saved by itself."""
 
-_SCORE_FORMAT = struct.Struct("<dq?d")
-_SEARCHES_FORMAT = struct.Struct("<d")
+_SCORE_FORMAT = struct.Struct("<dq?dd")
 
 
 class CrossEncoder(Stage, kind="rerank"):
@@ -359,15 +358,12 @@ def text_hash(text: str) -> bytes:
 
 def packed(scored: ScoredPair) -> bytes:
     """Return a score as bytes for the cache."""
-    score, tokens, cut, seconds, searches = scored
-    # Scores without searches are as long as they were before there were APIs, so that older caches stay valid.
-    return _SCORE_FORMAT.pack(score, tokens, cut, seconds) + (_SEARCHES_FORMAT.pack(searches) if searches else b"")
+    return _SCORE_FORMAT.pack(*scored)
 
 
 def unpacked(value: bytes) -> ScoredPair | None:
     """Return a score from the bytes in the cache, or None if they are not a valid score."""
-    head, tail = value[: _SCORE_FORMAT.size], value[_SCORE_FORMAT.size :]
-    if len(head) < _SCORE_FORMAT.size or len(tail) not in (0, _SEARCHES_FORMAT.size):
+    if len(value) != _SCORE_FORMAT.size:
         return None
-    scored = ScoredPair(*_SCORE_FORMAT.unpack(head), *(_SEARCHES_FORMAT.unpack(tail) if tail else ()))
+    scored = ScoredPair(*_SCORE_FORMAT.unpack(value))
     return scored if math.isfinite(scored.score) else None

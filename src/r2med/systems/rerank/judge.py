@@ -172,10 +172,6 @@ class JudgeStage(Stage, kind="rerank", needs="llm"):
         card = with_own_file(own, setup) if own and not self.llm else resolve_llm(self.llm, setup)
         return card if self.temperature is None else card.model_copy(update={"temperature": self.temperature})
 
-    def settings(self) -> dict[str, Any]:
-        """Return all declared values for keys. The temperature is part of the LLM's sampling."""
-        return {name: value for name, value in super().settings().items() if name != "temperature"}
-
     def plan(self, data: Sequence[PlannedData], runtime: Runtime) -> list[StagePlan]:
         """Return how often an LLM is asked, computed from the form of the questions. `preview` gives the details."""
         card = self.reranker_card
@@ -224,7 +220,8 @@ class LLMReranker(Prompted[JudgeStage]):
         """Return every setting that a score depends on. Templates are given by their hash."""
         kind = kind_of(dataset)
         prompts = self._prompts(kind)
-        described = {**self.settings(dataset), "templates": prompts.hash, "parsing": VERSION}
+        seed = {"seed": seed} if (seed := getattr(self.stage, "seed", None)) is not None else {}  # records list seeds
+        described = {**self.settings(dataset), **seed, "templates": prompts.hash, "parsing": VERSION}
         if isinstance(prompts, CardPrompts):
             return {**described, "card": prompts.card.described()}
         return {**described, "words": self.stage.words_for(kind)}

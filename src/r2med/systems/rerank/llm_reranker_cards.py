@@ -13,6 +13,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from r2med.foundation.core.cards import Catalogue
+from r2med.foundation.core.keys import changed_values
 from r2med.models.llm.llm_cards import LLMCard, with_named_llm
 
 Unit = Literal["words", "characters", "tokens"]
@@ -137,8 +138,8 @@ class LLMRerankerCard(BaseModel):
 
     def described(self) -> dict[str, Any]:
         """Return the fields that an order depends on besides the stage's settings and the LLM."""
-        apart = {"name", "variant", "llm", "settings", "published", "parameters", "licence", "notes"}
-        return self.model_dump(mode="json", exclude=apart)
+        apart = ("name", "variant", "llm", "settings", "published", "parameters", "licence", "notes")
+        return changed_values(self, but=apart)
 
 
 ANSWERS: Mapping[Form, tuple[str, ...]] = {

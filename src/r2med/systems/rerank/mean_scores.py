@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from pydantic import Field
@@ -29,11 +29,6 @@ class ScoringStage(JudgeStage):
         "first",
         description="order of equal scores: first: that of the previous stage; id: by document id, as in trec_eval",
     )
-
-    def settings(self) -> dict[str, Any]:
-        """Return all declared values for keys. Results of earlier versions have keys without the newer settings."""
-        newer = {"first": "scaled", "ties": "first"}
-        return {name: value for name, value in super().settings().items() if newer.get(name) != value}
 
     def notices(self, pools: Sequence[Pool]) -> Iterator[str]:
         """Yield a sentence if raw scores of the previous stage cannot be mixed in."""

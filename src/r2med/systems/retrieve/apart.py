@@ -10,7 +10,7 @@ from typing import Any
 
 from r2med.data import Dataset
 from r2med.foundation.core.cost import Cost, total
-from r2med.foundation.core.foreign_code import key_of
+from r2med.foundation.core.keys import key_of
 from r2med.foundation.engine.tracing import span
 from r2med.foundation.store import Store
 from r2med.systems.retrieve.added_worth import DEFAULT_DEPTH, AddedWorth

@@ -18,7 +18,7 @@ from r2med.data import Dataset
 from r2med.foundation.core.approximation import Approximation
 from r2med.foundation.core.cost import Cost, total
 from r2med.foundation.core.errors import nearest
-from r2med.foundation.core.foreign_code import key_of
+from r2med.foundation.core.keys import key_of
 from r2med.foundation.core.spec import Call
 from r2med.foundation.core.stage_plan import PlannedData, StagePlan
 from r2med.foundation.core.stages import Bound, Fused, Numbers, Stage, Words, argument, bound

@@ -19,7 +19,7 @@ from r2med.data.runs.ties import TIE_RULE
 from r2med.foundation.core.approximation import Approximation
 from r2med.foundation.core.cost import NOTHING, Cost, stated_or_measured
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.core.foreign_code import key_of
+from r2med.foundation.core.keys import changed_values, key_of
 from r2med.foundation.core.stages import described
 from r2med.foundation.store import Artefact, Store, about, digest
 from r2med.foundation.store.files import write_array
@@ -72,11 +72,8 @@ class SearchQuery:
     @property
     def key(self) -> list[Any]:
         """Everything that a ranking depends on."""
-        query = self.query
-        added: list[Any] = ["glued"] if self.glued else []  # Only if True, so that older keys stay the same.
-        if self.parts:
-            added.append(["apart", self.fuse, [[part.key, weight] for part, weight in self.parts]])
-        return [query.id, query.text, query.excluded, self.generated, self.copies, self.dense_form, self.terms, *added]
+        query, parts = self.query, [[part.key, weight] for part, weight in self.parts]
+        return [query.id, query.text, query.excluded, changed_values(self, but=("query", "parts")), parts]
 
 
 @dataclass(frozen=True)

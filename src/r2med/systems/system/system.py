@@ -18,7 +18,7 @@ from r2med.foundation.core import stages
 from r2med.foundation.core.approximation import Approximation
 from r2med.foundation.core.cost import Cost, total
 from r2med.foundation.core.errors import UserError, nearest
-from r2med.foundation.core.foreign_code import key_of
+from r2med.foundation.core.keys import key_of
 from r2med.foundation.core.spec import ARROW, Call, Calls, encoded, joined_stages, printed_system
 from r2med.foundation.core.stages import Stage
 from r2med.foundation.engine.tracing import Span, current_span, span

@@ -75,13 +75,6 @@ class BM25(Stage, kind="retrieve"):
     def _can_be_analysed(cls, code: str) -> str:
         return code if code == ENGLISH else search_language(code).code
 
-    def settings(self) -> dict[str, Any]:
-        """Return all settings that differ, or may differ, in records. English is not named, as in earlier versions."""
-        values = super().settings()
-        if self.language == ENGLISH:
-            del values["language"]
-        return values
-
     def plan(self, data: Sequence[PlannedData], runtime: Runtime) -> list[StagePlan]:
         """Return how many documents would be indexed."""
         todo = [each for each in data if not each.keeps("bm25-postings")]

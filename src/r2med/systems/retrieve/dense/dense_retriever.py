@@ -103,15 +103,6 @@ class VectorSearch(Stage):
             )
         ]
 
-    def settings(self) -> dict[str, Any]:
-        """Return the name, and the settings that differ from an exact search of whole vectors."""
-        index = self.approximate
-        return {
-            "stage": self.name,
-            **({"index": index.name, **asdict(index)} if index else {}),
-            **({"dims": self.dims} if self.dims else {}),
-        }
-
 
 STORED_IN: Mapping[LateLoader, str] = {"multi-vector": "token-vectors", "sparse": "term-weights"}
 """Loader -> the folder of the store for documents. That of all other loaders is `vectors`."""

@@ -1,0 +1,48 @@
+"""Keys: everything that a result depends on, ready for JSON. Values equal to their defaults are left out only here.
+
+So a setting that is added later changes no key. A default must not change for the same reason: whoever changes one also
+changes the name of the setting, or a version in the key of the stage.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel
+
+from r2med.foundation.core.errors import UserError
+from r2med.foundation.core.foreign_code import foreign_code
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+
+def changed_values(declared: BaseModel | DataclassInstance, but: Collection[str] = ()) -> dict[str, Any]:
+    """Return the fields of a declared value that differ from their defaults, without those named in `but`."""
+    if isinstance(declared, BaseModel):
+        return declared.model_dump(mode="json", exclude={*but}, exclude_defaults=True)
+    return {
+        field.name: _ready(value)
+        for field in dataclasses.fields(declared)
+        if field.name not in but and (value := getattr(declared, field.name)) != _default(field)
+    }
+
+
+def _default(field: dataclasses.Field[Any]) -> Any:
+    return field.default if field.default_factory is dataclasses.MISSING else field.default_factory()
+
+
+def _ready(value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        return [_ready(each) for each in value]
+    return changed_values(value) if dataclasses.is_dataclass(value) and not isinstance(value, type) else value
+
+
+def key_of(part: Any, dataset: Any) -> dict[str, Any]:
+    """Return the key of a bound stage, with a digest of its code if the code is not part of this package."""
+    kind: type = type(part)
+    if not hasattr(part, "key"):
+        raise UserError(f"{kind.__module__}.{kind.__qualname__} has no key(dataset)")
+    return {**part.key(dataset), **foreign_code(kind)}
