@@ -55,11 +55,11 @@ def test_an_object_that_was_given_to_one_runtime_is_unknown_to_another():
             UserObjects.of(other).get(f"{path}-2")
 
 
-def test_a_source_that_changed_between_two_runtimes_is_imported_again(module, tmp_path):
-    before = UserObjects.of(Runtime()).get(f"{module}:Model")
+def test_a_source_that_changed_between_two_runtimes_is_refused(module, tmp_path):
+    UserObjects.of(Runtime()).get(f"{module}:Model")
     (tmp_path / f"{module}.py").write_text(MODULE + "    revision = 'two'\n")
-    after = UserObjects.of(Runtime()).get(f"{module}:Model")
-    assert not before.is_known and after.describe()["revision"] == "two"
+    with pytest.raises(UserError, match="start Python again"):
+        UserObjects.of(Runtime()).get(f"{module}:Model")
 
 
 def test_a_module_that_ends_the_process_is_one_line(module, tmp_path):

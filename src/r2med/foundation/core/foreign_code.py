@@ -45,14 +45,6 @@ def code_digest(module: ModuleType | None) -> str:
     return _digest([file] if _is_installed(file) else _imported_files([file]))[:DIGITS]
 
 
-def imported_modules(module: ModuleType) -> list[ModuleType]:
-    """Return the loaded modules of the user that a module imports, each after those that it imports itself."""
-    file = _file(module)
-    files = [] if file is None or _is_installed(file) else _imported_files([file])
-    loaded = {found: each for each in list(sys.modules.values()) if (found := _file(each)) is not None}
-    return [loaded[each] for each in files if each in loaded and loaded[each] is not module]
-
-
 def _class_digest(kind: type, whole: bool) -> str:
     """Return a digest of the package or the module of a class."""
     top = _top(kind.__module__)

@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from r2med.foundation.core.errors import UserError, nearest
-from r2med.foundation.core.foreign_code import code_digest, imported_modules
+from r2med.foundation.core.foreign_code import code_digest
 from r2med.foundation.engine.work import HERE, Needs
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store import Store
@@ -146,8 +146,8 @@ class UserObjects:
     def get(self, path: str) -> PythonObject:
         """Return the object of MODULE:NAME. It is created once, and a class is called without arguments.
 
-        Modules in the current folder can be imported. A module whose source has changed is imported again. Raises
-        UserError if there is no such object.
+        Modules in the current folder can be imported. Raises UserError if there is no such object, or if its
+        source has changed since it was imported.
         """
         with self._lock, _current_folder():
             found = self._given.get(path) or self._import(path)
@@ -232,13 +232,11 @@ def in_one_line(where: str) -> Iterator[None]:
 
 
 def _imported(name: str, path: str) -> Any:
-    """Return a user's module. It is imported again, after the modules that it imports, if a source has changed."""
+    """Return a user's module. Raises UserError if its source, or one that it imports, has changed since the import."""
     module = _import_module(name, path)
     source = code_digest(module)
     if getattr(module, _SOURCE, source) != source:
-        with in_one_line(f"model {path}: importing {name}"):
-            for each in (*imported_modules(module), module):
-                module = importlib.reload(each)
+        raise UserError(f"model {path}: its source has changed since Python imported it: start Python again")
     if source:  # A module without a file, such as one in C, may refuse attributes.
         setattr(module, _SOURCE, source)
     return module
