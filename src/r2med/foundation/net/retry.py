@@ -111,8 +111,7 @@ async def try_send(
             return outcome, attempts
         if on_retry is not None:
             on_retry(outcome)
-        with limiter.notices.waiting(str(outcome), wait, attempts, most):
-            await limiter.sleep(wait)
+        await limiter.wait(str(outcome), wait, attempts, most)
         spent += wait
 
 

@@ -1,6 +1,6 @@
 """Limit the number of requests at once: half as many after a 429, then slowly more again after successes.
 
-Waiting requests are reported in one line every few seconds, however many they are.
+Requests that wait to try again are reported in one line every few seconds, however many they are.
 """
 
 from __future__ import annotations
@@ -10,14 +10,13 @@ import logging
 import math
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 log = logging.getLogger("r2med")
 
-GATHER_SECONDS = 0.5
-"""Seconds before a line is written. Shorter waits are not reported, and requests with the same failure share a line."""
+SHORT_SECONDS = 0.5
+"""Waits that are shorter are not reported."""
 NOTICE_SECONDS = 10.0
 """Seconds between two lines about waiting requests."""
 
@@ -38,7 +37,7 @@ class AdaptiveLimiter:
         self._queue: deque[asyncio.Future[None]] = deque()
         self.stopped = asyncio.Event()
         """Set when the run has failed. No request is retried then."""
-        self.notices = Notices()
+        self._reported = -math.inf
 
     @property
     def limit(self) -> int:
@@ -86,6 +85,16 @@ class AdaptiveLimiter:
         except TimeoutError:
             pass
 
+    async def wait(self, reason: str, seconds: float, attempt: int, attempts: int) -> None:
+        """Wait to try a request again, after `attempt` of `attempts` attempts. One line reports all that wait now."""
+        now = time.monotonic()
+        is_due = seconds >= SHORT_SECONDS and now >= self._reported + NOTICE_SECONDS
+        if is_due:
+            self._reported = now
+        level = logging.WARNING if is_due else logging.DEBUG
+        log.log(level, "%s: trying again in %.1f s (%d of %d)", reason, seconds, attempt, attempts)
+        await self.sleep(seconds)
+
     def _wake(self) -> None:
         free = len(self._queue) if self.stopped.is_set() else self.limit - self._inside
         while free > 0 and self._queue:
@@ -93,49 +102,3 @@ class AdaptiveLimiter:
             if not turn.done():  # cancelled by Ctrl-C
                 turn.set_result(None)
                 free -= 1
-
-
-@dataclass(eq=False, frozen=True)
-class _Wait:
-    reason: str
-    until: float
-    attempt: int
-    attempts: int
-
-
-class Notices:
-    """The requests of one run that wait for a retry. Use it inside the event loop of the run."""
-
-    def __init__(self) -> None:
-        self._waits: dict[_Wait, None] = {}
-        self._written = -math.inf
-        self._next: asyncio.TimerHandle | None = None
-
-    @contextmanager
-    def waiting(self, reason: str, seconds: float, attempt: int, attempts: int) -> Iterator[None]:
-        """Count a request as waiting inside the block. It has made `attempt` of `attempts` attempts."""
-        log.debug("%s: trying again in %.1f s (%d of %d)", reason, seconds, attempt, attempts)
-        loop = asyncio.get_running_loop()
-        wait = _Wait(reason, loop.time() + seconds, attempt, attempts)
-        self._waits[wait] = None
-        if self._next is None:
-            self._next = loop.call_at(
-                max(loop.time() + GATHER_SECONDS, self._written + NOTICE_SECONDS), self._write, loop
-            )
-        try:
-            yield
-        finally:
-            del self._waits[wait]
-            if not self._waits and self._next is not None:
-                self._next.cancel()
-                self._next = None
-
-    def _write(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._next = None
-        self._written = loop.time()
-        first = min(self._waits, key=lambda wait: wait.until)
-        after = max(0.0, first.until - loop.time())
-        if len(self._waits) == 1:
-            log.warning("%s: trying again in %.1f s (%d of %d)", first.reason, after, first.attempt, first.attempts)
-        else:
-            log.warning("%s: %d requests wait to try again, the first in %.1f s", first.reason, len(self._waits), after)
