@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from r2med.data.dataset import AppliedOverlay, Dataset, Qrels
 from r2med.data.source_rows import HIGHEST_GRADE
-from r2med.foundation.core.errors import UserError
+from r2med.foundation.core.errors import UserError, explained
 from r2med.foundation.core.one_or_many import several
 from r2med.foundation.store.files import digest, json_line, refuse_device, write_atomically
 from r2med.foundation.text.plurals import counted
@@ -98,9 +98,7 @@ class Overlay:
             try:
                 label = OverlayLabel.model_validate_json(line)
             except ValidationError as error:
-                fault = error.errors()[0]
-                where = ".".join(map(str, fault["loc"])) or "line"
-                raise UserError(f"{file}:{number}: not a label of an overlay: {where}: {fault['msg']}") from None
+                raise UserError(f"{file}:{number}: not a label of an overlay: {explained(error)}") from None
             if bool(label.judge) == bool(label.reviewer):
                 raise UserError(f"{file}:{number}: a label is given by a judge or by a reviewer: name one of them")
             labels.append(label)

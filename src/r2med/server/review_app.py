@@ -16,6 +16,7 @@ from r2med.construction.review.annotators import QUALIFICATIONS, Annotator
 from r2med.construction.review.review_book import ConflictError
 from r2med.construction.review.review_desk import ReviewDesk, View
 from r2med.construction.review.review_kinds import PASSAGE, REVIEW_KINDS, ReviewKind, Verdict
+from r2med.foundation.core.errors import explained
 from r2med.publication.site.site import data_script
 from r2med.server.http_app import PAGE_HEADERS, guarded_app, page_file, read_body
 from r2med.server.limits import Limits
@@ -158,8 +159,7 @@ async def _read(request: Request, kind: type[_Body]) -> _Body:
     try:
         return kind.model_validate_json(await read_body(request, _LIMITS))
     except ValidationError as error:
-        first = error.errors()[0]
-        raise HTTPError(422, f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+        raise HTTPError(422, explained(error)) from None
 
 
 def _json(value: View, status: int = 200) -> Response:

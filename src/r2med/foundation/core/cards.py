@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from r2med.foundation.core import plugins
-from r2med.foundation.core.errors import UserError, checked_name, nearest, unknown
+from r2med.foundation.core.errors import UserError, checked_name, explained, unknown
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -112,34 +112,4 @@ def validated(card: type[CardType], content: Mapping[str, Any], file: Traversabl
     try:
         return card(**content)
     except ValidationError as error:
-        first = error.errors()[0]
-        field = ".".join(map(str, first["loc"]))
-        hint = nearest(field, card.model_fields) if first["type"] == "extra_forbidden" else ""
-        # A fault of several fields together names them itself.
-        where = f"{file}: {field}" if field else f"{file}"
-        raise UserError(f"{where}: {_plain_fault(first)}{hint}") from None
-
-
-_FAULTS = {"missing": "this field is needed", "extra_forbidden": "there is no such field"}
-_TYPES = (
-    ("string", "a text in quotes"),
-    ("int", "a whole number"),
-    ("float", "a number"),
-    ("bool", "true or false"),
-    ("tuple", "a list in brackets"),
-    ("list", "a list in brackets"),
-    ("dict", "a table"),
-    ("model", "a table"),
-)
-"""Prefix of pydantic's error type -> the value that a TOML file should have there."""
-
-
-def _plain_fault(fault: Mapping[str, Any]) -> str:
-    """Return the fault of a field in the terms of TOML instead of those of pydantic."""
-    kind, message = str(fault["type"]), str(fault["msg"])
-    if kind in _FAULTS:
-        return _FAULTS[kind]
-    wanted = next((words for begin, words in _TYPES if kind.startswith(f"{begin}_")), "")
-    if wanted and kind.endswith(("_type", "_parsing", "_from_float")):
-        return f"it must be {wanted}, not {str(fault['input'])[:40]!r}"
-    return message.removeprefix("Value error, ").replace("Input should be", "it must be")
+        raise UserError(f"{file}: {explained(error, card.model_fields)}") from None

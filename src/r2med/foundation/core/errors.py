@@ -6,6 +6,10 @@ import difflib
 import re
 from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
 
 
 class UserError(Exception):
@@ -67,3 +71,38 @@ def checked_name(name: str, what: str) -> str:
     if not _NAME.fullmatch(name):
         raise UserError(f"{name!r} is not a {what} name: letters, digits, '.', '_', '+' and '-' only")
     return name
+
+
+_FAULTS = {"missing": "this field is needed", "extra_forbidden": "there is no such field"}
+_TYPES = {
+    "string": "a text in quotes",
+    "int": "a whole number",
+    "float": "a number",
+    "finite": "a number",
+    "bool": "true or false",
+    "tuple": "a list in brackets",
+    "list": "a list in brackets",
+    "dict": "a table",
+    "model": "a table",
+}
+"""First part of pydantic's error type -> the value that a file should have there."""
+
+
+def expected_type(kind: str) -> str:
+    """Return the value that a field should have by pydantic's error type; empty if the type is not the fault."""
+    begin, _, end = kind.partition("_")
+    return _TYPES.get(begin, "") if end in ("type", "parsing", "parsing_size", "from_float", "number") else ""
+
+
+def explained(error: ValidationError, known: Iterable[str] = ()) -> str:
+    """Return the first fault that pydantic found, in plain words. `known` are the names of all fields."""
+    first = error.errors()[0]
+    field, kind = ".".join(map(str, first["loc"])), first["type"]
+    if wanted := expected_type(kind):
+        fault = f"it must be {wanted}, not {str(first['input'])[:40]!r}"
+    else:
+        message = first["msg"].removeprefix("Value error, ").replace("Input should be", "it must be")
+        fault = _FAULTS.get(kind, message)
+    hint = nearest(field, known) if kind == "extra_forbidden" else ""
+    # A fault of several fields together names them itself.
+    return f"{field}: {fault}{hint}" if field else fault

@@ -19,7 +19,7 @@ from pydantic.fields import FieldInfo
 
 from r2med.foundation.core import plugins
 from r2med.foundation.core.cards import read_toml
-from r2med.foundation.core.errors import UserError, nearest, unknown
+from r2med.foundation.core.errors import UserError, expected_type, nearest, unknown
 from r2med.foundation.core.foreign_code import foreign_code
 from r2med.foundation.core.keys import changed_values
 from r2med.foundation.core.lazy import loaded
@@ -430,8 +430,8 @@ def _explained(stage: type[Stage], name: str, error: ValidationError) -> str:
     if first["type"] == "literal_error" and field is not None:
         choices = [str(choice) for choice in get_args(bare_type(field.annotation))]
         return f"{name}: {key}={value}{nearest(str(value), choices)}: {' or '.join(choices)}"
-    if first["type"] in _NOT_A:
-        return f"{name}: {key}={str(value)[:80]} is not {_NOT_A[first['type']]}"
+    if wanted := "yes or no" if first["type"] == "bool_parsing" else expected_type(first["type"]):
+        return f"{name}: {key}={str(value)[:80]} is not {wanted}"
     for rule, words in (("ge", "{} or more"), ("gt", "more than {}"), ("le", "{} or less"), ("lt", "less than {}")):
         if rule in context:
             return f"{name}: {key} must be {words.format(printed(context[rule]))}, not {printed(value)}"
@@ -449,13 +449,3 @@ def bare_type(annotation: Any) -> Any:
             annotation = next(argument for argument in arguments if argument is not type(None))
         else:
             return annotation
-
-
-_NOT_A = {
-    "int_parsing": "a whole number",
-    "int_parsing_size": "a whole number",
-    "int_from_float": "a whole number",
-    "float_parsing": "a number",
-    "finite_number": "a number",
-    "bool_parsing": "yes or no",
-}

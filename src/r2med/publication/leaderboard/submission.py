@@ -21,7 +21,7 @@ from r2med.evaluation.records.record import Record, record_key
 from r2med.evaluation.records.record_checks import LARGEST, record_faults
 from r2med.evaluation.records.sealed_json import strict_json
 from r2med.evaluation.running.evaluation import slug
-from r2med.foundation.core.errors import UserError
+from r2med.foundation.core.errors import UserError, explained
 from r2med.foundation.store import digest
 from r2med.foundation.store.files import write_atomically
 from r2med.publication.leaderboard.submitted_answers import (
@@ -122,9 +122,7 @@ def read_entry(path: Path) -> Entry:
         untouched = checksum == digest(body)  # a ValueError for NaN and infinity
         entry = Entry(**body)
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"]))
-        raise UserError(f"{path} is not an entry of r2med: {where[:200]}: {first['msg'][:200]}") from None
+        raise UserError(f"{path} is not an entry of r2med: {explained(error)[:400]}") from None
     except (ValueError, TypeError, RecursionError):
         raise UserError(
             f"{path} is not an entry of r2med: it contains a value that is not a number, such as NaN"
