@@ -11,7 +11,8 @@ import pytest
 
 import r2med
 from r2med import System
-from r2med.foundation.core import plugins, stage_settings, stages
+from r2med.cli import stage_settings
+from r2med.foundation.core import plugins, stages
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store import Store
 from support import chat_server, tiny_rerankers

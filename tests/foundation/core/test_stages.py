@@ -7,8 +7,9 @@ from typing import Any, Literal
 import pytest
 from pydantic import Field
 
+from r2med.cli import stage_settings
 from r2med.cli.stage_help import PURPOSE, stage_names, stage_pages
-from r2med.foundation.core import stage_settings, stages
+from r2med.foundation.core import stages
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.keys import changed_values
 from r2med.foundation.core.spec import parse_stage
