@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import ctypes
 import hashlib
 import json
 import logging
-import os
 import shutil
-import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,15 +13,13 @@ from pathlib import Path
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.store import Store
 from r2med.foundation.store.dataset_labels import labels_of
-from r2med.foundation.store.files import sha256, write_atomically
+from r2med.foundation.store.files import sha256, swap, write_atomically
 from r2med.foundation.store.holdings import clear_replaced, dataset_labels
 
 log = logging.getLogger("r2med")
 
 MARK_FILE = ".r2med-import.json"
 """The file that lists the files of an import with their digests."""
-
-_AT_FDCWD, _RENAME_EXCHANGE = -100, 2
 
 
 def write_mark(folder: Path) -> None:
@@ -57,7 +52,7 @@ def require_imported(folder: Path) -> list[str]:
 def replace_folder(folder: Path, new: Path, imported: Iterable[str]) -> None:
     """Replace a folder that an import wrote by a new one. Other files in it, such as a card, are kept.
 
-    Raises UserError if the new folder lacks a file that the old one has. Afterwards `new` holds the old files.
+    Raises UserError if the new folder lacks a file that the old one has.
     """
     written = {MARK_FILE, *imported}
     if lost := sorted(name for name in written if (folder / name).exists() and not (new / name).exists()):
@@ -72,7 +67,7 @@ def replace_folder(folder: Path, new: Path, imported: Iterable[str]) -> None:
             shutil.copytree(path, new / path.name, symlinks=True)
         else:
             shutil.copy2(path, new / path.name, follow_symlinks=False)
-    _exchange(folder, new)
+    swap(new, folder)
 
 
 @contextmanager
@@ -94,16 +89,3 @@ def _row_digests(folder: Path) -> set[bytes]:
             with (folder / name).open("rb") as rows:
                 digests.update(hashlib.sha256(row).digest()[:16] for row in rows)
     return digests
-
-
-def _exchange(folder: Path, other: Path) -> None:
-    """Swap two folders in one step if the system can, otherwise one after the other."""
-    if sys.platform == "linux":
-        rename = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
-        names = os.fsencode(folder), os.fsencode(other)
-        if rename and rename(_AT_FDCWD, names[0], _AT_FDCWD, names[1], _RENAME_EXCHANGE) == 0:
-            return
-    aside = other.with_name(f"{other.name}.old")
-    folder.rename(aside)
-    other.rename(folder)
-    aside.rename(other)

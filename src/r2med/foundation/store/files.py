@@ -231,13 +231,9 @@ def replaced(folder: Path, mark: str, noun: str) -> Iterator[Path]:
     if folder.exists() and not (folder / mark).is_file() and (not folder.is_dir() or any(folder.iterdir())):
         raise UserError(f"{folder} is not {noun} of r2med, so it is not overwritten: choose another folder with -o")
     with scratch_beside(folder) as new:
-        old = new.with_suffix(".old.tmp")
-        try:
-            new.mkdir()
-            yield new
-            _swap(new, folder, old)
-        finally:
-            shutil.rmtree(old, ignore_errors=True)
+        new.mkdir()
+        yield new
+        swap(new, folder)
 
 
 @contextlib.contextmanager
@@ -254,7 +250,12 @@ def scratch_beside(folder: Path) -> Iterator[Path]:
             shutil.rmtree(rest, ignore_errors=True)
 
 
-def _swap(new: Path, folder: Path, old: Path) -> None:
+def swap(new: Path, folder: Path) -> None:
+    """Put a new folder in the place of another one, which is removed. If this fails, the old one is put back.
+
+    If the process is killed in between, the old one stays beside it under a name that ends in .old.
+    """
+    old = new.with_suffix(".old")
     if folder.exists():
         folder.rename(old)
     try:
@@ -263,3 +264,4 @@ def _swap(new: Path, folder: Path, old: Path) -> None:
         with contextlib.suppress(OSError):
             old.rename(folder)
         raise
+    shutil.rmtree(old, ignore_errors=True)
