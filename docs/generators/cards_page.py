@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from generators.markdown import NOTICE, code, field_tables, table
-from r2med.analysis.overlap_references import REFERENCES, OverlapReference
 from r2med.data.dataset_cards import DatasetCard, cards, groups
 from r2med.models.crossencoders.reranker_cards import RERANKERS, RerankerCard
 from r2med.models.encoders.model_cards import MODELS, ModelCard
@@ -30,7 +29,6 @@ def page() -> str:
         ("LLMs", "llms/", _llms(), LLMCard),
         ("Rerankers", "rerankers/", _rerankers(), RerankerCard),
         ("Methods of expansion", "methods/", _methods(), MethodCard),
-        ("Overlap references", "overlap-references/", _references(), OverlapReference),
     ]
     written = [HEAD]
     for title, folder, catalogue, card in parts:
@@ -100,13 +98,6 @@ LLM_RERANKERS_FOOT = """
 A limit is written `{ most = 300, unit = "words" }`; the unit may also be `characters` or `tokens`. `[llm]` has the
 fields of a card in [`llms/`](#llms), and `[settings]` those of the form's [stage](stages.md#rerankers).
 """
-
-
-def _references() -> str:
-    rows = ((code(name), card.version, card.date.isoformat()) for name, card in REFERENCES.items())
-    example = "[example](analyse.md#beside-other-medical-datasets)"
-    foot = f"Beside the card, `NAME.csv` has the values of every query ({example}).\n"
-    return f"{table(('name', 'version', 'date'), rows)}\n{foot}"
 
 
 def _methods() -> str:

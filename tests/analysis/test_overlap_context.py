@@ -1,7 +1,6 @@
 """Overlap beside that of other datasets."""
 
 import math
-import shutil
 from pathlib import Path
 
 import numpy as np
@@ -10,11 +9,9 @@ from scipy import stats
 
 from r2med.analysis.analysis import Analysed, analyse
 from r2med.analysis.overlap import dataset_overlap
-from r2med.analysis.overlap_context import ALL, THRESHOLDS
-from r2med.analysis.overlap_references import REFERENCES
+from r2med.analysis.overlap_context import ALL, REFERENCES, THRESHOLDS
 from r2med.analysis.overlap_values import COVERAGE, JACCARD, MEASURES, RELATIVE_BM25, WEIGHTED, OverlapValues
 from r2med.data import Dataset, load
-from r2med.foundation.core.errors import UserError
 from r2med.foundation.pages.html import page_html
 from r2med.foundation.pages.page import Curves, Table
 from r2med.foundation.runtime.setup import Setup
@@ -24,7 +21,6 @@ from r2med.systems.retrieve.bm25 import BM25, BM25Retriever
 from r2med.systems.retrieve.retriever import SearchQuery
 
 DIAG = "demo/MedQA-Diag"
-CARD = 'title = "Other set"\nversion = "1"\ndate = 2026-11-17\nsource = "us"\n'
 
 
 @pytest.fixture(scope="module")
@@ -36,14 +32,6 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
 def report(store: Store, tmp_path_factory: pytest.TempPathFactory) -> tuple[Analysed, Path]:
     out = tmp_path_factory.mktemp("out")
     return analyse("overlap", setup=Setup(store=store), data=[DIAG], thresholds=[0.25, 0.5], out=out), out
-
-
-@pytest.fixture
-def plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = tmp_path / "plugin" / "overlap-references"
-    folder.mkdir(parents=True)
-    monkeypatch.setenv("R2MED_PLUGINS", str(folder.parent))
-    return folder
 
 
 def named(done: Analysed, name: str) -> Table:
@@ -91,62 +79,15 @@ def test_shares_below_thresholds_are_counted_with_wilsons_interval(report: tuple
     assert [(x, y.value) for x, y in curve] == [(x, np.mean(values < x)) for x in np.arange(21) / 20]
 
 
-def test_a_report_is_a_reference_for_later_ones(
-    report: tuple[Analysed, Path], plugin: Path, store: Store, tmp_path: Path
-) -> None:
-    shutil.copy(report[1] / "overlap-queries.csv", plugin / "other.csv")
-    (plugin / "other.toml").write_text(CARD)
-    done = analyse("overlap", setup=Setup(store=store), data=[DIAG], out=tmp_path / "again")
-    for measure in ("jaccard", "coverage", "idf-weighted", "relative-bm25"):
-        mine, *_, other = [row for row in named(done, f"overlap-by-{measure}").rows if row[0] in (DIAG, "Other set")]
-        assert list(mine[2:]) == list(other[2:])
-        assert (mine[1], other[1]) == ("own", "reference")
-    assert any("Other set: 1. Computed on 2026-11-17: us." in note for note in done.sections[0].notes)
-
-
-def test_published_means_are_shown_as_published(plugin: Path, store: Store, tmp_path: Path) -> None:
-    means = "queries = 40\n[means.coverage]\nmean = 0.4\nlow = 0.3\nhigh = 0.5\n[means.cosine]\nmean = 0.7\n"
-    (plugin / "other.toml").write_text(f'{CARD}model = "bge"\n{means}')
-    done = analyse("overlap", setup=Setup(store=store), data=[DIAG], out=tmp_path / "o")
-    row = next(row for row in named(done, "overlap-by-coverage").rows if row[0] == "Other set")
-    assert list(row[1:3]) == ["published", 40]
-    assert (row[3].value, row[3].low, row[3].high) == (0.4, 0.3, 0.5)
-    assert set(row[4:]) == {None}
-    assert not any(table.name == "overlap-by-cosine" for table in done.sections[0].tables)  # no model was named
-
-
-@pytest.mark.parametrize(
-    ("card", "values", "fault"),
-    [
-        (CARD, None, "needs other.csv"),
-        (CARD, "dataset,query\n", "no queries"),
-        (CARD, "dataset,query,coverage\na,b,\n", "no values"),
-        (CARD, "dataset,query,coverage\na,b,0.5\na,c,1.5\n", "csv:3: coverage is 1.5; it must be between 0 and 1"),
-        (CARD, "dataset,query,coverage\na,b,nan\n", "other.csv:2"),
-        (CARD, "dataset,query,coverage\na,b,many\n", "not a number"),
-        (CARD, 'coverage\n"0.5\n', "not a CSV file"),
-        (f"{CARD}[means.coverage]\nmean = 0.5\n", "coverage\n0.5\n", r"remove \[means\]"),
-        (f"{CARD}[means.coverag]\nmean = 0.5\n", None, "not one of"),
-        (f"{CARD}[means.coverage]\nmean = 0.5\nlow = 0.6\nhigh = 0.7\n", None, "between low and high"),
-        (f"{CARD}[means.cosine]\nmean = 0.5\n", None, "needs the field model"),
-    ],
-)  # fmt: skip
-def test_a_wrong_reference_is_one_plain_error(card: str, values: str | None, fault: str, plugin: Path) -> None:
-    (plugin / "other.toml").write_text(card)
-    if values is not None:
-        (plugin / "other.csv").write_text(values)
-    with pytest.raises(UserError, match=fault):
-        _ = REFERENCES.card("other").values
-
-
-def test_references_of_the_package_have_values_and_state_their_origin() -> None:
-    for card in REFERENCES.values():
-        sizes = {len(values) for values in card.values.values()}
-        assert len(sizes) == 1
-        assert set(card.values) <= set(MEASURES)
-        assert card.date.isoformat() in card.about
-    assert len(REFERENCES["scifact"].values[COVERAGE]) == 300
-    assert set(REFERENCES["scifact"].values) == set(MEASURES)
+def test_references_have_values_and_state_their_origin(report: tuple[Analysed, Path]) -> None:
+    for each in REFERENCES:
+        assert set(each.values) == set(MEASURES)
+        assert len({len(values) for values in each.values.values()}) == 1
+    scifact = next(row for row in named(report[0], "overlap-by-coverage").rows if row[0] == "SciFact")
+    assert list(scifact[1:3]) == ["reference", 300]
+    assert round(scifact[3].value, 2) == 0.57
+    assert any(note.startswith("SciFact: BEIR's test set: 300 claims") for note in report[0].sections[0].notes)
+    assert not any(table.name == "overlap-by-cosine" for table in report[0].sections[0].tables)  # no model was named
 
 
 def test_odd_datasets_have_tables_without_errors(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from importlib import resources
 
 import numpy as np
 
 from r2med.analysis.estimates import mean_interval
-from r2med.analysis.overlap_references import REFERENCES, OverlapReference
 from r2med.analysis.overlap_values import COSINE, MEASURES, WEIGHTED, OverlapValues
 from r2med.evaluation.measure.scores import Floats
 from r2med.foundation.pages.cells import Column, Value
@@ -24,42 +26,67 @@ ALL = "all these datasets"
 
 
 @dataclass(frozen=True)
+class OverlapReference:
+    """A known medical dataset, with a file of its overlap in the form of `overlap-queries.csv` of a report."""
+
+    title: str
+    file: str
+    version: str
+    """The exact data: split, number of queries and documents."""
+    origin: str
+    """The day on which the numbers were computed, and with what."""
+    model: str
+    """The embedding model of the cosines, as in `--model`. Other models are not compared with it."""
+
+    @cached_property
+    def values(self) -> Mapping[str, Floats]:
+        """Measure -> a value for each query. An empty cell is NaN."""
+        text = resources.files("r2med").joinpath("analysis/references", self.file).read_text("utf-8")
+        rows = list(csv.DictReader(text.splitlines()))
+        return {measure: np.array([float(row[measure] or "nan") for row in rows]) for measure in MEASURES}
+
+
+REFERENCES = (
+    OverlapReference(
+        "SciFact",
+        "scifact.csv",
+        "BEIR's test set: 300 claims, 5,183 abstracts with their titles, 339 judgements",
+        "Computed on 2026-11-17: r2med 0.3.0, and all-MiniLM-L6-v2 (256 tokens) for cosines",
+        "minilm",
+    ),
+)
+
+
+@dataclass(frozen=True)
 class ComparedSet:
     """One row of the comparison: a dataset of the report, or a reference."""
 
     name: str
-    queries: int | None
+    queries: int
     values: Mapping[str, Floats]
-    means: Mapping[str, Estimate]
-    """Published means, where no values are known."""
     is_reference: bool = False
 
 
 def own_sets(sets: Sequence[OverlapValues]) -> list[ComparedSet]:
     """Return the datasets of a report, and all of them together if there are several."""
-    rows = [ComparedSet(each.name, len(each.queries), each.values, {}) for each in sets]
+    rows = [ComparedSet(each.name, len(each.queries), each.values) for each in sets]
     if len(rows) < 2:
         return rows
     shared = [measure for measure in MEASURES if all(measure in each.values for each in sets)]
     pooled = {measure: np.concatenate([each.values[measure] for each in sets]) for measure in shared}
-    return [*rows, ComparedSet(ALL, sum(len(each.queries) for each in sets), pooled, {})]
+    return [*rows, ComparedSet(ALL, sum(len(each.queries) for each in sets), pooled)]
 
 
 def reference_sets(model: str) -> list[ComparedSet]:
     """Return the references. Cosines of other models are left out."""
-    return [_reference(card, model) for card in REFERENCES.values()]
+    return [_compared(each, model) for each in REFERENCES]
 
 
-def _reference(card: OverlapReference, model: str) -> ComparedSet:
-    hidden = () if card.model == model else (COSINE,)
-    values = {measure: each for measure, each in card.values.items() if measure not in hidden}
-    means = {
-        measure: Estimate(each.mean, each.low, each.high)
-        for measure, each in card.means.items()
-        if measure not in hidden
+def _compared(reference: OverlapReference, model: str) -> ComparedSet:
+    values = {
+        measure: each for measure, each in reference.values.items() if measure != COSINE or reference.model == model
     }
-    size = max((len(each) for each in card.values.values()), default=card.queries)
-    return ComparedSet(card.title, size, values, means, is_reference=True)
+    return ComparedSet(reference.title, len(values[WEIGHTED]), values, is_reference=True)
 
 
 def context_tables(
@@ -70,13 +97,16 @@ def context_tables(
 ) -> Iterator[Table]:
     """Yield a table for each measure with the datasets side by side, and the distributions as a chart."""
     for measure in measures:
-        compared = [each for each in (*own, *references) if measure in each.values or measure in each.means]
+        compared = [each for each in (*own, *references) if measure in each.values]
         if any(not each.is_reference for each in compared):
             yield _table(measure, compared, thresholds)
 
 
 def _table(measure: str, compared: Sequence[ComparedSet], thresholds: Sequence[float]) -> Table:
-    rows = [[each.name, _kind(each), each.queries, *_figures(each, measure, thresholds)] for each in compared]
+    rows = [
+        [each.name, "reference" if each.is_reference else "own", each.queries, *_figures(each, measure, thresholds)]
+        for each in compared
+    ]
     columns = (
         Column("dataset"),
         Column("numbers"),
@@ -95,14 +125,10 @@ def _table(measure: str, compared: Sequence[ComparedSet], thresholds: Sequence[f
     return Table(columns, rows, f"Side by side: {measure}", note, name, chart)
 
 
-def _kind(each: ComparedSet) -> str:
-    return "own" if not each.is_reference else "published" if each.means else "reference"
-
-
 def _figures(each: ComparedSet, measure: str, thresholds: Sequence[float]) -> list[Value]:
     known = _known(each, measure)
     if not len(known):
-        return [each.means.get(measure), None, None, None, *(None for _ in thresholds)]
+        return [None] * (4 + len(thresholds))
     top = None if measure == COSINE else 1.0
     shares = [mean_interval((known < threshold).astype(np.float64)) for threshold in thresholds]
     return [mean_interval(known, top), *np.quantile(known, [0.25, 0.5, 0.75]).tolist(), *shares]
@@ -128,21 +154,13 @@ def _curves(compared: Sequence[ComparedSet], measure: str) -> Iterator[tuple[str
 
 
 def context_lead(references: Sequence[ComparedSet]) -> str:
-    """Return the means of the references in one sentence; empty if there are none."""
-    means = [(each, mean) for each in references if (mean := _mean(each)) is not None]
-    shown = [f"{mean:.0%} in {each.name}" for each, mean in means]
-    return f" For comparison, relevant documents contain {', '.join(shown)}." if shown else ""
-
-
-def _mean(each: ComparedSet) -> float | None:
-    known = _known(each, WEIGHTED)
-    if len(known):
-        return float(known.mean())
-    return each.means[WEIGHTED].value if WEIGHTED in each.means else None
+    """Return the means of the references in one sentence."""
+    shown = [f"{_known(each, WEIGHTED).mean():.0%} in {each.name}" for each in references]
+    return f" For comparison, relevant documents contain {', '.join(shown)}."
 
 
 def context_notes(model: str) -> Iterator[str]:
     """Yield the origin of each reference, and why its cosines are missing."""
-    for card in REFERENCES.values():
-        other = f" Its cosines are by {card.model}, so they are left out." if model and card.model != model else ""
-        yield f"{card.about}{other if card.model else ''}"
+    for each in REFERENCES:
+        other = f" Its cosines are by {each.model}, so they are left out." if model and each.model != model else ""
+        yield f"{each.title}: {each.version}. {each.origin}.{other}"

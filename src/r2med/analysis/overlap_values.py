@@ -69,7 +69,7 @@ def _relative(relevant: Floats, rival: Floats) -> Floats:
 
 
 def queries_table(sets: Sequence[OverlapValues]) -> Table:
-    """Return the values of every query. Its CSV file can be the file of a reference."""
+    """Return the values of every query. Its CSV file has the form of a reference's."""
     rows: list[list[Value]] = []
     for each in sets:
         known = [each.values.get(measure, np.full(len(each.queries), np.nan)) for measure in MEASURES]

@@ -24,7 +24,6 @@ BUILT_IN = {
     "datasets": "data/cards",
     "methods": "systems/expand/methods",
     "models": "models/encoders/cards",
-    "overlap-references": "analysis/references",
     "llms": "models/llm/cards",
     "llm-rerankers": "systems/rerank/cards",
     "prompts": "models/prompts/texts",
