@@ -106,13 +106,13 @@ def test_a_plan_that_somebody_wrote_is_not_replaced_by_a_copy(built, r2med, tmp_
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        (("no.toml", "-o", "x"), "no plan no.toml"),
+        (("run", "no.toml", "-o", "x"), "no plan no.toml"),
         (("status", "nowhere"), "nowhere does not contain a build"),
         (("show", "built", "zz"), "no item 'zz' in built"),
         (("sample", "built", "--step", "99"), "no step 99: built has 14"),
         (("example", "exm", "-o", "x"), "no example 'exm' (did you mean exam?)"),
         (("example", "exam", "-o", "built"), "built exists already: name another folder\n"),
-        (("example/plan.toml", "-o", "x", "--offline", "--llm", "gpt4"), "offline: gpt4 is not this machine"),
+        (("run", "example/plan.toml", "-o", "x", "--offline", "--llm", "gpt4"), "offline: gpt4 is not this machine"),
     ],
 )
 def test_what_cannot_be_done_is_one_line(built, r2med, words, why):

@@ -136,9 +136,9 @@ def test_clearing_what_is_not_kept_is_an_error(r2med: Command, words: tuple[str,
     assert done.returncode == 2 and message in done.stderr and len(done.messages) == 1
 
 
-@pytest.mark.parametrize("verb", ["data", "llms", "models", "stages", "cache"])
-def test_every_list_is_json_on_request(r2med: Command, verb: str) -> None:
-    assert json.loads(r2med(verb, "list", "--json").stdout)
+@pytest.mark.parametrize("words", ["data list", "list llms", "list models", "list stages", "cache list"])
+def test_every_list_is_json_on_request(r2med: Command, words: str) -> None:
+    assert json.loads(r2med(*words.split(), "--json").stdout)
 
 
 def test_results_and_boards_with_texts_of_a_dataset_are_listed_and_deleted(r2med: Command, tmp_path: Path) -> None:

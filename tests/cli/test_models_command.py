@@ -9,10 +9,10 @@ from support import rerank_server, tiny_models, tiny_rerankers
 
 @pytest.fixture
 def output(r2med):
-    """Return what `r2med models ARGUMENTS` prints."""
+    """Return what `r2med ARGUMENTS` prints."""
 
     def printed(*arguments):
-        done = r2med("models", *arguments)
+        done = r2med(*arguments)
         assert done.returncode == 0, done.stderr
         return done.stdout
 
@@ -20,7 +20,7 @@ def output(r2med):
 
 
 def test_the_list_has_a_table_of_rerankers(output):
-    lines = output("list").splitlines()
+    lines = output("list", "models").splitlines()
     start = next(number for number, line in enumerate(lines) if line.split()[:2] == ["name", "reranker"])
     names = {line.split()[0] for line in lines[start + 2 :] if line.strip()}
     assert {"bge-reranker", "bge-reranker:published", "monobert", "rankllama"} <= names
@@ -29,8 +29,8 @@ def test_the_list_has_a_table_of_rerankers(output):
 
 
 def test_a_rerankers_card_is_shown(output):
-    assert json.loads(output("show", "rankllama", "--json"))["base"] == "meta-llama/Llama-2-7b-hf"
-    shown = json.loads(output("show", "medcpt:published", "--json"))
+    assert json.loads(output("show", "--kind", "models", "rankllama", "--json"))["base"] == "meta-llama/Llama-2-7b-hf"
+    shown = json.loads(output("show", "--kind", "models", "medcpt:published", "--json"))
     assert (shown["pooling"], shown["query"]["repository"]) == ("cls", "ncbi/MedCPT-Article-Encoder")
 
 
@@ -46,15 +46,15 @@ def cards(tmp_path, monkeypatch):
 def test_a_reranker_is_tried_on_two_pairs(cards, output):
     (cards / "rerankers" / "tiny.toml").write_text('loader = "classifier"\nmax_tokens = 48\n')
     folder = tiny_rerankers.bert(cards / "bert")
-    printed = output("check", "tiny", "--model-path", f"tiny={folder}", "--device", "cpu")
+    printed = output("models", "check", "tiny", "--model-path", f"tiny={folder}", "--device", "cpu")
     assert "for a case and its diagnosis" in printed and "pairs/s" in printed and "max_tokens: 48" in printed
 
 
 def test_a_reranker_on_a_server_is_shown_and_tried(output):
-    shown = json.loads(output("show", "tei:org/model", "--json"))
+    shown = json.loads(output("show", "--kind", "models", "tei:org/model", "--json"))
     assert (shown["loader"], shown["repository"]) == ("tei", "org/model")
     with rerank_server.serve("tei") as server:
-        printed = output("check", "tei:org/model", "--base-url", server.address)
+        printed = output("models", "check", "tei:org/model", "--base-url", server.address)
         assert "for a case and its diagnosis" in printed and "model: 'org/model'" in printed
         assert len(server.requests) == 2
 
@@ -84,7 +84,7 @@ def test_a_reranker_that_asks_an_llm_is_refused_with_the_commands_that_test_it(r
 def test_a_model_is_tried_on_a_query_and_a_document_and_both_sides_are_shown(cards, output):
     (cards / "models" / "tiny.toml").write_text(CARD)
     folder = tiny_models.bert(cards / "bert")
-    lines = output("check", "tiny", "--model-path", f"tiny={folder}", "--device", "cpu").splitlines()
+    lines = output("models", "check", "tiny", "--model-path", f"tiny={folder}", "--device", "cpu").splitlines()
     assert "(query)" in lines[0] and "(document)" in lines[0]
     shared, query, document = (lines.index(head) for head in ("query, document, generated:", "query:", "document:"))
     assert "  pooling: 'mean'" in lines[shared:query]
@@ -96,14 +96,14 @@ def test_markup_and_escapes_in_a_card_are_shown_as_they_are(cards, output):
     (cards / "models" / "mine.toml").write_text(
         CARD.replace("\n[query]", 'licence = "[bold]x[/y]\\u001b[31m"\n\n[query]')
     )
-    printed = output("list")
+    printed = output("list", "models")
     assert r"[bold]x[/y]\x1b[31m" in printed
-    assert json.loads(output("show", "mine", "--json"))["licence"] == "[bold]x[/y]\x1b[31m"
-    assert "\x1b" not in printed + output("show", "mine")
+    assert json.loads(output("show", "--kind", "models", "mine", "--json"))["licence"] == "[bold]x[/y]\x1b[31m"
+    assert "\x1b" not in printed + output("show", "--kind", "models", "mine")
 
 
 def test_a_model_with_real_weights_is_checked(output):
-    assert "384 dimensions; norms 1.0000" in output("check", "minilm")
+    assert "384 dimensions; norms 1.0000" in output("models", "check", "minilm")
 
 
 @pytest.mark.parametrize(
@@ -114,5 +114,5 @@ def test_a_late_model_is_tried_on_a_query_and_a_document(tmp_path, output, kind,
     from support import tiny_late_models
 
     folder = getattr(tiny_late_models, kind)(tmp_path / kind)
-    printed = output("check", f"path:{folder}", "--device", "cpu")
+    printed = output("models", "check", f"path:{folder}", "--device", "cpu")
     assert says in printed and "score of a case and its diagnosis" in printed

@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import typer
-from typer.core import TyperGroup
 
 from r2med.cli.advise_command import advise
 from r2med.cli.analyse_command import analyse
@@ -26,7 +25,6 @@ from r2med.cli.list_command import list_
 from r2med.cli.lock_command import lock
 from r2med.cli.models_command import models
 from r2med.cli.nuggets_command import nuggets
-from r2med.cli.old_words import renewed
 from r2med.cli.pack_command import pack, unpack
 from r2med.cli.prompts_command import prompts
 from r2med.cli.records_command import records
@@ -43,16 +41,7 @@ from r2med.cli.verify_command import verify
 from r2med.cli.why_command import why
 from r2med.foundation.text.terminal_text import printable
 
-
-class _Commands(TyperGroup):
-    """The commands of this version; old words are replaced before they are parsed."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        return super().parse_args(ctx, renewed(args, quiet=ctx.resilient_parsing))
-
-
 app = typer.Typer(
-    cls=_Commands,
     help="How well does a retrieval system reason about medicine? Run, compare and inspect R2MED and sets like it.",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},

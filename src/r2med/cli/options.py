@@ -165,9 +165,9 @@ MaxFailures = Annotated[
     ),
 ]
 
-WEIGHTS = ("device", "dtype", "backend", "model_paths", "memory", "tokens_per_batch", "trust_remote_code", "offline")
+WEIGHTS = ("device", "dtype", "backend", "model_paths", "memory", "trust_remote_code", "offline")
 """Fields of Setup about models."""
-ASKING = ("base_url", "llm_backend", "budget", "prompts", "concurrency", "deadline", "idle", "ask_again")
+ASKING = ("base_url", "llm_backend", "budget", "prompts", "concurrency", "deadline", "ask_again")
 """Fields of Setup about LLMs."""
 TRACE = ("trace", "trace_content")
 """Fields of Setup about traces."""
@@ -224,7 +224,6 @@ def _parameter(field: Field[Any], help: str) -> inspect.Parameter:
         help=help or flag.help,
         show_default=flag.show_default,
         rich_help_panel=flag.panel,
-        hidden=flag.hidden,
         autocompletion=getattr(completion, flag.completion) if flag.completion else None,
     )
     kind: Any = list[str] if flag.is_list else flag.kind or type(field.default)

@@ -28,14 +28,12 @@ def score(
     form: Format = "text",
     as_json: flags.AsJSON = False,
     per_query: Annotated[bool, typer.Option("--per-query", help="Also print every query's scores.")] = False,
-    doubles: Annotated[bool, typer.Option("--doubles", hidden=True)] = False,
 ) -> None:
     """Score a run file. A judged query that the run lacks counts 0."""
-    from r2med.data.runs.run import Run
     from r2med.evaluation.measure.score_inputs import score as compute
     from r2med.foundation.pages.page import Page, Section
 
-    scores = compute(qrels, Run.read(run, doubles=True) if doubles else run, aspects=aspects)
+    scores = compute(qrels, run, aspects=aspects)
     mean = {str(measure): value for measure, value in scores.mean.items()}
     each = {q: {str(m): v for m, v in values.items()} for q, values in scores.per_query.items()}
     sections = [Section(f"mean of {counted(len(each), 'query', 'queries')}", [_table(mean)])]

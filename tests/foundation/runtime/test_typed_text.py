@@ -22,7 +22,7 @@ SOURCE = Path(package.__file__).parent
         ("use Setup(device='cpu', dtype='float32').", "use --device cpu --dtype float32."),
         ("leave Setup(dtype=...) out", "leave --dtype out"),
         ("Setup(model_paths={'minilm': 'DIR'}), or R2MED_MODELS", "--model-path minilm=DIR, or R2MED_MODELS"),
-        ("Setup(tokens_per_batch=...) and Setup(offline=True)", "--batch-tokens and --offline"),
+        ("Setup(memory=...) and Setup(offline=True)", "--memory and --offline"),
         ("run(expand=['hyde', 'rm3'], llms=['o3-mini'])", "--expand hyde --expand rm3 --llm o3-mini"),
         ("r2med.run('rm3 → bm25', data='demo') makes one", "r2med run 'rm3 → bm25' --data demo makes one"),
         ("(r2med.import_tables('a.csv', text='COLUMN'))", "(r2med data import a.csv --text COLUMN)"),

@@ -52,8 +52,6 @@ class Flag:
     """True if the flag may be repeated."""
     completion: str = ""
     """Function of `cli.completion` that completes the value."""
-    hidden: bool = False
-    """True for a flag that goes away with the next version: it works, but help does not show it."""
 
 
 def _setting(default: Any, help: str, panel: str = "", *names: str, compare: bool = True, **more: Any) -> Any:
@@ -78,13 +76,7 @@ class Setup:
     memory: int = _setting(
         2 << 30, "Memory for blocks of vectors, such as 512M or 4G.", MODELS, metavar="SIZE", kind=str
     )
-    tokens_per_batch: int = _setting(
-        0,
-        "Tokens that an encoder reads at once. 0 is as many as the device allows.",
-        MODELS,
-        "--batch-tokens",
-        hidden=True,
-    )
+    tokens_per_batch: int = _setting(0, "Tokens that an encoder reads at once. 0 is as many as the device allows.")
     trust_remote_code: bool = _setting(False, "Run the code that a model's repository contains.", MODELS)
     engine: str | Engine = _setting(
         "threads",
@@ -94,11 +86,7 @@ class Setup:
         compare=False,
     )
     offline: bool = _setting(
-        False,
-        "Refuse every address that is not this machine's. R2MED_OFFLINE=1 does the same.",
-        MODELS,
-        "--offline",
-        "--local-only",
+        False, "Refuse every address that is not this machine's. R2MED_OFFLINE=1 does the same.", MODELS, "--offline"
     )
     models_kept: int = _setting(3, "Models that stay in memory.", compare=False)
 
@@ -143,7 +131,7 @@ class Setup:
     )
     concurrency: int = _setting(16, "Requests that are sent at once.", LLMS)
     deadline: float = _setting(900.0, "Seconds that all attempts of one request may take.", LLMS)
-    idle: float = _setting(180.0, "Seconds without a byte after which a request is tried again.", LLMS, hidden=True)
+    idle: float = _setting(180.0, "Seconds without a byte after which a request is tried again.")
     ask_again: bool = _setting(False, "Ask LLMs again where an answer of an earlier run could not be used.", LLMS)
     threads: int = _setting(0, "CPU threads of an LLM that runs in this process. 0 is all free cores.")
     endpoints: tuple[tuple[str, str], ...] = _setting(
