@@ -63,7 +63,7 @@ PAGES: Mapping[str, Assumed] = {
     ),
     "analyse.md": Assumed(
         {"DIR/NAME": "built/exam-example", r"\bDIR\b": "built", "PLAN.toml": "exam/plan.toml"},
-        before=("cp -r {demo}/Biology nfcorpus && cp {tests}/text/mesh_extract.bin mesh.bin", *BUILT),
+        before=("cp -r {demo}/Biology nfcorpus && cp {tests}/foundation/text/mesh_extract.bin mesh.bin", *BUILT),
     ),
     "answers.md": Assumed({"nugget-recall --data demo": "nugget-recall --data demo/Medical-Sciences"}, before=(MINE,)),
     "board.md": Assumed(
