@@ -71,7 +71,7 @@ def test_damaged_rows_are_named_and_the_others_kept(filled: Store, capsys: pytes
     database.close()
     with pytest.raises(typer.Exit):
         verify()
-    assert "journal.sqlite: 1 of 2 rows are damaged (what can be read of it is kept" in capsys.readouterr().out
+    assert "journal.sqlite: 1 of 2 rows are damaged (sound rows are kept" in capsys.readouterr().out
     with Rows(journal, "journal") as rows:
         assert rows.get([b"k", b"l"]) == {b"l": b"w"}
 

@@ -245,7 +245,7 @@ def verify(
 def _remedy(kind: str, repair: bool) -> str:
     """Return what happens to a damaged artefact or to a damaged table of rows."""
     if kind == "rows":
-        return "what can be read of it is kept, the rest is made again when it is next needed"
+        return "sound rows are kept, the others are made again when they are next needed"
     if repair:
         return "it was removed, and is made again when it is next needed"
     return "r2med cache verify --repair removes it, and it is made again when it is next needed"

@@ -46,4 +46,6 @@ def test_damaged_rows_and_databases_are_named(filled: Store) -> None:
     database.close()
     assert list(verify_store(filled))[-1].fault == "1 of 2 rows are damaged"
     journal.write_bytes(b"no database" * 999)
-    assert list(verify_store(filled))[-1].fault == "file is not a database"
+    assert list(verify_store(filled))[-1].fault.startswith(
+        f"file is not a database. To recover its rows: sqlite3 {journal}"
+    )

@@ -9,6 +9,7 @@ from subprocess import Popen
 import numpy as np
 import pytest
 
+from r2med.foundation.core.errors import UserError
 from r2med.foundation.net.retry import Policy
 from r2med.models.encoders.model_cards import Side
 from support import embedding_server as api
@@ -72,12 +73,14 @@ def test_a_damaged_row_is_fetched_again(server: Server, home: Path, damage: str)
     assert len(server.requests) == 2
 
 
-def test_an_invalid_cache_file_is_moved_aside(server: Server, home: Path) -> None:
+def test_an_invalid_cache_file_stops_the_command_and_nothing_is_paid(server: Server, home: Path) -> None:
     file = home / "api" / "openai.sqlite"
     file.parent.mkdir(parents=True)
-    file.write_bytes(b"not a database, but somebody's work" * 99)
-    np.testing.assert_array_equal(opened(server, home).encode(TEXTS, "document").vectors, expected(TEXTS))
-    assert file.with_name("openai.sqlite.damaged").read_bytes().startswith(b"not a database")
+    file.write_bytes(content := b"not a database, but somebody's work" * 99)
+    with pytest.raises(UserError, match=r"openai.sqlite: this cache of API answers is damaged .*\.recover"):
+        opened(server, home).encode(TEXTS, "document")
+    assert file.read_bytes() == content
+    assert server.requests == []
 
 
 CHILD = """

@@ -80,15 +80,14 @@ def test_a_damaged_row_is_asked_for_again(server: Server, home: Path, damage: st
     assert len(server.requests) == 6
 
 
-def test_an_invalid_journal_file_is_moved_aside_with_a_warning(
-    server: Server, home: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_an_invalid_journal_file_stops_the_command_and_nothing_is_paid(server: Server, home: Path) -> None:
     file = journal_file(Store(home))
     file.parent.mkdir(parents=True)
-    file.write_bytes(b"not a database, but somebody's work" * 99)
-    texts(opened(server, home).complete(ask("gout")))
-    assert file.with_name("chat.sqlite.damaged").read_bytes().startswith(b"not a database")
-    assert "this journal of LLM answers was damaged: 0 readable rows are kept" in caplog.text
+    file.write_bytes(content := b"not a database, but somebody's work" * 99)
+    with pytest.raises(UserError, match=r"chat.sqlite: this journal of LLM answers is damaged .*\.recover"):
+        opened(server, home).complete(ask("gout"))
+    assert file.read_bytes() == content
+    assert server.requests == []
 
 
 CHILD = """

@@ -1,7 +1,7 @@
-"""A SQLite file that several threads and processes read and write at once, and that is repaired after damage.
+"""A SQLite file that several threads and processes read and write at once.
 
-A file that SQLite reports as damaged is moved aside as NAME.damaged, its readable rows are copied into a new file, and
-work continues. The content of such a file was paid for, so nothing of it is ever deleted here.
+The content of such a file was paid for. A damaged file therefore stops the command, with a message that says how to
+recover its rows. It is never replaced by an empty one.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import logging
+import shlex
 import shutil
 import sqlite3
 import threading
@@ -23,21 +24,18 @@ log = logging.getLogger("r2med")
 
 T = TypeVar("T")
 Work = Callable[[sqlite3.Connection], T]
-Rescue = Callable[[sqlite3.Connection, Path], int]
-"""Copies the readable rows of a damaged file into a new one and returns their number."""
 
 KEYS_AT_ONCE = 500  # older builds of SQLite allow 999 variables in one statement
 _ATTEMPTS = 3
 _DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 _UNWRITABLE = {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM}
 _LOCKED = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL}
-_BESIDE = ("-wal", "-shm")  # the files that SQLite keeps beside a database
 
 
 class Database:
     """An open SQLite file in WAL mode. Any thread may use it, and the owner must close it."""
 
-    def __init__(self, path: Path, noun: str, tables: Sequence[str], rescue: Rescue, *, private: bool = True) -> None:
+    def __init__(self, path: Path, noun: str, tables: Sequence[str], *, private: bool = True) -> None:
         """Open or create the file.
 
         `noun` is the name of the file's content in messages. `tables` are the statements that create missing tables.
@@ -47,7 +45,6 @@ class Database:
         self._private = private
         self._noun = noun
         self._tables = tables
-        self._rescue = rescue
         self._lock = threading.RLock()
         self._durable = True
         self._unflushed = False
@@ -55,10 +52,7 @@ class Database:
         with self.as_user_error():
             if private:
                 private_folder(path.parent)
-            try:
-                self._open()
-            except sqlite3.DatabaseError as error:
-                self._salvage(error)
+            self._open()
 
     def close(self) -> None:
         """Flush all data to the disk and close the file."""
@@ -70,22 +64,22 @@ class Database:
                 self._sql.close()
 
     def read(self, work: Work[T]) -> T:
-        """Return the result of `work(connection)`. It may be called again if the file was damaged and salvaged."""
+        """Return the result of `work(connection)`."""
         with self._lock, self.as_user_error():
-            return self._repaired(lambda: work(self._sql))
+            return work(self._sql)
 
     def write(self, work: Work[T], durable: bool = True) -> T:
         """Run `work(connection)` as one transaction and return its result. No other process writes meanwhile.
 
-        When this returns, a kill cannot undo it. If `durable`, a power failure cannot undo it either. `work` may be
-        called again if the file was damaged and salvaged.
+        When this returns, a kill cannot undo it. If `durable`, a power failure cannot undo it either. `work` is called
+        again if somebody replaced the file meanwhile, for example by a recovered one.
         """
         with self._lock, self.as_user_error():
             for _ in range(_ATTEMPTS):
-                result = self._repaired(lambda: self._transaction(work, durable))
+                result = self._transaction(work, durable)
                 if self._is_current():
                     return result
-                self._sql.close()  # another process salvaged the file, and we wrote to the damaged one
+                self._sql.close()  # we wrote to a file that is not there any more
                 self._open()
             raise sqlite3.DatabaseError("it is replaced all the time")
 
@@ -123,25 +117,25 @@ class Database:
         self._unflushed = not durable
         return result
 
-    def _repaired(self, work: Callable[[], T]) -> T:
-        """Return the result of `work`, after salvaging the file if SQLite reports it as damaged."""
-        try:
-            return work()
-        except sqlite3.DatabaseError as error:
-            self._salvage(error)
-            return work()
-
     def _open(self) -> None:
         with self._alone():
-            self._finish_salvage()
             if not self.path.exists():
-                self._create(self.path)
+                self._create()
+            if not self.path.stat().st_size:  # SQLite would take it for a new database
+                raise UserError(self._damaged("it is empty"))
             self._inode = _inode(self.path)
             self._sql = self._connected(self.path)
             self._durable = True
 
-    def _create(self, path: Path) -> None:
-        path.touch(mode=0o600 if self._private else 0o666)  # the files beside it get the same mode
+    def _create(self) -> None:
+        """Create the file with its tables under another name first, so that a kill leaves no empty file."""
+        fresh = self.path.with_name(f"{self.path.name}.new")
+        # The log of a file that is gone would be read into the new one.
+        for left in (fresh, *(Path(f"{path}{suffix}") for path in (fresh, self.path) for suffix in ("-wal", "-shm"))):
+            left.unlink(missing_ok=True)
+        fresh.touch(mode=0o600 if self._private else 0o666)  # the files beside it get the same mode
+        self._connected(fresh).close()
+        fresh.replace(self.path)
 
     def _connected(self, path: Path) -> sqlite3.Connection:
         # Minutes, not the default 5 s: another process may be writing to a slow disk.
@@ -158,49 +152,6 @@ class Database:
             raise
         return sql
 
-    def _salvage(self, error: sqlite3.DatabaseError) -> None:
-        """Replace a damaged file by a new one with the readable rows. Any other error is raised again."""
-        if _code(error) not in _DAMAGED:
-            raise error
-        with contextlib.suppress(sqlite3.Error, AttributeError):  # it may not have been opened
-            self._sql.close()
-        with self._alone():
-            if self._is_current():  # otherwise another process has salvaged it already
-                self.path.replace(self._aside())
-        self._open()
-
-    def _finish_salvage(self) -> None:
-        """Copy the readable rows of a file that was moved aside, by this process or by one that was then killed."""
-        aside = self._aside()
-        if not aside.exists():
-            return
-        damaged = _free_name(self.path.with_name(f"{self.path.name}.damaged"))
-        if not self.path.exists():
-            for suffix in _BESIDE:  # the log holds the newest rows
-                with contextlib.suppress(FileNotFoundError):
-                    _beside(self.path, suffix).replace(_beside(aside, suffix))
-            fresh = self.path.with_name(f"{self.path.name}.new")
-            for path in (fresh, *(_beside(fresh, suffix) for suffix in _BESIDE)):
-                path.unlink(missing_ok=True)
-            self._create(fresh)
-            with contextlib.closing(self._connected(fresh)) as sql:
-                sql.execute("BEGIN IMMEDIATE")
-                rows = self._rescue(sql, aside)
-                sql.execute("COMMIT")
-            fresh.replace(self.path)
-            log.warning(
-                "%s: this %s was damaged: %s readable rows are kept, and missing ones are made again; "
-                "the damaged file is %s (sqlite3's command .recover may read more of it)",
-                self.path, self._noun, f"{rows:,}", damaged,
-            )  # fmt: skip
-        for suffix in _BESIDE:
-            with contextlib.suppress(FileNotFoundError):
-                _beside(aside, suffix).replace(_beside(damaged, suffix))
-        aside.replace(damaged)
-
-    def _aside(self) -> Path:
-        return self.path.with_name(f"{self.path.name}.salvaging")
-
     def _is_current(self) -> bool:
         try:
             return _inode(self.path) == self._inode
@@ -212,6 +163,8 @@ class Database:
         return exclusive(self.path.with_suffix(".lock"))
 
     def _explained(self, error: sqlite3.Error | OSError) -> str:
+        if _code(error) in _DAMAGED:
+            return self._damaged(error)
         if _is_full(error, self.path.parent):
             return (
                 f"the disk that holds {self.path.parent} is full: free some space, or set R2MED_HOME to a folder on "
@@ -228,6 +181,18 @@ class Database:
                 "file system has no locks, set R2MED_HOME to a folder on a local disk"
             )
         return f"{self.path}: this {self._noun} cannot be used ({error}): mend it, or move it away"
+
+    def _damaged(self, why: object) -> str:
+        return f"{self.path}: this {self._noun} is damaged ({why}). {recovery(self.path)}"
+
+
+def recovery(path: Path) -> str:
+    """Return the command that recovers the rows of a damaged file, and what it costs to delete the file."""
+    file, text, damaged = (shlex.quote(f"{path}{suffix}") for suffix in ("", ".sql", ".damaged"))
+    return (
+        f"To recover its rows: sqlite3 {file} .recover > {text} && mv {file} {damaged} && sqlite3 {file} < {text} . "
+        "If you delete it instead, its content is lost, or made and paid for again"
+    )
 
 
 def chunks(keys: Sequence[bytes]) -> Iterator[tuple[str, Sequence[bytes]]]:
@@ -256,16 +221,3 @@ def _is_full(error: sqlite3.Error | OSError, folder: Path) -> bool:
 def _inode(path: Path) -> tuple[int, int]:
     stat = path.stat()
     return stat.st_dev, stat.st_ino
-
-
-def _beside(path: Path, suffix: str) -> Path:
-    return path.with_name(path.name + suffix)
-
-
-def _free_name(path: Path) -> Path:
-    number = 2
-    free = path
-    while free.exists():
-        free = path.with_name(f"{path.name}-{number}")
-        number += 1
-    return free

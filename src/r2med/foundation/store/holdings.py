@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from r2med.foundation.store.artefacts import Artefact, Store
+from r2med.foundation.store.database import recovery
 from r2med.foundation.store.dataset_labels import artefact_datasets
 from r2med.foundation.store.manifest import MANIFEST, DamagedError
 from r2med.foundation.store.owners import is_owner, lives_here, place_of
@@ -109,10 +110,7 @@ def clear_replaced(store: Store, datasets: Sequence[str]) -> None:
 
 
 def clear_texts(store: Store, datasets: Sequence[str], folders: Collection[str] = tuple(TABLES)) -> None:
-    """Remove the rows and notes of some datasets, and all damaged databases that were moved aside.
-
-    A damaged database may contain any text. Its readable rows were copied into the new one.
-    """
+    """Remove the rows and notes of some datasets."""
     for path, keys in rows_about(store, datasets).items():
         if path.parent.name in folders:
             with _opened(path) as rows:
@@ -120,8 +118,6 @@ def clear_texts(store: Store, datasets: Sequence[str], folders: Collection[str] 
     for dataset in datasets:
         for key in store.notes_about(dataset):
             store.forget(key)
-    for damaged in store.root.glob("*/*.sqlite.damaged*"):
-        damaged.unlink(missing_ok=True)
 
 
 def unfinished(store: Store) -> list[Path]:
@@ -198,7 +194,7 @@ def _database_fault(path: Path) -> str:
     try:
         sound, damaged = count_rows(path)
     except sqlite3.Error as error:
-        return str(error)
+        return f"{error}. {recovery(path)}"
     return f"{damaged:,} of {sound + damaged:,} rows are damaged" if damaged else ""
 
 

@@ -36,8 +36,8 @@ class Rows:
         """Open or create the file. Rows that are put or found get the labels that are current now.
 
         `noun` is the name of the content in messages. `other_tables` are statements that create tables of temporary
-        data, such as leases, in the same file. `database` gives access to them, and salvaging does not keep their
-        rows. Only the owner can read a private file.
+        data, such as leases, in the same file. `database` gives access to them. Only the owner can read a private
+        file.
         """
         self._table = table
         # Threads of backends put rows too, and they do not know the labels of their caller.
@@ -48,7 +48,7 @@ class Rows:
             f"CREATE TABLE IF NOT EXISTS {table}_labels (key BLOB NOT NULL, dataset BLOB NOT NULL, "
             "checksum BLOB NOT NULL, PRIMARY KEY (key, dataset))",
         )
-        self.database = Database(path, noun, [*create, *other_tables], self._rescue, private=private)
+        self.database = Database(path, noun, [*create, *other_tables], private=private)
 
     def __enter__(self) -> Rows:
         return self
@@ -122,7 +122,7 @@ class Rows:
     def put_from(self, make: Callable[[], Mapping[bytes, bytes]]) -> None:
         """Save the rows that `make` returns, all or none. No other process writes after `make` has begun to read.
 
-        `make` may be called again if the file was damaged and salvaged.
+        `make` is called again if somebody replaced the file meanwhile.
         """
         self.database.write(lambda sql: self._insert(sql, make().items()))
 
@@ -148,16 +148,6 @@ class Rows:
         statement = f"INSERT OR IGNORE INTO {self._table}_labels VALUES (?, ?, ?)"
         sql.executemany(statement, ((key, name, _label_checksum(key, name)) for key, name in pairs))
 
-    def _rescue(self, sql: sqlite3.Connection, damaged: Path) -> int:
-        for key, value, checksum in readable_rows(damaged, self._table):
-            if _is_sound(key, value, checksum):
-                self._insert(sql, [(key, value)])
-        for key, dataset, checksum in readable_rows(damaged, f"{self._table}_labels"):
-            if _is_sound_label(key, dataset, checksum):
-                self._label(sql, [(key, dataset)])
-        (count,) = sql.execute(f"SELECT count(*) FROM {self._table}").fetchone()
-        return int(count)
-
 
 def count_rows(path: Path) -> tuple[int, int]:
     """Return the numbers of sound and of damaged rows of a file. Raises sqlite3.Error if it cannot be read."""
@@ -182,39 +172,3 @@ def _label_checksum(key: bytes, dataset: bytes) -> bytes:
 def _is_sound(key: object, value: object, checksum: object) -> bool:
     # SQLite's columns hold values of any type, so damage may have changed the type too.
     return isinstance(key, bytes) and isinstance(value, bytes) and _checksum(key, value) == checksum
-
-
-def _is_sound_label(key: object, dataset: object, checksum: object) -> bool:
-    return isinstance(key, bytes) and isinstance(dataset, bytes) and _label_checksum(key, dataset) == checksum
-
-
-_MAX_UNREADABLE = 50_000
-"""Number of consecutive unreadable row numbers after which the end of the table is assumed."""
-
-
-def readable_rows(path: Path, table: str) -> Iterator[tuple[Any, ...]]:
-    """Yield the rows of a table that SQLite can read. The caller checks the checksum of each row.
-
-    Rows on a damaged page are skipped. A file whose first page is damaged has no readable rows.
-    """
-    # Read by row number, so that the index of the keys is not needed.
-    statement = f"SELECT rowid, * FROM {table} WHERE rowid > ? ORDER BY rowid"
-    with contextlib.closing(_opened(path)) as sql:
-        sql.execute("PRAGMA writable_schema=ON")  # otherwise SQLite refuses a truncated file completely
-        last = unreadable = 0
-        while unreadable < _MAX_UNREADABLE:
-            try:
-                for number, *row in sql.execute(statement, (last,)):
-                    last, unreadable = number, 0
-                    yield tuple(row)
-                return
-            except sqlite3.DatabaseError as error:
-                if getattr(error, "sqlite_errorcode", -1) & 0xFF != sqlite3.SQLITE_CORRUPT:
-                    return  # not a database at all, or without this table
-                last, unreadable = last + 1, unreadable + 1
-
-
-def _opened(path: Path) -> sqlite3.Connection:
-    """Open a file without changing a byte of it. A log with newer rows is read and stays unchanged."""
-    mode = "mode=ro" if path.with_name(f"{path.name}-wal").exists() else "immutable=1"
-    return sqlite3.connect(f"{path.absolute().as_uri()}?{mode}", uri=True)
