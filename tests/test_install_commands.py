@@ -88,6 +88,6 @@ def test_only_one_file_of_the_source_says_how_to_install_r2med() -> None:
     named = [
         path.name
         for path in (ROOT / "src").rglob("*.py")
-        if re.search(r"install -e|r2med\[|install \{?r2med", path.read_text(encoding="utf-8"))
+        if re.search(r"install -e|-e '\.\[|r2med\[|install \{?r2med", path.read_text(encoding="utf-8"))
     ]
     assert named == ["installation.py"]

@@ -70,8 +70,6 @@ def test_the_wheel_runs_the_demo_in_an_empty_environment(built: Path, tmp_path: 
     told = ended(python.with_name("r2med"), "run", cwd=elsewhere)
     assert "hyde(author) → bm25" in told and "8 datasets, 64 queries" in told
     assert "to start" in ended(python.with_name("r2med"), cwd=elsewhere).lower()
-    command = "from r2med.foundation.core.installation import install_extra; print(install_extra('hub'))"
-    assert ended(python, "-c", command, cwd=elsewhere).strip() == f"pip install '{wheel}[hub]'"
     missing = {
         path.relative_to(ROOT / "src").as_posix()
         for path in (ROOT / "src").rglob("*")

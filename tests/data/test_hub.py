@@ -119,7 +119,7 @@ def test_an_unknown_revision_is_one_line(tmp_path: Path, surroundings: dict[str,
 
 def test_without_the_extra_the_command_that_installs_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
-    with pytest.raises(MissingExtraError, match=r"R2MED/Biology is on the hub.*pip install -e '\S+\[hub\]'"):
+    with pytest.raises(MissingExtraError, match=r"R2MED/Biology is on the hub.*pip install -e '\.\[hub\]'"):
         load("Biology")
 
 

@@ -133,11 +133,10 @@ def test_equal_pipelines_are_told_apart_by_nothing_and_the_verdict_says_so(datas
 def test_what_was_not_tried_is_listed_with_what_it_needs(dataset, store, monkeypatch) -> None:
     monkeypatch.setattr(module, "is_here", lambda card, setup: False)
     monkeypatch.setattr(module, "find_spec", lambda name: None)
-    monkeypatch.setattr(module, "install_extra", lambda extra: f"pip install -e '.[{extra}]'")
     advice = advise(dataset, Runtime(store=store))
     last = advice.verdict()[-1]
     assert last.startswith("Not tried: dense models, because no weights are on this machine: advise(models=['minilm'])")
-    assert "(first pip install -e '.[dense]')" in last and "; rerankers, " in last
+    assert "(first pip install -e '.[dense]' in the clone of r2med)" in last and "; rerankers, " in last
     assert last.endswith("; LLMs, because none was named: advise(llms=['NAME']).")
 
 

@@ -139,7 +139,7 @@ def test_a_missing_library_is_named_with_the_command_that_installs_it(monkeypatc
     monkeypatch.setitem(sys.modules, module, None)
     analyser.cache_clear()
     chinese._segmenter.cache_clear()
-    with pytest.raises(MissingExtraError, match=r"language=.*pip install -e '\S+\[languages\]'"):
+    with pytest.raises(MissingExtraError, match=r"language=.*pip install -e '\.\[languages\]'"):
         analyser(code).terms("Schmerzen 疼痛")
     analyser.cache_clear()
 
