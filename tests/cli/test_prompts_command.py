@@ -66,5 +66,5 @@ def test_the_prompts_of_build_and_analyse_are_listed_and_shown_too(r2med: Comman
         for command, room in (("analyse", "analysis"), ("build", "construction"))
         for file in (package / room / "prompts").glob("*.txt")
     ]
-    assert len(names) >= 15 and all(name in listed for name in names)
+    assert len(names) >= 14 and all(name in listed for name in names)
     assert "two scales" in r2med("show", "--kind", "prompts", "build/judge").stdout
