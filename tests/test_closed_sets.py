@@ -5,6 +5,8 @@ help texts.
 """
 
 import ast
+import re
+from dataclasses import fields
 from functools import cache
 from pathlib import Path
 from typing import get_args
@@ -12,6 +14,7 @@ from typing import get_args
 import r2med
 
 PACKAGE = Path(r2med.__file__).parent
+BOARD = PACKAGE / "publication/site"
 PARTIAL = {
     ("models/llm/cleaning.py", "_MARKS"): "a plain answer has no mark",
     ("construction/steps/personal_data.py", "RULES"): "names have no rule",
@@ -91,6 +94,50 @@ def test_every_rerank_api_has_its_settings_and_own_servers_a_prefix():
     served = {f"{name}:" for name in OWN_SERVERS}
     assert served <= set(PREFIXES["rerank"])
     assert served <= set(FORMS)
+
+
+def test_every_measure_from_qrels_is_computed_recorded_and_known_to_the_board():
+    from r2med.evaluation.measure.measures import DEFAULT_MEASURES, FAMILIES
+    from r2med.evaluation.measure.scores import _COMPUTE
+
+    script = (BOARD / "assets/measure.js").read_text(encoding="utf-8")
+    assert set(_COMPUTE) == set(FAMILIES) == {measure.family for measure in DEFAULT_MEASURES}
+    assert quoted(re.search(r"const FAMILIES = (\[[^]]*\])", script)[1]) == set(FAMILIES)
+    assert set(re.findall(r"^    (\w+): \(ranks", script, re.MULTILINE)) == set(FAMILIES)
+
+
+def test_the_board_knows_every_condition_and_status_of_answers():
+    from r2med.evaluation.records.answer_words import AnswerStatus, Condition
+
+    types = (BOARD / "data_files.d.ts").read_text(encoding="utf-8")
+    assert quoted(re.search(r"type AnswerCondition = (.*);", types)[1]) == set(get_args(Condition))
+    assert quoted(re.search(r"type AnswerStatus = (.*);", types)[1]) == set(get_args(AnswerStatus))
+    rows = (BOARD / "assets/answer_rows.js").read_text(encoding="utf-8")
+    others = re.findall(r'^    \["([^"]+)"', re.search(r"const OTHERS = \[(.*?)\];", rows, re.DOTALL)[1], re.MULTILINE)
+    assert {*others, "retrieved"} == set(get_args(Condition))
+    shown = (BOARD / "assets/explorer_answers.js").read_text(encoding="utf-8")
+    for name, words in (("READ", Condition), ("STATUSES", AnswerStatus)):
+        table = re.search(rf"const {name} = \{{(.*?)\}};", shown, re.DOTALL)[1]
+        assert set(re.findall(r'^    "?([a-z ]+)"?: ', table, re.MULTILINE)) == set(get_args(words))
+
+
+def test_every_setting_of_runs_with_a_panel_is_a_flag_of_a_command():
+    import typer
+
+    from r2med.cli.app import app
+    from r2med.foundation.runtime.setup import Setup
+
+    commands = [typer.main.get_command(app)]
+    flags = set()
+    for command in commands:
+        commands += getattr(command, "commands", {}).values()
+        flags |= {parameter.name for parameter in command.params}
+    assert {field.name for field in fields(Setup) if field.metadata["flag"].panel} <= flags
+
+
+def quoted(text):
+    """Return the words in double quotes."""
+    return set(re.findall(r'"([^"]*)"', text))
 
 
 def helped(command, option):

@@ -208,12 +208,13 @@ def test_the_design_page_names_the_first_file_of_every_command() -> None:
 def test_every_name_that_the_design_page_places_in_a_file_is_there() -> None:
     text = (ROOT / "docs/design.md").read_text(encoding="utf-8")
     source = Path(r2med.__file__).parent
-    placed = re.findall(r"((?:`\w+` and )?`\w+`) of `([a-z0-9_/]+\.(?:py|js))`", text)
-    assert ("`PANELS`", "cli/app.py") in placed and len(placed) > 10
+    names = r"(?:`[\w.]+`(?:, | and (?:its name in )?))*`[\w.]+`"
+    placed = re.findall(rf"({names}),?(?: both)? (?:of|in) `([a-z0-9_/]+\.(?:py|js|d\.ts))`", text)
+    assert ("`PANELS`", "cli/app.py") in placed and len(placed) > 50
     lacking = [
         f"{name} in {file}"
         for names, file in placed
-        for name in re.findall(r"`(\w+)`", names)
+        for name in re.findall(r"(\w+)`", names)
         if not re.search(rf"\b{name}\b", (source / file).read_text(encoding="utf-8"))
     ]
     assert lacking == []

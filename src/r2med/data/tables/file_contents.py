@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from r2med.data.tables.workbooks import WORKBOOKS
 from r2med.foundation.core.errors import UserError
 
 HEAD_BYTES = 1 << 16
 """Number of bytes at the start of a file that are looked at."""
 
 _TEXT = (".csv", ".tsv", ".txt")
-_WORKBOOKS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
 _OLD_WORKBOOK = b"\xd0\xcf\x11\xe0"
 _PAGE = re.compile(rb"\s*(<!doctype html|<html|<head|<body|<table|<div|<meta|<style)", re.IGNORECASE)
 _JSON = re.compile(rb'\s*(\{\s*"|\[\s*[\[{])')
@@ -28,7 +28,7 @@ def check_content(path: Path) -> None:
 
 def _fault(head: bytes, suffix: str) -> str:
     """Return what is wrong with a file and how to mend it; empty if nothing is."""
-    if suffix in (*_TEXT, *_WORKBOOKS):
+    if suffix in (*_TEXT, *WORKBOOKS):
         if _PAGE.match(head):
             return f"it holds HTML, not {suffix}: open it in a spreadsheet and save it as .csv"
         if head.startswith(b"{\\rtf"):
@@ -43,7 +43,7 @@ def _fault(head: bytes, suffix: str) -> str:
     if suffix in _TEXT:
         held = archive or (".parquet" if head.startswith(b"PAR1") else ".json or .jsonl" if _JSON.match(head) else "")
         return f"its contents are those of {held}, not {suffix}: rename it" if held else ""
-    if suffix not in _WORKBOOKS:
+    if suffix not in WORKBOOKS:
         return f"its contents are those of {archive}, not {suffix}: rename it" if archive else ""
     if head.startswith(_OLD_WORKBOOK) and "EncryptedPackage".encode("utf-16-le") in head:
         return "the workbook has a password: save it without one"

@@ -18,6 +18,7 @@ board.explorerAnswers = (view) => {
     unreadable: "The answer does not have the form that was asked for, so it counts as wrong.",
     failed: "The request failed, so there is no answer and no score. The same command asks it again.",
   };
+  /** @type {Record<AnswerCondition, string>} */
   const READ = {
     "closed book": "no passage",
     retrieved: "the best passages of the system",
