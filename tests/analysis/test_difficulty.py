@@ -12,8 +12,7 @@ from scipy import stats
 import r2med
 from r2med.analysis.analysis import Analysed, analyse, rehearse
 from r2med.analysis.causes import group_difference
-from r2med.analysis.query_causes import NO_LLM, NO_REVIEWS, NO_TABLE, relevant_texts
-from r2med.analysis.terminology import concept_use
+from r2med.analysis.query_causes import NO_LLM, NO_REVIEWS, NO_TABLE, concept_use, relevant_texts
 from r2med.data import load
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.pages.html import page_html

@@ -17,7 +17,7 @@ import pytest
 import uvicorn
 
 from r2med import load, run
-from r2med.assessment.judgements.pool import pool
+from r2med.assessment.judgements.committee import pool
 from r2med.construction.items import PageChunk, SentencePair, SourceQuestion
 from r2med.construction.review.annotators import AnnotatorBook, annotators_file, introduce
 from r2med.construction.review.review_book import ReviewBook, StoredReview, read_reviews

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -11,13 +12,12 @@ from r2med.analysis.causes import UNKNOWN, Cause, ScoredQueries
 from r2med.analysis.closed_book import closed_book
 from r2med.analysis.estimates import mean_interval
 from r2med.analysis.material import Material
-from r2med.analysis.terminology import concept_use
 from r2med.data.dataset import Dataset, Query
 from r2med.evaluation.measure.scores import Floats
 from r2med.foundation.pages.cells import Value
 from r2med.foundation.pages.estimate import Estimate
 from r2med.foundation.text.plurals import counted
-from r2med.foundation.text.synonyms import Synonyms
+from r2med.foundation.text.synonyms import Synonyms, normal_term
 
 NO_TABLE = (
     "Terminology is left out: r2med analyse difficulty --synonyms FILE compares concepts by a table of "
@@ -29,6 +29,50 @@ NO_REVIEWS = (
     "Reviewers' judgement is left out: no query says if it needs inference. r2med review asks reviewers about "
     "questions, and the published query.jsonl then has the field needs_inference."
 )
+
+
+@dataclass(frozen=True)
+class ConceptUse:
+    """Numbers of a query's concepts, by how its relevant documents write them."""
+
+    same: int
+    """Concepts that a relevant document writes with a term of the query."""
+    other: int
+    """Concepts that relevant documents write only with other terms."""
+    absent: int
+    """Concepts that no relevant document contains."""
+
+    @property
+    def total(self) -> int:
+        """Number of concepts of the query."""
+        return self.same + self.other + self.absent
+
+    @property
+    def gap(self) -> float:
+        """Share of the concepts that appear only under other words; NaN if the query has no concept."""
+        return self.other / self.total if self.total else np.nan
+
+    @property
+    def missing(self) -> float:
+        """Share of the concepts that no relevant document contains; NaN if the query has no concept."""
+        return self.absent / self.total if self.total else np.nan
+
+
+def concept_use(synonyms: Synonyms, query: str, documents: Iterable[str]) -> ConceptUse:
+    """Return how the relevant documents of a query write its concepts."""
+    asked = _forms(synonyms, query)
+    written: dict[str, set[str]] = {}
+    for document in documents if asked else ():
+        for concept, forms in _forms(synonyms, document).items():
+            written.setdefault(concept, set()).update(forms)
+    same = sum(bool(forms & written.get(concept, set())) for concept, forms in asked.items())
+    absent = sum(concept not in written for concept in asked)
+    return ConceptUse(same, len(asked) - same - absent, absent)
+
+
+def _forms(synonyms: Synonyms, text: str) -> dict[str, set[str]]:
+    """Return the concepts of a text with their terms in normal form, so that a plural is not another word."""
+    return {concept: set(map(normal_term, terms)) for concept, terms in synonyms.concepts(text).items()}
 
 
 def query_causes(material: Material, scored: ScoredQueries) -> tuple[list[Cause], list[str]]:

@@ -12,10 +12,9 @@ from typing import Any
 import pytest
 
 from r2med import Dataset, UserError, run
-from r2med.assessment.judgements.committee import JudgedPools, plan_judging
+from r2med.assessment.judgements.committee import JudgedPools, plan_judging, pool
 from r2med.assessment.judgements.judge_page import judge_json, judge_page
 from r2med.assessment.judgements.planted import KNOWN, ORDERS, OTHER_QUERY, STUFFED, UNRELATED, controls
-from r2med.assessment.judgements.pool import pool
 from r2med.assessment.judgements.rubrics import RUBRICS, grade_of
 from r2med.data.dataset import Query
 from r2med.data.given_data import with_overlays

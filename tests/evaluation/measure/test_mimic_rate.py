@@ -7,8 +7,8 @@ import pytest
 from r2med import UserError, score
 from r2med.data.runs.run import Run
 from r2med.evaluation.measure import Measure
+from r2med.evaluation.measure.dataset_scores import with_mimic_rate
 from r2med.evaluation.measure.measures import MIMIC, MIMIC_LABELLED, recorded_measure
-from r2med.evaluation.measure.mimic_rate import with_mimic_rate
 
 RUN = Run.of({"q1": {f"d{n}": 20.0 - n for n in range(15)}, "q2": {"d0": 2.0, "d1": 1.0}, "q3": {"d3": 1.0}})
 QRELS = {"q1": {"d2": 1}, "q2": {"d0": 1}, "q3": {"d1": 1}, "q4": {"d1": 1}}

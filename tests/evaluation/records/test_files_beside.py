@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from r2med import UserError, load, run
-from r2med.assessment.judgements.pool import pool
+from r2med.assessment.judgements.committee import pool
 from r2med.assessment.judgements.rankings import ranked_lists
 from r2med.data.overlays import Overlay, OverlayLabel
 from r2med.evaluation.records.collection import collect

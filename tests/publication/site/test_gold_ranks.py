@@ -7,7 +7,7 @@ from pathlib import Path
 from r2med.data import load
 from r2med.data.runs import Run
 from r2med.evaluation.records.collection import collect
-from r2med.publication.site.gold_ranks import gold_value
+from r2med.publication.site.site import gold_value
 
 
 def test_ranks_are_those_of_the_run_files(records: Path) -> None:

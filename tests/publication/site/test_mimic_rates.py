@@ -8,8 +8,7 @@ import pytest
 
 from r2med.evaluation.comparison.comparison import intervals
 from r2med.evaluation.records.record import Record
-from r2med.publication.site.leaderboard import site_value
-from r2med.publication.site.mimic_rates import mimic_rates
+from r2med.publication.site.leaderboard import mimic_rates, site_value
 from support.records import collection, record
 
 

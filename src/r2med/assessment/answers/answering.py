@@ -15,7 +15,6 @@ from typing import Any
 
 from r2med.assessment.answers.answer_judge import AnswerJudge
 from r2med.assessment.answers.answer_spans import QuestionTraces, answer_spans
-from r2med.assessment.answers.judge_preview import judge_preview
 from r2med.assessment.answers.new_answer_record import answer_record_path, recorded_answers, write_answer_record
 from r2med.assessment.answers.reader import AnswerReader
 from r2med.assessment.answers.reader_prompts import ReaderQuestion, prompts_digest
@@ -25,7 +24,7 @@ from r2med.data.dataset import Dataset
 from r2med.data.given_data import given_data
 from r2med.data.nuggets_file import Nuggets, nuggets_of, read_nuggets
 from r2med.data.runs.trec import WrittenRun
-from r2med.evaluation.records.answer_record import AnswerRecord, answer_key
+from r2med.evaluation.records.answer_record import AnswerRecord, CitedSentence, GivenAnswer, answer_key
 from r2med.evaluation.records.answer_words import CONDITIONS, AnswerForm, Condition
 from r2med.evaluation.records.collection import collect
 from r2med.evaluation.records.record import Record
@@ -45,6 +44,34 @@ from r2med.systems.system import System
 Lists = Mapping[str, Sequence[str]]
 
 STAND_IN_NOTE = "estimate: a system has no record yet, so passages of other questions take the place of its results"
+
+
+SENTENCES = 3
+"""Number of cited sentences that an answer is assumed to have."""
+
+
+def judge_preview(
+    judge: AnswerJudge, dataset: Dataset, nuggets: Nuggets | None, questions: Sequence[ReaderQuestion], system: str
+) -> CostPreview | None:
+    """Return what a judge would be asked about the answers to these questions. None if it would be asked nothing."""
+    judge.previews = []
+    answers = [_stand_in(each, system, judge.reader.spec) for each in questions if not each.options]
+    scored(answers, dataset, judge, nuggets)
+    note = f"a guess: the answers are not known, and each is assumed to have {SENTENCES} cited sentences"
+    return reduce(add, [CostPreview(judge.card, (), (), note=note), *judge.previews]) if judge.previews else None
+
+
+def _stand_in(question: ReaderQuestion, system: str, reader: str) -> GivenAnswer:
+    """Return an answer whose text differs from all others, since equal questions are asked only once."""
+    read = question.read.documents
+    where = f"{question.condition}, {system}, {reader}"
+    sentences = tuple(
+        CitedSentence(text=f"{question.query.answer} ({where}, {number}).", documents=read[number : number + 1])
+        for number in range(SENTENCES)
+    )
+    text = " ".join(sentence.text for sentence in sentences)
+    given = {"query": question.query.id, "condition": question.condition, "read": read}
+    return GivenAnswer(**given, status="answered", text=text, sentences=sentences)
 
 
 def answer(

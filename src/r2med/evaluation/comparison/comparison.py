@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Any, Self
 
 import numpy as np
 
-from r2med.evaluation.comparison.labelled_share import labelled_share
 from r2med.evaluation.comparison.largest_group import largest_group
 from r2med.evaluation.comparison.shared_data import labelled_records, shared_values
 from r2med.evaluation.comparison.system_classes import classes
 from r2med.evaluation.measure import HEADLINE_MEASURE, Measure, significance
 from r2med.evaluation.measure.intervals import difference_intervals, mean_intervals
-from r2med.evaluation.measure.measures import MIMIC
+from r2med.evaluation.measure.measures import MIMIC, MIMIC_LABELLED
 from r2med.evaluation.measure.scores import Floats
 from r2med.evaluation.measure.significance import ALPHA, RESAMPLES, SystemPairs, Values
 from r2med.evaluation.measure.slices import Slice, SliceFacts, slices
 from r2med.evaluation.records.approximate_searches import approximate_searches
 from r2med.evaluation.records.collection import RecordCollection
-from r2med.evaluation.records.record import QueryFacts
+from r2med.evaluation.records.record import QueryFacts, Record
 from r2med.evaluation.records.unpacked_records import unpacked_records
 from r2med.evaluation.records.used_labels import AS_PUBLISHED, used_labels
 from r2med.foundation.core.errors import UserError, unknown
@@ -31,6 +30,16 @@ from r2med.foundation.text.plurals import counted
 
 MEASURE = str(HEADLINE_MEASURE)
 MOVERS = 5
+
+
+def labelled_share(records: Iterable[Record]) -> Iterator[str]:
+    """Yield a remark if some of the first ten passages have no label. A mimic rate is then a lower bound."""
+    least = min((record.mean.get(str(MIMIC_LABELLED), 0.0) for record in records), default=1.0)
+    if least < 1:
+        yield (
+            f"{MIMIC} counts labelled passages only, so it is a lower bound: of the first {MIMIC.cutoff} passages of "
+            f"each system, {100 * least:.0f} % or more have a label"
+        )
 
 
 @dataclass(frozen=True)

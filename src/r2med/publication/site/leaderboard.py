@@ -10,7 +10,7 @@ from r2med.data.dataset_cards import cards
 from r2med.evaluation.comparison.comparison import Standing, intervals, points
 from r2med.evaluation.comparison.system_classes import classes
 from r2med.evaluation.measure import HEADLINE_MEASURE
-from r2med.evaluation.measure.measures import ASPECT_MEASURES
+from r2med.evaluation.measure.measures import ASPECT_MEASURES, MIMIC, MIMIC_LABELLED
 from r2med.evaluation.records.approximate_searches import approximate_searches
 from r2med.evaluation.records.collection import RecordCollection, StoredRecord
 from r2med.evaluation.records.record import Record
@@ -25,7 +25,6 @@ from r2med.publication.leaderboard.published import PublishedRow, published
 from r2med.publication.leaderboard.stated_settings import unknown_system
 from r2med.publication.site.board_labels import BoardEstimates
 from r2med.publication.site.board_sets import BoardSet, board_sets, dataset_names, part, runs_of, verified
-from r2med.publication.site.mimic_rates import mimic_rates
 from r2med.publication.site.system_facts import judged_by_kin, parts_of_published, parts_of_record
 
 DEMO = "demo"
@@ -35,6 +34,25 @@ REASON_SHOWN = 500
 
 ASPECT_COLUMNS = tuple(measure for measure in ASPECT_MEASURES if measure.cutoff == 25)
 """The measures of aspects on the leaderboard: those that BRIGHT-Pro reports, and alpha-nDCG."""
+
+
+def mimic_rates(collection: RecordCollection) -> dict[str, list[float | None]]:
+    """Return system -> its rate, the interval of the rate and the share of labelled passages, between 0 and 1.
+
+    They are means over the datasets with labels of mimics. A system without a record on one of them is left out, and
+    without such datasets the result is empty.
+    """
+    labelled = collection.with_measure(str(MIMIC))
+    if not any(str(MIMIC) in kept.record.mean for kept in labelled):
+        return {}
+    rates = {}
+    for system, standing in intervals(labelled, str(MIMIC)).items():
+        if standing.mean is not None:
+            shares = [record.mean[str(MIMIC_LABELLED)] for record in labelled.records(system).values()]
+            points = (standing.mean.value, standing.mean.low, standing.mean.high)
+            rate = [None if each is None else round(each / 100, 6) for each in points]
+            rates[system] = [*rate, round(sum(shares) / len(shares), 6)]
+    return rates
 
 
 def site_value(

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from r2med.data import Qrels
 from r2med.data.benchmark_names import is_reserved
 from r2med.data.dataset import Dataset
 from r2med.data.given_data import GivenData, given_data
@@ -25,6 +26,7 @@ from r2med.evaluation.records.collection import (
     with_rankings,
 )
 from r2med.evaluation.records.local_datasets import local_datasets, typed_places
+from r2med.evaluation.records.record import Record
 from r2med.evaluation.records.used_labels import published_name
 from r2med.publication.leaderboard.board_entries import SubmittedRecords, read_entries
 from r2med.publication.leaderboard.entry_verdicts import Verdicts
@@ -35,12 +37,50 @@ from r2med.publication.site.board_folder import asset_files, updated_board
 from r2med.publication.site.board_labels import LabelledRecords, with_board_labels
 from r2med.publication.site.board_sets import dataset_names, verified
 from r2med.publication.site.explorer import explorer_files
-from r2med.publication.site.gold_ranks import gold_value
 from r2med.publication.site.leaderboard import site_value
 from r2med.publication.site.reproduce_page import reproduce_value
 from r2med.publication.site.system_pages import system_values
 
 log = logging.getLogger("r2med")
+
+
+Relevant = list[tuple[str, int]]
+"""Relevant documents with their grades."""
+
+
+def gold_value(collection: RecordCollection, dataset: str, qrels: Qrels | None) -> dict[str, Any]:
+    """Return the relevant documents of each query, their grades, and their ranks in every system; 0 beyond the depth.
+
+    If the dataset is not on this machine, `qrels` is None. Then the relevant documents are those that the records
+    name, all with grade 1. Relevant documents that no system retrieved have an empty id.
+    """
+    records = [kept.record if (kept := collection.cell(name, dataset)) else None for name in collection.systems]
+    known = [record for record in records if record is not None]
+    queries = list(known[0].per_query)
+    relevant = [_judged(qrels[query]) if qrels is not None else _retrieved(known, query) for query in queries]
+    return {
+        "queries": queries,
+        "gold": [[document for document, _ in pairs] for pairs in relevant],
+        "grades": [[grade for _, grade in pairs] for pairs in relevant],
+        "ranks": [_ranks(record, queries, relevant) if record else None for record in records],
+    }
+
+
+def _judged(grades: Mapping[str, int]) -> Relevant:
+    return [(document, grade) for document, grade in grades.items() if grade > 0]
+
+
+def _retrieved(records: Sequence[Record], query: str) -> Relevant:
+    documents = sorted({document for record in records for document in record.gold.get(query, {})})
+    facts = records[0].queries.get(query)
+    nowhere = max(0, (facts.positives if facts else 0) - len(documents))
+    return [(document, 1) for document in [*documents, *[""] * nowhere]]
+
+
+def _ranks(record: Record, queries: Sequence[str], relevant: Sequence[Relevant]) -> list[list[int]]:
+    empty: Mapping[str, int] = {}
+    ranked = [record.gold.get(query, empty) for query in queries]
+    return [[ranks.get(document, 0) for document, _ in pairs] for ranks, pairs in zip(ranked, relevant, strict=True)]
 
 
 def board(

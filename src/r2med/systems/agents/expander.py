@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Literal, Self
 from pydantic import Field, model_validator
 
 from r2med.data import Dataset, Query
+from r2med.data.corpus import Corpus
 from r2med.foundation.core.spec import decoded
 from r2med.foundation.core.stage_plan import PlannedData, StagePlan
 from r2med.foundation.core.stages import Retrieving, Stage, argument, bound
@@ -44,15 +45,27 @@ from r2med.systems.agents.conversation import (
     trace,
 )
 from r2med.systems.agents.dialogue import MAX_TEMPLATE_TOKENS, Dialogue, Finished, chat_template, converse
-from r2med.systems.agents.ranking import ranking_of
 from r2med.systems.agents.remote_search import RemoteSearch, RemoteURL
 from r2med.systems.agents.sources import LocalSearch
 from r2med.systems.expand.expansion import Expander, Expansion, Joining, QueryChoice, cut_notice
 from r2med.systems.expand.recorded import RECORDED, open_recorded, plan_texts
 from r2med.systems.retrieve.bm25 import BM25
+from r2med.systems.retrieve.finds import fused
 
 MAX_TURNS = 1000
 MAX_TOPK = 1000
+
+
+def ranking_of(conversation: Conversation, corpus: Corpus) -> tuple[str, ...]:
+    """Return the documents that the agent chose, in its order, then the others by reciprocal rank of its searches.
+
+    Without a choice the searches alone decide. The ranking is empty if no search found a document of the corpus.
+    """
+    searches = [turn.documents for turn in conversation.turns if turn.documents is not None]
+    found = fused([[hit.id for hit in documents] for documents in searches], corpus)
+    chosen = conversation.state.ids if isinstance(conversation.state, Chosen) else ()
+    known = set(found)  # A remote server may return documents that the corpus does not have.
+    return tuple(dict.fromkeys([*(each for each in chosen if each in known), *found]))
 
 
 class ConversingStage(Stage):
