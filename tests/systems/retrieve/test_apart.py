@@ -155,8 +155,7 @@ def test_queries_without_parts_are_searched_by_cached_search_alone(store):
     assert [search.k for search in searches_apart(retriever, SMALL, plain, 3)] == [3]
 
 
-def test_parts_are_in_the_key_only_where_there_are_some():
-    plain = SearchQuery(Query("q", "text"))
-    assert plain.key == ["q", "text", (), (), 0, "", ()]
+def test_parts_and_their_weights_are_in_the_key():
+    assert SearchQuery(Query("q", "text")).key == ["q", "text", (), {}, []]
     one, other = (apart("q", ["one", "two"], weights, "rrf") for weights in ([1.0, 1.0], [1.0, -1.0]))
     assert len({repr(query.key) for query in (one, other, apart("q", ["one", "two"], [1.0, 1.0], "sum"))}) == 3

@@ -99,7 +99,7 @@ def _evaluated(
         _remove_failed_tries(path, known)
         return known, True
     with noted_versions() as versions:
-        outcome = system.run(dataset, store, k, expansion, settings)
+        outcome = system.run(dataset, store, k, expansion)
     if others := differing(versions):
         log.warning("%s: its stored vectors were made with %s; run(fresh=True) encodes again", system.name, others)
     files: dict[str, FileFacts | None] = {}

@@ -89,7 +89,7 @@ def _add_reads(kept: StoredRecord, into: Needed, runtime: Runtime, vectors: bool
         if record_key(settings, dataset.fingerprint) != record.key:
             raise UserError(f"{difference(record.settings, settings)}: give the flags of its r2med run")
         with noted_reads(search_again=vectors) as ranking:
-            outcome = system.run(dataset, store, record.settings["k"], expansion, settings)
+            outcome = system.run(dataset, store, record.settings["k"], expansion)
             system.approximations(dataset, store, record.settings["k"], expansion)
     except UserError as error:
         raise UserError(f"{kept.path}: {record.system} on {record.dataset.name}: {error}; {_again(record)}") from None

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any
 
 from r2med.data import Dataset
 from r2med.foundation.core.cost import Cost, total
-from r2med.foundation.core.keys import key_of
 from r2med.foundation.engine.tracing import span
 from r2med.foundation.store import Store
 from r2med.systems.retrieve.added_worth import DEFAULT_DEPTH, AddedWorth
@@ -35,15 +33,13 @@ def search_apart(
     k: int,
     store: Store,
     timed: bool = False,
-    *,
-    key: Mapping[str, Any] | None = None,
 ) -> Searched:
     """Search like `cached_search`. Queries with parts are searched part by part, and the rankings are added up.
 
     The first parts of all queries are one search, the second parts another, and so on. The store keeps each of them.
     """
     with span(name_of(retriever), stage_kind("RETRIEVER", queries)) as trace:
-        searched = _search_apart(retriever, dataset, queries, k, store, timed, key)
+        searched = _search_apart(retriever, dataset, queries, k, store, timed)
         if trace is not None:
             add_rankings(trace, "RETRIEVER", queries, {RETRIEVED: searched.run}, dataset.corpus)
     return searched
@@ -56,21 +52,19 @@ def _search_apart(
     k: int,
     store: Store,
     timed: bool,
-    key: Mapping[str, Any] | None,
 ) -> Searched:
     batches = _batches(queries)
     if len(batches) == 1:
-        return cached_search(retriever, dataset, batches[0].queries, k, store, timed, key=key)
-    known = key_of(retriever, dataset) if key is None else key
+        return cached_search(retriever, dataset, batches[0].queries, k, store, timed)
 
     @cache
     def index() -> Searcher:
-        return indexed(retriever, dataset, store, known)
+        return indexed(retriever, dataset, store)
 
     depth = max(DEFAULT_DEPTH, k)
     worth, costs, prepared, own = AddedWorth(len(queries)), [], Cost(), 0.0
     for batch in batches:
-        searched = cached_search(retriever, dataset, batch.queries, depth, store, timed, key=known, index=index)
+        searched = cached_search(retriever, dataset, batch.queries, depth, store, timed, index)
         costs.append(searched.cost)
         prepared = searched.prepared  # The corpus is prepared once, and every run has its cost.
         started = time.perf_counter()

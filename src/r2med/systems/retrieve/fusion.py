@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, Self, assert_never, cast, get_args
@@ -113,11 +113,7 @@ class FusedRetriever(Bound[Fusion]):
 
     def index(self, dataset: Dataset, store: Store) -> FusionSearcher:
         """Return a searcher. A part is indexed when it is first searched, and not at all if its run is in the store."""
-        return self.index_keyed(dataset, store, key_of(self, dataset))
-
-    def index_keyed(self, dataset: Dataset, store: Store, key: Mapping[str, Any]) -> FusionSearcher:
-        """Return the searcher. The key of the fusion contains the keys of the parts."""
-        return FusionSearcher(self, dataset, store, key["parts"])
+        return FusionSearcher(self, dataset, store)
 
     def approximations(
         self, dataset: Dataset, queries: Sequence[SearchQuery], k: int, store: Store
@@ -145,14 +141,11 @@ class FusedRetriever(Bound[Fusion]):
 class FusionSearcher:
     """Fusion search over one corpus. Each part is indexed once, when it is first searched."""
 
-    def __init__(
-        self, retriever: FusedRetriever, dataset: Dataset, store: Store, keys: Sequence[Mapping[str, Any]]
-    ) -> None:
+    def __init__(self, retriever: FusedRetriever, dataset: Dataset, store: Store) -> None:
         self._retriever = retriever
         self._dataset = dataset
         self._store = store
-        self._keys = keys
-        self._digests = [digest(each) for each in keys]
+        self._keys = [digest(key_of(part, dataset)) for part in retriever.parts]
         self._indexed: dict[str, Searcher] = {}
         self._live: tuple[Searcher, ...] = ()
 
@@ -166,9 +159,8 @@ class FusionSearcher:
         for part, weight, asked in self._retriever.runs(queries):
             searched = self._search(part, asked, depth)
             # One part prepares its corpus once, and the same search runs once.
-            identity = self._digests[part]
-            costs[identity, tuple(asked)] = searched.cost
-            prepared[identity] = searched.prepared
+            costs[self._keys[part], tuple(asked)] = searched.cost
+            prepared[self._keys[part]] = searched.prepared
             started = time.perf_counter()
             for line, (rows, scores) in enumerate(zip(searched.run.rows, searched.run.scores, strict=True)):
                 worth.add(line, rows, scores, stage.method, weight)
@@ -184,17 +176,16 @@ class FusionSearcher:
 
     def _index(self, part: int) -> Searcher:
         """Return the searcher of a part. Parts with the same settings share one."""
-        key = self._digests[part]
+        key = self._keys[part]
         if key not in self._indexed:
-            self._indexed[key] = indexed(self._retriever.parts[part], self._dataset, self._store, self._keys[part])
+            self._indexed[key] = indexed(self._retriever.parts[part], self._dataset, self._store)
         return self._indexed[key]
 
     def _search(self, part: int, queries: Sequence[SearchQuery], depth: int) -> Searched:
         if self._live:
             return search_with(self._live[part], self._dataset.corpus, queries, depth)
-        retriever, key = self._retriever.parts[part], self._keys[part]
         index = partial(self._index, part)
-        return cached_search(retriever, self._dataset, queries, depth, self._store, key=key, index=index)
+        return cached_search(self._retriever.parts[part], self._dataset, queries, depth, self._store, index=index)
 
 
 def _asked(search: SearchQuery, word: Searching) -> SearchQuery:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
@@ -125,14 +125,6 @@ class Retriever(Protocol):
         """Prepare the corpus, using the store."""
 
 
-@runtime_checkable
-class Composite(Protocol):
-    """A retriever made of others, whose keys are in its own, so that each is made once."""
-
-    def index_keyed(self, dataset: Dataset, store: Store, key: Mapping[str, Any]) -> Searcher:
-        """Prepare the corpus, using the store. `key` is the result of `key_of` for the whole retriever."""
-
-
 VERSION = 5
 
 
@@ -159,24 +151,21 @@ def cached_search(
     k: int,
     store: Store,
     timed: bool = False,
-    *,
-    key: Mapping[str, Any] | None = None,
     index: Callable[[], Searcher] | None = None,
 ) -> Searched:
     """Search, using the store. The excluded documents of each query are left out of its ranking.
 
     With `timed`, some queries are then searched one by one, to know the latency of a search. A live store keeps no run.
-    `key` is the retriever's where it is known already, and `index` returns its searcher where that may be open.
+    `index` returns the searcher of the retriever where it may be open already.
     """
     if not store.keeps_questions:
         return _search(live_searcher(retriever, dataset, store), dataset, queries, k)
     corpus = dataset.corpus
     asked = [query.key for query in queries]
-    known = key_of(retriever, dataset) if key is None else key
-    run_key = digest(["run", VERSION, TIE_RULE, known, corpus.fingerprint, asked, k])
+    run_key = digest(["run", VERSION, TIE_RULE, key_of(retriever, dataset), corpus.fingerprint, asked, k])
 
     def opened() -> Searcher:
-        return index() if index is not None else indexed(retriever, dataset, store, known)
+        return index() if index is not None else indexed(retriever, dataset, store)
 
     def build(folder: Path) -> dict[str, Any]:
         searcher = opened()
@@ -231,10 +220,8 @@ def _searched_again(artefact: Artefact, store: Store, key: str, search: Callable
     return store.make("run", key, build)
 
 
-def indexed(retriever: Retriever, dataset: Dataset, store: Store, key: Mapping[str, Any]) -> Searcher:
-    """Return the searcher of a retriever. `key` is the key of the retriever."""
-    if isinstance(retriever, Composite):
-        return retriever.index_keyed(dataset, store, key)
+def indexed(retriever: Retriever, dataset: Dataset, store: Store) -> Searcher:
+    """Return the searcher of a retriever. Raises UserError if it cannot search."""
     searcher = retriever.index(dataset, store)
     if not callable(getattr(searcher, "search", None)):
         raise UserError(
@@ -255,12 +242,11 @@ def _name(retriever: object) -> str:
 
 def live_searcher(retriever: Retriever, dataset: Dataset, store: Store) -> Searcher:
     """Return the searcher for single questions. The store opens each retriever once."""
-    known = key_of(retriever, dataset)
-    key = digest(["searcher", known, dataset.corpus.fingerprint])
+    key = digest(["searcher", key_of(retriever, dataset), dataset.corpus.fingerprint])
 
     def open() -> Searcher:
         with about(dataset=dataset.label):
-            return live_of(indexed(retriever, dataset, store, known))
+            return live_of(indexed(retriever, dataset, store))
 
     return store.opened(key, open)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property, wraps
@@ -127,7 +127,7 @@ class System:
         """Raise UserError if the system cannot run on one of the datasets. It is called before the first LLM call."""
         check((self._expander, *self._rerankers), datasets)
         for dataset in datasets:  # this finds missing weights
-            self._checked[id(dataset)] = dataset, self._keys(dataset)
+            self.stage_keys(dataset)
 
     @property
     def asking(self) -> dict[str, AskingStage]:
@@ -139,30 +139,21 @@ class System:
     @_offline_if_asked
     def key(self, dataset: Dataset, expansion: Expansion) -> dict[str, Any]:
         """Return every setting that a score depends on, with a fingerprint of the generated texts."""
-        checked, keys = self._checked.pop(id(dataset), (None, None))
-        if keys is None or checked is not dataset:
-            keys = self._keys(dataset)
-        return {
-            "expand": key_of(self._expander, dataset) if self._expander else None,
-            "generations": expansion.fingerprint,
-            **keys,
-        }
+        return {**self.stage_keys(dataset), "generations": expansion.fingerprint}
 
     @_offline_if_asked
     def stage_keys(self, dataset: Dataset) -> dict[str, Any]:
         """Return every setting that is known before an LLM is asked: those of `key` without the generated texts."""
-        return {"expand": key_of(self._expander, dataset) if self._expander else None, **self._keys(dataset)}
+        return {
+            "expand": key_of(self._expander, dataset) if self._expander else None,
+            "retrieve": key_of(self._retriever, dataset),
+            "rerank": [key_of(reranker, dataset) for reranker in self._rerankers],
+        }
 
     @property
     def recorded(self) -> Recorded | None:
         """The reader of recorded texts, if the expansion uses them."""
         return self._expander if isinstance(self._expander, Recorded) else None
-
-    def _keys(self, dataset: Dataset) -> dict[str, Any]:
-        return {
-            "retrieve": key_of(self._retriever, dataset),
-            "rerank": [key_of(reranker, dataset) for reranker in self._rerankers],
-        }
 
     @contextmanager
     def traced(self, dataset: Dataset) -> Iterator[Span | None]:
@@ -191,21 +182,14 @@ class System:
         store: Store,
         k: int,
         expansion: Expansion | None = None,
-        settings: Mapping[str, Any] | None = None,
     ) -> Outcome:
-        """Search a dataset and rerank. Earlier searches, scores and answers are reused.
-
-        `settings` are what `key` returned, where that was asked already.
-        """
+        """Search a dataset and rerank. Earlier searches, scores and answers are reused."""
         with about(dataset=dataset.label), self.traced(dataset):
-            return self._run(dataset, store, k, expansion or self.expand(dataset, store), settings or {})
+            return self._run(dataset, store, k, expansion or self.expand(dataset, store))
 
-    def _run(
-        self, dataset: Dataset, store: Store, k: int, expansion: Expansion, settings: Mapping[str, Any]
-    ) -> Outcome:
+    def _run(self, dataset: Dataset, store: Store, k: int, expansion: Expansion) -> Outcome:
         wide, queries = self._searched_depth(k), expansion.queries
-        key = settings.get("retrieve")
-        searched = search_apart(self._retriever, dataset, queries, wide, store, timed=True, key=key)
+        searched = search_apart(self._retriever, dataset, queries, wide, store, timed=True)
         if expansion.rankings:
             run = finds_first(searched.run, expansion.rankings, dataset.corpus, wide)
             searched = replace(searched, run=run)
@@ -282,11 +266,6 @@ class System:
         for reranker in self._rerankers:
             if not isinstance(reranker, AskingStage):
                 reranker.rerank(dataset, queries, first, store)
-
-    @cached_property
-    def _checked(self) -> dict[int, tuple[Dataset, dict[str, Any]]]:
-        """The keys of the stages on checked datasets. Each is removed when it is used for a record."""
-        return {}
 
     @cached_property
     def _expander(self) -> Expander | None:
