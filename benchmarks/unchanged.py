@@ -39,6 +39,7 @@ SYSTEMS = [
     f"query2doc({LLM}) → minilm",
     f"bm25 → listwise({LLM})@10",
     f"bm25 → pointwise({LLM})@5",
+    f"bm25 → groupwise({LLM})@10",
 ]
 COMMANDS = [
     ["run", *SYSTEMS, "--data", "demo", "--base-url", "SERVER"],
@@ -85,15 +86,27 @@ class FixedLLM(BaseHTTPRequestHandler):
 
 
 def answer_to(prompt: str) -> str:
-    """Return a passage made of words of the prompt, an order of its numbered passages, and the letter of an option."""
+    """Return what the prompt asks for: a score, scores, an order of passages, a choice, or a passage of its words."""
     seed = int.from_bytes(hashlib.sha256(prompt.encode()).digest()[:8], "big")
+
+    def drawn(word: str) -> int:
+        return int.from_bytes(hashlib.sha256(f"{seed}{word}".encode()).digest()[:4], "big")
+
     words = re.findall(r"[A-Za-z]{5,}", prompt)
     start = seed % max(1, len(words) - 30)
-    numbers = sorted(
-        set(re.findall(r"\[(\d+)\]", prompt)), key=lambda number: hashlib.sha256(f"{seed}{number}".encode()).digest()
+    passage = " ".join(words[start : start + 30])
+    numbers = sorted(set(re.findall(r"\[(\d+)\]", prompt)), key=drawn)
+    if '{"score": 3.5}' in prompt:
+        return f'Answer: {passage}\n{{"score": {seed % 11}}}'
+    if '{"1": 3, "2": 8.5}' in prompt:
+        return f"Answer: {passage}\n{json.dumps({number: drawn(number) % 11 for number in numbers})}"
+    if numbers and " > " in prompt:
+        return f"Answer: {passage}\n" + " > ".join(f"[{number}]" for number in numbers)
+    return (
+        f"{passage}\nAnswer: {'ABCDE'[seed % 5]}"
+        if "JSON" not in prompt
+        else json.dumps({"answer": "ABCDE"[seed % 5], "reason": passage})
     )
-    order = " > ".join(f"[{number}]" for number in numbers)
-    return order or " ".join([*words[start : start + 30], f"\nAnswer: {'ABCDE'[seed % 5]}"])
 
 
 def run_all(source: Path, folder: Path, address: str, data: Path | None) -> Path:

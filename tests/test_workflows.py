@@ -1,4 +1,4 @@
-"""Workflows, hooks and least shares agree with the rest of the repository. `make check` lints the workflows by actionlint."""
+"""Workflows, hooks and least shares agree with the rest of the repository; `make check` lints the workflows."""
 
 from __future__ import annotations
 
