@@ -95,18 +95,17 @@ def answer_to(prompt: str) -> str:
     words = re.findall(r"[A-Za-z]{5,}", prompt)
     start = seed % max(1, len(words) - 30)
     passage = " ".join(words[start : start + 30])
-    numbers = sorted(set(re.findall(r"\[(\d+)\]", prompt)), key=drawn)
+    count = re.search(r"(?:from 1 to|numbers of all) (\d+)", prompt)
+    numbers = sorted((str(number) for number in range(1, int(count[1]) + 1)), key=drawn) if count else []
     if '{"score": 3.5}' in prompt:
         return f'Answer: {passage}\n{{"score": {seed % 11}}}'
     if '{"1": 3, "2": 8.5}' in prompt:
         return f"Answer: {passage}\n{json.dumps({number: drawn(number) % 11 for number in numbers})}"
-    if numbers and " > " in prompt:
+    if numbers:
         return f"Answer: {passage}\n" + " > ".join(f"[{number}]" for number in numbers)
-    return (
-        f"{passage}\nAnswer: {'ABCDE'[seed % 5]}"
-        if "JSON" not in prompt
-        else json.dumps({"answer": "ABCDE"[seed % 5], "reason": passage})
-    )
+    if '{"choice": "A"}' in prompt:
+        return json.dumps({"choice": "ABCD"[seed % 4]})
+    return json.dumps({"answer": f"{passage} [1]."}) if '{"answer": "…"}' in prompt else passage
 
 
 def run_all(source: Path, folder: Path, address: str, data: Path | None) -> Path:
