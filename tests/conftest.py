@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +62,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def synthetic_benchmark() -> None:
-    """Let the records of `support.records` and `support.answer_records` count as those of the benchmark."""
+    """Let the records of `support.records` and `support.synthetic_answers` count as those of the benchmark."""
     from r2med.data.benchmark_names import remember_fingerprint
     from r2med.foundation.store import default_store
 
@@ -83,6 +84,8 @@ def workspace(tmp_path: Path) -> Workspace:
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
     """Give the workers of xdist one fork server for all: to import everything takes it ten seconds."""
+    if find_spec("r2med.cli") is None:  # the early floors are tested without the later ones
+        return
     if SHARED not in node.config.stash:
         running = ExitStack()
         node.config.stash[SHARED] = running.enter_context(started_fork_server())

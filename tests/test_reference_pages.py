@@ -19,7 +19,8 @@ from r2med.cli.app import command
 from r2med.construction.review.reviews import Review
 from r2med.evaluation.advice.advice import Advice, Rung
 from r2med.foundation.core.stages import TABLE
-from support.answer_records import answer_record, answered, write
+from support.answer_records import answer_record, answered
+from support.synthetic_answers import write
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"

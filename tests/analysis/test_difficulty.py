@@ -21,8 +21,9 @@ from r2med.foundation.runtime.setup import Setup
 from r2med.foundation.store import Store
 from r2med.foundation.text.synonyms import Synonyms
 from r2med.models.llm.llm_cards import resolve_llm
-from support.answer_records import answer_record, answered, write
+from support.answer_records import answer_record, answered
 from support.scripted_llm import scripted
+from support.synthetic_answers import write
 
 DIAG = "demo/MedQA-Diag"
 TERMS = [("Dyspnea", "breathlessness"), ("Fatigue", "tiredness"), ("Hypertension", "high blood pressure")]

@@ -7,7 +7,8 @@ import pytest
 from r2med.analysis.analysis import analyse, rehearse
 from r2med.data import load
 from r2med.foundation.core.errors import UserError
-from support.answer_records import answer_record, answered, write
+from support.answer_records import answer_record, answered
+from support.synthetic_answers import write
 
 DIAG = "demo/MedQA-Diag"
 

@@ -8,6 +8,7 @@ import typer
 
 from r2med import load
 from r2med.cli.data_command import check, fetch, list_, stats
+from support.datasets import r2med_folder
 from support.fork_server import Command
 
 
@@ -88,3 +89,13 @@ def test_example_writes_two_tables_and_the_dataset_that_an_import_makes_of_them(
     again = r2med("data", "example")
     assert again.returncode == 2
     assert again.stderr == "r2med: notes.csv exists already: choose another folder with --out DIR\n"
+
+
+def test_the_command_prints_a_line_for_each_dataset(tmp_path: Path, r2med: Command) -> None:
+    folder = r2med_folder(tmp_path / "Mine")
+    done = r2med("data", "stats", "demo/Biology", folder)
+    assert (done.returncode, done.stderr) == (0, "")
+    rows = [line.split() for line in done.stdout.splitlines()]
+    assert ["Dataset", "#Q", "#D", "Avg.", "Pos", "Q-Len", "D-Len", "D-Chars", "D-Max"] in rows
+    assert ["Mine", "2", "3", "1.00", "3.5", "6.7", "37", "48"] in rows
+    assert [row for row in rows if row[:1] == ["demo/Biology"]]

@@ -1,10 +1,16 @@
 """`r2med models`: the list, the cards, and a model tried on texts."""
 
+from __future__ import annotations
+
 import json
+import shutil
+from pathlib import Path
 
 import pytest
+import safetensors.torch
 
 from support import rerank_server, tiny_models, tiny_rerankers
+from support.fork_server import Command
 
 
 @pytest.fixture
@@ -116,3 +122,46 @@ def test_a_late_model_is_tried_on_a_query_and_a_document(tmp_path, output, kind,
     folder = getattr(tiny_late_models, kind)(tmp_path / kind)
     printed = output("models", "check", f"path:{folder}", "--device", "cpu")
     assert says in printed and "score of a case and its diagnosis" in printed
+
+
+PAIRS = (
+    ("Which bacteria live in the gut?", "which bacteria live in the gut"),
+    ("tax law and doctors", "Tax law and doctors."),
+    ("hereditary angioedema", "Hereditary angioedema!"),
+)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tiny_models.bert(tmp_path_factory.mktemp("models") / "tiny", layers=1)
+
+
+@pytest.fixture(scope="module")
+def broken(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the same model with weights that no longer tell words apart; it loads and encodes without an error."""
+    copied = tmp_path_factory.mktemp("broken") / "tiny"
+    shutil.copytree(folder, copied)
+    tensors = safetensors.torch.load_file(copied / "model.safetensors")
+    for name in tensors:
+        if name.endswith(("word_embeddings.weight", "position_embeddings.weight")):
+            tensors[name].zero_()
+    safetensors.torch.save_file(tensors, copied / "model.safetensors", {"format": "pt"})
+    return copied
+
+
+def test_models_check_tests_the_pairs_even_if_they_passed_once(
+    folder: Path, broken: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, r2med: Command
+) -> None:
+    (tmp_path / "plugin/models").mkdir(parents=True)
+    pairs = ", ".join(f"[{query!r}, {passage!r}]" for query, passage in PAIRS)
+    (tmp_path / "plugin/models/tiny-pairs.toml").write_text(
+        f'loader = "transformers"\npooling = "mean"\nknown_pairs = [{pairs}]\n[query]\nmax_tokens = 40\n'
+        "[document]\nmax_tokens = 40\n"
+    )
+    monkeypatch.setenv("R2MED_PLUGINS", str(tmp_path / "plugin"))
+    command = ("models", "check", "tiny-pairs", "--device", "cpu", "--model-path")
+    done = r2med(*command, f"tiny-pairs={folder}")
+    assert "known pairs: all 3 queries are nearest to their own passage" in done.stdout
+    done = r2med(*command, f"tiny-pairs={broken}")
+    assert done.returncode == 2
+    assert "3 of 3 known queries are not nearest" in done.stderr

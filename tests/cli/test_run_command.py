@@ -1,11 +1,17 @@
 """The commands as a person types them: output, exit codes, one line for each error."""
 
+from __future__ import annotations
+
+import importlib.util
 import json
+import socket
 from pathlib import Path
 
 import pytest
 
 from support import processes
+from support.datasets import r2med_folder, write_jsonl
+from support.fork_server import Command
 
 FACTS = Path(__file__).parents[1] / "evaluation/measure/trec_eval"
 
@@ -138,3 +144,24 @@ def test_a_measure_that_records_lack_is_refused_before_the_work(tmp_path, r2med)
     assert done.returncode == 2
     assert "records do not hold nDCG@7" in done.stderr
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="ray is not installed")
+@pytest.mark.parametrize("engine", ["ray", "ray://"])
+def test_a_missing_cluster_gives_a_one_line_error(engine, r2med):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+        words = ("run", "bm25", "--data", "demo/MedQA-Diag", "--engine")
+        end = r2med(*words, engine if engine == "ray" else f"{engine}{address}", RAY_ADDRESS=address)
+    assert end.returncode == 2
+    assert end.messages[-1].startswith(f"r2med: no Ray cluster answers at {'' if engine == 'ray' else engine}{address}")
+
+
+def test_the_run_says_so_and_shows_the_data_as_the_users_own(tmp_path: Path, r2med: Command) -> None:
+    write_jsonl(r2med_folder(tmp_path / "Biology") / "notes.jsonl", [])
+    done = r2med("run", "bm25", "--data", tmp_path / "Biology", "--out", tmp_path / "results")
+    assert "has the name own/Biology: to compare it with the benchmark's Biology" in done.stderr
+    assert "own/Biology" in done.stdout
+    assert list((tmp_path / "results/own/Biology").glob("bm25-*.json"))

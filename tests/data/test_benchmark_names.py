@@ -13,9 +13,7 @@ from r2med.data.benchmark_names import known_fingerprints, source_of
 from r2med.data.dataset_cards import DatasetCard, bundled_cards, demo_folder
 from r2med.data.locating import name_of
 from r2med.foundation.store import Store
-from r2med.publication.leaderboard.reproduction import _chosen
-from support.datasets import r2med_folder, write_jsonl
-from support.fork_server import Command
+from support.datasets import r2med_folder
 
 QUERIES, POSITIVES, MOST = 103, 374, 19
 """Of Biology, as its card says."""
@@ -86,13 +84,4 @@ def test_a_copy_with_the_fingerprint_of_the_card_is_known_without_the_hub(
     card = bundled_cards()["Biology"].model_copy(update={"fingerprint": load(folder).fingerprint})
     monkeypatch.setitem(cast(dict[str, DatasetCard], bundled_cards()), "Biology", card)
     assert load(folder).name == name_of(folder) == "Biology"
-    assert list(_chosen(["bm25"], [str(folder)])[0][1].values()) == [str(folder)]  # reproduce bm25 --data ./Biology
     assert load(copy_of_biology(tmp_path / "other/Biology", last_text="another text")).name == "own/Biology"
-
-
-def test_the_run_says_so_and_shows_the_data_as_the_users_own(tmp_path: Path, r2med: Command) -> None:
-    write_jsonl(r2med_folder(tmp_path / "Biology") / "notes.jsonl", [])
-    done = r2med("run", "bm25", "--data", tmp_path / "Biology", "--out", tmp_path / "results")
-    assert "has the name own/Biology: to compare it with the benchmark's Biology" in done.stderr
-    assert "own/Biology" in done.stdout
-    assert list((tmp_path / "results/own/Biology").glob("bm25-*.json"))

@@ -10,7 +10,6 @@ from r2med.data.check import check
 from r2med.data.problems import MAX_MESSAGES
 from r2med.foundation.core.errors import UserError
 from support.datasets import DOCUMENTS, QRELS, QUERIES, beir_folder, r2med_folder, write_jsonl
-from support.fork_server import Command
 
 CORPUS = (
     rb"""{"id": "d1", "text": "sound"}
@@ -124,33 +123,9 @@ def test_every_problem_is_reported_at_once_with_file_and_line(faulty: Path) -> N
     ]
 
 
-def test_the_command_prints_every_problem_and_fails(faulty: Path, r2med: Command) -> None:
-    done = r2med("data", "check", faulty)
-    assert done.returncode == 2
-    assert done.stderr == ""
-    assert set(lines_of(check(faulty))) <= set(done.stdout.splitlines())
-    assert done.stdout.splitlines()[-1] == f"{faulty}: {len(EXPECTED)} problems"
-
-
-def test_the_bundled_demo_is_sound(r2med: Command) -> None:
-    done = r2med("data", "check", "demo")
-    assert (done.returncode, done.stderr) == (0, "")
-    assert [line.split(": ")[1] for line in done.stdout.splitlines()] == ["sound"] * 8
-
-
 def test_a_sound_folder_has_no_problems(tmp_path: Path) -> None:
     found = check(r2med_folder(tmp_path / "set"))
     assert (len(found), found.notices) == (0, [])
-
-
-def test_queries_that_ask_the_same_are_told(tmp_path: Path, r2med: Command) -> None:
-    folder = r2med_folder(tmp_path / "twice")
-    rows = [json.loads(line) for line in (folder / "query.jsonl").read_text().splitlines()]
-    rows.append({**rows[0], "id": "again", "text": rows[0]["text"].upper() + " "})
-    (folder / "query.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    (notice,) = check(folder).notices
-    assert f"1 query has the text of an earlier one ('again' that of '{rows[0]['id']}')" in notice
-    assert "note: " in r2med("data", "check", folder).stdout
 
 
 def test_flaws_do_not_stop_a_load_but_are_mentioned(tmp_path: Path) -> None:
@@ -256,20 +231,6 @@ def test_a_million_bad_lines_do_not_fill_the_memory(tmp_path: Path) -> None:
         load(folder)
 
 
-def test_many_problems_of_one_cause_are_one_line(tmp_path: Path, r2med: Command) -> None:
-    folder = r2med_folder(tmp_path / "set", [{"doc_id": str(number), "text": "a"} for number in range(5000)])
-    done = r2med("data", "check", folder)
-    assert done.returncode == 2
-    assert done.stdout.splitlines() == [
-        f"{folder}/corpus.jsonl: 5,000 × missing field 'id' (rows have doc_id, text: is it `doc_id`?), first in line 1",
-        f"{folder}/qrels.jsonl:1: unknown document '0': not in the corpus",
-        f"{folder}/qrels.jsonl:2: unknown document 'd2': not in the corpus",
-        f"{folder}/qrels.jsonl:3: unknown document 'd2': not in the corpus",
-        f"{folder}/corpus.jsonl: no documents",
-        f"{folder}: 5,004 problems",
-    ]
-
-
 @pytest.mark.parametrize(
     ("row", "said"),
     [
@@ -290,20 +251,3 @@ def test_deeply_nested_json_is_a_problem_and_not_a_crash(tmp_path: Path) -> None
     path.write_text(path.read_text() + "[" * 100_000 + "]" * 100_000 + "\n")
     (problem,) = check(folder).problems
     assert (problem.path, problem.line) == (path, 4)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["Biologie"], "no dataset or folder 'Biologie' (did you mean Biology?): r2med data list shows all"),
-        (["corpus.jsonl"], "corpus.jsonl is a file: a dataset is a folder"),
-    ],
-)
-def test_what_is_no_dataset_is_one_line_and_exit_code_2(
-    tmp_path: Path, arguments: list[str], message: str, r2med: Command
-) -> None:
-    write_jsonl(tmp_path / "corpus.jsonl", DOCUMENTS)
-    done = r2med("data", "check", *arguments)
-    assert (done.returncode, done.stdout) == (2, "")
-    (line,) = done.stderr.splitlines()
-    assert line.startswith(f"r2med: {message}")

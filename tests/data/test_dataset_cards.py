@@ -8,7 +8,6 @@ from r2med.data import load
 from r2med.data.dataset_cards import Instruction, cards, groups, home_group, read_card
 from r2med.foundation.core.errors import UserError
 from support.datasets import r2med_folder
-from support.fork_server import Command
 from support.processes import python
 
 ORDER = (
@@ -171,16 +170,6 @@ def plugin(root: Path, name: str, card: str) -> Path:
     return root
 
 
-def test_a_ninth_dataset_is_one_card_more(tmp_path: Path, r2med: Command) -> None:
-    ninth = 'order = 5\ntask = "clinical evidence"\nscenario = "prognosis"\nlicence = "CC0"\n'
-    listed = r2med("data", "list", R2MED_PLUGINS=plugin(tmp_path / "mine", "Ninth", ninth))
-    assert listed.returncode == 0
-    assert "prognosis" in listed.stdout
-    assert "group clinical-evidence: MedXpertQA-Exam, MedQA-Diag, PMC-Treatment\n" in listed.stdout
-    assert "group R2MED: Biology, Bioinformatics" in listed.stdout
-    assert "Ninth" not in listed.stdout.split("group R2MED")[1]
-
-
 def test_a_plugins_card_may_be_like_another(tmp_path: Path) -> None:
     folder = plugin(tmp_path / "mine", "Ninth", 'like = "MedQA-Diag"\nscenario = "prognosis"\ngroups = ["mine"]\n')
     plugin(folder, "Tenth", 'like = "Ninth"\n')
@@ -198,14 +187,6 @@ def test_a_plugins_card_may_be_like_another(tmp_path: Path) -> None:
         "clinical evidence|prognosis|Medical Exam|None|None",
         "8 3 ('Ninth',)",
     ]
-
-
-def test_a_dataset_without_a_repository_must_be_given_as_a_folder(tmp_path: Path, r2med: Command) -> None:
-    folder = plugin(tmp_path / "mine", "Ninth", 'task = "clinical case"\n')
-    failed = r2med("data", "check", "Ninth", R2MED_PLUGINS=folder)
-    assert (failed.returncode, failed.stdout) == (2, "")
-    (line,) = failed.stderr.splitlines()
-    assert line.startswith("r2med: the card of Ninth names neither a folder nor a hub repository")
 
 
 def test_a_card_may_name_a_folder_from_where_it_lies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -232,20 +213,6 @@ def test_a_plugin_folder_of_nobody_is_told(monkeypatch: pytest.MonkeyPatch) -> N
         list(cards())
 
 
-@pytest.mark.parametrize("group", ["R2MED", "clinical-evidence"])
-def test_the_groups_of_the_benchmark_take_no_others(tmp_path: Path, group: str, r2med: Command) -> None:
-    failed = r2med("data", "list", R2MED_PLUGINS=plugin(tmp_path / "mine", "Ninth", f'groups = ["{group}"]\n'))
-    assert failed.returncode == 2
-    (line,) = failed.stderr.splitlines()
-    assert f"Ninth.toml: {group} is a group that comes with r2med: choose a name of your own" in line
-
-
-def test_a_card_of_ones_own_may_take_the_place_of_a_dataset_of_the_benchmark(tmp_path: Path, r2med: Command) -> None:
-    card = f'groups = ["R2MED"]\ntask = "Q&A reference"\nfolder = "{r2med_folder(tmp_path / "mine" / "copy")}"\n'
-    done = r2med("data", "check", "Biology", R2MED_PLUGINS=plugin(tmp_path / "mine", "Biology", card))
-    assert (done.returncode, done.stdout) == (0, "Biology: sound\n")
-
-
 @pytest.mark.parametrize(
     ("card", "message"),
     [
@@ -267,15 +234,6 @@ def test_a_faulty_card_is_one_line_that_names_it(tmp_path: Path, card: str, mess
     with pytest.raises(UserError) as error:
         load(folder)
     assert str(error.value).startswith(f"{folder}/card.toml: {message}")
-
-
-def test_cards_that_are_like_each_other_are_one_line(tmp_path: Path, r2med: Command) -> None:
-    folder = plugin(tmp_path / "mine", "A", 'like = "B"\n')
-    plugin(folder, "B", 'like = "A"\n')
-    failed = r2med("data", "list", R2MED_PLUGINS=folder)
-    assert failed.returncode == 2
-    (line,) = failed.stderr.splitlines()
-    assert "which is like this one" in line
 
 
 def test_like_takes_over_the_task_but_not_the_facts_of_the_data(tmp_path: Path) -> None:

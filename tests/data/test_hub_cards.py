@@ -131,21 +131,3 @@ def test_a_board_never_fetches_a_dataset_of_a_card(tmp_path: Path) -> None:
     )
     collection = checked([StoredRecord(record.model_copy(update={"dataset": facts}), tmp_path / "x.json")])
     assert local_datasets(collection, []) == {}
-
-
-def test_ids_with_slashes_quotes_and_blanks_survive_every_format(tmp_path: Path, store: Store) -> None:
-    from r2med.publication.bridges.data_export import export_data
-
-    dataset = r2med.Dataset.of({"q 1/'": "Iron?", "q2": "Tax?"}, {ODD: "Iron.", "x/y": "Tax."}, {"q 1/'": {ODD: 1}})
-    for form in ("beir", "mteb", "trec", "hub", "croissant"):
-        export_data(dataset, form, tmp_path / form)
-        again = load(tmp_path / form, store)
-        assert (again.qrels, dict(again.corpus)) == (dataset.qrels, dict(dataset.corpus))
-    results = r2med.run("bm25", data=dataset, out=tmp_path / "results")
-    record = results.records[0]
-    assert record.per_query["q 1/'"]["nDCG@10"] == 1.0
-    again = r2med.Record.read(next((tmp_path / "results").rglob("*.json")))
-    assert again.per_query == record.per_query
-    run_file = next((tmp_path / "results").rglob("*.trec.gz"))
-    for qrels in ("qrels.jsonl", "qrels.txt"):  # the ids as they are, and as in run files
-        assert r2med.score(tmp_path / "trec" / qrels, run_file).mean["nDCG@10"] == 1.0

@@ -5,7 +5,6 @@ from pathlib import Path
 from r2med.data import load
 from r2med.data.stats import Stats, stats
 from support.datasets import r2med_folder
-from support.fork_server import Command
 
 
 def test_sizes_are_means_over_queries_documents_and_judged_queries(tmp_path: Path) -> None:
@@ -36,13 +35,3 @@ def test_sizes_are_means_over_queries_documents_and_judged_queries(tmp_path: Pat
 def test_an_empty_dataset_has_zeros(tmp_path: Path) -> None:
     empty = stats(load(r2med_folder(tmp_path / "set", [], [], [])))
     assert empty == Stats("set", 0, 0, 0.0, 0.0, 0.0, 0.0, 0.0, 0)
-
-
-def test_the_command_prints_a_line_for_each_dataset(tmp_path: Path, r2med: Command) -> None:
-    folder = r2med_folder(tmp_path / "Mine")
-    done = r2med("data", "stats", "demo/Biology", folder)
-    assert (done.returncode, done.stderr) == (0, "")
-    rows = [line.split() for line in done.stdout.splitlines()]
-    assert ["Dataset", "#Q", "#D", "Avg.", "Pos", "Q-Len", "D-Len", "D-Chars", "D-Max"] in rows
-    assert ["Mine", "2", "3", "1.00", "3.5", "6.7", "37", "48"] in rows
-    assert [row for row in rows if row[:1] == ["demo/Biology"]]

@@ -30,8 +30,7 @@ from r2med.server.served_corpus import open_served
 from r2med.server.serving import serve
 from r2med.systems.system.question import NOTHING_FOUND
 from support.chat_server import answer, refuse
-from support.datasets import r2med_folder
-from support.live_systems import DOCUMENTS
+from support.datasets import LIVE_DOCUMENTS, r2med_folder
 from support.processes import PATIENCE, environment
 from support.served_app import request
 
@@ -52,7 +51,7 @@ def opened(tmp_path_factory):
     """A corpus and its systems, of a dataset with a query, its answer and its judgements."""
     store = Store(tmp_path_factory.mktemp("home"), "live")
     queries = (Query("q-secret", "a swollen knee", answer=SECRET),)
-    corpus = Corpus.of([*DOCUMENTS, ("long", LONG)])
+    corpus = Corpus.of([*LIVE_DOCUMENTS, ("long", LONG)])
     dataset = Dataset("small", queries, corpus, Qrels({"q-secret": {"knee": 1, GRADED: 2}}))
     return open_served(dataset, ["bm25(k1=1.2)"], "bm25", Runtime(store=store), store)
 
@@ -89,7 +88,7 @@ def test_clients_of_old_and_new_protocols_search_and_read(app, mode):
     [document] = found.structured_content["documents"]
     assert (document["id"], document["cut"]) == ("gluten", False)
     assert json.loads(found.content[0].text) == found.structured_content
-    assert read.structured_content["text"] == document["text"] == dict(DOCUMENTS)["gluten"]
+    assert read.structured_content["text"] == document["text"] == dict(LIVE_DOCUMENTS)["gluten"]
 
 
 def test_the_ranking_and_the_scores_are_those_of_the_search_page(app):
@@ -156,7 +155,7 @@ def test_a_search_that_finds_nothing_says_so(app):
 def test_a_failed_stage_is_reported_beside_the_documents(chat_server, marked_keys, tmp_path):
     store = Store(tmp_path, "live")
     runtime = Runtime(store=store, base_url=chat_server.address, attempts=1)
-    dataset = Dataset("small", (), Corpus.of(DOCUMENTS), Qrels({}))
+    dataset = Dataset("small", (), Corpus.of(LIVE_DOCUMENTS), Qrels({}))
     served, systems = open_served(dataset, [HYDE], "", runtime, store)
     app = create_app(served, systems=systems)
     add_mcp(app, served, systems, 60.0)

@@ -4,11 +4,16 @@ import json
 
 import pytest
 
+from r2med.data import Query, load
+from r2med.foundation.net.retry import Policy
 from r2med.server.http_app import create_app
 from r2med.server.limits import Limits
 from r2med.server.retrieve_protocol import write_response
 from r2med.systems.agents.conversation import Hit
+from r2med.systems.agents.remote_search import RemoteSearch, ServerAddress
+from support.agents import agent, scripted
 from support.served_app import request
+from support.serving import serving
 
 LIMITS = Limits(body=100_000, queries=5, characters=200, topk=50, documents=100)
 
@@ -148,3 +153,19 @@ def test_a_request_just_within_the_limits_is_served(limited):
 def test_odd_characters_are_searched(limited):
     odd = ["\x00", "iron\u202e", "😀", "ﬁ", "a\r\nb"]
     assert request(limited, json={"queries": odd}).status_code == 200
+
+
+def test_our_own_server_gives_what_searching_here_gives(store, home, monkeypatch):
+    monkeypatch.delenv("R2MED_SERVE_TOKEN", raising=False)
+    queries = (Query("0", "painfully bright light after the cinema"),)
+    biology = load("demo/Biology", store)
+    script = {queries[0].text: ["<search>dark adaptation of rods</search>", "<answer>the passage</answer>"]}
+    data = type(biology)("x", queries, biology.corpus, biology.qrels)
+    here = agent("search-r1", scripted(script)).expand(data, store)
+    with serving("demo/Biology", "--retriever", "bm25", R2MED_HOME=home) as served:
+        source = RemoteSearch(ServerAddress.parse(f"{served.url}/retrieve"), Policy(deadline=60))
+        remote = agent("search-r1", scripted(script), source).expand(data, store)
+    first, second = (expansion.traces["0"]["turns"][0] for expansion in (here, remote))
+    assert first["documents"] and remote.notices == ()
+    assert [document["id"] for document in first["documents"]] == [document["id"] for document in second["documents"]]
+    assert first["information"] == second["information"]

@@ -8,8 +8,7 @@ import pytest
 from r2med.systems.system.question import NOTHING_FOUND
 from support.browser import launched
 from support.chat_server import answer, hang, refuse
-from support.datasets import write_jsonl
-from support.live_systems import DOCUMENTS, MARKUP
+from support.datasets import LIVE_DOCUMENTS, MARKUP, write_jsonl
 from support.processes import wait_for
 from support.serving import serving
 
@@ -19,7 +18,7 @@ QUESTION = "a swollen knee, iron"
 
 @pytest.fixture
 def corpus_alone(tmp_path: Path) -> Path:
-    write_jsonl(tmp_path / "notes" / "corpus.jsonl", [{"id": name, "text": text} for name, text in DOCUMENTS])
+    write_jsonl(tmp_path / "notes" / "corpus.jsonl", [{"id": name, "text": text} for name, text in LIVE_DOCUMENTS])
     return tmp_path / "notes"
 
 
@@ -38,7 +37,7 @@ def test_a_corpus_alone_is_served_and_nothing_of_a_question_stays(chat_server, m
         assert again["generated"] == ["bowel"]
         assert len(chat_server.requests) == 1
         assert http.post("/retrieve", json={"queries": ["bowel"], "topk": 1}).json() == {
-            "result": [[{"id": "gluten", "contents": f"\n{dict(DOCUMENTS)['gluten']}"}]]
+            "result": [[{"id": "gluten", "contents": f"\n{dict(LIVE_DOCUMENTS)['gluten']}"}]]
         }
         assert scratch(home)
         assert server.stop()[0] == 0

@@ -1,16 +1,23 @@
 """POST /search: one question to one system, what each stage made of it, and what went wrong with it."""
 
 import logging
+from pathlib import Path
 
 import pytest
 
-from r2med.data import Corpus
+from r2med.data import Corpus, load
 from r2med.server.limits import Limits
+from r2med.server.search_protocol import answer_of
+from r2med.systems.system import System
 from r2med.systems.system.question import NOTHING_FOUND
+from support import chat_server as api
+from support.agent_turns import taking_turns
+from support.chat_models import setup
 from support.chat_server import answer, hang, refuse
-from support.datasets import dataset_of
-from support.live_systems import DOCUMENTS, MARKUP, app_of
+from support.datasets import LIVE_DOCUMENTS, MARKUP, dataset_of
+from support.live_systems import app_of
 from support.served_app import request, requests
+from support.traces import kind_of, read_spans
 
 HYDE, JUDGED = "hyde(some-model) → bm25", "bm25 → listwise(some-model)@3"
 SHARED = ("shell.js", "formats.js", "marks.js", "base.css", "icon.svg")
@@ -175,7 +182,7 @@ def test_a_page_of_another_site_cannot_ask(app, chat_server):
 
 def test_hostile_text_comes_back_as_it_is_and_marks_nothing_else(app):
     [passage] = [each for each in search(app, MARKUP, system="bm25")["passages"] if each["id"] == MARKUP]
-    assert passage["text"] == dict(DOCUMENTS)[MARKUP]
+    assert passage["text"] == dict(LIVE_DOCUMENTS)[MARKUP]
     assert all(0 <= start < stop <= len(passage["text"]) for start, stop, _ in passage["marks"])
 
 
@@ -192,3 +199,24 @@ def test_the_page_is_of_files_of_its_own(app, name):
 @pytest.mark.parametrize("name", ["board.js", "..%2fsearch.html", "../search_protocol.py", "search.html/x"])
 def test_no_other_file_is_served(app, name):
     assert request(app, "GET", f"/assets/{name}").status_code == 404
+
+
+def test_served_questions_are_traced_and_those_of_agents_too(tmp_path):
+    app = app_of("bm25", folder=tmp_path / "home", trace=tmp_path / "served.jsonl")
+    assert not (tmp_path / "served.jsonl").read_text()  # not the search that loads the weights
+    assert request(app, url="/search", json={"question": "gluten"}).status_code == 200
+    assert request(app, url="/retrieve", json={"queries": ["gluten", "iron"]}).status_code == 200
+    kinds = [kind_of(each) for each in read_spans(tmp_path / "served.jsonl")]
+    assert kinds == ["RETRIEVER", "CHAIN", "RETRIEVER", "RETRIEVER", "CHAIN"]
+
+
+@pytest.mark.usefixtures("marked_keys")
+def test_a_live_system_answers_a_question_with_the_ranking_of_the_agent(tmp_path: Path) -> None:
+    with api.serve(taking_turns("native")) as server:
+        runtime = setup(server, tmp_path)
+        live = System.parse("agent(any) → bm25", runtime).live(load("demo/Biology", runtime.store), runtime.store)
+        given = answer_of(live, "Why is the sky dark?", 5)
+    assert given.status == "ok" and len(given.turns) == 4
+    assert [turn.query for turn in given.turns] == ["light and rods", "", "skin and water", ""]
+    chosen = given.turns[0].documents[1], given.turns[2].documents[1]
+    assert [passage.id for passage in given.passages][:2] == list(chosen) and len(given.passages) == 5

@@ -31,6 +31,13 @@ QRELS: Sequence[Row] = (
     {"q_id": "0", "p_id": "d2", "score": 0},
     {"q_id": "1", "p_id": "d2", "score": 1},
 )
+MARKUP = "<img src=x onerror='window.harmed=1'>\u202e __proto__ javascript:alert(1)"
+LIVE_DOCUMENTS = [
+    ("gluten", "Gluten harms the small bowel in coeliac disease."),
+    ("iron", "Iron deficiency has many causes; bread is none of them."),
+    ("knee", "A swollen knee after a fall."),
+    (MARKUP, f"A swollen face, and {MARKUP} in the text."),
+]
 GRADES = {"0": {"0": 2, "d2": 0}, "1": {"d2": 1}}
 
 

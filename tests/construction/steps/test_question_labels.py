@@ -1,6 +1,8 @@
 import pytest
 
-from r2med.construction.steps.question_labels import RULES
+from r2med.construction.steps.question_labels import BODY_SYSTEMS, RULES
+from r2med.data import load
+from r2med.data.dataset_cards import groups
 from support.builds import built
 
 TABLE = "id,question,answer\na,Alpha coughs.,Flu\nb,Beta limps.,Gout\n"
@@ -40,3 +42,8 @@ def test_a_body_system_that_the_source_tells_is_not_asked_for(tmp_path):
     build = built(tmp_path, ["read-exam(e.jsonl)", "label-body-system"], {"e.jsonl": rows})
     assert [question.body_system for question in build.items(2)] == ["Nervous"]
     assert build.status()[1].cost.calls == 0
+
+
+def test_the_body_systems_of_the_demo_are_those_of_the_labels():
+    for name in groups()["demo"]:
+        assert {query.body_system for query in load(name).queries} <= {*BODY_SYSTEMS}, name

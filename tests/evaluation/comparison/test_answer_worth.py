@@ -10,7 +10,7 @@ from r2med.evaluation.comparison.comparing import compare
 from r2med.evaluation.comparison.report import report
 from r2med.evaluation.records.answer_collection import collect_answers
 from r2med.foundation.core.errors import UserError
-from support.answer_records import synthetic, write
+from support.synthetic_answers import synthetic, write
 
 pytestmark = pytest.mark.usefixtures("synthetic_benchmark")
 

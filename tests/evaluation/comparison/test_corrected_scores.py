@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from r2med import UserError, load, report, run
+from r2med import UserError, load, run
 from r2med.data.given_data import with_overlays
 from r2med.data.overlays import Overlay, OverlayLabel, random_order
 from r2med.evaluation.comparison.corrected_means import CorrectedMean, ReviewedQueries, corrected_mean
@@ -20,7 +19,6 @@ from r2med.evaluation.comparison.corrected_scores import (
 )
 from r2med.evaluation.records.collection import collect
 from r2med.foundation.pages.markdown import page_markdown
-from support.fork_server import Command
 
 NAME = "demo/Biology"
 
@@ -102,35 +100,3 @@ def test_a_half_labelled_pool_does_not_count(results: Path) -> None:
     assert reviewed_queries([judge, chosen], NAME) == set(), "they were not drawn at random"
     with pytest.raises(UserError, match="whole pool of 0 randomly drawn queries"):
         corrected_scores(collect(results=results), [judge, half], {NAME: dataset})
-
-
-def test_the_command_shows_all_three_kinds_of_scores(results: Path, tmp_path: Path, r2med: Command) -> None:
-    queries = random_order(NAME, (query.id for query in load(NAME).queries))
-    documents = [document for document, _ in load(NAME).corpus][:12]
-    judge = labels(1, queries, documents, judge="j")
-    Overlay("labels", (*judge, *labels(0, queries[:5], documents, reviewer="R1", drawn="random"))).write(
-        tmp_path / "labels.jsonl"
-    )
-    given = ["compare", "--results", str(results), "--data", NAME]
-    overlay = ["--overlay", str(tmp_path / "labels.jsonl")]
-    published, labelled, estimated = (
-        json.loads(r2med(*given, *more, "--json").stdout) for more in ([], overlay, [*overlay, "--estimate"])
-    )
-    assert published["pairs"] != labelled["pairs"]
-    assert published["labels"] == "as published"
-    assert labelled["labels"].startswith("with overlay labels (")
-    assert "Labels: with overlay labels (" in " ".join(r2med(*given, *overlay).stdout.split())
-    assert [system["reviewed"] for system in estimated["systems"]] == [5, 5]
-    assert estimated["systems"][0]["low"] is None, "five queries are too few for an interval"
-    shown = r2med(*given, *overlay, "--estimate").stdout
-    assert "Labels: estimated. People labelled" in " ".join(shown.split())
-    assert "of 8 queries, drawn at random" in " ".join(shown.split())
-    written = report(
-        results=results, out=tmp_path / "report", data=[NAME], overlays=[tmp_path / "labels.jsonl"], estimate=True
-    )
-    assert {"estimates.md", "estimates.tex", "estimates.csv"} <= {file.name for file in written.files}
-    assert "bm25" in (tmp_path / "report" / "estimates.md").read_text()
-    assert "Labels: with overlay labels (" in (tmp_path / "report" / "table.md").read_text()
-    refused = r2med(*given, "--estimate")
-    assert refused.returncode == 2
-    assert "--overlay FILE" in refused.stderr

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -22,7 +21,6 @@ from r2med.evaluation.records.collection import collect
 from r2med.evaluation.records.record import Record
 from r2med.evaluation.records.relabelled import relabelled
 from r2med.foundation.pages.cells import Marked
-from support.fork_server import Command
 from support.records import collection, record
 
 NAME = "demo/MedQA-Diag"
@@ -88,19 +86,6 @@ def test_a_dataset_without_labels_is_left_out_or_the_reason_is_one_line(results:
     assert "PMC-Clinical is left out: it has no labels for Mimic@10" in compared.notices
     with pytest.raises(UserError, match=r"Mimic@10 needs labels of passages .* compare\(overlays='FILE'\)"):
         compare(results=results, measure="Mimic@10")
-
-
-def test_the_command_shows_the_rate_with_its_interval(results: Path, tmp_path: Path, r2med: Command) -> None:
-    words = ("compare", "--results", str(results), "--overlay", LABELS, "--measure", "mimic@10")
-    shown = r2med(*words)
-    assert "Mimic@10 × 100, lower is better" in shown.stdout
-    assert f"{HYDE} cannot be distinguished from {BM25}: −10.00 points" in shown.stdout
-    found = json.loads(r2med(*words, "--json").stdout)
-    assert found["means"][BM25]["mean"]["value"] == pytest.approx(43.75)
-    few = Overlay("few", tuple(Overlay.read(LABELS).labels[:40]))
-    few.write(tmp_path / "few.jsonl")
-    part = r2med("compare", "--results", str(results), "--overlay", tmp_path / "few.jsonl", "--measure", "Mimic@10")
-    assert "Mimic@10 counts labelled passages only, so it is a lower bound" in part.stdout
 
 
 def test_a_report_has_the_tables_and_only_figures_that_fit(results: Path, tmp_path: Path) -> None:

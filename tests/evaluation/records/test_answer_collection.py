@@ -8,7 +8,7 @@ from r2med.evaluation.records.answer_collection import collect_answers
 from r2med.evaluation.records.collection import collect
 from r2med.foundation.core.cost import Cost
 from r2med.foundation.core.errors import UserError
-from support.answer_records import synthetic, write
+from support.synthetic_answers import synthetic, write
 
 pytestmark = pytest.mark.usefixtures("synthetic_benchmark")
 

@@ -37,13 +37,3 @@ def test_the_files_are_as_the_schemas_of_this_version_say(schema: str, pattern: 
     assert files
     for file in files:
         jsonschema.validate(json.loads(file.read_bytes()), declared)
-
-
-def test_they_are_compared_verified_explained_and_shown_on_a_board(results: Path) -> None:
-    gap = r2med.compare(results / "demo", baseline="bm25", resamples=200).pairs[0]
-    assert (gap.a, gap.b, f"{gap.difference:.2f}") == ("hyde(author) → bm25", "bm25", "65.22")
-    checked = r2med.verify([results / "entry.json"], results / "demo/Biology")
-    assert [each.fault for each in checked] == ["", ""]
-    assert "bio-031" in str(r2med.explain(results / "demo/Biology/bm25-ff04720fec.json", "0"))
-    page = r2med.board([results / "demo"], "board", texts=False)
-    assert page.is_file() and any("hyde(author)" in file.read_text("utf-8") for file in page.parent.rglob("*.js"))

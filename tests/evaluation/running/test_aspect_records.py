@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -19,9 +18,7 @@ from r2med.evaluation.running.results import Results
 from r2med.evaluation.running.run_page import run_page
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.pages.page import Table
-from r2med.foundation.store import Store, digest
-from r2med.publication.leaderboard.submission import submit
-from r2med.publication.leaderboard.verification import verify
+from r2med.foundation.store import Store
 
 WITH, WITHOUT = "demo/Medical-Sciences", "demo/Bioinformatics"
 NAMES = list(map(str, ASPECT_MEASURES))
@@ -67,20 +64,3 @@ def test_a_comparison_by_aspects_leaves_other_datasets_out(collection: RecordCol
     assert comparison(collection, "A-Recall@10", data=["demo"]).datasets == [WITH]
     with pytest.raises(UserError, match=rf"{WITHOUT} has no labels for A-Recall@10"):
         comparison(collection, "A-Recall@10", data=[WITHOUT])
-
-
-def test_an_entry_with_measures_of_aspects_is_verified_and_a_forged_value_found(
-    results: Results, folder: Path, tmp_path: Path
-) -> None:
-    entry = tmp_path / "entry.json"
-    submit([folder / "runs"], entry)
-    assert {checked.fault for checked in verify([entry], folder / "runs")} == {""}
-    body = json.loads(entry.read_text())
-    for record in body["records"]:
-        for values in (record["mean"], *record["per_query"].values()):
-            values["A-Recall@10"] = 1.0
-    del body["checksum"]
-    entry.write_text(json.dumps({**body, "checksum": digest(body)}))
-    faults = {checked.dataset: checked.fault for checked in verify([entry], folder / "runs")}
-    assert faults[WITH].startswith("A-Recall@10 of query")
-    assert faults[WITHOUT] == f"it states A-Recall@10, but {WITHOUT} does not have the labels for it"

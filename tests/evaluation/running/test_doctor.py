@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
@@ -12,8 +11,6 @@ import pytest
 from r2med import UserError, __version__
 from r2med.evaluation.running.doctor import doctor
 from r2med.foundation.store import Store
-from support.fork_server import Command
-from support.keys import KEY
 from support.loopback import listening, nobody_listening
 
 
@@ -43,14 +40,3 @@ def test_what_is_no_address_is_one_line(url: str) -> None:
 def test_a_cache_that_cannot_be_written_to_has_no_room(tmp_path: Path) -> None:
     tmp_path.chmod(0o500)
     assert doctor(store=Store(tmp_path / "store")).cache_free == 0
-
-
-@pytest.mark.usefixtures("marked_keys")
-def test_keys_are_present_but_never_shown(r2med: Command) -> None:
-    shown = r2med("doctor", OPENAI_API_KEY=KEY)
-    assert shown.returncode == 0
-    assert "key OPENAI_API_KEY" in shown.stdout
-    assert KEY not in shown.stdout + shown.stderr
-    printed = r2med("doctor", "--json", OPENAI_API_KEY=KEY).stdout
-    assert json.loads(printed)["keys"]["OPENAI_API_KEY"] is True
-    assert KEY not in printed

@@ -26,8 +26,6 @@ from r2med.foundation.core.version import source_digest
 from r2med.foundation.store import Store
 from r2med.systems.system import System
 from support.datasets import random_folder, with_short_documents
-from support.faults import tell_builds
-from support.processes import Ended
 from support.workspaces import Workspace
 
 
@@ -167,39 +165,6 @@ def test_fresh_redoes_everything_and_comes_to_the_same(
     times = ("created", "stages")
     assert again.model_copy(update={name: getattr(first, name) for name in times}) == first
     assert len(files(workspace.out)) == 3
-
-
-def test_the_command_says_what_it_reused(r2med: Callable[..., Ended], mini: Path, workspace: Workspace) -> None:
-    words = ["run", "bm25", "bm25(k1=1.2)", "--data", str(mini), "--out", str(workspace.out)]
-    first, second, third = r2med(*words), r2med(*words), r2med(*words, "--fresh")
-    next(workspace.out.rglob("*.json")).unlink()
-    fourth = r2med(*words)
-    told = [" ".join(end.stdout.split()) for end in (first, second, third, fourth)]
-    assert "reused" not in told[0]
-    assert "2 of them reused (--fresh makes them again)" in told[1]
-    assert "reused" not in told[2]
-    assert "1 of them reused" in told[3]
-
-
-def test_a_damaged_record_is_told_once_and_not_counted_as_reused(
-    r2med: Callable[..., Ended], mini: Path, workspace: Workspace
-) -> None:
-    words = ["run", "bm25", "--data", str(mini), "--out", str(workspace.out)]
-    assert r2med(*words).returncode == 0
-    (path,) = workspace.out.rglob("*.json")
-    path.write_bytes(path.read_bytes()[:-100])
-    end = r2med(*words)
-    assert end.messages == [f"note: {path} is not a record of r2med, or it was cut off: run it again"]
-    assert "reused" not in end.stdout
-
-
-def test_one_fresh_run_builds_an_index_once_for_all_systems(
-    r2med: Callable[..., Ended], mini: Path, workspace: Workspace, tmp_path: Path
-) -> None:
-    words = ["run", "bm25", "bm25(k1=1.2)", "--data", str(mini), "--out", str(workspace.out), "--fresh"]
-    for _ in range(2):
-        assert r2med(*words, fault=tell_builds(tmp_path / "builds")).returncode == 0
-    assert (tmp_path / "builds").read_text() == "build\n" * 2
 
 
 # What keeps records apart

@@ -17,7 +17,6 @@ from r2med.evaluation.running.ir_metadata import metadata_path
 from r2med.evaluation.running.run_export import export_runs
 from r2med.foundation.store.files import sha256
 from support.datasets import random_folder
-from support.fork_server import Command
 
 
 def metadata(run: Path) -> dict[str, Any]:
@@ -69,30 +68,6 @@ def test_readers_pass_over_comments_and_ids_that_look_like_one_are_kept(tmp_path
     assert list(Run.read(path, encoded=True)) == list(run)
     assert WrittenRun(path, run.queries).top("#1", 5) == [("#a", 2.0), ("b", 1.0)]
     assert WrittenRun(path, run.queries).rank("q", "b") == 1
-
-
-def test_a_run_is_exported_with_the_header_on_request(tmp_path: Path, r2med: Command) -> None:
-    evaluate("bm25", random_folder(tmp_path / "mini", documents=30), tmp_path / "results")
-    [run] = (tmp_path / "results").rglob("*.trec.gz")
-    [bare] = export_runs(["bm25"], tmp_path / "bare", tmp_path / "results")
-    assert bare.read_bytes() == gzip.decompress(run.read_bytes())
-    made = r2med(
-        "records",
-        "export",
-        "--format",
-        "runs",
-        "bm25",
-        "--results",
-        tmp_path / "results",
-        "-o",
-        tmp_path / "out",
-        "--header",
-    )
-    lines = Path(made.stdout.strip()).read_text().splitlines()
-    end = lines.index("# ir_metadata.end")
-    assert lines[0] == "# ir_metadata.start" and lines[end + 1 :] == bare.read_text().splitlines()
-    # As the schema's own reader does it: comments between two marks are YAML.
-    assert yaml.safe_load("\n".join(line.strip("#") for line in lines[1:end])) == metadata(run)
 
 
 def test_a_run_of_version_0_2_loses_its_header_when_it_is_exported_without(tmp_path: Path) -> None:

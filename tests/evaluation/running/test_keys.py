@@ -6,15 +6,13 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
 import r2med
-from r2med.construction.diagnosis_groups import groups_key
 from r2med.evaluation.records.record import Record
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store import Store, library_versions
@@ -295,15 +293,6 @@ def test_a_gguf_file_is_known_by_all_its_bytes_and_parts(tmp_path: Path, store: 
             file.seek(3 << 19)
             file.write(b"x")
     assert len({*seen}) == 3
-
-
-def test_a_synonym_table_that_was_changed_gives_another_key(tmp_path: Path) -> None:
-    streams = SimpleNamespace(path=lambda name: tmp_path / name)
-    keys = []
-    for word in ("infarct", "infarkt"):
-        (tmp_path / "table.tsv").write_text(f"heart attack\t{word}\n")
-        keys.append(groups_key(cast(Any, streams), "table.tsv"))
-    assert keys[0] != keys[1]
 
 
 def test_a_record_states_the_versions_that_made_its_vectors_and_a_difference_is_a_note(

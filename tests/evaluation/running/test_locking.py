@@ -15,9 +15,7 @@ from r2med.evaluation.running.batch import plan_run
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.runtime.setup import Setup
 from r2med.foundation.store import digest as digest_of
-from r2med.publication.site.leaderboard import site_value
 from support.datasets import random_folder
-from support.fork_server import Command
 
 SYSTEMS = ["bm25", "bm25(k1=1.2)", "bm25(b=0.9)"]
 
@@ -138,26 +136,6 @@ def test_compare_does_what_was_locked_and_refuses_anything_else(plan: Path, mini
         r2med.compare("bm25", "bm25(b=0.9)", results=out, lock=plan)
     with pytest.raises(UserError, match="bge is not one of its systems"):
         r2med.compare("bge", results=out, lock=plan)
-
-
-def test_the_board_marks_rows_that_were_locked(plan: Path, mini: Path, tmp_path: Path) -> None:
-    r2med.run(["bm25(k1=2)"], mini, out=tmp_path / "out", k=20)
-    r2med.run(["bm25"], mini, out=tmp_path / "out", lock=plan)
-    rows = site_value(collect([tmp_path / "out"]))["systems"]
-    assert {row["name"]: row["lock"] for row in rows} == {"bm25": Lock.read(plan).digest, "bm25(k1=2)": ""}
-
-
-def test_the_commands_lock_run_and_compare(r2med: Command, mini: Path, tmp_path: Path) -> None:
-    made = r2med("lock", "bm25", "bm25(k1=1.2)", "--data", "mini", "--k", "20")
-    assert made.returncode == 0, made.stderr
-    assert "plan.lock: 2 systems, 1 dataset, 1 comparison by nDCG@10; digest" in made.stdout
-    again = r2med("lock", "bm25", "--data", "mini")
-    assert "plan.lock exists: a lock is decided once" in again.stderr
-    assert r2med("run", "--lock", "plan.lock", "--data", "mini").returncode == 0
-    refused = r2med("run", "bge", "--lock", "plan.lock", "--data", "mini")
-    assert refused.returncode == 2
-    compared = r2med("compare", "--lock", "plan.lock")
-    assert "decided beforehand: lock" in compared.stdout
 
 
 def test_a_refusal_names_the_setting_with_both_values(tmp_path: Path) -> None:

@@ -25,7 +25,6 @@ from r2med.models.llm.costs import CostPreview
 from r2med.models.llm.journal import Journal, journal_file
 from r2med.models.llm.llm_cards import LLMCard
 from r2med.systems.rerank.cross import packed
-from support.fork_server import Command
 
 
 def planned(systems: list[str], data: list[str], setup: Setup) -> dict[str, StagePlan]:
@@ -203,22 +202,3 @@ def test_calls_that_were_answered_are_not_planned(setup: Setup) -> None:
     assert (left.calls, left.seconds, left.work) == (4, 20.0, "asks an LLM about 4 times")
     assert left.dollars == pytest.approx(2 * CostPreview(card, asked, asked[:2]).estimate.dollars)
     assert with_preview(stage, CostPreview(card, asked, ())).dollars == 0
-
-
-@pytest.mark.parametrize(
-    ("system", "flags", "missing"),
-    [
-        ("hyde(gpt4) → bm25", ["--offline"], "MISSING: offline, and gpt4 is not on this machine"),
-        ("bm25 → groupwise(o3-mini)@5", ["--offline"], "MISSING: offline, and o3-mini is not on this machine"),
-        ("openai", ["--offline"], "MISSING: offline, and openai is not this machine"),
-        ("openai", [], "MISSING: OPENAI_API_KEY is not set; export it before the run"),
-    ],
-)
-def test_a_plan_is_made_without_a_key_and_offline_and_says_what_is_missing(
-    r2med: Command, system: str, flags: list[str], missing: str
-) -> None:
-    shown = r2med("run", system, "--data", "demo/Biology", "--plan", *flags, OPENAI_API_KEY="")
-    assert (shown.returncode, shown.stderr) == (0, "")
-    assert missing in shown.stdout
-    if flags:
-        assert "is not this machine" in r2med("run", system, "--data", "demo/Biology", *flags).stderr

@@ -7,9 +7,6 @@ from typing import Any, Literal
 import pytest
 from pydantic import Field
 
-from r2med.cli import stage_settings
-from r2med.cli.stage_help import PURPOSE, stage_names, stage_pages
-from r2med.foundation.core import stages
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.keys import changed_values
 from r2med.foundation.core.spec import parse_stage
@@ -107,27 +104,3 @@ def test_a_field_that_is_added_later_leaves_keys_as_they_are() -> None:
     assert changed_values(Before((Part("a"), Part("b", "c")))) == written
     assert changed_values(After((Part("a"), Part("b", "c")))) == written
     assert changed_values(After(count=2, added=("x",)), but=("count",)) == {"added": ["x"]}
-
-
-def test_help_comes_from_the_declaration(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stages, "_plugged", lambda: {"small-sorter": Sorter})
-    shown = {setting.name: setting for setting in stage_settings.help_of("small-sorter", "rerank")}
-    assert list(shown) == ["llm", "size", "weight", "order", "shares", "depth"]
-    assert shown["size"].default == "10"
-    assert shown["size"].values == "whole number from 2 to 100"
-    assert shown["order"].values == "best or worst"
-    assert shown["weight"].meaning == "what the LLM counts"
-    assert shown["shares"].values == "numbers joined by :"
-    assert shown["llm"].values == "the name of an LLM"
-    assert {name: (setting.at, setting.required) for name, setting in shown.items() if setting.at} == {
-        "llm": ("argument", True),
-        "depth": ("depth", False),
-    }
-
-
-@pytest.mark.parametrize(("name", "kind"), [(name, kind) for kind in PURPOSE for name in stage_names(kind)])
-def test_every_setting_of_every_stage_has_a_meaning_and_says_what_may_be_typed(name: str, kind: str) -> None:
-    [page] = [page for page in stage_pages(name) if page["kind"] == kind]
-    for setting in (stage_settings.Setting(**each) for each in page["settings"]):
-        assert setting.meaning and setting.values.strip()
-        assert not setting.values.startswith(" ") and setting.default != "None"

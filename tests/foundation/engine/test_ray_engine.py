@@ -378,14 +378,3 @@ def test_a_dead_worker_is_replaced_but_work_that_kills_three_gives_a_one_line_er
     assert squares(once, 8, store) == {number: number**2 for number in range(8)}
     with pytest.raises(UserError, match="3 workers died at the same work, the last on node"):
         squares(Squares(dies_at=3), 8, store)
-
-
-@pytest.mark.parametrize("engine", ["ray", "ray://"])
-def test_a_missing_cluster_gives_a_one_line_error(engine, r2med):
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        address = f"127.0.0.1:{free.getsockname()[1]}"
-        words = ("run", "bm25", "--data", "demo/MedQA-Diag", "--engine")
-        end = r2med(*words, engine if engine == "ray" else f"{engine}{address}", RAY_ADDRESS=address)
-    assert end.returncode == 2
-    assert end.messages[-1].startswith(f"r2med: no Ray cluster answers at {'' if engine == 'ray' else engine}{address}")

@@ -20,9 +20,8 @@ from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store import Store
 from r2med.systems.system import System
 from support.chat_server import answer, refuse
-from support.live_systems import DOCUMENTS, app_of
+from support.datasets import LIVE_DOCUMENTS
 from support.processes import PATIENCE, started
-from support.served_app import request
 from support.traces import foreign_names, kind_of, read_spans, tree
 
 SYSTEM = "hyde(some-model) → bm25 → listwise(some-model)@3"
@@ -39,7 +38,7 @@ def ask(chat_server, marked_keys, tmp_path):
         store = Store(tmp_path / home)
         settings = {"trace": trace, "base_url": chat_server.address, "attempts": 1, **setup}
         with Runtime(store=store, **settings) as runtime:
-            dataset = Dataset("small", (), Corpus.of(DOCUMENTS), Qrels({}))
+            dataset = Dataset("small", (), Corpus.of(LIVE_DOCUMENTS), Qrels({}))
             outcome = System.parse(spec, runtime).answer(dataset, question, 3, store)
         return outcome, read_spans(trace)
 
@@ -121,15 +120,6 @@ def test_a_run_has_a_span_for_each_query_and_the_same_scores_as_without_a_trace(
     assert all(each["embedding.model_name"] for each in embedded)
 
 
-def test_served_questions_are_traced_and_those_of_agents_too(tmp_path):
-    app = app_of("bm25", folder=tmp_path / "home", trace=tmp_path / "served.jsonl")
-    assert not (tmp_path / "served.jsonl").read_text()  # not the search that loads the weights
-    assert request(app, url="/search", json={"question": "gluten"}).status_code == 200
-    assert request(app, url="/retrieve", json={"queries": ["gluten", "iron"]}).status_code == 200
-    kinds = [kind_of(each) for each in read_spans(tmp_path / "served.jsonl")]
-    assert kinds == ["RETRIEVER", "CHAIN", "RETRIEVER", "RETRIEVER", "CHAIN"]
-
-
 def test_the_file_is_what_a_collector_reads_and_the_names_are_those_of_openinference(ask, chat_server, tmp_path):
     trace_service = pytest.importorskip("opentelemetry.proto.collector.trace.v1.trace_service_pb2")
     json_format = pytest.importorskip("google.protobuf.json_format")
@@ -200,14 +190,6 @@ def test_a_file_that_cannot_be_written_is_one_line(tmp_path):
         _ = Runtime(trace=tmp_path / "file" / "trace.jsonl").trace
     with pytest.raises(UserError, match=r"Setup\(trace_content=True\): it needs Setup\(trace='FILE'\) as well"):
         Setup(trace_content=True)
-
-
-def test_the_command_line_writes_a_trace(tmp_path, r2med):
-    done = r2med(
-        "search", "demo/Biology", "why do fingers wrinkle", "--trace", tmp_path / "t.jsonl", R2MED_HOME=tmp_path
-    )
-    assert done.returncode == 0 and "wrinkle" not in (tmp_path / "t.jsonl").read_text()
-    assert [kind_of(each) for each in read_spans(tmp_path / "t.jsonl")] == ["RETRIEVER", "CHAIN"]
 
 
 def test_a_full_disk_leaves_no_broken_line(tmp_path, monkeypatch):

@@ -11,12 +11,9 @@ from pathlib import Path
 import pytest
 
 from r2med import Setup, System, UserError, evaluate, load
-from r2med.evaluation.records.record import Record
 from r2med.foundation.net.offline import is_loopback, is_offline
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store import Store
-from support import chat_server as chat
-from support.fork_server import Command
 
 # Hooks are called in their order and stop at the first that raises: this one sees what was not refused.
 AUDITED = """
@@ -110,35 +107,6 @@ def test_loopback_is_this_machine_and_nothing_else(host: str | bytes | None, is_
 def test_the_variable_can_be_off(monkeypatch: pytest.MonkeyPatch, value: str, is_so: bool) -> None:
     monkeypatch.setenv("R2MED_OFFLINE", value)
     assert is_offline() == is_so
-
-
-@pytest.mark.parametrize("flag", ["--offline", "--offline"])
-def test_a_server_on_this_machine_is_asked_and_the_record_says_that_no_text_left(
-    r2med: Command, chat_server: chat.Server, tmp_path: Path, flag: str
-) -> None:
-    system = ["run", "hyde(mine) → bm25", "--base-url", chat_server.address, "--data", "demo/Biology"]
-    assert "no text left" not in r2med(*system).stdout
-    ended = r2med(*system, flag)
-    assert ended.returncode == 0, ended.stderr
-    assert "offline: no text left this machine." in ended.stdout
-    [path] = (tmp_path / "results").rglob("*-*.json")
-    assert Record.read(path).offline
-    assert "1 of them reused" in r2med(*system, flag).stdout
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["run", "hyde(gpt4) → bm25", "--data", "demo/Biology"], "offline: gpt4 is not this machine"),
-        (["run", "voyage", "--data", "demo/Biology"], "is not this machine, so nothing was sent to it"),
-        (["run", "bm25", "--data", "Biology"], "cannot fetch R2MED/Biology from the hub"),
-        (["generate", "hyde", "--llm", "x", "--base-url", "http://192.0.2.1/v1"], "offline: x at 192.0.2.1"),
-    ],
-)
-def test_an_address_of_another_machine_gives_a_one_line_error(r2med: Command, words: list[str], message: str) -> None:
-    ended = r2med(*words, "--offline", OPENAI_API_KEY="k", VOYAGE_API_KEY="k")
-    assert ended.returncode == 2
-    assert message in ended.stderr
 
 
 def test_a_variable_that_is_0_leaves_the_hub_on() -> None:

@@ -7,10 +7,8 @@ from pathlib import Path
 import pytest
 
 import r2med as package
-from r2med import UserError
 from r2med.foundation.pages.page import Note, Page, Section, Table
 from r2med.foundation.runtime.typed_text import as_typed, page_as_typed
-from r2med.models.encoders.devices import devices
 
 SOURCE = Path(package.__file__).parent
 
@@ -43,14 +41,6 @@ def test_notes_of_a_page_name_flags_and_its_tables_stay():
     table = Table((), [], note=call)
     page = page_as_typed(Page("", [Section("", [Note(call), table], notes=[call])]))
     assert page.sections[0].parts == [Note("--offline"), table] and list(page.sections[0].notes) == ["--offline"]
-
-
-def test_the_same_error_names_the_field_in_python_and_the_flag_on_the_command_line(r2med):
-    with pytest.raises(UserError) as caught:
-        devices("cuda:99")
-    assert "Setup(device='auto')" in str(caught.value) and "--" not in str(caught.value)
-    done = r2med("run", "minilm", "--device", "cuda:99", "--data", "demo/Biology")
-    assert done.returncode == 2 and "--device auto" in done.stderr and "Setup(" not in done.stderr
 
 
 FLAG = re.compile(r"(?<![\w-])--[a-z]")

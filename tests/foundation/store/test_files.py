@@ -18,7 +18,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from r2med.assessment.judgements.rubrics import RUBRICS
 from r2med.data.overlays import Overlay
 from r2med.data.problems import Problems
 from r2med.data.source_rows import read_lines
@@ -34,7 +33,6 @@ from r2med.foundation.store.files import (
     write_atomically,
 )
 from r2med.foundation.store.owners import process_name
-from r2med.publication.packs.verified_pack import listed_pack
 
 
 def test_a_file_is_written_with_its_parents_and_replaced_whole(tmp_path: Path) -> None:
@@ -226,13 +224,7 @@ def test_without_locks_the_work_is_told_so(tmp_path: Path, monkeypatch: pytest.M
 
 @pytest.mark.parametrize(
     "read",
-    [
-        Overlay.read,
-        Lock.read,
-        lambda path: listed_pack(path).__enter__(),
-        RUBRICS["relevance"].template,
-        lambda path: list(read_lines(path, Problems())),
-    ],
+    [Overlay.read, Lock.read, lambda path: list(read_lines(path, Problems()))],
 )
 def test_a_device_is_refused_before_it_is_read(read: Callable[[Path], object]) -> None:
     """/dev/zero would fill the memory. /dev/null is a device that ends, so that this test can fail."""

@@ -17,7 +17,6 @@ from r2med.models.encoders.encoder import Encoder, open_encoder, receiving
 from r2med.models.encoders.known_pairs import KIND
 from r2med.models.encoders.model_cards import MODELS, ModelCard, Side
 from support import tiny_models
-from support.fork_server import Command
 
 PAIRS = (
     ("Which bacteria live in the gut?", "which bacteria live in the gut"),
@@ -109,24 +108,6 @@ def test_the_test_s_texts_are_not_taken_for_the_caller_s(folder: Path, tmp_path:
     with receiving(lambda positions, encoded: received.extend(positions)):
         opened(folder, Store(tmp_path)).encode(["tax law", "a"], "query")
     assert sorted(received) == [0, 1]
-
-
-def test_models_check_tests_the_pairs_even_if_they_passed_once(
-    folder: Path, broken: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, r2med: Command
-) -> None:
-    (tmp_path / "plugin/models").mkdir(parents=True)
-    pairs = ", ".join(f"[{query!r}, {passage!r}]" for query, passage in PAIRS)
-    (tmp_path / "plugin/models/tiny-pairs.toml").write_text(
-        f'loader = "transformers"\npooling = "mean"\nknown_pairs = [{pairs}]\n[query]\nmax_tokens = 40\n'
-        "[document]\nmax_tokens = 40\n"
-    )
-    monkeypatch.setenv("R2MED_PLUGINS", str(tmp_path / "plugin"))
-    command = ("models", "check", "tiny-pairs", "--device", "cpu", "--model-path")
-    done = r2med(*command, f"tiny-pairs={folder}")
-    assert "known pairs: all 3 queries are nearest to their own passage" in done.stdout
-    done = r2med(*command, f"tiny-pairs={broken}")
-    assert done.returncode == 2
-    assert "3 of 3 known queries are not nearest" in done.stderr
 
 
 def test_models_whose_code_breaks_silently_name_versions_and_pairs() -> None:

@@ -8,11 +8,14 @@ from pathlib import Path
 
 import pytest
 
+import r2med
+from data.test_hub_tables import ODD
 from r2med.data import Dataset, load
 from r2med.data.check import check
 from r2med.data.dataset import Query
 from r2med.data.nuggets_file import nuggets_of
 from r2med.foundation.core.errors import UserError
+from r2med.foundation.store import Store
 from r2med.publication.bridges.data_export import FORMS, export_data
 from support.fork_server import Command
 from support.mteb_local import NO_MTEB
@@ -154,3 +157,19 @@ def test_the_command_knows_its_formats(tmp_path: Path, r2med: Command) -> None:
     ended = r2med("data", "export", "demo/Biology", "--format", "hub", "-o", tmp_path / "out")
     assert "is written" in ended.stdout and json.loads((tmp_path / "out/query.jsonl").read_text().split("\n")[0])
     assert "no format 'bier'" in r2med("data", "export", "demo/Biology", "--format", "bier", "-o", "x", code=2).stderr
+
+
+def test_ids_with_slashes_quotes_and_blanks_survive_every_format(tmp_path: Path, store: Store) -> None:
+    dataset = r2med.Dataset.of({"q 1/'": "Iron?", "q2": "Tax?"}, {ODD: "Iron.", "x/y": "Tax."}, {"q 1/'": {ODD: 1}})
+    for form in ("beir", "mteb", "trec", "hub", "croissant"):
+        export_data(dataset, form, tmp_path / form)
+        again = load(tmp_path / form, store)
+        assert (again.qrels, dict(again.corpus)) == (dataset.qrels, dict(dataset.corpus))
+    results = r2med.run("bm25", data=dataset, out=tmp_path / "results")
+    record = results.records[0]
+    assert record.per_query["q 1/'"]["nDCG@10"] == 1.0
+    again = r2med.Record.read(next((tmp_path / "results").rglob("*.json")))
+    assert again.per_query == record.per_query
+    run_file = next((tmp_path / "results").rglob("*.trec.gz"))
+    for qrels in ("qrels.jsonl", "qrels.txt"):  # the ids as they are, and as in run files
+        assert r2med.score(tmp_path / "trec" / qrels, run_file).mean["nDCG@10"] == 1.0

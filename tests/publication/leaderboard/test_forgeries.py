@@ -25,8 +25,9 @@ from r2med.publication.leaderboard.board_entries import NOT_VERIFIED, SubmittedR
 from r2med.publication.leaderboard.entry_verdicts import Verdicts
 from r2med.publication.leaderboard.submission import submit
 from r2med.publication.leaderboard.verification import Checked, verify
-from support.answer_records import answer_record, answered, rescored, write
+from support.answer_records import answer_record, answered, rescored
 from support.forgeries import Case, forgeries
+from support.synthetic_answers import write
 
 DATA = "demo/Medical-Sciences"
 

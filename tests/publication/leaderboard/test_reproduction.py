@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from r2med import UserError, load
+from r2med.data.dataset_cards import Counts, DatasetCard, bundled_cards
 from r2med.evaluation.records.collection import collect
 from r2med.publication.leaderboard import reproduction
 from r2med.publication.leaderboard.expectations import Expectation, expectations
 from r2med.publication.leaderboard.published import published
-from r2med.publication.leaderboard.reproduction import outcome, reproduce
+from r2med.publication.leaderboard.reproduction import _chosen, outcome, reproduce
+from support.datasets import r2med_folder
 from support.fork_server import Command
 
 BM25 = next(each for each in expectations() if (each.system, each.data) == ("bm25", "demo"))
@@ -145,3 +148,11 @@ def test_the_command_line_lists_tells_and_ends_with_the_verdict(
         assert " ".join(line.split()) in " ".join(shown.split()), f"reproduce.md shows {line!r}, which is not printed"
     dry = r2med("reproduce", "nv:published", "--data", "R2MED", "--plan")
     assert (dry.returncode, "31.43" in dry.stdout) == (0, True)
+
+
+def test_a_copy_of_a_benchmark_dataset_is_taken_for_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = r2med_folder(tmp_path / "Biology")
+    counts = Counts(queries=2, documents=3, positives=2, most_positives=1)
+    card = bundled_cards()["Biology"].model_copy(update={"counts": counts, "fingerprint": load(folder).fingerprint})
+    monkeypatch.setitem(cast(dict[str, DatasetCard], bundled_cards()), "Biology", card)
+    assert list(_chosen(["bm25"], [str(folder)])[0][1].values()) == [str(folder)]  # reproduce bm25 --data ./Biology

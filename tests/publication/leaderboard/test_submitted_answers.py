@@ -22,7 +22,8 @@ from r2med.evaluation.records.record import Record
 from r2med.foundation.store import Store
 from r2med.publication.leaderboard.submission import read_entry, submit
 from r2med.publication.leaderboard.verification import Checked, verify
-from support.answer_records import answer_record, answered, rescored, write
+from support.answer_records import answer_record, answered, rescored
+from support.synthetic_answers import write
 
 DATA = "demo/MedQA-Diag"
 

@@ -16,9 +16,12 @@ import numpy as np
 import pytest
 
 import r2med
+from r2med.assessment.judgements.rubrics import RUBRICS
 from r2med.data.runs.run_file import read_rankings
 from r2med.evaluation.records.record import Record
+from r2med.foundation.core.errors import UserError
 from r2med.foundation.store import Store
+from r2med.publication.packs.verified_pack import listed_pack
 from support.fork_server import Command
 from support.packs import Files, Person, tree, unzipped, zipped
 
@@ -397,3 +400,10 @@ def test_commands_are_made_from_records_and_not_from_the_words_of_the_pack(
 def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     assert "is a pipe, not a file" in _message(lambda: r2med.unpack(tmp_path / "pipe", store=Store(tmp_path / "s")))
+
+
+@pytest.mark.parametrize("read", [lambda path: listed_pack(path).__enter__(), RUBRICS["relevance"].template])
+def test_a_device_is_refused_before_it_is_read(read: Callable[[Path], object]) -> None:
+    """/dev/zero would fill the memory. /dev/null is a device that ends, so that this test can fail."""
+    with pytest.raises(UserError, match="/dev/null is a device, not a file"):
+        read(Path(os.devnull))

@@ -23,7 +23,8 @@ from r2med.publication.leaderboard.submission import submit
 from r2med.publication.site import answer_texts
 from r2med.publication.site import board as make_board
 from r2med.publication.site.board_answers import read_board_answers
-from support.answer_records import JUDGE, answer_record, answered, write
+from support.answer_records import JUDGE, answer_record, answered
+from support.synthetic_answers import write
 
 from .conftest import HOSTILE, Open, whole
 from .test_pages import CONTRAST

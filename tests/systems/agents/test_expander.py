@@ -3,7 +3,6 @@
 import pytest
 
 from r2med import UserError, load
-from r2med.cli.stage_settings import help_of
 from r2med.data import Query
 from r2med.foundation.core.spec import encoded, parse_stage
 from r2med.foundation.core.stages import stage
@@ -231,11 +230,6 @@ def test_a_preview_has_the_first_request_of_every_conversation(store, method, ca
     expander.expand(dataset(), store)
     assert list(preview.requests) == llm.asked[:3]
     assert f"up to {calls} calls" in preview.note
-
-
-def test_every_setting_says_what_it_means():
-    for method in ("search-r1", "search-o1"):
-        assert all(setting.meaning for setting in help_of(method, "expand"))
 
 
 def test_what_it_searches_with_runs_as_the_flags_say(store):

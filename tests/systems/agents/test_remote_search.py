@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from r2med import UserError
-from r2med.data import Query, load
+from r2med.data import Query
 from r2med.foundation.net.retry import Policy
 from r2med.models.llm.chat import Failure
 from r2med.systems.agents.remote_search import MalformedAnswer, RemoteSearch, ServerAddress, read_answer
@@ -14,7 +14,6 @@ from r2med.systems.agents.search_r1 import SearchR1
 from support import retrieve_server as api
 from support.agents import agent, dataset, scripted
 from support.loopback import nobody_listening
-from support.serving import serving
 
 FAST = Policy(concurrency=4, attempts=3, first_wait=0.01, deadline=60, idle=20)
 HASTY = Policy(concurrency=4, attempts=2, first_wait=0.01, deadline=60, idle=1.0)
@@ -303,17 +302,3 @@ def test_an_answer_is_read_or_refused_never_guessed():
     assert [len(found) for found in read_answer(json.dumps(whole).encode(), 2)] == [1, 0]
     with pytest.raises(MalformedAnswer):
         read_answer(json.dumps(whole).encode(), 1)
-
-
-def test_our_own_server_gives_what_searching_here_gives(store, home):
-    queries = (Query("0", "painfully bright light after the cinema"),)
-    biology = load("demo/Biology", store)
-    script = {queries[0].text: ["<search>dark adaptation of rods</search>", ANSWER]}
-    data = type(biology)("x", queries, biology.corpus, biology.qrels)
-    here = agent("search-r1", scripted(script)).expand(data, store)
-    with serving("demo/Biology", "--retriever", "bm25", R2MED_HOME=home) as served:
-        remote = agent("search-r1", scripted(script), at(f"{served.url}/retrieve")).expand(data, store)
-    first, second = (expansion.traces["0"]["turns"][0] for expansion in (here, remote))
-    assert first["documents"] and remote.notices == ()
-    assert [document["id"] for document in first["documents"]] == [document["id"] for document in second["documents"]]
-    assert first["information"] == second["information"]

@@ -10,47 +10,20 @@ from typing import Any
 
 import pytest
 
-from r2med import System, UserError
+from r2med import UserError
 from r2med.data import load
-from r2med.data.runs.run import Run
-from r2med.evaluation.records.record import Record
 from r2med.foundation.core.spec import parse_stage
 from r2med.foundation.core.stages import stage
 from r2med.foundation.store import Store
 from r2med.models.llm.llm_cards import Price
-from r2med.server.search_protocol import answer_of
 from support import chat_server as api
+from support.agent_turns import TURNS, taking_turns, turn_of
 from support.agents import agent
 from support.chat_models import opened, setup
 from support.keys import KEY
 from support.processes import environment, wait_for
 
 pytestmark = pytest.mark.usefixtures("marked_keys")
-
-TURNS: dict[str, list[dict[str, Any]]] = {
-    "native": [
-        {"calls": [("search", '{"query": "light and rods", "k": 3}'), ("think", '{"thought": "rods"}')]},
-        {"calls": [("search", '{"query": "skin and water"}')]},
-        {"calls": [("finish", '{"ids": ["d2", "d5"]}')]},
-    ],
-    "tags": [
-        {"text": "Rods? <search k=3>light and rods</search>"},
-        {"text": "<search>skin and water</search>"},
-        {"text": "<finish>d2, d5</finish>"},
-    ],
-}
-
-
-def turn_of(exchange: api.Exchange) -> int:
-    return sum(message["role"] == "assistant" for message in exchange.request.body["messages"])
-
-
-def taking_turns(calls: str, stream: bool = True) -> api.Step:
-    async def step(exchange: api.Exchange) -> None:
-        turn = TURNS[calls][turn_of(exchange)]
-        await api.answer(turn.get("text", ""), calls=turn.get("calls", ()), stream=stream)(exchange)
-
-    return step
 
 
 def expanded(server: api.Server, home: Path, spec: str, **changes: Any) -> Any:
@@ -99,27 +72,6 @@ def test_a_server_without_tool_calls_is_one_line_that_names_the_setting(tmp_path
     with api.serve(refused) as server, pytest.raises(UserError, match="calls=tags") as error:
         expanded(server, tmp_path, "agent(any)")
     assert "\n" not in str(error.value)
-
-
-def test_the_command_line_plans_runs_and_explains_an_agent(r2med: Any, tmp_path: Path) -> None:
-    system = "agent(any, turns=5) → bm25"
-    with api.serve(taking_turns("native")) as server:
-        words = ("run", system, "--data", "demo/Biology", "--base-url", server.address)
-        planned = r2med(*words, "--plan", OPENAI_API_KEY=KEY)
-        assert not server.requests
-        ran = r2med(*words, OPENAI_API_KEY=KEY)
-    assert "at most 40 calls for whole conversations" in planned.stdout, planned.stderr
-    assert ran.returncode == 0, ran.stderr
-    (traced,) = tmp_path.rglob("*.traces.json")
-    record = Record.read(traced.with_name(traced.name.replace(".traces", "")))
-    assert record.stages[0].details["finished"] == 8 and record.stages[0].failures == 0
-    traces = json.loads(traced.read_text())
-    assert {len(trace["chosen"]) for trace in traces.values()} == {2}
-    (run,) = (file for file in traced.parent.glob("*.trec.gz"))
-    rankings = {query: [document for document, _ in ranking] for query, ranking in Run.read(run)}
-    assert all(rankings[query][: len(trace["finds"])] == trace["finds"] for query, trace in traces.items())
-    why = r2med("why", system, "demo/Biology", next(iter(traces)))
-    assert why.returncode == 0 and system in why.stdout, why.stderr
 
 
 CHILD = """
@@ -178,17 +130,6 @@ def test_a_run_that_is_killed_again_and_again_asks_no_turn_twice_and_gives_the_s
     answered = [conversation(request) for request in server.requests]
     # A turn whose answer was on its way when the process was killed is asked once more, at most eight each time.
     assert expected <= len(answered) <= expected + 4 * 8 and len(set(answered)) == expected
-
-
-def test_a_live_system_answers_a_question_with_the_ranking_of_the_agent(tmp_path: Path) -> None:
-    with api.serve(taking_turns("native")) as server:
-        runtime = setup(server, tmp_path)
-        live = System.parse("agent(any) → bm25", runtime).live(load("demo/Biology", runtime.store), runtime.store)
-        answer = answer_of(live, "Why is the sky dark?", 5)
-    assert answer.status == "ok" and len(answer.turns) == 4
-    assert [turn.query for turn in answer.turns] == ["light and rods", "", "skin and water", ""]
-    chosen = answer.turns[0].documents[1], answer.turns[2].documents[1]
-    assert [passage.id for passage in answer.passages][:2] == list(chosen) and len(answer.passages) == 5
 
 
 def test_a_second_run_asks_nothing(tmp_path: Path) -> None:

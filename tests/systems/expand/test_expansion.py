@@ -3,9 +3,8 @@
 import pytest
 
 from r2med import System, UserError, load
-from r2med.cli.stage_settings import help_of
 from r2med.foundation.core.spec import parse_stage
-from r2med.foundation.core.stages import names, retriever, stage
+from r2med.foundation.core.stages import retriever, stage
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.setup import Setup
 from r2med.foundation.store import default_store
@@ -116,12 +115,6 @@ def test_other_expansions_do_not_depend_on_what_they_feed():
     [call] = parse_stage("hyde(gpt4)")
     made = stage(call, "expand")
     assert made.feeding(retriever(parse_stage("bm25(scorer=lucene)"))) is made
-
-
-def test_every_expansion_and_every_setting_of_it_says_what_it_means():
-    assert {"rm3", "rocchio", "search-r1", "search-o1", "hyde", "query2doc", "lamer"} <= set(names("expand"))
-    for name in names("expand"):
-        assert all(setting.meaning for setting in help_of(name, "expand")), name
 
 
 def test_a_folder_of_prompts_may_have_signs_of_the_grammar_in_its_name(tmp_path):

@@ -6,7 +6,6 @@ from dataclasses import replace
 import pytest
 
 from r2med import System, UserError, load
-from r2med.cli.stage_settings import help_of
 from r2med.foundation.core.spec import parse_stage
 from r2med.foundation.core.stages import names, stage, stage_class
 from r2med.foundation.runtime.runtime import Runtime
@@ -76,7 +75,6 @@ def test_the_benchmark_s_methods_join_texts_as_the_benchmark_does(method, copies
 def test_a_method_of_one_s_own_is_a_card_and_a_prompt(plugin, store):
     assert {"key-terms", "hyde"} <= set(names("expand"))
     assert stage_class("key-terms", "expand").summary("key-terms") == "Let an LLM name the key terms."
-    assert {setting.name: setting.default for setting in help_of("key-terms", "expand")}["samples"] == "2"
     system = System.parse("key-terms(any) → bm25", Setup(base_url="http://127.0.0.1:9/v1"))
     assert system.name == "key-terms(any) → bm25"
     assert System.parse("key-terms(any, samples=1) → bm25").name == "key-terms(any, samples=1) → bm25"

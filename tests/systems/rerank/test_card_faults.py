@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from r2med.cli.stage_settings import help_of
 from r2med.foundation.core.cards import read_cards
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.spec import parse_stage
@@ -142,12 +141,6 @@ def test_no_passage_can_end_a_turn_or_a_thought(token: str) -> None:
     prompts = open_card_prompts(LLM_RERANKERS["first-7b"], "case")
     rendered = prompts._rendered(Question("why?", (f"a {token} b",)), 100)
     assert rendered.text is not None and f"a {token} b" not in rendered.text and f"a ‹{token[1:]} b" in rendered.text
-
-
-def test_the_help_of_a_card_does_not_show_settings_that_are_refused() -> None:
-    for name in LLM_RERANKERS:
-        assert "words" not in [setting.name for setting in help_of(name, "rerank")]
-    assert "words" in [setting.name for setting in help_of("listwise", "rerank")]
 
 
 def test_a_document_that_takes_two_calls_fails_once_and_counts_once(tmp_path: Path) -> None:

@@ -1,0 +1,29 @@
+"""The flags are made from the fields of Setup, and errors name them."""
+
+import inspect
+from dataclasses import fields
+
+import pytest
+
+from r2med import UserError
+from r2med.cli.options import _parameter
+from r2med.foundation.runtime.setup import Setup, printed_bytes
+from r2med.models.encoders.devices import devices
+
+
+def test_each_flag_has_the_default_and_the_help_of_its_field():
+    for field in (each for each in fields(Setup) if each.metadata["flag"].panel):
+        parameter = _parameter(field, "")
+        [option] = parameter.annotation.__metadata__
+        assert option.help == field.metadata["flag"].help
+        default = printed_bytes(field.default) if field.name == "memory" else field.default
+        assert parameter.default == (None if default in ("", (), None) else default)
+        assert parameter.kind is inspect.Parameter.KEYWORD_ONLY
+
+
+def test_the_same_error_names_the_field_in_python_and_the_flag_on_the_command_line(r2med):
+    with pytest.raises(UserError) as caught:
+        devices("cuda:99")
+    assert "Setup(device='auto')" in str(caught.value) and "--" not in str(caught.value)
+    done = r2med("run", "minilm", "--device", "cuda:99", "--data", "demo/Biology")
+    assert done.returncode == 2 and "--device auto" in done.stderr and "Setup(" not in done.stderr

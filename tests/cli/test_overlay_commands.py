@@ -1,0 +1,58 @@
+"""The command compare with overlays: corrected scores and rates of mimics."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from r2med import load, report, run
+from r2med.data.overlays import Overlay, OverlayLabel, random_order
+from support.fork_server import Command
+
+NAME = "demo/Biology"
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("results")
+    run(["bm25", "bm25(k1=0.1, b=0)"], NAME, out=folder)
+    return folder
+
+
+def labels(grade: int, queries: list[str], documents: list[str], **who: str) -> tuple[OverlayLabel, ...]:
+    lines = [{"dataset": NAME, "query": q, "document": d, "grade": grade, **who} for q in queries for d in documents]
+    return tuple(map(OverlayLabel.model_validate, lines))
+
+
+def test_the_command_shows_all_three_kinds_of_scores(results: Path, tmp_path: Path, r2med: Command) -> None:
+    queries = random_order(NAME, (query.id for query in load(NAME).queries))
+    documents = [document for document, _ in load(NAME).corpus][:12]
+    judge = labels(1, queries, documents, judge="j")
+    Overlay("labels", (*judge, *labels(0, queries[:5], documents, reviewer="R1", drawn="random"))).write(
+        tmp_path / "labels.jsonl"
+    )
+    given = ["compare", "--results", str(results), "--data", NAME]
+    overlay = ["--overlay", str(tmp_path / "labels.jsonl")]
+    published, labelled, estimated = (
+        json.loads(r2med(*given, *more, "--json").stdout) for more in ([], overlay, [*overlay, "--estimate"])
+    )
+    assert published["pairs"] != labelled["pairs"]
+    assert published["labels"] == "as published"
+    assert labelled["labels"].startswith("with overlay labels (")
+    assert "Labels: with overlay labels (" in " ".join(r2med(*given, *overlay).stdout.split())
+    assert [system["reviewed"] for system in estimated["systems"]] == [5, 5]
+    assert estimated["systems"][0]["low"] is None, "five queries are too few for an interval"
+    shown = r2med(*given, *overlay, "--estimate").stdout
+    assert "Labels: estimated. People labelled" in " ".join(shown.split())
+    assert "of 8 queries, drawn at random" in " ".join(shown.split())
+    written = report(
+        results=results, out=tmp_path / "report", data=[NAME], overlays=[tmp_path / "labels.jsonl"], estimate=True
+    )
+    assert {"estimates.md", "estimates.tex", "estimates.csv"} <= {file.name for file in written.files}
+    assert "bm25" in (tmp_path / "report" / "estimates.md").read_text()
+    assert "Labels: with overlay labels (" in (tmp_path / "report" / "table.md").read_text()
+    refused = r2med(*given, "--estimate")
+    assert refused.returncode == 2
+    assert "--overlay FILE" in refused.stderr

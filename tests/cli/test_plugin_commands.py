@@ -1,0 +1,233 @@
+"""Plugins at work: commands use their stages and cards, name what is broken, and replace nothing that is built in."""
+
+from __future__ import annotations
+
+import gzip
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import r2med
+from r2med import System
+from r2med.cli.stage_settings import help_of
+from r2med.foundation.core import plugins, stages
+from r2med.foundation.runtime.runtime import Runtime
+from r2med.foundation.store import Store
+from support.datasets import random_folder
+from support.fork_server import Command
+
+REVERSED = '''
+from r2med.systems.rerank.reranking import Reranked
+from r2med.foundation.core.stages import Bound, Stage, depth_field
+from r2med.systems.rerank.reranking import reranked
+import numpy as np
+from pydantic import Field
+
+
+class Reversed(Stage, kind="rerank"):
+    """Turn the first candidates around."""
+
+    name: str = "reversed"
+    strength: float = Field(1.0, ge=0, le=1, description="how much it turns")
+    depth: int = depth_field(10)
+
+    def bind(self, runtime):
+        return Reversing(self)
+
+
+class Reversing(Bound):
+    @property
+    def depth(self):
+        return self.stage.depth
+
+    def rerank(self, dataset, queries, run, store):
+        scores = [np.arange(min(self.depth, int(count)), dtype=np.float64) for count in run.found]
+        return Reranked(reranked(run, self.depth, scores))
+'''
+
+
+def installed(folder: Path, name: str, entries: str, **modules: str) -> Path:
+    """Write a package as pip would leave it, into a folder of its own."""
+    folder.mkdir(exist_ok=True)
+    for module, text in modules.items():
+        (folder / f"{module}.py").write_text(text)
+    info = folder / f"{name}-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(entries)
+    return folder
+
+
+@pytest.fixture
+def unplugged() -> Iterator[None]:
+    """Look for installed plugins anew, before and after a test."""
+    found = (stages._plugged, plugins._installed, plugins._warn)
+    for kept in found:
+        kept.cache_clear()
+    yield
+    for kept in found:
+        kept.cache_clear()
+
+
+@pytest.mark.usefixtures("unplugged")
+def test_a_class_named_by_an_entry_point_is_a_stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    installed(tmp_path, "around", "[r2med.stages]\nreversed = around:Reversed\n", around=REVERSED)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    dataset = random_folder(tmp_path / "wards", documents=6)
+    setup = Runtime(store=Store(tmp_path / "store"))
+    system = System.parse("bm25 → reversed(strength=0.5)@3", setup)
+    assert str(system) == "bm25 → reversed(strength=0.5)@3" and System.parse(str(system), setup) == system
+    assert [setting.name for setting in help_of("reversed", "rerank")] == ["strength", "depth"]
+    record = r2med.evaluate(system, dataset)
+    [settings] = record.settings["rerank"]
+    assert settings.pop("code")
+    assert settings == {"stage": "reversed", "strength": 0.5, "depth": 3}
+    assert record.stages[-1].name == "reversed(strength=0.5)@3"
+
+
+def test_an_edited_stage_is_not_taken_for_the_one_that_made_a_number(tmp_path: Path, r2med: Command) -> None:
+    site = installed(tmp_path / "site", "around", "[r2med.stages]\nreversed = around:Reversed\n", around=REVERSED)
+    words = ("run", "bm25 → reversed@3", "--data", "demo/Biology")
+    first = r2med(*words, PYTHONPATH=str(site))
+    again = r2med(*words, PYTHONPATH=str(site))
+    (site / "around.py").write_text(REVERSED.replace("np.arange(", "-np.arange("))
+    edited = r2med(*words, PYTHONPATH=str(site))
+    assert "reused" not in first.stdout and "1 of them reused" in again.stdout and "reused" not in edited.stdout
+    assert edited.returncode == 0, edited.stderr
+
+
+RETRIEVING = '''
+from r2med.systems.retrieve.bm25.searcher import BM25
+from r2med.systems.retrieve.retriever import Searched
+from r2med.data.runs.run import Run
+from r2med.foundation.core.stages import Stage
+import numpy as np
+
+FIRST = 0
+
+
+class Fixed(Stage, kind="retrieve"):
+    """Return one document for every query."""
+
+    name: str = "fixed"
+
+    def bind(self, runtime):
+        return FixedRetriever()
+
+
+class FixedRetriever:
+    def key(self, dataset):
+        return {"fixed": True}
+
+    def index(self, dataset, store):
+        self.corpus = dataset.corpus
+        return self
+
+    def live(self):
+        return self
+
+    def search(self, queries, k):
+        found = (np.array([FIRST], np.int32), np.ones(1, np.float32))
+        return Searched(Run.ranked([query.query.id for query in queries], [found] * len(queries), self.corpus))
+'''
+
+
+def test_an_edited_retriever_is_searched_again_though_its_own_key_is_as_before(tmp_path: Path, r2med: Command) -> None:
+    site = installed(tmp_path / "site", "fixing", "[r2med.stages]\nfixed = fixing:Fixed\n", fixing=RETRIEVING)
+    found = []
+    for first in (0, 1):
+        (site / "fixing.py").write_text(RETRIEVING.replace("FIRST = 0", f"FIRST = {first}"))
+        words = ("run", "fixed", "--data", "demo/Biology", "--out", f"out-{first}")
+        ended = r2med(*words, PYTHONPATH=str(site))
+        assert ended.returncode == 0, ended.stderr
+        [path] = (tmp_path / f"out-{first}").rglob("*.trec.gz")
+        lines = gzip.decompress(path.read_bytes()).decode().splitlines()
+        found.append({line.split()[2] for line in lines if not line.startswith("#")})
+    assert found[0] != found[1]
+
+
+@pytest.mark.parametrize(
+    ("verb", "old", "expected"),
+    [
+        (
+            "bind(self, runtime)",
+            "open(self, setup)",
+            "fixing.Fixed has no bind(runtime), which returns what does the work of fixed",
+        ),
+        (
+            "key(self, dataset)",
+            "describe(self, dataset)",
+            "fixing.FixedRetriever has no key(dataset)",
+        ),
+    ],
+)
+def test_a_stage_that_lacks_a_verb_is_refused_in_one_line(
+    tmp_path: Path, r2med: Command, verb: str, old: str, expected: str
+) -> None:
+    entries = "[r2med.stages]\nfixed = fixing:Fixed\n"
+    site = installed(tmp_path / "site", "fixing", entries, fixing=RETRIEVING.replace(verb, old))
+    ended = r2med("run", "fixed", "--data", "demo/Biology", PYTHONPATH=str(site))
+    assert (ended.returncode, ended.stderr) == (2, f"r2med: {expected}\n")
+
+
+def test_a_broken_plugin_is_named_in_one_line_and_everything_else_works(tmp_path: Path, r2med: Command) -> None:
+    entries = "[r2med.stages]\nbroken = breaking:Broken\nodd = around:np\nreversed = around:Reversed\n"
+    entries += "[r2med.plugins]\nbreaking = breaking\nabsent = not_there\n"
+    site = installed(
+        tmp_path / "site", "broken", entries, breaking="raise RuntimeError('two\\nlines')\n", around=REVERSED
+    )
+    ended = r2med("run", "bm25 → reversed@3", "--data", "demo/Biology", PYTHONPATH=str(site))
+    assert ended.returncode == 0, ended.stderr
+    lines = [line for line in ended.stderr.splitlines() if "left out" in line]
+    assert len(lines) == 4 and "Traceback" not in ended.stderr
+    assert any("broken = breaking:Broken" in line and "RuntimeError: two lines" in line for line in lines)
+    assert any("odd = around:np" in line and "subclass of r2med.foundation.core.stages.Stage" in line for line in lines)
+    assert any("absent = not_there" in line for line in lines)
+
+
+def test_a_bad_card_of_an_installed_plugin_stops_nothing_and_one_of_the_users_own_is_an_error(
+    tmp_path: Path, r2med: Command
+) -> None:
+    site = installed(tmp_path / "site", "pack", "[r2med.plugins]\npack = card_pack\n", other="")
+    for card in ("datasets/bad.toml", "models/bad.toml", "__init__.py"):
+        (site / "card_pack" / card).parent.mkdir(parents=True, exist_ok=True)
+        (site / "card_pack" / card).write_text("" if card == "__init__.py" else "like = [")
+    ended = r2med("run", "bm25", "--data", "demo/Biology", PYTHONPATH=str(site))
+    assert ended.returncode == 0, ended.stderr
+    assert "datasets/bad.toml: not a TOML card" in ended.stderr and "is left out" in ended.stderr
+    listed = r2med("list", "models", PYTHONPATH=str(site))
+    assert listed.returncode == 0 and "models/bad.toml: not a TOML card" in listed.stderr
+    own = r2med("list", "models", R2MED_PLUGINS=str(site / "card_pack"))
+    assert own.returncode == 2 and "models/bad.toml: not a TOML card" in own.stderr
+
+
+def test_a_plugin_cannot_replace_what_is_built_in(tmp_path: Path, r2med: Command) -> None:
+    entries = "[r2med.stages]\nbm25 = fixing:Fixed\n[r2med.plugins]\nfixing = card_pack\n"
+    site = installed(tmp_path / "site", "fixing", entries, fixing=RETRIEVING)
+    for card in ("models/bge.toml", "__init__.py"):
+        (site / "card_pack" / card).parent.mkdir(parents=True, exist_ok=True)
+        (site / "card_pack" / card).write_text("")
+    ended = r2med("run", "bm25", "--data", "demo/Biology", PYTHONPATH=str(site))
+    alone = r2med("run", "bm25", "--data", "demo/Biology", "--fresh")
+    listed = r2med("list", "stages", PYTHONPATH=str(site))
+    assert ended.returncode == listed.returncode == 0, ended.stderr + listed.stderr
+    assert "bm25 = fixing:Fixed is left out: there is a stage bm25 already" in listed.stderr
+    assert "bge.toml is left out: there is a models/bge.toml already" in listed.stderr
+    assert score(ended.stdout) == score(alone.stdout)
+
+
+def score(table: str) -> str:
+    """Return the first number with two decimals, the nDCG@10; seconds follow it."""
+    found = re.search(r"\d+\.\d\d", table)
+    assert found, table
+    return found[0]
+
+
+def test_a_folder_of_the_users_own_replaces_a_card_with_a_notice(tmp_path: Path, r2med: Command) -> None:
+    (tmp_path / "mine/prompts").mkdir(parents=True)
+    (tmp_path / "mine/prompts/hyde.exam.txt").write_text("Answer.\n\n{query}\n")
+    ended = r2med("list", "prompts", R2MED_PLUGINS=str(tmp_path / "mine"))
+    assert ended.returncode == 0, ended.stderr
+    assert "hyde.exam.txt of R2MED_PLUGINS replaces the prompts/hyde.exam.txt" in ended.stderr

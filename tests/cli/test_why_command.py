@@ -1,0 +1,35 @@
+"""The command why finds the record of a dataset by its folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from r2med import UserError, export, load
+from r2med.evaluation.running.batch import plan_run
+from r2med.evaluation.running.story import explain, find_record
+from r2med.foundation.runtime.setup import Setup
+from support.fork_server import Command
+
+
+def test_a_record_is_found_by_the_folder_of_its_dataset(tmp_path: Path, r2med: Command) -> None:
+    export(load("demo/Biology"), tmp_path / "mine")
+    plan_run(["bm25"], ["./mine"], setup=Setup()).evaluate(tmp_path / "results", 100)
+    assert find_record("bm25", "./mine") == find_record("bm25", "mine")
+    shown = r2med("why", "bm25", "./mine", load("demo/Biology").queries[0].id)
+    assert (shown.returncode, shown.stderr) == (0, "")
+
+
+def test_of_two_folders_with_one_name_each_has_its_own_record(tmp_path: Path) -> None:
+    for ward, source in (("a", "demo/Biology"), ("b", "demo/MedQA-Diag")):
+        folder = tmp_path / ward / "notes"
+        export(load(source), folder)
+        plan_run(["bm25"], [str(folder)], setup=Setup()).evaluate(tmp_path / "results", 100)
+    for ward, source in (("a", "demo/Biology"), ("b", "demo/MedQA-Diag")):
+        folder = tmp_path / ward / "notes"
+        story = explain(find_record("bm25", str(folder), tmp_path / "results"), load(source).queries[0].id, folder)
+        assert story.query.text == load(source).queries[0].text
+    (tmp_path / "a" / "notes" / "qrels").joinpath("test.tsv").write_text("query-id\tcorpus-id\tscore\n")
+    with pytest.raises(UserError, match="has no record of bm25 on notes"):
+        find_record("bm25", str(tmp_path / "a" / "notes"), tmp_path / "results")
