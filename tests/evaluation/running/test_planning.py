@@ -100,11 +100,10 @@ def test_what_has_its_own_index_or_weights_is_not_said_to_be_encoded_or_download
 ) -> None:
     run = tmp_path / "found.trec"
     run.write_text("0 Q0 d 1 1.0 x\n")
-    systems = [f"run:{run} → py:mine:Model@5", "pyterrier:mine:pipeline", "py:mine:Model"]
+    systems = [f"run:{run} → py:mine:Model@5", "py:mine:Model"]
     stages = planned(systems, ["demo/Biology"], setup)
     assert all(stage.fetch == 0 for stage in stages.values())
     assert stages[f"run:{run}"].work == "reads an existing run; nothing is indexed or encoded"
-    assert stages["pyterrier:mine:pipeline"].work.startswith("runs a pipeline of PyTerrier")
     assert stages["py:mine:Model"].work.endswith("the model loads its weights itself")
     assert stages["py:mine:Model@5"].work.endswith("the model loads its weights itself")
 

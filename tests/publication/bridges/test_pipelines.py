@@ -9,7 +9,10 @@ from typing import Any
 import pytest
 
 from r2med import evaluate, load, run
+from r2med.evaluation.running.batch import plan_run
+from r2med.evaluation.running.planning import stage_plans
 from r2med.foundation.core.errors import UserError
+from r2med.foundation.runtime.setup import Setup
 from r2med.systems.system import System
 
 pytest.importorskip("pandas", reason="pandas, which comes with pyterrier, is not installed")
@@ -91,3 +94,8 @@ def test_a_pipeline_that_finds_is_a_retriever_for_rerankers_and_fusion() -> None
     assert all(cell.record for cell in cells)
     live = System.parse("pyterrier:pipes:bm25").live(load(DATA), System.parse("bm25").runtime.store)
     assert live.answer(load(DATA).queries[0].text, 3).run.found[0] == 3
+
+
+def test_a_plan_says_that_a_pipeline_runs_and_downloads_nothing() -> None:
+    [(_, [stage])] = stage_plans(plan_run(["pyterrier:mine:pipeline"], ["demo/Biology"], setup=Setup()))
+    assert stage.work.startswith("runs a pipeline of PyTerrier") and stage.fetch == 0
