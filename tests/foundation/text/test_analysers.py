@@ -1,5 +1,6 @@
 """Analysers of languages other than English give the stems of Snowball and the words of jieba."""
 
+import random
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -84,18 +85,27 @@ def test_english_is_lucene_s_analysis():
     assert analyser("en").terms is english
 
 
-def test_chinese_words_are_those_of_jieba_without_its_cache_file(monkeypatch, tmp_path):
+def test_chinese_words_are_those_of_jieba():
+    pytest.importorskip("rjieba")
     jieba = pytest.importorskip("jieba")
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    chinese._segmenter.cache_clear()
-    text = "糖尿病患者需要控制血糖今晨起胸痛向左臂放射"
-    words = chinese.chinese_words(text)
-    assert not any(tmp_path.iterdir())  # anyone could place a file in a shared folder
-    assert words == jieba.Tokenizer().lcut(text)
+    known = jieba.Tokenizer()
+    known.FREQ, known.total = known.gen_pfdict(known.get_dict_file())  # without its file in the temporary folder
+    known.initialized = True
+    chance, words = (
+        random.Random(0),
+        [word for word in sorted(known.FREQ) if all("\u4e00" <= c <= "\u9fd5" for c in word)],
+    )
+    rare = [(0x3005, 0x3008), (0x3400, 0x4E00), (0x9FD6, 0xA000), (0xF900, 0xFB00), (0x20000, 0x323B0)]
+    texts = ["糖尿病患者需要控制血糖今晨起胸痛向左臂放射", "面色㿠白口眼㖞斜", "㕮㕮咀"]
+    for _ in range(500):
+        signs = [chr(chance.randrange(*chance.choice(rare))) for _ in range(6)]
+        signs += chance.choices(words, k=8) + [chr(chance.randrange(0x4E00, 0x9FD6)) for _ in range(4)]
+        texts.append("".join(chance.sample(signs, len(signs))))
+    assert [chinese.chinese_words(text) for text in texts] == [known.lcut(text) for text in texts]
 
 
 def test_chinese_text_may_contain_other_scripts():
-    pytest.importorskip("jieba")
+    pytest.importorskip("rjieba")
     text = "2型糖尿病，COVID-19的症状"
     located = analyser("zh").located_terms(text)
     assert [term for _, _, term in located] == ["2", "型", "糖尿病", "covid", "19", "症状"]
@@ -134,11 +144,10 @@ def test_threads_share_a_stemmer():
     assert list(found.values()) == [expected] * 4
 
 
-@pytest.mark.parametrize(("code", "module"), [("de", "Stemmer"), ("zh", "jieba")])
+@pytest.mark.parametrize(("code", "module"), [("de", "Stemmer"), ("zh", "rjieba")])
 def test_a_missing_library_is_named_with_the_command_that_installs_it(monkeypatch, code, module):
     monkeypatch.setitem(sys.modules, module, None)
     analyser.cache_clear()
-    chinese._segmenter.cache_clear()
     with pytest.raises(MissingExtraError, match=r"language=.*pip install -e '\.\[languages\]'"):
         analyser(code).terms("Schmerzen 疼痛")
     analyser.cache_clear()

@@ -176,7 +176,7 @@ def _snowball(language: SearchLanguage) -> Callable[[str], str]:
 
 def _library_version(language: SearchLanguage) -> str:
     """Return the name and version of the library, because another version may give other stems or words."""
-    package = "PyStemmer" if language.stemmer else "jieba" if language.words == "jieba" else ""
+    package = "PyStemmer" if language.stemmer else "rjieba" if language.words == "jieba" else ""
     try:
         return f" {package} {metadata.version(package)}" if package else ""
     except metadata.PackageNotFoundError:

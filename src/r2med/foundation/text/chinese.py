@@ -2,28 +2,18 @@
 
 from __future__ import annotations
 
-import warnings
-from functools import cache
-from typing import Any
+import re
 
 from r2med.foundation.core.errors import MissingExtraError
+
+_PARTS = re.compile("[\u4e00-\u9fd5]+|.", re.DOTALL)
+"""What is searched for words. All other signs are words of one sign in jieba; its port in Rust would join them."""
 
 
 def chinese_words(run: str) -> list[str]:
     """Return the words of a run of Chinese characters, in order: jieba's precise mode, which covers every character."""
-    return [str(word) for word in _segmenter().cut(run)]
-
-
-@cache
-def _segmenter() -> Any:
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # its patterns have escapes that newer versions of Python warn of
-            import jieba
+        import rjieba
     except ImportError:
         raise MissingExtraError("the analysis of Chinese text (language=zh)", "languages") from None
-    segmenter = jieba.Tokenizer()
-    # Not `initialize()`: it reads and writes a file in the shared folder for temporary files, which anyone could place.
-    segmenter.FREQ, segmenter.total = segmenter.gen_pfdict(segmenter.get_dict_file())
-    segmenter.initialized = True
-    return segmenter
+    return [str(word) for part in _PARTS.findall(run) for word in (rjieba.cut(part) if len(part) > 1 else part)]
