@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 # WORKERS=0 runs them in one, which a debugger needs.
 WORKERS ?= 3
 
-.PHONY: run test test-all check site format release-check clean
+.PHONY: newest run test test-all check site format release-check clean
 
 run: $(VENV)/.base
 	$(BIN)/r2med run
@@ -35,6 +35,15 @@ check: $(VENV)/.check
 	$(BIN)/python docs/make_site.py
 	$(BIN)/python docs/check_site.py
 
+# The quick tests with the newest version of everything that they use, those that pyproject.toml pins too. No
+# target tests the lowest versions that pyproject.toml states.
+newest:
+	rm -rf .venv-newest
+	$(MAKE) .venv-newest/.test VENV=.venv-newest
+	.venv-newest/bin/python -m pip list --format=freeze --exclude-editable | cut -d= -f1 > .venv-newest/newest.txt
+	.venv-newest/bin/python -m pip install --quiet --upgrade --upgrade-strategy eager -r .venv-newest/newest.txt
+	.venv-newest/bin/python -m pytest -n $(WORKERS) --dist loadfile -m "not slow"
+
 # The site of the docs, with the pages that the commands of the gallery make: build/docs/index.html.
 site: $(VENV)/.check
 	$(BIN)/python docs/make_site.py
@@ -60,7 +69,7 @@ node_modules/.installed: package.json
 	@touch $@
 
 clean:
-	rm -rf $(VENV) node_modules results board build dist
+	rm -rf $(VENV) .venv-newest node_modules results board build dist
 
 $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "r2med needs Python 3.11 or newer: make PYTHON=python3.11 run")'

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.core.installation import install_extra
 from r2med.foundation.store import Store, about, digest
 from r2med.models.encoders.encoder import Encoder, normalised, receiving
 
@@ -80,8 +79,10 @@ def _remedy(card: ModelCard) -> str:
 def _environment(card: ModelCard) -> str:
     """Return the command that makes an environment for the model."""
     folder = f"{card.name}-env"
-    packages = (f"'{package}{wanted}'" for package, wanted in _needed(card).items())
-    install = install_extra("dense,hub", f"{folder}/bin/pip", *packages)
+    # Not the extra dense: it needs the versions that other models work with.
+    packages = {"torch": "", "transformers": "", "sentence-transformers": "", **_needed(card)}
+    wanted = " ".join(f"'{package}{bound}'" if bound else package for package, bound in packages.items())
+    install = f"{folder}/bin/pip install {wanted} -e . in the clone of r2med"
     return f"python -m venv {folder} && {install} makes an environment for it"
 
 
