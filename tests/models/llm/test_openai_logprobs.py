@@ -7,7 +7,7 @@ import pytest
 
 from r2med.foundation.core.errors import UserError
 from r2med.models.llm.chat import LAST_TOKENS, ChatRequest, Message, RawAnswer, Sampling
-from r2med.models.llm.journal import key_of
+from r2med.models.llm.journal import request_key
 from support import chat_server as api
 from support.chat_models import opened
 from support.chat_server import Server
@@ -84,4 +84,4 @@ def test_numbers_that_are_no_log_probabilities_are_a_failure_of_the_answer(
 def test_requests_without_log_probabilities_keep_their_old_keys() -> None:
     plain = ChatRequest((Message("user", "Score?"),), Sampling(max_tokens=5))
     wanted = ChatRequest((Message("user", "Score?"),), Sampling(max_tokens=5), top_logprobs=20)
-    assert key_of({"model": "m"}, plain) != key_of({"model": "m"}, wanted)
+    assert request_key({"model": "m"}, plain) != request_key({"model": "m"}, wanted)

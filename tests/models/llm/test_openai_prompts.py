@@ -7,7 +7,6 @@ import pytest
 
 from r2med.models.llm.chat import ChatRequest, Generation, Message, Sampling
 from r2med.models.llm.costs import dollars_at_most, estimate, request_tokens
-from r2med.models.llm.journal import key_of
 from r2med.models.llm.journaled import open_chat
 from support import chat_server as api
 from support.chat_models import HASTY, ask, card, one, opened, setup, texts
@@ -26,13 +25,6 @@ def test_a_request_has_messages_or_a_prompt() -> None:
     for wrong in ({}, {"messages": (Message("user", "x"),), "prompt": "x"}):
         with pytest.raises(ValueError, match="messages or a prompt"):
             ChatRequest(**wrong)  # type: ignore[arg-type]
-
-
-def test_conversations_keep_the_keys_from_before_there_were_prompts() -> None:
-    messages = (Message("system", "You are a helpful assistant."), Message("user", "What is gout?"))
-    sampling = Sampling(temperature=0.6, seed=42, max_tokens=99, stop=("</search>",))
-    key = key_of({"model": "org/m", "backend": "openai"}, ChatRequest(messages, sampling, 1))
-    assert key.hex() == "551ee10b470b23623bc79b105ba82f59"
 
 
 def test_a_prompt_is_sent_unchanged(server: Server, home: Path) -> None:

@@ -1,17 +1,14 @@
 """Tool calls: offered, read from streams and whole replies, sent back, saved; a server without them is refused."""
 
 import json
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.store import digest
 from r2med.models.llm.chat import ChatRequest, Message, RawAnswer, Sampling, ToolCall
 from r2med.models.llm.costs import request_tokens
-from r2med.models.llm.journal import key_of
 from support import chat_server as api
 from support.chat_models import opened
 from support.chat_server import Server
@@ -98,17 +95,6 @@ def test_calls_and_results_are_sent_in_the_form_of_the_api(server: Server, home:
     assert called["content"] is None
     assert called["tool_calls"] == [{"id": "call00001", "type": "function", "function": function}]
     assert told == {"role": "tool", "content": "[d1] Gout", "tool_call_id": "call00001"}
-
-
-def test_requests_without_tools_have_the_keys_of_earlier_versions() -> None:
-    plain = ChatRequest((Message("user", "Why?"),), Sampling(max_tokens=50))
-    earlier = {
-        "messages": [{"role": "user", "content": "Why?"}],
-        "sampling": asdict(plain.sampling),
-        "sample": 0,
-    }
-    assert key_of({"model": "m"}, plain) == bytes.fromhex(digest([{"model": "m"}, earlier]))
-    assert key_of({"model": "m"}, ASKED) != key_of({"model": "m"}, plain)
 
 
 def test_tools_and_calls_count_as_tokens() -> None:

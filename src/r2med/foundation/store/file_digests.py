@@ -55,8 +55,10 @@ def files_digest(files: Iterable[Path], folder: Path, store: Store) -> str:
     return hashlib.sha256("".join(listed).encode("utf-8", "surrogateescape")).hexdigest()[:40]
 
 
-def folder_digest(folder: Path, store: Store, ignored: tuple[str, ...] = ()) -> str:
-    """Return 40 hex digits for a folder, without hidden files and files with an `ignored` ending."""
+def path_digest(folder: Path, store: Store, ignored: tuple[str, ...] = ()) -> str:
+    """Return 40 hex digits for a file, or for a folder without hidden files and files with an `ignored` ending."""
+    if folder.is_file():
+        return file_digest(folder, store)[:40]
     files = (path for path in folder.rglob("*") if path.is_file() and path.suffix.lower() not in ignored)
     return files_digest((path for path in files if not _is_hidden(path.relative_to(folder))), folder, store)
 

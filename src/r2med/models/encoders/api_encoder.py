@@ -90,7 +90,7 @@ class ApiEncoder:
         """
         side = self._card.side(role)
         return {
-            **self._identity(role),
+            **self._key(role),
             "prefix": side.prefix_for(self._instruction),
             "as_json": self._card.as_json,
             "max_tokens": side.max_tokens,
@@ -117,7 +117,7 @@ class ApiEncoder:
             if len(vectors) < len(text_of):
                 # Only one process at a time. Otherwise two processes could pay for the same texts, and they share the
                 # rate limit of one account. A killed process releases the lock.
-                with exclusive(self._folder() / f"{digest(self._identity(role))}.lock"):
+                with exclusive(self._folder() / f"{digest(self._key(role))}.lock"):
                     vectors |= self._paid(cache, [key for key in text_of if key not in vectors])
                     missing = {key: text for key, text in text_of.items() if key not in vectors}
                     vectors |= self._fetch(missing, role, cache, report)
@@ -162,7 +162,7 @@ class ApiEncoder:
         text = to_unicode(text)
         return json.dumps(text.replace("\n", " ")) if self._card.as_json else text or " "
 
-    def _identity(self, role: Role) -> dict[str, str]:
+    def _key(self, role: Role) -> dict[str, str]:
         """Return everything that a provider's answer depends on, except the text."""
         return {
             "provider": self._provider.name,
@@ -172,7 +172,7 @@ class ApiEncoder:
         }
 
     def _keys(self, sent: Sequence[str], role: Role) -> list[bytes]:
-        settings = digest(self._identity(role)).encode()
+        settings = digest(self._key(role)).encode()
         return [hashlib.sha256(settings + hashlib.sha256(text.encode()).digest()).digest() for text in sent]
 
     def _model(self, role: Role) -> str:

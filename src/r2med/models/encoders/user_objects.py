@@ -28,7 +28,7 @@ from r2med.foundation.core.foreign_code import code_digest
 from r2med.foundation.engine.work import HERE, Needs
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store import Store
-from r2med.foundation.store.file_digests import file_digest, folder_digest
+from r2med.foundation.store.file_digests import path_digest
 
 log = logging.getLogger("r2med")
 
@@ -121,11 +121,9 @@ class PythonObject:
         return guarded(lambda _: value(), [], f"{self.path}.{name}") if callable(value) else value
 
     def _files_digest(self, path: Path) -> str:
-        if path.is_dir():
-            return folder_digest(path, self.store)
-        if path.is_file():
-            return file_digest(path, self.store)[:40]
-        raise UserError(f"{self.path}.folders names {path}, which does not exist")
+        if not path.exists():
+            raise UserError(f"{self.path}.folders names {path}, which does not exist")
+        return path_digest(path, self.store)
 
 
 class UserObjects:

@@ -22,7 +22,7 @@ from pydantic import BaseModel, ConfigDict
 from r2med.foundation.core.errors import MissingExtraError, UserError
 from r2med.foundation.runtime.setup import Setup
 from r2med.foundation.store import Store, default_store
-from r2med.foundation.store.file_digests import folder_digest
+from r2med.foundation.store.file_digests import path_digest
 
 T = TypeVar("T")
 
@@ -112,7 +112,7 @@ def find(
     if folder is not None:
         checked = checked_adapter if base else checked_folder
         digests = store or options.store or default_store()
-        revision = folder_digest(checked(folder, name), digests, FOREIGN_SUFFIXES)
+        revision = path_digest(checked(folder, name), digests, FOREIGN_SUFFIXES)
         return Weights(name, wanted, revision, folder, base)
     if not wanted:
         raise UserError(

@@ -49,9 +49,9 @@ def journal_file(store: Store) -> Path:
     return store.answers / "chat.sqlite"
 
 
-def key_of(identity: dict[str, Any], request: ChatRequest) -> bytes:
-    """Return the key of an answer: model, messages or prompt, sampling and sample number."""
-    return bytes.fromhex(digest([identity, changed_values(request)]))
+def request_key(model: dict[str, Any], request: ChatRequest) -> bytes:
+    """Return the key of an answer. `model` is the key of the LLM."""
+    return bytes.fromhex(digest([model, changed_values(request)]))
 
 
 @dataclasses.dataclass(frozen=True)

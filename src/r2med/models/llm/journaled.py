@@ -19,7 +19,7 @@ from r2med.foundation.store import Store
 from r2med.foundation.store.owners import place_of
 from r2med.models.llm import cleaning
 from r2med.models.llm.chat import SAVED_FAILURES, Ability, Backend, ChatRequest, Failure, Generation, RawAnswer
-from r2med.models.llm.journal import LEASE_SECONDS, Journal, JournalEntry, Leases, journal_file, key_of
+from r2med.models.llm.journal import LEASE_SECONDS, Journal, JournalEntry, Leases, journal_file, request_key
 from r2med.models.llm.llm_cards import LLMCard
 from r2med.models.llm.llm_spans import LLMSpans
 
@@ -90,15 +90,15 @@ class JournaledChat:
     def describe(self) -> dict[str, Any]:
         """Return everything that an answer depends on, except the request."""
         return {
-            **self._identity(),
+            **self._key(),
             "answer": self.card.answer,
             "cleaning": f"{self.card.cleaning} {cleaning.VERSION}",
         }
 
     def unanswered(self, requests: Sequence[ChatRequest], *, keep_cut: bool = False) -> list[ChatRequest]:
         """Return the distinct requests that `complete` would ask. Nothing is asked."""
-        identity = self._identity()
-        by_key = {key_of(identity, request): request for request in requests}
+        model = self._key()
+        by_key = {request_key(model, request): request for request in requests}
         with Journal(self._file) as journal:
             entries = journal.get(list(by_key))
         read = self._cleaning(keep_cut)
@@ -117,8 +117,8 @@ class JournaledChat:
     def _outcomes(
         self, requests: Sequence[ChatRequest], read: Callable[[RawAnswer | Failure], Outcome | Failure]
     ) -> list[Outcome | Failure]:
-        identity = self._identity()
-        keys = [key_of(identity, request) for request in requests]
+        model = self._key()
+        keys = [request_key(model, request) for request in requests]
         with Journal(self._file) as journal:
             questions = dict(zip(keys, requests, strict=True))
             spans = LLMSpans(self.card.model, self.trace)
@@ -142,7 +142,7 @@ class JournaledChat:
         if not self.is_local and self.name not in self.warned:
             warn_before_sending("r2med", self.name, map(_sent_text, requests), self.warned)
 
-    def _identity(self) -> dict[str, Any]:
+    def _key(self) -> dict[str, Any]:
         return {"model": self.card.model, **self._backend.describe()}
 
 

@@ -63,7 +63,7 @@ class LLMExpander(Prompted[GeneratedSettings]):
         return {
             **self.settings(dataset),
             "source": "generated",
-            "method": self.method.described(),
+            "method": self.method.key(),
             "templates": self._prompts(dataset).hash,
             **candidates,
             **by,

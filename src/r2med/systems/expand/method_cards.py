@@ -123,7 +123,7 @@ class MethodCard(_MethodPart):
         passages = ("The retriever of the system finds the passages. by= names another one.",) if own else ()
         return (*model, *wording, *passages, *self.notes)
 
-    def described(self) -> dict[str, Any]:
+    def key(self) -> dict[str, Any]:
         """Return the fields that a score depends on."""
         return changed_values(self, but=("summary", "defaults", "llm", "published", "notes"))
 

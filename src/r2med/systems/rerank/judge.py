@@ -221,10 +221,10 @@ class LLMReranker(Prompted[JudgeStage]):
         kind = kind_of(dataset)
         prompts = self._prompts(kind)
         seed = {"seed": seed} if (seed := getattr(self.stage, "seed", None)) is not None else {}  # records list seeds
-        described = {**self.settings(dataset), **seed, "templates": prompts.hash, "parsing": VERSION}
+        key = {**self.settings(dataset), **seed, "templates": prompts.hash, "parsing": VERSION}
         if isinstance(prompts, CardPrompts):
-            return {**described, "card": prompts.card.described()}
-        return {**described, "words": self.stage.words_for(kind)}
+            return {**key, "card": prompts.card.key()}
+        return {**key, "words": self.stage.words_for(kind)}
 
     def check(self, datasets: Sequence[Dataset]) -> None:
         """Raise UserError if a template is wrong, a prompt has no room, or the LLM lacks what the form needs."""

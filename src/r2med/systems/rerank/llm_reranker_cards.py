@@ -136,7 +136,7 @@ class LLMRerankerCard(BaseModel):
         """True if the log-probabilities of tokens are needed."""
         return self.answer in ("first-token", "score-probability", "true-false")
 
-    def described(self) -> dict[str, Any]:
+    def key(self) -> dict[str, Any]:
         """Return the fields that an order depends on besides the stage's settings and the LLM."""
         apart = ("name", "variant", "llm", "settings", "published", "parameters", "licence", "notes")
         return changed_values(self, but=apart)

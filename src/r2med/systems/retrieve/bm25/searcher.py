@@ -105,10 +105,6 @@ class BM25Retriever(Bound[BM25]):
 
     def key(self, dataset: Dataset) -> dict[str, Any]:
         """Return every setting that a score depends on. They are the same for every dataset."""
-        return self._scored_by
-
-    @property
-    def _scored_by(self) -> dict[str, Any]:
         return {**self.stage.settings(), "version": VERSION, "analysis": analyser(self.stage.language).identity}
 
     def index(self, dataset: Dataset, store: Store) -> BM25Searcher:
@@ -121,10 +117,10 @@ class BM25Retriever(Bound[BM25]):
         with about(dataset=dataset.label):
             counts_repeats = SCORERS[self.stage.scorer].counts_repeats
             index = open_index(corpus, store, counts_repeats, self.engine, self.memory, self.stage.language)
-            impacts = [self._impacts(index, segment, store) for segment in index.segments]
+            impacts = [self._impacts(index, segment, store, self.key(dataset)) for segment in index.segments]
         return BM25Searcher(self.stage, corpus, index, impacts, self.memory)
 
-    def _impacts(self, index: Index, segment: Segment, store: Store) -> Floats:
+    def _impacts(self, index: Index, segment: Segment, store: Store, scored_by: dict[str, Any]) -> Floats:
         """Return the impact of each posting, memory-mapped."""
 
         scorer = SCORERS[self.stage.scorer]
@@ -144,7 +140,7 @@ class BM25Retriever(Bound[BM25]):
                     let_go(documents)
             return {}
 
-        key = digest([index.key, segment.start, self._scored_by])
+        key = digest([index.key, segment.start, scored_by])
         return store.make("bm25-impacts", key, build).array("impacts")
 
 

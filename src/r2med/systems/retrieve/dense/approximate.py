@@ -62,7 +62,7 @@ class Hnsw:
     ef: int
     name: ClassVar[str] = "hnsw"
 
-    def built_from(self) -> list[Any]:
+    def key(self) -> list[Any]:
         """Return the settings that determine the bytes of the index, besides the vectors."""
         return [self.name, self.links, BUILD_EF]
 
@@ -161,7 +161,7 @@ def build_segments(
     reporter = Reporter("documents in the index", sum(_length(group) for group in groups))
 
     def build(group: Sequence[Artefact]) -> Artefact:
-        key = digest([VERSION, kind.built_from(), cosine, [shard.path.name for shard in group]])
+        key = digest([VERSION, kind.key(), cosine, [shard.path.name for shard in group]])
         if (segment := store.get("ann", key)) is not None:
             reporter.advance(_length(group))
             return segment
