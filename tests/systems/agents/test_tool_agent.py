@@ -285,11 +285,6 @@ def test_an_agent_that_found_nothing_leaves_the_query_to_the_retriever(store):
     assert (expansion.rankings, expansion.failures, expansion.failure_kinds) == ({}, 1, {"empty": 1})
 
 
-def test_older_keys_of_the_other_agents_stay_valid():
-    assert "give" not in agent("search-r1", scripted({})).key(dataset())
-    assert agent("search-r1", scripted({}), give="finds").key(dataset())["give"] == "finds"
-
-
 def test_the_most_that_conversations_can_cost_is_known_before(store):
     card = CARD.model_copy(update={"max_tokens": 100})
     preview = agent("agent", scripted({}), card=card, turns=3).preview(dataset(), store)
