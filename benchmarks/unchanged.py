@@ -48,7 +48,7 @@ COMMANDS = [
     ["compare", "--format", "json"],
     ["analyse", "overlap", "reliability", "measures", "slices", "rank-shift", "complementarity", "-o", "analysis"],
 ]
-ON_DATA = ["run", "bm25", "rm3 → bm25", "minilm", "bm25+minilm"]
+ON_DATA = ["run", "bm25", "bm25(k1=1.2, b=0.75)", "rm3 → bm25", "rocchio → bm25"]
 
 ON_PURPOSE = {
     r"^answers/.*(accuracy|undecided|right|verdict)": "open answers: without a judge accuracy is a range",

@@ -9,7 +9,7 @@ from typing import assert_never
 from r2med.assessment.answers.answer_options import lettered
 from r2med.assessment.answers.reading import ReadPassages
 from r2med.data.dataset import Query
-from r2med.evaluation.records.answer_words import AnswerForm, Condition
+from r2med.evaluation.records.answer_words import CONDITIONS, AnswerForm, Condition
 from r2med.foundation.store import digest
 from r2med.models.ask.answers import LLMAnswer, OpenAnswer, choice_of
 from r2med.models.ask.json_answers import JsonQuestion
@@ -128,5 +128,5 @@ def reader_template(form: AnswerForm, condition: Condition) -> Template:
 
 def prompts_digest(form: AnswerForm) -> str:
     """Return a digest of the prompts of a form."""
-    conditions: tuple[Condition, ...] = ("closed book", "retrieved")
-    return digest([SYSTEM, *(reader_template(form, condition).text for condition in conditions)])[:12]
+    texts = dict.fromkeys(reader_template(form, condition).text for condition in CONDITIONS)
+    return digest([SYSTEM, *texts])[:12]

@@ -16,7 +16,7 @@ from r2med.assessment.judgements.rubrics import highest_grade
 from r2med.data.dataset import Dataset
 from r2med.data.overlays import Aspect, Drawn, Overlay, add_labels, random_order
 from r2med.data.runs.trec import WrittenRun
-from r2med.evaluation.measure import HEADLINE_MEASURE, scores_of
+from r2med.evaluation.measure import HEADLINE_MEASURE, score_run
 from r2med.evaluation.measure.scores import Floats
 from r2med.evaluation.measure.significance import EQUALITY_MARGIN, SystemPairs, means, pair_variances, welch
 from r2med.evaluation.records.collection import RecordCollection
@@ -185,5 +185,5 @@ class _Flips:
                 for number, (query, _) in enumerate(self.pairs)
             }
             before = [kept.record.per_query[query][str(HEADLINE_MEASURE)] for query, _ in self.pairs]
-            rows.append(scores_of(self.qrels, ranks, [HEADLINE_MEASURE]).values[HEADLINE_MEASURE] - before)
+            rows.append(score_run(self.qrels, ranks, [HEADLINE_MEASURE]).values[HEADLINE_MEASURE] - before)
         return np.array(rows) / len(self.dataset.qrels)

@@ -8,7 +8,7 @@ import numpy as np
 
 from r2med.data.dataset import Dataset
 from r2med.data.runs.trec import WrittenRun
-from r2med.evaluation.measure import HEADLINE_MEASURE, scores_of
+from r2med.evaluation.measure import HEADLINE_MEASURE, score_run
 from r2med.evaluation.measure.scores import Floats
 from r2med.evaluation.records.collection import StoredRecord
 
@@ -31,7 +31,7 @@ def ranked_lists(kept: StoredRecord, dataset: Dataset, depth: int = DEPTH) -> Li
 def headline(qrels: Grades, lists: Lists) -> Floats:
     """Return nDCG@10 × 100 of every query."""
     run = {query: {d: -float(rank) for rank, d in enumerate(documents)} for query, documents in lists.items()}
-    return 100 * scores_of(qrels, run, [HEADLINE_MEASURE]).values[HEADLINE_MEASURE]
+    return 100 * score_run(qrels, run, [HEADLINE_MEASURE]).values[HEADLINE_MEASURE]
 
 
 def judged_share(qrels: Grades, lists: Lists) -> Floats:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from r2med.data.dataset import Dataset
 from r2med.data.runs.run import Run
 from r2med.evaluation.measure.measures import DEFAULT_MEASURES, MIMIC, MIMIC_LABELLED, Measure
-from r2med.evaluation.measure.scores import Scores, scores_of
+from r2med.evaluation.measure.scores import Scores, score_run
 
 
 def with_mimic_rate(scores: Scores, mimics: Mapping[str, Mapping[str, int]], run: Run) -> Scores:
@@ -22,8 +22,8 @@ def with_mimic_rate(scores: Scores, mimics: Mapping[str, Mapping[str, int]], run
     labelled = {query: dict.fromkeys(grades, 1) for query, grades in labels.items()}
     first_ten = Measure("P", MIMIC.cutoff)
     rates = {
-        MIMIC: scores_of(labels, run, [first_ten]).values[first_ten],
-        MIMIC_LABELLED: scores_of(labelled, run, [first_ten]).values[first_ten],
+        MIMIC: score_run(labels, run, [first_ten]).values[first_ten],
+        MIMIC_LABELLED: score_run(labelled, run, [first_ten]).values[first_ten],
     }
     return Scores(scores.queries, {**scores.values, **rates})
 
@@ -31,7 +31,7 @@ def with_mimic_rate(scores: Scores, mimics: Mapping[str, Mapping[str, int]], run
 def dataset_scores(dataset: Dataset, run: Run, measures: Iterable[Measure | str] = DEFAULT_MEASURES) -> Scores:
     """Return the scores of a run: `measures` as far as qrels give them, and all that the dataset's labels allow."""
     parsed = [Measure.parse(measure) if isinstance(measure, str) else measure for measure in measures]
-    scores = scores_of(
+    scores = score_run(
         dataset.qrels, run, [each for each in parsed if each.from_qrels], aspects=dataset.aspects or None
     )
     return with_mimic_rate(scores, dataset.mimics, run)

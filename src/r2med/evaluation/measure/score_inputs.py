@@ -18,7 +18,7 @@ from r2med.evaluation.measure.measures import (
     MIMIC_FAMILIES,
     Measure,
 )
-from r2med.evaluation.measure.scores import Scores, scores_of
+from r2med.evaluation.measure.scores import Scores, score_run
 from r2med.foundation.core.errors import UserError, refuse_table
 from r2med.foundation.core.one_or_many import several
 
@@ -53,7 +53,7 @@ def score(
         raise UserError(f"{by_aspects[0]} needs the aspects of the answers: score(…, aspects=dataset.aspects)")
     wanted = [measure for measure in wanted if measure not in by_aspects]
     given = aspects_of_file(Path(aspects)) if isinstance(aspects, str | Path) else aspects
-    return scores_of(qrels, run, wanted, given, by_aspects or ASPECT_MEASURES)
+    return score_run(qrels, run, wanted, given, by_aspects or ASPECT_MEASURES)
 
 
 def _read_qrels(path: Path) -> Qrels:

@@ -88,7 +88,7 @@ class Scores:
         return {q: Means({m: lists[m][i] for m in self.values}) for i, q in enumerate(self.queries)}
 
 
-def scores_of(
+def score_run(
     qrels: Mapping[str, Mapping[str, int]],
     run: Run | Mapping[str, Mapping[str, float]],
     measures: Sequence[Measure],
