@@ -17,7 +17,7 @@ from r2med.assessment.answers.answer_controls import (
     OWN_PASSAGE,
     REFERENCE,
 )
-from r2med.assessment.answers.answer_scores import rule_verdict, score_run
+from r2med.assessment.answers.answer_scores import rule_verdict
 from r2med.assessment.answers.citations import cited_sentences
 from r2med.assessment.answers.reading import passages_of, random_passages, relevant_passages
 from r2med.data.dataset import Dataset, Query
@@ -113,7 +113,7 @@ def rescored(answer: GivenAnswer, dataset: Dataset, nuggets: Sequence[Nugget] = 
     counts = {"statements": len(found) if matched else 0, "statements_found": min(1, len(found)) if matched else 0}
     answer = answer.model_copy(update={"sentences": tuple(found), "nuggets": matched, **counts})
     answer = answer.model_copy(update={"by_rule": rule_verdict(answer, reference)})
-    return answer.model_copy(update={"scores": score_run(answer, nuggets, dataset.qrels[answer.query], judged=True)})
+    return answer.model_copy(update={"scores": scores_of(answer, nuggets, dataset.qrels[answer.query], judged=True)})
 
 
 def _passages(

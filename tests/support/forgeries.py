@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from r2med.assessment.answers.answer_scores import rule_verdict, score_run
+from r2med.assessment.answers.answer_scores import rule_verdict
 from r2med.data.benchmark_names import source_of
 from r2med.data.dataset import Dataset
 from r2med.data.nuggets_file import nuggets_of
@@ -123,7 +123,7 @@ class Case:
         mine = known.by_query.get(answer.query, ()) if known else ()
         grades = self.dataset.qrels.get(answer.query, {})
         answer = answer.model_copy(update={"by_rule": rule_verdict(answer, reference)})
-        return answer.model_copy(update={"scores": score_run(answer, mine, grades, judged=bool(record["judge"]))})
+        return answer.model_copy(update={"scores": scores_of(answer, mine, grades, judged=bool(record["judge"]))})
 
 
 Edit = Callable[[Case], object]
