@@ -17,7 +17,7 @@ from r2med.assessment.answers.answer_controls import (
     OWN_PASSAGE,
     REFERENCE,
 )
-from r2med.assessment.answers.answer_scores import rule_verdict
+from r2med.assessment.answers.answer_scores import rule_verdict, scores_of
 from r2med.assessment.answers.citations import cited_sentences
 from r2med.assessment.answers.reading import passages_of, random_passages, relevant_passages
 from r2med.data.dataset import Dataset, Query

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from r2med.assessment.answers.answer_scores import rule_verdict
+from r2med.assessment.answers.answer_scores import rule_verdict, scores_of
 from r2med.data.benchmark_names import source_of
 from r2med.data.dataset import Dataset
 from r2med.data.nuggets_file import nuggets_of
