@@ -57,7 +57,9 @@ ON_PURPOSE = {
 }
 """Pattern of a value's path -> why it differs from commit 24230716."""
 
-NOT_VALUES = re.compile(r"(seconds|latency|created|date|time|version|p50|p95|key|sha256|hash|checksum|memory)", re.I)
+NOT_VALUES = re.compile(
+    r"(seconds|latency|created|date|time|version|p50|p95|key|sha256|hash|checksum|memory|settings|format|bytes)", re.I
+)
 """Parts of records that are no results."""
 
 
@@ -110,6 +112,8 @@ def answer_to(prompt: str) -> str:
 
 def run_all(source: Path, folder: Path, address: str, data: Path | None) -> Path:
     """Run every command with the package in `source`, in a folder and a store of its own; return the folder."""
+    if folder.exists():
+        return folder
     folder.mkdir(parents=True)
     variables = {"PYTHONPATH": str(source), "R2MED_HOME": str(folder / "home"), "OMP_NUM_THREADS": "1"}
     commands = [*COMMANDS, *([[*ON_DATA, "--data", str(data)]] if data else [])]
@@ -138,13 +142,16 @@ def values(folder: Path) -> dict[str, Any]:
             continue
         kind = "answers" if "reader" in record else "systems"
         reader = record.get("reader") if isinstance(record.get("reader"), str) else ""
-        place = file.parent.relative_to(folder / "results")
-        name = f"{kind}/{record['system']}/{reader}/{place}/{file.name.split('-')[0]}"
+        name = f"{kind}/{record['system']}/{reader}/{record['dataset']['name']}"
         found |= dict(numbers(record, name))
     for file in sorted(folder.joinpath("analysis").rglob("*.csv")):
         with file.open(encoding="utf-8", newline="") as lines:
-            for row, cells in enumerate(csv.reader(lines)):
-                found |= {f"analysis/{file.stem}/{row}/{column}": cell for column, cell in enumerate(cells)}
+            head, *rows = csv.reader(lines)
+        for cells in rows:
+            of_row = {
+                f"analysis/{file.stem}/{cells[0]}/{column}": cell for column, cell in zip(head, cells, strict=True)
+            }
+            found |= {path: cell for path, cell in of_row.items() if re.fullmatch(r"-?[\d.]+(e-?\d+)?", cell)}
     for file in folder.glob("output-*-compare.txt"):
         found |= dict(numbers(json.loads(file.read_text(encoding="utf-8")), "compare"))
     return found
@@ -168,18 +175,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("commit")
     parser.add_argument("--data", type=Path, help="a dataset folder besides the demo")
+    parser.add_argument("--keep", type=Path, help="a folder for the results; those that it holds are not made again")
     options = parser.parse_args()
     server = ThreadingHTTPServer(("127.0.0.1", 0), FixedLLM)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     address, data = f"http://127.0.0.1:{server.server_port}/v1", options.data and options.data.resolve()
-    with tempfile.TemporaryDirectory() as place:
-        earlier = Path(place, "earlier")
+    with tempfile.TemporaryDirectory() as folder:
+        place = options.keep.resolve() if options.keep else Path(folder)
+        earlier = Path(folder, "earlier")
         subprocess.run(["git", "worktree", "add", "--detach", "--quiet", earlier, options.commit], cwd=ROOT, check=True)
         try:
-            before = values(run_all(earlier / "src", Path(place, "before"), address, data))
+            before = values(run_all(earlier / "src", place / "before", address, data))
         finally:
             subprocess.run(["git", "worktree", "remove", "--force", earlier], cwd=ROOT, check=True)
-        now = values(run_all(ROOT / "src", Path(place, "now"), address, data))
+        now = values(run_all(ROOT / "src", place / "now", address, data))
     different = [path for path in before.keys() | now.keys() if before.get(path) != now.get(path)]
     reasons = {path: next((why for rule, why in ON_PURPOSE.items() if re.search(rule, path)), "") for path in different}
     equal = len(before.keys() | now.keys()) - len(different)

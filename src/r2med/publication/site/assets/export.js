@@ -81,7 +81,9 @@ board.exports = (() => {
         "---",
         "---",
         "---",
-        ...view.columns.flatMap(({ kind }, i) => Array(ranged(view)[i] ? 2 : 1).fill(KINDS[kind].isText ? "---" : "---:")),
+        ...view.columns.flatMap(({ kind }, i) =>
+          Array(ranged(view)[i] ? 2 : 1).fill(KINDS[kind].isText ? "---" : "---:"),
+        ),
       ],
       ...view.rows.map((row) => line(view, row).map(cell)),
     ];
