@@ -21,6 +21,7 @@ from r2med.models.llm.llama import LlamaBackend
 from r2med.models.llm.llm_cards import LLMS
 from support import tiny_models, tiny_rerankers
 from support.datasets import random_folder
+from support.forgotten_modules import forget_modules
 
 MODEL_CARD = """loader = "transformers"
 pooling = "cls"
@@ -53,6 +54,7 @@ class Inputs:
 
     def run(self, store: Path, out: Path) -> Record:
         """Return the record of the inputs as they are now."""
+        forget_modules(self.root)
         settings = {"device": "cpu", "depth": 3, **self.settings, "store": Store(store)}
         results = r2med.run(self.system, str(self.data), out=out, **settings)
         assert not results.errors

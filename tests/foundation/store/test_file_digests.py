@@ -7,7 +7,7 @@ import pytest
 
 from r2med.foundation.store import Store, about
 from r2med.foundation.store import file_digests as module
-from r2med.foundation.store.file_digests import MIN_REMEMBERED_BYTES, file_digest, folder_digest
+from r2med.foundation.store.file_digests import MIN_REMEMBERED_BYTES, file_digest, path_digest
 from r2med.foundation.store.reads import noted_reads
 
 
@@ -78,9 +78,9 @@ def test_a_folder_is_its_names_and_contents_without_hidden_and_ignored_files(tmp
     folder = tmp_path / "weights"
     folder.mkdir()
     (folder / "a.bin").write_bytes(b"1")
-    first = folder_digest(folder, store, (".md",))
+    first = path_digest(folder, store, (".md",))
     for name in (".git", "README.md"):
         (folder / name).write_bytes(b"2")
-    assert folder_digest(folder, store, (".md",)) == first != folder_digest(folder, store)
+    assert path_digest(folder, store, (".md",)) == first != path_digest(folder, store)
     (folder / "a.bin").rename(folder / "b.bin")
-    assert folder_digest(folder, store, (".md",)) != first
+    assert path_digest(folder, store, (".md",)) != first

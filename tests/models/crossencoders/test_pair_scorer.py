@@ -10,6 +10,7 @@ from r2med.foundation.runtime.runtime import Runtime
 from r2med.models.crossencoders.pair_scorer import open_scorer
 from r2med.models.crossencoders.reranker_cards import resolve_reranker
 from r2med.models.encoders.encoder import NotFiniteError
+from support.forgotten_modules import forget_modules
 
 MODULE = """
 import numpy as np
@@ -117,6 +118,7 @@ def test_a_changed_source_file_gives_another_model(opened, tmp_path):
     before = opened("Overlap").describe()
     (file,) = tmp_path.glob("reranker_*.py")
     file.write_text(file.read_text() + "# changed\n")
+    forget_modules(tmp_path)
     assert opened("Overlap").describe() != before
 
 

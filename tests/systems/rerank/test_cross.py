@@ -16,6 +16,7 @@ from r2med.foundation.engine.reporting import listening
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.systems.rerank import cross
 from r2med.systems.retrieve.retriever import SearchQuery
+from support.forgotten_modules import forget_modules
 from support.processes import PATIENCE, started
 
 MODULE = '''
@@ -200,6 +201,7 @@ def test_a_run_that_starts_over_scores_each_pair_once_more(folder, store):
 def test_a_changed_model_does_not_use_the_old_scores(folder, store):
     rerank(dataset(), store)
     (folder / "own_reranker.py").write_text(MODULE + "\n# changed\n")
+    forget_modules(folder)
     rerank(dataset(), store)
     assert len(pairs_asked(folder)) == 32
 
