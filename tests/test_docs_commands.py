@@ -90,6 +90,7 @@ def test_every_command_of_a_page_runs(
     read(page, places, tmp_path, fork_server)
 
 
+@pytest.mark.slow
 def test_the_tutorial_of_building_ends_in_a_reviewed_benchmark(
     places: dict[str, str], tmp_path: Path, fork_server: ForkServer
 ) -> None:

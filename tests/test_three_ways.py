@@ -28,6 +28,7 @@ def files_written(page: str, folder: Path) -> None:
             path.write_text(body[named.end() :], encoding="utf-8")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES)
 def test_every_command_of_a_way_runs_in_its_order(page: str, tmp_path: Path, r2med: Command) -> None:
     files_written(page, tmp_path)

@@ -190,6 +190,7 @@ def test_a_bad_chunk_after_a_refusal_is_not_logged(home):
 # --- clients that keep the server waiting
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("limits", "files", "count"), [({"connections": 20}, None, 60), ({}, 256, 400)], ids=["limit", "files"]
 )
@@ -316,6 +317,7 @@ def test_an_answer_that_is_not_read_is_dropped(impatient):
     assert 0 < len(answer) < content_length(answer)
 
 
+@pytest.mark.slow
 @on_linux
 def test_answers_that_are_not_read_count_as_connections(home):
     limits = {"connections": 3, "seconds": 3600, "grace": 0}
@@ -328,6 +330,7 @@ def test_answers_that_are_not_read_count_as_connections(home):
             wait_for(lambda: len(sockets(server) - before) <= 3)
 
 
+@pytest.mark.slow
 def test_an_answer_that_is_read_slowly_arrives_whole(home):
     with (
         serving(DEMO, limits={"seconds": 3}, R2MED_HOME=home) as server,
@@ -344,6 +347,7 @@ def test_an_answer_that_is_read_slowly_arrives_whole(home):
 # --- stopping
 
 
+@pytest.mark.slow
 def test_a_stopped_server_exits_with_0_and_without_a_word(home):
     with serving(DEMO, "--access-log", R2MED_HOME=home) as server, server.client() as http:
         http.get("/health", params={"token": "s3cret"})
@@ -354,6 +358,7 @@ def test_a_stopped_server_exits_with_0_and_without_a_word(home):
     assert "s3cret" not in written
 
 
+@pytest.mark.slow
 def test_a_busy_server_refuses_what_it_cannot_serve_and_finishes_the_running_search_when_stopped(tmp_path):
     secret = "s3cret-token"
     gate = tmp_path / "gate"
@@ -401,6 +406,7 @@ def waiting(client):
     return client.get("/health").json()["waiting"]
 
 
+@pytest.mark.slow
 def test_a_stopped_server_waits_neither_for_a_search_that_hangs_nor_for_a_request_that_does_not_come(tmp_path):
     model = gated_model(tmp_path)  # and nobody opens the gate
     command = (r2med_folder(tmp_path / "set"), "--retriever", "py:gated_model:Gated")

@@ -203,6 +203,7 @@ def test_a_crash_of_the_server_loses_nothing_and_the_page_goes_on(desk: Desk) ->
     }
 
 
+@pytest.mark.slow
 def test_a_verdict_that_was_never_answered_outlives_its_page(desk: Desk) -> None:
     desk.write(ROWS)
     desk.start_process()
@@ -306,6 +307,7 @@ def book_of(file: Path) -> list[StoredReview]:
         return list(book.kept().values())
 
 
+@pytest.mark.slow
 def test_two_people_grade_the_labels_of_a_judge_and_the_scores_follow(
     desk: Desk, r2med: Callable[..., Any], tmp_path: Path
 ) -> None:
@@ -420,6 +422,7 @@ def test_disagreements_are_settled_without_names_by_who_may_see_them(desk: Desk)
     assert page.query_selector(".done") or text(page) != disputed
 
 
+@pytest.mark.slow
 def test_two_annotators_stay_blind_and_what_they_change_after_looking_is_an_adjudication(desk: Desk) -> None:
     desk.start(ROWS)
     ann, bo = desk.open(), desk.open()

@@ -79,6 +79,7 @@ def test_a_search_by_words_has_no_marks_of_generated_text_and_says_if_nothing_wa
         assert page.is_visible("#legend") and not page.is_visible("#legend-generated")
 
 
+@pytest.mark.slow
 def test_two_systems_stand_side_by_side_in_a_browser(chat_server, marked_keys, corpus_alone, tmp_path):
     chat_server.otherwise = answer(f"A bowel, and {MARKUP}.")
     reranked = "bm25 → listwise(some-model)@3"

@@ -15,6 +15,7 @@ from support.serving import Served, first_line
 CANDIDATE = {"question_id": "q", "id": "p", "question": "Why?", "passage": "Because."}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("call", "says", "page"),
     [

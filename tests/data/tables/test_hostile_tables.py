@@ -95,6 +95,7 @@ def test_a_small_workbook_that_unpacks_to_a_hundred_megabytes_is_refused(tmp_pat
     assert said.endswith("times its size: save it again as CSV if it is a table")
 
 
+@pytest.mark.slow
 def test_a_row_of_millions_of_empty_cells_takes_little_memory(tmp_path: Path) -> None:
     # Words that hardly repeat keep the ratio of packing as in a real workbook.
     words = random.Random(1).randbytes(300_000).hex().encode()

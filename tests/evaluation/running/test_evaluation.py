@@ -298,6 +298,7 @@ def test_an_expansion_is_asked_for_before_the_record_is_looked_for_and_once(
     assert asked == ["rm3 → bm25"] * 2
 
 
+@pytest.mark.slow
 def test_on_the_demo_minilm_and_its_fusion_give_sensible_recorded_scores(tmp_path: Path) -> None:
     dataset = with_short_documents(load("demo/Biology"), 200)
     records = {spec: evaluate(spec, dataset, out=tmp_path) for spec in ("bm25", "minilm", "bm25+minilm")}

@@ -109,6 +109,7 @@ def test_the_honest_entry_matches_and_has_no_mark(honest: Case, tmp_path: Path, 
     assert not any(each.unverified for each in (*shown.records, *shown.answers))
 
 
+@pytest.mark.slow
 def test_no_forgery_passes_and_none_is_shown_without_its_mark(honest: Case, tmp_path: Path, store: Store) -> None:
     table = list(forgeries(honest))
     names = [name for name, _ in table]
@@ -130,6 +131,7 @@ def test_no_forgery_passes_and_none_is_shown_without_its_mark(honest: Case, tmp_
     assert shown_as == []
 
 
+@pytest.mark.slow
 def test_no_forgery_is_shown_without_its_mark_before_it_was_verified(honest: Case, tmp_path: Path) -> None:
     """Without verdicts, every record of an entry has the mark, whatever it states."""
     for number, (name, edit) in enumerate(forgeries(honest)):

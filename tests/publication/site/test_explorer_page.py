@@ -156,6 +156,7 @@ def test_two_systems_are_compared_in_a_sentence_and_with_arrows(open_page: Open,
     assert shared.inner_text(".summary") == sentence
 
 
+@pytest.mark.slow
 def test_entrances_lead_to_the_queries_they_promise(open_page: Open, collection: RecordCollection) -> None:
     before, after = (collection.cell(system, DEMO).record for system in (PLAIN, EXPANDED))  # type: ignore[union-attr]
 
@@ -189,6 +190,7 @@ def test_rank_correlation_is_tau_ap(open_page: Open) -> None:
     assert page.evaluate(tau, [[1, 2, 3, 4], [1, 2, 4, 3]]) == pytest.approx((1 + 1 + 2 / 3) * 2 / 3 - 1)
 
 
+@pytest.mark.slow
 def test_everything_can_be_done_with_keys(open_page: Open) -> None:
     page = opened(open_page, data=DEMO)
     best = page.input_value(".picker-a select")
@@ -220,6 +222,7 @@ def test_everything_can_be_done_with_keys(open_page: Open) -> None:
     settled(page, "1")
 
 
+@pytest.mark.slow
 def test_a_hostile_dataset_is_shown_as_text(open_page: Open) -> None:
     for position, query in enumerate(QUERIES):
         page = opened(open_page, data="hostile", q=query["id"], a=PLAIN, b=EXPANDED)
@@ -238,6 +241,7 @@ def test_a_hostile_dataset_is_shown_as_text(open_page: Open) -> None:
     assert page.evaluate("({}).fever") is None
 
 
+@pytest.mark.slow
 def test_copies_failures_and_cuts_are_told(open_page: Open) -> None:
     page = opened(open_page, data="hostile", q="constructor", a=PLAIN)
     assert "same text as relevant judged" in shown(page, ".chip.copy")[0]

@@ -97,6 +97,7 @@ def test_an_average_alone_has_its_rank_and_a_mark_and_no_score_of_a_dataset(open
     assert "Single datasets\nnot published" in page.inner_text(".details")
 
 
+@pytest.mark.slow
 def test_a_row_of_one_dataset_is_under_that_dataset_and_in_no_average(open_page: Open) -> None:
     page = open_page(R2MED)
     rank, average, without, mean, biology, *others = cells(page, "one-dataset-only")

@@ -96,6 +96,7 @@ def test_on_a_phone_names_of_stages_are_whole_and_expected_figures_are_shown(ope
     assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("address", [DEMO, "#/system?name=bm25", "#/reproduce"])
 def test_tables_can_be_scrolled_by_keyboard_and_buttons_are_large_enough(open_page: Open, address: str) -> None:
     page = open_page(address)

@@ -74,6 +74,7 @@ def run(spec: str, server: Server, judge: Judge, dataset: Dataset, module_store:
     return evaluate(System.parse(spec, Setup(base_url=server.address, store=module_store)), dataset, store=module_store)
 
 
+@pytest.mark.slow
 def test_a_judge_who_knows_the_truth_puts_every_relevant_candidate_first(
     server: Server, dataset: Dataset, module_store: Store
 ) -> None:
