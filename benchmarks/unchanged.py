@@ -142,7 +142,8 @@ def values(folder: Path) -> dict[str, Any]:
             continue
         kind = "answers" if "reader" in record else "systems"
         reader = record.get("reader") if isinstance(record.get("reader"), str) else ""
-        name = f"{kind}/{record['system']}/{reader}/{record['dataset']['name']}"
+        dataset = record["dataset"]["name"].removeprefix("own/")  # as version 1.0 called a folder with a known name
+        name = f"{kind}/{record['system']}/{reader}/{record.get('settings', {}).get('form', '')}/{dataset}"
         found |= dict(numbers(record, name))
     for file in sorted(folder.joinpath("analysis").rglob("*.csv")):
         with file.open(encoding="utf-8", newline="") as lines:
@@ -189,10 +190,10 @@ def main() -> None:
         finally:
             subprocess.run(["git", "worktree", "remove", "--force", earlier], cwd=ROOT, check=True)
         now = values(run_all(ROOT / "src", place / "now", address, data))
-    different = [path for path in before.keys() | now.keys() if before.get(path) != now.get(path)]
+    different = [path for path in before if before[path] != now.get(path)]
     reasons = {path: next((why for rule, why in ON_PURPOSE.items() if re.search(rule, path)), "") for path in different}
-    equal = len(before.keys() | now.keys()) - len(different)
-    print(f"{len(before):,} values at {options.commit}, {len(now):,} now; {equal:,} are equal")
+    equal, new = len(before) - len(different), len(now.keys() - before.keys())
+    print(f"{len(before):,} values at {options.commit}: {equal:,} are equal now; {new:,} values are new")
     for why, count in Counter(filter(None, reasons.values())).items():
         print(f"{count:,} differ on purpose: {why}")
     others = sorted(path for path, why in reasons.items() if not why)
