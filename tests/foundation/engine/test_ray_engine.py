@@ -173,7 +173,7 @@ def test_a_node_that_is_killed_during_work_loses_nothing(nodes, store):
 
 def test_a_node_with_another_version_gives_a_one_line_error(nodes, store, tmp_path):
     shutil.copytree(SOURCE / "r2med", tmp_path / "r2med", ignore=shutil.ignore_patterns("__pycache__"))
-    version = tmp_path / "r2med" / "core" / "version.py"
+    version = tmp_path / "r2med" / "foundation" / "core" / "version.py"
     version.write_text(version.read_text().replace(f'"{r2med.__version__}"', '"0.0.1"'))
     node = nodes.join("old", tmp_path)
     try:
