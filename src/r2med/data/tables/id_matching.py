@@ -68,7 +68,7 @@ class Ids(Collection[str]):
 
 
 def _letters(word: str) -> str:
-    """Return an id in lower case and without signs that nobody sees, such as spaces of no width."""
+    """Return an id in lower case and without invisible characters, such as spaces of no width."""
     if not word.isascii():
         word = "".join(sign for sign in unicodedata.normalize("NFKC", word) if unicodedata.category(sign) != "Cf")
     return word.strip().casefold()

@@ -20,14 +20,14 @@ class OtherFormatError(UserError):
 
 
 def strict_json(content: bytes) -> Any:
-    """Return the value of a JSON text. Raises ValueError for a key twice, of which other tools may read the other."""
+    """Return the value of a JSON text. Raises ValueError if a key occurs twice: tools differ in which one they read."""
     return json.loads(content, object_pairs_hook=_without_twins)
 
 
 def _without_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        raise ValueError("a key twice")
+        raise ValueError("a key occurs twice")
     return found
 
 

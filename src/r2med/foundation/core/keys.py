@@ -1,7 +1,7 @@
 """Keys: everything that a result depends on, ready for JSON. Values equal to their defaults are left out only here.
 
-So a setting that is added later changes no key. A default must not change for the same reason: whoever changes one also
-changes the name of the setting, or a version in the key of the stage.
+So a setting that is added later changes no key. For the same reason a default must stay as it is. If you change one,
+also change the name of the setting, or a version in the key of the stage.
 """
 
 from __future__ import annotations

@@ -21,10 +21,10 @@ from r2med.models.llm.chat import FailureKind
 from r2med.systems.system import System
 
 SETTINGS = {"expand", "generations", "retrieve", "rerank", "k"}
-"""The settings of every record. A board shows all settings, so nobody can add a sentence of their own."""
+"""The settings that a record may have. A board shows them, so others are refused: they could hold any text."""
 
 KINDS = {*get_args(FailureKind), "missing", "repeated", "invented", "clipped", "lines", "extra"}
-"""The kinds of failures and repairs. A board shows them, so nobody can add a sentence of their own."""
+"""The kinds of failures and repairs. A board shows them, so others are refused: they could hold any text."""
 
 CLOCK_MINUTES = 60
 """How far the clock of another machine may be ahead of ours."""
@@ -107,7 +107,7 @@ def _name_faults(record: Record) -> Iterator[str]:
 
 
 def _difference(stage: Stage, stated: Any) -> str:
-    """Return the first setting in the name of a stage that its record contradicts; empty if there is none.
+    """Return the first setting whose value in the name of a stage is not that of the record; empty if all are equal.
 
     A setting that the record leaves out has its default.
     """

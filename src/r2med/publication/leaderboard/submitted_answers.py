@@ -30,7 +30,7 @@ from r2med.foundation.core.errors import UserError
 log = logging.getLogger("r2med")
 
 BLANK = "\u115f\u1160\u17b4\u17b5\u2800"
-"""Letters and symbols that Unicode counts as printable, but that nobody sees."""
+"""Characters that are invisible although Unicode counts them as printable."""
 
 ALIKE = {"LATIN", "GREEK", "CYRILLIC", "ARMENIAN", "CHEROKEE", "COPTIC", "LISU"}
 """Scripts with letters that look the same. A name has letters of one of them."""
