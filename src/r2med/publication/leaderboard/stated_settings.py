@@ -26,6 +26,9 @@ SETTINGS = {"expand", "generations", "retrieve", "rerank", "k"}
 KINDS = {*get_args(FailureKind), "missing", "repeated", "invented", "clipped", "lines", "extra"}
 """The kinds of failures and repairs. A board shows them, so others are refused: they could hold any text."""
 
+BY_DIGEST = {"prompts"}
+"""Settings that name files. A record holds a digest of the contents instead."""
+
 CLOCK_MINUTES = 60
 """How far the clock of another machine may be ahead of ours."""
 
@@ -138,7 +141,7 @@ def _typed(stage: Stage, declared: Mapping[str, Any]) -> Iterator[str]:
     """
     changed = {name for name, _ in stage.changed}
     yield from (name for name in ("stage", "llm", "depth", "parts") if name in declared)
-    yield from (name for name in declared if name in changed)
+    yield from (name for name in declared if name in changed - BY_DIGEST)
     if declared["stage"] == "bm25":  # its values are all that it is
         yield from declared
 
