@@ -18,7 +18,8 @@ from r2med.foundation.engine.tracing import Span, item_spans
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store import digest
 from r2med.models.ask.answers import LLMAnswer, Text, one_of
-from r2med.models.ask.json_answers import ask_json, json_question, warn_of_identifiers
+from r2med.models.ask.ask import warn_of_identifiers
+from r2med.models.ask.json_answers import ask_json, json_question
 from r2med.models.llm.costs import CostPreview, listed_kinds
 from r2med.models.llm.journaled import JournaledChat, open_chat
 from r2med.models.llm.llm_cards import LLMCard, families, resolve_llm

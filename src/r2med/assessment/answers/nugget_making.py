@@ -18,7 +18,8 @@ from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store import about
 from r2med.foundation.text.english import english
 from r2med.models.ask.answers import LLMAnswer, Text, field_reader, one_of
-from r2med.models.ask.json_answers import JsonQuestion, ask_json, json_question, warn_of_identifiers
+from r2med.models.ask.ask import warn_of_identifiers
+from r2med.models.ask.json_answers import JsonQuestion, ask_json, json_question
 from r2med.models.llm.costs import CostPreview
 from r2med.models.llm.journaled import JournaledChat, open_chat
 from r2med.models.llm.llm_cards import LLMCard, resolve_llm

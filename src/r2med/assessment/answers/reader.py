@@ -19,7 +19,8 @@ from r2med.foundation.core.cost import NOTHING, Cost
 from r2med.foundation.engine.tracing import Span
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.models.ask.answers import Choice, OpenAnswer
-from r2med.models.ask.json_answers import ask_json, warn_of_identifiers
+from r2med.models.ask.ask import warn_of_identifiers
+from r2med.models.ask.json_answers import ask_json
 from r2med.models.llm.chat import FROM_THE_MODEL
 from r2med.models.llm.costs import CostPreview
 from r2med.models.llm.journaled import JournaledChat, open_chat

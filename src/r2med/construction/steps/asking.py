@@ -21,7 +21,8 @@ from r2med.foundation.engine.tracing import item_spans
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store import digest
 from r2med.models.ask.answers import LLMAnswer
-from r2med.models.ask.json_answers import JsonAnswers, ask_json, json_question, warn_of_identifiers
+from r2med.models.ask.ask import warn_of_identifiers
+from r2med.models.ask.json_answers import JsonAnswers, ask_json, json_question
 from r2med.models.llm.costs import estimate, is_priced
 from r2med.models.llm.journaled import JournaledChat, open_chat
 from r2med.models.llm.llm_cards import LLMCard, resolve_llm

@@ -5,7 +5,7 @@ An unreadable answer is asked for again, and counted as failed after the last tr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar
 
@@ -13,7 +13,6 @@ from r2med.foundation.core.cost import NOTHING, Cost
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.engine.reporting import part_of
 from r2med.foundation.engine.tracing import Span
-from r2med.foundation.net.personal_data_warning import warn_before_sending
 from r2med.models.ask.answers import LLMAnswer
 from r2med.models.ask.json_in_text import json_objects
 from r2med.models.llm.chat import ChatRequest, Failure, Generation
@@ -140,9 +139,3 @@ def json_question(
 
     prompt = fitter.fit(render, min(len(text), 200), len(text), "the question with the first words of the text")
     return JsonQuestion(prompt, answer)
-
-
-def warn_of_identifiers(what: str, chat: JournaledChat, texts: Iterable[str]) -> None:
-    """Log a warning if texts that are about to be sent to another machine seem to hold personal data."""
-    if not chat.is_local:
-        warn_before_sending(what, chat.name, texts, chat.warned)

@@ -1,0 +1,153 @@
+"""`Ask`: one typed question to one LLM about many items. All questions that an LLM answers in JSON go this way.
+
+Texts of items are foreign: a prompt puts them between <<< and >>>, and no text can end this frame itself.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from r2med.foundation.core.cost import NOTHING, Cost
+from r2med.foundation.engine.tracing import Attributes, Span, SpanKind, item_spans
+from r2med.foundation.net.personal_data_warning import warn_before_sending
+from r2med.models.ask.answers import LLMAnswer
+from r2med.models.ask.json_answers import JsonAnswers, JsonQuestion, ask_json, json_question
+from r2med.models.llm.costs import CostPreview, listed_kinds
+from r2med.models.llm.journaled import JournaledChat
+from r2med.models.prompts.fitting import Fitter
+from r2med.models.prompts.templates import Template
+
+SYSTEM = "You are a careful physician. You answer with one JSON object and nothing else."
+TRIES = 3
+"""Number of requests for an item before it counts as failed."""
+
+Outcome = TypeVar("Outcome")
+
+
+@dataclass(frozen=True)
+class AskedItem:
+    """What an LLM is asked about: the texts of the prompt's fields, and an id for traces that holds none of them."""
+
+    id: str
+    fields: Mapping[str, str]
+    facts: Attributes = field(default_factory=dict)
+    """Further facts for traces."""
+
+
+@dataclass
+class Tally:
+    """What questions cost, and how many had no usable answer. Several questions can share one."""
+
+    cost: Cost = NOTHING
+    asked: int = 0
+    failures: Counter[str] = field(default_factory=Counter)
+    """Kind of failure -> number of items without a usable answer."""
+    cut: int = 0
+    """Number of items of which the LLM saw only the first part, because they were too long for it."""
+
+    def add(self, answers: JsonAnswers[Any], count: int) -> None:
+        """Count the answers to some items."""
+        self.cost += answers.cost
+        self.asked += count
+        self.failures.update(answers.failures.values())
+        self.cut += sum(prompt.cut for prompt in answers.prompts.values())
+
+    def notices(self, who: str) -> Iterator[str]:
+        """Yield what a reader of the answers should know, one sentence each."""
+        if failed := self.failures.total():
+            kinds = listed_kinds(self.failures)
+            yield f"{who} gave no usable answer to {failed:,} of {self.asked:,} questions ({kinds})."
+        if self.cut:
+            yield f"{who} saw only the first part of {self.cut:,} texts, because they were too long for it."
+
+
+@dataclass
+class Ask:
+    """One question to one LLM: its prompt and the model of its answers."""
+
+    name: str
+    """The name of the question in traces and warnings."""
+    chat: JournaledChat
+    template: Template
+    answer: type[LLMAnswer]
+    kind: SpanKind = "CHAIN"
+    tries: int = TRIES
+    tally: Tally = field(default_factory=Tally)
+
+    def question(self, fields: Mapping[str, str], answer: type[LLMAnswer] | None = None) -> JsonQuestion:
+        """Return the question about one item. If the prompt is too long, the field `text` is cut."""
+        values = {name: framed(text) for name, text in fields.items()}
+        return json_question(Fitter(self.chat.card, SYSTEM), self.template, values, answer or self.answer)
+
+    def questions(self, items: Sequence[AskedItem]) -> dict[int, JsonQuestion]:
+        """Return the question about each item, by its number."""
+        return {number: self.question(item.fields) for number, item in enumerate(items)}
+
+    def preview(self, items: Sequence[AskedItem]) -> CostPreview:
+        """Return what asking would cost. Nothing is asked."""
+        return preview(self.chat, self.questions(items).values())
+
+    def warn(self, items: Iterable[AskedItem]) -> None:
+        """Log a warning if texts that are about to be sent to another machine seem to hold personal data."""
+        warn_of_identifiers(self.name, self.chat, (" ".join(item.fields.values()) for item in items))
+
+    def ask(
+        self,
+        items: Sequence[AskedItem],
+        read: Callable[[int, Any], Outcome],
+        within: Mapping[int, Span] | None = None,
+    ) -> JsonAnswers[Outcome]:
+        """Ask about every item. `read` raises ValueError if an answer is not usable. It is then asked for again.
+
+        `within` are the spans in a trace to which the questions belong, by the number of the item.
+        """
+        self.warn(items)
+        return self.put(self.questions(items), read, items, within)
+
+    def put(
+        self,
+        questions: Mapping[int, JsonQuestion],
+        read: Callable[[int, Any], Outcome],
+        items: Sequence[AskedItem],
+        within: Mapping[int, Span] | None = None,
+        otherwise: Callable[[int, str], Outcome | None] = lambda number, text: None,
+        final: Collection[str] = (),
+    ) -> JsonAnswers[Outcome]:
+        """Ask questions that are made already, without a warning. `otherwise` and `final` are those of `ask_json`."""
+        facts = {number: {"r2med.item": items[number].id, **items[number].facts} for number in questions}
+        with item_spans(self.name, self.kind, facts, self.chat.trace, within) as spans:
+            answers = ask_json(questions, read, self.chat, self.chat.card, self.tries, otherwise, final, spans)
+        self.tally.add(answers, len(questions))
+        return answers
+
+    def known(
+        self, items: Sequence[AskedItem], read: Callable[[int, Any], Outcome]
+    ) -> tuple[CostPreview, dict[int, Outcome]]:
+        """Return what asking would cost, and the outcomes that the journal has already. Nothing is asked."""
+        questions = self.questions(items)
+        found = preview(self.chat, questions.values())
+        waiting = set(found.unanswered)
+        card = self.chat.card
+        answered = {n: each for n, each in questions.items() if each.fits and each.request(card) not in waiting}
+        return found, ask_json(answered, read, self.chat, card, tries=1).outcomes
+
+
+def preview(chat: JournaledChat, questions: Iterable[JsonQuestion], note: str = "", cut: int = 0) -> CostPreview:
+    """Return what questions would cost. Nothing is asked."""
+    given = list(questions)
+    requests = [each.request(chat.card) for each in given if each.fits]
+    return CostPreview.of(chat, chat.card, requests, cut=cut, unfit=len(given) - len(requests), note=note)
+
+
+def framed(text: str) -> str:
+    """Return a foreign text so that it cannot end its frame in the prompt."""
+    return text.replace(">>>", "»").replace("<<<", "«")
+
+
+def warn_of_identifiers(what: str, chat: JournaledChat, texts: Iterable[str]) -> None:
+    """Log a warning if texts that are about to be sent to another machine seem to hold personal data."""
+    if not chat.is_local:
+        warn_before_sending(what, chat.name, texts, chat.warned)
