@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from pydantic import BaseModel, TypeAdapter
 
 from generators.markdown import NOTICE, code, field_tables, table
-from r2med.assessment.judgements.audit_findings import Audit
+from r2med.assessment.audit.audit_findings import Audit
 from r2med.construction.build_plan import PlanFile
 from r2med.construction.review.reviews import Review
 from r2med.evaluation.advice.advice import FORMAT as ADVICE_FORMAT

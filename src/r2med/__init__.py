@@ -14,8 +14,8 @@ from r2med.foundation.core.version import __version__
 if TYPE_CHECKING:
     from r2med.analysis.analysis import Analysed, analyse
     from r2med.assessment.answers.answering import answer
-    from r2med.assessment.judgements.audit import audit
-    from r2med.assessment.judgements.audit_findings import Audit
+    from r2med.assessment.audit.audit_findings import Audit
+    from r2med.assessment.audit.checks import audit
     from r2med.construction.benchmark import Built, build
     from r2med.construction.example_plans import write_example
     from r2med.construction.items import Judgement

@@ -6,7 +6,7 @@ import pytest
 from r2med.analysis.material import Material
 from r2med.analysis.reliability import reliability
 from r2med.analysis.unjudged import bpref, condensed, with_unjudged_relevant
-from r2med.assessment.judgements.rankings import as_one, headline, judged_share
+from r2med.evaluation.records.rankings import as_one, headline, judged_share
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.pages.estimate import Estimate
 from r2med.foundation.runtime.runtime import Runtime

@@ -8,7 +8,12 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from r2med.analysis.material import Material
-from r2med.assessment.judgements.rankings import (
+from r2med.data import Dataset
+from r2med.evaluation.comparison.comparison import with_intervals
+from r2med.evaluation.measure import HEADLINE_MEASURE
+from r2med.evaluation.measure.scores import Floats
+from r2med.evaluation.measure.significance import Values
+from r2med.evaluation.records.rankings import (
     CUTOFF,
     DEPTH,
     Grades,
@@ -18,11 +23,6 @@ from r2med.assessment.judgements.rankings import (
     judged_share,
     ranked_lists,
 )
-from r2med.data import Dataset
-from r2med.evaluation.comparison.comparison import with_intervals
-from r2med.evaluation.measure import HEADLINE_MEASURE
-from r2med.evaluation.measure.scores import Floats
-from r2med.evaluation.measure.significance import Values
 from r2med.foundation.pages.cells import Value
 from r2med.foundation.pages.estimate import Estimate
 from r2med.foundation.pages.page import Table

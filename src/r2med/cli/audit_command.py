@@ -47,10 +47,10 @@ def audit(
     as_json: flags.AsJSON = False,
 ) -> None:
     """Check the labels and texts of a dataset. Each check is sound, needs a look or is broken, with the evidence."""
-    from r2med.assessment.judgements.audit import CHECKS
-    from r2med.assessment.judgements.audit import audit as find
-    from r2med.assessment.judgements.audit_label import audit_label
-    from r2med.assessment.judgements.audit_page import PAGE_ROWS, TERMINAL_ROWS, audit_page
+    from r2med.assessment.audit.audit_page import PAGE_ROWS, TERMINAL_ROWS, audit_page
+    from r2med.assessment.audit.checks import CHECKS
+    from r2med.assessment.audit.checks import audit as find
+    from r2med.assessment.audit.svg_label import audit_label
     from r2med.cli.progress import steps
     from r2med.foundation.pages.html import page_html
 

@@ -10,9 +10,9 @@ import pytest
 
 from r2med import UserError, load, run
 from r2med.assessment.judgements.committee import pool
-from r2med.assessment.judgements.rankings import ranked_lists
 from r2med.data.overlays import Overlay, OverlayLabel
 from r2med.evaluation.records.collection import collect
+from r2med.evaluation.records.rankings import ranked_lists
 from r2med.evaluation.records.relabelled import relabelled
 from r2med.evaluation.running.run_export import export_runs
 from r2med.evaluation.running.story import explain

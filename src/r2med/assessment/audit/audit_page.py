@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from r2med.assessment.judgements.audit import CHECKS
-from r2med.assessment.judgements.audit_findings import (
+from r2med.assessment.audit.audit_findings import (
     MAX_EVIDENCE,
     VERDICT_WORDS,
     VERDICTS,
@@ -14,6 +13,7 @@ from r2med.assessment.judgements.audit_findings import (
     AuditFinding,
     Verdict,
 )
+from r2med.assessment.audit.checks import CHECKS
 from r2med.foundation.pages.cells import Column, Tone
 from r2med.foundation.pages.page import Bullets, Page, Section, Table
 from r2med.foundation.text.plurals import counted

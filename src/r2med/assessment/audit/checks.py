@@ -6,29 +6,29 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from r2med.assessment.judgements.audit_copies import contradictory_labels, repeated_queries, unlabelled_copies
-from r2med.assessment.judgements.audit_findings import Audit, AuditFinding, AuditGap, worst
-from r2med.assessment.judgements.audit_labels import (
-    detectable_gap,
-    label_distribution,
-    single_relevant,
-    unjudged_documents,
-)
-from r2med.assessment.judgements.audit_leaks import (
+from r2med.assessment.audit.answer_leaks import (
     answers_in_metadata,
     answers_in_queries,
     is_open_answer,
     quoted_documents,
 )
-from r2med.assessment.judgements.audit_links import empty_documents, missing_documents, scorable_queries
-from r2med.assessment.judgements.audit_material import AuditMaterial, rankings_at_hand
-from r2med.assessment.judgements.audit_sources import encoding, provenance
-from r2med.assessment.judgements.query_metadata import query_lines
-from r2med.assessment.judgements.rankings import Lists
+from r2med.assessment.audit.audit_findings import Audit, AuditFinding, AuditGap, worst
+from r2med.assessment.audit.audit_material import AuditMaterial, rankings_at_hand
+from r2med.assessment.audit.copies import contradictory_labels, repeated_queries, unlabelled_copies
+from r2med.assessment.audit.label_power import (
+    detectable_gap,
+    label_distribution,
+    single_relevant,
+    unjudged_documents,
+)
+from r2med.assessment.audit.links import empty_documents, missing_documents, scorable_queries
+from r2med.assessment.audit.provenance import encoding, provenance
+from r2med.assessment.audit.query_metadata import query_lines
 from r2med.data.dataset import Dataset
 from r2med.data.loading import load
 from r2med.data.qrels_file import read_qrels
 from r2med.evaluation.records.collection import record_files
+from r2med.evaluation.records.rankings import Lists
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.version import __version__
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
-from r2med.assessment.judgements.audit_findings import (
+from r2med.assessment.audit.audit_findings import (
     AuditEvidence,
     AuditFinding,
     EvidenceCell,
@@ -13,9 +13,9 @@ from r2med.assessment.judgements.audit_findings import (
     verdict_for,
     worst,
 )
-from r2med.assessment.judgements.audit_material import AuditMaterial
-from r2med.assessment.judgements.corpus_scan import near_pairs, normalised
-from r2med.assessment.judgements.rankings import Lists, headline
+from r2med.assessment.audit.audit_material import AuditMaterial
+from r2med.assessment.audit.corpus_scan import near_pairs, normalised
+from r2med.evaluation.records.rankings import Lists, headline
 from r2med.foundation.text.plurals import counted
 
 EQUAL = "equal"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from r2med.assessment.judgements.encoding_faults import (
+from r2med.assessment.audit.encoding_faults import (
     CONTROLS,
     ENTITIES,
     MOJIBAKE,

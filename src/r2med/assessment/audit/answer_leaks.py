@@ -6,9 +6,9 @@ import re
 from collections.abc import Sequence
 from itertools import accumulate
 
-from r2med.assessment.judgements.audit_findings import AuditEvidence, AuditFinding, EvidenceCell, verdict_for
-from r2med.assessment.judgements.audit_material import AuditMaterial
-from r2med.assessment.judgements.query_metadata import query_metadata
+from r2med.assessment.audit.audit_findings import AuditEvidence, AuditFinding, EvidenceCell, verdict_for
+from r2med.assessment.audit.audit_material import AuditMaterial
+from r2med.assessment.audit.query_metadata import query_metadata
 from r2med.data.dataset import Query
 from r2med.foundation.text.named import named_in
 from r2med.foundation.text.plurals import counted

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-from r2med.assessment.judgements.corpus_scan import CorpusScan, scan_corpus
-from r2med.assessment.judgements.rankings import Lists, ranked_lists
+from r2med.assessment.audit.corpus_scan import CorpusScan, scan_corpus
 from r2med.data.dataset import Dataset, Qrels, Query
 from r2med.evaluation.records.collection import collect
+from r2med.evaluation.records.rankings import Lists, ranked_lists
 
 
 @dataclass(frozen=True)

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from r2med.assessment.judgements.audit_findings import AuditEvidence, AuditFinding, EvidenceCell, Verdict
-from r2med.assessment.judgements.audit_material import AuditMaterial
-from r2med.assessment.judgements.rankings import CUTOFF, headline, judged_share
+from r2med.assessment.audit.audit_findings import AuditEvidence, AuditFinding, EvidenceCell, Verdict
+from r2med.assessment.audit.audit_material import AuditMaterial
 from r2med.evaluation.measure.gap_curve import GapCurve
 from r2med.evaluation.measure.scores import Floats
 from r2med.evaluation.measure.significance import detectable_gaps
+from r2med.evaluation.records.rankings import CUTOFF, headline, judged_share
 from r2med.foundation.text.plurals import counted
 
 ASSUMED_SPREAD = 25.0

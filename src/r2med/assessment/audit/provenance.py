@@ -6,9 +6,9 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from r2med.assessment.judgements.audit_findings import BROKEN_SHARE, AuditEvidence, AuditFinding, EvidenceCell, Verdict
-from r2med.assessment.judgements.audit_material import AuditMaterial
-from r2med.assessment.judgements.encoding_faults import ENTITIES, encoding_faults
+from r2med.assessment.audit.audit_findings import BROKEN_SHARE, AuditEvidence, AuditFinding, EvidenceCell, Verdict
+from r2med.assessment.audit.audit_material import AuditMaterial
+from r2med.assessment.audit.encoding_faults import ENTITIES, encoding_faults
 from r2med.data.dataset import Dataset
 from r2med.data.dataset_cards import OWN_PREFIX, DatasetCard
 from r2med.foundation.core.version import __version__

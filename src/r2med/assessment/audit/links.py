@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from r2med.assessment.judgements.audit_findings import AuditEvidence, AuditFinding, Verdict, verdict_for, worst
-from r2med.assessment.judgements.audit_material import AuditMaterial
+from r2med.assessment.audit.audit_findings import AuditEvidence, AuditFinding, Verdict, verdict_for, worst
+from r2med.assessment.audit.audit_material import AuditMaterial
 from r2med.foundation.text.plurals import counted
 
 LOOK_SHARE = 0.001

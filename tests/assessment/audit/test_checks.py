@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from r2med import Audit, Dataset, Query, UserError, audit
-from r2med.assessment.judgements.audit import CHECKS
-from r2med.assessment.judgements.audit_copies import unlabelled_copies
-from r2med.assessment.judgements.audit_findings import AuditFinding, verdict_for
-from r2med.assessment.judgements.audit_label import audit_label
-from r2med.assessment.judgements.audit_labels import detectable_gap, unjudged_documents
-from r2med.assessment.judgements.audit_leaks import is_open_answer, longest_run
-from r2med.assessment.judgements.audit_material import AuditMaterial
-from r2med.assessment.judgements.audit_page import audit_page
+from r2med.assessment.audit.answer_leaks import is_open_answer, longest_run
+from r2med.assessment.audit.audit_findings import AuditFinding, verdict_for
+from r2med.assessment.audit.audit_material import AuditMaterial
+from r2med.assessment.audit.audit_page import audit_page
+from r2med.assessment.audit.checks import CHECKS
+from r2med.assessment.audit.copies import unlabelled_copies
+from r2med.assessment.audit.label_power import detectable_gap, unjudged_documents
+from r2med.assessment.audit.svg_label import audit_label
 from r2med.data.corpus import Corpus
 from r2med.data.dataset import Qrels
 from r2med.foundation.pages.html import page_html

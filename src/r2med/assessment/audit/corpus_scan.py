@@ -16,8 +16,8 @@ from unicodedata import normalize
 import numpy as np
 import numpy.typing as npt
 
-from r2med.assessment.judgements.audit_findings import MAX_EVIDENCE
-from r2med.assessment.judgements.encoding_faults import encoding_faults
+from r2med.assessment.audit.audit_findings import MAX_EVIDENCE
+from r2med.assessment.audit.encoding_faults import encoding_faults
 from r2med.data.corpus import Corpus
 from r2med.foundation.engine.threads import map_threads
 from r2med.foundation.text.minhash import PERMUTATIONS, Hashes, Shingles, band_keys, jaccard, rows_per_band

@@ -1,0 +1,1 @@
+"""Audit a dataset: can its labels be trusted?"""
