@@ -43,7 +43,7 @@ def test_queries_documents_and_generated_texts_are_encoded_as_by_the_original(na
     folder, texts, compared = encoder_weights(name), [*SHORT, LONG], []
     for published, dataset, role in product((False, True), DATASETS, ROLES):
         encoder = opened(name, dataset, published, model_paths=((name, folder),))
-        case = (ENCODERS[name].treatment(role, dataset, published), encoder.describe(role))
+        case = (ENCODERS[name].treatment(role, dataset, published), encoder.key(role))
         if case in compared:
             continue  # as it was for another dataset or by default, there and here
         compared.append(case)
@@ -60,7 +60,7 @@ def test_all_eight_datasets_have_the_original_s_prompts(name, published, encoder
         encoder = opened(name, dataset, published, model_paths=((name, encoder_weights(name)),))
         for role in ROLES:
             wanted = ENCODERS[name].treatment(role, dataset, published)
-            told = encoder.describe(role)
+            told = encoder.key(role)
             assert (told["prefix"], told["max_tokens"]) == (wanted.prefix, wanted.limit), (role, dataset)
 
 

@@ -22,7 +22,7 @@ class ScriptedChat:
         self.asked: list[ChatRequest] = []
         self._reply = reply
 
-    def describe(self) -> dict[str, Any]:
+    def key(self) -> dict[str, Any]:
         return {"model": f"test/{self.name}"}
 
     def unanswered(self, requests: Sequence[ChatRequest], *, keep_cut: bool = False) -> list[ChatRequest]:

@@ -91,7 +91,7 @@ def _check_encoder(name: str, runtime: Runtime) -> None:
         check_pairs(encoder, card)  # again, even if the store says that they passed once
         print(f"known pairs: all {len(card.known_pairs)} queries are nearest to their own passage")
     print(f"loaded and first text in {loaded - started:.1f} s, then {1 / max(seconds, 1e-9):.1f} texts/s one by one")
-    _print_roles({role: encoder.describe(role) for role in ROLES})
+    _print_roles({role: encoder.key(role) for role in ROLES})
 
 
 def _check_late_encoder(name: str, encoder: Any) -> None:
@@ -109,15 +109,15 @@ def _check_late_encoder(name: str, encoder: Any) -> None:
         rows, score = "terms with a weight", sum(weight * weights.get(term, 0.0) for term, weight in pairs)
     print(f"{printable(name)}: {sides[0].offsets[1]} (query) and {sides[1].offsets[1]} (document) {rows}")
     print(f"score of a case and its diagnosis: {score:.4f}")
-    _print_roles({role: encoder.describe(role) for role in ROLES})
+    _print_roles({role: encoder.key(role) for role in ROLES})
 
 
-def _print_roles(described: Mapping[str, Mapping[str, Any]]) -> None:
+def _print_roles(keys: Mapping[str, Mapping[str, Any]]) -> None:
     """Print how texts of each role are encoded: first the settings of all roles, then those of each role."""
-    first, *others = described.values()
+    first, *others = keys.values()
     shared = {key for key, value in first.items() if all(key in other and other[key] == value for other in others)}
-    _print_settings(", ".join(described), {key: first[key] for key in first if key in shared})
-    for role, settings in described.items():
+    _print_settings(", ".join(keys), {key: first[key] for key in first if key in shared})
+    for role, settings in keys.items():
         _print_settings(role, {key: value for key, value in settings.items() if key not in shared})
 
 
@@ -144,4 +144,4 @@ def _check_reranker(name: str, runtime: Runtime) -> None:
     scores = f"{right.score:.4f} for a case and its diagnosis, {wrong.score:.4f} for the case and a tax notice"
     print(f"{printable(name)}: {scores}")
     print(f"loaded and first pair in {loaded - started:.1f} s, then {1 / max(seconds, 1e-9):.1f} pairs/s one by one")
-    _print_settings("query and document", scorer.describe())
+    _print_settings("query and document", scorer.key())

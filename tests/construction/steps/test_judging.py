@@ -45,8 +45,8 @@ def test_several_judges_judge_everything_each(tmp_path, monkeypatch):
     kept, _, work = run_step(step, streams(tmp_path), tmp_path)
     assert [item.judge for item in kept] == ["gpt4"] * 3 + ["r1-qwen-32b"] * 3
     assert work.facts["judges"]["r1-qwen-32b"]["families"] == ["qwen", "deepseek"]
-    described = step.key(streams(tmp_path), Runtime())
-    assert described != judge("judge(gpt4)").key(streams(tmp_path), Runtime())
+    key = step.key(streams(tmp_path), Runtime())
+    assert key != judge("judge(gpt4)").key(streams(tmp_path), Runtime())
     assert str(step) == "judge(judges=gpt4:r1-qwen-32b)"
 
 

@@ -290,7 +290,7 @@ def test_a_gguf_file_is_known_by_all_its_bytes_and_parts(tmp_path: Path, store: 
     seen = []
     for place in range(3):
         runtime = Runtime(store=store, model_paths={"smollm2": part})
-        seen.append(LlamaBackend(LLMS.card("smollm2"), runtime).describe()["fingerprint"])
+        seen.append(LlamaBackend(LLMS.card("smollm2"), runtime).key()["fingerprint"])
         changed = (part, tmp_path / "part-00002-of-00002.gguf", part)[place]
         with changed.open("r+b") as file:
             file.seek(3 << 19)

@@ -92,7 +92,7 @@ def test_a_template_may_put_the_dataset_s_words_before_a_query(server: Server) -
     scorer = opened(server, words=words, query="Given a {kind}, find {what}: {query}")
     scorer.score([("gout", "toe")])
     assert server.requests[0].body[server.shape.query] == "Given a question, find passages: gout"
-    assert scorer.describe()["query_template"] == "Given a question, find passages: {query}"
+    assert scorer.key()["query_template"] == "Given a question, find passages: {query}"
 
 
 def test_tokens_are_those_of_the_bill(server: Server) -> None:
@@ -199,7 +199,7 @@ def test_a_server_of_one_s_own_is_named_by_its_api_and_model(name: str, monkeypa
 @pytest.mark.parametrize("name", HOSTED)
 def test_a_provider_is_never_looked_for_at_the_base_url_of_llms(name: str) -> None:
     here, there = (
-        ApiScorer(card_of(name), ANY_DATASET, Runtime(base_url=url)).describe() for url in ("", "http://127.0.0.1:9/v1")
+        ApiScorer(card_of(name), ANY_DATASET, Runtime(base_url=url)).key() for url in ("", "http://127.0.0.1:9/v1")
     )
     assert here == there and here["endpoint"] == ""
 
@@ -226,7 +226,7 @@ def test_the_cards_of_providers_can_be_opened() -> None:
     assert names == {"rerank-v4.0-pro", "rerank-v3.5", "jina-reranker-v3", "rerank-2.5", "rerank-2.5-lite"}
     for card in RERANKERS.values():
         if card.is_api:
-            assert open_scorer(card, ANY_DATASET, Runtime()).describe()["model"] == card.repository
+            assert open_scorer(card, ANY_DATASET, Runtime()).key()["model"] == card.repository
 
 
 @pytest.mark.parametrize(

@@ -161,14 +161,14 @@ def scored(**paths):
         device="cpu", model_paths=tuple((name.replace("_", "."), folder) for name, folder in paths.items())
     )
     scorer = TransformerScorer(CARD, ANY_DATASET, options)
-    return [found.score for found in scorer.score(PAIRS)], scorer.describe()
+    return [found.score for found in scorer.score(PAIRS)], scorer.key()
 
 
 def test_the_old_format_of_adapters_and_merged_weights_score_alike(tmp_path):
     base = tiny_rerankers.llama(tmp_path / "base")
-    wanted, described = scored(tiny=tiny_rerankers.lora(tmp_path / "new", base), tiny_base=base)
-    assert (described["model"], described["base"]) == ("org/adapter", "org/base")
-    assert described["revision"] != described["base_revision"]
+    wanted, key = scored(tiny=tiny_rerankers.lora(tmp_path / "new", base), tiny_base=base)
+    assert (key["model"], key["base"]) == ("org/adapter", "org/base")
+    assert key["revision"] != key["base_revision"]
     old = tiny_rerankers.lora(tmp_path / "old", base, "bin")
     assert scored(tiny=old, tiny_base=base)[0] == wanted
 
@@ -176,9 +176,9 @@ def test_the_old_format_of_adapters_and_merged_weights_score_alike(tmp_path):
     merge(model, tmp_path / "new", "tiny")
     model.save_pretrained(tmp_path / "merged")
     transformers.AutoTokenizer.from_pretrained(base).save_pretrained(tmp_path / "merged")
-    found, described = scored(tiny=tmp_path / "merged")
+    found, key = scored(tiny=tmp_path / "merged")
     np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
-    assert "base" not in described
+    assert "base" not in key
 
 
 def test_an_adapter_is_merged_before_the_weights_are_rounded(tmp_path):

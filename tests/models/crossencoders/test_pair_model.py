@@ -216,7 +216,7 @@ def test_a_tokenizer_that_pads_on_the_left_gives_the_same_scores(tmp_path):
     right = Path(shutil.copytree(left, tmp_path / "right"))
     config = right / "tokenizer_config.json"
     config.write_text(config.read_text().replace('"padding_side": "left"', '"padding_side": "right"'))
-    assert scorer(left).describe()["revision"] != scorer(right).describe()["revision"]
+    assert scorer(left).key()["revision"] != scorer(right).key()["revision"]
     np.testing.assert_array_equal(values(scorer(left).score(PAIRS)), values(scorer(right).score(PAIRS)))
 
 
@@ -259,7 +259,7 @@ def test_any_classifier_by_its_folder(tmp_path, labels):
     found = open_scorer(resolve_reranker(f"path:{folder}"), ANY_DATASET, Runtime(device="cpu"))
     agree(found.score(PAIRS), plain(folder, PAIRS, labels - 1, limit=64))
     assert max(scored.tokens for scored in found.score(PAIRS)) == 64
-    assert str(tmp_path) not in json.dumps(found.describe())
+    assert str(tmp_path) not in json.dumps(found.key())
 
 
 @pytest.mark.parametrize(("told", "limit"), [(None, 64), (40, 40), (1_000, 64)])
@@ -298,7 +298,7 @@ def test_an_embedding_model_is_not_accepted_as_a_cross_encoder(tmp_path):
 
 def test_the_description_contains_everything_that_a_score_depends_on(tmp_path):
     folder = tiny_rerankers.bert(tmp_path / "bert")
-    before = scorer(folder).describe()
+    before = scorer(folder).key()
     assert before["dtype"] == "float32" and before["max_tokens"] == LIMIT and before["backend"] == "torch"
     changes = {
         "query": "q: {query}",
@@ -308,9 +308,9 @@ def test_the_description_contains_everything_that_a_score_depends_on(tmp_path):
         "cut_query": "end",
     }
     for name, value in changes.items():
-        assert scorer(folder, **{name: value}).describe() != before
+        assert scorer(folder, **{name: value}).key() != before
     other = tiny_rerankers.bert(tmp_path / "another")
-    assert scorer(other).describe()["revision"] != before["revision"]
+    assert scorer(other).key()["revision"] != before["revision"]
 
 
 def test_weights_are_loaded_with_the_first_pair(tmp_path, monkeypatch):
@@ -319,7 +319,7 @@ def test_weights_are_loaded_with_the_first_pair(tmp_path, monkeypatch):
     load = pair_model.load_model
     monkeypatch.setattr(pair_model, "load_model", lambda *args: loads.append(args) or load(*args))
     found = scorer(folder)
-    found.describe()
+    found.key()
     assert found.score([]) == [] and not loads
     found.score(PAIRS)
     found.score(PAIRS)
@@ -354,7 +354,7 @@ def test_describing_imports_no_torch(tmp_path):
         "import sys; from r2med.models.crossencoders.pair_scorer import open_scorer;"
         "from r2med.models.crossencoders.reranker_cards import resolve_reranker;"
         "from r2med.data.dataset_cards import ANY_DATASET; from r2med.foundation.runtime.runtime import Runtime;"
-        f"open_scorer(resolve_reranker('path:{folder}'), ANY_DATASET, Runtime(device='cpu')).describe();"
+        f"open_scorer(resolve_reranker('path:{folder}'), ANY_DATASET, Runtime(device='cpu')).key();"
         "print('torch' in sys.modules, 'transformers' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -115,11 +115,11 @@ def test_the_error_for_a_score_that_is_not_finite_names_the_pair(opened, thing):
 
 
 def test_a_changed_source_file_gives_another_model(opened, tmp_path):
-    before = opened("Overlap").describe()
+    before = opened("Overlap").key()
     (file,) = tmp_path.glob("reranker_*.py")
     file.write_text(file.read_text() + "# changed\n")
     forget_modules(tmp_path)
-    assert opened("Overlap").describe() != before
+    assert opened("Overlap").key() != before
 
 
 @pytest.mark.parametrize(

@@ -111,7 +111,7 @@ def test_encode_works_inside_a_running_loop(server: Server, home: Path, provider
 
 def test_the_real_cards_can_be_opened(home: Path) -> None:
     for name in ("openai", "voyage"):
-        about = ApiEncoder(MODELS.card(name), WORDS, Runtime(), Store(home)).describe("query")
+        about = ApiEncoder(MODELS.card(name), WORDS, Runtime(), Store(home)).key("query")
         assert {"model", "provider", "prefix", "max_tokens", "input_type", "normalise"} <= about.keys()
         assert about["endpoint"] == ""
         json.dumps(about)
@@ -119,5 +119,5 @@ def test_the_real_cards_can_be_opened(home: Path) -> None:
 
 def test_the_description_of_documents_does_not_contain_the_query_prefix(server: Server, home: Path) -> None:
     one, two = opened(server, home), opened(server, home, query=Side(prefix="other"))
-    assert one.describe("document") == two.describe("document")
-    assert one.describe("query") != two.describe("query")
+    assert one.key("document") == two.key("document")
+    assert one.key("query") != two.key("query")

@@ -37,7 +37,7 @@ def test_a_key_is_never_shown_even_if_the_server_echoes_it(
     server.otherwise = None
     encoder.encode(TEXTS, "document")
     shown: list[object] = [caplog.text, *capfd.readouterr(), repr(encoder), vars(encoder)]
-    shown += [encoder.describe("query")]
+    shown += [encoder.key("query")]
     link: BaseException | None = error.value
     while link is not None:
         shown += [str(link), repr(link), vars(link)]
@@ -72,8 +72,8 @@ def test_the_base_url_may_come_from_the_environment(
     monkeypatch.setenv(f"{provider.upper()}_BASE_URL", server.address + "/")
     encoder = ApiEncoder(card(provider), WORDS, Runtime(), Store(home))
     np.testing.assert_array_equal(encoder.encode(TEXTS, "document").vectors, expected(TEXTS))
-    assert encoder.describe("query") == opened(server, home, provider).describe("query")
-    assert "127.0.0.1" not in str(encoder.describe("query"))
+    assert encoder.key("query") == opened(server, home, provider).key("query")
+    assert "127.0.0.1" not in str(encoder.key("query"))
 
 
 @pytest.mark.parametrize(

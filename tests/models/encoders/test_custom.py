@@ -122,7 +122,7 @@ def test_a_tensor_is_accepted_as_an_array(opened):
 
 def test_the_prefix_py_is_optional(opened):
     assert resolve_card(f"{opened.module}:Strings").loader == "custom"
-    assert opened("Strings").describe("query")["model"] == f"{opened.module}:Strings"
+    assert opened("Strings").key("query")["model"] == f"{opened.module}:Strings"
 
 
 def test_a_source_that_changed_since_the_import_is_refused(opened, tmp_path):
@@ -155,9 +155,9 @@ def test_a_changed_helper_module_counts_though_the_revision_is_the_same(opened, 
     (tmp_path / f"{name}_tools").mkdir()  # a folder without __init__.py is a package, too
     (tmp_path / f"{name}_tools" / "weights.py").write_text("WEIGHT = 2")
     (tmp_path / "unrelated.py").write_text("X = 1")
-    before = opened("Model").describe("document")
+    before = opened("Model").key("document")
     (tmp_path / "unrelated.py").write_text("X = 2")
-    assert opened("Model").describe("document") == before
+    assert opened("Model").key("document") == before
     (tmp_path / file.format(name)).write_text("NUMBER = WEIGHT = 7")
     with pytest.raises(UserError, match="its source has changed"):
         opened("Model")
@@ -167,16 +167,16 @@ def test_an_object_is_created_once_for_all_datasets(opened):
     import sys
 
     for _ in range(5):
-        opened("Counted").describe("query")
+        opened("Counted").key("query")
         opened("Counted").encode(["a"], "document")
     assert sys.modules[opened.module].Counted.made == 1
 
 
 def test_an_object_is_identified_by_its_revision(opened):
-    about = opened("Known").describe("document")
+    about = opened("Known").key("document")
     assert about["revision"] == "v1" and "process" not in about
     sys.modules[opened.module].Known.revision = lambda self: "v2"
-    assert opened("Known").describe("document")["revision"] == "v2"
+    assert opened("Known").key("document")["revision"] == "v2"
 
 
 def test_an_object_is_identified_by_the_files_in_its_folders(opened, tmp_path):
@@ -184,21 +184,21 @@ def test_an_object_is_identified_by_the_files_in_its_folders(opened, tmp_path):
     seen = []
     for content in (b"one", b"two", b"two"):
         (tmp_path / "weights" / "model.onnx").write_bytes(content)
-        seen.append(opened("Trained").describe("document"))
+        seen.append(opened("Trained").key("document"))
     assert seen[0] != seen[1] == seen[2]
     (tmp_path / "weights" / "model.onnx").unlink()
     (tmp_path / "weights").rmdir()
     with pytest.raises(UserError, match=r"Trained.folders names weights, which does not exist"):
-        opened("Trained").describe("document")
+        opened("Trained").key("document")
 
 
 def test_an_object_without_a_revision_is_not_reused_by_a_later_process(opened, caplog):
-    first, second = opened("Strings").describe("document"), opened("Strings").describe("document")
+    first, second = opened("Strings").key("document"), opened("Strings").key("document")
     assert first == second, "within one runtime it is the same object"
     [line] = [record.message for record in caplog.records]
     assert "later runs start over" in line and "`revision`" in line and "`folders`" in line
     code = "from r2med import Runtime; from r2med.models.encoders.user_objects import UserObjects; "
-    code += f"print(UserObjects.of(Runtime()).get('{opened.module}:Strings').describe())"
+    code += f"print(UserObjects.of(Runtime()).get('{opened.module}:Strings').key())"
     other = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert first["source"] in other and first["process"] not in other
 

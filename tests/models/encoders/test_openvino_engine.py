@@ -63,8 +63,8 @@ def test_another_engine_gives_the_same_vectors(vectors):
         return
     encoder = minilm(backend="openvino")
     assert ((encoder.encode(ALL, "document").vectors * vectors).sum(axis=1) >= 0.9999).all()
-    assert encoder.describe("document")["backend"] == "openvino"
-    assert encoder.describe("document") != minilm().describe("document")
+    assert encoder.key("document")["backend"] == "openvino"
+    assert encoder.key("document") != minilm().key("document")
 
 
 def test_openvino_reports_nothing_to_its_makers():

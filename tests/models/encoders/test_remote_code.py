@@ -115,7 +115,7 @@ def test_code_that_fails_gives_a_one_line_error(tmp_path):
 
 def test_a_changed_line_of_code_gives_another_revision(tmp_path):
     folder = tiny_models.remote_code(tmp_path / "odd")
-    before = odd(folder).describe("query")["revision"]
+    before = odd(folder).key("query")["revision"]
     with (folder / "odd.py").open("a") as file:
         file.write("# changed\n")
-    assert odd(folder).describe("query")["revision"] != before
+    assert odd(folder).key("query")["revision"] != before

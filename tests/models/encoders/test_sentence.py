@@ -84,7 +84,7 @@ def test_any_folder_runs_with_its_own_prompts_limit_and_similarity(tmp_path):
     card = resolve_card(f"path:{folder}")
     assert (card.name, card.similarity) == ("path-my-model", "dot")
     found = open_encoder(card, ANY_DATASET, Runtime(device="cpu"))
-    assert [found.describe(role)["prefix"] for role in ("query", "document", "generated")] == [
+    assert [found.key(role)["prefix"] for role in ("query", "document", "generated")] == [
         "query: ",
         "passage: ",
         "",
@@ -129,7 +129,7 @@ def test_openvino_gives_the_same_vectors(tmp_path):
     plain, fast = (instructor(folder, backend=name) for name in ("torch", "openvino"))
     wanted, found = plain.encode(TEXTS, "query").vectors, fast.encode(TEXTS, "query").vectors
     assert ((wanted * found).sum(axis=1) >= 0.999).all()
-    assert fast.describe("query")["backend"] == "openvino"
+    assert fast.key("query")["backend"] == "openvino"
 
 
 class FixedLength(Forward):

@@ -102,7 +102,7 @@ def test_two_towers_and_documents_as_pairs_with_an_empty_title(tmp_path):
         types = torch.tensor([[0, 0] + [1] * (len(body) + 1)])
         documents.append(hidden_states(model, ids, token_type_ids=types)[0])
     agree(found.encode(TEXTS, "document").vectors, torch.stack(documents))
-    assert found.describe("query")["revision"] != found.describe("document")["revision"]
+    assert found.key("query")["revision"] != found.key("document")["revision"]
 
 
 def test_a_variant_may_encode_queries_with_the_encoder_of_documents(tmp_path):
@@ -110,7 +110,7 @@ def test_a_variant_may_encode_queries_with_the_encoder_of_documents(tmp_path):
     side = Side(max_tokens=LIMIT, repository="org/Article")
     found = encoder(tmp_path, pooling="cls", query=side, document=side)
     assert np.array_equal(found.encode(TEXTS, "query").vectors, found.encode(TEXTS, "document").vectors)
-    assert found.describe("query") == found.describe("document")
+    assert found.key("query") == found.key("document")
 
 
 @pytest.mark.parametrize("side", ["left", "right"])
@@ -246,7 +246,7 @@ def test_generated_text_is_encoded_as_the_card_says(tmp_path):
     folder = tiny_models.bert(tmp_path / "bert")
     bare = encoder(folder, pooling="cls", document=Side(prefix="passage: ", max_tokens=LIMIT))
     like_documents = encoder(folder, pooling="cls", generated="document", document=bare._card.document)
-    assert bare.describe("generated")["prefix"] == ""
+    assert bare.key("generated")["prefix"] == ""
     assert np.array_equal(like_documents.encode(TEXTS, "generated").vectors, bare.encode(TEXTS, "document").vectors)
 
 
@@ -254,13 +254,13 @@ def test_the_query_prefix_is_not_part_of_the_description_of_documents(tmp_path):
     folder = tiny_models.bert(tmp_path / "bert")
     one = encoder(folder, pooling="cls")
     other = encoder(folder, pooling="cls", query=Side(prefix="other: ", max_tokens=9))
-    assert one.describe("document") == other.describe("document")
-    assert one.describe("query") != other.describe("query")
+    assert one.key("document") == other.key("document")
+    assert one.key("query") != other.key("query")
 
 
 def test_describing_loads_no_weights(tmp_path, monkeypatch):
     monkeypatch.setattr(TransformerEncoder, "loads", None)
-    assert encoder(tiny_models.bert(tmp_path / "bert"), pooling="cls").describe("query")["pooling"] == "cls"
+    assert encoder(tiny_models.bert(tmp_path / "bert"), pooling="cls").key("query")["pooling"] == "cls"
 
 
 def test_weights_are_loaded_once_for_all_datasets(tmp_path, monkeypatch):

@@ -52,13 +52,13 @@ def test_the_hubs_cache_is_used_offline_and_its_commit_recorded(tmp_path, cache)
     place = cache(tiny_models.bert(tmp_path / "bert"))
     assert weights.find(card(), Setup()).fetch() == place
     found = open_encoder(card(), ANY_DATASET, Runtime(device="cpu"))
-    assert found.describe("query")["revision"] == COMMIT
+    assert found.key("query")["revision"] == COMMIT
     assert found.encode(["a"], "query").vectors.shape == (1, 32)
 
 
 def test_a_pinned_revision_needs_no_network_to_be_described(cache):
     found = open_encoder(card(revision=COMMIT), ANY_DATASET, Runtime(device="cpu"))
-    assert found.describe("query")["revision"] == COMMIT
+    assert found.key("query")["revision"] == COMMIT
 
 
 def test_any_model_of_the_hub_by_name_and_revision(tmp_path, cache):
@@ -201,7 +201,7 @@ def test_a_folder_that_lacks_a_part_gives_a_one_line_error(tmp_path, gone, messa
     folder = tiny_models.bert(tmp_path / "bert")
     (folder / gone).unlink()
     with pytest.raises(UserError, match=message):
-        open_encoder(card(), ANY_DATASET, Runtime(model_paths=(("tiny", folder),))).describe("query")
+        open_encoder(card(), ANY_DATASET, Runtime(model_paths=(("tiny", folder),))).key("query")
 
 
 @pytest.mark.parametrize("damage", [b"not json", b'{"model_type": "no-such-architecture"}'])
@@ -290,7 +290,7 @@ def test_an_unpinned_model_is_reported_once_and_in_its_record(tmp_path, cache, c
     ]
     pinned = open_encoder(resolve_card(f"hf:org/tiny@{COMMIT}"), ANY_DATASET, Runtime(device="cpu"))
     assert pinned.pinned
-    assert floating.describe("query") == pinned.describe("query")  # vectors are kept when it is pinned later
+    assert floating.key("query") == pinned.key("query")  # vectors are kept when it is pinned later
     data = Dataset("tiny", [], Corpus.of([("d", "text")]), Qrels({}))
     described = [
         DenseRetriever(Dense(name=f"hf:org/tiny{at}"), Runtime(device="cpu")).key(data) for at in ("", f"@{COMMIT}")

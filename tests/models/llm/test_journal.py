@@ -170,7 +170,7 @@ def test_a_backend_that_omits_answers_raises_an_error(home: Path) -> None:
     class Forgetful:
         is_local = False
 
-        def describe(self) -> dict[str, Any]:
+        def key(self) -> dict[str, Any]:
             return {}
 
         def answer(self, requests: Any, done: Any) -> None:
@@ -207,7 +207,7 @@ def test_the_log_says_which_process_is_waited_for_and_how_long(
     server: Server, home: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     chat, [request] = opened(server, home), numbered(1)
-    lease = (journal.request_key(chat._key(), request), "old-laptop-00000000~4711~0123abcd")
+    lease = (journal.request_key(chat._raw_key(), request), "old-laptop-00000000~4711~0123abcd")
     with Journal(journal_file(Store(home))) as another:
         another._rows.database.write(lambda sql: sql.execute("INSERT INTO heartbeats VALUES (?, ?, 0)", lease))
     with caplog.at_level("INFO", "r2med"):

@@ -98,7 +98,7 @@ def test_a_provider_is_asked_again_only_on_request(server: Server, home: Path, a
         is_local = False
         asked = 0
 
-        def describe(self) -> dict[str, Any]:
+        def key(self) -> dict[str, Any]:
             return {"backend": "test"}
 
         def answer(self, requests: Any, done: Any) -> None:

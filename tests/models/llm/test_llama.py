@@ -156,7 +156,7 @@ def test_a_prompt_over_the_context_fails_alone(smollm2):
 
 
 def test_the_description_contains_the_weights_but_not_their_path(smollm2):
-    told = smollm2.describe()
+    told = smollm2.key()
     assert (told["file"], told["bytes"]) == ("SmolLM2-135M-Instruct.Q4_1.gguf", 98362432)
     assert told["fingerprint"] and str(smollm2.file.parent) not in str(told)
 

@@ -24,9 +24,7 @@ def test_a_name_without_a_card_belongs_to_the_endpoint(monkeypatch: pytest.Monke
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
     card = resolve_llm("org/m", Setup())
     assert (card.model, card.backend, card.base_url) == ("org/m", "openai", "")
-    assert (
-        open_chat(card, Runtime()).describe() == open_chat(card, Runtime(base_url="http://127.0.0.1:9/v1")).describe()
-    )
+    assert open_chat(card, Runtime()).key() == open_chat(card, Runtime(base_url="http://127.0.0.1:9/v1")).key()
 
 
 @pytest.mark.parametrize("by_variable", [False, True])
@@ -49,7 +47,7 @@ def test_a_card_may_have_variants(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert LLMS["mine"].cleaning == "strict"
     card = resolve_llm("mine:published", Setup())
     assert (card.cleaning, card.spec, card.model) == ("published", "mine:published", "m")
-    strict, published = (open_chat(LLMS[name], Runtime()).describe() for name in ("mine", "mine:published"))
+    strict, published = (open_chat(LLMS[name], Runtime()).key() for name in ("mine", "mine:published"))
     assert strict != published
 
 

@@ -83,10 +83,10 @@ def test_a_key_is_never_shown_even_if_the_server_echoes_it(
     server.otherwise = None
     chat.complete(ask("gout"))
     shown += [caplog.text, *capfd.readouterr(), repr(chat), vars(chat), vars(chat._backend)]
-    shown += [chat.describe()]
+    shown += [chat.key()]
     assert not [where for where in shown if KEY in str(where)]
     assert not [file for file in home.rglob("*") if file.is_file() and KEY.encode() in file.read_bytes()]
-    assert server.address.split("/")[2] not in json.dumps(chat.describe()), "nor is the machine's address"
+    assert server.address.split("/")[2] not in json.dumps(chat.key()), "nor is the machine's address"
 
 
 def test_every_card_says_how_it_is_sampled() -> None:

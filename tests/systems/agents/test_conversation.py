@@ -50,8 +50,8 @@ class Calls:
     def __init__(self, llm):
         self.llm, self.sizes, self.name = llm, [], llm.name
 
-    def describe(self):
-        return self.llm.describe()
+    def key(self):
+        return self.llm.key()
 
     def answers(self, requests):
         self.sizes.append(len(requests))
@@ -160,7 +160,7 @@ class Backend:
         self.asked: list[tuple[str, int]] = []
         self.dead_at = dead_at
 
-    def describe(self) -> dict[str, Any]:
+    def key(self) -> dict[str, Any]:
         return {"backend": "test"}
 
     def answer(self, requests, done):

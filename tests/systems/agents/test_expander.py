@@ -1,4 +1,4 @@
-"""From what is typed to an agent and back, what it is described by, and one line for what cannot be meant."""
+"""From what is typed to an agent and back, its key, and one line for what cannot be meant."""
 
 import pytest
 
@@ -127,17 +127,17 @@ def test_the_answer_is_searched_alone_unless_the_query_is_kept(store, method, ch
     assert expansion.queries[0].lexical_text == searched
 
 
-def test_all_that_a_score_depends_on_is_described():
+def test_the_key_holds_all_that_a_score_depends_on():
     data = dataset()
-    described = agent("search-o1", scripted({}), via="completion").key(data)
-    assert described["search"] == {"by": described["search"]["by"], "corpus": data.corpus.fingerprint}
-    assert not {"turns", "searches", "topk", "give"} & described.keys()
-    assert agent("search-o1", scripted({}), via="completion", turns=3).key(data) == {**described, "turns": 3}
-    assert (described["stage"], described["llm"], described["via"]) == ("search-o1", "scripted", "completion")
-    assert described["chat_template"] == "chatml" and described["sampling"]["seed"] == 42
-    assert described["reading"]["repetition_penalty"] == 1.05
+    key = agent("search-o1", scripted({}), via="completion").key(data)
+    assert key["search"] == {"by": key["search"]["by"], "corpus": data.corpus.fingerprint}
+    assert not {"turns", "searches", "topk", "give"} & key.keys()
+    assert agent("search-o1", scripted({}), via="completion", turns=3).key(data) == {**key, "turns": 3}
+    assert (key["stage"], key["llm"], key["via"]) == ("search-o1", "scripted", "completion")
+    assert key["chat_template"] == "chatml" and key["sampling"]["seed"] == 42
+    assert key["reading"]["repetition_penalty"] == 1.05
     other = agent("search-r1", scripted({})).key(data)
-    assert other["templates"] != described["templates"] and other["chat_template"] == ""
+    assert other["templates"] != key["templates"] and other["chat_template"] == ""
 
 
 class Endpoint:
@@ -146,14 +146,14 @@ class Endpoint:
     def __init__(self, endpoint):
         self.endpoint = endpoint
 
-    def describe(self):
+    def key(self):
         return {} if self.endpoint is None else {"endpoint": self.endpoint}
 
 
 def sampling(method, card, endpoint=None, reading=False):
     """Return how the turns of an agent are drawn, or its reading of documents."""
-    described = agent(method, Endpoint(endpoint), card=card).key(dataset())
-    return described["reading" if reading else "sampling"]
+    key = agent(method, Endpoint(endpoint), card=card).key(dataset())
+    return key["reading" if reading else "sampling"]
 
 
 def drawn(sampling):

@@ -272,20 +272,20 @@ def test_names_tell_settings_that_differ_from_their_defaults():
 
 
 def test_the_key_holds_all_a_text_depends_on(dataset, tmp_path):
-    def described(card=CARD, method="hyde", **settings):
+    def key_with(card=CARD, method="hyde", **settings):
         expander: Expander = asked(ScriptedChat(echo), method, card, **settings)
         return expander.key(dataset)
 
     (tmp_path / "hyde.case.txt").write_text("Mine: {query}")
     (tmp_path / "refine.case.txt").write_text("Mine: {query} {draft}")
-    plain = described()
-    assert plain["templates"] == described(samples=2)["templates"]
-    assert plain["templates"] != described(prompts=tmp_path)["templates"]
+    plain = key_with()
+    assert plain["templates"] == key_with(samples=2)["templates"]
+    assert plain["templates"] != key_with(prompts=tmp_path)["templates"]
     assert plain["model"] == {"model": "test/scripted"}
     assert plain["sampling"]["temperature"] == 0.7
-    assert plain["method"] == {"name": "hyde"} and described(method="query2doc")["method"]["copies"] == 2
-    variants = [plain, described(samples=2), described(rounds=1), described(query="keep"), described(method="lamer")]
-    variants += [described(rounds=1, prompts=tmp_path), described(CARD.model_copy(update={"temperature": 0.1}))]
+    assert plain["method"] == {"name": "hyde"} and key_with(method="query2doc")["method"]["copies"] == 2
+    variants = [plain, key_with(samples=2), key_with(rounds=1), key_with(query="keep"), key_with(method="lamer")]
+    variants += [key_with(rounds=1, prompts=tmp_path), key_with(CARD.model_copy(update={"temperature": 0.1}))]
     assert all(a != b for i, a in enumerate(variants) for b in variants[:i])
 
 

@@ -321,5 +321,5 @@ def test_the_demo_s_texts_go_through_the_same_reader(tmp_path):
         dataset = load(name)
         expansion = author.expand(dataset, Store(tmp_path))
         assert (expansion.failures, expansion.notices) == (0, ())
-        described = {"stage": "hyde", "llm": "author", "source": "recorded"}
-        assert author.key(dataset) == described | {"cleaning": f"strict plain {VERSION}"}
+        key = {"stage": "hyde", "llm": "author", "source": "recorded"}
+        assert author.key(dataset) == key | {"cleaning": f"strict plain {VERSION}"}

@@ -218,21 +218,21 @@ def test_a_name_parses_back_to_the_same_reranker(name):
     assert f"@{reranker.depth}" in name
 
 
-def described(spec, dataset, prompts=None):
+def key_with(spec, dataset, prompts=None):
     return reranker_of(spec, ScriptedChat(in_order, "judge"), prompts=prompts).key(dataset)
 
 
 def test_the_description_contains_everything_that_a_score_depends_on(tmp_path):
     dataset, _ = judged([1.0])
-    found = described("groupwise(judge, weight=0.3)@20", dataset)
+    found = key_with("groupwise(judge, weight=0.3)@20", dataset)
     assert found["model"] == {"model": "test/judge"}
     assert (found["stage"], found["depth"], found["kind"]) == ("groupwise", 20, "case")
     assert (found["seed"], found["weight"], found["words"]) == (42, 0.3, 300)
     assert not {"shuffles", "size", "groups", "scores", "query"} & found.keys(), "defaults"
     assert found["sampling"]["temperature"] == CARD.temperature
-    assert described("groupwise(judge)", load("demo/PMC-Clinical"))["words"] == 600
+    assert key_with("groupwise(judge)", load("demo/PMC-Clinical"))["words"] == 600
     (tmp_path / "groupwise.case.txt").write_text("{query} {passages}")
-    assert described("groupwise(judge)", dataset, tmp_path)["templates"] != found["templates"]
+    assert key_with("groupwise(judge)", dataset, tmp_path)["templates"] != found["templates"]
 
 
 def test_a_user_template_is_used_and_one_without_passages_gives_a_one_line_error(tmp_path):
@@ -279,10 +279,10 @@ def test_two_folders_of_prompts_give_two_names_and_two_prompts(tmp_path):
 
 def test_the_folder_of_the_templates_does_not_matter(tmp_path):
     dataset, _ = judged([1.0])
-    described = []
+    keys = []
     for folder in ("one", "two"):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "listwise.case.txt").write_text("{query} {passages}")
         (call,) = parse_stage(f"listwise(gpt4, prompts={tmp_path / folder})")
-        described.append(stage(call, "rerank").bind(Runtime(store=Store(tmp_path / "store"))).key(dataset))
-    assert described[0] == described[1]
+        keys.append(stage(call, "rerank").bind(Runtime(store=Store(tmp_path / "store"))).key(dataset))
+    assert keys[0] == keys[1]

@@ -30,7 +30,7 @@ class Counting:
     def __init__(self, model: str = "letters", dies: bool = False) -> None:
         self.model, self.dies, self.encoded = model, dies, list[str]()
 
-    def describe(self, role: str) -> dict[str, Any]:
+    def key(self, role: str) -> dict[str, Any]:
         return {"model": self.model}
 
     def encode(self, texts: Sequence[str], role: str) -> Encoded:

@@ -25,7 +25,7 @@ class LettersEncoder:
     def __init__(self, query_prefix="", fail_after=None):
         self.query_prefix, self.fail_after, self.encoded = query_prefix, fail_after, []
 
-    def describe(self, role):
+    def key(self, role):
         return {"model": "letters", "prefix": self.query_prefix if role == "query" else ""}
 
     def encode(self, texts, role):
@@ -300,7 +300,7 @@ from r2med.foundation.store import Store
 
 class Model:
     calls = 0
-    def describe(self, role): return {"model": "counting"}
+    def key(self, role): return {"model": "counting"}
     def encode(self, texts, role):
         Model.calls += 1
         if len(sys.argv) > 2 and Model.calls == 7:
@@ -322,7 +322,7 @@ def test_vectors_of_different_lengths_are_refused(store, monkeypatch):
     class Growing:
         width = 1
 
-        def describe(self, role):
+        def key(self, role):
             return {}
 
         def encode(self, texts, role):

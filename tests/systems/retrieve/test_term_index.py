@@ -25,7 +25,7 @@ class Scripted:
     def __init__(self, weights: dict[str, dict[int, float]]) -> None:
         self.weights, self.asked = weights, 0
 
-    def describe(self, role: Role) -> dict[str, Any]:
+    def key(self, role: Role) -> dict[str, Any]:
         return {"scripted": sorted(self.weights), "role": role}
 
     def encode_ragged(self, texts: Any, role: Role) -> Ragged:

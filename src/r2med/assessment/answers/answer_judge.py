@@ -67,7 +67,7 @@ class AnswerJudge:
     def settings(self) -> dict[str, Any]:
         """Return everything that the verdicts depend on."""
         prompts = digest([SYSTEM, *(template(name).text for name in JUDGE_PROMPTS)])[:12]
-        return {"llm": self.card.spec, **self.chat.describe(), "prompts": prompts}
+        return {"llm": self.card.spec, **self.chat.key(), "prompts": prompts}
 
     @property
     def shared_families(self) -> tuple[str, ...]:

@@ -339,7 +339,7 @@ def plan_answers(
 def _described(reader: AnswerReader) -> dict[str, Any]:
     sampling = asdict(sampling_of(reader.card))
     sampling["stop"] = list(sampling["stop"])  # as it is read back from a record
-    return {"llm": reader.card.spec, **reader.chat.describe(), "sampling": sampling}
+    return {"llm": reader.card.spec, **reader.chat.key(), "sampling": sampling}
 
 
 def _recorded_lists(out: Path, system: System, dataset: Dataset, depth: int) -> Lists | None:

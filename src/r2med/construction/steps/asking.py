@@ -85,7 +85,7 @@ class AskingStep(Step, Generic[AskedItem], kind="build", needs="llm"):
         """Return everything that the output depends on, except the input streams."""
         chat = self.chat(runtime)
         prompt = digest(self.prompt(streams).text)
-        return {**super().key(streams, runtime), "prompt": prompt, "llm": chat.describe()}
+        return {**super().key(streams, runtime), "prompt": prompt, "llm": chat.key()}
 
     def prompt(self, streams: Streams) -> Template:
         """Return the prompt template: the user's if there is one, otherwise ours."""

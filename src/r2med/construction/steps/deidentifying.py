@@ -131,9 +131,9 @@ class DeidentifyingStep(AskingStep[TextPiece], kind="build", needs="llm"):
         return item.item
 
     def key(self, streams: Streams, runtime: Runtime) -> dict[str, Any]:
-        """Return the settings and the version of the library, and with an LLM its description and prompt."""
-        described = super().key(streams, runtime) if self.llm else Step.key(self, streams, runtime)
-        return {**described, **({"library version": presidio_version()} if self.library else {})}
+        """Return the settings and the version of the library, and with an LLM its key and prompt."""
+        key = super().key(streams, runtime) if self.llm else Step.key(self, streams, runtime)
+        return {**key, **({"library version": presidio_version()} if self.library else {})}
 
     def run(self, streams: Streams, work: StepWork) -> Iterator[Item | Rejected]:
         """Yield the items with placeholders. An item without a usable answer of the LLM is left out."""

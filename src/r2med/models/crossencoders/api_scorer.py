@@ -74,7 +74,7 @@ class ApiScorer:
                 "price_per_thousand_searches (0 if the model is free), or run without a budget"
             )
 
-    def describe(self) -> dict[str, Any]:
+    def key(self) -> dict[str, Any]:
         """Return everything that a score depends on. The server is only a hash, because a URL may contain secrets."""
         return {
             "loader": self._card.loader,

@@ -1,6 +1,6 @@
 """Pair scorers: score a query and a document, with the cost and every setting that the score depends on.
 
-torch is imported with the weights, because describing cached scores must not take seconds.
+torch is imported with the weights, because the key of cached scores must not take seconds.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def cost_of(scored: Sequence[ScoredPair], card: RerankerCard | None = None) -> C
 class PairScorer(Protocol):
     """A model that knows the instruction of a dataset. Its weights are loaded with the first pair."""
 
-    def describe(self) -> dict[str, Any]:
+    def key(self) -> dict[str, Any]:
         """Return everything that a score depends on, except the two texts. It is part of a key."""
 
     def score(self, pairs: Sequence[Pair]) -> list[ScoredPair]:
@@ -115,9 +115,9 @@ class CustomScorer:
         """Where it can be opened."""
         return self._object.needs
 
-    def describe(self) -> dict[str, Any]:
+    def key(self) -> dict[str, Any]:
         """Return the object's name, the digest of its module's source, and its revision."""
-        return {**self._object.describe(), "method": self.METHOD}
+        return {**self._object.key(), "method": self.METHOD}
 
     def score(self, pairs: Sequence[Pair]) -> list[ScoredPair]:
         """Return one score per pair, in their order. Raises UserError if the object returned something else."""
@@ -190,7 +190,7 @@ class TransformerScorer:
         self._card = card
         self._instruction = instruction
         self._runtime = runtime
-        self._backend = devices.describe_backend(runtime, merged=bool(card.base))
+        self._backend = devices.backend_key(runtime, merged=bool(card.base))
 
     def __reduce__(self) -> tuple[type[TransformerScorer], tuple[RerankerCard, Instruction, Runtime]]:
         return type(self), (self._card, self._instruction, self._runtime)
@@ -200,7 +200,7 @@ class TransformerScorer:
         """False if a push by the model's authors would change the weights of this name."""
         return self._weights.pinned
 
-    def describe(self) -> dict[str, Any]:
+    def key(self) -> dict[str, Any]:
         """Return everything that a score depends on. The card's name is not part of it."""
         card, own = self._card, self._weights
         base = {"base": own.base.repository, "base_revision": own.base.revision} if own.base else {}

@@ -77,20 +77,20 @@ class ApiEncoder:
         self._endpoint = provider_endpoint(provider, runtime.setup)
         self._policy = _policy(runtime)
         self._limiter = TokenLimiter(lambda: provider.load_tokenizer(self._model("document")), provider.overhead)
-        self._store = store  # None if only a description is needed.
+        self._store = store  # None if only its key is needed.
         self._budget = runtime.budget
         self._warned = runtime.warned
         self._has_price = has_price
         self._lock = threading.Lock()  # One call at a time, because all calls share the budget.
 
-    def describe(self, role: Role) -> dict[str, Any]:
+    def key(self, role: Role) -> dict[str, Any]:
         """Return everything that the vectors of a role depend on.
 
         The server is included only as a hash, because a URL may contain secrets.
         """
         side = self._card.side(role)
         return {
-            **self._key(role),
+            **self._answer_key(role),
             "prefix": side.prefix_for(self._instruction),
             "as_json": self._card.as_json,
             "max_tokens": side.max_tokens,
@@ -117,7 +117,7 @@ class ApiEncoder:
             if len(vectors) < len(text_of):
                 # Only one process at a time. Otherwise two processes could pay for the same texts, and they share the
                 # rate limit of one account. A killed process releases the lock.
-                with exclusive(self._folder() / f"{digest(self._key(role))}.lock"):
+                with exclusive(self._folder() / f"{digest(self._answer_key(role))}.lock"):
                     vectors |= self._paid(cache, [key for key in text_of if key not in vectors])
                     missing = {key: text for key, text in text_of.items() if key not in vectors}
                     vectors |= self._fetch(missing, role, cache, report)
@@ -162,7 +162,7 @@ class ApiEncoder:
         text = to_unicode(text)
         return json.dumps(text.replace("\n", " ")) if self._card.as_json else text or " "
 
-    def _key(self, role: Role) -> dict[str, str]:
+    def _answer_key(self, role: Role) -> dict[str, str]:
         """Return everything that a provider's answer depends on, except the text."""
         return {
             "provider": self._provider.name,
@@ -172,7 +172,7 @@ class ApiEncoder:
         }
 
     def _keys(self, sent: Sequence[str], role: Role) -> list[bytes]:
-        settings = digest(self._key(role)).encode()
+        settings = digest(self._answer_key(role)).encode()
         return [hashlib.sha256(settings + hashlib.sha256(text.encode()).digest()).digest() for text in sent]
 
     def _model(self, role: Role) -> str:

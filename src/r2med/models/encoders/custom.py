@@ -38,9 +38,9 @@ class CustomEncoder:
         """Where it can be opened. An object that exists only in this process stays here."""
         return self._object.needs
 
-    def describe(self, role: Role) -> dict[str, Any]:
+    def key(self, role: Role) -> dict[str, Any]:
         """Return the object's name, the digest of its module's source, and its revision."""
-        return {**self._object.describe(), "method": self._method_name(role)}
+        return {**self._object.key(), "method": self._method_name(role)}
 
     @timed
     def encode(self, texts: Sequence[str], role: Role) -> Encoded:

@@ -1,6 +1,6 @@
 """Choose devices, engines and precision, and recognise out-of-memory errors.
 
-torch is imported only if a GPU may be used, because describing vectors in the store must not take seconds.
+torch is imported only if a GPU may be used, because the key of vectors in the store must not take seconds.
 """
 
 from __future__ import annotations
@@ -129,8 +129,8 @@ def gpu_of(device: str) -> str | None:
     return name if name.startswith("cuda") else None
 
 
-def describe_backend(runtime: Runtime, merged: bool = False) -> dict[str, str]:
-    """Return the backend and its precision on the machines that will encode, for the description of vectors.
+def backend_key(runtime: Runtime, merged: bool = False) -> dict[str, str]:
+    """Return the backend and its precision on the machines that will encode, for the key of vectors.
 
     `merged`: an adapter is merged into the weights. Raises UserError if it cannot run there.
     """

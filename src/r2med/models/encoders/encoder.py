@@ -41,10 +41,10 @@ class Encoded:
 class Encoder(Protocol):
     """A model that knows the instruction of a dataset. Its weights are loaded with the first text."""
 
-    def describe(self, role: Role) -> dict[str, Any]:
+    def key(self, role: Role) -> dict[str, Any]:
         """Return everything that the vectors of a role depend on: model, revision, prefix, lengths, pooling, dtype, …
 
-        It is part of a key, so a change of the query prefix must not change the description of documents.
+        So a change of the query prefix must not change the key of documents.
         """
 
     def encode(self, texts: Sequence[str], role: Role) -> Encoded:
@@ -114,7 +114,7 @@ def timed(encode: Callable[[Self, Sequence[str], Role], Encoded]) -> Callable[[S
 
 def _describe(trace: Span, encoder: Any, texts: Sequence[str], role: Role) -> None:
     """Add the model, the role and the number of the texts to the span of an encoding."""
-    trace.name = str(encoder.describe(role).get("model", type(encoder).__name__))
+    trace.name = str(encoder.key(role).get("model", type(encoder).__name__))
     trace.set({"embedding.model_name": trace.name, "r2med.role": role, "r2med.texts": len(texts)})
     for number, text in enumerate(texts[:MAX_SPAN_TEXTS]):
         trace.set_content({f"embedding.embeddings.{number}.embedding.text": text})
@@ -143,7 +143,7 @@ def check_finite(rows: Vectors, positions: Sequence[int] | None = None, hint: st
             raise NotFiniteError(row if positions is None else positions[row], hint)
 
 
-def check_described(here: dict[str, Any], there: dict[str, Any]) -> None:
+def check_same_key(here: dict[str, Any], there: dict[str, Any]) -> None:
     """Raise UserError for the first setting of a model that differs between this machine and the one that asks."""
     for name in sorted({*here, *there}):
         if here.get(name) != there.get(name):

@@ -39,7 +39,7 @@ def check_once(encoder: Encoder, card: ModelCard, store: Store) -> None:
     if not card.known_pairs:
         return
     versions = {package: _installed(package) for package in ("torch", "transformers", "sentence-transformers")}
-    roles = [encoder.describe("query"), encoder.describe("document")]
+    roles = [encoder.key("query"), encoder.key("document")]
 
     def build(folder: Path) -> dict[str, Any]:
         check_pairs(encoder, card)

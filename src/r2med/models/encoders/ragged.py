@@ -38,7 +38,7 @@ class RaggedEncoder(Protocol):
     shards_in: ClassVar[str]
     """The folder of the store for what it makes of documents."""
 
-    def describe(self, role: Role) -> dict[str, Any]:
+    def key(self, role: Role) -> dict[str, Any]:
         """Return all that the rows of a role depend on."""
 
     def encode_ragged(self, texts: Sequence[str], role: Role) -> Ragged:

@@ -132,7 +132,7 @@ class LocalEncoder:
     """Class that loads a folder of weights."""
     loaded_by: ClassVar[tuple[str, ...]] = ()
     """Fields of the card that require a separate model in memory."""
-    described: ClassVar[tuple[str, ...]] = ()
+    key_fields: ClassVar[tuple[str, ...]] = ()
     """Further fields of the card that vectors depend on."""
     needs: ClassVar[Needs] = Needs(gpu=True)
 
@@ -140,7 +140,7 @@ class LocalEncoder:
         self._card = card
         self._instruction = instruction
         self._runtime = runtime
-        self._engine = devices.describe_backend(runtime)
+        self._engine = devices.backend_key(runtime)
         self._weights: dict[str, weights.Weights] = {}
         self._checked = False
 
@@ -168,7 +168,7 @@ class LocalEncoder:
         other = ("openvino",) if self._engine.get("backend") == "openvino" else ()
         return ("torch", "transformers", *sentence, *other)
 
-    def describe(self, role: Role) -> dict[str, Any]:
+    def key(self, role: Role) -> dict[str, Any]:
         """Return everything that the vectors of a role depend on. The card's name and similarity are not part of it."""
         card, side = self._card, self._card.side(role)
         chosen = self._find(side)
@@ -179,7 +179,7 @@ class LocalEncoder:
             "prefix": side.prefix_for(self._instruction),
             "max_tokens": side.max_tokens or "the model's own",
             "normalise": card.normalise,
-            **{field: getattr(card, field) for field in self.described},
+            **{field: getattr(card, field) for field in self.key_fields},
             **self._engine,
         }
 

@@ -168,7 +168,7 @@ class SentenceEncoder(LocalEncoder):
 
     loads = SentenceModel
     loaded_by = ("pool_prompt",)
-    described = ("pool_prompt",)
+    key_fields = ("pool_prompt",)
 
     def __init__(self, card: ModelCard, instruction: Instruction, runtime: Runtime, store: object = None) -> None:
         devices.check_installed("sentence_transformers")

@@ -71,13 +71,13 @@ class TransformerEncoder(LocalEncoder):
 
     loads = Tower
     loaded_by = ("append_eos", "bidirectional")
-    described = ("pooling", "pool_prompt", "bidirectional", "append_eos")
+    key_fields = ("pooling", "pool_prompt", "bidirectional", "append_eos")
 
     def __init__(self, card: ModelCard, instruction: Instruction, runtime: Runtime, store: object = None) -> None:
         if card.pooling not in ("cls", "mean", "last"):
             raise UserError(f"model {card.name}: its card has no pooling; use cls, mean or last")
         super().__init__(card, instruction, runtime)
 
-    def describe(self, role: Role) -> dict[str, Any]:
+    def key(self, role: Role) -> dict[str, Any]:
         """Return everything that the vectors of a role depend on."""
-        return {**super().describe(role), "pair_with_empty": self._card.side(role).pair_with_empty}
+        return {**super().key(role), "pair_with_empty": self._card.side(role).pair_with_empty}

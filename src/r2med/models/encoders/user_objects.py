@@ -61,7 +61,7 @@ class PythonObject:
     is_given: bool = False
     """True if it was passed in, and not imported."""
 
-    def describe(self) -> dict[str, Any]:
+    def key(self) -> dict[str, Any]:
         """Return everything known that its results depend on. Without a revision, this includes the current process."""
         return {"loader": "custom", "model": self.path, "source": self.source, **self._revision()}
 

@@ -269,7 +269,7 @@ class ChatModel(Protocol):
     def name(self) -> str:
         """Name of the LLM as a user types it."""
 
-    def describe(self) -> dict[str, Any]:
+    def key(self) -> dict[str, Any]:
         """Return everything that an answer depends on, except the request: model name, cleaning, thinking, …"""
 
     def unanswered(self, requests: Sequence[ChatRequest], *, keep_cut: bool = False) -> list[ChatRequest]:
@@ -297,7 +297,7 @@ class Backend(Protocol):
     lacks: Collection[Ability]
     """What is known to be refused before anything is asked."""
 
-    def describe(self) -> dict[str, Any]:
+    def key(self) -> dict[str, Any]:
         """Return the backend's settings that answers depend on, but never a key or the address of a machine."""
 
     def answer(self, requests: Iterable[ChatRequest], done: Callable[[int, RawAnswer | Failure], None]) -> None:

@@ -87,17 +87,17 @@ class JournaledChat:
         """What is known to be refused before anything is asked."""
         return self._backend.lacks
 
-    def describe(self) -> dict[str, Any]:
+    def key(self) -> dict[str, Any]:
         """Return everything that an answer depends on, except the request."""
         return {
-            **self._key(),
+            **self._raw_key(),
             "answer": self.card.answer,
             "cleaning": f"{self.card.cleaning} {cleaning.VERSION}",
         }
 
     def unanswered(self, requests: Sequence[ChatRequest], *, keep_cut: bool = False) -> list[ChatRequest]:
         """Return the distinct requests that `complete` would ask. Nothing is asked."""
-        model = self._key()
+        model = self._raw_key()
         by_key = {request_key(model, request): request for request in requests}
         with Journal(self._file) as journal:
             entries = journal.get(list(by_key))
@@ -117,7 +117,7 @@ class JournaledChat:
     def _outcomes(
         self, requests: Sequence[ChatRequest], read: Callable[[RawAnswer | Failure], Outcome | Failure]
     ) -> list[Outcome | Failure]:
-        model = self._key()
+        model = self._raw_key()
         keys = [request_key(model, request) for request in requests]
         with Journal(self._file) as journal:
             questions = dict(zip(keys, requests, strict=True))
@@ -142,8 +142,8 @@ class JournaledChat:
         if not self.is_local and self.name not in self.warned:
             warn_before_sending("r2med", self.name, map(_sent_text, requests), self.warned)
 
-    def _key(self) -> dict[str, Any]:
-        return {"model": self.card.model, **self._backend.describe()}
+    def _raw_key(self) -> dict[str, Any]:
+        return {"model": self.card.model, **self._backend.key()}
 
 
 def _sent_text(request: ChatRequest) -> str:

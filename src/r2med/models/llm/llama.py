@@ -44,7 +44,7 @@ class LlamaBackend:
         self.file = gguf_file(card, runtime.setup)
         self._runtime = runtime
 
-    def describe(self) -> dict[str, Any]:
+    def key(self) -> dict[str, Any]:
         """Return the weights by name, size and a digest of all their bytes, and the context length."""
         return {
             "backend": "local",

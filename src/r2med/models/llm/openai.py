@@ -94,7 +94,7 @@ class OpenAIBackend:
             lacks.add("logprobs")
         return lacks
 
-    def describe(self) -> dict[str, Any]:
+    def key(self) -> dict[str, Any]:
         """Return the settings that answers depend on. The server is only a hash, because a URL may contain secrets."""
         return {
             "backend": "openai",

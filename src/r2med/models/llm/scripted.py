@@ -35,7 +35,7 @@ class ScriptedBackend:
         self._path: Path = path
         self._rules: list[tuple[list[str], str]] = []
 
-    def describe(self) -> dict[str, Any]:
+    def key(self) -> dict[str, Any]:
         """Return the hash of the answers."""
         return {"backend": "scripted", "fingerprint": sha256(self._path)}
 

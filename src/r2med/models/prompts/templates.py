@@ -163,7 +163,7 @@ class Prompted(Bound[StageType]):
         settings.pop("prompts", None)  # the same templates in another folder are the same
         return {
             **settings,
-            "model": self.llm.describe(),
+            "model": self.llm.key(),
             "sampling": asdict(sampling_of(self.card)),
             "context_length": self.card.context_length,
             "kind": kind_of(dataset),

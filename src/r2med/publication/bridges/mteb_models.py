@@ -122,7 +122,7 @@ class RegisteredModel:
         one_vector = {"dense", "router"}.intersection(self.meta.model_type)
         return bool(one_vector) and self.meta.similarity_fn_name in SIMILARITIES
 
-    def describe(self, dataset: Dataset) -> dict[str, Any]:
+    def key(self, dataset: Dataset) -> dict[str, Any]:
         """Return everything that the vectors of documents depend on. Nothing is loaded."""
         return {
             "loader": "mteb",
@@ -133,9 +133,9 @@ class RegisteredModel:
             "task": _task_name(dataset),
         }
 
-    def describe_queries(self, dataset: Dataset) -> dict[str, Any]:
+    def query_key(self, dataset: Dataset) -> dict[str, Any]:
         """Return everything that the vectors of queries depend on, including the prompt of the task."""
-        return {**self.describe(dataset), "task_prompt": dataset.instruction.fill(TASK_PROMPT)}
+        return {**self.key(dataset), "task_prompt": dataset.instruction.fill(TASK_PROMPT)}
 
     def task(self, dataset: Dataset) -> Any:
         """Return the metadata of a dataset as a task of MTEB."""
@@ -189,9 +189,9 @@ class MtebEncoder:
     model: RegisteredModel
     dataset: Dataset
 
-    def describe(self, role: Role) -> dict[str, Any]:
+    def key(self, role: Role) -> dict[str, Any]:
         """Return everything that the vectors of a role depend on."""
-        return (self.model.describe_queries if role == "query" else self.model.describe)(self.dataset)
+        return (self.model.query_key if role == "query" else self.model.key)(self.dataset)
 
     @timed
     def encode(self, texts: Sequence[str], role: Role) -> Encoded:
@@ -240,7 +240,7 @@ class MtebSearchRetriever(Bound[MtebModel]):
 
     def key(self, dataset: Dataset) -> dict[str, Any]:
         """Return every setting that a score depends on."""
-        sides = {"query": self.model.describe_queries(dataset), "document": self.model.describe(dataset)}
+        sides = {"query": self.model.query_key(dataset), "document": self.model.key(dataset)}
         return {**self.stage.settings(), **sides}
 
     def index(self, dataset: Dataset, store: Store) -> MtebSearcher:
@@ -291,9 +291,9 @@ class MtebScorer:
     model: RegisteredModel
     dataset: Dataset
 
-    def describe(self) -> dict[str, Any]:
+    def key(self) -> dict[str, Any]:
         """Return everything that a score depends on, except the two texts."""
-        return self.model.describe_queries(self.dataset)
+        return self.model.query_key(self.dataset)
 
     def score(self, pairs: Sequence[Pair]) -> list[ScoredPair]:
         """Return one score per pair, in the same order."""

@@ -86,7 +86,7 @@ class PipelineRetriever(Bound[PipelineStage]):
 
     def key(self, dataset: Dataset) -> dict[str, Any]:
         """Return the settings of the stage, and what is known about the pipeline."""
-        return {**self.stage.settings(), **UserPipeline.of(self.stage.name, self.runtime).python.describe()}
+        return {**self.stage.settings(), **UserPipeline.of(self.stage.name, self.runtime).python.key()}
 
     def index(self, dataset: Dataset, store: Store) -> PipelineSearcher:
         """Return a searcher. The pipeline has its own index."""
@@ -137,7 +137,7 @@ class BoundPipelineReranker(Bound[PipelineReranker]):
 
     def key(self, dataset: Dataset) -> dict[str, Any]:
         """Return the settings of the stage, and what is known about the pipeline."""
-        return {**self.stage.settings(), **UserPipeline.of(self.stage.name, self.runtime).python.describe()}
+        return {**self.stage.settings(), **UserPipeline.of(self.stage.name, self.runtime).python.key()}
 
     def rerank(self, dataset: Dataset, queries: Sequence[SearchQuery], run: Run, store: Store) -> Reranked:
         """Return the reranked run. Documents that the pipeline leaves out come last."""

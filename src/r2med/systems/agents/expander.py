@@ -322,7 +322,7 @@ class AgentExpander(Prompted[ConversingStage]):
             return sampling
         penalty = card.agent_repetition_penalty
         wanted = by_authors if penalty is None else {"repetition_penalty": penalty, **by_authors}
-        if self.llm.describe().get("endpoint") == "":
+        if self.llm.key().get("endpoint") == "":
             # OpenAI is the only endpoint without an address. It refuses settings that its protocol does not have.
             wanted = {name: value for name, value in wanted.items() if name not in ("top_k", "repetition_penalty")}
         return replace(sampling, **wanted)

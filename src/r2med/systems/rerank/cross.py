@@ -2,7 +2,7 @@
 
 The model reads each candidate together with the query and returns a score. Candidates are sorted by this score.
 
-Scores are cached. The key of a score contains the model's description and the two texts. So a cached score is used
+Scores are cached. The key of a score contains the model's key and the two texts. So a cached score is used
 again in every run, depth and dataset that contains the pair. Scores are saved chunk by chunk, so an interrupted run
 continues where it stopped. The texts are not saved.
 """
@@ -40,7 +40,7 @@ from r2med.models.crossencoders.pair_scorer import PairScorer, ScoredPair, cost_
 from r2med.models.crossencoders.pairs import Pair
 from r2med.models.crossencoders.rerank_apis import DOCUMENTS_PER_SEARCH, OWN_SERVERS
 from r2med.models.crossencoders.reranker_cards import RERANKERS, RerankerCard, is_served, resolve_reranker
-from r2med.models.encoders.encoder import NotFiniteError, check_described
+from r2med.models.encoders.encoder import NotFiniteError, check_same_key
 from r2med.models.encoders.model_estimates import (
     PASSAGE_TOKENS,
     bytes_to_fetch,
@@ -122,10 +122,10 @@ class CrossReranker(Bound[CrossEncoder]):
     def key(self, dataset: Dataset) -> dict[str, Any]:
         """Return every setting that a score depends on."""
         scorer = self._scorer(dataset)
-        # The pin is not part of the scorer's description. Scores depend on the commit alone, so they stay valid when
+        # The pin is not part of the scorer's key. Scores depend on the commit alone, so they stay valid when
         # the commit is pinned later.
         pinned = {} if getattr(scorer, "pinned", True) else {"pinned": False}
-        return {**self.stage.settings(), **scorer.describe(), **pinned}
+        return {**self.stage.settings(), **scorer.key(), **pinned}
 
     def rerank(self, dataset: Dataset, queries: Sequence[SearchQuery], run: Run, store: Store) -> Reranked:
         """Return the run with the first candidates of each query sorted by their scores."""
@@ -174,7 +174,7 @@ class ScorePairs(Work[PairBlock, list[ScoredPair]]):
     """Work that scores blocks of pairs on any machine that opens the same model."""
 
     scorer: PairScorer
-    described: dict[str, Any]
+    key: dict[str, Any]
 
     @property
     def needs(self) -> Needs:
@@ -183,8 +183,8 @@ class ScorePairs(Work[PairBlock, list[ScoredPair]]):
         return needs
 
     def check(self) -> None:
-        """Raise UserError if the model on this machine has a different description."""
-        check_described(self.described, self.scorer.describe())
+        """Raise UserError if the model on this machine has a different key."""
+        check_same_key(self.key, self.scorer.key())
 
     def __call__(self, block: PairBlock, store: Store) -> list[ScoredPair]:
         """Return the scores of a block. Raises UserError that names the pair if a score is not finite."""
@@ -209,9 +209,9 @@ def pair_scores(
 
     `name` is the name of the cache file.
     """
-    work = ScorePairs(scorer, scorer.describe())
+    work = ScorePairs(scorer, scorer.key())
     paid = scorer if isinstance(scorer, ApiScorer) else None
-    keys = _keys(queries, digest(work.described), corpus)
+    keys = _keys(queries, digest(work.key), corpus)
     pairs = {
         key: (query, int(row))
         for query, line in zip(queries, keys, strict=True)
@@ -236,7 +236,7 @@ def pair_scores(
 
         # Another process with the same pairs waits here, and then finds the scores in the cache. Other datasets and
         # depths do not wait, unless the scores cost money.
-        waiting = work.described if paid else sorted(key.hex() for key in pairs)
+        waiting = work.key if paid else sorted(key.hex() for key in pairs)
         with exclusive(file.parent / f"{digest(waiting)}.lock") if missing else nullcontext():
             scores |= _kept(cache, missing, store, paid is not None)
             missing = [key for key in missing if key not in scores]

@@ -57,9 +57,9 @@ class MaxSimScorer:
         self._encoder = encoder
         self.pinned: bool = encoder.pinned
 
-    def describe(self) -> dict[str, Any]:
+    def key(self) -> dict[str, Any]:
         """Return everything that a score depends on, except the two texts."""
-        return {"query_tokens": self._encoder.describe("query"), "document_tokens": self._encoder.describe("document")}
+        return {"query_tokens": self._encoder.key("query"), "document_tokens": self._encoder.key("document")}
 
     def score(self, pairs: Sequence[Pair]) -> list[ScoredPair]:
         """Return one score per pair, in their order."""

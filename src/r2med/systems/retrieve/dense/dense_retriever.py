@@ -155,7 +155,7 @@ class DenseRetriever(Bound[VectorSearch]):
             typed = ", ".join(f"{key}={value}" for key, value in self.stage.changed)
             raise UserError(f"{self.stage.name}: {typed} needs a model with one vector per text")
         encoder = self.encoder(dataset)
-        roles = {role: encoder.describe(role) for role in ("query", "document", "generated")}
+        roles = {role: encoder.key(role) for role in ("query", "document", "generated")}
         # The pin is not part of the description of a role. Vectors depend on the revision alone, so they stay valid
         # when it is pinned later.
         pinned = {} if getattr(encoder, "pinned", True) else {"pinned": False}
@@ -223,7 +223,7 @@ def _turn(encoder: Encoder, name: str, runtime: Runtime) -> AbstractContextManag
 
     Variants of a model share one lock. Different models do not wait for each other.
     """
-    return runtime.turn(("model", str(encoder.describe("document").get("model", name))))
+    return runtime.turn(("model", str(encoder.key("document").get("model", name))))
 
 
 class DenseSearcher:

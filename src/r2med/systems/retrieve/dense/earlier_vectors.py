@@ -58,7 +58,7 @@ class EarlierVectors:
     def find(cls, store: Store, encoder: str, corpus: str) -> EarlierVectors | None:
         """Return the vectors of an encoder for all corpora except this one.
 
-        `encoder` is the digest of its description. `corpus` is the fingerprint of the current corpus. It is left out
+        `encoder` is the digest of its key. `corpus` is the fingerprint of the current corpus. It is left out
         because its own shards are found by their keys.
         """
         shards, documents = [], 0

@@ -42,8 +42,8 @@ from r2med.models.encoders.encoder import (
     NotFiniteError,
     Role,
     Vectors,
-    check_described,
     check_finite,
+    check_same_key,
     receiving,
 )
 from r2med.systems.retrieve.dense.earlier_vectors import EarlierVectors, text_digests
@@ -114,7 +114,7 @@ class EncodeShard(Work[TextShard, Artefact]):
     kind: str
     role: Role
     encoder: Encoder
-    described: dict[str, Any]
+    key: dict[str, Any]
     reporter: Reporter
 
     @property
@@ -124,8 +124,8 @@ class EncodeShard(Work[TextShard, Artefact]):
         return needs
 
     def check(self) -> None:
-        """Raise UserError if the encoder on this machine has a different description."""
-        check_described(self.described, self.encoder.describe(self.role))
+        """Raise UserError if the encoder on this machine has a different key."""
+        check_same_key(self.key, self.encoder.key(self.role))
 
     def __call__(self, shard: TextShard, store: Store) -> Artefact:
         """Return the vectors from the store, and encode them first if they are missing."""
@@ -146,7 +146,7 @@ class EncodeShard(Work[TextShard, Artefact]):
         if not shard.corpus:
             return meta
         write_array(folder / "digests.npy", text_digests(shard.read()))
-        return {**meta, "encoder": digest(self.described), "corpus": shard.corpus}
+        return {**meta, "encoder": digest(self.key), "corpus": shard.corpus}
 
 
 def embed_corpus(
@@ -156,9 +156,9 @@ def embed_corpus(
 
     With `reuse`, texts that the same encoder encoded for another corpus keep those vectors.
     """
-    described = encoder.describe("document")
+    key = encoder.key("document")
     starts = range(0, len(corpus), SHARD_DOCUMENTS)
-    keys = {start: digest([VERSION, described, corpus.fingerprint, start, SHARD_DOCUMENTS]) for start in starts}
+    keys = {start: digest([VERSION, key, corpus.fingerprint, start, SHARD_DOCUMENTS]) for start in starts}
     sizes = {start: min(SHARD_DOCUMENTS, len(corpus) - start) for start in starts}
     shards = {start: _known(store, "vectors", keys[start], sizes[start]) for start in starts}
     missing = [start for start, shard in shards.items() if shard is None]
@@ -166,7 +166,7 @@ def embed_corpus(
         min(SHARD_DOCUMENTS, len(corpus) - start) - len(PartialVectors(store, keys[start])) for start in missing
     )
     reporter = Reporter("documents", len(corpus), before=known)
-    work = EncodeShard("vectors", "document", encoder, described, reporter)
+    work = EncodeShard("vectors", "document", encoder, key, reporter)
     texts = (
         TextShard(keys[start], corpus.part(start, start + SHARD_DOCUMENTS), start, corpus.fingerprint)
         for start in missing
@@ -174,7 +174,7 @@ def embed_corpus(
     done = len(corpus) - sum(min(SHARD_DOCUMENTS, len(corpus) - start) for start in missing)
     # An encoder behind an API saves the vector of every text itself.
     reuse = reuse and bool(missing) and not getattr(encoder, "keeps_vectors", False)
-    earlier = EarlierVectors.find(store, digest(described), corpus.fingerprint) if reuse else None
+    earlier = EarlierVectors.find(store, digest(key), corpus.fingerprint) if reuse else None
     for shard, artefact in _mapped(engine, work, texts, store, earlier):
         shards[shard.start] = artefact
         done += len(shard)
@@ -226,9 +226,9 @@ def embed_texts(
     """Return the vectors of queries or generated texts, from the store if exactly these texts are there."""
     if store is None:
         return _encoded(encoder, texts, role, TextShard("", tuple(texts)).name)
-    described = encoder.describe(role)
-    shard = TextShard(digest([VERSION, described, list(texts)]), tuple(texts))
-    work = EncodeShard("query-vectors", role, encoder, described, Reporter("queries", len(texts)))
+    key = encoder.key(role)
+    shard = TextShard(digest([VERSION, key, list(texts)]), tuple(texts))
+    work = EncodeShard("query-vectors", role, encoder, key, Reporter("queries", len(texts)))
     made = _known(store, work.kind, shard.key, len(texts))
     if made is None:
         [(_, made)] = engine.map(work, [shard], store, work.needs)

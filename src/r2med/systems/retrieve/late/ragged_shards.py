@@ -17,7 +17,7 @@ from r2med.foundation.engine.work import HERE, THREADS, Engine, Needs, Work
 from r2med.foundation.store import Artefact, Store, digest
 from r2med.foundation.store.files import write_array
 from r2med.foundation.store.library_versions import versions_of
-from r2med.models.encoders.encoder import Role, check_described, receiving
+from r2med.models.encoders.encoder import Role, check_same_key, receiving
 from r2med.models.encoders.ragged import Ragged, RaggedEncoder
 
 VERSION = 1
@@ -46,7 +46,7 @@ class EncodeRagged(Work[RaggedShard, Artefact]):
     """Encodes shards of texts, on any machine that opens the encoder as this one did."""
 
     encoder: RaggedEncoder
-    described: dict[str, Any]
+    key: dict[str, Any]
     reporter: Reporter
 
     @property
@@ -56,8 +56,8 @@ class EncodeRagged(Work[RaggedShard, Artefact]):
         return needs
 
     def check(self) -> None:
-        """Raise UserError if the encoder is described otherwise on this machine."""
-        check_described(self.described, self.encoder.describe("document"))
+        """Raise UserError if the encoder has a different key on this machine."""
+        check_same_key(self.key, self.encoder.key("document"))
 
     def __call__(self, shard: RaggedShard, store: Store) -> Artefact:
         """Return the rows in the store, encoded if they are not there."""
@@ -78,13 +78,13 @@ def _write(ragged: Ragged, folder: Path) -> dict[str, Any]:
 
 def encode_corpus(corpus: Corpus, encoder: RaggedEncoder, store: Store, engine: Engine = THREADS) -> list[Artefact]:
     """Return the shards of a corpus in their order, encoding those that the store does not have."""
-    described = encoder.describe("document")
+    key = encoder.key("document")
     starts = range(0, len(corpus), SHARD)
-    keys = {start: digest([VERSION, described, corpus.fingerprint, start, SHARD]) for start in starts}
+    keys = {start: digest([VERSION, key, corpus.fingerprint, start, SHARD]) for start in starts}
     made = {start: store.get(encoder.shards_in, key) for start, key in keys.items()}
     missing = [start for start, shard in made.items() if shard is None]
     left = sum(min(SHARD, len(corpus) - start) for start in missing)
-    work = EncodeRagged(encoder, described, Reporter("documents", len(corpus), before=len(corpus) - left))
+    work = EncodeRagged(encoder, key, Reporter("documents", len(corpus), before=len(corpus) - left))
     shards = (RaggedShard(keys[start], start, corpus.part(start, start + SHARD)) for start in missing)
     done = len(corpus) - left
     for shard, artefact in engine.map(work, shards, store, work.needs):
@@ -102,7 +102,7 @@ def encode_texts(texts: Sequence[str], role: Role, encoder: RaggedEncoder, store
     def build(folder: Path) -> dict[str, Any]:
         return {**_write(encoder.encode_ragged(texts, role), folder), "versions": versions_of(encoder)}
 
-    key = digest([VERSION, encoder.describe(role), list(texts)])
+    key = digest([VERSION, encoder.key(role), list(texts)])
     return opened(store.make(f"query-{encoder.shards_in}", key, build))
 
 
