@@ -34,7 +34,7 @@ def test_every_shipped_set_serves_every_kind_of_task(kind: str) -> None:
             assert len(short.ask.text) < len(ours.ask.text) / 2
             assert all(short.ask.names(field) for field in METHODS[method].fields)
         for method in ("pointwise", "listwise", "groupwise"):
-            assert open_judge_prompts(method, kind, folder).hash != open_judge_prompts(method, kind).hash
+            assert open_judge_prompts(method, kind, folder).digest != open_judge_prompts(method, kind).digest
 
 
 def test_a_set_of_a_plugin_is_named_and_what_it_lacks_is_built_in(mine: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -64,7 +64,7 @@ def test_a_template_without_a_kind_stands_in_for_all_of_ours(tmp_path: Path) -> 
 def test_a_new_set_holds_ours_and_is_never_overwritten(tmp_path: Path) -> None:
     made = write_set("hyde", tmp_path / "new")
     assert [path.name for path in made] == [f"hyde.{kind}.txt" for kind in sorted(KINDS)]
-    ours, copied = (open_prompts(METHODS["hyde"], "exam", folder).hash for folder in (None, tmp_path / "new"))
+    ours, copied = (open_prompts(METHODS["hyde"], "exam", folder).digest for folder in (None, tmp_path / "new"))
     assert ours == copied
     with pytest.raises(UserError, match=r"hyde\.case\.txt exists already"):
         write_set("hyde", tmp_path / "new")

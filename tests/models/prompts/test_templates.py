@@ -167,8 +167,8 @@ def test_one_s_own_template_goes_before_ours_and_changes_the_hash(tmp_path):
     ours, mine = open_prompts("hyde", "case"), open_prompts("hyde", "case", tmp_path)
     assert mine.ask.render({"query": "x"}) == "Mine: x"
     assert mine.system == ours.system
-    assert mine.hash != ours.hash
-    assert open_prompts("hyde", "post", tmp_path).hash == open_prompts("hyde", "post").hash
+    assert mine.digest != ours.digest
+    assert open_prompts("hyde", "post", tmp_path).digest == open_prompts("hyde", "post").digest
 
 
 def test_a_plugin_s_folder_may_bring_templates_too(tmp_path, monkeypatch):

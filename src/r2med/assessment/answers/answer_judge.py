@@ -64,7 +64,7 @@ class AnswerJudge:
         card = resolve_llm(name, runtime.setup)
         return cls(card, open_chat(card, runtime), reader)
 
-    def settings(self) -> dict[str, Any]:
+    def key(self) -> dict[str, Any]:
         """Return everything that the verdicts depend on."""
         prompts = digest([SYSTEM, *(template(name).text for name in JUDGE_PROMPTS)])[:12]
         return {"llm": self.card.spec, **self.chat.key(), "prompts": prompts}

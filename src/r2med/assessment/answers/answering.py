@@ -214,7 +214,7 @@ class AnswerPlan:
         roots: Mapping[str, Span],
     ) -> tuple[AnswerRecord, bool]:
         """Return the record of a reader, and True if it existed already. `roots` are the traces of the questions."""
-        key = answer_key(self.settings(dataset, retrieval, reader), dataset.fingerprint)
+        key = answer_key(self.key(dataset, retrieval, reader), dataset.fingerprint)
         path = answer_record_path(out, system.name, dataset.name, reader.card.spec, key)
         if record := recorded_answers(path, key):
             return record, True
@@ -236,7 +236,7 @@ class AnswerPlan:
         """
         judge, nuggets = self._judging(dataset, reader)
         form = self._form(dataset)
-        settings = self.settings(dataset, retrieval, reader)
+        settings = self.key(dataset, retrieval, reader)
         run = WrittenRun(run_file, [query.id for query in dataset.queries])
         lists = {query.id: [document for document, _ in run.top(query.id, self.passages)] for query in dataset.queries}
         questions = self._questions(reader, dataset, lists)
@@ -271,19 +271,19 @@ class AnswerPlan:
     def _nuggets(self, dataset: Dataset) -> Nuggets | None:
         return read_nuggets(Path(self.nuggets), dataset) if self.nuggets else nuggets_of(dataset)
 
-    def settings(self, dataset: Dataset, retrieval: Record, reader: AnswerReader) -> dict[str, Any]:
+    def key(self, dataset: Dataset, retrieval: Record, reader: AnswerReader) -> dict[str, Any]:
         """Return every setting that answers and their scores depend on."""
         judge, nuggets = self._judging(dataset, reader)
         form = self._form(dataset)
         return {
             "retrieval": retrieval.key,
-            "reader": _described(reader),
+            "reader": _reader_key(reader),
             "prompts": prompts_digest(form),
             "form": form,
             "passages": self.passages,
             "conditions": list(self.conditions),
             "queries": self.queries,
-            "judge": judge.settings() if judge else "",
+            "judge": judge.key() if judge else "",
             "nuggets": nuggets.digest if nuggets else "",
         }
 
@@ -336,7 +336,7 @@ def plan_answers(
     return AnswerPlan(plan, opened, runtime, passages, chosen or CONDITIONS, form, queries, judge, nuggets)
 
 
-def _described(reader: AnswerReader) -> dict[str, Any]:
+def _reader_key(reader: AnswerReader) -> dict[str, Any]:
     sampling = asdict(sampling_of(reader.card))
     sampling["stop"] = list(sampling["stop"])  # as it is read back from a record
     return {"llm": reader.card.spec, **reader.chat.key(), "sampling": sampling}

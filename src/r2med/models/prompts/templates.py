@@ -76,11 +76,11 @@ class Templates:
     own: Collection[str] = ()
     """The names of the templates that come from the set."""
     texts: dict[str, str] = field(default_factory=dict)
-    """The templates read so far. A record holds their hash."""
+    """The templates read so far. A record holds their digest."""
 
     @property
-    def hash(self) -> str:
-        """The hash of all templates read so far."""
+    def digest(self) -> str:
+        """The digest of all templates read so far."""
         return digest(self.texts)
 
     def read(self, name: str) -> tuple[str, str]:
@@ -157,8 +157,8 @@ class Prompted(Bound[StageType]):
     prompts: Traversable | None
     """The set of templates. Missing templates are those of this package."""
 
-    def settings(self, dataset: Dataset) -> dict[str, Any]:
-        """Return the settings that a score of any such stage depends on. The caller adds the hash of the templates."""
+    def key(self, dataset: Dataset) -> dict[str, Any]:
+        """Return everything that a score of any such stage depends on. Each kind of stage adds its templates."""
         settings = self.stage.settings()
         settings.pop("prompts", None)  # the same templates in another folder are the same
         return {
@@ -181,10 +181,6 @@ class Prompted(Bound[StageType]):
     def template_names(self) -> list[str]:
         """The names of the templates that the stage uses, without a kind."""
         return ["system", self.stage.name]
-
-    def key(self, dataset: Dataset) -> dict[str, Any]:
-        """Return every setting that a score depends on. Templates are given by their hash."""
-        raise NotImplementedError(f"{type(self).__name__} has no key(dataset)")
 
 
 def read_template(file: Traversable) -> str:

@@ -60,7 +60,7 @@ def answer_reads(answers: PackedAnswers, dataset: Dataset, runtime: Runtime, nug
         with noted_reads() as reads, tempfile.TemporaryDirectory(prefix="r2med-") as folder:
             opened = runtime.with_settings(**model_settings(record.settings, runtime))
             plan = _plan(record, dataset, opened, given_nuggets(record, dataset, nuggets))
-            settings = plan.settings(dataset, retrieval.record, plan.readers[0])
+            settings = plan.key(dataset, retrieval.record, plan.readers[0])
             if answer_key(settings, dataset.fingerprint) != record.key:
                 raise UserError(f"{difference(record.settings, settings)}: give the flags of its r2med answer")
             run = retrieval.run_file or run_path(retrieval.path)

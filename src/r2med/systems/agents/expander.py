@@ -215,21 +215,21 @@ class AgentExpander(Prompted[ConversingStage]):
     source: LocalSearch | RemoteSearch
 
     def key(self, dataset: Dataset) -> dict[str, Any]:
-        """Return every setting that a score depends on. Templates are given by their hash."""
+        """Return every setting that a score depends on. Templates are given by their digest."""
         _, dialogue, templates = self._open(dataset)
-        settings = self.settings(dataset)
-        for named in ("by", "corpus", "remote", "template"):  # described by their meaning below
-            settings.pop(named, None)
+        key = super().key(dataset)
+        for named in ("by", "corpus", "remote", "template"):  # given by their meaning below
+            key.pop(named, None)
         if dialogue.tools:
-            settings["tools"] = dialogue.tools
+            key["tools"] = dialogue.tools
         return {
-            **settings,
+            **key,
             "source": "agent",
             "sampling": asdict(dialogue.sampling),
             "reading": asdict(dialogue.reading) if dialogue.reading else None,
             "words": SHOWN_WORDS,
             "chat_template": dialogue.template,
-            "templates": templates.hash,
+            "templates": templates.digest,
             "search": self.source.key(dataset),
         }
 

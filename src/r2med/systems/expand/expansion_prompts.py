@@ -23,7 +23,7 @@ class Prompts:
     ask: Template
     examples: str
     refine: Template | None
-    hash: str
+    digest: str
 
 
 def open_prompts(method: MethodCard, kind: str, folder: Traversable | None = None, *, refine: bool = False) -> Prompts:
@@ -33,7 +33,7 @@ def open_prompts(method: MethodCard, kind: str, folder: Traversable | None = Non
     ask = templates.template(method.prompt, kind, method.fields)
     examples = templates.read(templates.name_of("examples", kind))[1] if ask.names("examples") else ""
     refining = templates.template(method.refine, kind, REFINE_FIELDS) if refine else None
-    return Prompts(system, ask, examples, refining, templates.hash)
+    return Prompts(system, ask, examples, refining, templates.digest)
 
 
 def task_of(dataset: Dataset) -> str:

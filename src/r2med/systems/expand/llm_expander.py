@@ -56,15 +56,15 @@ class LLMExpander(Prompted[GeneratedSettings]):
         return self.stage.card
 
     def key(self, dataset: Dataset) -> dict[str, Any]:
-        """Return every setting that a score depends on. Templates are given by their hash."""
+        """Return every setting that a score depends on. Templates are given by their digest."""
         by = {"by": key_of(self.by, dataset)} if self.stage.rounds else {}
         candidates = {"candidates": key_of(self.first, dataset)} if "passages" in self.method.fields else {}
         lists = {"lists": LIST_VERSION} if self.method.answer == "queries" else {}
         return {
-            **self.settings(dataset),
+            **super().key(dataset),
             "source": "generated",
             "method": self.method.key(),
-            "templates": self._prompts(dataset).hash,
+            "templates": self._prompts(dataset).digest,
             **candidates,
             **by,
             **lists,

@@ -56,7 +56,7 @@ class CardPrompts:
 
     card: LLMRerankerCard
     turns: tuple[Turn, ...]
-    hash: str
+    digest: str
 
     @property
     def is_raw(self) -> bool:
@@ -149,7 +149,7 @@ def open_card_prompts(card: LLMRerankerCard, kind: str, folder: Traversable | No
         raise UserError(f"{template.file}: <<completion>> is one text: the file has other turns beside it")
     if card.answer == "true-false" and turns[0].role != "completion":
         raise UserError(f"{template.file}: {card.name} continues one raw text: begin the file with <<completion>>")
-    return CardPrompts(card, turns, templates.hash)
+    return CardPrompts(card, turns, templates.digest)
 
 
 def _turns(template: Template) -> Iterator[Turn]:

@@ -217,11 +217,11 @@ class LLMReranker(Prompted[JudgeStage]):
         return self.stage.depth
 
     def key(self, dataset: Dataset) -> dict[str, Any]:
-        """Return every setting that a score depends on. Templates are given by their hash."""
+        """Return every setting that a score depends on. Templates are given by their digest."""
         kind = kind_of(dataset)
         prompts = self._prompts(kind)
         seed = {"seed": seed} if (seed := getattr(self.stage, "seed", None)) is not None else {}  # records list seeds
-        key = {**self.settings(dataset), **seed, "templates": prompts.hash, "parsing": VERSION}
+        key = {**super().key(dataset), **seed, "templates": prompts.digest, "parsing": VERSION}
         if isinstance(prompts, CardPrompts):
             return {**key, "card": prompts.card.key()}
         return {**key, "words": self.stage.words_for(kind)}

@@ -56,7 +56,7 @@ class JudgePrompts:
 
     system: str
     template: Template
-    hash: str
+    digest: str
 
     def fitted(self, question: Question, card: LLMCard, words: int) -> Fitted | Failure:
         """Return the prompt of a question, or a failure if the passages would become too short to judge."""
@@ -94,7 +94,7 @@ def open_prompts(
         raise UserError(
             f"{template.file}: the template does not contain {{passages}}, so the model would have no passages to judge"
         )
-    return JudgePrompts(system.text, template, templates.hash)
+    return JudgePrompts(system.text, template, templates.digest)
 
 
 def inert(text: str) -> str:

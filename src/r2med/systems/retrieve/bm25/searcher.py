@@ -120,7 +120,7 @@ class BM25Retriever(Bound[BM25]):
             impacts = [self._impacts(index, segment, store, self.key(dataset)) for segment in index.segments]
         return BM25Searcher(self.stage, corpus, index, impacts, self.memory)
 
-    def _impacts(self, index: Index, segment: Segment, store: Store, scored_by: dict[str, Any]) -> Floats:
+    def _impacts(self, index: Index, segment: Segment, store: Store, key: dict[str, Any]) -> Floats:
         """Return the impact of each posting, memory-mapped."""
 
         scorer = SCORERS[self.stage.scorer]
@@ -140,8 +140,7 @@ class BM25Retriever(Bound[BM25]):
                     let_go(documents)
             return {}
 
-        key = digest([index.key, segment.start, scored_by])
-        return store.make("bm25-impacts", key, build).array("impacts")
+        return store.make("bm25-impacts", digest([index.key, segment.start, key]), build).array("impacts")
 
 
 @cache
