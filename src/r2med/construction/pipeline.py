@@ -222,9 +222,9 @@ class Build:
         for number, step in enumerate(self.plan.steps, 1):
             streams = Streams(dict(files), self.plan.file.parent)
             inputs = dict.fromkeys((*step.reads, *([step.writes] if step.adds else [])))
-            described = step.key(streams, runtime)
-            key = digest([described, [keys.get(stream, "") for stream in inputs]])
-            turn = _PlannedStep(number, step, key, described, streams, self.folder(number))
+            step_key = step.key(streams, runtime)
+            key = digest([step_key, [keys.get(stream, "") for stream in inputs]])
+            turn = _PlannedStep(number, step, key, step_key, streams, self.folder(number))
             yield turn
             keys[step.writes] = turn.key
             _extend(files, step, turn.folder)
@@ -276,7 +276,8 @@ class _PlannedStep:
     number: int
     step: Step
     key: str
-    described: Mapping[str, Any]
+    """Digest of the step's own key and of the keys of the streams that it reads."""
+    step_key: Mapping[str, Any]
     streams: Streams
     folder: Path
 
@@ -345,6 +346,6 @@ def _run(turn: _PlannedStep, work: StepWork) -> Done:
     for name, content in work.reports.items():
         (folder / name).write_text(content, "utf-8")
     files = {name: sha256(folder / name) for name in (ITEMS_FILE, REJECTED_FILE, *work.reports)}
-    result = Done(turn.number, str(step), step.writes, turn.key, kept, dict(reasons), *took, turn.described, files)
+    result = Done(turn.number, str(step), step.writes, turn.key, kept, dict(reasons), *took, turn.step_key, files)
     result.write(folder)
     return result

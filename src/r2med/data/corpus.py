@@ -62,19 +62,19 @@ class Corpus:
     @classmethod
     def of(cls, documents: Iterable[tuple[str, str]]) -> Corpus:
         """Make a corpus in memory from (id, text) pairs with distinct ids."""
-        hasher = FingerprintHasher()
+        digest = CorpusDigest()
         batches = []
         rest = iter(documents)
         while pairs := list(islice(rest, BATCH_ROWS)):
             batches.append(pa.record_batch([[i for i, _ in pairs], [t for _, t in pairs]], schema=SCHEMA))
             for identifier, text in pairs:
-                hasher.add(identifier, text)
+                digest.add(identifier, text)
         ids = pa.chunked_array([batch.column(0) for batch in batches], pa.string())
         order = pc.sort_indices(ids)
         ids = ids.take(order)
         if len(ids) > 1 and pc.any(pc.equal(ids[1:], ids[:-1])).as_py():
             raise ValueError("document ids must be distinct")
-        return cls(Batches(batches), np.asarray(order, dtype=np.int32), hasher.hexdigest())
+        return cls(Batches(batches), np.asarray(order, dtype=np.int32), digest.hexdigest())
 
     def __len__(self) -> int:
         return len(self._order)
@@ -217,14 +217,14 @@ class Batches:
         return batch
 
 
-class FingerprintHasher:
-    """Hash of ids and texts in order. Lengths are hashed too, so that two corpora never give the same bytes."""
+class CorpusDigest:
+    """Digest of ids and texts in order. Lengths are hashed too, so that two corpora never give the same bytes."""
 
     def __init__(self) -> None:
         self._hash = hashlib.sha256(b"r2med corpus 1\n")
 
     def add(self, identifier: str, text: str) -> None:
-        """Add one document to the hash."""
+        """Add one document."""
         i, t = identifier.encode(), text.encode()
         self._hash.update(b"%d %d\n%b%b" % (len(i), len(t), i, t))
 
@@ -235,5 +235,5 @@ class FingerprintHasher:
             self.add(identifier, text)
 
     def hexdigest(self) -> str:
-        """Return the fingerprint."""
+        """Return the digest, which is the fingerprint of the corpus."""
         return self._hash.hexdigest()[:32]

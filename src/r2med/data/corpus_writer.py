@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from r2med.data.corpus import BATCH_ROWS, DOCUMENTS, REPEATS, SCHEMA, Corpus, FingerprintHasher
+from r2med.data.corpus import BATCH_ROWS, DOCUMENTS, REPEATS, SCHEMA, Corpus, CorpusDigest
 from r2med.data.problems import Problems
 from r2med.data.source_rows import DocumentRow, where
 from r2med.foundation.store.files import write_array
@@ -56,7 +56,7 @@ def write_corpus(documents: Iterable[DocumentRow], folder: Path, problems: Probl
         _write_batches(folder / REPEATS, _replaced(draft, last))
         draft_path.unlink()
     write_array(folder / "order.npy", _rows_by_id(first))
-    return WrittenCorpus(_fingerprint(folder), len(draft))
+    return WrittenCorpus(_corpus_digest(folder), len(draft))
 
 
 def _first_and_last(draft: Corpus) -> tuple[Rows, Rows]:
@@ -169,11 +169,11 @@ def _write_batches(path: Path, documents: Iterable[tuple[str, str]]) -> None:
             writer.write_batch(pa.record_batch([[i for i, _ in pairs], [t for _, t in pairs]], schema=SCHEMA))
 
 
-def _fingerprint(folder: Path) -> str:
+def _corpus_digest(folder: Path) -> str:
     corpus = Corpus.open(folder, "")
-    hasher = FingerprintHasher()
+    digest = CorpusDigest()
     for identifier, text in corpus:
-        hasher.add(identifier, text)
+        digest.add(identifier, text)
     if corpus.repeats is not None:
-        hasher.add_repeats(corpus.repeats)
-    return hasher.hexdigest()
+        digest.add_repeats(corpus.repeats)
+    return digest.hexdigest()

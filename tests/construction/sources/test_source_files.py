@@ -8,7 +8,7 @@ import zipfile
 import pytest
 
 from r2med.construction.items import Rejected, SourcePage
-from r2med.construction.sources.source_files import SourceError, SourceStep, fingerprint, source_files, unreadable
+from r2med.construction.sources.source_files import SourceError, SourceStep, source_digest, source_files, unreadable
 from r2med.construction.step import StepWork, Streams
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.runtime.runtime import Runtime
@@ -108,7 +108,7 @@ def test_a_source_has_the_fingerprint_of_its_bytes(tmp_path, store):
     for folder, text in (("a", "x"), ("b", "x"), ("c", "y")):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "1.jsonl").write_text(text)
-    a, b, c = (fingerprint(tmp_path / folder, (".jsonl",), store) for folder in "abc")
+    a, b, c = (source_digest(tmp_path / folder, (".jsonl",), store) for folder in "abc")
     assert a == b != c
     (tmp_path / "a" / "1.jsonl").write_text("changed")
-    assert fingerprint(tmp_path / "a", (".jsonl",), store) != a
+    assert source_digest(tmp_path / "a", (".jsonl",), store) != a

@@ -22,9 +22,9 @@ def test_an_address_with_a_secret_in_it_is_refused(url: str) -> None:
 
 def test_servers_are_distinguished_without_showing_their_address() -> None:
     one, other = (endpoint_at(f"http://{host}:80/token/v1/", "m", "M_KEY") for host in ("a.example", "b.example"))
-    assert one.identity != other.identity and "example" not in one.identity
+    assert one.digest != other.digest and "example" not in one.digest
     assert one.server == "m at a.example:80" and "token" not in repr(one)
-    assert endpoint_at("", "m", "M_KEY").identity == "" and endpoint_at("", "m", "M_KEY").server == "m"
+    assert endpoint_at("", "m", "M_KEY").digest == "" and endpoint_at("", "m", "M_KEY").server == "m"
     assert [endpoint_at(url, "m", "K").is_local for url in ("http://[::1]:5", "http://localhost", "http://h")] == [
         True,
         True,

@@ -81,7 +81,7 @@ def test_forms_of_a_word_have_one_term(code, one, other):
 
 
 def test_english_is_lucene_s_analysis():
-    assert analyser("en").identity == "lucene-english"
+    assert analyser("en").key == "lucene-english"
     assert analyser("en").terms is english
 
 

@@ -276,7 +276,7 @@ def test_the_searches_of_the_other_agents_can_be_the_ranking(store, method):
     )
     assert text.queries[0].generated == ("x",) and not text.rankings and "finds" not in text.traces["1"]
     assert finds.queries[0] == SearchQuery(ONE[0]) and finds.rankings == {"1": ("d", "a")}
-    assert finds.traces["1"]["text"] == "x" and finds.failures == 0 and finds.fingerprint != text.fingerprint
+    assert finds.traces["1"]["text"] == "x" and finds.failures == 0 and finds.digest != text.digest
 
 
 def test_an_agent_that_found_nothing_leaves_the_query_to_the_retriever(store):
@@ -401,4 +401,4 @@ def test_a_system_ranks_the_finds_first_and_the_retriever_s_documents_after_them
     assert [ids for _, ids in plain.run] == [[("b", pytest.approx(plain.run.scores[0][0])), *plain.run.top("1")[1:]]]
     expected = dict.fromkeys(["d", "a", *(document for document, _ in plain.run.top("1"))])
     assert [document for document, _ in outcome.run.top("1")] == list(expected)
-    assert system.key(data, expansion) != system.key(data, replace(expansion, fingerprint="other"))
+    assert system.key(data, expansion) != system.key(data, replace(expansion, digest="other"))

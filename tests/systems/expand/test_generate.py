@@ -73,7 +73,7 @@ def test_copies_of_the_query_are_joined_by_spaces_or_glued_as_the_benchmark_did(
     spaced, _ = expand(dataset, store, method="query2doc")
     glued, _ = expand(dataset, store, method="query2doc", joining="published")
     assert glued.queries[0].lexical_text == "swollen faceswollen face text 0"
-    assert glued.fingerprint != spaced.fingerprint
+    assert glued.digest != spaced.digest
 
 
 def test_sampling_and_the_system_prompt_come_with_every_request(dataset, store):

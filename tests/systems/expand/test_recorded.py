@@ -237,7 +237,7 @@ def test_what_is_written_reads_back(tmp_path):
     assert path == tmp_path / "set/hyde/org--some++model/query_with_hydoc.jsonl"
     again = read("hyde", "org/some:model", dataset_in(None), tmp_path)
     assert again.queries == queries
-    assert again.fingerprint == Expansion.of(queries).fingerprint
+    assert again.digest == Expansion.of(queries).digest
     beside = read("hyde", path.parent.name, dataset_in(tmp_path / "set"))  # a folder's name may be typed
     assert beside.queries == queries
     with pytest.raises(UserError, match=r"did you mean org/some:model\?\): it has org/some:model"):

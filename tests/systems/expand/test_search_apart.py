@@ -74,7 +74,7 @@ def test_samples_are_searched_apart_and_fused(dataset, store):
     assert expansion.queries[0].generated == ("lips 0", "lips 1"), "for rerankers and pages"
     together, _ = expanded("hyde(any, samples=2)", dataset, store, lambda request: f"lips {request.sample}")
     assert together.queries[0].parts == ()
-    assert together.fingerprint != expansion.fingerprint
+    assert together.digest != expansion.digest
 
 
 def test_what_is_joined_with_the_query_is_joined_in_every_run(dataset, store):

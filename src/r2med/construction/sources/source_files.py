@@ -123,7 +123,7 @@ class SourceStep(Step, kind="build"):
 
     def key(self, streams: Streams, runtime: Runtime) -> dict[str, Any]:
         """Return the settings and the hash of the source, whose name does not matter."""
-        source = fingerprint(streams.path(self.path), self.endings, runtime.store)
+        source = source_digest(streams.path(self.path), self.endings, runtime.store)
         return {**super().key(streams, runtime), "source": source}
 
 
@@ -207,7 +207,7 @@ def _leads_outside(name: str) -> bool:
     return path.is_absolute() or ".." in path.parts or ":" in path.parts[0]
 
 
-def fingerprint(path: Path, endings: tuple[str, ...], store: Store) -> str:
-    """Return a hash of a source's bytes. A large file is read again only if its size, times or inode changed."""
+def source_digest(path: Path, endings: tuple[str, ...], store: Store) -> str:
+    """Return a digest of a source's bytes. A large file is read again only if its size, times or inode changed."""
     files = _inside(path, endings) if path.is_dir() else [path]
     return digest([[str(each.relative_to(path)), file_digest(each, store)] for each in files])

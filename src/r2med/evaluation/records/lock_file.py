@@ -180,5 +180,5 @@ def _faults(lock: Lock, cells: Mapping[tuple[str, str], StoredRecord]) -> Iterat
 
 
 def stages_of(settings: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings of a record without the fingerprint of generated texts, which is not known beforehand."""
+    """Return the settings of a record without the digest of generated texts, which is not known beforehand."""
     return {name: value for name, value in settings.items() if name != "generations"}

@@ -160,7 +160,7 @@ class Record(RecordPart):
     system: str
     """The system, as typed."""
     settings: dict[str, Any]
-    """Every setting of every stage that differs from its default, and the fingerprint of the expansion."""
+    """Every setting of every stage that differs from its default, and the digest of the expansion."""
     dataset: DatasetFacts
     """The dataset that was searched."""
     mean: dict[str, float]

@@ -37,8 +37,8 @@ class Endpoint:
         return f"{self.key_variable} is not set; export it before the run" if needs_key and not self.has_key else ""
 
     @property
-    def identity(self) -> str:
-        """Return an identifier of the server without its address. Two servers may give one name to two models."""
+    def digest(self) -> str:
+        """Return a digest of the address, which is never shown. Two servers may give one name to two models."""
         if not self.url:
             return ""
         parts = urlsplit(self.url)

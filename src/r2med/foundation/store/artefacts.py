@@ -235,7 +235,7 @@ class Store:
         return value
 
     def remember(self, key: str, value: dict[str, Any]) -> None:
-        """Save a small fact that can be computed again, such as the fingerprint of a file."""
+        """Save a small fact that can be computed again, such as the digest of a file."""
         note = self._note(key)
         if note is None or note["value"] != value or not {*current_datasets()} <= {*note["datasets"]}:
             self._write_note(key, value, note["datasets"] if note else ())

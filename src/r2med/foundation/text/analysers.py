@@ -35,7 +35,7 @@ _HAN = re.compile("[\u3005\u3007\u3400-\u9fff\uf900-\ufaff\U00020000-\U000323af]
 class Analyser:
     """The analysis of one language. Chunks are parts of a text without white space."""
 
-    identity: str
+    key: str
     """Names the analysis in keys, with the version of its library and a digest of its stop words and other tables."""
     terms: Callable[[str], list[str]]
     """Return the index terms of a text, in order."""
@@ -75,7 +75,7 @@ class _LanguageAnalysis:
     def analyser(self) -> Analyser:
         """Return the functions of this analysis."""
         return Analyser(
-            _identity(self._language),
+            _key(self._language),
             self._text_terms,
             lru_cache(maxsize=1 << 16)(self._located),
             lambda chunks: [tuple(term for _, _, term in self._located(chunk)) for chunk in chunks],
@@ -183,7 +183,7 @@ def _library_version(language: SearchLanguage) -> str:
         raise _missing(language) from None
 
 
-def _identity(language: SearchLanguage) -> str:
+def _key(language: SearchLanguage) -> str:
     version = FOLDING_VERSION if language.folds_accents else VERSION
     return f"{language.code} {version}{_library_version(language)} tables {_tables_digest(language)}"
 

@@ -79,7 +79,7 @@ class ApiScorer:
         return {
             "loader": self._card.loader,
             "model": self._card.repository,
-            "endpoint": self._endpoint.identity,
+            "endpoint": self._endpoint.digest,
             "query_template": "{query}".join(self._around),
             "settings": dict(self._api.settings),
         }

@@ -167,7 +167,7 @@ class ApiEncoder:
         return {
             "provider": self._provider.name,
             "model": self._model(role),
-            "endpoint": self._endpoint.identity,
+            "endpoint": self._endpoint.digest,
             "input_type": self._card.side(role).input_type,
         }
 

@@ -157,7 +157,7 @@ class LocalEncoder:
     def in_folder(self) -> bool:
         """True if the documents' weights are in a folder.
 
-        Their revision is then a fingerprint instead of a hub commit.
+        Their revision is then a digest instead of a hub commit.
         """
         return self._find(self._card.document).folder is not None
 

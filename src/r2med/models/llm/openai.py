@@ -99,7 +99,7 @@ class OpenAIBackend:
         return {
             "backend": "openai",
             "model": self._card.model,
-            "endpoint": self._endpoint.identity,
+            "endpoint": self._endpoint.digest,
             "api_style": self._card.api_style,
             "thinking": self._card.thinking,
         }
@@ -115,14 +115,14 @@ class OpenAIBackend:
         endpoint = replace(self._endpoint, url=self._endpoint.url or OPENAI_URL)
         of_runtime = self._budget, self._without_schema
         call = _Call(self._card, endpoint, self._policy, *of_runtime, enumerate(requests), done)
-        since, reason = self._dead.get(endpoint.identity, (-math.inf, ""))
+        since, reason = self._dead.get(endpoint.digest, (-math.inf, ""))
         if time.monotonic() - since < DEAD_SECONDS:
             raise UserError(reason)
         try:
             run_sync(call.answer_all(key))
         except UserError as error:
             if call.unreachable:
-                self._dead[endpoint.identity] = time.monotonic(), str(error)
+                self._dead[endpoint.digest] = time.monotonic(), str(error)
             raise
 
 
@@ -297,7 +297,7 @@ class _Call:
         body = request_body(self.card, request)
         if self.tells_usage:
             body["stream_options"] = {"include_usage": True}
-        if request.schema and (self.endpoint.identity, self.card.model) not in self.without_schema:
+        if request.schema and (self.endpoint.digest, self.card.model) not in self.without_schema:
             body |= request.response_format
             self.sends_schema = True
         self.sends_tools = self.sends_tools or bool(request.tools)
@@ -367,7 +367,7 @@ class _Call:
             self.tells_usage = False
             return RequestFailed(f"{endpoint.server} does not accept stream_options", again=True, retry_after=0.0)
         if status in (400, 422) and self.sends_schema and NO_SCHEMA_MESSAGE.search(body):
-            if (model := (endpoint.identity, self.card.model)) not in self.without_schema:
+            if (model := (endpoint.digest, self.card.model)) not in self.without_schema:
                 self.without_schema.add(model)
                 log.warning(
                     "%s does not accept a JSON schema for %s; its answers are read without one "

@@ -162,7 +162,7 @@ def _recorded_faults(record: Record, dataset: Dataset, store: Store) -> Iterator
     if stage.cost.calls < 1 and stage.failures < record.dataset.queries:
         yield f"{stage.name} made no call of its LLM, so its texts are recorded ones, but the settings do not say so"
     try:
-        recorded = System.parse(record.system, Setup(store=store, recorded=True)).expand(dataset, store).fingerprint
+        recorded = System.parse(record.system, Setup(store=store, recorded=True)).expand(dataset, store).digest
     except UserError:  # the dataset has no recorded texts of this LLM
         return
     if recorded == record.settings.get("generations"):

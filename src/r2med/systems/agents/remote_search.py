@@ -108,8 +108,8 @@ class RemoteSearch:
     keeps_texts: ClassVar[bool] = True
 
     def key(self, dataset: Dataset) -> dict[str, Any]:
-        """Return what identifies the server. The documents it found are covered by the fingerprint of the texts."""
-        return {"remote": self.address.endpoint.identity}
+        """Return what identifies the server. The documents it found are covered by the digest of the texts."""
+        return {"remote": self.address.endpoint.digest}
 
     def labels(self) -> AbstractContextManager[None]:
         """Return a block without labels, because the datasets of a server are not known here."""
@@ -156,8 +156,8 @@ class _OpenServer:
 
     def _documents(self, texts: Sequence[str]) -> dict[str, Documents]:
         """Return the documents of each text. The server is asked only if there is no stored answer."""
-        identity = self.address.endpoint.identity
-        keys = {text: digest(["retrieve", 1, identity, text, self.depth]) for text in texts}
+        server = self.address.endpoint.digest
+        keys = {text: digest(["retrieve", 1, server, text, self.depth]) for text in texts}
         notes = {text: self.store.recall(key) for text, key in keys.items()}
         known: dict[str, Documents] = {
             text: tuple(Hit(*fields) for fields in note["documents"])

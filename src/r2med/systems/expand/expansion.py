@@ -94,7 +94,7 @@ class Expansion:
     """The queries as they will be searched."""
     failures: int = 0
     """Queries without added text and without found documents."""
-    fingerprint: str = ""
+    digest: str = ""
     """A digest of the added texts, for keys."""
     cost: Cost = NOTHING
     """The cost of the expansion."""
@@ -119,12 +119,12 @@ class Expansion:
     def of(
         cls, queries: Iterable[SearchQuery], rankings: Mapping[str, tuple[str, ...]] | None = None, **more: Any
     ) -> Expansion:
-        """Return the expansion with counted failures and its fingerprint."""
+        """Return the expansion with counted failures and its digest."""
         all_queries, rankings = tuple(queries), rankings or {}
         failures = sum(not query.expanded and query.query.id not in rankings for query in all_queries)
         keys: list[Any] = [query.key for query in all_queries]
-        fingerprint = digest([keys, rankings] if rankings else keys)
-        return cls(all_queries, failures, fingerprint, rankings=rankings, **more)
+        texts = digest([keys, rankings] if rankings else keys)
+        return cls(all_queries, failures, texts, rankings=rankings, **more)
 
 
 def cut_notice(cut: int, texts: int) -> str:
@@ -140,7 +140,7 @@ class Expander(Protocol):
         """The name of the stage, as typed. Settings with default values are left out."""
 
     def key(self, dataset: Dataset) -> dict[str, Any]:
-        """Return every setting that a score depends on; no LLM is called. Texts are given by a fingerprint."""
+        """Return every setting that a score depends on; no LLM is called. Texts are given by a digest."""
 
     def expand(self, dataset: Dataset, store: Store) -> Expansion:
         """Return every query of the dataset, in order."""

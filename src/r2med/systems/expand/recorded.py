@@ -98,7 +98,7 @@ class Recorded(Bound[Stage]):
         folder_name(self.llm)  # raises UserError if this is not a name of an LLM
 
     def key(self, dataset: Dataset) -> dict[str, Any]:
-        """Return the settings that a score depends on. The texts themselves are given by their fingerprint."""
+        """Return the settings that a score depends on. The texts themselves are given by their digest."""
         return {
             "stage": self.stage.name,
             "llm": self.llm,

@@ -138,8 +138,8 @@ class System:
 
     @_offline_if_asked
     def key(self, dataset: Dataset, expansion: Expansion) -> dict[str, Any]:
-        """Return every setting that a score depends on, with a fingerprint of the generated texts."""
-        return {**self.stage_keys(dataset), "generations": expansion.fingerprint}
+        """Return every setting that a score depends on, with a digest of the generated texts."""
+        return {**self.stage_keys(dataset), "generations": expansion.digest}
 
     @_offline_if_asked
     def stage_keys(self, dataset: Dataset) -> dict[str, Any]:

@@ -90,7 +90,7 @@ def open_index(
     language: str = ENGLISH,
 ) -> Index:
     """Return the index of a corpus. Segments in the store are memory-mapped; others are built within `memory` bytes."""
-    key = digest(["bm25 index", VERSION, LAYOUT_VERSION, corpus.fingerprint, analyser(language).identity])
+    key = digest(["bm25 index", VERSION, LAYOUT_VERSION, corpus.fingerprint, analyser(language).key])
     work = BuildSegment(memory, language)
     segments, seconds = _segments(corpus, key, store, engine, work)
     repeats: tuple[Segment, ...] = ()

@@ -105,7 +105,7 @@ class BM25Retriever(Bound[BM25]):
 
     def key(self, dataset: Dataset) -> dict[str, Any]:
         """Return every setting that a score depends on. They are the same for every dataset."""
-        return {**self.stage.settings(), "version": VERSION, "analysis": analyser(self.stage.language).identity}
+        return {**self.stage.settings(), "version": VERSION, "analysis": analyser(self.stage.language).key}
 
     def index(self, dataset: Dataset, store: Store) -> BM25Searcher:
         """Return a searcher. The index and the impacts are read from the store if they are there."""
