@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import pytest
 
-from r2med.construction.items import Candidate, Found, Item, PageChunk, Rejected, SourceQuestion, Stream
+from r2med.construction.items import Candidate, Found, PageChunk, Rejected, SourceQuestion, Stream, StreamItem
 from r2med.construction.step import Step, StepWork, Streams
 from r2med.construction.steps import asking
 from r2med.foundation.runtime.runtime import Runtime
@@ -37,7 +37,7 @@ def streams(folder: Path, questions=QUESTIONS, chunks=CHUNKS, candidates=CANDIDA
     """Return streams of these items, in files of a folder."""
     folder.mkdir(parents=True, exist_ok=True)
     files = {}
-    items: dict[str, Sequence[Item]]
+    items: dict[str, Sequence[StreamItem]]
     items = {"questions": questions, "chunks": chunks, "candidates": candidates, "judgements": judgements}
     for name, these in items.items():
         files[name] = (folder / f"{name}.jsonl",)
@@ -53,36 +53,36 @@ def asked_of(reply: Reply, monkeypatch: pytest.MonkeyPatch) -> ScriptedChat:
     return llm
 
 
-def run_step(step: Step, given: Streams, folder: Path, **work) -> tuple[list[Item], list[Rejected], StepWork]:
+def run_step(step: Step, given: Streams, folder: Path, **work) -> tuple[list[StreamItem], list[Rejected], StepWork]:
     """Return what a step lets pass, what it leaves out, and the work."""
     done = StepWork(Runtime(store=Store(folder / "store"), base_url="http://127.0.0.1:9"), **work)
     made = list(step.run(given, done))
-    kept = [item for item in made if isinstance(item, Item)]
+    kept = [item for item in made if isinstance(item, StreamItem)]
     return kept, [item for item in made if isinstance(item, Rejected)], done
 
 
 class _Given(Step, kind="build"):
     """A step that writes what a test has at hand."""
 
-    items: ClassVar[Sequence[Item]]
+    items: ClassVar[Sequence[StreamItem]]
 
-    def run(self, streams: Streams, work: StepWork) -> Iterator[Item | Rejected]:
+    def run(self, streams: Streams, work: StepWork) -> Iterator[StreamItem | Rejected]:
         yield from self.items
 
 
 class GivenQuestions(_Given, kind="build"):
     name: str = "given-questions"
     writes: ClassVar[Stream] = "questions"
-    items: ClassVar[Sequence[Item]] = QUESTIONS
+    items: ClassVar[Sequence[StreamItem]] = QUESTIONS
 
 
 class GivenChunks(_Given, kind="build"):
     name: str = "given-chunks"
     writes: ClassVar[Stream] = "chunks"
-    items: ClassVar[Sequence[Item]] = CHUNKS
+    items: ClassVar[Sequence[StreamItem]] = CHUNKS
 
 
 class GivenCandidates(_Given, kind="build"):
     name: str = "given-candidates"
     writes: ClassVar[Stream] = "candidates"
-    items: ClassVar[Sequence[Item]] = CANDIDATES
+    items: ClassVar[Sequence[StreamItem]] = CANDIDATES

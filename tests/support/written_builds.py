@@ -8,7 +8,16 @@ from types import MappingProxyType
 from typing import Any, ClassVar
 
 from r2med.construction.build_plan import BuildPlan, PlanFile
-from r2med.construction.items import Candidate, Found, Item, Judgement, PageChunk, Rejected, SourceQuestion, Stream
+from r2med.construction.items import (
+    Candidate,
+    Found,
+    Judgement,
+    PageChunk,
+    Rejected,
+    SourceQuestion,
+    Stream,
+    StreamItem,
+)
 from r2med.construction.pipeline import Build
 from r2med.construction.step import Step, StepWork, Streams
 from r2med.foundation.runtime.runtime import Runtime
@@ -20,7 +29,7 @@ TOPICS = (
 )
 
 
-def given(stream: Stream, items: Sequence[Item | Rejected], prompt: str = "", **told: Any) -> Step:
+def given(stream: Stream, items: Sequence[StreamItem | Rejected], prompt: str = "", **told: Any) -> Step:
     """Return a step that writes these items; `told` is part of what it says it depends on."""
 
     class Given(Step, kind="build"):
@@ -29,7 +38,7 @@ def given(stream: Stream, items: Sequence[Item | Rejected], prompt: str = "", **
         writes: ClassVar[Stream] = stream
         name: str = f"give-{stream}"
 
-        def run(self, streams: Streams, work: StepWork) -> Iterator[Item | Rejected]:
+        def run(self, streams: Streams, work: StepWork) -> Iterator[StreamItem | Rejected]:
             if prompt:
                 work.facts["prompt"] = prompt
             yield from items

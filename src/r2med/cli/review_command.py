@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, get_args
 
 import typer
 
@@ -136,9 +136,8 @@ def _review_labels(
 ) -> None:
     """Write people's labels of an overlay, or serve the page on which they give them."""
     from r2med.assessment.judgements.drawing import SAMPLE_QUERIES
-    from r2med.assessment.judgements.rubrics import RUBRICS
     from r2med.construction.review.label_reviews import people_overlay
-    from r2med.data.overlays import SUFFIX
+    from r2med.data.overlays import SUFFIX, Aspect
     from r2med.server.serving import review_labels
 
     if export is None:
@@ -156,7 +155,7 @@ def _review_labels(
     people.write(export)
     names = {label.reviewer for label in people.labels}
     print(printable(f"{counted(len(people.labels), 'label')} of {counted(len(names), 'reviewer')} in {export}"))
-    waiting = sum(len(people.unsettled(name, aspect)) for name in people.datasets for aspect in RUBRICS)
+    waiting = sum(len(people.unsettled(name, aspect)) for name in people.datasets for aspect in get_args(Aspect))
     if waiting:
         tied = f"As many people say yes as no about {counted(waiting, 'passage')}, whose labels do not count"
         print(printable(f"{tied}: r2med review --overlay {overlay} settles them"))

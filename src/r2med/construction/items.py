@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict
 Stream = Literal["questions", "pages", "chunks", "candidates", "judgements"]
 
 
-class Item(BaseModel):
+class StreamItem(BaseModel):
     """One line of a stream. Items are never changed; a step writes new ones."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
@@ -20,7 +20,7 @@ class Item(BaseModel):
         raise NotImplementedError
 
 
-class IdentifiedText(Item):
+class IdentifiedText(StreamItem):
     """An item with its own id and text."""
 
     id: str
@@ -127,7 +127,7 @@ class Found(BaseModel):
     rank: int
 
 
-class Candidate(Item):
+class Candidate(StreamItem):
     """A chunk that may be evidence for a question."""
 
     question: str
@@ -144,7 +144,7 @@ class Candidate(Item):
         return f"{self.question}\t{self.chunk}"
 
 
-class Judgement(Item):
+class Judgement(StreamItem):
     """The scores that an LLM judge gives to a candidate. What people say is a `Review`."""
 
     question: str
@@ -183,12 +183,12 @@ class Rejected(BaseModel):
     item: dict[str, object]
 
     @classmethod
-    def of(cls, item: Item, reason: str, note: str = "") -> Rejected:
+    def of(cls, item: StreamItem, reason: str, note: str = "") -> Rejected:
         """Return an item as rejected for this reason."""
         return cls(key=item.key, reason=reason, note=note, item=item.model_dump(mode="json", exclude_defaults=True))
 
 
-ITEMS: dict[Stream, type[Item]] = {
+ITEMS: dict[Stream, type[StreamItem]] = {
     "questions": SourceQuestion,
     "pages": SourcePage,
     "chunks": PageChunk,

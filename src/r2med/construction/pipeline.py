@@ -19,7 +19,7 @@ from pydantic import ValidationError
 from r2med.construction.build_plan import GUIDELINE, PLAN, BuildPlan
 from r2med.construction.cited_links import write_links
 from r2med.construction.diagnosis_groups import GROUPS_FACT, write_groups
-from r2med.construction.items import ITEMS, NOT_READ, Item, Rejected, Stream
+from r2med.construction.items import ITEMS, NOT_READ, Rejected, Stream, StreamItem
 from r2med.construction.repeated_items import REPEATED_ID, KnownItems
 from r2med.construction.step import Step, StepWork, Streams, damaged
 from r2med.foundation.core.cost import Cost
@@ -134,7 +134,7 @@ class Build:
             _extend(files, step, self.folder(number))
         return Streams(files, self.plan.file.parent)
 
-    def items(self, number: int) -> Iterator[Item]:
+    def items(self, number: int) -> Iterator[StreamItem]:
         """Yield the items that a step wrote."""
         step = self.plan.steps[number - 1]
         return Streams({step.writes: (self.folder(number) / ITEMS_FILE,)}, self.out).read(
@@ -158,7 +158,7 @@ class Build:
         number = number or len(self.plan.steps)
         if Done.read(self.folder(number)) is None:
             raise UserError(f"step {number} is not done yet: r2med build run PLAN.toml -o {self.out}")
-        lines: Iterator[Item | Rejected] = self.rejected(number) if rejected else self.items(number)
+        lines: Iterator[StreamItem | Rejected] = self.rejected(number) if rejected else self.items(number)
         return [_shown(line) for line in drawn(lines, count, seed)]
 
     def trace(self, key: str) -> list[tuple[int, str, Shown]]:
@@ -166,7 +166,7 @@ class Build:
         traced = []
         for number, done in enumerate(self.status(), 1):
             if done is not None:
-                lines: Iterator[Item | Rejected] = itertools.chain(self.items(number), self.rejected(number))
+                lines: Iterator[StreamItem | Rejected] = itertools.chain(self.items(number), self.rejected(number))
                 traced += [(number, done.step, _shown(line)) for line in lines if line.key == key]
         return traced
 
@@ -282,7 +282,7 @@ class _PlannedStep:
     folder: Path
 
 
-def _shown(line: Item | Rejected) -> Shown:
+def _shown(line: StreamItem | Rejected) -> Shown:
     if isinstance(line, Rejected):
         return f"{line.key}: left out, {line.reason}{f' ({line.note})' if line.note else ''}", line.item
     return line.key, line.model_dump(mode="json", exclude_defaults=True)

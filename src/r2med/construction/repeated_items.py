@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from r2med.construction.items import ITEMS, Item, Rejected, SourcePage, SourceQuestion
+from r2med.construction.items import ITEMS, Rejected, SourcePage, SourceQuestion, StreamItem
 from r2med.construction.step import Step, Streams
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.store import digest
@@ -15,7 +15,7 @@ def key_mark(key: str) -> bytes:
     return digest(key).encode()[:16]
 
 
-def content_mark(item: Item) -> bytes:
+def content_mark(item: StreamItem) -> bytes:
     """Return a hash of the content of a question or page; empty for items that only steps create."""
     return (
         key_mark(f"{item.text}\t{getattr(item, 'answer', '')}")
@@ -39,7 +39,7 @@ class KnownItems:
         self._seen = {key_mark(item.key): content_mark(item) for item in earlier}
         self._asked = {question_mark(each): each.id for each in streams.questions()} if step.adds else {}
 
-    def checked(self, item: Item) -> Item | Rejected:
+    def checked(self, item: StreamItem) -> StreamItem | Rejected:
         """Return a new item, rejected if it is repeated. Raises UserError if its id belongs to a different item."""
         mark = key_mark(item.key)
         if mark in self._seen:
@@ -54,7 +54,7 @@ class KnownItems:
         return item
 
 
-def id_clash(step: Step, streams: Streams, item: Item) -> UserError:
+def id_clash(step: Step, streams: Streams, item: StreamItem) -> UserError:
     """Return the error for an id that two sources give to different items. Judgements could not distinguish them."""
     earlier = next(each for each in streams.read(step.writes, ITEMS[step.writes]) if each.key == item.key)
     where = getattr(earlier, "source", "") or "an earlier source"

@@ -9,14 +9,23 @@ from typing import Any, ClassVar, TypeVar
 
 from pydantic import ValidationError
 
-from r2med.construction.items import Candidate, Item, Judgement, PageChunk, Rejected, SourcePage, SourceQuestion, Stream
+from r2med.construction.items import (
+    Candidate,
+    Judgement,
+    PageChunk,
+    Rejected,
+    SourcePage,
+    SourceQuestion,
+    Stream,
+    StreamItem,
+)
 from r2med.foundation.core.cost import NOTHING, Cost
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.stages import Stage
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.models.llm.costs import NO_CALLS, CallEstimate
 
-AnyItem = TypeVar("AnyItem", bound=Item)
+AnyItem = TypeVar("AnyItem", bound=StreamItem)
 
 
 @dataclass(frozen=True)
@@ -124,7 +133,7 @@ class Step(Stage, kind="build"):
     deidentifies: ClassVar[bool] = False
     """True if the step replaces personal data. What earlier steps left out of its stream is then not published."""
 
-    def run(self, streams: Streams, work: StepWork) -> Iterator[Item | Rejected]:
+    def run(self, streams: Streams, work: StepWork) -> Iterator[StreamItem | Rejected]:
         """Yield the items that go on and the rejected items, each as soon as it is known."""
         raise NotImplementedError(f"{type(self).__name__} has no run()")
 

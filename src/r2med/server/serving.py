@@ -190,7 +190,7 @@ def review_labels(
     restrict them. The other arguments are those of `review`.
     """
     from r2med.assessment.judgements.drawing import drawn_pairs
-    from r2med.assessment.judgements.rubrics import RUBRICS
+    from r2med.assessment.rubrics.rubric import RUBRICS
     from r2med.construction.review.label_reviews import draw, label_items
     from r2med.construction.review.review_book import ReviewBook
     from r2med.construction.review.review_desk import ReviewDesk

@@ -15,7 +15,7 @@ from r2med import Dataset, UserError, run
 from r2med.assessment.judgements.committee import JudgedPools, plan_judging, pool
 from r2med.assessment.judgements.judge_page import judge_json, judge_page
 from r2med.assessment.judgements.planted import KNOWN, ORDERS, OTHER_QUERY, STUFFED, UNRELATED, controls
-from r2med.assessment.judgements.rubrics import RUBRICS, grade_of
+from r2med.assessment.rubrics.rubric import RUBRICS
 from r2med.data.dataset import Query
 from r2med.data.given_data import with_overlays
 from r2med.data.overlays import OverlayLabel
@@ -171,7 +171,7 @@ def test_a_passage_cannot_end_its_frame(results: RecordCollection, tmp_path: Pat
 )
 def test_grades_fit_the_scale_of_the_dataset(highest: int, grades: list[int]) -> None:
     rubric = RUBRICS["relevance"]
-    assert [grade_of(rubric, said, highest) for said in rubric.scale] == grades
+    assert [rubric.grade(said, highest) for said in rubric.by_word] == grades
 
 
 def stance(word: str) -> dict[str, str]:

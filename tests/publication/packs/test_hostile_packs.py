@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import r2med
-from r2med.assessment.judgements.rubrics import RUBRICS
+from r2med.assessment.rubrics.rubric import RUBRICS
 from r2med.data.runs.run_file import read_rankings
 from r2med.evaluation.records.record import Record
 from r2med.foundation.core.errors import UserError

@@ -12,13 +12,12 @@ from dataclasses import dataclass, field
 from importlib.resources import files
 from typing import Annotated, Any, TypeVar
 
-from r2med.assessment.judgements.rubrics import shielded
 from r2med.foundation.core.cost import NOTHING, Cost
 from r2med.foundation.engine.tracing import Span, item_spans
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store import digest
 from r2med.models.ask.answers import LLMAnswer, Text, one_of
-from r2med.models.ask.ask import warn_of_identifiers
+from r2med.models.ask.ask import framed, warn_of_identifiers
 from r2med.models.ask.json_answers import ask_json, json_question
 from r2med.models.llm.costs import CostPreview, listed_kinds
 from r2med.models.llm.journaled import JournaledChat, open_chat
@@ -110,7 +109,7 @@ class AnswerJudge:
     ) -> list[tuple[bool, str] | None]:
         """Judge items (question, reference, answer). Return True for a right answer, and the reason of the judge."""
         fields = [
-            {"question": question, "reference": reference, "text": shielded(answer) or "(empty)"}
+            {"question": question, "reference": reference, "text": framed(answer) or "(empty)"}
             for question, reference, answer in items
         ]
         return self.ask("grade-answer", fields, AnswerGrade, lambda _, said: (said.grade == RIGHT, said.why), within)

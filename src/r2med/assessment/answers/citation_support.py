@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from r2med.assessment.answers.answer_judge import AnswerJudge
 from r2med.assessment.answers.nugget_matching import MAX_SENTENCES
-from r2med.assessment.judgements.rubrics import shielded
 from r2med.data.dataset import Dataset
 from r2med.evaluation.records.answer_record import CitedSentence, GivenAnswer
 from r2med.foundation.engine.tracing import Span
 from r2med.models.ask.answers import LLMAnswer, Remark, Truth
+from r2med.models.ask.ask import framed
 
 
 class SentenceSupport(LLMAnswer):
@@ -27,7 +27,7 @@ def sentence_support(
 
     `within` are the spans of the answers in a trace.
     """
-    fields = [{"sentence": shielded(sentence), "text": shielded(text) or "(empty)"} for sentence, text in items]
+    fields = [{"sentence": framed(sentence), "text": framed(text) or "(empty)"} for sentence, text in items]
     return judge.ask("support-sentence", fields, SentenceSupport, lambda _, said: bool(said.supported), within)
 
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from r2med.assessment.answers.answer_judge import template
-from r2med.assessment.judgements.rubrics import shielded
 from r2med.data.dataset import Dataset, Query
 from r2med.data.nuggets_file import Nugget, Nuggets
 from r2med.foundation.core.cost import Cost
@@ -18,7 +17,7 @@ from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store import about
 from r2med.foundation.text.english import english
 from r2med.models.ask.answers import LLMAnswer, Text, field_reader, one_of
-from r2med.models.ask.ask import warn_of_identifiers
+from r2med.models.ask.ask import framed, warn_of_identifiers
 from r2med.models.ask.json_answers import JsonQuestion, ask_json, json_question
 from r2med.models.llm.costs import CostPreview
 from r2med.models.llm.journaled import JournaledChat, open_chat
@@ -124,7 +123,7 @@ class NuggetPlan:
 
 
 def _fields(query: Query) -> dict[str, str]:
-    return {"question": query.text, "text": shielded(query.answer), "most": str(MAX_NUGGETS)}
+    return {"question": query.text, "text": framed(query.answer), "most": str(MAX_NUGGETS)}
 
 
 def plan_nuggets(dataset: Dataset, llm: str, runtime: Runtime) -> NuggetPlan:

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Annotated, Any, get_args
 
 from r2med.assessment.answers.answer_judge import AnswerJudge
-from r2med.assessment.judgements.rubrics import shielded
 from r2med.data.nuggets_file import Nugget
 from r2med.evaluation.records.answer_words import NuggetVerdict
 from r2med.foundation.engine.tracing import Span
 from r2med.models.ask.answers import LLMAnswer, field_reader, word_of
+from r2med.models.ask.ask import framed
 
 MAX_SENTENCES = 50
 """Number of sentences of an answer that are judged. Further sentences say no nugget and support nothing, so that a
@@ -116,4 +116,4 @@ def _found(matches: Sequence[NuggetMatch], nuggets: Sequence[Nugget], sentences:
 
 def _line(text: str) -> str:
     """Return a text on one line, so that it cannot look like several numbered ones, or end its own frame."""
-    return shielded(" ".join(text.split()))
+    return framed(" ".join(text.split()))

@@ -21,7 +21,7 @@ from r2med.assessment.judgements.planted import (
     controls,
     failed_control,
 )
-from r2med.assessment.judgements.rubrics import RUBRICS, Rubric, grade_of, highest_grade, shielded
+from r2med.assessment.rubrics.rubric import RUBRICS, Rubric, highest_grade
 from r2med.data.dataset import Dataset
 from r2med.data.overlays import Aspect, Overlay, OverlayLabel
 from r2med.data.runs.trec import WrittenRun
@@ -31,7 +31,8 @@ from r2med.foundation.core.errors import UserError
 from r2med.foundation.engine.tracing import Attributes, item_spans
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store import about, digest
-from r2med.models.ask.ask import warn_of_identifiers
+from r2med.models.ask.answers import LLMAnswer
+from r2med.models.ask.ask import framed, warn_of_identifiers
 from r2med.models.ask.json_answers import JsonQuestion, ask_json, json_question
 from r2med.models.llm.costs import CostPreview
 from r2med.models.llm.journaled import JournaledChat, open_chat
@@ -142,7 +143,7 @@ class _Judge:
         with item_spans(f"judge {self.rubric.aspect}", "EVALUATOR", dict(enumerate(facts)), self.chat.trace) as spans:
             asked = ask_json(self.questions(items), lambda _, answer: answer, self.chat, self.card, TRIES, spans=spans)
             for number in asked.outcomes.keys() & spans.keys():
-                spans[number].set({"output.value": self.rubric.said(asked.outcomes[number])})
+                spans[number].set({"output.value": _word(self.rubric, asked.outcomes[number])})
         self.cost += asked.cost
         return asked.outcomes, asked.failures
 
@@ -210,7 +211,7 @@ class JudgePlan:
                 with about(dataset=each.dataset.label):
                     given, failures = self._labels(judge, each)
                 labels += given
-                yes = sum(label.said in self.rubric.positive for label in given)
+                yes = sum(self.rubric.by_word[label.said].yes for label in given)
                 where = judge.card.spec, each.dataset.name
                 reports.append(JudgeReport(*where, counts[where], len(given), yes, failures))
         if not labels:
@@ -230,7 +231,7 @@ class JudgePlan:
                 judge.card.spec,
                 planted[number].kind,
                 planted[number].positive,
-                self.rubric.said(answer) in self.rubric.positive,
+                self.rubric.says_yes(self.rubric.read(answer)),
             )
             for number, answer in sorted(answers.items())
         ]
@@ -248,14 +249,14 @@ class JudgePlan:
         labels = []
         for number, answer in sorted(answers.items()):
             query, document, _ = items[number]
-            word = self.rubric.said(answer)
+            word = _word(self.rubric, answer)
             labels.append(
                 OverlayLabel(
                     dataset=pool_.dataset.name,
                     query=query,
                     document=document,
                     aspect=self.rubric.aspect,
-                    grade=grade_of(self.rubric, word, highest),
+                    grade=self.rubric.grade(word, highest),
                     said=word,
                     judge=judge.card.spec,
                     prompt=prompt,
@@ -295,6 +296,10 @@ def plan_judging(
     return plan
 
 
+def _word(rubric: Rubric, answer: LLMAnswer) -> str:
+    return " ".join(rubric.read(answer).values())
+
+
 def _control_fields(control: Control) -> dict[str, str]:
     return _fields(control.query.text, control.answer, control.text)
 
@@ -314,4 +319,4 @@ def _pool_items(pool_: UnjudgedPool) -> list[tuple[str, str, dict[str, str]]]:
 
 
 def _fields(query: str, answer: str, text: str) -> dict[str, str]:
-    return {"query": query, "answer": answer or "(not known)", "text": shielded(text) or "(empty)"}
+    return {"query": query, "answer": answer or "(not known)", "text": framed(text) or "(empty)"}

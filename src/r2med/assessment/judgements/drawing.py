@@ -12,7 +12,7 @@ from typing import get_args
 
 import numpy as np
 
-from r2med.assessment.judgements.rubrics import highest_grade
+from r2med.assessment.rubrics.rubric import highest_grade
 from r2med.data.dataset import Dataset
 from r2med.data.overlays import Aspect, Drawn, Overlay, add_labels, random_order
 from r2med.data.runs.trec import WrittenRun

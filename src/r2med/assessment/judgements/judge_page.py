@@ -13,7 +13,6 @@ import numpy as np
 
 from r2med.assessment.judgements.committee import JudgedPools
 from r2med.assessment.judgements.planted import KNOWN, OTHER_QUERY, SWAPPED, UNRELATED
-from r2med.assessment.judgements.rubrics import said_numbers
 from r2med.evaluation.measure.agreement import cohen_kappa, krippendorff_alpha
 from r2med.evaluation.measure.intervals import wilson
 from r2med.evaluation.measure.scores import Floats
@@ -99,10 +98,7 @@ def _between(judged: JudgedPools) -> list[list[Any]]:
     if len(judges) < 2:
         return []
     ratings: Floats = np.array(
-        [
-            [said_numbers(judged.rubric, [each[judge]])[0] if judge in each else np.nan for judge in judges]
-            for each in said.values()
-        ]
+        [[judged.rubric.place(each[judge]) if judge in each else np.nan for judge in judges] for each in said.values()]
     )
     rows: list[list[Any]] = [
         [f"{a} and {b}", len(ratings), cohen_kappa(ratings[:, [judges.index(a), judges.index(b)]], "quadratic"), None]

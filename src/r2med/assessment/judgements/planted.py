@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from r2med.assessment.judgements.rubrics import Rubric
+from r2med.assessment.rubrics.rubric import Rubric
 from r2med.data.dataset import Dataset, Query
 from r2med.data.overlays import Aspect
 

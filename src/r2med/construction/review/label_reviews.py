@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from r2med.assessment.judgements.drawing import DrawnPair
-from r2med.assessment.judgements.rubrics import RUBRICS, grade_of
+from r2med.assessment.rubrics.rubric import RUBRICS
 from r2med.construction.items import PageChunk, SourceQuestion
 from r2med.construction.review.review_book import ReviewBook
 from r2med.construction.review.review_items import ReviewItem, reviews_file
@@ -85,7 +85,7 @@ def _label(review: Review, pair: DrawnPair, reviewer: str) -> OverlayLabel:
         query=pair.query,
         document=pair.document,
         aspect=pair.aspect,
-        grade=grade_of(RUBRICS[pair.aspect], said, pair.highest),
+        grade=RUBRICS[pair.aspect].grade(said, pair.highest),
         said=said,
         reviewer=reviewer,
         drawn=pair.drawn,

@@ -17,7 +17,7 @@ from xml.etree.ElementTree import Element
 from pydantic import Field
 
 from r2med.construction.diagnosis_groups import DiagnosisGroups, groups_key
-from r2med.construction.items import Item, Rejected, SourcePage, SourceQuestion
+from r2med.construction.items import Rejected, SourcePage, SourceQuestion, StreamItem
 from r2med.construction.sources.page_readers import ReadJats, paragraphs, words
 from r2med.construction.sources.safe_xml import xml_elements
 from r2med.construction.sources.source_files import SourceError, SourceFile, SourceStep, unreadable
@@ -110,7 +110,7 @@ class ReadCases(CaseStep, kind="build"):
 
     name: str = "read-cases"
 
-    def run(self, streams: Streams, work: StepWork) -> Iterator[Item | Rejected]:
+    def run(self, streams: Streams, work: StepWork) -> Iterator[StreamItem | Rejected]:
         """Yield the first case of each group as a question."""
         queries = self.groups(streams)
         for case in self.cases(streams):
@@ -135,7 +135,7 @@ class ReadCasePages(CaseStep, kind="build"):
 
     name: str = "read-case-pages"
 
-    def run(self, streams: Streams, work: StepWork) -> Iterator[Item | Rejected]:
+    def run(self, streams: Streams, work: StepWork) -> Iterator[StreamItem | Rejected]:
         """Yield every case that is not a query as a page."""
         queries = self.groups(streams)
         for case in self.cases(streams):

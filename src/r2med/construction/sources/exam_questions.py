@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from r2med.construction.items import Item, Rejected, SourceQuestion
+from r2med.construction.items import Rejected, SourceQuestion, StreamItem
 from r2med.construction.sources.source_files import SourceError, SourceFile, SourceStep, unreadable
 
 _CHOICES = re.compile(r"\s*\n?\s*Answer Choices:.*\Z", re.DOTALL | re.IGNORECASE)
@@ -22,7 +22,7 @@ class ReadExam(SourceStep, kind="build"):
 
     name: str = "read-exam"
 
-    def items(self, file: SourceFile) -> Iterator[Item | Rejected]:
+    def items(self, file: SourceFile) -> Iterator[StreamItem | Rejected]:
         """Yield a question for each line."""
         for line, row in file.rows():
             where = f"{file.name}:{line}"

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from pydantic import Field
 
-from r2med.construction.items import Item, Rejected, SourceQuestion
+from r2med.construction.items import Rejected, SourceQuestion, StreamItem
 from r2med.construction.sources.source_files import SourceError, SourceFile, SourceStep, unreadable
 from r2med.construction.step import StepWork, Streams
 from r2med.data.tables.columns import question_columns
@@ -41,7 +41,7 @@ class ReadTable(SourceStep, kind="build"):
     links: str = Field("", description="Column of page addresses. A cell may hold several.")
     reasoning: str = Field("", description="Column of an expert's path of reasoning from the question to its answer.")
 
-    def run(self, streams: Streams, work: StepWork) -> Iterator[Item | Rejected]:
+    def run(self, streams: Streams, work: StepWork) -> Iterator[StreamItem | Rejected]:
         """Yield a question for each row."""
         path = streams.path(self.path)
         given = {"query_id": self.id, "query": self.question, "answer": self.answer, "links": self.links}

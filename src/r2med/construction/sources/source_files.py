@@ -20,7 +20,7 @@ from typing import IO, Any, ClassVar, TypeVar
 
 from pydantic import Field
 
-from r2med.construction.items import NOT_READ, Item, Rejected
+from r2med.construction.items import NOT_READ, Rejected, StreamItem
 from r2med.construction.step import Step, StepWork, Streams
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.stages import argument
@@ -100,11 +100,11 @@ class SourceStep(Step, kind="build"):
     licence: str = Field("", description="Licence of the source, for the datasheet.")
     prefix: str = Field("", description="Text put before every id, for sources whose ids would clash.")
 
-    def items(self, file: SourceFile) -> Iterator[Item | Rejected]:
+    def items(self, file: SourceFile) -> Iterator[StreamItem | Rejected]:
         """Yield the items of one file. Raises SourceError if the rest of the file cannot be read."""
         raise NotImplementedError(f"{type(self).__name__} has no items()")
 
-    def run(self, streams: Streams, work: StepWork) -> Iterator[Item | Rejected]:
+    def run(self, streams: Streams, work: StepWork) -> Iterator[StreamItem | Rejected]:
         """Yield the items of all files."""
         return self.parts(streams, self.items)
 

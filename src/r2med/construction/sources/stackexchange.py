@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 from pydantic import Field
 
-from r2med.construction.items import Item, Rejected, SourceQuestion
+from r2med.construction.items import Rejected, SourceQuestion, StreamItem
 from r2med.construction.sources.safe_xml import xml_elements
 from r2med.construction.sources.source_files import SourceError, SourceFile, SourceStep, unreadable
 from r2med.construction.step import StepWork, Streams
@@ -57,7 +57,7 @@ class ReadStackExchange(SourceStep, kind="build"):
     score: int = Field(0, ge=-1000, le=1_000_000, description="Minimum votes of a question.")
     site: str = Field("", description="Host of links to the posts, such as biology.stackexchange.com.")
 
-    def run(self, streams: Streams, work: StepWork) -> Iterator[Item | Rejected]:
+    def run(self, streams: Streams, work: StepWork) -> Iterator[StreamItem | Rejected]:
         """Yield questions with their best answer. The source is read three times to keep only answers with links."""
         accepted = {post.accepted for post in self.parts(streams, _posts) if isinstance(post, Post)}
         answered: set[str] = set()

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 from pydantic import Field
 
-from r2med.construction.items import Item, Rejected, SourceQuestion
+from r2med.construction.items import Rejected, SourceQuestion, StreamItem
 from r2med.construction.step import Step, StepWork, Streams
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.stages import argument
@@ -61,25 +61,25 @@ class AskingStep(Step, Generic[AskedItem], kind="build", needs="llm"):
         """Return the model of the answer for this item."""
         return self.answer
 
-    def read(self, item: AskedItem, answer: Any) -> Item | Rejected:
+    def read(self, item: AskedItem, answer: Any) -> StreamItem | Rejected:
         """Return the updated or rejected item. Raises ValueError if the answer does not fit the item."""
         raise NotImplementedError(f"{type(self).__name__} has no asked()")
 
     def item_id(self, item: AskedItem) -> str:
         """Return the id of an item, for traces. It contains no text of the item."""
-        return item.key if isinstance(item, Item) else ""
+        return item.key if isinstance(item, StreamItem) else ""
 
-    def settled(self, item: AskedItem) -> Item | Rejected | None:
+    def settled(self, item: AskedItem) -> StreamItem | Rejected | None:
         """Return the result for an item that needs no request; None for all other items."""
         return None
 
     def failed(self, item: AskedItem, kind: str) -> Rejected | None:
         """Return the item as rejected because no answer could be read; None if nothing should be kept."""
-        return Rejected.of(item, "no usable answer", kind) if isinstance(item, Item) else None
+        return Rejected.of(item, "no usable answer", kind) if isinstance(item, StreamItem) else None
 
-    def unread(self, item: AskedItem) -> Item | None:
+    def unread(self, item: AskedItem) -> StreamItem | None:
         """Return the item that a rehearsal passes on, where nothing is asked."""
-        return item if isinstance(item, Item) else None
+        return item if isinstance(item, StreamItem) else None
 
     def key(self, streams: Streams, runtime: Runtime) -> dict[str, Any]:
         """Return everything that the output depends on, except the input streams."""
@@ -106,7 +106,7 @@ class AskingStep(Step, Generic[AskedItem], kind="build", needs="llm"):
         """Open the LLM. No request is sent."""
         return open_chat(self.card(runtime), runtime)
 
-    def run(self, streams: Streams, work: StepWork) -> Iterator[Item | Rejected]:
+    def run(self, streams: Streams, work: StepWork) -> Iterator[StreamItem | Rejected]:
         """Ask about each item. Items keep their order."""
         self.announce(streams, work)
         total = 0 if work.rehearsal else sum(1 for _ in self.asked(streams))
@@ -122,7 +122,7 @@ class AskingStep(Step, Generic[AskedItem], kind="build", needs="llm"):
 
     def about(
         self, items: Iterator[AskedItem], streams: Streams, work: StepWork, total: int, begun: int = 0
-    ) -> Iterator[Item | Rejected]:
+    ) -> Iterator[StreamItem | Rejected]:
         """Ask about these items and yield one result for each, except for failed items that `failed` drops.
 
         `total` is the number of items of the whole step. `begun` is how many of them came before these.
@@ -155,10 +155,10 @@ class AskingStep(Step, Generic[AskedItem], kind="build", needs="llm"):
     def _answered(
         self,
         block: Sequence[AskedItem],
-        settled: Mapping[int, Item | Rejected],
-        asked: JsonAnswers[Item | Rejected],
+        settled: Mapping[int, StreamItem | Rejected],
+        asked: JsonAnswers[StreamItem | Rejected],
         work: StepWork,
-    ) -> Iterator[Item | Rejected]:
+    ) -> Iterator[StreamItem | Rejected]:
         """Yield the results of one block, and count its cost and failures."""
         work.cost += asked.cost
         outcomes = {**settled, **asked.outcomes}

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
-from r2med.construction.items import Candidate, Item, PageChunk, Rejected, SourceQuestion, Stream
+from r2med.construction.items import Candidate, PageChunk, Rejected, SourceQuestion, Stream, StreamItem
 from r2med.construction.pipeline import drawn
 from r2med.construction.step import Step, StepWork, Streams
 from r2med.construction.steps.asking import AskingStep
@@ -59,7 +59,7 @@ class PlantControls(AskingStep[SourceQuestion], kind="build", needs="llm"):
         """Return everything that the controls depend on. If no LLM is named, near misses come from other questions."""
         return super().key(streams, runtime) if self.llm else Step.key(self, streams, runtime)
 
-    def run(self, streams: Streams, work: StepWork) -> Iterator[Item | Rejected]:
+    def run(self, streams: Streams, work: StepWork) -> Iterator[StreamItem | Rejected]:
         """Yield the controls of each question that has candidates."""
         sources = _Sources.read(streams, self.seed)
         for question in sources.asked.values():

@@ -15,7 +15,7 @@ from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
 from pydantic import BaseModel, Field, field_validator
 
-from r2med.construction.items import IdentifiedText, Item, Rejected, SourcePage, SourceQuestion, Stream
+from r2med.construction.items import IdentifiedText, Rejected, SourcePage, SourceQuestion, Stream, StreamItem
 from r2med.construction.step import Step, StepWork, Streams
 from r2med.construction.steps.asking import ITEMS_PER_BLOCK, AskingStep
 from r2med.construction.steps.person_names import is_eponym
@@ -75,7 +75,7 @@ class QuotedPersonalData(LLMAnswer):
     found: Annotated[list[tuple[str, PersonalKind]], field_reader({"type": "array", "items": _QUOTE_SCHEMA}, _quotes)]
 
 
-class PieceQuotes(Item):
+class PieceQuotes(StreamItem):
     """The quotes of one piece of a text."""
 
     quotes: tuple[tuple[str, PersonalKind], ...] = ()
@@ -135,7 +135,7 @@ class DeidentifyingStep(AskingStep[TextPiece], kind="build", needs="llm"):
         key = super().key(streams, runtime) if self.llm else Step.key(self, streams, runtime)
         return {**key, **({"library version": presidio_version()} if self.library else {})}
 
-    def run(self, streams: Streams, work: StepWork) -> Iterator[Item | Rejected]:
+    def run(self, streams: Streams, work: StepWork) -> Iterator[StreamItem | Rejected]:
         """Yield the items with placeholders. An item without a usable answer of the LLM is left out."""
         if streams.files.get(self.before):
             raise UserError(f"{self.name} comes too late: in the plan, put it before the step that makes {self.before}")
@@ -169,7 +169,7 @@ class DeidentifyingStep(AskingStep[TextPiece], kind="build", needs="llm"):
         streams: Streams,
         work: StepWork,
         report: PersonalDataReport,
-    ) -> Iterator[Item | Rejected]:
+    ) -> Iterator[StreamItem | Rejected]:
         """Ask the LLM about items in which rules replaced what they found."""
         work.facts["prompt"] = self.prompt(streams).text
         chat = self.chat(work.runtime)
@@ -189,8 +189,8 @@ class DeidentifyingStep(AskingStep[TextPiece], kind="build", needs="llm"):
             begun += len(block)
 
     def _with_quotes(
-        self, cleaned: Cleaned, answers: Sequence[Item | Rejected], report: PersonalDataReport
-    ) -> Item | Rejected:
+        self, cleaned: Cleaned, answers: Sequence[StreamItem | Rejected], report: PersonalDataReport
+    ) -> StreamItem | Rejected:
         for answer in answers:
             if isinstance(answer, Rejected):
                 return Rejected.of(cleaned.item, answer.reason, answer.note)

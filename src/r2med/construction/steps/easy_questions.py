@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import Field
 
-from r2med.construction.items import Item, Rejected, SourceQuestion
+from r2med.construction.items import Rejected, SourceQuestion, StreamItem
 from r2med.construction.step import Step, StepWork, Streams
 from r2med.construction.steps.asking import ITEMS_PER_BLOCK, AskingQuestions
 from r2med.foundation.core.stages import Words
@@ -77,7 +77,7 @@ class DropEasy(Step, kind="build"):
         attempts = [attempt.key(streams, runtime) for attempt in self.attempts]
         return {**super().key(streams, runtime), "attempts": attempts}
 
-    def run(self, streams: Streams, work: StepWork) -> Iterator[Item | Rejected]:
+    def run(self, streams: Streams, work: StepWork) -> Iterator[StreamItem | Rejected]:
         """Ask every LLM about one block of questions, then go on to the next block."""
         right = Counter[str]()
         for attempt in self.attempts:

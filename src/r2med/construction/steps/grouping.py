@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from pydantic import Field
 
 from r2med.construction.diagnosis_groups import GROUPS_FACT, DiagnosisGroups, GroupRow, groups_key
-from r2med.construction.items import Item, Rejected, SourceQuestion, Stream
+from r2med.construction.items import Rejected, SourceQuestion, Stream, StreamItem
 from r2med.construction.step import Step, StepWork, Streams
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.text.synonyms import normal_term
@@ -33,7 +33,7 @@ class GroupDiagnoses(Step, kind="build"):
         """Return everything that the groups depend on."""
         return {**super().key(streams, runtime), **groups_key(streams, self.synonyms)}
 
-    def run(self, streams: Streams, work: StepWork) -> Iterator[Item | Rejected]:
+    def run(self, streams: Streams, work: StepWork) -> Iterator[StreamItem | Rejected]:
         """Yield every question with the group of its answer, the other names of its answer, and more positives."""
         groups = DiagnosisGroups.read(streams, self.synonyms)
         spellings = _spellings(streams, groups)

@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
-from r2med.construction.items import Item, Judgement, Rejected, Stream
+from r2med.construction.items import Judgement, Rejected, Stream, StreamItem
 from r2med.construction.step import StepWork, Streams
 from r2med.construction.steps.asking import AskingStep
 from r2med.construction.steps.full_candidates import FullCandidate, full_candidates
@@ -75,7 +75,7 @@ class Judge(AskingStep[FullCandidate], kind="build", needs="llm"):
         """Return everything that the judgements depend on, for each judge."""
         return {"judges": [super(Judge, each).key(streams, runtime) for each in self._single(runtime)]}
 
-    def run(self, streams: Streams, work: StepWork) -> Iterator[Item | Rejected]:
+    def run(self, streams: Streams, work: StepWork) -> Iterator[StreamItem | Rejected]:
         """Let each judge score every candidate.
 
         The facts record the model families of each judge, since a judge should not rate systems of its own family.

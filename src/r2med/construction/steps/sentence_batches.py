@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from r2med.construction.items import Item, SentencePair
+from r2med.construction.items import SentencePair, StreamItem
 
 DrugNames = Mapping[str, tuple[str, ...]]
 
@@ -16,7 +16,7 @@ AGAIN = (
 )
 
 
-class SentenceBatch(Item):
+class SentenceBatch(StreamItem):
     """Sentences of one item that are translated by one request."""
 
     item: str

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import ConfigDict, Field, create_model, model_validator
 
-from r2med.construction.items import Item, Rejected, SentencePair, SourcePage, SourceQuestion, Stream
+from r2med.construction.items import Rejected, SentencePair, SourcePage, SourceQuestion, Stream, StreamItem
 from r2med.construction.step import StepWork, Streams
 from r2med.construction.steps.asking import ITEMS_PER_BLOCK, AskingStep
 from r2med.construction.steps.sentence_batches import DrugNames, SentenceBatch, SentenceTranslations, TwoWayTranslations
@@ -131,7 +131,7 @@ class Translate(AskingStep[SentenceBatch], kind="build", needs="llm"):
             key["back_translator"] = super(Translate, self.backwards()).key(streams, runtime)
         return key
 
-    def run(self, streams: Streams, work: StepWork) -> Iterator[Item | Rejected]:
+    def run(self, streams: Streams, work: StepWork) -> Iterator[StreamItem | Rejected]:
         """Translate the items, block by block, and yield them with their sentences."""
         self.announce(streams, work)
         if self.similarity and self.back:
@@ -219,7 +219,7 @@ class Translate(AskingStep[SentenceBatch], kind="build", needs="llm"):
 
     def _checked(
         self, item: Translatable, made: TwoWayTranslations, checks: TranslationChecks, tally: TranslationTally
-    ) -> Item | Rejected:
+    ) -> StreamItem | Rejected:
         """Return the translated item, or the item as rejected because of a fault."""
         if item.id in made.there.failures:
             return Rejected.of(item, "no usable answer", made.there.failures[item.id])

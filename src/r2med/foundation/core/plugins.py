@@ -28,6 +28,7 @@ BUILT_IN = {
     "llm-rerankers": "systems/rerank/cards",
     "prompts": "models/prompts/texts",
     "rerankers": "models/crossencoders/cards",
+    "rubrics": "assessment/rubrics/cards",
     "suites": "systems/system/suite_files",
     "systems": "systems/system/preset_files",
 }
