@@ -180,7 +180,7 @@ def stance(word: str) -> dict[str, str]:
 
 STANCES = [
     *(
-        ([f"Right answer, for you only:\n{topic} disease", f"about {topic}", f"text {part}"], stance("supports"))
+        ([f"Right answer, for you only:\n<<<\n{topic} disease", f"about {topic}", f"text {part}"], stance("supports"))
         for topic in TOPICS
         for part in "ab"
     ),
