@@ -9,6 +9,7 @@ import numpy as np
 
 from r2med.analysis.material import Material
 from r2med.data import Dataset
+from r2med.data.text_copies import as_written, find_copies
 from r2med.evaluation.comparison.comparison import with_intervals
 from r2med.evaluation.measure import HEADLINE_MEASURE
 from r2med.evaluation.measure.scores import Floats
@@ -126,15 +127,9 @@ def duplicate_tables(material: Material) -> Iterator[Table | None]:
 
 def first_copies(dataset: Dataset) -> dict[str, str]:
     """Return for every document that repeats an earlier text the first document with this text."""
-    import hashlib
-
-    seen: dict[bytes, str] = {}
-    copies = {}
-    for document, text in dataset.corpus:
-        mark = hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=16).digest()
-        if (first := seen.setdefault(mark, document)) != document:
-            copies[document] = first
-    return copies
+    corpus = dataset.corpus
+    found = find_copies(corpus, form=as_written).first
+    return dict(zip(corpus.ids(list(found)), corpus.ids(list(found.values())), strict=True))
 
 
 def _row(figures: Mapping[str, list[Floats]], top: float | None = 100.0) -> list[Estimate]:

@@ -12,6 +12,7 @@ from r2med.data.locating import locate
 from r2med.data.nuggets_file import NUGGETS_NAME, nugget_rows
 from r2med.data.problems import EXAMPLES, Problems
 from r2med.data.source_rows import AspectRow, JudgementRow, QueryRow
+from r2med.data.text_copies import ListedTexts, find_copies
 from r2med.foundation.store import Store, about, default_store
 
 CONTROLS = {chr(c) for c in range(32)} - set("\t\n\r\f\v") | {"\x7f"}
@@ -100,10 +101,10 @@ def _check_queries(dataset: Dataset, rows: list[QueryRow], path: Path, judged: b
 
 
 def repeated_queries(queries: Iterable[Query]) -> list[tuple[str, str]]:
-    """Return (id, id of the first query with this text) for queries that repeat the exact text of an earlier one."""
-    first: dict[str, str] = {}
-    pairs = [(query.id, first.setdefault(" ".join(query.text.lower().split()), query.id)) for query in queries]
-    return [(query, earlier) for query, earlier in pairs if query != earlier]
+    """Return (id, id of the first query with this text) for queries that repeat the text of an earlier one."""
+    asked = list(queries)
+    found = find_copies(ListedTexts([query.text for query in asked])).first
+    return [(asked[row].id, asked[first].id) for row, first in found.items()]
 
 
 def _check_repeats(dataset: Dataset, path: Path, problems: Problems) -> None:

@@ -22,6 +22,8 @@ DOCUMENTS, REPEATS = "documents.arrow", "repeats.arrow"
 BATCH_ROWS = 1024
 """Documents per Arrow batch. Every batch but the last is full, so the batch of a row is found by division."""
 
+BLOCK_BYTES = 1 << 20
+"""Size of the texts of a block, which a thread reads at a time. Hashes of texts take twenty times as much memory."""
 RESIDENT_BYTES = 32 << 20
 """Bytes of a file that are read before their pages are released. This limits the memory of a pass over a corpus."""
 
@@ -104,6 +106,10 @@ class Corpus:
             last = min(last, first + (documents or last))
             yield start + first, start + last
             first = last
+
+    def text_blocks(self) -> Iterator[tuple[int, list[str]]]:
+        """Yield (first row, texts) of consecutive ranges of all rows, with about a megabyte of text each."""
+        return ((start, self.texts(range(start, stop))) for start, stop in self.stretches(BLOCK_BYTES))
 
     def part(self, start: int, stop: int) -> Corpus:
         """Return consecutive rows, which can be read and sent to other machines but not looked up by id."""

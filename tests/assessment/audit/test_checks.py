@@ -89,6 +89,26 @@ def test_a_copy_in_letters_that_look_alike_and_a_nearly_repeated_query_are_found
     assert near.evidence[0].rows[0][:2] == ("q4", "q3")
 
 
+def test_documents_that_share_half_of_a_relevant_document_or_contain_it_need_a_look() -> None:
+    queries, corpus, qrels = sound()
+    corpus["around"] = " ".join([*words(200), corpus["r0"], *words(90)])
+    corpus["within"] = " ".join(corpus["r2"].split()[20:50])
+    corpus["half"] = " ".join([*words(30), *corpus["r4"].split()[:31]])
+    corpus["labelled"] = corpus["half"]
+    qrels["q2"]["labelled"] = 0
+    found = audit(unchecked(queries, corpus, qrels))
+    finding = of(found, "partial-copies")
+    rows = {row[2]: (row[0], row[1], row[3]) for row in finding.evidence[0].rows}
+    assert rows == {
+        "around": ("q0", "r0", "contained"),
+        "within": ("q1", "r2", "contained"),
+        "half": ("q2", "r4", "half"),
+    }
+    assert finding.verdict == "look"
+    assert finding.numbers == {"contained": 2, "half": 1, "queries": 3}
+    assert of(found, "unlabelled-copies").verdict == "sound"
+
+
 def test_a_copy_with_a_label_or_that_is_excluded_is_no_finding() -> None:
     queries, corpus, qrels = sound()
     corpus |= {"labelled": corpus["r0"], "excluded": corpus["r2"]}

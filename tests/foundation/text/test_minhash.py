@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from r2med.foundation.text.minhash import BAND_PROBABILITY, PERMUTATIONS, Shingles, band_keys, jaccard, rows_per_band
+from r2med.foundation.text.minhash import BAND_PROBABILITY, PERMUTATIONS, Shingles, jaccard, rows_per_band
 
 WORDS = np.array([f"word{number}" for number in range(5000)])
 
@@ -40,7 +40,7 @@ def test_equal_least_hashes_estimate_the_jaccard_similarity(changes):
 
 def test_pairs_above_the_threshold_share_a_band():
     one, other = altered(4)  # similarities of 0.8 and more
-    keys = band_keys([*one, *other], 3, rows_per_band(0.8))
+    keys = Shingles.of([*one, *other], 3).band_keys(rows_per_band(0.8))
     assert (keys[:, :200] == keys[:, 200:]).any(axis=0).mean() >= BAND_PROBABILITY - 0.01
     assert (keys[:, :199] == keys[:, 1:200]).sum() == 0
 

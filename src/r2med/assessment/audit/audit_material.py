@@ -9,6 +9,7 @@ from pathlib import Path
 
 from r2med.assessment.audit.corpus_scan import CorpusScan, scan_corpus
 from r2med.data.dataset import Dataset, Qrels, Query
+from r2med.data.text_copies import CopyKind, TextCopies, find_copies
 from r2med.evaluation.records.collection import collect
 from r2med.evaluation.records.rankings import Lists, ranked_lists
 
@@ -51,10 +52,16 @@ class AuditMaterial:
     def scan(self) -> CorpusScan:
         """What one pass over the corpus found."""
         assert self.dataset is not None
-        relevant = {
-            row for each in self.relevant.values() for document in each if (row := self.rows.get(document, -1)) >= 0
-        }
-        return scan_corpus(self.dataset.corpus, relevant, self.rows.values())
+        return scan_corpus(self.dataset.corpus, set(self.rows.values()))
+
+    @cached_property
+    def copies(self) -> TextCopies:
+        """The copies of relevant documents."""
+        assert self.dataset is not None
+        empty = set(self.scan.empty)
+        relevant = {self.rows.get(document, -1) for documents in self.relevant.values() for document in documents}
+        kinds: tuple[CopyKind, ...] = ("equal", "near", "contained", "half")
+        return find_copies(self.dataset.corpus, relevant - empty - {-1}, kinds=kinds)
 
     def ids(self, rows: Sequence[int]) -> list[str]:
         """Return the ids of documents."""

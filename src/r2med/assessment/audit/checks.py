@@ -14,7 +14,7 @@ from r2med.assessment.audit.answer_leaks import (
 )
 from r2med.assessment.audit.audit_findings import Audit, AuditFinding, AuditGap, worst
 from r2med.assessment.audit.audit_material import AuditMaterial, rankings_at_hand
-from r2med.assessment.audit.copies import contradictory_labels, repeated_queries, unlabelled_copies
+from r2med.assessment.audit.copies import contradictory_labels, partial_copies, repeated_queries, unlabelled_copies
 from r2med.assessment.audit.label_power import (
     detectable_gap,
     label_distribution,
@@ -71,6 +71,7 @@ CHECKS: Mapping[str, AuditCheck] = {
     "missing-documents": AuditCheck("Relevant documents exist", missing_documents, ("judgements", "texts")),
     "empty-documents": AuditCheck("Documents have text", empty_documents, ("texts",)),
     "unlabelled-copies": AuditCheck("Copies of relevant documents", unlabelled_copies, ("judgements", "texts")),
+    "partial-copies": AuditCheck("Parts of relevant documents", partial_copies, ("judgements", "texts")),
     "contradictory-labels": AuditCheck("Labels of equal texts", contradictory_labels, ("judgements", "texts")),
     "repeated-queries": AuditCheck("Queries that occur twice", repeated_queries, ("judgements", "texts")),
     "answers-in-queries": AuditCheck("Answers in queries", answers_in_queries, ("texts", "answers")),

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from r2med.assessment.audit.audit_findings import (
     AuditEvidence,
@@ -14,27 +14,26 @@ from r2med.assessment.audit.audit_findings import (
     worst,
 )
 from r2med.assessment.audit.audit_material import AuditMaterial
-from r2med.assessment.audit.corpus_scan import near_pairs, normalised
+from r2med.data.text_copies import CopyKind, ListedTexts, TextCopy, find_copies
 from r2med.evaluation.records.rankings import Lists, headline
 from r2med.foundation.text.plurals import counted
 
 EQUAL = "equal"
+QUERY_SHINGLE_WORDS = 2
+"""Number of words in a shingle of a query, which is short."""
 
-Copies = Mapping[str, Mapping[str, tuple[str, float]]]
-"""Query -> unlabelled copy -> (its relevant document, share of common shingles)."""
+Copies = Mapping[str, Mapping[str, tuple[str, TextCopy]]]
+"""Query -> unlabelled copy -> (its relevant document, how alike they are)."""
 
 
 def unlabelled_copies(material: AuditMaterial) -> AuditFinding:
     """Find copies of relevant documents under other ids that have no label for the query."""
-    copies = _unlabelled(material)
-    rows = sorted(
-        ((query, relevant, copy, share) for query, each in copies.items() for copy, (relevant, share) in each.items()),
-        key=lambda row: -row[3],
-    )
-    equal = {copy for _, _, copy, share in rows if share == 1}
-    near = {copy for _, _, copy, _ in rows} - equal
-    touched = {query for query, _, _, share in rows if share == 1}
-    unread = material.scan.unread_pairs
+    copies = _unlabelled(material, (EQUAL, "near"))
+    rows = _rows(copies)
+    equal = {row[2] for row in rows if row[3] == 1}
+    near = {row[2] for row in rows} - equal
+    touched = {row[0] for row in rows if row[3] == 1}
+    unread = material.copies.unread
     numbers = {
         "copies": len(equal | near),
         "equal": len(equal),
@@ -53,6 +52,43 @@ def unlabelled_copies(material: AuditMaterial) -> AuditFinding:
     return AuditFinding(verdict=verdict, sentence=sentence, numbers=numbers, evidence=tuple(evidence))
 
 
+def _rows(copies: Copies) -> list[tuple[str, str, str, float]]:
+    """Return query, relevant document, copy and share in common, the most alike first."""
+    rows = [(q, document, name, copy.share) for q, each in copies.items() for name, (document, copy) in each.items()]
+    return sorted(rows, key=lambda row: -row[3])
+
+
+def partial_copies(material: AuditMaterial) -> AuditFinding:
+    """Find unlabelled documents that contain a relevant one or half of it, or are contained in one."""
+    copies = _unlabelled(material, ("contained", "half"))
+    rows = _rows(copies)
+    kinds = Counter(copy.kind for each in copies.values() for _, copy in each.values())
+    sentence = "No document without a label contains a relevant document, or is part of one."
+    if rows:
+        parts = [f"{kinds[kind]:,} {words}" for kind, words in PARTS.items() if kinds[kind]]
+        sentence = (
+            f"{counted(len({row[2] for row in rows}), 'document')} without a label for the query "
+            f"{'shares' if len(rows) == 1 else 'share'} text with a relevant document of "
+            f"{counted(len(copies), 'query', 'queries')} ({', '.join(parts)}). Compare them: they may hold the answer."
+        )
+    table = [
+        (query, relevant, name, copies[query][name][1].kind, round(share, 3)) for query, relevant, name, share in rows
+    ]
+    heads = ("query", "relevant document", "document", "kind", "share of the shorter text")
+    return AuditFinding(
+        verdict="look" if rows else "sound",
+        sentence=sentence,
+        numbers={kind: kinds[kind] for kind in PARTS} | {"queries": len(copies)},
+        evidence=(AuditEvidence.of(heads, table),) if rows else (),
+    )
+
+
+PARTS: Mapping[CopyKind, str] = {
+    "contained": "of which one contains the other",
+    "half": "with half of the shorter text in common",
+}
+
+
 def _said(equal: int, near: int, queries: int, unread: int) -> str:
     """Return the finding about copies in plain words."""
     sentence = "No relevant document has an unlabelled copy under another id."
@@ -67,21 +103,22 @@ def _said(equal: int, near: int, queries: int, unread: int) -> str:
     return f"{sentence} At least {unread:,} further pairs of similar texts were not compared." if unread else sentence
 
 
-def _unlabelled(material: AuditMaterial) -> Copies:
+def _unlabelled(material: AuditMaterial, kinds: Collection[str]) -> Copies:
     """Return the copies of each query's relevant documents that have no label and are not excluded."""
-    scan = material.scan
-    wanted = sorted({*scan.first, *(row for copies in scan.groups.values() for row, _ in copies)})
+    found = material.copies
+    wanted = sorted({row for copy in found.found for row in (copy.row, copy.original)})
     ids = dict(zip(wanted, material.ids(wanted), strict=True))
-    result: dict[str, dict[str, tuple[str, float]]] = {}
+    result: dict[str, dict[str, tuple[str, TextCopy]]] = {}
     for query, documents in material.relevant.items():
         known = set(material.qrels[query])
         if query in material.queries:
             known |= set(material.queries[query].excluded)
         for document in documents:
-            for row, share in scan.copies(material.rows.get(document, -1)):
-                if (copy := ids[row]) not in known:
+            for copy in found.of(material.rows.get(document, -1)):
+                if copy.kind in kinds and (name := ids[copy.row]) not in known:
                     mine = result.setdefault(query, {})
-                    mine[copy] = max(mine.get(copy, ("", 0.0)), (document, share), key=lambda each: each[1])
+                    if name not in mine or mine[name][1].share < copy.share:
+                        mine[name] = document, copy
     return result
 
 
@@ -105,21 +142,20 @@ def _replaced(lists: Lists, copies: Copies, share: float) -> Lists:
     }
 
 
-def _original(document: str, copies: Mapping[str, tuple[str, float]], share: float) -> str:
-    relevant, known = copies.get(document, (document, 0.0))
-    return relevant if known >= share else document
+def _original(document: str, copies: Mapping[str, tuple[str, TextCopy]], share: float) -> str:
+    relevant, copy = copies.get(document, (document, None))
+    return relevant if copy and copy.share >= share else document
 
 
 def contradictory_labels(material: AuditMaterial) -> AuditFinding:
     """Find equal texts that have different labels for one query."""
     rows: list[Sequence[EvidenceCell]] = []
     opposed: set[str] = set()
-    digests = material.scan.digests
+    first = _first_judged(material)
     for query, grades in material.qrels.items():
-        groups: dict[bytes, list[str]] = defaultdict(list)
+        groups: dict[str, list[str]] = defaultdict(list)
         for document in grades:
-            if digest := digests.get(material.rows.get(document, -1)):
-                groups[digest].append(document)
+            groups[first.get(document, document)].append(document)
         for documents in groups.values():
             low, high = (pick(documents, key=grades.__getitem__) for pick in (min, max))
             if grades[low] != grades[high]:
@@ -142,39 +178,46 @@ def contradictory_labels(material: AuditMaterial) -> AuditFinding:
     )
 
 
+def _first_judged(material: AuditMaterial) -> Mapping[str, str]:
+    """Return judged document -> the first judged document with its text, for texts that are not empty."""
+    assert material.dataset is not None
+    judged = list(material.rows)
+    texts = material.dataset.corpus.texts(list(material.rows.values()))
+    named = [(document, text) for document, text in zip(judged, texts, strict=True) if text.strip()]
+    equal = find_copies(ListedTexts([text for _, text in named])).first
+    return {named[row][0]: named[original][0] for row, original in equal.items()}
+
+
 def repeated_queries(material: AuditMaterial) -> AuditFinding:
     """Find queries with the text of another query, or nearly that, and those of the equal ones with other labels."""
-    groups: dict[str, list[str]] = defaultdict(list)
-    for query in material.queries.values():
-        if query.id in material.qrels and (text := normalised(query.text)):
-            groups[text].append(query.id)
+    asked = [query for query in material.queries.values() if query.id in material.qrels and query.text.strip()]
+    texts = ListedTexts([query.text for query in asked])
+    copies = find_copies(texts, range(len(asked)), kinds=("equal", "near"), words=QUERY_SHINGLE_WORDS)
+    equal = [copy for copy in copies.found if copy.kind == EQUAL]
+    near = [copy for copy in copies.found if copy.kind == "near" and copy.original < copy.row not in copies.first]
     rows: list[Sequence[EvidenceCell]] = []
     differing: set[str] = set()
-    for first, *others in groups.values():
-        for other in others:
-            same = set(material.relevant[first]) == set(material.relevant[other])
-            rows.append((other, first, EQUAL, "the same" if same else "others"))
-            if not same:
-                differing |= {first, other}
-    repeated, ids = len(rows), [first for first, *_ in groups.values()]
-    for one, later, share in near_pairs(list(groups)):
-        same = set(material.relevant[ids[one]]) == set(material.relevant[ids[later]])
-        rows.append((ids[later], ids[one], round(share, 3), "the same" if same else "others"))
+    for copy in (*equal, *near):
+        first, other = asked[copy.original].id, asked[copy.row].id
+        same = set(material.relevant[first]) == set(material.relevant[other])
+        share = EQUAL if copy.kind == EQUAL else round(copy.share, 3)
+        rows.append((other, first, share, "the same" if same else "others"))
+        if not same and copy.kind == EQUAL:
+            differing |= {first, other}
     verdict: Verdict = verdict_for(len(differing), len(material.qrels))
     sentence = "No query occurs twice."
     if rows:
         verdict = worst([verdict, "look"])
-        parts = [f"{_have(repeated)} the text of an earlier one{_labels(rows[:repeated])}."] * bool(repeated)
-        near = len(rows) - repeated
-        parts += [f"{_have(near)} nearly the text of an earlier one: compare them."] * bool(near)
+        parts = [f"{_have(len(equal))} the text of an earlier one{_labels(rows[: len(equal)])}."] * bool(equal)
+        parts += [f"{_have(len(near))} nearly the text of an earlier one: compare them."] * bool(near)
         sentence = " ".join(parts)
     heads = ("query", "earlier query", "in common", "relevant documents")
     return AuditFinding(
         verdict=verdict,
         sentence=sentence,
         numbers={
-            "repeated": repeated,
-            "nearly_repeated": len(rows) - repeated,
+            "repeated": len(equal),
+            "nearly_repeated": len(near),
             "queries_with_other_labels": len(differing),
         },
         evidence=(AuditEvidence.of(heads, rows),) if rows else (),

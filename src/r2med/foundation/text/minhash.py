@@ -37,6 +37,8 @@ class Shingles:
     hashes: Hashes
     starts: npt.NDArray[np.int64]
     """Where the hashes of each text start. Every text has at least one hash."""
+    size: int
+    """Number of words in a shingle."""
 
     @classmethod
     def of(cls, texts: Sequence[str], size: int) -> Shingles:
@@ -51,11 +53,19 @@ class Shingles:
         text_of = np.searchsorted(text_ends, begins, side="right")
         whole = np.flatnonzero(text_of[: len(words) - size + 1] == text_of[size - 1 :])
         hashes = sum((words[whole + place] * _POSITIONS[place] for place in range(size)), np.zeros(1, np.uint64))
-        return cls(_mixed(hashes), np.searchsorted(text_of[whole], np.arange(len(texts))))
+        return cls(_mixed(hashes), np.searchsorted(text_of[whole], np.arange(len(texts))), size)
 
-    def sets(self) -> list[set[int]]:
-        """Return the set of hashes of each text."""
-        return [set(part.tolist()) for part in np.split(self.hashes, self.starts[1:])]
+    def sets(self, *, ends: bool = True) -> list[set[int]]:
+        """Return the set of hashes of each text. Without `ends`, part of a text has no hash that the text lacks."""
+        stop = None if ends else -self.size
+        return [set(part[:stop].tolist()) for part in np.split(self.hashes, self.starts[1:])]
+
+    def within(self) -> tuple[Hashes, npt.NDArray[np.int64]]:
+        """Return all hashes without those of the ends of texts, and the number of the text that each belongs to."""
+        lengths = np.diff(self.starts, append=len(self.hashes))
+        texts = np.repeat(np.arange(len(lengths)), lengths)
+        inner = np.arange(len(self.hashes)) < (self.starts + lengths - self.size)[texts]
+        return self.hashes[inner], texts[inner]
 
     def signatures(self) -> npt.NDArray[np.uint32]:
         """Return the smallest hash of each text's shingles under each permutation, as permutations × texts."""
@@ -65,6 +75,13 @@ class Shingles:
             for factor, shift in zip(_FACTORS, _SHIFTS, strict=True)
         ]
         return np.array(rows)
+
+    def band_keys(self, rows: int) -> Hashes:
+        """Return a key for each band of each text (bands × texts). Texts that share a key are a candidate pair."""
+        bands = PERMUTATIONS // rows
+        signatures = self.signatures()[: bands * rows].astype(np.uint64)
+        parts = signatures.reshape(bands, rows, -1) * _POSITIONS[:rows, None]
+        return _mixed(parts.sum(axis=1, dtype=np.uint64))
 
 
 def _word_hashes(signs: npt.NDArray[np.uint8], lengths: npt.NDArray[np.int64]) -> Hashes:
@@ -85,14 +102,6 @@ def rows_per_band(threshold: float) -> int:
     """Return the number of permutations in a band: the largest that rarely misses pairs of this similarity."""
     safe = [rows for rows in range(1, 17) if 1 - (1 - threshold**rows) ** (PERMUTATIONS // rows) >= BAND_PROBABILITY]
     return max(safe, default=1)
-
-
-def band_keys(texts: Sequence[str], size: int, rows: int) -> Hashes:
-    """Return a key for each band of each text (bands × texts). Texts that share a key are a candidate pair."""
-    signatures = Shingles.of(texts, size).signatures().astype(np.uint64)
-    bands = PERMUTATIONS // rows
-    parts = signatures[: bands * rows].reshape(bands, rows, -1) * _POSITIONS[:rows, None]
-    return _mixed(parts.sum(axis=1, dtype=np.uint64))
 
 
 def jaccard(one: set[int], other: set[int]) -> float:

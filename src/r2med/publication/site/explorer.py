@@ -13,11 +13,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
 from r2med.data import Dataset
 from r2med.data.runs.trec import WrittenRun
+from r2med.data.text_copies import as_written, find_copies
 from r2med.evaluation.records.answer_collection import StoredAnswers
 from r2med.evaluation.records.collection import RecordCollection, StoredRecord, with_rankings
 from r2med.evaluation.records.record import Record
@@ -51,17 +49,12 @@ _BLANK = " \t\n\v\f\r"
 
 def copies_of_relevant(dataset: Dataset) -> dict[str, list[str]]:
     """Return relevant document -> other documents with the same text, for documents that have such copies."""
+    corpus = dataset.corpus
     relevant = sorted({d for grades in dataset.qrels.values() for d, grade in grades.items() if grade > 0})
-    rows = dataset.corpus.rows(relevant)
-    known = [document for document, row in zip(relevant, rows, strict=True) if row >= 0]
-    text_of = dict(zip(known, dataset.corpus.texts(rows[rows >= 0]), strict=True))
-    wanted = pa.array(list(dict.fromkeys(text_of.values())), pa.large_string())
-    alike: dict[str, list[str]] = {}
-    for _, ids, texts in dataset.corpus.batches():
-        same = pc.is_in(texts, value_set=wanted)
-        for document, text in zip(ids.filter(same).to_pylist(), texts.filter(same).to_pylist(), strict=True):
-            alike.setdefault(text, []).append(document)
-    return {d: others for d, text in text_of.items() if (others := [o for o in alike[text] if o != d])}
+    rows = {document: row for document, row in zip(relevant, corpus.rows(relevant).tolist(), strict=True) if row >= 0}
+    copies = find_copies(corpus, rows.values(), form=as_written)
+    found = {document: sorted(copy.row for copy in copies.of(row)) for document, row in rows.items()}
+    return {document: corpus.ids(others) for document, others in found.items() if others}
 
 
 def ranks_with_copies(
