@@ -10,7 +10,9 @@ from typing import Any, Literal, NamedTuple
 
 from r2med.construction.step import Streams
 from r2med.foundation.pages.csv_text import csv_rows
-from r2med.foundation.store.files import sha256, write_atomically
+from r2med.foundation.store import Store
+from r2med.foundation.store.file_digests import file_digest
+from r2med.foundation.store.files import write_atomically
 from r2med.foundation.text.synonyms import Synonyms, normal_term
 
 log = logging.getLogger("r2med")
@@ -53,9 +55,9 @@ class DiagnosisGroups:
         return self._synonyms.terms(group) if self._synonyms else ()
 
 
-def groups_key(streams: Streams, table: str) -> dict[str, Any]:
+def groups_key(streams: Streams, table: str, store: Store) -> dict[str, Any]:
     """Return what the groups depend on, for the key of a step: the table, if the step names one."""
-    return {"synonyms": sha256(streams.path(table))} if table else {}
+    return {"synonyms": file_digest(streams.path(table), store)} if table else {}
 
 
 def write_groups(out: Path, rows: Iterable[Sequence[str]]) -> None:

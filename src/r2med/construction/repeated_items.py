@@ -5,18 +5,18 @@ from __future__ import annotations
 from r2med.construction.items import ITEMS, Rejected, SourcePage, SourceQuestion, StreamItem
 from r2med.construction.step import Step, Streams
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.store import digest
+from r2med.foundation.store.files import text_digest
 
 REPEATED_ID = "repeated id"
 
 
 def key_mark(key: str) -> bytes:
-    """Return a hash of fixed size for a key, since a corpus may have millions of keys."""
-    return digest(key).encode()[:16]
+    """Return a digest of fixed size for a key, since a corpus may have millions of keys."""
+    return text_digest(key)[:16]
 
 
 def content_mark(item: StreamItem) -> bytes:
-    """Return a hash of the content of a question or page; empty for items that only steps create."""
+    """Return a digest of the content of a question or page; empty for items that only steps create."""
     return (
         key_mark(f"{item.text}\t{getattr(item, 'answer', '')}")
         if isinstance(item, SourceQuestion | SourcePage)
@@ -25,7 +25,7 @@ def content_mark(item: StreamItem) -> bytes:
 
 
 def question_mark(item: SourceQuestion) -> bytes:
-    """Return a hash that repeated questions share: of text, answer and options, in lower case."""
+    """Return a digest that repeated questions share: of text, answer and options, in lower case."""
     parts = (item.text, item.answer, *sorted(item.options))
     return key_mark("\t".join(" ".join(part.lower().split()) for part in parts))
 

@@ -138,5 +138,5 @@ class Step(Stage, kind="build"):
         raise NotImplementedError(f"{type(self).__name__} has no run()")
 
     def key(self, streams: Streams, runtime: Runtime) -> dict[str, Any]:
-        """Return everything that the output depends on except its input: settings, and hashes of files and prompts."""
+        """Return everything that the output depends on except its input: settings, and digests of files and prompts."""
         return {**self.settings(), "version": self.version}

@@ -22,6 +22,7 @@ from r2med.data.query_file import gather_queries
 from r2med.data.source_rows import DocumentRow
 from r2med.foundation.core.errors import UserError, refuse_table
 from r2med.foundation.store import Store, about, default_store, digest
+from r2med.foundation.store.files import file_state
 from r2med.foundation.text.plurals import counted
 
 log = logging.getLogger("r2med")
@@ -152,10 +153,9 @@ def _corpus(layout: Layout, characters: int, problems: Problems, store: Store) -
 
     Documents are cut after this number of characters; 0 means never.
     """
-    stats = [(str(path.resolve()), path.stat()) for path in layout.corpus_files]
     note = digest(
         ["corpus source 3", type(layout).__name__, *layout.reading, *([characters] if characters else [])]
-        + [[path, s.st_size, s.st_mtime_ns, s.st_ctime_ns, s.st_ino] for path, s in stats]
+        + [[str(path.resolve()), *file_state(path)] for path in layout.corpus_files]
     )
     known = store.recall(note)
     artefact = store.get("corpus", known["fingerprint"]) if known else None

@@ -6,7 +6,6 @@ read, and the texts of a few blocks.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -21,6 +20,7 @@ import numpy as np
 
 from r2med.data.copy_candidates import BandTable, Numbers, RunTable, sampled_runs, sharing
 from r2med.foundation.engine.threads import map_threads
+from r2med.foundation.store.files import text_digest
 from r2med.foundation.text.minhash import PERMUTATIONS, Shingles, jaccard, rows_per_band
 
 CopyKind = Literal["equal", "near", "contained", "half"]
@@ -323,4 +323,4 @@ def _keep(copy: TextCopy, found: dict[int, list[TextCopy]]) -> None:
 
 
 def _digest(text: str) -> Digest:
-    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+    return text_digest(text)[:16]

@@ -182,8 +182,8 @@ def rot(path: Path) -> None:
     content[-1] ^= 1
     path.write_bytes(content)
     stat = path.stat()
-    signature = [stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino]
-    (path.parent / "stamp.json").write_text(f'{{"{path.name}": {signature}}}')
+    state = [stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino]
+    (path.parent / "stamp.json").write_text(f'{{"{path.name}": {state}}}')
 
 
 def test_a_folder_handed_in_becomes_an_artefact_and_a_second_one_is_dropped(store: Store) -> None:

@@ -28,6 +28,7 @@ from r2med.foundation.store.files import (
     map_array,
     private_folder,
     sha256,
+    text_digest,
     tidy,
     write_array,
     write_atomically,
@@ -151,6 +152,11 @@ def test_a_pickled_array_is_refused(value: npt.NDArray[np.object_], tmp_path: Pa
     np.save(tmp_path / "a.npy", value, allow_pickle=True)
     with pytest.raises(ValueError, match="allow_pickle=False"):
         map_array(tmp_path / "a.npy")
+
+
+def test_a_text_with_a_lone_surrogate_has_a_digest_of_its_own() -> None:
+    assert text_digest("gout") == hashlib.sha256(b"gout").digest()
+    assert len({text_digest(text) for text in ("\ud800", "\ud801", "?", "")}) == 4
 
 
 def test_a_file_that_is_a_pickle_is_refused(tmp_path: Path) -> None:

@@ -4,8 +4,9 @@ import math
 
 import pytest
 
+from r2med.foundation.store.files import text_digest
 from r2med.models.crossencoders.pair_scorer import ScoredPair
-from r2med.systems.rerank.cross import packed, pair_key, text_hash, unpacked
+from r2med.systems.rerank.cross import packed, pair_key, unpacked
 
 
 @pytest.mark.parametrize("scored", [ScoredPair(-3.25, 412, True, 0.125), ScoredPair(1e-7, 0, False, 0.0)])
@@ -21,5 +22,5 @@ def test_an_invalid_score_counts_as_missing():
 
 
 def test_the_key_differs_for_each_model_query_and_document():
-    a, b = text_hash("a"), text_hash("b")
+    a, b = text_digest("a"), text_digest("b")
     assert len({pair_key("m", a, b), pair_key("m", b, a), pair_key("n", a, b), pair_key("m", a, a)}) == 4

@@ -68,9 +68,9 @@ class CaseStep(SourceStep, kind="build"):
     )
 
     def key(self, streams: Streams, runtime: Runtime) -> dict[str, Any]:
-        """Return the settings, the hash of the source, and what groups of diagnoses depend on."""
+        """Return the settings, the digest of the source, and what groups of diagnoses depend on."""
         key = super().key(streams, runtime)
-        return {**key, **(groups_key(streams, self.synonyms) if self.group == "diagnosis" else {})}
+        return {**key, **(groups_key(streams, self.synonyms, runtime.store) if self.group == "diagnosis" else {})}
 
     def cases(self, streams: Streams) -> Iterator[CaseReport | Rejected]:
         """Yield every case of the source, and every part that cannot be read as rejected."""

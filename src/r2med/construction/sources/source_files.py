@@ -25,8 +25,8 @@ from r2med.construction.step import Step, StepWork, Streams
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.stages import argument
 from r2med.foundation.runtime.runtime import Runtime
-from r2med.foundation.store import Store, digest
-from r2med.foundation.store.file_digests import file_digest
+from r2med.foundation.store import Store
+from r2med.foundation.store.file_digests import file_digest, files_digest
 from r2med.foundation.text.unicode import to_unicode
 
 MAX_BYTES = 64 << 20
@@ -122,7 +122,7 @@ class SourceStep(Step, kind="build"):
                 yield unreadable(file.where, str(fault) or type(fault).__name__)
 
     def key(self, streams: Streams, runtime: Runtime) -> dict[str, Any]:
-        """Return the settings and the hash of the source, whose name does not matter."""
+        """Return the settings and the digest of the source, whose name does not matter."""
         source = source_digest(streams.path(self.path), self.endings, runtime.store)
         return {**super().key(streams, runtime), "source": source}
 
@@ -209,5 +209,4 @@ def _leads_outside(name: str) -> bool:
 
 def source_digest(path: Path, endings: tuple[str, ...], store: Store) -> str:
     """Return a digest of a source's bytes. A large file is read again only if its size, times or inode changed."""
-    files = _inside(path, endings) if path.is_dir() else [path]
-    return digest([[str(each.relative_to(path)), file_digest(each, store)] for each in files])
+    return files_digest(_inside(path, endings), path, store) if path.is_dir() else file_digest(path, store)

@@ -31,7 +31,7 @@ class GroupDiagnoses(Step, kind="build"):
 
     def key(self, streams: Streams, runtime: Runtime) -> dict[str, Any]:
         """Return everything that the groups depend on."""
-        return {**super().key(streams, runtime), **groups_key(streams, self.synonyms)}
+        return {**super().key(streams, runtime), **groups_key(streams, self.synonyms, runtime.store)}
 
     def run(self, streams: Streams, work: StepWork) -> Iterator[StreamItem | Rejected]:
         """Yield every question with the group of its answer, the other names of its answer, and more positives."""

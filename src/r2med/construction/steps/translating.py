@@ -27,7 +27,7 @@ from r2med.construction.translation.translation_checks import BACK, TranslationC
 from r2med.data.tables.table_files import open_tables
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.runtime.runtime import Runtime
-from r2med.foundation.store.files import sha256
+from r2med.foundation.store.file_digests import file_digest
 from r2med.models.ask.answers import LLMAnswer, Text
 
 MAX_BATCH_CHARACTERS = 1500
@@ -126,7 +126,7 @@ class Translate(AskingStep[SentenceBatch], kind="build", needs="llm"):
         """Return everything that the translations and their checks depend on."""
         key = super().key(streams, runtime)
         if self.drugs:
-            key["drug names"] = sha256(streams.path(self.drugs))
+            key["drug names"] = file_digest(streams.path(self.drugs), runtime.store)
         if self.similarity and self.back:
             key["back_translator"] = super(Translate, self.backwards()).key(streams, runtime)
         return key

@@ -14,6 +14,8 @@ from importlib import metadata
 from pathlib import Path
 from types import ModuleType
 
+from r2med.foundation.core.version import code_files_digest
+
 INSTALLED_FOLDERS = {"site-packages", "dist-packages"}
 """Folders that installers write to. A package in one of them is identified by its version."""
 
@@ -150,10 +152,7 @@ def _file(module: ModuleType | None) -> Path | None:
 
 
 def _digest(files: list[Path]) -> str:
-    digest = hashlib.sha256()
-    for each in sorted(files):
-        digest.update(f"{each.name}\0".encode() + each.read_bytes())
-    return digest.hexdigest()
+    return code_files_digest((each.name, each) for each in sorted(files))
 
 
 def _top(module: str) -> str:

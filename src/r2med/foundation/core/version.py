@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import platform
+from collections.abc import Iterable
 from functools import cache
 from importlib import metadata
 from pathlib import Path
@@ -21,14 +22,18 @@ PACKAGES = (
 
 @cache
 def source_digest() -> str:
-    """Return a hash of all files of code and data that can affect a score, to distinguish versions in records."""
+    """Return a digest of all files of code and data that can affect a score, to distinguish versions in records."""
     package = Path(__file__).parents[2]
+    files = (file for file in sorted(package.rglob("*")) if file.suffix in (".py", ".toml", ".tsv", ".txt"))
+    return code_files_digest((file.relative_to(package).as_posix(), file) for file in files if file.is_file())[:16]
+
+
+def code_files_digest(files: Iterable[tuple[str, Path]]) -> str:
+    """Return a digest of the names and the bytes of files of code, in the given order."""
     digest = hashlib.sha256()
-    for file in sorted(package.rglob("*")):
-        if file.suffix in (".py", ".toml", ".tsv", ".txt") and file.is_file():
-            digest.update(f"{file.relative_to(package).as_posix()}\0".encode())
-            digest.update(file.read_bytes())
-    return digest.hexdigest()[:16]
+    for name, file in files:
+        digest.update(f"{name}\0".encode() + file.read_bytes())
+    return digest.hexdigest()
 
 
 @cache

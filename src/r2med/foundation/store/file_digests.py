@@ -13,7 +13,7 @@ from pathlib import Path
 
 from r2med.foundation.store.artefacts import Store
 from r2med.foundation.store.dataset_labels import about
-from r2med.foundation.store.files import digest, sha256
+from r2med.foundation.store.files import digest, file_state, sha256
 from r2med.foundation.store.reads import unnoted_reads
 
 MIN_REMEMBERED_BYTES = 1 << 20
@@ -25,7 +25,7 @@ SETTLED_SECONDS = 2.0
 
 def file_digest(path: Path, store: Store) -> str:
     """Return the SHA-256 of a whole file. It is read again only if its path, size, times or inode changed."""
-    state = _state(path)
+    state = file_state(path)
     if state[0] < MIN_REMEMBERED_BYTES or abs(time.time() - state[2] / 1e9) < SETTLED_SECONDS:
         return sha256(path)
     note = digest(["file digest", str(path.resolve()), *state])
@@ -33,7 +33,7 @@ def file_digest(path: Path, store: Store) -> str:
         if known := store.recall(note):
             return str(known["sha256"])
         found = _read_once(path.resolve(), *state)
-        if _state(path) == state:
+        if file_state(path) == state:
             with contextlib.suppress(OSError):  # a read-only store is allowed: the file is only read again next time
                 store.remember(note, {"sha256": found})
     return found
@@ -61,12 +61,6 @@ def path_digest(folder: Path, store: Store, ignored: tuple[str, ...] = ()) -> st
         return file_digest(folder, store)[:40]
     files = (path for path in folder.rglob("*") if path.is_file() and path.suffix.lower() not in ignored)
     return files_digest((path for path in files if not _is_hidden(path.relative_to(folder))), folder, store)
-
-
-def _state(path: Path) -> list[int]:
-    """Return the size, times and inode of a file. The inode's change time cannot be set by a program."""
-    stat = path.stat()
-    return [stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino]
 
 
 def _is_hidden(path: Path) -> bool:

@@ -29,6 +29,12 @@ def sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+def file_state(path: Path) -> list[int]:
+    """Return the size, times and inode of a file. The inode's change time cannot be set by a program."""
+    stat = path.stat()
+    return [stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino]
+
+
 def refuse_device(path: Path) -> None:
     """Raise UserError if a path is a device. Reading one such as /dev/zero never ends and fills the memory."""
     if path.is_char_device() or path.is_block_device():
@@ -214,6 +220,11 @@ def digest(value: Any) -> str:
     """Return 32 hex digits for a JSON-like value. Equal values give equal digits, whatever the order of dict keys."""
     canonical = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
     return hashlib.sha256(canonical.encode("ascii")).hexdigest()[:32]
+
+
+def text_digest(text: str) -> bytes:
+    """Return the SHA-256 of a text. Lone surrogates, which UTF-8 cannot encode, are kept as they are."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
 
 
 def json_line(row: Mapping[str, Any]) -> bytes:

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from r2med.foundation.store.files import digest, sha256, sync, write_atomically
+from r2med.foundation.store.files import digest, file_state, sha256, sync, write_atomically
 
 MANIFEST, STAMP = "manifest.json", "stamp.json"
 
@@ -28,18 +28,13 @@ def seal(folder: Path, meta: dict[str, Any]) -> None:
         path.chmod(0o600)
     body = {"files": files, "meta": meta}
     write_atomically(folder / MANIFEST, json.dumps({**body, "check": digest(body)}, indent=1).encode(), private=True)
-    write_stamp(folder, {name: _signature(folder / name) for name in files})
+    write_stamp(folder, {name: file_state(folder / name) for name in files})
     sync(folder)
 
 
-def write_stamp(folder: Path, signatures: dict[str, list[int]]) -> None:
-    """Write the signatures of files that were checked."""
-    write_atomically(folder / STAMP, json.dumps(signatures).encode(), private=True)
-
-
-def _signature(path: Path) -> list[int]:
-    stat = path.stat()
-    return [stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino]
+def write_stamp(folder: Path, states: dict[str, list[int]]) -> None:
+    """Write the states of files that were checked."""
+    write_atomically(folder / STAMP, json.dumps(states).encode(), private=True)
 
 
 def read_manifest(path: Path) -> dict[str, Any]:
@@ -55,15 +50,15 @@ def read_manifest(path: Path) -> dict[str, Any]:
 
 
 def check_files(path: Path, files: dict[str, Any], trusted: dict[str, Any]) -> dict[str, list[int]]:
-    """Return the signatures of the files before they were read. Raises DamagedError for the first wrong file."""
+    """Return the states of the files before they were read. Raises DamagedError for the first wrong file."""
     seen = {}
     for name, expected in files.items():
         try:
-            signature = seen[name] = _signature(path / name)
+            state = seen[name] = file_state(path / name)
         except OSError:
             raise DamagedError(f"{name} is missing") from None
-        if signature[0] != expected["size"]:
-            raise DamagedError(f"{name} has {signature[0]} bytes instead of {expected['size']}")
-        if trusted.get(name) != signature and sha256(path / name) != expected["sha256"]:
+        if state[0] != expected["size"]:
+            raise DamagedError(f"{name} has {state[0]} bytes instead of {expected['size']}")
+        if trusted.get(name) != state and sha256(path / name) != expected["sha256"]:
             raise DamagedError(f"{name} was altered")
     return seen

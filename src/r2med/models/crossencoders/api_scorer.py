@@ -75,7 +75,7 @@ class ApiScorer:
             )
 
     def key(self) -> dict[str, Any]:
-        """Return everything that a score depends on. The server is only a hash, because a URL may contain secrets."""
+        """Return everything that a score depends on. The server is a digest, as a URL may contain secrets."""
         return {
             "loader": self._card.loader,
             "model": self._card.repository,

@@ -72,7 +72,7 @@ class PairScorer(Protocol):
     """A model that knows the instruction of a dataset. Its weights are loaded with the first pair."""
 
     def key(self) -> dict[str, Any]:
-        """Return everything that a score depends on, except the two texts. It is part of a key."""
+        """Return everything that a score depends on, except the two texts."""
 
     def score(self, pairs: Sequence[Pair]) -> list[ScoredPair]:
         """Return one finite score per pair, in their order, with the cost of each.

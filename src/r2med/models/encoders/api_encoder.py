@@ -24,7 +24,7 @@ from r2med.foundation.net.retry import Policy, send
 from r2med.foundation.net.throttle import AdaptiveLimiter
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store import Store, default_store, digest
-from r2med.foundation.store.files import exclusive
+from r2med.foundation.store.files import exclusive, text_digest
 from r2med.foundation.store.rows import Rows
 from r2med.foundation.text.unicode import to_unicode
 from r2med.models.encoders.api_providers import (
@@ -86,7 +86,7 @@ class ApiEncoder:
     def key(self, role: Role) -> dict[str, Any]:
         """Return everything that the vectors of a role depend on.
 
-        The server is included only as a hash, because a URL may contain secrets.
+        The server is included only as a digest, because a URL may contain secrets.
         """
         side = self._card.side(role)
         return {
@@ -172,8 +172,8 @@ class ApiEncoder:
         }
 
     def _keys(self, sent: Sequence[str], role: Role) -> list[bytes]:
-        settings = digest(self._answer_key(role)).encode()
-        return [hashlib.sha256(settings + hashlib.sha256(text.encode()).digest()).digest() for text in sent]
+        key = digest(self._answer_key(role)).encode()
+        return [hashlib.sha256(key + text_digest(text)).digest() for text in sent]
 
     def _model(self, role: Role) -> str:
         return self._card.side(role).repository or self._card.repository or self._card.name

@@ -1,6 +1,6 @@
 """Journal: every answer is saved as soon as it arrives. Several processes share the file.
 
-The key of a row is the hash of everything that an answer depends on. A row contains the raw answer, because the
+The key of a row is a digest of everything that an answer depends on. A row contains the raw answer, because the
 cleaning may change later. The questions are not saved. Leases record which process is asking which question, so that
 two processes never pay for the same answer.
 """

@@ -95,7 +95,7 @@ class OpenAIBackend:
         return lacks
 
     def key(self) -> dict[str, Any]:
-        """Return the settings that answers depend on. The server is only a hash, because a URL may contain secrets."""
+        """Return the settings that answers depend on. The server is a digest, as a URL may contain secrets."""
         return {
             "backend": "openai",
             "model": self._card.model,

@@ -10,7 +10,7 @@ from r2med.data.problems import Problems
 from r2med.data.source_rows import read_jsonl
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.runtime.runtime import Runtime
-from r2med.foundation.store.files import sha256
+from r2med.foundation.store.file_digests import file_digest
 from r2med.models.llm.chat import Ability, ChatRequest, Failure, RawAnswer
 from r2med.models.llm.costs import approximate_tokens, request_tokens
 from r2med.models.llm.llm_cards import LLMCard
@@ -33,11 +33,12 @@ class ScriptedBackend:
                 f"Setup(model_paths={{{card.name!r}: 'FILE.jsonl'}})"
             )
         self._path: Path = path
+        self._store = runtime.store
         self._rules: list[tuple[list[str], str]] = []
 
     def key(self) -> dict[str, Any]:
-        """Return the hash of the answers."""
-        return {"backend": "scripted", "fingerprint": sha256(self._path)}
+        """Return the digest of the answers."""
+        return {"backend": "scripted", "fingerprint": file_digest(self._path, self._store)}
 
     def answer(self, requests: Iterable[ChatRequest], done: Callable[[int, RawAnswer | Failure], None]) -> None:
         """Answer all requests in their order."""

@@ -33,7 +33,7 @@ from r2med.foundation.engine.reporting import Reporter
 from r2med.foundation.engine.work import HERE, THREADS, Engine, Needs, Work
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store import Store, digest
-from r2med.foundation.store.files import exclusive
+from r2med.foundation.store.files import exclusive, text_digest
 from r2med.foundation.store.rows import Rows as Table
 from r2med.models.crossencoders.api_scorer import ApiScorer, api_missing
 from r2med.models.crossencoders.pair_scorer import PairScorer, ScoredPair, cost_of, open_scorer
@@ -55,7 +55,7 @@ PAIRS_PER_CHUNK = 512
 """Number of pairs in a chunk. Large enough for batches of similar lengths, small enough to lose little work."""
 
 TEXTS_PER_READ = 4096
-"""Number of documents read at a time to compute their hashes."""
+"""Number of documents read at a time to compute their digests."""
 
 PAIRS_AT_ONCE = 4096
 """Number of pairs whose texts are in memory for an API, at least. Each request is saved by itself."""
@@ -272,12 +272,12 @@ def _opened(path: Path) -> Table:
 
 def _keys(queries: Sequence[RankedQuery], model: str, corpus: Corpus) -> list[list[bytes]]:
     rows = sorted({int(row) for query in queries for row in query.rows})
-    hashes: dict[int, bytes] = {}
+    digests: dict[int, bytes] = {}
     for start in range(0, len(rows), TEXTS_PER_READ):
         part = rows[start : start + TEXTS_PER_READ]
-        hashes.update(zip(part, map(text_hash, corpus.texts(part)), strict=True))
-    hashed = [(query, text_hash(query.text)) for query in queries]
-    return [[pair_key(model, text, hashes[int(row)]) for row in query.rows] for query, text in hashed]
+        digests.update(zip(part, map(text_digest, corpus.texts(part)), strict=True))
+    asked = [(query, text_digest(query.text)) for query in queries]
+    return [[pair_key(model, text, digests[int(row)]) for row in query.rows] for query, text in asked]
 
 
 def _kept(cache: Table, keys: Sequence[bytes], store: Store, paid: bool) -> dict[bytes, ScoredPair]:
@@ -347,13 +347,8 @@ def _block(pairs: Mapping[bytes, tuple[RankedQuery, int]], corpus: Corpus) -> Pa
 
 
 def pair_key(model: str, query: bytes, document: bytes) -> bytes:
-    """Return the cache key of a pair, made from the digest of the model and the hashes of the two texts."""
+    """Return the cache key of a pair, made from the digests of the model and of the two texts."""
     return hashlib.sha256(model.encode() + query + document).digest()
-
-
-def text_hash(text: str) -> bytes:
-    """Return the hash of a text. Lone surrogates, which UTF-8 cannot encode, are kept as they are."""
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
 
 
 def packed(scored: ScoredPair) -> bytes:

@@ -17,7 +17,7 @@ from r2med.foundation.core.stage_plan import PlannedData, StagePlan
 from r2med.foundation.core.stages import Bound, Stage
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store import Store
-from r2med.foundation.store.files import sha256
+from r2med.foundation.store.file_digests import file_digest
 from r2med.systems.retrieve.retriever import Searched, SearchQuery
 
 RUN_PREFIX = "run:"
@@ -43,7 +43,7 @@ class Candidates(Stage, kind="retrieve"):
 
     def bind(self, runtime: Runtime) -> CandidateRetriever:
         """Return the retriever. It depends only on the files."""
-        return CandidateRetriever(self)
+        return CandidateRetriever(self, runtime.store)
 
     def file(self, dataset: Dataset) -> Path:
         """Return the run file of one dataset. Raises UserError if a folder has no run or several runs for it."""
@@ -66,11 +66,14 @@ class Candidates(Stage, kind="retrieve"):
 class CandidateRetriever(Bound[Candidates]):
     """Finds the run of a dataset and searches in it."""
 
+    store: Store
+    """Remembers the digests of the files."""
+
     def key(self, dataset: Dataset) -> dict[str, Any]:
-        """Return the hash of the file. The name of the file does not affect a score."""
+        """Return the digest of the file. The name of the file does not affect a score."""
         file = self.stage.file(dataset)
         require_run_file(file)
-        return {"stage": "run", "sha256": sha256(file)}
+        return {"stage": "run", "sha256": file_digest(file, self.store)}
 
     def index(self, dataset: Dataset, store: Store) -> CandidateSearcher:
         """Return a searcher that looks up the rankings."""

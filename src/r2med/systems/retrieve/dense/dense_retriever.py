@@ -156,7 +156,7 @@ class DenseRetriever(Bound[VectorSearch]):
             raise UserError(f"{self.stage.name}: {typed} needs a model with one vector per text")
         encoder = self.encoder(dataset)
         roles = {role: encoder.key(role) for role in ("query", "document", "generated")}
-        # The pin is not part of the description of a role. Vectors depend on the revision alone, so they stay valid
+        # The pin is not part of the key of a role. Vectors depend on the revision alone, so they stay valid
         # when it is pinned later.
         pinned = {} if getattr(encoder, "pinned", True) else {"pinned": False}
         weights = {"weights": IN_FOLDER} if getattr(encoder, "in_folder", False) else {}

@@ -6,7 +6,6 @@ each earlier document. At most `MAX_DOCUMENTS` documents are used, the newest fi
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ import numpy.typing as npt
 
 from r2med.foundation.core.cost import Cost, total
 from r2med.foundation.store import Artefact, Store, about
+from r2med.foundation.store.files import text_digest
 from r2med.foundation.store.manifest import MANIFEST
 from r2med.models.encoders.encoder import Vectors
 
@@ -29,9 +29,8 @@ Digests = npt.NDArray[np.uint64]
 
 
 def text_digests(texts: Iterable[str]) -> Digests:
-    """Return the digests of texts. Lone surrogates, which UTF-8 cannot encode, are kept as they are."""
-    hashes = (hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:16] for text in texts)
-    return np.frombuffer(b"".join(hashes), dtype="<u8").reshape(-1, 2)
+    """Return the digests of texts."""
+    return np.frombuffer(b"".join(text_digest(text)[:16] for text in texts), dtype="<u8").reshape(-1, 2)
 
 
 @dataclass(frozen=True)
