@@ -21,8 +21,8 @@ from r2med.analysis import estimates
 from r2med.analysis.rank_correlation import kendall_tau, tau_interval
 from r2med.analysis.ranking_reliability import reliability_of_scores
 from r2med.analysis.reliability import rank_intervals
-from r2med.construction.review import prediction_powered
-from r2med.construction.review.judge_quality import ReviewedStratum, rates, recall_after_review
+from r2med.assessment.review import prediction_powered
+from r2med.construction.judge_quality import ReviewedStratum, rates, recall_after_review
 from r2med.evaluation.measure import agreement
 from r2med.evaluation.measure.intervals import difference_intervals, group_difference_intervals, mean_intervals
 from r2med.evaluation.measure.scores import Floats

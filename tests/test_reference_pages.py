@@ -15,8 +15,8 @@ import jsonschema
 import pytest
 
 import r2med
+from r2med.assessment.review.reviews import Review
 from r2med.cli.app import command
-from r2med.construction.review.reviews import Review
 from r2med.evaluation.advice.advice import Advice, Rung
 from r2med.foundation.core.stages import TABLE
 from support.answer_records import answer_record, answered

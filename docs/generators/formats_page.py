@@ -10,8 +10,8 @@ from pydantic import BaseModel, TypeAdapter
 
 from generators.markdown import NOTICE, code, field_tables, table
 from r2med.assessment.audit.audit_findings import Audit
+from r2med.assessment.review.reviews import Review
 from r2med.construction.build_plan import PlanFile
-from r2med.construction.review.reviews import Review
 from r2med.evaluation.advice.advice import FORMAT as ADVICE_FORMAT
 from r2med.evaluation.advice.advice import Advice
 from r2med.evaluation.records.answer_record import FORMAT as ANSWER_FORMAT

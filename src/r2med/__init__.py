@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from r2med.construction.benchmark import Built, build
     from r2med.construction.example_plans import write_example
     from r2med.construction.items import Judgement
-    from r2med.construction.review.labels import Labelling, labels, overrating
+    from r2med.construction.labels import Labelling, labels, overrating
     from r2med.data import Corpus, Dataset, Qrels, Query, load, names
     from r2med.data.example_data import example_data
     from r2med.data.given_data import with_overlays

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from r2med.construction.review.review_items import review_items
+from r2med.construction.review_items import review_items
 
 
 @pytest.mark.parametrize(("name", "queries"), [("forum", 6), ("exam", 4), ("cases", 5)])

@@ -18,12 +18,12 @@ import uvicorn
 
 from r2med import load, run
 from r2med.assessment.judgements.committee import pool
+from r2med.assessment.review.annotators import AnnotatorBook, annotators_file, introduce
+from r2med.assessment.review.review_book import ReviewBook, StoredReview, reviews_file
+from r2med.assessment.review.review_kinds import KINDS
 from r2med.construction.items import PageChunk, SentencePair, SourceQuestion
-from r2med.construction.review.annotators import AnnotatorBook, annotators_file, introduce
-from r2med.construction.review.review_book import ReviewBook, StoredReview, read_reviews
-from r2med.construction.review.review_desk import ReviewDesk
-from r2med.construction.review.review_items import ReviewItem, review_items, reviews_file
-from r2med.construction.review.review_kinds import KINDS
+from r2med.construction.review_desk import ReviewDesk
+from r2med.construction.review_items import ReviewItem, read_reviews, review_items
 from r2med.data.overlays import Overlay, OverlayLabel
 from r2med.evaluation.records.collection import collect
 from r2med.server.http_server import bind

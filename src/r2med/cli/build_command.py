@@ -94,11 +94,11 @@ def status(folder: Folder, form: Format = "text", as_json: flags.AsJSON = False)
     """Show what each step kept and left out, and why."""
     from dataclasses import asdict
 
+    from r2med.assessment.review.review_outcomes import counted_reasons, rejection_reasons
+    from r2med.assessment.review.reviews import by_candidate, is_unsettled
     from r2med.construction.pipeline import Build
     from r2med.construction.publish.dataset_folder import lacks_reviewers, lacks_reviews
-    from r2med.construction.review.review_book import read_reviews
-    from r2med.construction.review.review_outcomes import counted_reasons, rejection_reasons
-    from r2med.construction.review.reviews import by_candidate, is_unsettled
+    from r2med.construction.review_items import read_reviews
 
     made = Build.open(folder)
     done = made.status()

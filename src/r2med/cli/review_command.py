@@ -7,9 +7,9 @@ from typing import Annotated, get_args
 
 import typer
 
+from r2med.assessment.review.review_kinds import KINDS
 from r2med.cli import options as flags
 from r2med.cli.formats import Format, show_page
-from r2med.construction.review.review_kinds import KINDS
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.text.plurals import counted
 from r2med.foundation.text.terminal_text import printable
@@ -136,7 +136,7 @@ def _review_labels(
 ) -> None:
     """Write people's labels of an overlay, or serve the page on which they give them."""
     from r2med.assessment.judgements.drawing import SAMPLE_QUERIES
-    from r2med.construction.review.label_reviews import people_overlay
+    from r2med.construction.label_reviews import people_overlay
     from r2med.data.overlays import SUFFIX, Aspect
     from r2med.server.serving import review_labels
 
@@ -163,7 +163,7 @@ def _review_labels(
 
 def _review_nuggets(file: Path, data: list[str], reviews_per_item: int, port: int, export: Path | None) -> None:
     """Write the nuggets that people keep, or serve the page on which they check them."""
-    from r2med.construction.review.nugget_reviews import reviewed_nuggets
+    from r2med.construction.nugget_reviews import reviewed_nuggets
     from r2med.data.loading import load
     from r2med.server.serving import review_nuggets
 
@@ -181,10 +181,10 @@ def _review_nuggets(file: Path, data: list[str], reviews_per_item: int, port: in
 
 
 def _import(source: Path, file: Path) -> None:
+    from r2med.assessment.review.review_files import import_reviews
     from r2med.construction.pipeline import Build
     from r2med.construction.publish.dataset_folder import lacks_reviews
-    from r2med.construction.review.review_book import add_reviews
-    from r2med.construction.review.review_files import import_reviews
+    from r2med.construction.review_items import add_reviews
 
     print(printable(f"{counted(add_reviews(source, import_reviews(file)), 'new review')} from {file}"))
     if source.is_dir() and lacks_reviews(made := Build.open(source)):
@@ -193,10 +193,9 @@ def _import(source: Path, file: Path) -> None:
 
 
 def _export(source: Path, file: Path, kind: str) -> None:
-    from r2med.construction.review.annotators import export_annotators, read_annotators
-    from r2med.construction.review.review_book import read_reviews
-    from r2med.construction.review.review_files import export_reviews
-    from r2med.construction.review.review_items import items_by_kind
+    from r2med.assessment.review.annotators import export_annotators, read_annotators
+    from r2med.assessment.review.review_files import export_reviews
+    from r2med.construction.review_items import items_by_kind, read_reviews
 
     kinds = items_by_kind(source, kind)
     reviews = [review for review in read_reviews(source) if review.kind in kinds]

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from r2med.construction.cited_links import LINKS_FILE
 from r2med.construction.diagnosis_groups import GROUPS_FILE
 from r2med.construction.items import Stream
-from r2med.construction.review.labels import Labelling
+from r2med.construction.labels import Labelling
 from r2med.construction.step import Step, beside
 from r2med.construction.step_table import parse_step
 from r2med.data.dataset_cards import cards

@@ -12,10 +12,10 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from r2med.construction.review.annotators import QUALIFICATIONS, Annotator
-from r2med.construction.review.review_book import ConflictError
-from r2med.construction.review.review_desk import ReviewDesk, View
-from r2med.construction.review.review_kinds import PASSAGE, REVIEW_KINDS, ReviewKind, Verdict
+from r2med.assessment.review.annotators import QUALIFICATIONS, Annotator
+from r2med.assessment.review.review_book import ConflictError
+from r2med.assessment.review.review_kinds import PASSAGE, REVIEW_KINDS, ReviewKind, Verdict
+from r2med.construction.review_desk import ReviewDesk, View
 from r2med.foundation.core.errors import explained
 from r2med.publication.site.site import data_script
 from r2med.server.http_app import PAGE_HEADERS, guarded_app, page_file, read_body

@@ -24,8 +24,8 @@ from r2med.foundation.text.terminal_text import printable
 from r2med.server.refusals import ANSWER_SECONDS
 
 if TYPE_CHECKING:
-    from r2med.construction.review.review_book import ReviewBook
-    from r2med.construction.review.review_desk import ReviewDesk
+    from r2med.assessment.review.review_book import ReviewBook
+    from r2med.construction.review_desk import ReviewDesk
     from r2med.data.dataset import Dataset
     from r2med.data.overlays import Overlay
     from r2med.foundation.runtime.runtime import Runtime
@@ -157,10 +157,10 @@ def review(
     one, and a table, mean 0. Port 0 picks a free port. `ready` gets one line with the address when the server accepts
     connections.
     """
-    from r2med.construction.review.review_book import ReviewBook
-    from r2med.construction.review.review_desk import ReviewDesk
-    from r2med.construction.review.review_items import items_by_kind, planned_reviews, read_guideline, reviews_file
-    from r2med.construction.review.review_kinds import KINDS, PASSAGE
+    from r2med.assessment.review.review_book import ReviewBook, reviews_file
+    from r2med.assessment.review.review_kinds import KINDS, PASSAGE
+    from r2med.construction.review_desk import ReviewDesk
+    from r2med.construction.review_items import items_by_kind, planned_reviews, read_guideline
 
     path = Path(source)
     items = items_by_kind(path, kind, sample)
@@ -190,11 +190,11 @@ def review_labels(
     restrict them. The other arguments are those of `review`.
     """
     from r2med.assessment.judgements.drawing import drawn_pairs
+    from r2med.assessment.review.review_book import ReviewBook, reviews_file
     from r2med.assessment.rubrics.rubric import RUBRICS
-    from r2med.construction.review.label_reviews import draw, label_items
-    from r2med.construction.review.review_book import ReviewBook
-    from r2med.construction.review.review_desk import ReviewDesk
-    from r2med.construction.review.review_items import read_guideline, reviews_file
+    from r2med.construction.label_reviews import draw, label_items
+    from r2med.construction.review_desk import ReviewDesk
+    from r2med.construction.review_items import read_guideline
     from r2med.data.overlays import Overlay
     from r2med.evaluation.records.collection import collect
     from r2med.evaluation.records.relabelled import recorded_datasets
@@ -234,11 +234,11 @@ def review_nuggets(
 
     `data` is the dataset of the nuggets. The other arguments are those of `review`.
     """
-    from r2med.construction.review.nugget_reviews import NUGGET_GUIDELINE, nugget_items
-    from r2med.construction.review.review_book import ReviewBook
-    from r2med.construction.review.review_desk import ReviewDesk
-    from r2med.construction.review.review_items import read_guideline, reviews_file
-    from r2med.construction.review.review_kinds import NUGGET_KIND
+    from r2med.assessment.review.review_book import ReviewBook, reviews_file
+    from r2med.assessment.review.review_kinds import NUGGET_KIND
+    from r2med.construction.nugget_reviews import NUGGET_GUIDELINE, nugget_items
+    from r2med.construction.review_desk import ReviewDesk
+    from r2med.construction.review_items import read_guideline
     from r2med.data.loading import load
     from r2med.data.nuggets_file import read_nuggets
 
@@ -261,7 +261,7 @@ def _serve_desks(
     guideline: str,
 ) -> None:
     """Serve review desks until Ctrl-C. `path` is a build, a table or an overlay."""
-    from r2med.construction.review.annotators import introduce
+    from r2med.assessment.review.annotators import introduce
 
     with needing_server("r2med review"):
         from r2med.server.http_server import GuardedServer, bind

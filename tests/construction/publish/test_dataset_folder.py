@@ -9,11 +9,11 @@ import pytest
 import yaml
 
 from r2med.analysis import analyse
+from r2med.assessment.review.annotators import Annotator
+from r2med.assessment.review.reviews import Review
 from r2med.construction.publish.build_outcome import origin
 from r2med.construction.publish.dataset_folder import write_output
 from r2med.construction.publish.datasheet import query_origins
-from r2med.construction.review.annotators import Annotator
-from r2med.construction.review.reviews import Review
 from r2med.data import load
 from r2med.data.check import check
 from r2med.data.layouts.hub_listing import config_files

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from r2med.assessment.review.review_kinds import Verdict
+from r2med.assessment.review.reviews import Review
 from r2med.construction.publish.build_outcome import BuildOutcome
 from r2med.construction.publish.label_trust import agreement_page, trust_facts, trust_sections
-from r2med.construction.review.review_kinds import Verdict
-from r2med.construction.review.reviews import Review
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.pages.page import Section, Table
 from support.written_builds import small_build

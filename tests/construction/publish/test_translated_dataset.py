@@ -5,13 +5,13 @@ import shutil
 
 import pytest
 
+from r2med.assessment.review.annotators import Annotator, introduce
+from r2med.assessment.review.review_book import ReviewBook
+from r2med.assessment.review.reviews import Review
 from r2med.cli.build_command import status
 from r2med.construction.pipeline import Build
 from r2med.construction.publish.dataset_folder import lacks_reviewers, write_output
-from r2med.construction.review.annotators import Annotator, introduce
-from r2med.construction.review.review_book import ReviewBook, add_reviews
-from r2med.construction.review.review_items import items_by_kind, review_items
-from r2med.construction.review.reviews import Review
+from r2med.construction.review_items import add_reviews, items_by_kind, review_items
 from r2med.data import load
 from r2med.data.check import check
 from r2med.foundation.core.errors import UserError

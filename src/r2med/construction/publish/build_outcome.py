@@ -12,16 +12,16 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
+from r2med.assessment.review.annotators import Annotator
+from r2med.assessment.review.prediction_powered import Share, bounded_share
+from r2med.assessment.review.review_kinds import Verdict
+from r2med.assessment.review.review_outcomes import rejection_reasons
+from r2med.assessment.review.reviews import Review, by_candidate, decision, is_unsettled
 from r2med.construction.build_plan import PlanFile
 from r2med.construction.items import Candidate, PageChunk, SourceQuestion, Stream
+from r2med.construction.labels import Label, LabelName, labels
 from r2med.construction.pipeline import Build, Done
-from r2med.construction.review.annotators import Annotator
-from r2med.construction.review.labels import Label, LabelName, labels
-from r2med.construction.review.prediction_powered import Share, bounded_share
-from r2med.construction.review.review_items import read_guideline
-from r2med.construction.review.review_kinds import Verdict
-from r2med.construction.review.review_outcomes import rejection_reasons
-from r2med.construction.review.reviews import Review, by_candidate, decision, is_unsettled
+from r2med.construction.review_items import read_guideline
 from r2med.construction.step import Streams
 from r2med.foundation.text.language_guess import guess_language
 from r2med.foundation.text.search_languages import ENGLISH, search_languages

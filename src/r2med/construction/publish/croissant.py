@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from importlib import resources
 from typing import Any
 
+from r2med.assessment.review.review_outcomes import PUBLISHED_POINTS
 from r2med.construction.publish.build_outcome import BuildOutcome
 from r2med.construction.publish.datasheet import GENERAL_LIMITS, NOT_STATED
 from r2med.construction.publish.label_trust import trust_sections
 from r2med.construction.publish.reviewers import demographics
-from r2med.construction.review.review_outcomes import PUBLISHED_POINTS
 from r2med.foundation.core.version import __version__
 from r2med.foundation.pages.page import Page, Table
 

@@ -10,6 +10,10 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from r2med.assessment.review.annotators import read_annotators
+from r2med.assessment.review.review_kinds import ONLY_POINT, PASSAGE
+from r2med.assessment.review.review_outcomes import PUBLISHED_POINTS, published_replies
+from r2med.assessment.review.reviews import Review
 from r2med.construction.items import SourcePage, SourceQuestion
 from r2med.construction.pipeline import Build
 from r2med.construction.publish.build_outcome import BuildOutcome, origin
@@ -17,11 +21,7 @@ from r2med.construction.publish.croissant import DEMOGRAPHICS, TRANSLATIONS, con
 from r2med.construction.publish.datasheet import datasheet
 from r2med.construction.publish.hub_card import hub_card
 from r2med.construction.publish.reviewers import demographics
-from r2med.construction.review.annotators import read_annotators
-from r2med.construction.review.review_book import read_reviews
-from r2med.construction.review.review_kinds import ONLY_POINT, PASSAGE
-from r2med.construction.review.review_outcomes import PUBLISHED_POINTS, published_replies
-from r2med.construction.review.reviews import Review
+from r2med.construction.review_items import read_reviews
 from r2med.data.loading import load_new
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.pages.html import page_html

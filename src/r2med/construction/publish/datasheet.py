@@ -13,11 +13,11 @@ from r2med.analysis.findings import read_findings
 from r2med.analysis.overlap import RELEVANT, dataset_overlap
 from r2med.analysis.overlap_context import THRESHOLDS, context_notes, context_tables, own_sets, reference_sets
 from r2med.analysis.overlap_values import COVERAGE, RELATIVE_BM25, OverlapValues
+from r2med.assessment.review.review_outcomes import counted_reasons
 from r2med.construction.diagnosis_groups import GROUPS_FACT
 from r2med.construction.publish.build_outcome import BuildOutcome
 from r2med.construction.publish.label_trust import LABEL_NAMES, trust_facts, trust_sections
 from r2med.construction.publish.reviewers import reviewers
-from r2med.construction.review.review_outcomes import counted_reasons
 from r2med.construction.steps.pool_coverage import Contribution, Coverage, contributions
 from r2med.data.check import repeated_queries
 from r2med.data.dataset import Dataset

@@ -6,21 +6,20 @@ from collections.abc import Iterable, Iterator
 from math import isnan
 from pathlib import Path
 
-from r2med.construction.publish.build_outcome import BuildOutcome
-from r2med.construction.publish.reviewers import reviewers
-from r2med.construction.review.annotators import read_annotators
-from r2med.construction.review.judge_quality import (
+from r2med.assessment.review.annotators import read_annotators
+from r2med.assessment.review.people_agreement import agreement_by_point
+from r2med.assessment.review.reviews import VERDICTS, Review
+from r2med.construction.judge_quality import (
     JudgeAgreement,
     JudgeConfusion,
     judge_agreement,
     judge_confusions,
     label_recall,
 )
-from r2med.construction.review.labels import LabelName, overrating
-from r2med.construction.review.people_agreement import agreement_by_point
-from r2med.construction.review.review_book import read_reviews
-from r2med.construction.review.review_items import finished_build, read_guideline
-from r2med.construction.review.reviews import VERDICTS, Review
+from r2med.construction.labels import LabelName, overrating
+from r2med.construction.publish.build_outcome import BuildOutcome
+from r2med.construction.publish.reviewers import reviewers
+from r2med.construction.review_items import finished_build, read_guideline, read_reviews
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.pages.cells import Column, shown
 from r2med.foundation.pages.estimate import Estimate

@@ -8,9 +8,9 @@ from statistics import median
 
 import numpy as np
 
-from r2med.construction.review.annotators import Annotator
-from r2med.construction.review.review_outcomes import reply_counts
-from r2med.construction.review.reviews import Review
+from r2med.assessment.review.annotators import Annotator
+from r2med.assessment.review.review_outcomes import reply_counts
+from r2med.assessment.review.reviews import Review
 from r2med.evaluation.measure.intervals import wilson
 from r2med.foundation.pages.cells import Column
 from r2med.foundation.pages.estimate import Estimate

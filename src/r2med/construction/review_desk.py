@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from r2med.construction.review.review_book import ReviewBook, Slot, StoredReview
-from r2med.construction.review.review_items import ReviewItem
-from r2med.construction.review.review_kinds import PASSAGE, REVIEW_KINDS, ShownText, Verdict
-from r2med.construction.review.reviews import Review, is_disputed, is_unsettled, rating_table
+from r2med.assessment.review.review_book import ReviewBook, Slot, StoredReview
+from r2med.assessment.review.review_kinds import PASSAGE, REVIEW_KINDS, ShownText, Verdict
+from r2med.assessment.review.reviews import Review, is_disputed, is_unsettled, rating_table
+from r2med.construction.review_items import ReviewItem
 from r2med.evaluation.measure.agreement import krippendorff_alpha
 from r2med.foundation.store import digest
 

@@ -8,9 +8,9 @@ from typing import Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from r2med.assessment.review.review_kinds import Verdict
+from r2med.assessment.review.reviews import Pair, Review, by_candidate, decision
 from r2med.construction.items import Judgement
-from r2med.construction.review.review_kinds import Verdict
-from r2med.construction.review.reviews import Pair, Review, by_candidate, decision
 
 LabelName = Literal["positive", "negative", "discarded"]
 

@@ -13,7 +13,7 @@ from typing import Any, Self, cast, get_args
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from r2med.construction.review.review_kinds import ONLY_POINT, PASSAGE, REVIEW_KINDS, Verdict, YesNo
+from r2med.assessment.review.review_kinds import ONLY_POINT, PASSAGE, REVIEW_KINDS, Verdict, YesNo
 from r2med.evaluation.measure.scores import Floats
 from r2med.foundation.core.errors import unknown
 

@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 
 from r2med import Dataset, UserError
-from r2med.construction.review.nugget_reviews import nugget_items, reviewed_nuggets
-from r2med.construction.review.review_book import ReviewBook
-from r2med.construction.review.review_desk import ReviewDesk
-from r2med.construction.review.review_items import reviews_file
+from r2med.assessment.review.review_book import ReviewBook, reviews_file
+from r2med.construction.nugget_reviews import nugget_items, reviewed_nuggets
+from r2med.construction.review_desk import ReviewDesk
 from r2med.data.dataset import Query
 from r2med.data.nuggets_file import Nugget, Nuggets
 

@@ -10,14 +10,14 @@ import pytest
 
 from r2med import Dataset, UserError, run
 from r2med.assessment.judgements.drawing import DrawnPair, drawn_pairs
+from r2med.assessment.review.review_book import ReviewBook, reviews_file
+from r2med.assessment.review.review_kinds import LABEL_KINDS
+from r2med.assessment.review.reviews import Review
 from r2med.assessment.rubrics.rubric import RUBRICS
 from r2med.cli.review_command import review
-from r2med.construction.review.label_reviews import draw, label_items, people_overlay
-from r2med.construction.review.review_book import ReviewBook, add_reviews
-from r2med.construction.review.review_desk import ReviewDesk
-from r2med.construction.review.review_items import reviews_file
-from r2med.construction.review.review_kinds import LABEL_KINDS
-from r2med.construction.review.reviews import Review
+from r2med.construction.label_reviews import draw, label_items, people_overlay
+from r2med.construction.review_desk import ReviewDesk
+from r2med.construction.review_items import add_reviews
 from r2med.data.dataset import Query
 from r2med.data.overlays import Overlay, OverlayLabel
 from r2med.evaluation.comparison.corrected_scores import (

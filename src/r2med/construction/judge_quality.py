@@ -3,7 +3,7 @@
 People review a sample. `r2med review --sample` takes equal numbers of each label by the judges, at random within a
 label. So reviewed candidates are not a random sample of all candidates, and plain shares of them would mislead. Every
 rate here is an estimate for all candidates: each stratum counts by its size
-(`construction/review/stratified_shares.py`).
+(`assessment/review/stratified_shares.py`).
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from itertools import combinations
 
 import numpy as np
 
+from r2med.assessment.review.prediction_powered import FEWEST_REVIEWS
+from r2med.assessment.review.review_kinds import Verdict
+from r2med.assessment.review.reviews import Pair
+from r2med.assessment.review.stratified_shares import Stratum, share_of, summed
 from r2med.construction.items import Judgement
-from r2med.construction.review.labels import LABELLING, Label, Labelling, LabelName, labels
-from r2med.construction.review.prediction_powered import FEWEST_REVIEWS
-from r2med.construction.review.review_kinds import Verdict
-from r2med.construction.review.reviews import Pair
-from r2med.construction.review.stratified_shares import Stratum, share_of, summed
+from r2med.construction.labels import LABELLING, Label, Labelling, LabelName, labels
 from r2med.evaluation.measure.agreement import Agreement, cohen_kappa, krippendorff_alpha
 from r2med.evaluation.measure.scores import Floats
 from r2med.foundation.pages.estimate import Estimate

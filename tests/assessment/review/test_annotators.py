@@ -2,16 +2,16 @@
 
 import csv
 
-from r2med.construction.review.annotators import (
+from r2med.assessment.review.annotators import (
     Annotator,
     annotators_file,
     export_annotators,
     introduce,
     read_annotators,
 )
-from r2med.construction.review.review_book import ReviewBook, add_reviews
-from r2med.construction.review.review_items import reviews_file
-from r2med.construction.review.reviews import Review
+from r2med.assessment.review.review_book import ReviewBook, reviews_file
+from r2med.assessment.review.reviews import Review
+from r2med.construction.review_items import add_reviews
 
 
 def reviewed_table(folder):

@@ -8,8 +8,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from r2med.construction.review.review_kinds import KINDS, PASSAGE
-from r2med.construction.review.reviews import VERDICTS, Review
+from r2med.assessment.review.review_kinds import KINDS, PASSAGE
+from r2med.assessment.review.reviews import VERDICTS, Review
 from r2med.data.tables.table_files import open_tables
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.pages.csv_text import FORMULA_STARTS, csv_rows

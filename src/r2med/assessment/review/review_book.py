@@ -20,10 +20,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from r2med.construction.review.review_items import all_items, finished_build, reviews_file
-from r2med.construction.review.review_kinds import REVIEW_KINDS
-from r2med.construction.review.reviews import Review
-from r2med.foundation.core.errors import UserError
+from r2med.assessment.review.reviews import Review
 from r2med.foundation.store.rows import Rows
 
 log = logging.getLogger("r2med")
@@ -50,6 +47,11 @@ class ConflictError(Exception):
     def __init__(self, current: StoredReview | None) -> None:
         super().__init__("another verdict was stored before this one")
         self.current = current
+
+
+def reviews_file(source: Path) -> Path:
+    """Return the path of the file of reviews of a build or a table."""
+    return source / "reviews.sqlite" if source.is_dir() else source.with_name(f"{source.name}.reviews.sqlite")
 
 
 class ReviewBook:
@@ -318,43 +320,3 @@ def _revision(stored: StoredReview | None) -> str:
 
 def _same(first: Review, second: Review) -> bool:
     return (first.replies, first.comment) == (second.replies, second.comment)
-
-
-def read_reviews(source: Path | str) -> list[Review]:
-    """Return the reviews of all kinds of items of a build or a table.
-
-    Reviews of texts that have changed since are left out, and their number is logged.
-    """
-    path = reviews_file(Path(source))
-    if not path.is_file():
-        return []
-    with ReviewBook(path) as book:
-        reviews = [kept.review for kept in book.kept().values()]
-    kinds = dict.fromkeys(review.kind for review in reviews)
-    build = finished_build(Path(source)) if kinds and Path(source).is_dir() else None
-    tokens = {item.token for kind in kinds for item in all_items(Path(source), kind, build)}
-    if outdated := sum(review.item not in tokens for review in reviews):
-        message = "%s: reviews left out because their texts changed or are gone: %d (r2med review %s asks again)"
-        log.warning(message, path, outdated, source)
-    return [review for review in reviews if review.item in tokens]
-
-
-def add_reviews(source: Path | str, reviews: Iterable[Review]) -> int:
-    """Add reviews that were made elsewhere, all or none, and return how many were new.
-
-    Raises UserError if a review does not belong to an item of the build or table.
-    """
-    given = list(reviews)
-    kinds = dict.fromkeys(review.kind for review in given)
-    build = finished_build(Path(source)) if kinds and Path(source).is_dir() else None
-    tokens = {(kind, item.pair): item.token for kind in kinds for item in all_items(Path(source), kind, build)}
-    placed = []
-    for review in given:
-        if (review.kind, review.pair) not in tokens:
-            kind = REVIEW_KINDS[review.kind]
-            noun = f"candidate {review.chunk!r}" if review.chunk else kind.noun
-            whose = f"for the question {review.question!r}" if kind.of == "questions" else review.question
-            raise UserError(f"{source} has no {noun} {whose}")
-        placed.append(review.model_copy(update={"item": tokens[review.kind, review.pair]}))
-    with ReviewBook(reviews_file(Path(source))) as book:
-        return book.add_all(placed)

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal
 
-from r2med.construction.review.review_kinds import KINDS, ReviewPoint, YesNo
-from r2med.construction.review.reviews import Review, by_candidate, decided_reply
+from r2med.assessment.review.review_kinds import KINDS, ReviewPoint, YesNo
+from r2med.assessment.review.reviews import Review, by_candidate, decided_reply
 
 PUBLISHED_POINTS = tuple(point.name for kind in KINDS.values() for point in kind.points if point.publishes)
 """Points whose answers are columns of the queries."""

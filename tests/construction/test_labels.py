@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from r2med.assessment.review.reviews import Review, decision, is_disputed, rating_table
 from r2med.construction.items import Judgement
-from r2med.construction.review.labels import Labelling, labels, overrating
-from r2med.construction.review.reviews import Review, decision, is_disputed, rating_table
+from r2med.construction.labels import Labelling, labels, overrating
 
 
 def judged(chunk, relevance, support, judge="a", control=""):

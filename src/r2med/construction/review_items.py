@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,17 +10,20 @@ from itertools import chain, zip_longest
 from operator import attrgetter
 from pathlib import Path
 
+from r2med.assessment.review.review_book import ReviewBook, reviews_file
+from r2med.assessment.review.review_kinds import KINDS, PASSAGE, REVIEW_KINDS, ReviewKind, ShownText
+from r2med.assessment.review.reviews import Pair, Review
 from r2med.construction.build_plan import GUIDELINE
 from r2med.construction.items import PageChunk, SentencePair, SourcePage, SourceQuestion
+from r2med.construction.labels import labels
 from r2med.construction.pipeline import Build
-from r2med.construction.review.labels import labels
-from r2med.construction.review.review_kinds import KINDS, PASSAGE, REVIEW_KINDS, ReviewKind, ShownText
-from r2med.construction.review.reviews import Pair
 from r2med.construction.step import damaged
 from r2med.construction.steps.full_candidates import full_candidates
 from r2med.data.tables.table_files import open_tables
 from r2med.foundation.core.errors import UserError, unknown
 from r2med.foundation.store import digest
+
+log = logging.getLogger("r2med")
 
 ALL_KINDS = "all"
 """Name for all kinds, in commands."""
@@ -150,11 +154,6 @@ def _has_texts(question: SourceQuestion, kind: ReviewKind) -> bool:
     return all(getattr(question, field) for field in kind.needs)
 
 
-def reviews_file(source: Path) -> Path:
-    """Return the path of the file of reviews of a build or a table."""
-    return source / "reviews.sqlite" if source.is_dir() else source.with_name(f"{source.name}.reviews.sqlite")
-
-
 def read_guideline(source: Path) -> str:
     """Return the project's guideline for reviewers: guideline.md in a build or beside a table; empty without one."""
     path = (source if source.is_dir() else source.parent) / GUIDELINE
@@ -226,3 +225,43 @@ def _questions_of_table(path: Path) -> Iterator[SourceQuestion]:
             if text and question.id not in known:
                 known.add(question.id)
                 yield question
+
+
+def read_reviews(source: Path | str) -> list[Review]:
+    """Return the reviews of all kinds of items of a build or a table.
+
+    Reviews of texts that have changed since are left out, and their number is logged.
+    """
+    path = reviews_file(Path(source))
+    if not path.is_file():
+        return []
+    with ReviewBook(path) as book:
+        reviews = [kept.review for kept in book.kept().values()]
+    kinds = dict.fromkeys(review.kind for review in reviews)
+    build = finished_build(Path(source)) if kinds and Path(source).is_dir() else None
+    tokens = {item.token for kind in kinds for item in all_items(Path(source), kind, build)}
+    if outdated := sum(review.item not in tokens for review in reviews):
+        message = "%s: reviews left out because their texts changed or are gone: %d (r2med review %s asks again)"
+        log.warning(message, path, outdated, source)
+    return [review for review in reviews if review.item in tokens]
+
+
+def add_reviews(source: Path | str, reviews: Iterable[Review]) -> int:
+    """Add reviews that were made elsewhere, all or none, and return how many were new.
+
+    Raises UserError if a review does not belong to an item of the build or table.
+    """
+    given = list(reviews)
+    kinds = dict.fromkeys(review.kind for review in given)
+    build = finished_build(Path(source)) if kinds and Path(source).is_dir() else None
+    tokens = {(kind, item.pair): item.token for kind in kinds for item in all_items(Path(source), kind, build)}
+    placed = []
+    for review in given:
+        if (review.kind, review.pair) not in tokens:
+            kind = REVIEW_KINDS[review.kind]
+            noun = f"candidate {review.chunk!r}" if review.chunk else kind.noun
+            whose = f"for the question {review.question!r}" if kind.of == "questions" else review.question
+            raise UserError(f"{source} has no {noun} {whose}")
+        placed.append(review.model_copy(update={"item": tokens[review.kind, review.pair]}))
+    with ReviewBook(reviews_file(Path(source))) as book:
+        return book.add_all(placed)

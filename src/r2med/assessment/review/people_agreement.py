@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from r2med.construction.review.review_kinds import KINDS, ReviewKind, ReviewPoint
-from r2med.construction.review.reviews import Review, rating_table
+from r2med.assessment.review.review_kinds import KINDS, ReviewKind, ReviewPoint
+from r2med.assessment.review.reviews import Review, rating_table
 from r2med.evaluation.measure.agreement import (
     FEWEST_BOUNDED_UNITS,
     Agreement,

@@ -6,11 +6,11 @@ from collections import Counter
 
 import pytest
 
+from r2med.assessment.review.review_book import ConflictError, ReviewBook
+from r2med.assessment.review.reviews import Review
 from r2med.construction.items import PageChunk, SourceQuestion
-from r2med.construction.review.review_book import ConflictError, ReviewBook
-from r2med.construction.review.review_desk import ReviewDesk
-from r2med.construction.review.review_items import ReviewItem
-from r2med.construction.review.reviews import Review
+from r2med.construction.review_desk import ReviewDesk
+from r2med.construction.review_items import ReviewItem
 
 ITEMS = [
     ReviewItem(
@@ -263,7 +263,7 @@ def test_an_item_that_somebody_holds_is_given_to_others_after_a_time(book, monke
     assert (shown["item"]["token"], shown["finished"]) == (ITEMS[0].token, 0)
     assert desk.view("Ann")["item"] is not None  # a reload
     assert desk.view("Bo")["item"] is None
-    monkeypatch.setattr("r2med.construction.review.review_book._ASSIGNED_NS", 0)
+    monkeypatch.setattr("r2med.assessment.review.review_book._ASSIGNED_NS", 0)
     assert desk.view("Bo")["item"] is not None
     desk.decide("Bo", ITEMS[0].token, "accept", "", "")
     desk.decide("Ann", ITEMS[0].token, "reject", "", "")  # late, and not lost

@@ -13,8 +13,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from r2med.construction.review.review_book import ReviewBook
-from r2med.construction.review.review_items import reviews_file
+from r2med.assessment.review.review_book import ReviewBook, reviews_file
 from r2med.foundation.pages.csv_text import csv_rows
 from r2med.foundation.store.files import write_atomically
 from r2med.foundation.store.rows import Rows

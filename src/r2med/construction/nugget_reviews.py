@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from r2med.assessment.review.review_book import ReviewBook, reviews_file
+from r2med.assessment.review.review_kinds import NUGGET_KIND
+from r2med.assessment.review.reviews import Review
 from r2med.construction.items import PageChunk, SourceQuestion
-from r2med.construction.review.review_book import ReviewBook
-from r2med.construction.review.review_items import ReviewItem, reviews_file
-from r2med.construction.review.review_kinds import NUGGET_KIND
-from r2med.construction.review.reviews import Review
+from r2med.construction.review_items import ReviewItem
 from r2med.data.dataset import Dataset
 from r2med.data.nuggets_file import Nugget, Nuggets, read_nuggets
 from r2med.foundation.core.errors import UserError

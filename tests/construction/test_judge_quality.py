@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from r2med.construction.items import Judgement
-from r2med.construction.review.judge_quality import judge_agreement, judge_confusions, label_recall
-from r2med.construction.review.labels import labels
+from r2med.construction.judge_quality import judge_agreement, judge_confusions, label_recall
+from r2med.construction.labels import labels
 from r2med.evaluation.measure.agreement import cohen_kappa
 from r2med.foundation.pages.estimate import Estimate
 

@@ -4,9 +4,9 @@ import csv
 
 import pytest
 
-from r2med.construction.review.review_book import add_reviews, read_reviews
-from r2med.construction.review.review_files import export_reviews, import_reviews
-from r2med.construction.review.reviews import Review
+from r2med.assessment.review.review_files import export_reviews, import_reviews
+from r2med.assessment.review.reviews import Review
+from r2med.construction.review_items import add_reviews, read_reviews
 from r2med.foundation.core.errors import UserError
 
 REVIEWS = [

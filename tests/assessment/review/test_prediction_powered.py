@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from r2med.construction.review.prediction_powered import FEWEST_REVIEWS, share
+from r2med.assessment.review.prediction_powered import FEWEST_REVIEWS, share
 
 
 def simulated(random, truth, seen, informative):

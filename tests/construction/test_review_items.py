@@ -4,12 +4,11 @@ import json
 
 import pytest
 
+from r2med.assessment.review.reviews import Review
 from r2med.construction.build_plan import BuildPlan
 from r2med.construction.pipeline import Build
 from r2med.construction.publish.dataset_folder import write_output
-from r2med.construction.review.review_book import add_reviews, read_reviews
-from r2med.construction.review.review_items import items_by_kind, read_guideline, review_items
-from r2med.construction.review.reviews import Review
+from r2med.construction.review_items import add_reviews, items_by_kind, read_guideline, read_reviews, review_items
 from r2med.construction.step_table import STEPS
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.runtime.runtime import Runtime

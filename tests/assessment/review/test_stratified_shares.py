@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from r2med.construction.review.stratified_shares import Stratum, share_of, summed
+from r2med.assessment.review.stratified_shares import Stratum, share_of, summed
 from r2med.foundation.pages.estimate import Estimate
 
 MANY = 10**9

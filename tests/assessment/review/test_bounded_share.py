@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from r2med.construction.review.prediction_powered import bounded_share, share
+from r2med.assessment.review.prediction_powered import bounded_share, share
 
 ITEMS, REVIEWED, DISPUTABLE, SAMPLES = 400, 80, 0.3, 400
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from r2med.construction.review.people_agreement import agreement_by_point
-from r2med.construction.review.reviews import Review
+from r2med.assessment.review.people_agreement import agreement_by_point
+from r2med.assessment.review.reviews import Review
 from r2med.evaluation.measure.agreement import cohen_kappa
 
 POINTS = ("answerable", "self_contained", "needs_inference", "words_mislead")

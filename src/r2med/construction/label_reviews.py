@@ -7,11 +7,11 @@ from dataclasses import asdict
 from pathlib import Path
 
 from r2med.assessment.judgements.drawing import DrawnPair
+from r2med.assessment.review.review_book import ReviewBook, reviews_file
+from r2med.assessment.review.reviews import Review
 from r2med.assessment.rubrics.rubric import RUBRICS
 from r2med.construction.items import PageChunk, SourceQuestion
-from r2med.construction.review.review_book import ReviewBook
-from r2med.construction.review.review_items import ReviewItem, reviews_file
-from r2med.construction.review.reviews import Review
+from r2med.construction.review_items import ReviewItem
 from r2med.data.dataset import Dataset
 from r2med.data.overlays import Overlay, OverlayLabel
 from r2med.foundation.core.errors import UserError

@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from r2med.construction.review.review_book import add_reviews, read_reviews
-from r2med.construction.review.review_files import export_reviews, import_reviews
-from r2med.construction.review.review_items import review_items
-from r2med.construction.review.review_kinds import KINDS
-from r2med.construction.review.review_outcomes import rejection_reasons
-from r2med.construction.review.reviews import Review, decided_reply, is_disputed, rating_table
+from r2med.assessment.review.review_files import export_reviews, import_reviews
+from r2med.assessment.review.review_kinds import KINDS
+from r2med.assessment.review.review_outcomes import rejection_reasons
+from r2med.assessment.review.reviews import Review, decided_reply, is_disputed, rating_table
+from r2med.construction.review_items import add_reviews, read_reviews, review_items
 from r2med.foundation.core.errors import UserError
 
 FINE = {"answerable": "yes", "self_contained": "yes", "needs_inference": "yes", "words_mislead": "unsure"}

@@ -1,1 +1,0 @@
-"""Human review: reviews, labels, the file of reviews, and the next candidate of a reviewer."""
