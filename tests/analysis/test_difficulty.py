@@ -107,7 +107,7 @@ def test_closed_book_answers_are_a_slice(results: Path, store: Store, tmp_path: 
     setup = scripted(
         tmp_path,
         store,
-        (["Expected answer", f"Text:\n{queries[0].answer}"], {"final_answer": "it", "verdict": "right"}),
+        (["Expected answer", f"Text:\n<<<\n{queries[0].answer}"], {"final_answer": "it", "verdict": "right"}),
         (["Expected answer"], {"final_answer": "x", "verdict": "wrong"}),
         ([queries[0].text[:60]], {"answer": queries[0].answer}),
         ([], {"answer": "gout"}),

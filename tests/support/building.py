@@ -11,6 +11,7 @@ from r2med.construction.step import Step, StepWork, Streams
 from r2med.construction.steps import asking
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store import Store
+from r2med.models.llm.llm_cards import LLMCard
 from support.scripted_chat import Reply, ScriptedChat
 
 QUESTIONS = [
@@ -49,7 +50,12 @@ def asked_of(reply: Reply, monkeypatch: pytest.MonkeyPatch) -> ScriptedChat:
     """Let every step ask a scripted LLM, and return it."""
     llm = ScriptedChat(reply)
     llm.is_local = True  # type: ignore[attr-defined]
-    monkeypatch.setattr(asking, "open_chat", lambda card, setup: llm)
+
+    def opened(card: LLMCard, runtime: Runtime) -> ScriptedChat:
+        llm.card = card  # type: ignore[attr-defined]
+        return llm
+
+    monkeypatch.setattr(asking, "open_chat", opened)
     return llm
 
 

@@ -42,21 +42,22 @@ def _example(prompt: str) -> str:
     return str(example)
 
 
-def _between(prompt: str, start: str, end: str) -> str:
-    return prompt.partition(start)[2].partition(end)[0].strip()
+def _framed(prompt: str, heading: str) -> str:
+    """Return the text in the frame below a heading."""
+    return prompt.partition(f"{heading}\n<<<\n")[2].partition("\n>>>")[0].strip()
 
 
 def _graded_answer(prompt: str) -> str:
     """Say right if the answer has half of the words of the reference, and takes nothing back."""
-    reference, text = _between(prompt, "for you only:\n", "\n\nAnswer:"), _between(prompt, "<<<\n", "\n>>>")
+    reference, text = _framed(prompt, "for you only:"), _framed(prompt, "\nAnswer:")
     words = set(reference.lower().split())
     right = len(words & set(text.lower().split())) * 2 >= len(words) and "But that is wrong" not in text
     return json.dumps({"why": "The words.", "grade": "right" if right else "wrong"})
 
 
 def _matched_nuggets(prompt: str) -> str:
-    text = _between(prompt, "<<<\n", "\n>>>")
-    found = re.findall(r"^(\d+)[.:)] (.*)$", _between(prompt, "Nuggets:\n", "\n\nAnswer"), re.MULTILINE)
+    text = _framed(prompt, "before each sentence:")
+    found = re.findall(r"^(\d+)[.:)] (.*)$", _framed(prompt, "Nuggets:"), re.MULTILINE)
     said = [(int(number), nugget in text) for number, nugget in found]
     rows = [{"nugget": n, "sentences": [1] * yes, "said": "support" if yes else "none"} for n, yes in said]
     return json.dumps({"nuggets": rows})
@@ -79,12 +80,12 @@ def _relevant() -> set[tuple[str, str]]:
 
 
 def _grade(prompt: str) -> str:
-    pair = _between(prompt, "Question:\n", "\n\nRight answer"), _between(prompt, "<<<\n", "\n>>>")
+    pair = _framed(prompt, "Question:"), _framed(prompt, "Passage:")
     return json.dumps({"why": "It is known.", "grade": 3 if pair in _relevant() else 0})
 
 
 def _nuggets(prompt: str) -> str:
-    fact = " ".join(_between(prompt, "<<<\n", "\n>>>").split())
+    fact = " ".join(_framed(prompt, "Reference answer:").split())
     return json.dumps({"nuggets": [{"text": fact, "importance": "vital"}]})
 
 

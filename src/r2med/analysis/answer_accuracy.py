@@ -28,6 +28,7 @@ from r2med.foundation.pages.cells import Value
 from r2med.foundation.pages.estimate import Estimate
 from r2med.foundation.pages.page import Section, Table
 from r2med.models.ask.answers import LLMAnswer, Remark, one_of
+from r2med.models.ask.ask import AskedItem
 
 
 class AnswerVerdict(LLMAnswer):
@@ -70,8 +71,11 @@ def judge(items: Sequence[tuple[str, str, str, str]], questions: Questions) -> l
     rules = [by_rule(text, gold) for _, _, gold, text in items]
     verdicts: Sequence[tuple[bool, str] | None] = [None] * len(items)
     if questions.runtime.setup.llm:
-        fields = [{"gold": gold, "text": text} for _, _, gold, text in items]
-        verdicts = questions.ask("judge-answer", fields, lambda _: AnswerVerdict, _read)
+        asked_items = [
+            AskedItem(query, {"gold": gold, "text": text}, {"r2med.dataset": dataset, "r2med.query.id": query})
+            for dataset, query, gold, text in items
+        ]
+        verdicts = questions.ask("judge-answer", asked_items, AnswerVerdict, _read)
     known = zip(items, rules, [verdict or (None, "") for verdict in verdicts], strict=True)
     asked = bool(questions.runtime.setup.llm)
     return [Judged(*item, rule, right, final, asked) for item, rule, (right, final) in known]

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from functools import reduce
 from math import nan
-from operator import add
 
 from r2med.analysis.answer_accuracy import judge
 from r2med.analysis.material import Material
@@ -63,17 +60,13 @@ def _asked(material: Material, dataset: Dataset, queries: Sequence[Query]) -> di
     if not queries:
         return {}
     asked = material.questions
-    reader = AnswerReader(asked.card, asked.chat)
+    reader = AnswerReader(asked.card, asked.chat, asked.tallies[ASKED])
     questions = reader.questions(dataset, queries, queries, {}, "open", (CLOSED_BOOK,), 1)
     if material.rehearsal:
         preview = reader.preview(questions)
-        asked.previews[ASKED] = reduce(add, [*filter(None, [asked.previews.get(ASKED)]), preview])
+        asked.add_preview(ASKED, preview)
         if preview.unanswered:
             return {query.id: f"an answer, number {number}" for number, query in enumerate(queries)}
     with answer_spans(questions, reader.card.spec, "", reader.chat.trace) as spans:
-        said = reader.ask(questions, spans)
-    given = said.given
-    asked.cost += said.cost
-    asked.asked[ASKED] += len(given)
-    asked.failures.setdefault(ASKED, Counter()).update(each.failure for each in given if each.failure)
+        given = reader.ask(questions, spans).given
     return {each.query: each.text for each in given if each.status == "answered"}

@@ -22,6 +22,7 @@ from r2med.foundation.pages.estimate import Estimate
 from r2med.foundation.pages.page import Section, Table
 from r2med.foundation.text.plurals import counted
 from r2med.models.ask.answers import LLMAnswer, Text
+from r2med.models.ask.ask import AskedItem
 
 SHOWN_WORDS, HIDDEN_WORDS = 40, 40
 """Number of words that the LLM sees, and of the next words that it should produce."""
@@ -56,8 +57,8 @@ def contamination(material: Material) -> Section:
     for name, dataset in material.datasets.items():
         drawn = [(text[:SHOWN_WORDS], text[SHOWN_WORDS:]) for text in documents(dataset, count)]
         used += len(drawn)
-        rows.append([name, len(dataset.corpus), *_continued(material, drawn)])
-        asked.append([name, len(dataset.queries), *_continued(material, questions(dataset, count))])
+        rows.append([name, len(dataset.corpus), *_continued(material, f"{name} document", drawn)])
+        asked.append([name, len(dataset.queries), *_continued(material, f"{name} question", questions(dataset, count))])
     longest = f"runs of {MIN_RUN_WORDS} words or more"
     heads = (
         "dataset",
@@ -99,12 +100,13 @@ ShownHidden = tuple[list[str], list[str]]
 """The words of a text that an LLM sees, and those that it should produce."""
 
 
-def _continued(material: Material, texts: Sequence[ShownHidden]) -> list[Value]:
-    """Ask an LLM to continue texts, and return the figures of its continuations."""
-    fields = [{"text": " ".join(shown), "words": str(len(hidden))} for shown, hidden in texts]
-    said = material.questions.ask(
-        "continue", fields, lambda _: Continuation, lambda _, answer: str(answer.continuation)
-    )
+def _continued(material: Material, kind: str, texts: Sequence[ShownHidden]) -> list[Value]:
+    """Ask an LLM to continue texts, and return the figures of its continuations. `kind` names them in traces."""
+    items = [
+        AskedItem(f"{kind} {number}", {"text": " ".join(shown), "words": str(len(hidden))})
+        for number, (shown, hidden) in enumerate(texts, 1)
+    ]
+    said = material.questions.ask("continue", items, Continuation, lambda _, answer: str(answer.continuation))
     return _figures([" ".join(hidden) for _, hidden in texts], said)
 
 

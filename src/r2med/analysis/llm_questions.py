@@ -1,31 +1,22 @@
-"""Ask the LLM of the analyses in JSON, through the journal, and count the cost. In a rehearsal nothing is asked."""
+"""The questions of an analysis to its LLM, by prompt: what they cost, and what failed. A rehearsal asks nothing."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, reduce
-from importlib.resources import files
-from operator import add
+from functools import cached_property
 from typing import Any, TypeVar
 
-from r2med.foundation.core.cost import NOTHING, Cost
-from r2med.foundation.engine.tracing import item_spans
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.models.ask.answers import LLMAnswer
-from r2med.models.ask.ask import warn_of_identifiers
-from r2med.models.ask.json_answers import JsonQuestion, ask_json, json_question
+from r2med.models.ask.ask import Ask, AskedItem, Tally
 from r2med.models.llm.costs import CostPreview, listed_kinds
 from r2med.models.llm.journaled import JournaledChat, open_chat
 from r2med.models.llm.llm_cards import LLMCard, resolve_llm
-from r2med.models.prompts.fitting import Fitter
-from r2med.models.prompts.templates import Template
+from r2med.models.prompts.templates import packaged_template
 
-SYSTEM = "You are a careful physician. You answer with one JSON object and nothing else."
-TRIES = 3
-
-ReadAnswer = TypeVar("ReadAnswer")
+Outcome = TypeVar("Outcome")
 
 
 @dataclass
@@ -34,10 +25,8 @@ class Questions:
 
     runtime: Runtime
     rehearsal: bool = False
-    cost: Cost = NOTHING
-    asked: Counter[str] = field(default_factory=Counter)
-    failures: dict[str, Counter[str]] = field(default_factory=dict)
-    """Template -> kind of failure -> count."""
+    tallies: defaultdict[str, Tally] = field(default_factory=lambda: defaultdict(Tally))
+    """Name of a prompt -> what its questions cost, and how many failed."""
     previews: dict[str, CostPreview] = field(default_factory=dict)
 
     @cached_property
@@ -52,49 +41,36 @@ class Questions:
 
     def ask(
         self,
-        template: str,
-        items: Sequence[Mapping[str, str]],
-        answer: Callable[[int], type[LLMAnswer]],
-        read: Callable[[int, Any], ReadAnswer],
-        *,
-        rehearsed: Sequence[ReadAnswer] = (),
-    ) -> list[ReadAnswer | None]:
+        prompt: str,
+        items: Sequence[AskedItem],
+        answer: type[LLMAnswer],
+        read: Callable[[int, Any], Outcome],
+    ) -> list[Outcome | None]:
         """Ask about every item and return the outcomes. A failed item is counted, and its outcome is None.
 
-        In a rehearsal nothing is asked. `rehearsed` are then the outcomes of items that the journal does not answer.
+        A rehearsal returns the outcomes that the journal has already.
         """
         if not items:
             return []
-        file = files(__package__) / "prompts" / f"{template}.txt"
-        text, fitter = Template(str(file), file.read_text("utf-8")), Fitter(self.card, SYSTEM)
-        questions = {n: json_question(fitter, text, values, answer(n)) for n, values in enumerate(items)}
+        template = packaged_template("r2med.analysis", prompt)
+        ask = Ask(prompt, self.chat, template, answer, tally=self.tallies[prompt])
         if self.rehearsal:
-            known = self._rehearsed(template, questions, read)
-            return [known.get(number, rehearsed[number] if rehearsed else None) for number in range(len(items))]
-        warn_of_identifiers(template, self.chat, (" ".join(values.values()) for values in items))
-        with item_spans(template, "CHAIN", {number: {} for number in questions}, self.chat.trace) as spans:
-            answers = ask_json(questions, read, self.chat, self.card, TRIES, spans=spans)
-        self.cost += answers.cost
-        self.asked[template] += len(items)
-        self.failures.setdefault(template, Counter()).update(answers.failures.values())
-        return [answers.outcomes.get(number) for number in range(len(items))]
+            preview, outcomes = ask.known(items, read)
+            self.add_preview(prompt, preview)
+        else:
+            outcomes = ask.ask(items, read).outcomes
+        return [outcomes.get(number) for number in range(len(items))]
 
-    def _rehearsed(
-        self, template: str, questions: Mapping[int, JsonQuestion], read: Callable[[int, Any], ReadAnswer]
-    ) -> dict[int, ReadAnswer]:
-        """Count the requests that would be sent, and return the outcomes that the journal already has."""
-        requests = {number: each.request(self.card) for number, each in questions.items() if each.fits}
-        unfit = len(questions) - len(requests)
-        preview = CostPreview.of(self.chat, self.card, list(requests.values()), unfit=unfit)
-        self.previews[template] = reduce(add, [*filter(None, [self.previews.get(template)]), preview])
-        open_requests = set(self.chat.unanswered(list(requests.values())))
-        answered = {number: questions[number] for number, each in requests.items() if each not in open_requests}
-        return ask_json(answered, read, self.chat, self.card, tries=1).outcomes
+    def add_preview(self, prompt: str, preview: CostPreview) -> None:
+        """Add what further questions with a prompt would cost."""
+        known = self.previews.get(prompt)
+        self.previews[prompt] = known + preview if known else preview
 
-    def notes(self, *templates: str) -> Iterator[str]:
-        """Yield for each of these templates a sentence with the LLM, the number of requests and the failures."""
-        for template in templates:
-            failed = self.failures.get(template, Counter())
-            if self.asked[template]:
+    def notes(self, *prompts: str) -> Iterator[str]:
+        """Yield for each of these prompts a sentence with the LLM, the number of requests and the failures."""
+        for prompt in prompts:
+            tally = self.tallies[prompt]
+            failed = tally.failures
+            if tally.asked:
                 kinds = f"; {failed.total():,} had no usable answer ({listed_kinds(failed)})" if failed else ""
-                yield f"{self.card.spec} was asked {self.asked[template]:,} × {template}{kinds}."
+                yield f"{self.card.spec} was asked {tally.asked:,} × {prompt}{kinds}."

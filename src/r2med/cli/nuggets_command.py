@@ -59,11 +59,11 @@ def nuggets(
     dataset = load(data, runtime.store)
     plan = plan_nuggets(dataset, llm, runtime)
     if dry_run:
-        show_previews({plan.card.spec: plan.preview()}, runtime)
+        show_previews({plan.llm: plan.preview()}, runtime)
         return
     flags.check_writable(out.parent)
     with runtime.network(), steps(1) as step:
-        step(f"{dataset.name} · nuggets · {plan.card.spec}")
+        step(f"{dataset.name} · nuggets · {plan.llm}")
         made = plan.make()
     made.nuggets.write(out)
     vital = sum(nugget.vital for nugget in made.nuggets)

@@ -35,11 +35,12 @@ def verdicts(dataset: r2med.Dataset, nuggets: Nuggets) -> Iterator[tuple[list[st
     for query in dataset.queries:
         own = nuggets.by_query[query.id]
         vital = " ".join(nugget.text for nugget in own if nugget.vital)
-        for right in (f"<<<\n{query.answer}\n", f"<<<\n{vital}\n", f"<<<\nThis is {query.answer}"):
-            yield [query.text, "Reference answer", right], {"why": "the same", "grade": "right"}
+        for right in (f"{query.answer}\n", f"{vital}\n", f"This is {query.answer}"):
+            yield [query.text, "Reference answer", f"\nAnswer:\n<<<\n{right}"], {"why": "the same", "grade": "right"}
         numbers = range(1, len(own) + 1)
-        for start, found in ((f"\n1. {own[0].text}", numbers), (f"\n1. This is {query.answer}", (1,))):
-            yield [query.text, "Nuggets:", f"<<<{start}"], {"nuggets": [_match(n, n in found) for n in numbers]}
+        for start, found in ((f"1. {own[0].text}", numbers), (f"1. This is {query.answer}", (1,))):
+            matches = [_match(n, n in found) for n in numbers]
+            yield [query.text, "Nuggets:", f"each sentence:\n<<<\n{start}"], {"nuggets": matches}
         yield [query.text, "Nuggets:"], {"nuggets": [_match(n, False) for n in numbers]}
         for document in dataset.qrels[query.id]:
             [text] = dataset.corpus.texts(dataset.corpus.rows([document]).tolist())

@@ -54,11 +54,11 @@ def said(prompt: str) -> Any:
     framed = prompt.split("<<<\n")[-1].split("\n>>>")[0]
     denies = "not true" in framed or "wrong" in framed or "checked by the project" in framed
     if "Reference answer" in prompt:
-        reference = prompt.split("for you only:\n")[1].split(" fever")[0]
+        reference = prompt.split("for you only:\n<<<\n")[1].split(" fever")[0]
         right = f"{reference} fever" in framed and not denies
         return {"why": "because", "grade": "right" if right else "wrong"}
     if "Nuggets:" in prompt:
-        nuggets = prompt.split("Nuggets:\n")[1].split("\n\n")[0].splitlines()
+        nuggets = prompt.split("Nuggets:\n<<<\n")[1].split("\n>>>")[0].splitlines()
         lines = framed.splitlines()
         found = [[int(line.split(".")[0]) for line in lines if each[3:] in line and not denies] for each in nuggets]
         entries = [(n, where, "support" if where else "none") for n, where in enumerate(found, 1)]

@@ -162,7 +162,7 @@ def test_drug_names_of_the_users_table_are_in_the_prompt_and_must_survive(tmp_pa
     source = lines({"id": "q", "question": "口服阿司匹林100mg。", "answer": ""})
     table = "term,translation\n阿司匹林,aspirin|acetylsalicylic acid\n布洛芬,ibuprofen\n"
     rules = (
-        (["into English", "阿司匹林 = aspirin or acetylsalicylic acid."], {"1": "Ibuprofen 100 mg by mouth."}),
+        (["into English", "阿司匹林 = aspirin or acetylsalicylic acid"], {"1": "Ibuprofen 100 mg by mouth."}),
         (["into Chinese"], {"1": "口服阿司匹林100mg。"}),
     )
     build = translated(tmp_path, *rules, step="translate(drugs=d.csv)", source=source, **{"d.csv": table})

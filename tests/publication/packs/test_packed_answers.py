@@ -33,12 +33,13 @@ def reader_rules() -> Iterator[tuple[list[str], Any]]:
 
 def judge_rules() -> Iterator[tuple[list[str], Any]]:
     for name in DISEASES:
-        for right in (f"<<<\n{name}", f"<<<\nI am sure that it is {name}"):
-            yield [f"Case of {name}", "Reference answer", f"{right}\n"], {"why": "the same", "grade": "right"}
+        for right in (name, f"I am sure that it is {name}"):
+            when = [f"Case of {name}", "Reference answer", f"\nAnswer:\n<<<\n{right}\n"]
+            yield when, {"why": "the same", "grade": "right"}
         own = [f"Sentence:\n<<<\nThe signs of {name}", f"passages:\n<<<\nThe signs of {name}"]
         yield own, {"why": "", "supported": True}
         said = {"nuggets": [{"nugget": 1, "sentences": [1], "said": "support"}]}
-        yield [f"Case of {name}", "Nuggets:", f"<<<\n1. mine of {name}"], said
+        yield [f"Case of {name}", "Nuggets:", f"each sentence:\n<<<\n1. mine of {name}"], said
     yield ["Nuggets:"], {"nuggets": [{"nugget": 1, "sentences": [], "said": "none"}]}
     yield ["Reference answer"], {"why": "something else", "grade": "wrong"}
     yield ["Sentence:"], {"why": "", "supported": False}

@@ -7,25 +7,20 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from r2med.assessment.answers.answer_judge import template
 from r2med.data.dataset import Dataset, Query
 from r2med.data.nuggets_file import Nugget, Nuggets
 from r2med.foundation.core.cost import Cost
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.engine.tracing import item_spans
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store import about
 from r2med.foundation.text.english import english
 from r2med.models.ask.answers import LLMAnswer, Text, field_reader, one_of
-from r2med.models.ask.ask import framed, warn_of_identifiers
-from r2med.models.ask.json_answers import JsonQuestion, ask_json, json_question
+from r2med.models.ask.ask import Ask, AskedItem
 from r2med.models.llm.costs import CostPreview
-from r2med.models.llm.journaled import JournaledChat, open_chat
-from r2med.models.llm.llm_cards import LLMCard, resolve_llm
-from r2med.models.prompts.fitting import Fitter
+from r2med.models.llm.journaled import open_chat
+from r2med.models.llm.llm_cards import resolve_llm
+from r2med.models.prompts.templates import packaged_template
 
-SYSTEM = "You are a careful physician who takes answers apart. You answer with one JSON object and nothing else."
-TRIES = 3
 MAX_NUGGETS = 12
 """Maximum number of nuggets of a question."""
 
@@ -84,32 +79,37 @@ class NuggetPlan:
     """The questions of a dataset whose references are taken apart, before anything is asked."""
 
     queries: tuple[Query, ...]
-    card: LLMCard
-    chat: JournaledChat
+    question: Ask
     label: str
     """The label of the dataset in the store."""
 
-    def _questions(self) -> dict[int, JsonQuestion]:
-        fitter, prompt = Fitter(self.card, SYSTEM), template("make-nuggets")
-        return {
-            number: json_question(fitter, prompt, _fields(query), _References)
-            for number, query in enumerate(self.queries)
-        }
+    @property
+    def llm(self) -> str:
+        """The LLM that is asked."""
+        return self.question.chat.card.spec
+
+    @property
+    def items(self) -> list[AskedItem]:
+        """The questions with their references, as the LLM is asked about them."""
+        return [
+            AskedItem(
+                query.id,
+                {"question": query.text, "text": query.answer, "most": str(MAX_NUGGETS)},
+                {"r2med.query.id": query.id},
+            )
+            for query in self.queries
+        ]
 
     def preview(self) -> CostPreview:
         """Return what asking would cost. Nothing is asked."""
-        questions = self._questions().values()
-        requests = [each.request(self.card) for each in questions if each.fits]
-        return CostPreview.of(self.chat, self.card, requests, unfit=len(questions) - len(requests))
+        return self.question.preview(self.items)
 
     def make(self) -> MadeNuggets:
         """Ask the LLM. Raises UserError if it wrote nothing that can be used."""
-        warn_of_identifiers("nuggets", self.chat, (f"{query.text} {query.answer}" for query in self.queries))
-        facts = {number: {"r2med.query.id": query.id} for number, query in enumerate(self.queries)}
-        with about(dataset=self.label), item_spans("make-nuggets", "CHAIN", facts, self.chat.trace) as spans:
-            asked = ask_json(self._questions(), self._nuggets, self.chat, self.card, TRIES, spans=spans)
+        with about(dataset=self.label):
+            asked = self.question.ask(self.items, self._nuggets)
         if not asked.outcomes:
-            raise UserError(f"{self.card.spec} wrote no nuggets that can be used: try another LLM")
+            raise UserError(f"{self.llm} wrote no nuggets that can be used: try another LLM")
         made = Nuggets.of(nugget for number in sorted(asked.outcomes) for nugget in asked.outcomes[number])
         failures = {self.queries[number].id: kind for number, kind in asked.failures.items()}
         return MadeNuggets(made, failures, asked.cost)
@@ -117,13 +117,9 @@ class NuggetPlan:
     def _nuggets(self, number: int, answer: _References) -> list[Nugget]:
         facts: Iterable[_Fact] = answer.nuggets
         return [
-            Nugget(self.queries[number].id, f"n{place}", fact.text, fact.importance == "vital", self.card.spec)
+            Nugget(self.queries[number].id, f"n{place}", fact.text, fact.importance == "vital", self.llm)
             for place, fact in enumerate(facts, 1)
         ]
-
-
-def _fields(query: Query) -> dict[str, str]:
-    return {"question": query.text, "text": framed(query.answer), "most": str(MAX_NUGGETS)}
 
 
 def plan_nuggets(dataset: Dataset, llm: str, runtime: Runtime) -> NuggetPlan:
@@ -131,5 +127,6 @@ def plan_nuggets(dataset: Dataset, llm: str, runtime: Runtime) -> NuggetPlan:
     queries = tuple(query for query in dataset.queries if query.answer.strip())
     if not queries:
         raise UserError(f"{dataset.name} has no reference answers: nuggets are made from the field 'answer' of queries")
-    card = resolve_llm(llm, runtime.setup)
-    return NuggetPlan(queries, card, open_chat(card, runtime), dataset.label)
+    chat = open_chat(resolve_llm(llm, runtime.setup), runtime)
+    prompt = packaged_template("r2med.assessment.answers", "make-nuggets")
+    return NuggetPlan(queries, Ask("make-nuggets", chat, prompt, _References), dataset.label)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import assert_never
 
 from r2med.assessment.answers.answer_options import options_of
@@ -19,14 +19,12 @@ from r2med.foundation.core.cost import NOTHING, Cost
 from r2med.foundation.engine.tracing import Span
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.models.ask.answers import Choice, OpenAnswer
-from r2med.models.ask.ask import warn_of_identifiers
-from r2med.models.ask.json_answers import ask_json
+from r2med.models.ask.ask import Tally, preview, put, warn_of_identifiers
 from r2med.models.llm.chat import FROM_THE_MODEL
 from r2med.models.llm.costs import CostPreview
 from r2med.models.llm.journaled import JournaledChat, open_chat
 from r2med.models.llm.llm_cards import LLMCard, resolve_llm
 
-TRIES = 3
 CUT_OFF = "truncated"
 """The failure of an answer that the LLM wrote until its token limit. A second one would cost as much and end there."""
 
@@ -56,6 +54,7 @@ class AnswerReader:
 
     card: LLMCard
     chat: JournaledChat
+    tally: Tally = field(default_factory=Tally)
 
     @classmethod
     def open(cls, name: str, runtime: Runtime) -> AnswerReader:
@@ -113,18 +112,15 @@ class AnswerReader:
 
     def preview(self, questions: Sequence[ReaderQuestion], note: str = "") -> CostPreview:
         """Return what asking would cost. Nothing is asked."""
-        fitting = [each for each in questions if each.prompt.fits]
-        requests = [each.prompt.request(self.card) for each in fitting]
-        cut = sum(each.cut > 0 for each in fitting)
-        unfit = len(questions) - len(fitting)
-        return CostPreview.of(self.chat, self.card, requests, cut=cut, unfit=unfit, note=note)
+        cut = sum(each.cut > 0 for each in questions if each.prompt.fits)
+        return preview(self.chat, (each.prompt for each in questions), note, cut)
 
     def ask(self, questions: Sequence[ReaderQuestion], spans: Mapping[int, Span] | None = None) -> ReaderAnswers:
         """Ask all questions. `spans` are those of the questions in a trace."""
         texts = (" ".join((each.query.text, *each.read.texts)) for each in questions)
         warn_of_identifiers("answer", self.chat, texts)
         prompts = {number: each.prompt for number, each in enumerate(questions)}
-        asked = ask_json(prompts, _read, self.chat, self.card, TRIES, _read_prose, {CUT_OFF}, spans)
+        asked = put(self.chat, prompts, _read, self.tally, otherwise=_read_prose, final={CUT_OFF}, spans=spans)
         given = [
             _given(as_sent(each, asked.prompts.get(number)), asked.outcomes.get(number), asked.failures.get(number, ""))
             for number, each in enumerate(questions)

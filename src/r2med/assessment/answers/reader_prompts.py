@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from importlib.resources import files
 from typing import assert_never
 
 from r2med.assessment.answers.answer_options import lettered
@@ -12,14 +11,13 @@ from r2med.data.dataset import Query
 from r2med.evaluation.records.answer_words import CONDITIONS, AnswerForm, Condition
 from r2med.foundation.store import digest
 from r2med.models.ask.answers import LLMAnswer, OpenAnswer, choice_of
+from r2med.models.ask.ask import SYSTEM, framed_fields
 from r2med.models.ask.json_answers import JsonQuestion
 from r2med.models.llm.chat import Failure, Message
 from r2med.models.llm.costs import approximate_tokens, prompt_tokens
 from r2med.models.llm.llm_cards import LLMCard
 from r2med.models.prompts.fitting import NO_PASSAGES, Fitted, Fitter, fit, start_of
-from r2med.models.prompts.templates import Template
-
-SYSTEM = "You are a careful physician. You answer with one JSON object and nothing else."
+from r2med.models.prompts.templates import Template, packaged_template
 
 MIN_PASSAGE_TOKENS = 60
 """A passage is not cut below this number of tokens. The last passages are left out instead."""
@@ -73,7 +71,7 @@ def reader_question(
 
     def messages(size: int) -> tuple[Message, ...]:
         fields = {"question": query.text, "options": lettered(options), "text": _numbered(shown, size)}
-        return Message("system", SYSTEM), Message("user", template.render(fields))
+        return Message("system", SYSTEM), Message("user", template.render(framed_fields(fields)))
 
     while True:
         longest = max(map(approximate_tokens, shown.texts), default=0)
@@ -122,8 +120,7 @@ def reader_template(form: AnswerForm, condition: Condition) -> Template:
             name = form
         case other:
             assert_never(other)
-    file = files("r2med.assessment.answers") / "prompts" / f"{name}.txt"
-    return Template(str(file), file.read_text("utf-8"))
+    return packaged_template("r2med.assessment.answers", name)
 
 
 def prompts_digest(form: AnswerForm) -> str:

@@ -6,6 +6,7 @@ An unreadable answer is asked for again. After the last try the item is left out
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.resources import files
 from typing import Any, ClassVar, Generic, TypeVar
@@ -17,27 +18,22 @@ from r2med.construction.step import Step, StepWork, Streams
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.stages import argument
 from r2med.foundation.engine.reporting import part_of
-from r2med.foundation.engine.tracing import item_spans
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store import digest
 from r2med.models.ask.answers import LLMAnswer
-from r2med.models.ask.ask import warn_of_identifiers
-from r2med.models.ask.json_answers import JsonAnswers, ask_json, json_question
-from r2med.models.llm.costs import estimate, is_priced
+from r2med.models.ask.ask import Ask, AskedItem
+from r2med.models.llm.costs import is_priced
 from r2med.models.llm.journaled import JournaledChat, open_chat
 from r2med.models.llm.llm_cards import LLMCard, resolve_llm
-from r2med.models.prompts.fitting import Fitter
 from r2med.models.prompts.templates import Template, read_template
 
 ITEMS_PER_BLOCK = 512
 """Items that are asked about together. A block bounds the memory and keeps every connection busy."""
 
-SYSTEM = "You are a careful medical editor. You answer with one JSON object and nothing else."
-
-AskedItem = TypeVar("AskedItem")
+ItemType = TypeVar("ItemType")
 
 
-class AskingStep(Step, Generic[AskedItem], kind="build", needs="llm"):
+class AskingStep(Step, Generic[ItemType], kind="build", needs="llm"):
     """A step that asks an LLM about each item."""
 
     template: ClassVar[str]
@@ -49,35 +45,35 @@ class AskingStep(Step, Generic[AskedItem], kind="build", needs="llm"):
     prompts: str = Field("", description="Folder with your own prompt templates, beside the plan.")
     tries: int = Field(3, ge=1, le=10, description="Number of requests for an item before it counts as failed.")
 
-    def asked(self, streams: Streams) -> Iterator[AskedItem]:
+    def asked(self, streams: Streams) -> Iterator[ItemType]:
         """Yield the items to ask about."""
         raise NotImplementedError(f"{type(self).__name__} has no asked()")
 
-    def fields(self, item: AskedItem) -> Mapping[str, str]:
+    def fields(self, item: ItemType) -> Mapping[str, str]:
         """Return the values of the template's fields. If the prompt is too long, `text` is cut."""
         raise NotImplementedError(f"{type(self).__name__} has no asked()")
 
-    def answer_model(self, item: AskedItem) -> type[LLMAnswer]:
+    def answer_model(self, item: ItemType) -> type[LLMAnswer]:
         """Return the model of the answer for this item."""
         return self.answer
 
-    def read(self, item: AskedItem, answer: Any) -> StreamItem | Rejected:
+    def read(self, item: ItemType, answer: Any) -> StreamItem | Rejected:
         """Return the updated or rejected item. Raises ValueError if the answer does not fit the item."""
         raise NotImplementedError(f"{type(self).__name__} has no asked()")
 
-    def item_id(self, item: AskedItem) -> str:
+    def item_id(self, item: ItemType) -> str:
         """Return the id of an item, for traces. It contains no text of the item."""
         return item.key if isinstance(item, StreamItem) else ""
 
-    def settled(self, item: AskedItem) -> StreamItem | Rejected | None:
+    def settled(self, item: ItemType) -> StreamItem | Rejected | None:
         """Return the result for an item that needs no request; None for all other items."""
         return None
 
-    def failed(self, item: AskedItem, kind: str) -> Rejected | None:
+    def failed(self, item: ItemType, kind: str) -> Rejected | None:
         """Return the item as rejected because no answer could be read; None if nothing should be kept."""
         return Rejected.of(item, "no usable answer", kind) if isinstance(item, StreamItem) else None
 
-    def unread(self, item: AskedItem) -> StreamItem | None:
+    def unread(self, item: ItemType) -> StreamItem | None:
         """Return the item that a rehearsal passes on, where nothing is asked."""
         return item if isinstance(item, StreamItem) else None
 
@@ -114,62 +110,52 @@ class AskingStep(Step, Generic[AskedItem], kind="build", needs="llm"):
 
     def announce(self, streams: Streams, work: StepWork) -> None:
         """Store the prompt for the datasheet, and warn if personal data would be sent to a remote LLM."""
-        chat = self.chat(work.runtime)
-        work.facts["prompt"] = self.prompt(streams).text
+        ask = self.question(streams, work.runtime)
+        work.facts["prompt"] = ask.template.text
         if not work.rehearsal:
-            texts = (" ".join(self.fields(item).values()) for item in self.asked(streams) if not self.settled(item))
-            warn_of_identifiers(self.name, chat, texts)
+            ask.warn(self.asked_item(item) for item in self.asked(streams) if not self.settled(item))
+
+    def question(self, streams: Streams, runtime: Runtime) -> Ask:
+        """Return the question that this step asks about each item."""
+        return Ask(self.name, self.chat(runtime), self.prompt(streams), self.answer, tries=self.tries)
+
+    def asked_item(self, item: ItemType) -> AskedItem:
+        """Return an item as the LLM is asked about it."""
+        return AskedItem(self.item_id(item), self.fields(item), answer=self.answer_model(item))
 
     def about(
-        self, items: Iterator[AskedItem], streams: Streams, work: StepWork, total: int, begun: int = 0
+        self, items: Iterator[ItemType], streams: Streams, work: StepWork, total: int, begun: int = 0
     ) -> Iterator[StreamItem | Rejected]:
         """Ask about these items and yield one result for each, except for failed items that `failed` drops.
 
         `total` is the number of items of the whole step. `begun` is how many of them came before these.
         """
-        chat, card = self.chat(work.runtime), self.card(work.runtime)
-        fitter, template = Fitter(card, SYSTEM), self.prompt(streams)
+        ask = self.question(streams, work.runtime)
+        outcomes = self._rehearsed if work.rehearsal else self._answered
         while block := list(itertools.islice(items, ITEMS_PER_BLOCK)):
-            settled = {number: known for number, item in enumerate(block) if (known := self.settled(item))}
-            questions = {
-                number: json_question(fitter, template, self.fields(item), self.answer_model(item))
-                for number, item in enumerate(block)
-                if number not in settled
-            }
-            if work.rehearsal:
-                requests = [each.request(card) for each in questions.values() if each.fits]
-                unanswered = chat.unanswered(requests)
-                work.estimate += estimate(unanswered, card)
-                work.answered += len(set(requests)) - len(unanswered)
-                work.unpriced |= not is_priced(card)
-                yield from filter(None, (settled.get(number) or self.unread(item) for number, item in enumerate(block)))
-            else:
-                facts = {number: {"r2med.item": self.item_id(block[number])} for number in questions}
-                with part_of(begun, total), item_spans(self.name, "CHAIN", facts, chat.trace) as spans:
-                    asked = ask_json(
-                        questions, lambda n, answer: self.read(block[n], answer), chat, card, self.tries, spans=spans
-                    )
-                yield from self._answered(block, settled, asked, work)
+            settled = [self.settled(item) for item in block]
+            waiting = [item for item, known in zip(block, settled, strict=True) if known is None]
+            with part_of(begun, total):
+                found = iter(outcomes(ask, waiting, work))
+            yield from filter(None, (known or next(found) for known in settled))
             begun += len(block)
 
-    def _answered(
-        self,
-        block: Sequence[AskedItem],
-        settled: Mapping[int, StreamItem | Rejected],
-        asked: JsonAnswers[StreamItem | Rejected],
-        work: StepWork,
-    ) -> Iterator[StreamItem | Rejected]:
-        """Yield the results of one block, and count its cost and failures."""
-        work.cost += asked.cost
-        outcomes = {**settled, **asked.outcomes}
-        for number, item in enumerate(block):
-            if number in outcomes:
-                yield outcomes[number]
-                continue
-            kind = asked.failures[number]
-            work.failures[kind] = work.failures.get(kind, 0) + 1
-            if (rejected := self.failed(item, kind)) is not None:
-                yield rejected
+    def _rehearsed(self, ask: Ask, items: Sequence[ItemType], work: StepWork) -> list[StreamItem | None]:
+        """Count the requests that would be sent, and return what is passed on instead of answers."""
+        preview = ask.preview([self.asked_item(item) for item in items])
+        work.estimate += preview.estimate
+        work.answered += len(preview.requests) - len(preview.unanswered)
+        work.unpriced |= not is_priced(preview.card)
+        return [self.unread(item) for item in items]
+
+    def _answered(self, ask: Ask, items: Sequence[ItemType], work: StepWork) -> list[StreamItem | Rejected | None]:
+        """Ask, and return the result for each item. None: it failed, and nothing is kept of it."""
+        asked = [self.asked_item(item) for item in items]
+        answers = ask.ask(asked, lambda number, answer: self.read(items[number], answer), warned=True)
+        work.cost += answers.cost
+        work.failures = dict(Counter(work.failures) + Counter(answers.failures.values()))
+        failed = {number: self.failed(items[number], kind) for number, kind in answers.failures.items()}
+        return [answers.outcomes.get(number) or failed[number] for number in range(len(items))]
 
 
 class AskingQuestions(AskingStep[SourceQuestion], kind="build", needs="llm"):

@@ -27,6 +27,7 @@ class _Attempt(AskingQuestions, kind="build", needs="llm"):
     """Let one model answer each question. A question goes on if its answer was wrong."""
 
     template = "drop-easy"
+    answer = OpenAnswer
 
     name: str = "drop-easy"
 

@@ -14,6 +14,7 @@ AGAIN = (
     "A first translation of these sentences has faults, which a program found. Translate them again without these "
     "faults. If the program is wrong and the first translation is right, repeat it:"
 )
+NOT_AGAIN = "The sentences have no earlier translation:"
 
 
 class SentenceBatch(StreamItem):
@@ -23,7 +24,9 @@ class SentenceBatch(StreamItem):
     """The id of the item."""
     sentences: tuple[str, ...]
     glossary: str = ""
-    """For the prompt: drug names of the user's table that the sentences contain, and faults of a first translation."""
+    """For the prompt: drug names of the user's table that the sentences contain."""
+    earlier: str = ""
+    """For the prompt: a first translation with its faults, as JSON."""
     translations: tuple[str, ...] = ()
 
     @property
@@ -36,8 +39,7 @@ class SentenceBatch(StreamItem):
         """Return a batch with the drug names that its sentences contain."""
         text = "\n".join(sentences)
         known = [f"{name} = {' or '.join(each)}" for name, each in drugs.items() if name in text]
-        glossary = f"\nNames to use: {'; '.join(known)}.\n" if known else ""
-        return cls(item=key, sentences=tuple(sentences), glossary=glossary)
+        return cls(item=key, sentences=tuple(sentences), glossary="; ".join(known))
 
     def again(self, pairs: Mapping[str, SentencePair]) -> SentenceBatch:
         """Return the batch as a second request, which names the faults of the first translation of each sentence."""
@@ -45,8 +47,17 @@ class SentenceBatch(StreamItem):
             str(number): {"translation": pairs[sentence].target, "faults": pairs[sentence].faults}
             for number, sentence in enumerate(self.sentences, 1)
         }
-        note = f"\n{AGAIN}\n{json.dumps(first, ensure_ascii=False, indent=0)}\n"
-        return self.model_copy(update={"glossary": self.glossary + note})
+        return self.model_copy(update={"earlier": json.dumps(first, ensure_ascii=False, indent=0)})
+
+    def fields(self) -> dict[str, str]:
+        """Return the fields of the prompt. Sentences are JSON, so that no sentence can pose as another."""
+        numbered = {str(number): sentence for number, sentence in enumerate(self.sentences, 1)}
+        return {
+            "sentences": json.dumps(numbered, ensure_ascii=False, indent=0),
+            "glossary": self.glossary or "none",
+            "again": AGAIN if self.earlier else NOT_AGAIN,
+            "earlier": self.earlier or "none",
+        }
 
     def returned(self) -> SentenceBatch:
         """Return the batch that is translated back."""

@@ -8,7 +8,6 @@ noted, so that people can look at it.
 from __future__ import annotations
 
 import itertools
-import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -100,10 +99,8 @@ class Translate(AskingStep[SentenceBatch], kind="build", needs="llm"):
             yield from self.batches(item.id, self._open_sentences(item), drugs)
 
     def fields(self, item: SentenceBatch) -> Mapping[str, str]:
-        """Return the languages, the sentences as JSON, so that no sentence can pose as another, and the known terms."""
-        numbered = {str(number): sentence for number, sentence in enumerate(item.sentences, 1)}
-        sentences = json.dumps(numbered, ensure_ascii=False, indent=0)
-        return {"source": self.source, "to": self.to, "sentences": sentences, "glossary": item.glossary}
+        """Return the languages, the sentences, the known terms, and a first translation with its faults."""
+        return {"source": self.source, "to": self.to, **item.fields()}
 
     def answer_model(self, item: SentenceBatch) -> type[NumberedTexts]:
         """Return the model of an answer with a number for each sentence."""

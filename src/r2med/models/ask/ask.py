@@ -35,6 +35,8 @@ class AskedItem:
     fields: Mapping[str, str]
     facts: Attributes = field(default_factory=dict)
     """Further facts for traces."""
+    answer: type[LLMAnswer] | None = None
+    """The model of the answer about this item, if it has one of its own."""
 
 
 @dataclass
@@ -79,12 +81,12 @@ class Ask:
 
     def question(self, fields: Mapping[str, str], answer: type[LLMAnswer] | None = None) -> JsonQuestion:
         """Return the question about one item. If the prompt is too long, the field `text` is cut."""
-        values = {name: framed(text) for name, text in fields.items()}
-        return json_question(Fitter(self.chat.card, SYSTEM), self.template, values, answer or self.answer)
+        fitter = Fitter(self.chat.card, SYSTEM)
+        return json_question(fitter, self.template, framed_fields(fields), answer or self.answer)
 
     def questions(self, items: Sequence[AskedItem]) -> dict[int, JsonQuestion]:
         """Return the question about each item, by its number."""
-        return {number: self.question(item.fields) for number, item in enumerate(items)}
+        return {number: self.question(item.fields, item.answer) for number, item in enumerate(items)}
 
     def preview(self, items: Sequence[AskedItem]) -> CostPreview:
         """Return what asking would cost. Nothing is asked."""
@@ -99,29 +101,18 @@ class Ask:
         items: Sequence[AskedItem],
         read: Callable[[int, Any], Outcome],
         within: Mapping[int, Span] | None = None,
+        warned: bool = False,
     ) -> JsonAnswers[Outcome]:
         """Ask about every item. `read` raises ValueError if an answer is not usable. It is then asked for again.
 
-        `within` are the spans in a trace to which the questions belong, by the number of the item.
+        `within` are the spans in a trace to which the questions belong, by the number of the item. `warned` is True if
+        the caller has warned of personal data, for example because these items are only a part of all.
         """
-        self.warn(items)
-        return self.put(self.questions(items), read, items, within)
-
-    def put(
-        self,
-        questions: Mapping[int, JsonQuestion],
-        read: Callable[[int, Any], Outcome],
-        items: Sequence[AskedItem],
-        within: Mapping[int, Span] | None = None,
-        otherwise: Callable[[int, str], Outcome | None] = lambda number, text: None,
-        final: Collection[str] = (),
-    ) -> JsonAnswers[Outcome]:
-        """Ask questions that are made already, without a warning. `otherwise` and `final` are those of `ask_json`."""
-        facts = {number: {"r2med.item": items[number].id, **items[number].facts} for number in questions}
+        if not warned:
+            self.warn(items)
+        facts = {number: {"r2med.item": item.id, **item.facts} for number, item in enumerate(items)}
         with item_spans(self.name, self.kind, facts, self.chat.trace, within) as spans:
-            answers = ask_json(questions, read, self.chat, self.chat.card, self.tries, otherwise, final, spans)
-        self.tally.add(answers, len(questions))
-        return answers
+            return put(self.chat, self.questions(items), read, self.tally, self.tries, spans=spans)
 
     def known(
         self, items: Sequence[AskedItem], read: Callable[[int, Any], Outcome]
@@ -140,6 +131,28 @@ def preview(chat: JournaledChat, questions: Iterable[JsonQuestion], note: str = 
     given = list(questions)
     requests = [each.request(chat.card) for each in given if each.fits]
     return CostPreview.of(chat, chat.card, requests, cut=cut, unfit=len(given) - len(requests), note=note)
+
+
+def put(
+    chat: JournaledChat,
+    questions: Mapping[int, JsonQuestion],
+    read: Callable[[int, Any], Outcome],
+    tally: Tally,
+    tries: int = TRIES,
+    *,
+    otherwise: Callable[[int, str], Outcome | None] = lambda number, text: None,
+    final: Collection[str] = (),
+    spans: Mapping[int, Span] | None = None,
+) -> JsonAnswers[Outcome]:
+    """Ask questions that are made already, and count them. `otherwise`, `final` and `spans` are those of `ask_json`."""
+    answers = ask_json(questions, read, chat, chat.card, tries, otherwise, final, spans)
+    tally.add(answers, len(questions))
+    return answers
+
+
+def framed_fields(fields: Mapping[str, str]) -> dict[str, str]:
+    """Return the values of the fields of a prompt so that none of them can end its frame."""
+    return {name: framed(text) for name, text in fields.items()}
 
 
 def framed(text: str) -> str:

@@ -7,6 +7,7 @@ import logging
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from importlib.resources import files as package_files
 from importlib.resources.abc import Traversable
 from typing import Any
 
@@ -66,6 +67,12 @@ class Template:
     def render(self, values: Mapping[str, str]) -> str:
         """Fill all fields in one pass. A query may contain braces, so inserted text is not read again."""
         return FIELD.sub(lambda field: values[field[1]], self.text)
+
+
+def packaged_template(package: str, name: str) -> Template:
+    """Return the template of this name in the folder `prompts` of a package."""
+    file = package_files(package) / "prompts" / f"{name}{SUFFIX}"
+    return Template(str(file), read_template(file))
 
 
 @dataclass(frozen=True)
