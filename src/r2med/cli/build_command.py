@@ -180,10 +180,11 @@ def _steps(made: Build, done: list[Done | None]) -> Page:
             continue
         out = sum(left.rejected.values())
         reasons = [*left.rejected.items(), *((f"failed: {kind}", count) for kind, count in left.failures.items())]
-        replaced = left.facts.get("personal data", {}).get("kinds", {})
+        personal = left.facts.get("personal data", {})
         why = ", ".join(
             [f"{count:,} {reason}" for reason, count in reasons]
-            + [f"{count:,} {kind} replaced" for kind, count in replaced.items()]
+            + [f"{count:,} {kind} replaced" for kind, count in personal.get("kinds", {}).items()]
+            + [f"{what} not looked for" for what in personal.get("not looked for", ())]
         )
         rows.append([number, str(step), left.stream, left.kept, out, left.cost.calls, why])
     counts = [Column(head, "integer", missing="") for head in ("kept", "left out", "calls")]

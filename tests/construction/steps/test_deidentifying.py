@@ -10,25 +10,20 @@ from r2med.foundation.core.errors import UserError
 from r2med.foundation.store import Store
 from support.builds import built, lines, plan_file
 
-NOTE = (
-    "Mr. John Smith, 94 years old, of 12 Maple Street was seen by Dr. Weber on 3 May 2021. Smith has Crohn's disease."
-)
-CLEAN = (
-    "Mr. [NAME-1], over 89 years old, of [ADDRESS-1] was seen by Dr. [NAME-2] on [DATE-1]. "
-    "[NAME-1] has Crohn's disease."
-)
+NOTE = "A man, 94 years old, MRN 482913, was seen by Dr. Weber on 3 May 2021. He has Crohn's disease."
+CLEAN = "A man, over 89 years old, MRN [ID-1], was seen by Dr. Weber on [DATE-1]. He has Crohn's disease."
 EXAM = lines(
-    {"id": "q1", "question": NOTE, "options": ["Call John Smith", "Gout"], "answer": "Call John Smith"},
+    {"id": "q1", "question": NOTE, "options": ["Call MRN 482913", "Gout"], "answer": "Call MRN 482913"},
     {"id": "q2", "question": "A man has a painful toe.", "options": ["Gout", "Flu"], "answer": "Gout"},
 )
-SECRETS = ("Smith", "Maple", "Weber", "3 May", "94")
+SECRETS = ("482913", "3 May", "94")
 
 
 def test_every_text_of_a_question_has_the_same_placeholders(tmp_path):
     made = built(tmp_path, ["read-exam(e.jsonl)", "deidentify"], {"e.jsonl": EXAM})
     first, second = made.items(2)
     assert first.text == CLEAN
-    assert first.answer == "Call [NAME-1]" and first.options == ("Call [NAME-1]", "Gout")
+    assert first.answer == "Call MRN [ID-1]" and first.options == ("Call MRN [ID-1]", "Gout")
     assert first.original == ""
     assert second.text == "A man has a painful toe."
 
@@ -36,15 +31,36 @@ def test_every_text_of_a_question_has_the_same_placeholders(tmp_path):
 def test_the_counts_are_facts_and_the_sample_stays_in_the_folder_of_the_step(tmp_path):
     made = built(tmp_path, ["read-exam(e.jsonl)", "deidentify"], {"e.jsonl": EXAM})
     fact = made.status()[1].facts["personal data"]
-    assert fact["kinds"] == {"NAME": 5, "DATE": 1, "AGE": 1, "ADDRESS": 1}
+    assert fact["kinds"] == {"DATE": 1, "AGE": 1, "ID": 3}
     assert (fact["changed"], fact["items"]) == (1, 2)
+    assert fact["not looked for"][:2] == ["names", "addresses"]
     with (made.folder(2) / "replaced-sample.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
-    assert len(rows) == 8
-    assert rows[0] | {"before": "", "after": ""} == {
-        **{"item": "q1", "field": "text", "placeholder": "[NAME-1]", "kind": "NAME", "rule": "title"},
-        **{"replaced": "John Smith", "before": "", "after": ""},
+    assert len(rows) == 5
+    assert rows[1] | {"before": "", "after": ""} == {
+        **{"item": "q1", "field": "text", "placeholder": "[ID-1]", "kind": "ID", "rule": "word"},
+        **{"replaced": "482913", "before": "", "after": ""},
     }
+
+
+OTHERS = "anything in languages other than English, German, Spanish, French and Chinese"
+
+
+@pytest.mark.parametrize(
+    ("step", "missing"),
+    [
+        ("deidentify", ["names", "addresses", OTHERS]),
+        (
+            "deidentify(kinds=name:date)",
+            ["names", "addresses", "ages over 89", "ids", "telephone numbers", "mail addresses", OTHERS],
+        ),
+        ("deidentify(library=presidio)", [OTHERS]),
+        ("deidentify(scripted)", []),
+    ],
+)
+def test_the_facts_name_what_was_not_looked_for(tmp_path, step, missing):
+    plan = BuildPlan.read(plan_file(tmp_path, ["read-exam(e.jsonl)", step], {"e.jsonl": EXAM}))
+    assert plan.steps[1].not_looked_for() == missing
 
 
 def test_a_second_pass_changes_nothing(tmp_path):
@@ -77,11 +93,11 @@ ASKED = [
         {"found": [{"quote": "painful toe", "kind": "ID"}, {"quote": "not there", "kind": "NAME"}]},
     ),
     (
-        ["List the personal data", "[NAME-1]"],
+        ["List the personal data", "[ID-1]"],
         {
             "found": [
-                {"quote": "Crohn", "kind": "NAME"},
-                {"quote": "[NAME-1]", "kind": "NAME"},
+                {"quote": "Weber", "kind": "NAME"},
+                {"quote": "[ID-1]", "kind": "NAME"},
                 {"quote": "Gout", "kind": "ADDRESS"},
             ]
         },
@@ -92,7 +108,7 @@ ASKED = [
 def test_an_llm_finds_more_in_what_the_rules_left_and_must_quote_it(tmp_path):
     made = built(tmp_path, ["read-exam(e.jsonl)", "deidentify(scripted)"], {"e.jsonl": EXAM}, ASKED)
     first, second = made.items(2)
-    assert first.text == CLEAN and first.options == ("Call [NAME-1]", "[ADDRESS-2]")
+    assert first.text == CLEAN.replace("Weber", "[NAME-1]") and first.options == ("Call MRN [ID-1]", "[ADDRESS-1]")
     assert second.text == "A man has a [ID-1]."
     done = made.status()[1]
     assert done.cost.calls == 2 and done.facts["personal data"]["quotes not found"] == 1
@@ -122,13 +138,14 @@ def test_quotes_are_whole_words_and_ages_are_high():
         ("Al", "NAME"),
         ("95", "AGE"),
     ]
+    assert [(span.start, span.end) for span in quoted_spans("患者王小明因发热入院", {"王小明": "NAME"})] == [(2, 5)]
 
 
 def test_what_is_published_holds_no_text_from_before(tmp_path):
     posts = lines(
         {"id": "q1", "question": NOTE, "options": ["A", "B"], "answer": "A"},
         {"id": "q1", "question": NOTE, "options": ["A", "B"], "answer": "A"},
-        {"id": "q3", "question": "Mrs. Jane Smith was seen on 3 May 2021.", "options": [], "answer": "B"},
+        {"id": "q3", "question": "MRN 482913 was seen on 3 May 2021.", "options": [], "answer": "B"},
     )
     steps = ["read-exam(e.jsonl)", "deidentify", "read-text(p.txt)", "deidentify-pages", "chunk"]
     steps += ["mine(committee=bm25)", "judge"]
@@ -142,7 +159,10 @@ def test_what_is_published_holds_no_text_from_before(tmp_path):
     files = {path.name: path.read_text("utf-8") for path in made.dataset.iterdir()}
     assert "replaced-sample.csv" not in files
     for name, text in files.items():
-        assert not [secret for secret in SECRETS[:4] if secret in text], name
+        assert not [secret for secret in SECRETS[:2] if secret in text], name
     rejected = [json.loads(line) for line in files["rejected.jsonl"].splitlines()]
     assert (rejected[0]["key"], rejected[0]["reason"], rejected[0]["item"]) == ("q1", "repeated id", "{}")
-    assert "not a guarantee" in files["README.md"] and "[NAME-1]" in files["corpus.jsonl"]
+    assert "[DATE-1]" in files["corpus.jsonl"]
+    readme = files["README.md"]
+    assert "| deidentify | 1 | names, addresses," in readme and "| deidentify-pages | 1 | names, addresses," in readme
+    assert "replaced by placeholders" not in readme

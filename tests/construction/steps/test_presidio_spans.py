@@ -36,6 +36,7 @@ def test_findings_have_our_kinds_and_eponyms_stay():
     text = "Qwertz of Utopia has Crohn disease."
     spans = PresidioSpans(Analyzer()).spans(text)
     assert [(text[span.start : span.end], span.kind) for span in spans] == [("Qwertz", "NAME"), ("Utopia", "ADDRESS")]
+    assert not PresidioSpans(Analyzer()).spans("Morbus Crohn, maladie de Crohn")
 
 
 def test_a_long_text_is_analysed_in_pieces(monkeypatch):
@@ -47,11 +48,11 @@ def test_a_long_text_is_analysed_in_pieces(monkeypatch):
 
 
 def test_the_library_adds_to_the_rules(tmp_path, monkeypatch):
-    monkeypatch.setattr(PresidioSpans, "open", classmethod(lambda cls: cls(Analyzer())))
+    monkeypatch.setattr(PresidioSpans, "open", classmethod(lambda cls, language: cls(Analyzer())))
     table = "id,question,answer\nq1,Dr. Weber saw Qwertz on 3 May 2021.,Flu\n"
     made = built(tmp_path, ["read-table(q.csv)", "deidentify(library=presidio)"], {"q.csv": table})
-    assert next(made.items(2)).text == "Dr. [NAME-1] saw [NAME-2] on [DATE-1]."
-    assert made.status()[1].facts["personal data"]["rules"]["NAME: presidio"] == 1
+    assert next(made.items(2)).text == "Dr. Weber saw [NAME-1] on [DATE-1]."
+    assert made.status()[1].facts["personal data"]["kinds"] == {"NAME": 1, "DATE": 1}
 
 
 def test_a_library_that_is_not_installed_is_an_error_with_its_command(tmp_path, monkeypatch):

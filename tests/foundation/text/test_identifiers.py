@@ -19,6 +19,11 @@ from r2med.foundation.text.identifiers import identifier_warning, identifiers
         ("+49 30 901820-12", "telephone"),
         ("Tel.: 030 1234567", "telephone"),
         ("write to a.b@clinic.example.org", "e-mail"),
+        ("住院号：20210387", "record number"),
+        ("2021年3月14日入院", "date"),
+        ("Fallnummer 20394871", "record number"),
+        ("reçu le 17 août 2021", "date"),
+        ("DNI 12876543Q", "record number"),
     ],
 )
 def test_personal_data_is_seen(text, kind):

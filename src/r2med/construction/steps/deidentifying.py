@@ -1,7 +1,8 @@
 """Replace personal data in questions or pages by placeholders: by rules, by an installed library, and by an LLM.
 
-Nothing finds all personal data, so this is no guarantee. The LLM gets texts in which the rules have already replaced
-what they found. It answers with quotes, and only quotes that the text contains are replaced.
+Rules find no names. Without a library or an LLM, the facts say that names were not looked for. The LLM gets texts in
+which the rules have already replaced what they found. It answers with quotes, and only quotes that the text contains
+are replaced.
 """
 
 from __future__ import annotations
@@ -18,10 +19,11 @@ from pydantic import BaseModel, Field, field_validator
 from r2med.construction.items import IdentifiedText, Rejected, SourcePage, SourceQuestion, Stream, StreamItem
 from r2med.construction.step import Step, StepWork, Streams
 from r2med.construction.steps.asking import ITEMS_PER_BLOCK, AskingStep
-from r2med.construction.steps.person_names import is_eponym
 from r2med.construction.steps.personal_data import (
+    KIND_NAMES,
     PERSONAL_KINDS,
     PLACEHOLDER,
+    RULE_KINDS,
     PersonalKind,
     PersonalSpan,
     personal_spans,
@@ -29,11 +31,12 @@ from r2med.construction.steps.personal_data import (
 )
 from r2med.construction.steps.personal_data_report import SAMPLE_FILE, PersonalDataReport
 from r2med.construction.steps.placeholders import Placeholders
-from r2med.construction.steps.presidio_spans import PresidioSpans, presidio_version
+from r2med.construction.steps.presidio_spans import ENTITIES, PresidioSpans, presidio_version
 from r2med.construction.steps.text_pieces import piece_spans
 from r2med.foundation.core.errors import UserError, unknown
 from r2med.foundation.core.stages import Words
 from r2med.foundation.runtime.runtime import Runtime
+from r2med.foundation.text.identifiers import LANGUAGES
 from r2med.models.ask.answers import LLMAnswer, field_reader
 
 log = logging.getLogger("r2med")
@@ -44,6 +47,8 @@ MIN_HIGH_AGE = 90
 UNCHANGED_FIELDS = frozenset("id links positives kind body_system source source_language url licence".split())
 """Fields that are not texts. Ids, addresses and names of files stay as they are."""
 
+_LETTER = r"[^\W\u2e80-\u9fff]"
+"""A letter or digit that a whole word cannot have beside it. Chinese has no spaces between words."""
 AnyPart = TypeVar("AnyPart", bound=BaseModel)
 Search = Callable[[str], Sequence[PersonalSpan]]
 
@@ -97,12 +102,26 @@ class Cleaned:
     placeholders: Placeholders
     changed: bool = False
 
+    def replaced(self, search: Search, report: PersonalDataReport) -> Cleaned:
+        """Return the item with placeholders for what a search finds in all its texts."""
+
+        def replace(name: str, text: str) -> str:
+            spans = search(text) if text else ()
+            for span in spans:
+                placeholder = self.placeholders.of(span.kind, text[span.start : span.end])
+                report.add(self.item.id, name, text, span, placeholder)
+            return self.placeholders.replace(text, spans)
+
+        new = _changed(self.item, replace, UNCHANGED_FIELDS)
+        return Cleaned(new, self.placeholders, self.changed or new != self.item)
+
 
 class DeidentifyingStep(AskingStep[TextPiece], kind="build", needs="llm"):
     """A step that replaces personal data in the texts of one stream."""
 
     template = "deidentify"
     answer = QuotedPersonalData
+    version = 2
     deidentifies = True
     before: ClassVar[Stream]
     """The stream that is made from this one, so that this step must come before it."""
@@ -111,7 +130,10 @@ class DeidentifyingStep(AskingStep[TextPiece], kind="build", needs="llm"):
         tuple(kind.lower() for kind in PERSONAL_KINDS), description="Kinds of personal data that are replaced."
     )
     library: Literal["", "presidio"] = Field(
-        "", description="Installed library that looks for personal data too: presidio."
+        "", description="Installed library that looks for names and addresses: presidio."
+    )
+    language: Literal["English", "German", "Spanish", "French", "Chinese"] = Field(
+        "English", description="Language that the library reads. The rules read all five."
     )
 
     @field_validator("kinds")
@@ -135,19 +157,27 @@ class DeidentifyingStep(AskingStep[TextPiece], kind="build", needs="llm"):
         key = super().key(streams, runtime) if self.llm else Step.key(self, streams, runtime)
         return {**key, **({"library version": presidio_version()} if self.library else {})}
 
+    def not_looked_for(self) -> list[str]:
+        """Return what this step does not look for, for the status and the datasheet."""
+        found = set(PERSONAL_KINDS) if self.llm else set(RULE_KINDS.values())
+        if self.library:
+            found.update(ENTITIES.values())
+        missing = [KIND_NAMES[kind] for kind in PERSONAL_KINDS if kind not in found or kind.lower() not in self.kinds]
+        *most, last = LANGUAGES
+        return missing if self.llm else [*missing, f"anything in languages other than {', '.join(most)} and {last}"]
+
     def run(self, streams: Streams, work: StepWork) -> Iterator[StreamItem | Rejected]:
         """Yield the items with placeholders. An item without a usable answer of the LLM is left out."""
         if streams.files.get(self.before):
             raise UserError(f"{self.name} comes too late: in the plan, put it before the step that makes {self.before}")
-        report, search = PersonalDataReport(), self._search(work)
-        replaced = (
-            _replaced(Cleaned(item, Placeholders(_texts(item).values())), search, report)
-            for item in self.texts(streams)
+        report, search = PersonalDataReport(self.not_looked_for()), self._search(work)
+        cleaned = (
+            Cleaned(item, Placeholders(_texts(item).values())).replaced(search, report) for item in self.texts(streams)
         )
         if self.llm:
-            yield from self._asked(replaced, streams, work, report)
+            yield from self._asked(cleaned, streams, work, report)
         else:
-            yield from (report.counted(each.item, each.changed) for each in replaced)
+            yield from (report.counted(each.item, each.changed) for each in cleaned)
         work.facts["personal data"] = report.facts()
         work.reports[SAMPLE_FILE] = report.sample()
 
@@ -155,7 +185,7 @@ class DeidentifyingStep(AskingStep[TextPiece], kind="build", needs="llm"):
         kinds = [kind for kind in PERSONAL_KINDS if kind.lower() in self.kinds]
         if not self.library or work.rehearsal:
             return lambda text: personal_spans(text, kinds)
-        library = PresidioSpans.open()
+        library = PresidioSpans.open(self.language)
 
         def search(text: str) -> Sequence[PersonalSpan]:
             found = [span for span in library.spans(text) if span.kind in kinds]
@@ -164,11 +194,7 @@ class DeidentifyingStep(AskingStep[TextPiece], kind="build", needs="llm"):
         return search
 
     def _asked(
-        self,
-        replaced: Iterator[Cleaned],
-        streams: Streams,
-        work: StepWork,
-        report: PersonalDataReport,
+        self, cleaned: Iterator[Cleaned], streams: Streams, work: StepWork, report: PersonalDataReport
     ) -> Iterator[StreamItem | Rejected]:
         """Ask the LLM about items in which rules replaced what they found."""
         work.facts["prompt"] = self.prompt(streams).text
@@ -181,7 +207,7 @@ class DeidentifyingStep(AskingStep[TextPiece], kind="build", needs="llm"):
             )
         total = 0 if work.rehearsal else sum(1 for _ in self.texts(streams))
         begun = 0
-        while block := list(itertools.islice(replaced, ITEMS_PER_BLOCK)):
+        while block := list(itertools.islice(cleaned, ITEMS_PER_BLOCK)):
             pieces = [_pieces(each.item) for each in block]
             answers = self.about(itertools.chain.from_iterable(pieces), streams, work, total, begun)
             for each, asked in zip(block, pieces, strict=True):
@@ -198,7 +224,7 @@ class DeidentifyingStep(AskingStep[TextPiece], kind="build", needs="llm"):
         wanted = {quote: kind for quote, kind in quotes if kind.lower() in self.kinds}
         whole = "\n".join(_texts(cleaned.item).values())
         report.not_found += sum(quote not in whole for quote, _ in quotes)
-        final = _replaced(cleaned, lambda text: quoted_spans(text, wanted), report)
+        final = cleaned.replaced(lambda text: quoted_spans(text, wanted), report)
         return report.counted(final.item, final.changed)
 
     def fields(self, item: TextPiece) -> Mapping[str, str]:
@@ -219,7 +245,8 @@ class DeidentifyingStep(AskingStep[TextPiece], kind="build", needs="llm"):
 
 
 class DeidentifyQuestions(DeidentifyingStep, kind="build", needs="llm"):
-    """Replace names, dates, addresses, numbers and ages over 89 in questions by placeholders. This is no guarantee."""
+    """Replace dates, ages over 89, ids, telephone numbers and mail addresses in questions by placeholders. Names need a
+    library or an LLM. This is no guarantee."""
 
     reads = ("questions",)
     writes = "questions"
@@ -233,7 +260,8 @@ class DeidentifyQuestions(DeidentifyingStep, kind="build", needs="llm"):
 
 
 class DeidentifyPages(DeidentifyingStep, kind="build", needs="llm"):
-    """Replace names, dates, addresses, numbers and ages over 89 in pages by placeholders. This is no guarantee."""
+    """Replace dates, ages over 89, ids, telephone numbers and mail addresses in pages by placeholders. Names need a
+    library or an LLM. This is no guarantee."""
 
     reads = ("pages",)
     writes = "pages"
@@ -247,20 +275,19 @@ class DeidentifyPages(DeidentifyingStep, kind="build", needs="llm"):
 
 
 def quoted_spans(text: str, quotes: Mapping[str, PersonalKind]) -> list[PersonalSpan]:
-    """Return the places where a text contains quotes as whole words, without eponyms and ages up to 89."""
+    """Return the places where a text contains quotes as whole words. Ages up to 89 are left out."""
     spans = []
     for quote, kind in quotes.items():
         if PLACEHOLDER.search(quote) or not any(map(str.isalnum, quote)):
             continue
-        for match in re.finditer(rf"(?<!\w){re.escape(quote)}(?!\w)", text):
+        for match in re.finditer(rf"(?<!{_LETTER}){re.escape(quote)}(?!{_LETTER})", text):
             start, end = match.span()
             if kind == "AGE":
                 number = re.search(r"\d{2,3}", quote)
                 if number is None or int(number[0]) < MIN_HIGH_AGE:
                     continue
                 start, end = start + number.start(), start + number.end()
-            if kind != "NAME" or not is_eponym(text, start, end):
-                spans.append(PersonalSpan(start, end, kind, "LLM"))
+            spans.append(PersonalSpan(start, end, kind, "LLM"))
     return separated(spans, text)
 
 
@@ -294,20 +321,6 @@ def _changed_value(name: str, value: Any, change: Callable[[str, str], str]) -> 
     if isinstance(value, BaseModel):
         return _changed(value, change, {"field"}, f"{name}.")
     return value
-
-
-def _replaced(cleaned: Cleaned, search: Search, report: PersonalDataReport) -> Cleaned:
-    """Return an item with placeholders in all its texts."""
-    item, placeholders = cleaned.item, cleaned.placeholders
-
-    def replace(name: str, text: str) -> str:
-        spans = search(text) if text else ()
-        for span in spans:
-            report.add(item.id, name, text, span, placeholders.of(span.kind, text[span.start : span.end]))
-        return placeholders.replace(text, spans)
-
-    new = _changed(item, replace, UNCHANGED_FIELDS)
-    return Cleaned(new, placeholders, cleaned.changed or new != item)
 
 
 def _pieces(item: IdentifiedText) -> list[TextPiece]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -19,10 +20,10 @@ _COLUMNS = ("item", "field", "placeholder", "kind", "rule", "before", "replaced"
 
 @dataclass
 class PersonalDataReport:
-    """What a step replaced: counts for the datasheet, and a random sample that must stay in the folder of the build."""
+    """What a step replaced: counts, and a random sample that must stay in the folder of the build."""
 
+    not_looked_for: Sequence[str] = ()
     kinds: Counter[str] = field(default_factory=Counter)
-    rules: Counter[str] = field(default_factory=Counter)
     items: int = 0
     changed: int = 0
     not_found: int = 0
@@ -34,7 +35,6 @@ class PersonalDataReport:
         """Count one replacement, and add it to the sample by chance."""
         number = self.kinds.total()
         self.kinds[span.kind] += 1
-        self.rules[f"{span.kind}: {span.rule}"] += 1
         slot = number if number < SAMPLE_ROWS else self._random.randrange(number + 1)
         if slot < SAMPLE_ROWS:
             before = text[max(0, span.start - CONTEXT_CHARACTERS) : span.start]
@@ -52,9 +52,9 @@ class PersonalDataReport:
         """Return the counts for the status and the datasheet."""
         return {
             "kinds": {kind: self.kinds[kind] for kind in PERSONAL_KINDS if self.kinds[kind]},
-            "rules": dict(self.rules.most_common()),
             "items": self.items,
             "changed": self.changed,
+            "not looked for": list(self.not_looked_for),
             "quotes not found": self.not_found,
         }
 

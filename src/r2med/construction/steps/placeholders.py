@@ -6,12 +6,8 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
-from r2med.construction.steps.person_names import PARTICLES, TITLES
 from r2med.construction.steps.personal_data import OLDEST, PLACEHOLDER, PersonalKind, PersonalSpan
 from r2med.construction.steps.plain_view import PlainView
-
-MAX_NAMESAKES = 50
-"""Maximum number of people with one surname that a mention is compared with, so that a long text takes linear time."""
 
 
 class Placeholders:
@@ -20,7 +16,8 @@ class Placeholders:
     def __init__(self, texts: Iterable[str] = ()) -> None:
         self._last: dict[str, int] = defaultdict(int)
         self._known: dict[tuple[str, str], str] = {}
-        self._people: dict[str, list[tuple[tuple[str, ...], str]]] = defaultdict(list)
+        self._names: dict[str, str] = {}
+        """Word of a name -> placeholder of the first person with it."""
         for text in texts:
             for match in PLACEHOLDER.finditer(text):
                 self._last[match["kind"]] = max(self._last[match["kind"]], int(match["number"]))
@@ -34,38 +31,17 @@ class Placeholders:
         return "".join([*parts, text[done:]])
 
     def of(self, kind: PersonalKind, value: str) -> str:
-        """Return the placeholder of a value."""
+        """Return the placeholder of a value. One word of a name that is known is the same person."""
         if kind == "AGE":
             return OLDEST
         plain = " ".join(PlainView.of(value).text.casefold().split())
         if (kind, plain) not in self._known:
-            self._known[kind, plain] = self._person(plain) if kind == "NAME" else self._new(kind)
+            known = self._names.get(plain) if kind == "NAME" else None
+            self._known[kind, plain] = known or self._new(kind)
+            for word in re.findall(r"[^\W\d_]{2,}", plain) if kind == "NAME" else ():
+                self._names.setdefault(word, self._known[kind, plain])
         return self._known[kind, plain]
 
     def _new(self, kind: PersonalKind) -> str:
         self._last[kind] += 1
         return f"[{kind}-{self._last[kind]}]"
-
-    def _person(self, plain: str) -> str:
-        """Return the placeholder of a person, who may be known by another form of the name."""
-        surname, comma, given = plain.partition(",")
-        words = re.findall(r"[^\W\d_][\w'-]*", f"{given} {surname}" if comma else plain)
-        parts = tuple(word for word in words if word not in PARTICLES | TITLES) or tuple(words) or (plain,)
-        namesakes = self._people[parts[-1]][:MAX_NAMESAKES]
-        placeholder = next((known for other, known in namesakes if is_same_person(parts, other)), "")
-        placeholder = placeholder or self._new("NAME")
-        for part in set(parts):
-            if len(part) > 1 or len(parts) == 1:
-                self._people[part].append((parts, placeholder))
-        return placeholder
-
-
-def is_same_person(one: Sequence[str], other: Sequence[str]) -> bool:
-    """Return True if two names, as words in lower case, may belong to one person.
-
-    A part of a name is the same person, and so is a given name that one of them shortens to its initial.
-    """
-    if set(one) <= set(other) or set(other) <= set(one):
-        return True
-    short = len(one[0]) == 1 or len(other[0]) == 1
-    return one[-1] == other[-1] and short and one[0][0] == other[0][0]
