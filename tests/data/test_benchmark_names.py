@@ -11,8 +11,9 @@ import pytest
 from r2med.data import load
 from r2med.data.benchmark_names import known_fingerprints, source_of
 from r2med.data.dataset_cards import DatasetCard, bundled_cards, demo_folder
-from r2med.data.locating import name_of
-from r2med.foundation.store import Store
+from r2med.data.loading import name_of
+from r2med.foundation.store import Store, default_store
+from r2med.foundation.store.holdings import dataset_labels
 from support.datasets import r2med_folder
 
 QUERIES, POSITIVES, MOST = 103, 374, 19
@@ -38,7 +39,7 @@ def test_a_folder_called_like_a_dataset_of_the_benchmark_is_the_users_own(tmp_pa
     shutil.copytree(demo_folder("Biology"), tmp_path / "Biology")
     dataset = load(tmp_path / "Biology")
     assert dataset.name == name_of(tmp_path / "Biology") == "own/Biology"
-    assert dataset.notices[-1].startswith(f"{tmp_path / 'Biology'} has the name own/Biology: to compare it")
+    assert dataset.notices[-1].startswith(f"{tmp_path / 'Biology'} has the name own/Biology, since the fingerprint")
     assert dataset.instruction.kind == "Biology post"  # the words for models still follow the folder's name
 
 
@@ -55,13 +56,28 @@ def test_a_plugin_card_cannot_put_other_data_in_the_place_of_the_benchmarks(
     (tmp_path / "plugin/datasets").mkdir(parents=True)
     (tmp_path / "plugin/datasets/Biology.toml").write_text(f'folder = "{r2med_folder(tmp_path / "mine")}"\n')
     monkeypatch.setenv("R2MED_PLUGINS", str(tmp_path / "plugin"))
-    assert load("Biology").name == "own/Biology"
+    assert load("Biology").name == name_of("Biology") == "own/Biology"
+
+
+def test_other_data_of_the_hub_or_put_there_by_hand_are_not_the_benchmarks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, store: Store
+) -> None:
+    (tmp_path / "plugin/datasets").mkdir(parents=True)
+    hub = f'[hub]\nrepository = "another/Biology"\nrevision = "{"a" * 40}"\n'
+    (tmp_path / "plugin/datasets/Biology.toml").write_text(hub)
+    monkeypatch.setenv("R2MED_PLUGINS", str(tmp_path / "plugin"))
+    monkeypatch.setattr("r2med.data.hub.snapshot", lambda *_: r2med_folder(tmp_path / "fetched"))
+    assert load("Biology", store).name == "own/Biology"
+    r2med_folder(store.root / "by-hand/BioASQ")
+    dataset = load("BioASQ", store)
+    assert dataset.name == name_of("BioASQ", store) == "own/BioASQ"
+    assert dataset.notices[-1].endswith("since the fingerprint of BioASQ is not known here")
 
 
 def test_a_copy_is_the_users_own_until_the_benchmarks_fingerprint_is_known(tmp_path: Path) -> None:
     dataset = load(copy_of_biology(tmp_path / "Biology"))
     assert dataset.name == name_of(tmp_path / "Biology") == "own/Biology"
-    assert dataset.notices[-1].endswith("load that one first (r2med data check Biology)")
+    assert dataset.notices[-1].endswith("load it first (r2med data check Biology)")
 
 
 def test_where_the_benchmark_was_fetched_its_fingerprint_decides(
@@ -74,7 +90,8 @@ def test_where_the_benchmark_was_fetched_its_fingerprint_decides(
     assert known_fingerprints("Biology", store) == {fetched.fingerprint}
     assert load(copy_of_biology(tmp_path / "same/Biology"), store).name == "Biology"
     other = load(copy_of_biology(tmp_path / "other/Biology", last_text="another text"), store)
-    assert other.name == "own/Biology" and "is not the dataset Biology of the benchmark" in other.notices[-1]
+    assert other.name == name_of(tmp_path / "other/Biology", store) == "own/Biology"
+    assert "is not the dataset Biology of the benchmark" in other.notices[-1]
 
 
 def test_a_copy_with_the_fingerprint_of_the_card_is_known_without_the_hub(
@@ -83,5 +100,7 @@ def test_a_copy_with_the_fingerprint_of_the_card_is_known_without_the_hub(
     folder = copy_of_biology(tmp_path / "Biology")
     card = bundled_cards()["Biology"].model_copy(update={"fingerprint": load(folder).fingerprint})
     monkeypatch.setitem(cast(dict[str, DatasetCard], bundled_cards()), "Biology", card)
-    assert load(folder).name == name_of(folder) == "Biology"
+    dataset = load(folder)
+    assert dataset.name == name_of(folder) == "Biology"
+    assert dataset.label in dataset_labels(default_store())  # so that `cache clear` finds its documents
     assert load(copy_of_biology(tmp_path / "other/Biology", last_text="another text")).name == "own/Biology"

@@ -121,7 +121,7 @@ def test_a_dataset_that_must_be_fetched_by_hand_says_from_where_and_where_to_put
     assert "BioASQ must be fetched by hand. Register at bioasq.org" in str(error.value)
     assert f"into {store.root}/by-hand/BioASQ, or name another folder" in str(error.value)
     r2med_folder(store.root / "by-hand" / "BioASQ")
-    assert load("BioASQ", store).name == "BioASQ"
+    assert load("BioASQ", store).name == "own/BioASQ"  # nobody knows the fingerprint of the original
 
 
 def test_a_board_never_fetches_a_dataset_of_a_card(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from r2med.data.check import check
 from r2med.data.dataset import QueryAspect
 from r2med.data.hub_words import hub_name, parse_hub_word
 from r2med.data.layouts.hub_listing import tables
-from r2med.data.locating import name_of
+from r2med.data.loading import name_of
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.store import Store
 from support.datasets import Row, hub_files, write_jsonl, write_parquet

@@ -155,7 +155,7 @@ def clear(
 
 def _labels(word: str, store: Store) -> list[str]:
     """Return the labels of the dataset that a word means: a name, or a folder that may be gone."""
-    from r2med.data.locating import name_of
+    from r2med.data.loading import name_of
     from r2med.foundation.store.dataset_labels import labels_of
     from r2med.foundation.store.holdings import dataset_labels
 
@@ -172,7 +172,7 @@ def _result_files(folders: Sequence[Path], word: str, labels: Sequence[str], oth
 
     `others` are the fingerprints of other corpora. Records about them stay, because two datasets may have one name.
     """
-    from r2med.data.locating import name_of
+    from r2med.data.loading import name_of
     from r2med.evaluation.records.text_files import files_with_texts
     from r2med.foundation.store.dataset_labels import name_in
     from r2med.publication.site.board_texts import boards_with_texts

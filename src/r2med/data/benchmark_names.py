@@ -1,8 +1,8 @@
-"""The reserved names of the benchmark's datasets. Only the benchmark's data may have them."""
+"""The reserved names of the benchmark's datasets. Only data with the fingerprint of a dataset may have its name."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from r2med.data.dataset_cards import OWN_PREFIX, DatasetCard, bundled_cards, demo_cards
 from r2med.foundation.store import Store, digest
@@ -11,9 +11,9 @@ MIN_DISTINCT_SHARE = 0.9
 """Minimum share of distinct ids among the rows of a corpus. The card counts rows, and some sets repeat ids."""
 
 
-def own_name(name: str) -> str:
-    """Return the name for a user's dataset that has the same name as a dataset of the benchmark or of the demo."""
-    return f"{OWN_PREFIX}{name.rpartition('/')[2]}"
+def reserved_card(name: str) -> DatasetCard | None:
+    """Return the card of a dataset of the benchmark or of the demo; None for other names."""
+    return demo_cards().get(name) or bundled_cards().get(name)
 
 
 def is_reserved(name: str) -> bool:
@@ -21,30 +21,24 @@ def is_reserved(name: str) -> bool:
     return name in bundled_cards() or name.startswith("demo/")
 
 
-def has_benchmark_counts(name: str, queries: int, positives: Iterable[int]) -> bool:
-    """Return True if a dataset has as many queries and relevant documents as the benchmark's dataset of this name.
+def own_name(name: str) -> str:
+    """Return the name of a user's data: own/NAME for a reserved name. Only their fingerprint can confirm that name."""
+    return f"{OWN_PREFIX}{name.rpartition('/')[2]}" if is_reserved(name) else name
 
-    `positives` is the number of relevant documents of each judged query.
+
+def honest_name(name: str, fingerprint: str, store: Store) -> str:
+    """Return the name for data with this fingerprint: a reserved name only if it is that of the known dataset."""
+    return name if fingerprint in known_fingerprints(name, store) else own_name(name)
+
+
+def known_fingerprints(name: str, store: Store) -> frozenset[str]:
+    """Return the fingerprints of the dataset of this name: that of its card, and that of the data fetched here.
+
+    It is empty if the card has none and the dataset was never loaded from the hub.
     """
-    card = bundled_cards().get(name)
-    if card is None or card.counts is None:
-        return False
-    of_query = list(positives)
-    counts = card.counts
-    most = counts.most_positives or max(of_query, default=0)
-    return (queries, sum(of_query), max(of_query, default=0)) == (counts.queries, counts.positives, most)
-
-
-def has_benchmark_sizes(name: str, queries: int, documents: int) -> bool:
-    """Return True if stated sizes can be those of the dataset of this name. Without counts on its card, any can be.
-
-    `documents` is the number of distinct ids.
-    """
-    card = demo_cards().get(name) or bundled_cards().get(name)
-    if card is None or card.counts is None:
-        return True
-    rows = card.counts.documents
-    return queries == card.counts.queries and MIN_DISTINCT_SHARE * rows <= documents <= rows
+    card = reserved_card(name)
+    fetched = (store.recall(_note(card)) or {}).get("fingerprint", "") if card else ""
+    return frozenset(filter(None, (card.fingerprint, str(fetched)))) if card else frozenset()
 
 
 def remember_fingerprint(name: str, fingerprint: str, store: Store) -> None:
@@ -53,18 +47,18 @@ def remember_fingerprint(name: str, fingerprint: str, store: Store) -> None:
         store.remember(_note(bundled_cards()[name]), {"fingerprint": fingerprint})
 
 
-def known_fingerprints(name: str, store: Store) -> frozenset[str]:
-    """Return the fingerprints of the dataset of this name: that of its card, and that of the data fetched here.
+def fits_card(name: str, queries: int, documents: int, positives: Sequence[int] | None = None) -> bool:
+    """Return True if stated numbers can be those of the dataset of this name. Without counts on its card, any can be.
 
-    It is empty if the card has none and the dataset was never loaded from the hub.
+    `documents` is the number of distinct ids, and `positives` the number of relevant documents of each judged query.
     """
-    if name.startswith("demo/"):
-        return frozenset({card.fingerprint} if (card := demo_cards().get(name)) else ())
-    card = bundled_cards().get(name)
-    if card is None:
-        return frozenset()
-    fetched = str((store.recall(_note(card)) or {}).get("fingerprint", ""))
-    return frozenset(filter(None, (card.fingerprint, fetched)))
+    card = reserved_card(name)
+    if card is None or (counts := card.counts) is None:
+        return True
+    if queries != counts.queries or not MIN_DISTINCT_SHARE * counts.documents <= documents <= counts.documents:
+        return False
+    most = max(positives or [0])
+    return positives is None or (sum(positives), most) == (counts.positives, counts.most_positives or most)
 
 
 def is_source_of(name: str, source: str) -> bool:

@@ -8,13 +8,20 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from r2med.data.aspects_file import aspect_rows, gather_aspects
-from r2med.data.benchmark_names import is_source_of, known_fingerprints, own_name, remember_fingerprint
+from r2med.data.benchmark_names import (
+    honest_name,
+    is_reserved,
+    is_source_of,
+    known_fingerprints,
+    remember_fingerprint,
+    source_of,
+)
 from r2med.data.corpus import Corpus
 from r2med.data.corpus_writer import write_corpus
 from r2med.data.dataset import Dataset, Qrels, Query
-from r2med.data.dataset_cards import OWN_PREFIX, DatasetCard, bundled_cards
+from r2med.data.dataset_cards import OWN_PREFIX, DatasetCard
 from r2med.data.layouts import Layout
-from r2med.data.locating import Location, locate
+from r2med.data.locating import Location, locate, place_folder, place_name
 from r2med.data.overlays import Overlay, add_labels, overlay_files
 from r2med.data.problems import Problems
 from r2med.data.qrels_file import gather, read_judgements
@@ -22,6 +29,7 @@ from r2med.data.query_file import gather_queries
 from r2med.data.source_rows import DocumentRow
 from r2med.foundation.core.errors import UserError, refuse_table
 from r2med.foundation.store import Store, about, default_store, digest
+from r2med.foundation.store.dataset_labels import dataset_label
 from r2med.foundation.store.files import file_state
 from r2med.foundation.text.plurals import counted
 
@@ -53,13 +61,29 @@ def load(name_or_path: str | Path, store: Store | None = None) -> Dataset:
         if files:
             return _labelled(load(name_or_path, store), [Overlay.read(file) for file in files])
     store = store or default_store()
-    location = locate(name_or_path, store)
-    return _loaded(location, str(name_or_path), store)
+    return _reported(_loaded(locate(name_or_path, store), str(name_or_path), store))
 
 
 def load_new(folder: Path, name: str, own_folder: Path | None, store: Store) -> Dataset:
     """Load a folder that will be moved or removed. In the store it has the name and the folder of the dataset."""
-    return _loaded(replace(locate(folder, store), name=name, own_folder=own_folder), str(folder), store)
+    location = replace(locate(folder, store), name=name, own_folder=own_folder)
+    return _reported(_loaded(location, str(folder), store))
+
+
+def name_of(word: str | Path, store: Store | None = None) -> str:
+    """Return the name of a dataset in records. Only a folder with a known dataset's name is read for it."""
+    name, store = place_name(word), store or default_store()
+    if not name.startswith(OWN_PREFIX) or not known_fingerprints(name.removeprefix(OWN_PREFIX), store):
+        return name
+    try:
+        return _loaded(locate(word, store), str(word), store).name
+    except UserError:  # reported when it is loaded
+        return name
+
+
+def label_of(word: str, store: Store) -> str:
+    """Return the label of a dataset in the store."""
+    return dataset_label(name_of(word, store), place_folder(word))
 
 
 def _loaded(location: Location, word: str, store: Store) -> Dataset:
@@ -68,6 +92,12 @@ def _loaded(location: Location, word: str, store: Store) -> Dataset:
         dataset = replace(read(location, problems, store).dataset, own_folder=location.own_folder)
     problems.raise_first(word)
     dataset = _honestly_named(dataset, store)
+    if dataset.label != location.label:  # read again, so that what is stored of it has its own label
+        return _loaded(replace(location, name=dataset.name), word, store)
+    return dataset
+
+
+def _reported(dataset: Dataset) -> Dataset:
     for notice in dataset.notices:
         log.info("%s", notice)
     return dataset
@@ -84,21 +114,19 @@ def _labelled(dataset: Dataset, overlays: Sequence[Overlay]) -> Dataset:
 
 def _honestly_named(dataset: Dataset, store: Store) -> Dataset:
     """Return the dataset with its honest name. A reserved name needs the fingerprint of the benchmark's data."""
-    name = dataset.name
-    if is_source_of(name, dataset.source):
-        remember_fingerprint(name, dataset.fingerprint, store)
-    elif (known := known_fingerprints(name, store)) and dataset.fingerprint not in known:
-        name = own_name(name)
-    if name.startswith(OWN_PREFIX):
-        word = name.removeprefix(OWN_PREFIX)
-        notice = f"{dataset.folder} is not the dataset {word} of the benchmark: its name is {name}"
-        if word in bundled_cards() and not known_fingerprints(word, store):
-            notice = (
-                f"{dataset.folder} has the name {name}: to compare it with the benchmark's {word}, load that one first "
-                f"(r2med data check {word})"
-            )
-        dataset = replace(dataset, name=name, notices=(*dataset.notices, notice))
-    return dataset
+    stated = dataset.name.removeprefix(OWN_PREFIX)
+    if not is_reserved(stated):
+        return dataset
+    if is_source_of(stated, dataset.source):
+        remember_fingerprint(stated, dataset.fingerprint, store)
+    name = honest_name(stated, dataset.fingerprint, store)
+    if name == stated:
+        return replace(dataset, name=name)
+    notice = f"{dataset.folder} is not the dataset {stated} of the benchmark: its name is {name}"
+    if not known_fingerprints(stated, store):
+        remedy = f": load it first (r2med data check {stated})" if source_of(stated) else ""
+        notice = f"{dataset.folder} has the name {name}, since the fingerprint of {stated} is not known here{remedy}"
+    return replace(dataset, name=name, notices=(*dataset.notices, notice))
 
 
 def read(location: Location, problems: Problems, store: Store) -> FolderReading:

@@ -7,19 +7,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from r2med.data import hub as hub_client
-from r2med.data.benchmark_names import has_benchmark_counts, is_reserved, known_fingerprints, own_name
-from r2med.data.dataset_cards import DatasetCard, Hub, cards, demo_folder, groups, read_card
+from r2med.data.benchmark_names import own_name
+from r2med.data.dataset_cards import DatasetCard, Hub, cards, demo_cards, demo_folder, groups, read_card
 from r2med.data.hub_words import HUB_PREFIX, card_of, described, guessed_folder, hub_name, parse_hub_word
 from r2med.data.irds import PREFIX, irds_folder
 from r2med.data.layouts import Layout, detect, is_dataset
 from r2med.data.layouts.detect import unpack_advice
 from r2med.data.layouts.hub_tables import HubTables, UnknownColumnsError
 from r2med.data.overlays import overlay_files
-from r2med.data.problems import Problems
-from r2med.data.qrels_file import gather
-from r2med.data.query_file import gather_queries
 from r2med.foundation.core.errors import UserError, nearest, nearest_path, unknown
-from r2med.foundation.store import Store, about, default_store
+from r2med.foundation.store import Store, about
 from r2med.foundation.store.dataset_labels import dataset_label
 from r2med.foundation.text.unicode import to_unicode
 
@@ -82,7 +79,7 @@ def locate(name_or_path: str | Path, store: Store) -> Location:
             raise UserError(f"{word} is a group of {len(members)} datasets: name one of them, such as {members[0]}")
     folder = _path(word)
     if folder.is_dir():
-        return Location(name_of(folder, store), folder, _card_of(folder), detect(folder), own_folder=folder)
+        return Location(place_name(folder), folder, _card_of(folder), detect(folder), own_folder=folder)
     if folder.exists():
         raise UserError(unpack_advice(folder) or f"{word} is a file: a dataset is a folder")
     known = [*cards(), *groups(), *groups()["demo"]]
@@ -94,10 +91,10 @@ def locate(name_or_path: str | Path, store: Store) -> Location:
 def _card_location(card: DatasetCard, store: Store) -> Location:
     if card.folder:
         folder = _local_folder(card)
-        return Location(_name_here(card.name, folder, store), folder, card, detect(folder), own_folder=folder)
+        return Location(own_name(card.name), folder, card, detect(folder), own_folder=folder)
     if card.by_hand:
         folder = _folder_by_hand(card, store)
-        return Location(card.name, folder, card, detect(folder))
+        return Location(own_name(card.name), folder, card, detect(folder))
     if card.hub is None:
         raise UserError(f"the card of {card.name} names neither a folder nor a hub repository: add one, or give a path")
     if not card.hub.is_whole:
@@ -158,42 +155,24 @@ def _path(word: str) -> Path:
     return path
 
 
-def name_of(word: str | Path, store: Store | None = None) -> str:
-    """Return the name of a dataset in records. The card in a folder may give another name than that of the folder."""
+def place_name(word: str | Path) -> str:
+    """Return the name of a dataset before it is read. The card in a folder may give it another name."""
     if isinstance(word, str) and word.startswith(HUB_PREFIX):
         return hub_name(word)
-    folder = _path(str(word))
-    if not folder.is_dir():
+    if isinstance(word, str) and (known := cards().get(word)):
+        return own_name(word) if known.folder or known.by_hand else word
+    if (folder := place_folder(word)) is None:
         return str(word)
-    own = _card_of(folder)
-    return _name_here(own.name if own else _folder_name(folder), folder, store or default_store())
+    card = _card_of(folder)
+    return own_name(card.name if card else _folder_name(folder))
 
 
-def label_of(word: str, store: Store) -> str:
-    """Return the label of a dataset in the store, before it is read."""
-    card = cards().get(word)
-    folder = Path(card.folder) if card and card.folder else _path(word)
-    return dataset_label(name_of(word, store), folder if folder.is_dir() and (not card or card.folder) else None)
-
-
-def _name_here(name: str, folder: Path, store: Store) -> str:
-    """Return the name of the dataset in a folder: own/NAME if NAME is reserved and the data is not the benchmark's.
-
-    A copy can be the benchmark's only if the benchmark's fingerprint is known here and the copy has as many queries and
-    relevant documents, which are quick to read. Fingerprints are compared when the copy is loaded.
-    """
-    if not is_reserved(name):
-        return name
-    if not known_fingerprints(name, store):
-        return own_name(name)
-    try:
-        layout = detect(folder)
-        qrels = gather(layout.judgements(Problems()), layout.qrels_file, Problems())
-        queries = gather_queries(layout, qrels, Problems())
-    except UserError:  # reported when it is read
-        return own_name(name)
-    positives = (sum(grade > 0 for grade in grades.values()) for grades in qrels.values())
-    return name if has_benchmark_counts(name, len(queries), positives) else own_name(name)
+def place_folder(word: str | Path) -> Path | None:
+    """Return the user's folder that a word means: its path, or the folder that a card of this name states."""
+    if isinstance(word, str) and (card := cards().get(word) or demo_cards().get(word)):
+        return Path(card.folder) if card.folder else None
+    folder = _path(str(word))
+    return folder if folder.is_dir() else None
 
 
 def _card_of(folder: Path, name: str = "") -> DatasetCard | None:

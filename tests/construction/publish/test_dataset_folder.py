@@ -17,7 +17,7 @@ from r2med.construction.publish.datasheet import query_origins
 from r2med.data import load
 from r2med.data.check import check
 from r2med.data.layouts.hub_listing import config_files
-from r2med.data.locating import name_of
+from r2med.data.loading import name_of
 from r2med.evaluation.running.evaluation import evaluate
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.runtime.runtime import Runtime

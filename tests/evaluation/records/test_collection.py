@@ -15,7 +15,7 @@ from r2med.data.runs import Run
 from r2med.evaluation.measure import relevant_ranks
 from r2med.evaluation.records import collection
 from r2med.evaluation.records.collection import StoredRecord, checked, collect
-from r2med.evaluation.records.record import QueryFacts, Record, StageFacts
+from r2med.evaluation.records.record import OverlayFacts, QueryFacts, Record, StageFacts
 from r2med.evaluation.running.evaluation import evaluate
 from r2med.evaluation.running.results import Cell, Results
 from r2med.foundation.core.cost import Cost
@@ -205,6 +205,14 @@ def test_other_data_under_a_name_of_the_demo_are_the_users_own(results: Path) ->
     other = kept.record.dataset.model_copy(update={"name": "demo/Biology", "fingerprint": "f" * 32})
     kept.record.model_copy(update={"dataset": other}).write(kept.path)
     assert collect([kept.path]).datasets == ("own/Biology",)
+
+
+def test_overlays_do_not_let_other_data_have_a_name_whose_card_has_no_counts(results: Path) -> None:
+    kept = next(iter(collect([], results)))
+    labels = OverlayFacts(name="mine", digest="d" * 32, labels=1)
+    other = kept.record.dataset.model_copy(update={"name": "SciFact-PL+mine", "overlays": (labels,)})
+    kept.record.model_copy(update={"dataset": other}).write(kept.path)
+    assert collect([kept.path]).datasets == ("own/SciFact-PL+mine",)
 
 
 def test_what_is_not_there_names_what_is(results: Path, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
@@ -156,3 +157,12 @@ def test_a_copy_of_a_benchmark_dataset_is_taken_for_it(tmp_path: Path, monkeypat
     card = bundled_cards()["Biology"].model_copy(update={"counts": counts, "fingerprint": load(folder).fingerprint})
     monkeypatch.setitem(cast(dict[str, DatasetCard], bundled_cards()), "Biology", card)
     assert list(_chosen(["bm25"], [str(folder)])[0][1].values()) == [str(folder)]  # reproduce bm25 --data ./Biology
+
+
+def test_other_data_under_the_name_of_the_benchmark_are_not_compared_with_its_scores(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    only(monkeypatch, values={"Biology": {"nDCG@10": 27.59}}, average=None)
+    renamed = replace(load("demo/Biology"), name="Biology")
+    [made] = reproduce(["bm25"], [renamed], results=tmp_path)
+    assert (made.verdict, made.errors) == ("not run", ("the data are not the dataset Biology of the benchmark",))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from r2med.data.dataset_cards import groups
-from r2med.data.locating import name_of
+from r2med.data.loading import name_of
 from r2med.evaluation.comparison.one_group import of_one_group
 from r2med.evaluation.measure.scores import Floats
 from r2med.evaluation.records.collection import RecordCollection

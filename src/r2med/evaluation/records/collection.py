@@ -14,15 +14,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from r2med.data.benchmark_names import (
-    has_benchmark_counts,
-    has_benchmark_sizes,
-    is_reserved,
-    is_source_of,
-    known_fingerprints,
-    own_name,
-)
-from r2med.data.dataset_cards import bundled_cards, cards, groups
+from r2med.data.benchmark_names import fits_card, is_reserved, is_source_of, known_fingerprints, own_name, reserved_card
+from r2med.data.dataset_cards import cards, groups
 from r2med.evaluation.measure import HEADLINE_MEASURE, Measure
 from r2med.evaluation.measure.measures import ANSWER_FAMILIES, ASPECT_FAMILIES, MIMIC_FAMILIES
 from r2med.evaluation.measure.scores import Floats
@@ -356,10 +349,10 @@ def honestly_named(record: AnyRecord, path: Path) -> AnyRecord:
     Other data with that name are called own/NAME. If the fingerprint of the dataset is known, it decides. Otherwise the
     source, which names the pinned commit, and the counts of queries, documents and relevant pairs decide.
     """
-    facts = record.dataset
-    if not is_reserved(published_name(facts)) or _is_benchmark(record):
+    facts, stated = record.dataset, published_name(record.dataset)
+    if not is_reserved(stated) or _is_benchmark(record):
         return record
-    name = own_name(facts.name)
+    name = f"{own_name(stated)}{facts.name.removeprefix(stated)}"
     _report_name(path.parent, facts.name, name)
     return record.model_copy(update={"dataset": facts.model_copy(update={"name": name})})
 
@@ -371,17 +364,15 @@ def _report_name(folder: Path, stated: str, name: str) -> None:
 
 def _is_benchmark(record: Record | AnswerRecord) -> bool:
     facts, name = record.dataset, published_name(record.dataset)
-    if facts.overlays:  # its fingerprint, and the number of its relevant pairs, include their labels
-        return has_benchmark_sizes(name, facts.queries, facts.documents)
-    if known := known_fingerprints(name, default_store()):
+    known = known_fingerprints(name, default_store())
+    if known and not facts.overlays:  # with overlays, the fingerprint and the relevant pairs include their labels
         return facts.fingerprint in known
-    if not is_source_of(name, facts.source) or not has_benchmark_sizes(name, facts.queries, facts.documents):
+    card = reserved_card(name)
+    if not is_source_of(name, facts.source) and not (facts.overlays and card and card.counts):
         return False
-    if (
-        isinstance(record, AnswerRecord) or not bundled_cards()[name].counts
-    ):  # answers have facts of the asked queries only
-        return True
-    return has_benchmark_counts(name, facts.queries, (query.positives for query in record.queries.values()))
+    is_part = facts.overlays or isinstance(record, AnswerRecord)  # answers have facts of the asked queries only
+    positives = None if is_part else [query.positives for query in record.queries.values()]
+    return fits_card(name, facts.queries, facts.documents, positives)
 
 
 def _read_all(source: Path) -> list[StoredRecord]:

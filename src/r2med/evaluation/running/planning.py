@@ -9,7 +9,7 @@ from functools import cached_property
 from r2med.data import Dataset, load
 from r2med.data.dataset_cards import cards
 from r2med.data.hub import is_fetched
-from r2med.data.locating import label_of
+from r2med.data.loading import label_of
 from r2med.evaluation.running.batch import Plan
 from r2med.foundation.core.stage_plan import StagePlan
 from r2med.foundation.runtime.runtime import Runtime

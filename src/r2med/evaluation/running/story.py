@@ -10,7 +10,7 @@ from r2med.data import Dataset, load
 from r2med.data.dataset import Query
 from r2med.data.given_data import GivenData, data_words, loaded
 from r2med.data.layouts import is_dataset
-from r2med.data.locating import name_of
+from r2med.data.loading import name_of
 from r2med.data.runs.run import NO_DOCUMENT, Run
 from r2med.evaluation.records.collection import StoredRecord, collect
 from r2med.evaluation.records.record import Record

@@ -10,9 +10,10 @@ from pydantic import BaseModel, ConfigDict
 
 from r2med.data import Dataset
 from r2med.data import names as dataset_names
-from r2med.data.dataset_cards import cards, groups
+from r2med.data.dataset_cards import OWN_PREFIX
 from r2med.data.given_data import GivenData, data_words, given_data
-from r2med.data.locating import name_of
+from r2med.data.loading import name_of
+from r2med.evaluation.records.collection import honestly_named
 from r2med.evaluation.records.record import Record
 from r2med.evaluation.running.batch import plan_run
 from r2med.foundation.core.errors import UserError, unknown
@@ -107,7 +108,7 @@ def _chosen(names: Sequence[str], data: Sequence[GivenData]) -> list[tuple[Expec
     words: dict[str, str | Dataset] = {}
     for given in data:
         typed = [given] if isinstance(given, Dataset) else dataset_names(given)
-        words |= {_dataset_name(each.name if isinstance(each, Dataset) else each): each for each in typed}
+        words |= {_dataset_name(each): each for each in typed}
     selected = []
     for name in names or [""]:
         of_name = _of_name(name)
@@ -151,14 +152,14 @@ def _as_printed(name: str) -> str:
     return printed_system(parse(name)) if name else ""
 
 
-def _dataset_name(word: str) -> str:
-    """Return the name of a dataset in expectations. The name of a folder is in lower case."""
-    return word if word in cards() or word in groups()["demo"] else name_of(word).lower()
+def _dataset_name(given: str | Dataset) -> str:
+    """Return the name of a dataset in lower case, because folders of benchmarks often have such names."""
+    return (given.name if isinstance(given, Dataset) else name_of(given)).lower()
 
 
 def _among(expectation: Expectation, words: Mapping[str, str | Dataset]) -> dict[str, str | Dataset]:
     """Return the datasets of an expectation that the user typed. An average alone needs all of its datasets."""
-    there = {name: words.get(name, words.get(name.lower(), "")) for name in expectation.values}
+    there = {name: words.get(name.lower(), "") for name in expectation.values}
     typed = {name: word for name, word in there.items() if word}
     return typed if len(typed) == len(there) or any(expectation.values[name] for name in typed) else {}
 
@@ -167,9 +168,13 @@ def _run(expectation: Expectation, words: Mapping[str, str | Dataset], folder: P
     runtime = runtime.with_settings(recorded=runtime.setup.recorded or expectation.recorded)
     plan = plan_run([expectation.system], list(words.values()), setup=runtime)
     cells = dict(zip(words, plan.evaluate(folder), strict=True))
-    records = {name: cell.record for name, cell in cells.items() if cell.record}
-    errors = tuple(dict.fromkeys(cell.error for cell in cells.values() if cell.error))
-    return outcome(expectation, records, list(words)).model_copy(update={"errors": errors})
+    records = {name: honestly_named(cell.record, folder) for name, cell in cells.items() if cell.record}
+    errors = [cell.error for cell in cells.values() if cell.error]
+    for name in [name for name, record in records.items() if record.dataset.name.startswith(OWN_PREFIX)]:
+        del records[name]
+        errors.append(f"the data are not the dataset {name} of the benchmark")
+    made = outcome(expectation, records, list(words))
+    return made.model_copy(update={"errors": tuple(dict.fromkeys(errors))})
 
 
 def _figures(expectation: Expectation, dataset: str, record: Record | None) -> Iterator[Figure]:
