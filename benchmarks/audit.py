@@ -81,7 +81,7 @@ def main() -> None:
             done = subprocess.run(command, env=home, cwd=scratch, capture_output=True, text=True)
             wall, after = time.perf_counter() - begun, resource.getrusage(resource.RUSAGE_CHILDREN)
             cpu = after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
-            finding = next(f for f in json.loads(done.stdout)["findings"] if f["check"] == "unlabelled-copies")
+            finding = next(f for f in json.loads(done.stdout)["findings"] if f["id"] == "unlabelled-copies")
             print(
                 f"{given.documents:,} documents, {store} store: {wall:.1f} s, {cpu:.1f} CPU s, peak "
                 f"{after.ru_maxrss / 1024:,.0f} MiB; {finding['numbers']['copies']:,} of {planted:,} copies found"

@@ -30,6 +30,16 @@ def test_the_bundled_demo_is_sound(r2med: Command) -> None:
     assert [line.split(": ")[1] for line in done.stdout.splitlines()] == ["sound"] * 8
 
 
+def test_json_has_the_findings_of_each_dataset(tmp_path: Path, r2med: Command) -> None:
+    folder = r2med_folder(tmp_path / "set", [])
+    done = r2med("data", "check", folder, "demo/Biology", "--json")
+    assert done.returncode == 2
+    shown = json.loads(done.stdout)
+    assert [each["dataset"] for each in shown] == [str(folder), "demo/Biology"]
+    assert shown[0]["findings"] == [finding.model_dump(mode="json") for finding in check(folder).findings()]
+    assert {finding["verdict"] for finding in shown[1]["findings"]} == {"sound"}
+
+
 def test_queries_that_ask_the_same_are_told(tmp_path: Path, r2med: Command) -> None:
     folder = r2med_folder(tmp_path / "twice")
     rows = [json.loads(line) for line in (folder / "query.jsonl").read_text().splitlines()]

@@ -7,7 +7,7 @@ import pytest
 
 from r2med.data import load
 from r2med.data.check import check
-from r2med.data.problems import MAX_MESSAGES
+from r2med.data.problems import MAX_MESSAGES, Problems
 from r2med.foundation.core.errors import UserError
 from support.datasets import DOCUMENTS, QRELS, QUERIES, beir_folder, r2med_folder, write_jsonl
 
@@ -121,6 +121,52 @@ def test_every_problem_is_reported_at_once_with_file_and_line(faulty: Path) -> N
         f"{faulty}/corpus.jsonl: 2 repeated rows merged",
         f"{faulty}/corpus.jsonl: 1 texts hold control characters (kept as they are)",
     ]
+
+
+def test_each_problem_is_evidence_of_a_finding_with_a_stable_id(faulty: Path) -> None:
+    found = check(faulty)
+    findings = {finding.id: finding for finding in found.findings()}
+    assert {name: finding.verdict for name, finding in findings.items()} == {
+        "files": "broken",
+        "scorable-queries": "look",
+        "missing-documents": "look",
+        "empty-documents": "look",
+        "repeated-queries": "sound",
+        "encoding": "sound",
+        "aspects-and-nuggets": "sound",
+        "card-counts": "look",
+    }
+    rows = [row for finding in findings.values() for table in finding.evidence for row in table.rows]
+    assert sorted(rows, key=str) == sorted(
+        ((str(p.path), p.line, p.message) for p in (*found.problems, *found.flaws)), key=str
+    )
+    assert findings["missing-documents"].sentence == f"{lines_with('unknown document', found)}."
+    assert "control characters" in findings["encoding"].sentence
+    assert findings["aspects-and-nuggets"].numbers == {"problems": 0, "notices": 0}
+
+
+def lines_with(text: str, found: Problems) -> str:
+    return "; ".join(line for line in found.lines() if text in line)
+
+
+def test_a_sound_folder_has_sound_findings(tmp_path: Path) -> None:
+    assert {finding.verdict for finding in check(r2med_folder(tmp_path / "set")).findings()} == {"sound"}
+
+
+@pytest.mark.parametrize("count", [3, 4])
+def test_a_finding_of_many_lines_names_three(count: int) -> None:
+    problems = Problems()
+    for number in range(count):
+        problems.flaw(Path(f"f{number}"), 1, "odd")
+    sentence = problems.finding("files").sentence
+    assert sentence.startswith("f0:1: odd; f1:1: odd; f2:1: odd")
+    assert ("1 more" in sentence) == (count > 3)
+
+
+def test_flaws_of_a_corpus_in_the_store_keep_their_check(tmp_path: Path) -> None:
+    folder = r2med_folder(tmp_path / "blank", [*DOCUMENTS, {"id": "e", "text": ""}])
+    first, again = (check(folder).finding("empty-documents") for _ in range(2))
+    assert first == again and first.verdict == "look"
 
 
 def test_a_sound_folder_has_no_problems(tmp_path: Path) -> None:

@@ -16,9 +16,10 @@ from r2med.foundation.text.plurals import counted
 from r2med.foundation.text.terminal_text import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from r2med.data.problems import Problems
+    from r2med.foundation.pages.finding import Finding
     from r2med.foundation.pages.page import Page, Section
 
 data = typer.Typer(help="Import, list, fetch, check, measure and export datasets.", no_args_is_help=True)
@@ -85,8 +86,12 @@ def check(datasets: Words, form: Format = "text", as_json: flags.AsJSON = False)
         if in_lines:  # at once: the next dataset may take long
             show_page(Page(name, [_problem_lines(name, found[name])]), form)
     if not in_lines:
-        value = [{"dataset": name, "problems": list(p.lines()), "notes": p.notices} for name, p in found.items()]
-        show_page(_problem_table(found), form, as_json, value)
+        findings = {name: problems.findings() for name, problems in found.items()}
+        value = [
+            {"dataset": name, "findings": [finding.model_dump(mode="json") for finding in each]}
+            for name, each in findings.items()
+        ]
+        show_page(_finding_table(findings), form, as_json, value)
     if any(map(len, found.values())):
         raise typer.Exit(2)
 
@@ -99,15 +104,14 @@ def _problem_lines(name: str, problems: Problems) -> Section:
     return Section("", [Note(line, whole=True) for line in lines])
 
 
-def _problem_table(found: Mapping[str, Problems]) -> Page:
+def _finding_table(found: Mapping[str, Sequence[Finding]]) -> Page:
+    from r2med.foundation.pages.finding import VERDICT_WORDS
     from r2med.foundation.pages.page import Table, table_page
 
-    rows = []
-    for name, problems in found.items():
-        rows += [(name, "problem", line) for line in problems.lines()]
-        rows += [(name, "note", notice) for notice in problems.notices]
-        rows += [] if len(problems) else [(name, "sound", "")]
-    return table_page("Problems of datasets", Table.of(("dataset", "verdict", "message"), rows))
+    rows = [
+        (name, each.id, VERDICT_WORDS[each.verdict], each.sentence) for name, all_ in found.items() for each in all_
+    ]
+    return table_page("Checks of datasets", Table.of(("dataset", "check", "verdict", "finding"), rows))
 
 
 @data.command()

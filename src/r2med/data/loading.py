@@ -202,8 +202,8 @@ def _corpus(layout: Layout, characters: int, problems: Problems, store: Store) -
             store.remember(note, known)
         problems.take(new)
     else:
-        for file, line, message, cause in known["flaws"]:
-            problems.flaw(layout.corpus_files[file], line, message, cause)
+        for file, line, message, cause in known["flaws"]:  # an empty text is the only flaw of documents
+            problems.flaw(layout.corpus_files[file], line, message, cause, check="empty-documents")
         problems.notices += known["notices"]
     return Corpus.open(artefact.path, known["fingerprint"]), known["rows"]
 

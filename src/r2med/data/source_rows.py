@@ -200,7 +200,13 @@ def document_row(identifier: str, text: str, path: Path, line: int, problems: Pr
         problems.add(path, line, "empty id: every document needs one")
         return None
     if not text.strip():
-        problems.flaw(path, line, f"document {identifier!r} has an empty text", "document with an empty text")
+        problems.flaw(
+            path,
+            line,
+            f"document {identifier!r} has an empty text",
+            "document with an empty text",
+            check="empty-documents",
+        )
     return DocumentRow(identifier, text, path, line)
 
 
@@ -210,7 +216,9 @@ def query_row(row: dict[str, Any], path: Path, line: int, problems: Problems) ->
         problems.add(path, line, "empty id: every query needs one")
         return None
     if not row["text"].strip():
-        problems.flaw(path, line, f"query {row['id']!r} has an empty text", "query with an empty text")
+        problems.flaw(
+            path, line, f"query {row['id']!r} has an empty text", "query with an empty text", check="scorable-queries"
+        )
     excluded = row.get("excluded_ids") or []
     if not all(isinstance(document, str) and is_unicode(document) for document in excluded):
         problems.add(path, line, "field 'excluded_ids' must be a list of strings of Unicode text")

@@ -9,17 +9,20 @@ import pytest
 
 from r2med import Audit, Dataset, Query, UserError, audit
 from r2med.assessment.audit.answer_leaks import is_open_answer, longest_run
-from r2med.assessment.audit.audit_findings import AuditFinding, verdict_for
+from r2med.assessment.audit.audit_findings import verdict_for
 from r2med.assessment.audit.audit_material import AuditMaterial
 from r2med.assessment.audit.audit_page import audit_page
-from r2med.assessment.audit.checks import CHECKS
+from r2med.assessment.audit.checks import CHECKS, QUICK_CHECKS
 from r2med.assessment.audit.copies import unlabelled_copies
 from r2med.assessment.audit.label_power import detectable_gap, unjudged_documents
 from r2med.assessment.audit.svg_label import audit_label
+from r2med.data.check import check
 from r2med.data.corpus import Corpus
 from r2med.data.dataset import Qrels
+from r2med.foundation.pages.finding import Finding
 from r2med.foundation.pages.html import page_html
 from r2med.foundation.pages.markdown import page_markdown
+from support.datasets import r2med_folder
 from support.fork_server import Command
 
 RANDOM = random.Random(7)
@@ -47,15 +50,15 @@ def unchecked(queries: list[Query], corpus: dict[str, str], qrels: dict[str, dic
     return Dataset("mine", queries, Corpus.of(corpus.items()), Qrels(qrels))
 
 
-def of(found: Audit, check: str) -> AuditFinding:
-    return next(finding for finding in found.findings if finding.check == check)
+def of(found: Audit, check: str) -> Finding:
+    return next(finding for finding in found.findings if finding.id == check)
 
 
 def test_a_sound_dataset_is_found_sound() -> None:
     found = audit(unchecked(*sound()))
-    odd = {finding.check for finding in found.findings if finding.verdict != "sound"}
+    odd = {finding.id for finding in found.findings if finding.verdict != "sound"}
     assert odd == {"detectable-gap", "provenance"}  # thirty queries, and values in memory have no source
-    assert {gap.check for gap in found.left_out} == {"unjudged-documents", "answers-in-metadata"}
+    assert {gap.id for gap in found.left_out} == {"unjudged-documents", "answers-in-metadata", *QUICK_CHECKS}
 
 
 def test_all_copies_of_relevant_documents_are_found_whatever_their_case_and_space() -> None:
@@ -178,7 +181,7 @@ def test_an_error_of_the_records_beside_it_is_named(tmp_path: Path, monkeypatch:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "results").mkdir()
     (tmp_path / "results" / "bm25-0123456789.json").write_text("{}")
-    gap = next(each for each in audit(unchecked(*sound())).left_out if each.check == "unjudged-documents")
+    gap = next(each for each in audit(unchecked(*sound())).left_out if each.id == "unjudged-documents")
     assert gap.why.startswith("the records in results could not be read: ")
     assert "is not a record of r2med" in gap.why
 
@@ -219,6 +222,15 @@ def test_systems_at_hand_show_the_gap_and_the_documents_without_a_label() -> Non
     assert finding.evidence[0].rows[0][1] > finding.evidence[0].rows[1][1] > 0
 
 
+def test_an_audit_of_files_shows_what_data_check_finds(tmp_path: Path) -> None:
+    folder = r2med_folder(tmp_path / "mine")
+    (folder / "card.toml").write_text("[counts]\nqueries = 9\ndocuments = 3\npositives = 2\n")
+    found, quick = audit(folder), {finding.id: finding for finding in check(folder).findings()}
+    assert [of(found, name) for name in QUICK_CHECKS] == [quick[name] for name in QUICK_CHECKS]
+    assert of(found, "card-counts").verdict == "look"
+    assert {quick[name].title for name in set(quick) & set(CHECKS)} <= {each.title for each in CHECKS.values()}
+
+
 def test_a_fault_of_few_queries_is_worth_a_look_and_one_of_many_breaks() -> None:
     assert [verdict_for(*each) for each in ((0, 0), (0, 9), (1, 9), (2, 2), (3, 30), (3, 31), (9, 100))] == [
         "sound",
@@ -234,9 +246,9 @@ def test_a_fault_of_few_queries_is_worth_a_look_and_one_of_many_breaks() -> None
 def test_judgements_alone_are_enough_for_a_part(tmp_path: Path) -> None:
     (tmp_path / "qrels.tsv").write_text("q1 0 d1 1\nq1 0 d2 0\nq2 0 d1 2\n")
     found = audit(qrels=tmp_path / "qrels.tsv")
-    made = {finding.check for finding in found.findings}
+    made = {finding.id for finding in found.findings}
     assert made == {"scorable-queries", "detectable-gap", "single-relevant", "label-distribution"}
-    assert made | {gap.check for gap in found.left_out} == set(CHECKS)
+    assert made | {gap.id for gap in found.left_out} == set(CHECKS)
     gap = of(found, "detectable-gap")
     assert gap.verdict == "broken" and "With 2 queries, no difference" in gap.sentence
     assert not any("ranking" in gap.why for gap in found.left_out)  # they cannot be given without a dataset

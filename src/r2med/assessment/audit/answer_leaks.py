@@ -6,10 +6,11 @@ import re
 from collections.abc import Sequence
 from itertools import accumulate
 
-from r2med.assessment.audit.audit_findings import AuditEvidence, AuditFinding, EvidenceCell, verdict_for
+from r2med.assessment.audit.audit_findings import verdict_for
 from r2med.assessment.audit.audit_material import AuditMaterial
 from r2med.assessment.audit.query_metadata import query_metadata
 from r2med.data.dataset import Query
+from r2med.foundation.pages.finding import Evidence, EvidenceCell, Finding
 from r2med.foundation.text.named import named_in
 from r2med.foundation.text.plurals import counted
 
@@ -24,7 +25,7 @@ _WORD = re.compile(r"\w+")
 _CLOSED_WORDS = set("yes no maybe true false unknown none other both all neither of the above and or".split())
 
 
-def answers_in_queries(material: AuditMaterial) -> AuditFinding:
+def answers_in_queries(material: AuditMaterial) -> Finding:
     """Find queries that contain their answer."""
     answered = [query for query in material.queries.values() if is_open_answer(query.answer)]
     naming = [query for query in answered if named_in(query.text, [query.answer])]
@@ -40,11 +41,11 @@ def answers_in_queries(material: AuditMaterial) -> AuditFinding:
     if choices:
         listing = "lists its options" if len(choices) == 1 else "list their options"
         sentence += f" {counted(len(choices), 'query', 'queries')} {listing}, the answer among them, which is no fault."
-    return AuditFinding(
+    return Finding(
         verdict=verdict_for(len(rows), len(answered)),
         sentence=sentence,
         numbers={"queries": len(rows), "answers": len(answered), "choices": len(choices)},
-        evidence=(AuditEvidence.of(("query", "answer"), rows),) if rows else (),
+        evidence=Evidence.found(("query", "answer"), rows),
     )
 
 
@@ -60,7 +61,7 @@ def is_open_answer(answer: str) -> bool:
     return bool(said)
 
 
-def quoted_documents(material: AuditMaterial) -> AuditFinding:
+def quoted_documents(material: AuditMaterial) -> Finding:
     """Find queries that share a long run of words with a relevant document."""
     assert material.dataset is not None
     rows: list[tuple[str, str, int, str]] = []
@@ -81,11 +82,11 @@ def quoted_documents(material: AuditMaterial) -> AuditFinding:
             f"in a row with a relevant document (at most {rows[0][2]:,}). Matching words is enough to find it."
         )
     heads = ("query", "relevant document", "words in a row", "the words")
-    return AuditFinding(
+    return Finding(
         verdict=verdict_for(queries, len(material.qrels)),
         sentence=sentence,
         numbers={"queries": queries, "pairs": len(rows), "longest": rows[0][2] if rows else 0},
-        evidence=(AuditEvidence.of(heads, rows),) if rows else (),
+        evidence=Evidence.found(heads, rows),
     )
 
 
@@ -103,7 +104,7 @@ def longest_run(query: Sequence[str], document: Sequence[str], least: int = QUOT
     return best
 
 
-def answers_in_metadata(material: AuditMaterial) -> AuditFinding:
+def answers_in_metadata(material: AuditMaterial) -> Finding:
     """Find further fields of the query file that name the answer or a relevant document."""
     assert material.dataset is not None
     rows: list[Sequence[EvidenceCell]] = []
@@ -127,11 +128,11 @@ def answers_in_metadata(material: AuditMaterial) -> AuditFinding:
             f"({_cut(fields_named)}). No system may read these fields."
         )
     heads = ("query", "field", "what it names", "which is the")
-    return AuditFinding(
+    return Finding(
         verdict="look" if rows else "sound",
         sentence=sentence,
         numbers={"queries": queries},
-        evidence=(AuditEvidence.of(heads, rows),) if rows else (),
+        evidence=Evidence.found(heads, rows),
     )
 
 

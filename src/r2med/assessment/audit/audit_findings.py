@@ -1,79 +1,31 @@
-"""What an audit says: a verdict for each check, with its evidence."""
+"""What an audit says: the findings of all checks, and the rule that most verdicts follow."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
+from r2med.foundation.pages.finding import VERDICT_WORDS, Finding, FindingPart, Verdict
 
 FORMAT: Literal[1] = 1
 """Number of the JSON format of audits."""
-MAX_EVIDENCE = 1000
-"""Largest number of rows in one table of evidence. Further rows are only counted."""
-
 BROKEN_SHARE = 0.1
 """Share of the queries from which a fault breaks a dataset instead of being worth a look."""
 MIN_BROKEN = 3
 """Number of queries that must be concerned, unless all are: one fault of ten queries may be chance."""
 
-Verdict = Literal["sound", "look", "broken"]
-VERDICTS: tuple[Verdict, ...] = ("sound", "look", "broken")
-VERDICT_WORDS: Mapping[Verdict, str] = {"sound": "sound", "look": "needs a look", "broken": "broken"}
-"""Verdicts as a person reads them."""
-"""The verdicts, from good to bad."""
 
-EvidenceCell = str | int | float | None
-
-
-class _AuditPart(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class AuditEvidence(_AuditPart):
-    """A table of evidence, such as the ids of copies."""
-
-    columns: tuple[str, ...]
-    """The heads of the columns."""
-    rows: tuple[tuple[EvidenceCell, ...], ...]
-    """The rows, at most 1,000."""
-    total: int
-    """Number of rows that there are."""
-    title: str = ""
-    """The title of the table."""
-
-    @classmethod
-    def of(cls, columns: Sequence[str], rows: Iterable[Sequence[EvidenceCell]], title: str = "") -> AuditEvidence:
-        """Return a table with at most `MAX_EVIDENCE` of the rows."""
-        kept = [tuple(row) for row in rows]
-        return cls(columns=tuple(columns), rows=tuple(kept[:MAX_EVIDENCE]), total=len(kept), title=title)
-
-
-class AuditFinding(_AuditPart):
-    """The result of one check."""
-
-    check: str = ""
-    """The name of the check."""
-    verdict: Verdict
-    """sound: nothing was found. look: a person should look at it. broken: scores mislead."""
-    sentence: str
-    """The finding in plain words."""
-    numbers: Mapping[str, int | float] = {}
-    """The numbers behind the sentence, by name."""
-    evidence: tuple[AuditEvidence, ...] = ()
-    """Tables of ids and numbers."""
-
-
-class AuditGap(_AuditPart):
+class AuditGap(FindingPart):
     """A check that was left out."""
 
-    check: str
+    id: str
     """The name of the check."""
+    title: str
+    """What the check looks at."""
     why: str
     """The reason, and how to make the check possible."""
 
 
-class Audit(_AuditPart):
+class Audit(FindingPart):
     """All findings about one dataset."""
 
     format: Literal[1] = FORMAT
@@ -94,7 +46,7 @@ class Audit(_AuditPart):
     """The systems whose rankings were at hand."""
     verdict: Verdict
     """The worst verdict of all checks."""
-    findings: tuple[AuditFinding, ...]
+    findings: tuple[Finding, ...]
     """One finding for each check that was made."""
     left_out: tuple[AuditGap, ...] = ()
     """The checks that were not made."""
@@ -107,11 +59,6 @@ class Audit(_AuditPart):
         """Return the number of checks with a verdict, in words."""
         number, words = self.count(verdict), VERDICT_WORDS[verdict]
         return f"{number} {words if number == 1 else words.replace('needs', 'need')}"
-
-
-def worst(verdicts: Iterable[Verdict]) -> Verdict:
-    """Return the worst of some verdicts; sound if there are none."""
-    return max(verdicts, key=VERDICTS.index, default="sound")
 
 
 def verdict_for(touched: int, total: int) -> Verdict:

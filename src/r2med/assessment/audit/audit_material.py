@@ -9,6 +9,7 @@ from pathlib import Path
 
 from r2med.assessment.audit.corpus_scan import CorpusScan, scan_corpus
 from r2med.data.dataset import Dataset, Qrels, Query
+from r2med.data.problems import Problems
 from r2med.data.text_copies import CopyKind, TextCopies, find_copies
 from r2med.evaluation.records.collection import collect
 from r2med.evaluation.records.rankings import Lists, ranked_lists
@@ -26,6 +27,8 @@ class AuditMaterial:
     """System -> the first documents of every judged query."""
     no_rankings: str = ""
     """Why there are no rankings, if reading them failed."""
+    problems: Problems | None = None
+    """What `r2med data check` says; None for values in memory."""
 
     @cached_property
     def queries(self) -> Mapping[str, Query]:

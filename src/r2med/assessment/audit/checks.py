@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from r2med.assessment.audit.answer_leaks import (
@@ -12,7 +13,7 @@ from r2med.assessment.audit.answer_leaks import (
     is_open_answer,
     quoted_documents,
 )
-from r2med.assessment.audit.audit_findings import Audit, AuditFinding, AuditGap, worst
+from r2med.assessment.audit.audit_findings import Audit, AuditGap
 from r2med.assessment.audit.audit_material import AuditMaterial, rankings_at_hand
 from r2med.assessment.audit.copies import contradictory_labels, partial_copies, repeated_queries, unlabelled_copies
 from r2med.assessment.audit.label_power import (
@@ -21,16 +22,20 @@ from r2med.assessment.audit.label_power import (
     single_relevant,
     unjudged_documents,
 )
-from r2med.assessment.audit.links import empty_documents, missing_documents, scorable_queries
+from r2med.assessment.audit.links import checked_files, empty_documents, missing_documents, scorable_queries
 from r2med.assessment.audit.provenance import encoding, provenance
 from r2med.assessment.audit.query_metadata import query_lines
+from r2med.data.check import check
 from r2med.data.dataset import Dataset
 from r2med.data.loading import load
+from r2med.data.overlays import overlay_files
+from r2med.data.problems import DATA_CHECKS, FILES
 from r2med.data.qrels_file import read_qrels
 from r2med.evaluation.records.collection import record_files
 from r2med.evaluation.records.rankings import Lists
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.version import __version__
+from r2med.foundation.pages.finding import Finding, worst
 
 RESULTS = Path("results")
 
@@ -40,6 +45,10 @@ _NEEDS: Mapping[str, tuple[Callable[[AuditMaterial], bool], str]] = {
     "texts": (
         lambda material: material.dataset is not None,
         "it needs the queries and documents, not judgements alone",
+    ),
+    "files": (
+        lambda material: material.problems is not None,
+        "it needs the files of a dataset, not values in memory",
     ),
     "answers": (
         lambda material: any(is_open_answer(query.answer) for query in material.queries.values()),
@@ -61,12 +70,16 @@ class AuditCheck:
     """The declaration of a check."""
 
     title: str
-    function: Callable[[AuditMaterial], AuditFinding]
+    function: Callable[[AuditMaterial], Finding]
     needs: tuple[str, ...] = ()
     """What it needs, as names in `_NEEDS`. Without it the check is left out."""
 
 
+QUICK_CHECKS = (FILES, "aspects-and-nuggets", "card-counts")
+"""The checks of `r2med data check` that no other check of the audit replaces."""
+
 CHECKS: Mapping[str, AuditCheck] = {
+    **{name: AuditCheck(DATA_CHECKS[name][0], partial(checked_files, name), ("files",)) for name in QUICK_CHECKS},
     "scorable-queries": AuditCheck("Queries that can be scored", scorable_queries),
     "missing-documents": AuditCheck("Relevant documents exist", missing_documents, ("judgements", "texts")),
     "empty-documents": AuditCheck("Documents have text", empty_documents, ("texts",)),
@@ -109,7 +122,8 @@ def audit(
             raise UserError("rankings belong to a dataset: name it instead of a file of judgements")
         return _audited(AuditMaterial(Path(qrels).name, read_qrels(Path(qrels))), announce)
     loaded = dataset if isinstance(dataset, Dataset) else load(dataset or "")
-    return _audited(AuditMaterial(loaded.name, loaded.qrels, loaded, *_rankings(loaded, results)), announce)
+    problems = None if isinstance(dataset, Dataset) else check(overlay_files(str(dataset))[0])
+    return _audited(AuditMaterial(loaded.name, loaded.qrels, loaded, *_rankings(loaded, results), problems), announce)
 
 
 def _rankings(dataset: Dataset, results: str | Path | None) -> tuple[Mapping[str, Lists], str]:
@@ -132,15 +146,15 @@ def _lacking(need: str, material: AuditMaterial) -> str:
 
 
 def _audited(material: AuditMaterial, announce: Callable[[str], None]) -> Audit:
-    findings: list[AuditFinding] = []
+    findings: list[Finding] = []
     gaps: list[AuditGap] = []
-    for name, check in CHECKS.items():
+    for name, declared in CHECKS.items():
         announce(name)
-        missing = next((_lacking(need, material) for need in check.needs if not _NEEDS[need][0](material)), "")
+        missing = next((_lacking(need, material) for need in declared.needs if not _NEEDS[need][0](material)), "")
         if missing:
-            gaps.append(AuditGap(check=name, why=missing))
+            gaps.append(AuditGap(id=name, title=declared.title, why=missing))
             continue
-        findings.append(check.function(material).model_copy(update={"check": name}))
+        findings.append(declared.function(material).model_copy(update={"id": name, "title": declared.title}))
     return Audit(
         dataset=material.name,
         fingerprint=material.dataset.fingerprint if material.dataset else "",

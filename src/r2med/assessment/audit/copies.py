@@ -5,17 +5,11 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from r2med.assessment.audit.audit_findings import (
-    AuditEvidence,
-    AuditFinding,
-    EvidenceCell,
-    Verdict,
-    verdict_for,
-    worst,
-)
+from r2med.assessment.audit.audit_findings import verdict_for
 from r2med.assessment.audit.audit_material import AuditMaterial
 from r2med.data.text_copies import CopyKind, ListedTexts, TextCopy, find_copies
 from r2med.evaluation.records.rankings import Lists, headline
+from r2med.foundation.pages.finding import Evidence, EvidenceCell, Finding, Verdict, worst
 from r2med.foundation.text.plurals import counted
 
 EQUAL = "equal"
@@ -26,7 +20,7 @@ Copies = Mapping[str, Mapping[str, tuple[str, TextCopy]]]
 """Query -> unlabelled copy -> (its relevant document, how alike they are)."""
 
 
-def unlabelled_copies(material: AuditMaterial) -> AuditFinding:
+def unlabelled_copies(material: AuditMaterial) -> Finding:
     """Find copies of relevant documents under other ids that have no label for the query."""
     copies = _unlabelled(material, (EQUAL, "near"))
     rows = _rows(copies)
@@ -45,11 +39,11 @@ def unlabelled_copies(material: AuditMaterial) -> AuditFinding:
     if rows or unread:
         verdict = worst([verdict, "look"])
     table = [(query, relevant, copy, EQUAL if share == 1 else round(share, 3)) for query, relevant, copy, share in rows]
-    evidence = [AuditEvidence.of(("query", "relevant document", "copy", "in common"), table)] if table else []
+    evidence = [Evidence.of(("query", "relevant document", "copy", "in common"), table)] if table else []
     if table and material.rankings:
         evidence.append(_score_changes(material, copies))
     sentence = _said(len(equal), len(near), len(copies), unread)
-    return AuditFinding(verdict=verdict, sentence=sentence, numbers=numbers, evidence=tuple(evidence))
+    return Finding(verdict=verdict, sentence=sentence, numbers=numbers, evidence=tuple(evidence))
 
 
 def _rows(copies: Copies) -> list[tuple[str, str, str, float]]:
@@ -58,7 +52,7 @@ def _rows(copies: Copies) -> list[tuple[str, str, str, float]]:
     return sorted(rows, key=lambda row: -row[3])
 
 
-def partial_copies(material: AuditMaterial) -> AuditFinding:
+def partial_copies(material: AuditMaterial) -> Finding:
     """Find unlabelled documents that contain a relevant one or half of it, or are contained in one."""
     copies = _unlabelled(material, ("contained", "half"))
     rows = _rows(copies)
@@ -75,11 +69,11 @@ def partial_copies(material: AuditMaterial) -> AuditFinding:
         (query, relevant, name, copies[query][name][1].kind, round(share, 3)) for query, relevant, name, share in rows
     ]
     heads = ("query", "relevant document", "document", "kind", "share of the shorter text")
-    return AuditFinding(
+    return Finding(
         verdict="look" if rows else "sound",
         sentence=sentence,
         numbers={kind: kinds[kind] for kind in PARTS} | {"queries": len(copies)},
-        evidence=(AuditEvidence.of(heads, table),) if rows else (),
+        evidence=Evidence.found(heads, table),
     )
 
 
@@ -122,7 +116,7 @@ def _unlabelled(material: AuditMaterial, kinds: Collection[str]) -> Copies:
     return result
 
 
-def _score_changes(material: AuditMaterial, copies: Copies) -> AuditEvidence:
+def _score_changes(material: AuditMaterial, copies: Copies) -> Evidence:
     """Return the scores of the systems if an unlabelled copy counted as its relevant document."""
     rows: list[Sequence[EvidenceCell]] = []
     for system, lists in material.rankings.items():
@@ -131,7 +125,7 @@ def _score_changes(material: AuditMaterial, copies: Copies) -> AuditEvidence:
         after = headline(material.qrels, _replaced(lists, copies, 0.0)).mean()
         rows.append([system, *(round(float(each), 2) for each in (before, equal - before, after - before))])
     heads = ("system", "nDCG@10 × 100", "change if equal copies counted", "change if all copies counted")
-    return AuditEvidence.of(heads, rows, "Scores if copies counted as the relevant document")
+    return Evidence.of(heads, rows, "Scores if copies counted as the relevant document")
 
 
 def _replaced(lists: Lists, copies: Copies, share: float) -> Lists:
@@ -147,7 +141,7 @@ def _original(document: str, copies: Mapping[str, tuple[str, TextCopy]], share: 
     return relevant if copy and copy.share >= share else document
 
 
-def contradictory_labels(material: AuditMaterial) -> AuditFinding:
+def contradictory_labels(material: AuditMaterial) -> Finding:
     """Find equal texts that have different labels for one query."""
     rows: list[Sequence[EvidenceCell]] = []
     opposed: set[str] = set()
@@ -170,11 +164,11 @@ def contradictory_labels(material: AuditMaterial) -> AuditFinding:
         queries = counted(len({row[0] for row in rows}), "query", "queries")
         sentence = f"Equal texts have different labels for {queries}."
     heads = ("query", "document", "grade", "equal document", "its grade")
-    return AuditFinding(
+    return Finding(
         verdict=verdict,
         sentence=sentence,
         numbers={"contradictions": len(rows), "opposed_queries": len(opposed)},
-        evidence=(AuditEvidence.of(heads, rows),) if rows else (),
+        evidence=Evidence.found(heads, rows),
     )
 
 
@@ -188,7 +182,7 @@ def _first_judged(material: AuditMaterial) -> Mapping[str, str]:
     return {named[row][0]: named[original][0] for row, original in equal.items()}
 
 
-def repeated_queries(material: AuditMaterial) -> AuditFinding:
+def repeated_queries(material: AuditMaterial) -> Finding:
     """Find queries with the text of another query, or nearly that, and those of the equal ones with other labels."""
     asked = [query for query in material.queries.values() if query.id in material.qrels and query.text.strip()]
     texts = ListedTexts([query.text for query in asked])
@@ -212,7 +206,7 @@ def repeated_queries(material: AuditMaterial) -> AuditFinding:
         parts += [f"{_have(len(near))} nearly the text of an earlier one: compare them."] * bool(near)
         sentence = " ".join(parts)
     heads = ("query", "earlier query", "in common", "relevant documents")
-    return AuditFinding(
+    return Finding(
         verdict=verdict,
         sentence=sentence,
         numbers={
@@ -220,7 +214,7 @@ def repeated_queries(material: AuditMaterial) -> AuditFinding:
             "nearly_repeated": len(near),
             "queries_with_other_labels": len(differing),
         },
-        evidence=(AuditEvidence.of(heads, rows),) if rows else (),
+        evidence=Evidence.found(heads, rows),
     )
 
 

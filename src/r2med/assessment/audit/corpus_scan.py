@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
-from r2med.assessment.audit.audit_findings import MAX_EVIDENCE
 from r2med.assessment.audit.encoding_faults import encoding_faults
 from r2med.data.corpus import Corpus
+from r2med.foundation.pages.finding import MAX_EVIDENCE
 
 
 @dataclass

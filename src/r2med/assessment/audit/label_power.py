@@ -7,12 +7,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from r2med.assessment.audit.audit_findings import AuditEvidence, AuditFinding, EvidenceCell, Verdict
 from r2med.assessment.audit.audit_material import AuditMaterial
 from r2med.evaluation.measure.gap_curve import GapCurve
 from r2med.evaluation.measure.scores import Floats
 from r2med.evaluation.measure.significance import detectable_gaps
 from r2med.evaluation.records.rankings import CUTOFF, headline, judged_share
+from r2med.foundation.pages.finding import Evidence, EvidenceCell, Finding, Verdict
 from r2med.foundation.text.plurals import counted
 
 ASSUMED_SPREAD = 25.0
@@ -28,11 +28,11 @@ FEW_QUERIES = 5
 NOT_STATED = "not stated"
 
 
-def detectable_gap(material: AuditMaterial) -> AuditFinding:
+def detectable_gap(material: AuditMaterial) -> Finding:
     """Estimate the smallest difference between systems that this number of queries can show."""
     queries = len(material.qrels)
     if queries < 2:
-        return AuditFinding(
+        return Finding(
             verdict="broken",
             sentence="With one query, no difference between systems can be shown.",
             numbers={"queries": queries},
@@ -65,10 +65,10 @@ def detectable_gap(material: AuditMaterial) -> AuditFinding:
         "systems": len(systems),
         **({"needed": needed} if needed else {}),
     }
-    return AuditFinding(verdict=verdict, sentence=sentence, numbers=numbers)
+    return Finding(verdict=verdict, sentence=sentence, numbers=numbers)
 
 
-def unjudged_documents(material: AuditMaterial) -> AuditFinding:
+def unjudged_documents(material: AuditMaterial) -> Finding:
     """Measure how many of the first ten documents of systems have no label."""
     shares = {
         system: 1 - judged_share(material.qrels, lists).mean() / 100 for system, lists in material.rankings.items()
@@ -84,15 +84,15 @@ def unjudged_documents(material: AuditMaterial) -> AuditFinding:
         sentence += " r2med judge labels them."
     rows = [(system, round(100 * float(share), 2)) for system, share in shares.items()]
     heads = ("system", f"% of the first {CUTOFF} without a label")
-    return AuditFinding(
+    return Finding(
         verdict="look" if mean > MAX_UNJUDGED else "sound",
         sentence=sentence,
         numbers={"share": round(mean, 4), "systems": len(shares)},
-        evidence=(AuditEvidence.of(heads, rows),),
+        evidence=(Evidence.of(heads, rows),),
     )
 
 
-def single_relevant(material: AuditMaterial) -> AuditFinding:
+def single_relevant(material: AuditMaterial) -> Finding:
     """Count the queries that have only one relevant document."""
     single = sum(len(documents) == 1 for documents in material.relevant.values())
     total = len(material.qrels)
@@ -100,12 +100,12 @@ def single_relevant(material: AuditMaterial) -> AuditFinding:
     sentence = f"{single:,} of {total:,} queries have one relevant document only"
     look = share > MAX_SINGLE
     sentence += ": their score depends on the rank of this one." if look else "."
-    return AuditFinding(
+    return Finding(
         verdict="look" if look else "sound", sentence=sentence, numbers={"queries": single, "share": round(share, 4)}
     )
 
 
-def label_distribution(material: AuditMaterial) -> AuditFinding:
+def label_distribution(material: AuditMaterial) -> Finding:
     """Describe how the labels are distributed over grades and slices of queries."""
     counts = [len(documents) for documents in material.relevant.values()]
     grades = Counter(grade for judged in material.qrels.values() for grade in judged.values())
@@ -113,20 +113,20 @@ def label_distribution(material: AuditMaterial) -> AuditFinding:
         f"{counted(sum(counts), 'relevant document')} for {counted(len(counts), 'query', 'queries')}: "
         f"{np.mean(counts):.1f} per query, at most {max(counts):,}."
     )
-    evidence = [AuditEvidence.of(("grade", "labels"), sorted(grades.items(), reverse=True), "Labels by grade")]
+    evidence = [Evidence.of(("grade", "labels"), sorted(grades.items(), reverse=True), "Labels by grade")]
     slices = _slices(material)
     small = sum(label != NOT_STATED and int(row[1] or 0) < FEW_QUERIES for label, row in slices.items())
     if small:
         sentence += f" {small:,} of {len(slices):,} body systems have fewer than {FEW_QUERIES} queries."
     if slices:
         heads = ("body system", "queries", "relevant documents", "per query", "one only")
-        evidence.append(AuditEvidence.of(heads, slices.values(), "Labels by body system"))
+        evidence.append(Evidence.of(heads, slices.values(), "Labels by body system"))
     card = material.dataset.card if material.dataset else None
     if card and card.task:
         row = (card.task, len(counts), sum(counts), round(sum(counts) / len(counts), 2), counts.count(1))
         heads = ("task", "queries", "relevant documents", "per query", "one only")
-        evidence.append(AuditEvidence.of(heads, [row], "Labels by task"))
-    return AuditFinding(
+        evidence.append(Evidence.of(heads, [row], "Labels by task"))
+    return Finding(
         verdict="sound",
         sentence=sentence,
         numbers={"relevant": sum(counts), "grades": len(grades), "slices": len(slices), "small_slices": small},

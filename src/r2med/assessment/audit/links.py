@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from r2med.assessment.audit.audit_findings import AuditEvidence, AuditFinding, Verdict, verdict_for, worst
+from r2med.assessment.audit.audit_findings import verdict_for
 from r2med.assessment.audit.audit_material import AuditMaterial
+from r2med.foundation.pages.finding import Evidence, Finding, Verdict, worst
 from r2med.foundation.text.plurals import counted
 
 LOOK_SHARE = 0.001
 """Share of documents from which a fault that concerns no relevant document is worth a look."""
 
 
-def scorable_queries(material: AuditMaterial) -> AuditFinding:
+def checked_files(check: str, material: AuditMaterial) -> Finding:
+    """Return what a check of `r2med data check` found."""
+    assert material.problems is not None
+    return material.problems.finding(check)
+
+
+def scorable_queries(material: AuditMaterial) -> Finding:
     """Find queries that cannot be scored, or always score 0."""
     if not material.qrels:
-        return AuditFinding(verdict="broken", sentence="There are no judgements: nothing can be scored.")
+        return Finding(verdict="broken", sentence="There are no judgements: nothing can be scored.")
     barren = [query for query, documents in material.relevant.items() if not documents]
     texts = {query.id for query in material.queries.values() if query.text.strip()}
     lost = [query for query in material.qrels if material.dataset and query not in texts]
@@ -27,15 +34,15 @@ def scorable_queries(material: AuditMaterial) -> AuditFinding:
     verdict = verdict_for(len({*barren, *lost}), len(material.qrels))
     sentence = f"{'; '.join(found)}." if found else "Every judged query has a text and a relevant document."
     rows = [(query, what) for queries, what in parts for query in queries]
-    return AuditFinding(
+    return Finding(
         verdict=worst([verdict, "look"]) if unjudged else verdict,
         sentence=sentence,
         numbers={"without_relevant": len(barren), "unknown": len(lost), "unjudged": len(unjudged)},
-        evidence=(AuditEvidence.of(("query", "problem"), rows),) if rows else (),
+        evidence=Evidence.found(("query", "problem"), rows),
     )
 
 
-def missing_documents(material: AuditMaterial) -> AuditFinding:
+def missing_documents(material: AuditMaterial) -> Finding:
     """Find relevant documents that the corpus does not have."""
     rows = [
         (query, document, material.qrels[query][document])
@@ -48,18 +55,18 @@ def missing_documents(material: AuditMaterial) -> AuditFinding:
     if rows:
         ids = counted(len({row[1] for row in rows}), "relevant document")
         sentence = f"The corpus lacks {ids} of {counted(queries, 'query', 'queries')}, which no system can find."
-    return AuditFinding(
+    return Finding(
         verdict=verdict_for(queries, len(material.qrels)),
         sentence=sentence,
         numbers={"missing": len(rows), "queries": queries},
-        evidence=(AuditEvidence.of(("query", "document", "grade"), rows),) if rows else (),
+        evidence=Evidence.found(("query", "document", "grade"), rows),
     )
 
 
-def empty_documents(material: AuditMaterial) -> AuditFinding:
+def empty_documents(material: AuditMaterial) -> Finding:
     """Find documents without text."""
     if not (material.dataset and len(material.dataset.corpus)):
-        return AuditFinding(verdict="broken", sentence="There are no documents.")
+        return Finding(verdict="broken", sentence="There are no documents.")
     scan = material.scan
     empty = dict(zip(scan.empty, material.ids(scan.empty), strict=True))
     relevant = {document for documents in material.relevant.values() for document in documents}
@@ -79,9 +86,9 @@ def empty_documents(material: AuditMaterial) -> AuditFinding:
         key=lambda row: row[1],
         reverse=True,
     )
-    return AuditFinding(
+    return Finding(
         verdict=verdict,
         sentence=sentence,
         numbers={"empty": scan.empty_count, "relevant": len(lost), "queries": queries},
-        evidence=(AuditEvidence.of(("document", "relevant"), rows),) if rows else (),
+        evidence=Evidence.found(("document", "relevant"), rows),
     )

@@ -6,12 +6,13 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from r2med.assessment.audit.audit_findings import BROKEN_SHARE, AuditEvidence, AuditFinding, EvidenceCell, Verdict
+from r2med.assessment.audit.audit_findings import BROKEN_SHARE
 from r2med.assessment.audit.audit_material import AuditMaterial
 from r2med.assessment.audit.encoding_faults import ENTITIES, encoding_faults
 from r2med.data.dataset import Dataset
 from r2med.data.dataset_cards import OWN_PREFIX, DatasetCard
 from r2med.foundation.core.version import __version__
+from r2med.foundation.pages.finding import Evidence, EvidenceCell, Finding, Verdict
 from r2med.foundation.text.plurals import counted
 
 LOOK_SHARE = 0.01
@@ -21,7 +22,7 @@ _LICENCE_NAMES = ("LICENSE", "LICENCE", "COPYING")
 _LICENCE_LINE = re.compile(r"^license:\s*\S", re.MULTILINE)
 
 
-def encoding(material: AuditMaterial) -> AuditFinding:
+def encoding(material: AuditMaterial) -> Finding:
     """Find characters that a wrong encoding left in queries and documents."""
     assert material.dataset is not None
     scan = material.scan
@@ -48,11 +49,11 @@ def encoding(material: AuditMaterial) -> AuditFinding:
         for kind in shares
     ]
     sentence = f"{'; '.join(parts)}." if parts else "No fault of encoding was found."
-    return AuditFinding(
+    return Finding(
         verdict=verdict,
         sentence=sentence[0].upper() + sentence[1:],
         numbers={kind: scan.fault_counts.get(kind, 0) + in_queries.get(kind, 0) for kind in shares},
-        evidence=(AuditEvidence.of(("fault", "in", "id", "such as"), rows),) if rows else (),
+        evidence=Evidence.found(("fault", "in", "id", "such as"), rows),
     )
 
 
@@ -61,7 +62,7 @@ def shown_characters(text: str) -> str:
     return "".join(sign if sign.isprintable() and sign != "\ufffd" else f"U+{ord(sign):04X}" for sign in text)
 
 
-def provenance(material: AuditMaterial) -> AuditFinding:
+def provenance(material: AuditMaterial) -> Finding:
     """Look for the licence and the source of the dataset."""
     assert material.dataset is not None
     licence, source = _licence(material.dataset), _source(material.dataset)
@@ -73,7 +74,7 @@ def provenance(material: AuditMaterial) -> AuditFinding:
         )
     else:
         sentence = f"Licence: {licence}. Source: {source}."
-    return AuditFinding(
+    return Finding(
         verdict="look" if missing else "sound",
         sentence=sentence,
         numbers={"licence": int(bool(licence)), "source": int(bool(source))},

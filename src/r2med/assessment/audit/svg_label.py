@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from html import escape
 
-from r2med.assessment.audit.audit_findings import VERDICT_WORDS, VERDICTS, Audit, Verdict
+from r2med.assessment.audit.audit_findings import Audit
+from r2med.foundation.pages.finding import VERDICT_WORDS, VERDICTS, Verdict
 
 COLOURS: Mapping[Verdict, str] = {"sound": "#1f6f43", "look": "#8a5a00", "broken": "#a12622"}
 """White text on these colours has a contrast above 4.5."""

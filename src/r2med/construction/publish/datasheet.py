@@ -255,9 +255,7 @@ def _contents(made: BuildOutcome, dataset: Dataset) -> Iterator[Content]:
         counts = Counter(getattr(question, field) or NOT_STATED for question in made.questions)
         if set(counts) != {NOT_STATED}:
             yield Bars(caption, counts.most_common())
-    repeats = repeated_queries(dataset.queries)
-    pairs = ", ".join(f"{query} as {earlier}" for query, earlier in repeats[:MAX_SHOWN_SOURCES])
-    yield f"Queries that repeat the text of an earlier query: {len(repeats):,}{f' ({pairs})' if pairs else ''}."
+    yield repeated_queries(dataset.queries).sentence
 
 
 def _histogram(values: Sequence[int]) -> list[tuple[str, int]]:
