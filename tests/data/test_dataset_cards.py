@@ -222,7 +222,7 @@ def test_a_plugin_folder_of_nobody_is_told(monkeypatch: pytest.MonkeyPatch) -> N
         ("task = " + "[" * 5000 + "]" * 5000 + "\n", "not a TOML card"),
         ("order = " + "9" * 5000 + "\n", "not a TOML card"),
         ("task = '\\ud800'\n".replace("'", '"'), "not a TOML card"),
-        ("task = 3\n", "task: it must be a text in quotes, not '3'"),
+        ("task = 3\n", "task: it must be a text in quotes, not 3"),
         ("colour = 'red'\n", "colour: there is no such field"),
         ("task = \n", "not a TOML card"),
         ("[counts]\nqueries = 3\n", "counts.documents: this field is needed"),

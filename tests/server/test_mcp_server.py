@@ -121,16 +121,16 @@ def test_no_answer_judgement_or_query_of_the_dataset_leaves_the_server(app):
 @pytest.mark.parametrize(
     ("tool", "arguments", "says"),
     [
-        ("search", {}, "question: it is missing"),
+        ("search", {}, "question: this field is needed"),
         ("search", {"question": " "}, "question: it is empty"),
         ("search", {"question": "x" * 20_001}, "question: 20,001 characters are more than 20,000"),
         ("search", {"question": "x", "k": MAX_K}, "k: it must be from 1 to 40"),
-        ("search", {"question": "x", "k": "many"}, "k: input should be a valid integer"),
-        ("search", {"question": "x", "qrels": True}, "qrels: extra inputs are not permitted"),
+        ("search", {"question": "x", "k": "many"}, "k: it must be a whole number"),
+        ("search", {"question": "x", "qrels": True}, "qrels: there is no such field"),
         ("search", {"question": "x", "system": "bm26"}, "did you mean bm25"),
         ("get_document", {"id": "nope"}, "id: there is no document 'nope': use an id that search returned"),
         ("get_document", {"id": "gluten", "start": 900}, "start: the document has 48 characters"),
-        ("get_document", {"id": "gluten", "start": -1}, "start: input should be greater than or equal to 0"),
+        ("get_document", {"id": "gluten", "start": -1}, "start: it must be greater than or equal to 0"),
         ("qrels", {}, "there is no tool 'qrels': use search or get_document"),
     ],
 )

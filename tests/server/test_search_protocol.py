@@ -158,7 +158,7 @@ def test_more_questions_than_threads_are_refused(chat_server, marked_keys, tmp_p
 @pytest.mark.parametrize(
     ("body", "status", "says"),
     [
-        ({}, 422, "question: it is missing"),
+        ({}, 422, "question: this field is needed"),
         ([], 422, 'an object such as {"question"'),
         ({"question": " "}, 422, "question: it is empty"),
         ({"question": "x" * 20_001}, 422, "question: 20,001 characters"),

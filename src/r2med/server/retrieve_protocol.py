@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from r2med.foundation.core.errors import explained
 from r2med.foundation.text.unicode import is_unicode
 from r2med.server.limits import Limits
 from r2med.server.refusals import HTTPError
@@ -76,7 +77,10 @@ def checked(model: type[Request], value: Any, example: dict[str, Any]) -> Reques
     try:
         return model.model_validate(value)
     except ValidationError as error:
-        raise HTTPError(422, _describe(error, example)) from None
+        if not error.errors()[0]["loc"]:
+            shown = json.dumps(example, ensure_ascii=False)
+            raise HTTPError(422, f"the request must be an object such as {shown}") from None
+        raise HTTPError(422, explained(error)) from None
 
 
 def write_response(results: Sequence[Sequence[Hit]], scores: bool) -> bytes:
@@ -106,16 +110,6 @@ def _parse_json(body: bytes) -> Any:
 
 def _no_constant(name: str) -> Any:
     raise ValueError(f"there is no {name} in it")
-
-
-def _describe(error: ValidationError, example: dict[str, Any]) -> str:
-    """Return the first fault with its position, such as queries[2]."""
-    first = error.errors(include_url=False, include_input=False, include_context=False)[0]
-    if not first["loc"]:
-        return f"the request must be an object such as {json.dumps(example, ensure_ascii=False)}"
-    position = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in first["loc"]).lstrip(".")
-    fault = "it is missing" if first["type"] == "missing" else first["msg"][:1].lower() + first["msg"][1:]
-    return f"{position}: {fault}"
 
 
 def _check(request: RetrieveRequest, limits: Limits) -> None:

@@ -134,7 +134,7 @@ def create_review_app(
         except KeyError:
             raise HTTPError(404, "this item no longer exists: reload the page") from None
         except ValidationError as error:
-            raise HTTPError(422, str(error.errors()[0]["msg"])) from None
+            raise HTTPError(422, explained(error)) from None
         except ConflictError as error:
             current = error.current
             stored = current.review.model_dump(include={"verdict", "answers", "comment"}) if current else {}

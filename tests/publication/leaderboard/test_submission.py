@@ -161,7 +161,7 @@ def set_score(measure: str, value: float) -> Callable[[Any], object]:
         (set_score("nDCG@10", 1.5), "scores must be between 0 and 1"),
         (set_score("nDCG@10", -0.1), "scores must be between 0 and 1"),
         (set_score("nDCG@11", 0.5), "other measures than the mean"),
-        (set_record(surprise=1), r"records\.0\.surprise"),
+        (set_record(surprise=1), r"records\[0\].surprise"),
         (set_record(per_query={}), "no scores"),
         (set_record(stages=[]), "no stages"),
         (set_record(format=1), "a record of format 1"),

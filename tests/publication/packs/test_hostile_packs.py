@@ -139,8 +139,8 @@ def test_files_and_manifest_must_agree(person: Person, tmp_path: Path, refused: 
     ("change", "reason"),
     [
         ({"format": 99}, "it has format 99, and this version reads format 1: update r2med"),
-        ({"records": "none"}, "its manifest has a wrong value at records"),
-        ({"surprise": 1}, "its manifest has a wrong value at surprise"),
+        ({"records": "none"}, "its manifest has a wrong value: records: "),
+        ({"surprise": 1}, "its manifest has a wrong value: surprise: "),
         ({"records": []}, "its records are not those of its manifest"),
     ],
 )
@@ -157,7 +157,7 @@ def test_an_unknown_kind_is_refused(person: Person, tmp_path: Path, refused: Any
     manifest = json.loads(files["manifest.json"])
     manifest["parts"][0]["kind"] = "programs"
     path = zipped(tmp_path / "x", {**files, "manifest.json": json.dumps(manifest).encode()})
-    assert "its manifest has a wrong value at parts.0.kind" in refused(path)
+    assert "its manifest has a wrong value: parts[0].kind" in refused(path)
 
 
 @pytest.mark.parametrize(

@@ -57,7 +57,7 @@ def test_a_suite_of_one_s_own(tmp_path: Path) -> None:
         ('sistems = ["bm25"]', r"mine.toml: sistems: .* \(did you mean systems\?\)"),
         ('systems = "bm25"', r"mine.toml: systems: it must be a list in brackets, not 'bm25'"),
         ("", "it names no systems"),
-        ("[[grid]]\nexpand = ['rm3']", r"grid.0.retrieve"),
+        ("[[grid]]\nexpand = ['rm3']", r"grid\[0\].retrieve"),
     ],
 )
 def test_a_suite_that_cannot_be_read_is_one_line(tmp_path: Path, text: str | None, says: str) -> None:

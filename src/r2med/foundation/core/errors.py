@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
+import reprlib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -95,11 +96,15 @@ def expected_type(kind: str) -> str:
 
 
 def explained(error: ValidationError, known: Iterable[str] = ()) -> str:
-    """Return the first fault that pydantic found, in plain words. `known` are the names of all fields."""
+    """Return the first fault that pydantic found with its position, such as queries[2], in plain words.
+
+    `known` are the names of all fields.
+    """
     first = error.errors()[0]
-    field, kind = ".".join(map(str, first["loc"])), first["type"]
+    parts = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in first["loc"])
+    field, kind = "".join(parts).removeprefix("."), first["type"]
     if wanted := expected_type(kind):
-        fault = f"it must be {wanted}, not {str(first['input'])[:40]!r}"
+        fault = f"it must be {wanted}, not {reprlib.repr(first['input'])}"
     else:
         message = first["msg"].removeprefix("Value error, ").replace("Input should be", "it must be")
         fault = _FAULTS.get(kind, message)

@@ -29,7 +29,7 @@ from r2med.evaluation.records.answer_record import SUFFIX, AnswerRecord, answer_
 from r2med.evaluation.records.collection import may_be_record
 from r2med.evaluation.records.record import FileFacts, Record, record_key
 from r2med.evaluation.records.record_checks import record_faults
-from r2med.foundation.core.errors import UserError
+from r2med.foundation.core.errors import UserError, explained
 from r2med.foundation.store.files import refuse_device
 from r2med.foundation.store.manifest import MANIFEST
 from r2med.foundation.store.reads import PACKED_KINDS
@@ -225,9 +225,8 @@ def _parsed(content: bytes) -> PackManifest:
         raise UserError(f"it has format {str(written)[:20]}, and this version reads format {FORMAT}: update r2med")
     try:
         return PackManifest(**body)
-    except (ValidationError, TypeError) as error:
-        where = ".".join(map(str, error.errors()[0]["loc"])) if isinstance(error, ValidationError) else "manifest"
-        raise UserError(f"its manifest has a wrong value at {where[:80]}") from None
+    except ValidationError as error:
+        raise UserError(f"its manifest has a wrong value: {explained(error)[:200]}") from None
 
 
 def _check_info(info: zipfile.ZipInfo, seen: set[str]) -> None:
