@@ -9,8 +9,7 @@ from threading import Thread
 import pytest
 
 from r2med.foundation.core.errors import MissingExtraError, UserError
-from r2med.foundation.text import chinese
-from r2med.foundation.text.analysers import analyser, installed_language
+from r2med.foundation.text.analysers import analyser, chinese_words, installed_language
 from r2med.foundation.text.english import english
 from r2med.foundation.text.search_languages import search_language, search_languages
 
@@ -101,7 +100,7 @@ def test_chinese_words_are_those_of_jieba():
         signs = [chr(chance.randrange(*chance.choice(rare))) for _ in range(6)]
         signs += chance.choices(words, k=8) + [chr(chance.randrange(0x4E00, 0x9FD6)) for _ in range(4)]
         texts.append("".join(chance.sample(signs, len(signs))))
-    assert [chinese.chinese_words(text) for text in texts] == [known.lcut(text) for text in texts]
+    assert [chinese_words(text) for text in texts] == [known.lcut(text) for text in texts]
 
 
 def test_chinese_text_may_contain_other_scripts():

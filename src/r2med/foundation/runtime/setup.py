@@ -10,6 +10,7 @@ import math
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -193,10 +194,12 @@ class Setup:
         changed = [f"{name}={getattr(self, name)!r}" for name, value in plain.items() if getattr(self, name) != value]
         return f"Setup({', '.join(changed)})"
 
-    def __reduce__(self) -> tuple[Callable[..., Setup], tuple[dict[str, Any]]]:
+    def __reduce__(self) -> tuple[Callable[[], Setup], tuple[()]]:
         # As it arrives on another machine: with the store of that one, without a budget, and with threads.
         left = (*OF_THIS_PROCESS, *OF_THIS_MACHINE)
-        return _made, ({each.name: getattr(self, each.name) for each in fields(self) if each.name not in left},)
+        return partial(
+            Setup, **{each.name: getattr(self, each.name) for each in fields(self) if each.name not in left}
+        ), ()
 
     @property
     def policy(self) -> Policy:
@@ -273,7 +276,3 @@ _READERS: Mapping[str, Callable[[Any], Any]] = {
     "trace": _path,
 }
 """What reads a field as one types it: in Python, or on the command line."""
-
-
-def _made(settings: dict[str, Any]) -> Setup:
-    return Setup(**settings)

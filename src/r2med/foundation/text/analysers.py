@@ -12,7 +12,6 @@ from threading import Lock
 from unicodedata import combining, normalize
 
 from r2med.foundation.core.errors import MissingExtraError, UserError
-from r2med.foundation.text.chinese import chinese_words
 from r2med.foundation.text.english import CHUNK_PATTERN, MAX_REMEMBERED_TERMS, analyse_chunks, english, located_terms
 from r2med.foundation.text.search_languages import ENGLISH, SearchLanguage, Words, search_language
 from r2med.foundation.text.segment import segment
@@ -29,6 +28,8 @@ Span = tuple[int, int, str]
 _APOSTROPHE = re.compile("['\u2019\uff07]")
 _HANGUL = re.compile("[\uac00-\ud7a3]+|[^\uac00-\ud7a3]+")
 _HAN = re.compile("[\u3005\u3007\u3400-\u9fff\uf900-\ufaff\U00020000-\U000323af]+")
+_JIEBA_PARTS = re.compile("[\u4e00-\u9fd5]+|.", re.DOTALL)
+"""What is searched for words. All other signs are words of one sign in jieba; its port in Rust would join them."""
 
 
 @dataclass(frozen=True)
@@ -134,6 +135,15 @@ def _chinese(chunk: str) -> Iterator[Span]:
             yield at, at + len(word), word
             at += len(word)
     yield from ((at + start, at + stop, word) for start, stop, word in _tokens(chunk[at:]))
+
+
+def chinese_words(run: str) -> list[str]:
+    """Return the words of a run of Chinese characters, in order: jieba's precise mode, which covers every character."""
+    try:
+        import rjieba
+    except ImportError:
+        raise MissingExtraError("the analysis of Chinese text (language=zh)", EXTRA) from None
+    return [str(word) for part in _JIEBA_PARTS.findall(run) for word in (rjieba.cut(part) if len(part) > 1 else part)]
 
 
 def _pairs(chunk: str) -> Iterator[Span]:
