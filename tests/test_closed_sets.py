@@ -167,7 +167,6 @@ def choices():
         ("report", "--condition"): CONDITIONS,
         ("compare", "--slice"): SLICES,
         ("data export", "--format"): FORMS,
-        ("judge", "--aspect"): get_args(Aspect),
         ("list", "kind"): LISTS,
         ("review", "--kind"): REVIEWED,
         ("run", "--suite"): plugins.files("suites", ".toml"),

@@ -164,7 +164,7 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
             r2med.import_tables([made.root / "notes.csv", made.root / "questions.csv"], made.ward)
             made.run("run", "bm25", "bm25(b=0)", f"hyde({LLM}) → bm25", "--data", "ward", *made.asked)
             made.run("answer", "bm25", "--reader", LLM, "--data", "ward", *made.asked)
-            made.run("judge", "--llm", LLM, "--data", "ward", "--depth", "2", "--controls", "5", *made.asked)
+            made.run("judge", "--llm", LLM, "--data", "ward", "--depth", "2", "--untested", *made.asked)
             made.run("nuggets", "--data", "ward", "--llm", LLM, *made.asked)
             made.run("submit", "bm25", "--out", "entry.json")
             made.run("pack", "bm25", "--data", "ward", "--out", "ward.zip", *made.asked)
@@ -330,7 +330,7 @@ COMMANDS: dict[str, Row] = {
     "advise": typed("advise", "{data}", "--llm", LLM, "--out", "{out}/advice", "{asked}"),
     "audit": typed("audit", "{data}", "--out", "{out}/audit.html"),
     "judge": typed(
-        *("judge", "--llm", LLM, "--data", "{data}", "--depth", "3", "--controls", "5"),
+        *("judge", "--llm", LLM, "--data", "{data}", "--depth", "3", "--untested"),
         *("--out", "{out}/judged.jsonl", "{asked}"),
     ),
     "nuggets": typed("nuggets", "--data", "{data}", "--llm", LLM, "--out", "{out}/nuggets.jsonl", "{asked}"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -33,11 +33,19 @@ def judge(
         ),
     ] = None,
     depth: Annotated[int, typer.Option(min=1, help="Ranks of each system whose documents are labelled.")] = 10,
-    aspect: Annotated[
-        Literal["relevance", "mimic"],
-        typer.Option(help="What to label: relevance, or passages that argue for another answer (mimic)."),
+    rubric: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME|FILE",
+            help="What to label: relevance, mimic (arguments for another answer), or a TOML file of your own.",
+        ),
     ] = "relevance",
-    controls: Annotated[int, typer.Option(min=5, help="Planted controls of each kind and dataset.")] = 20,
+    untested: Annotated[
+        bool, typer.Option("--untested", help="Go on if the labels give too few controls to test a judge.")
+    ] = False,
+    accept: Annotated[
+        bool, typer.Option("--accept", help="Write the overlay, with a mark, if a judge fails controls in the pool.")
+    ] = False,
     prompt: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="A prompt of your own instead of ours.", show_default=False),
@@ -74,13 +82,19 @@ def judge(
     collection = collect(joined_words(systems or []), results, max_failures)
     datasets = list(recorded_datasets(collection, flags.comma_separated(data), runtime.store).values())
     plan = plan_judging(
-        collection, datasets, llm or [], runtime, aspect=aspect, depth=depth, each=controls, prompt=prompt
+        collection, datasets, llm or [], runtime, rubric=rubric, depth=depth, prompt=prompt, untested=untested
     )
     if dry_run:
         show_previews(plan.preview(), runtime)
         return
     flags.check_writable(out.parent)
-    with runtime.network(), steps(2 * len(plan.llms) * len(plan.pools)) as step:
+    with runtime.network(), steps(2 * len(plan.llms)) as step:
         judged = plan.ask(step)
-    judged.overlay.write(out)
-    show_page(judge_page(judged, str(out)), form, as_json, judge_json(judged, str(out)))
+    written = str(out) if accept or not judged.fault else ""
+    if written:
+        judged.overlay.write(out)
+    show_page(judge_page(judged, written), form, as_json, judge_json(judged, written))
+    if not written:
+        raise UserError(
+            f"{judged.fault}: no overlay was written; the answers are kept, and r2med judge --accept writes them marked"
+        )

@@ -56,6 +56,8 @@ class OverlayLabel(BaseModel):
     """The LLM that gave the grade; empty for a person."""
     prompt: str = ""
     """A digest of the prompt of the judge."""
+    trust: Literal["", "not tested", "failed its controls"] = ""
+    """What planted controls say against the judge. Empty if it passed them, and for a person."""
     reviewer: str = ""
     """The person who gave the grade; empty for an LLM."""
     drawn: Drawn = ""

@@ -156,6 +156,17 @@ def find_copies(
     return TextCopies(list(finder.near_repeats() if "near" in kinds else finder.repeats()))
 
 
+def repeats(text: str, other: str) -> bool:
+    """Return True if half of the shorter of two texts stands in the other, word by word. Form does not matter."""
+    one, two = (_words_in_a_row(each) for each in (text, other))
+    return len(one & two) >= HALF_SHARE * max(1, min(len(one), len(two)))
+
+
+def _words_in_a_row(text: str) -> set[tuple[str, ...]]:
+    words = plain_words(text).split()
+    return {tuple(words[at : at + SHINGLE_WORDS]) for at in range(max(1, len(words) - SHINGLE_WORDS + 1))}
+
+
 Digest = bytes
 CandidatePair = tuple[int, int, bool]
 """Row, original, and True if they share rare runs of words, so that one may be part of the other."""

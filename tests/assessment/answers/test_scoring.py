@@ -183,10 +183,16 @@ def obedient(prompt: str) -> Any:
 @pytest.mark.parametrize(
     ("reply", "message"),
     [
-        (lambda prompt: {"why": "yes", "grade": "right"}, "judge cannot judge answers on small: it said yes to 6 of 6"),
-        (lambda prompt: {"why": "no", "grade": "wrong"}, "it said no to 6 of 6 controls that are the reference"),
+        (
+            lambda prompt: {"why": "yes", "grade": "right"},
+            "judge cannot judge answers on small: it did not say no to 6 of 6",
+        ),
+        (
+            lambda prompt: {"why": "no", "grade": "wrong"},
+            "it did not say yes to 6 of 6 controls that are the reference",
+        ),
         (obedient, "controls that are wrong, with orders to the judge"),
-        (lambda prompt: "I cannot say.", "its errors are unknown"),
+        (lambda prompt: "I cannot say.", "it did not say"),
     ],
 )
 def test_a_judge_that_fails_the_controls_of_grades_is_stopped_in_one_line(
@@ -203,14 +209,14 @@ def test_a_judge_that_fails_the_controls_of_grades_is_stopped_in_one_line(
     [
         (
             fooled,
-            "Measures of nuggets are withheld: judge cannot match nuggets on small: it said yes to 12 of 12 controls "
-            "that are denied nuggets.",
+            "Measures of nuggets are withheld: judge cannot match nuggets on small: it did not say no to 12 of 12 "
+            "controls that are denied nuggets.",
             {"nugget-recall", "vital-recall", "nugget-precision"},
         ),
         (
             lambda prompt: {"why": "", "supported": True} if "Sentence:" in prompt else said(prompt),
-            "citation-support is withheld: judge cannot check citations on small: it said yes to 6 of 6 controls that "
-            "are sentences of another passage.",
+            "citation-support is withheld: judge cannot check citations on small: it did not say no to 6 of 6 "
+            "controls that are sentences of another passage.",
             {"citation-support"},
         ),
     ],

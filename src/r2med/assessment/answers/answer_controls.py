@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from r2med.assessment.answers.answer_judge import AnswerJudge
 from r2med.assessment.answers.citation_support import sentence_support
 from r2med.assessment.answers.nugget_matching import match_nuggets
-from r2med.assessment.judgements.planted import ControlAnswer, ControlCount, control_counts, failed_control
+from r2med.assessment.panels.controls import FEWEST_FIRST, ControlTest, KindCount
 from r2med.data.dataset import Dataset, Query
 from r2med.data.nuggets_file import Nuggets
 from r2med.foundation.core.errors import UserError
@@ -44,7 +44,7 @@ _ASIDE = re.compile(r"\s*\([^)]*\)")
 class ControlResult:
     """How a judge answered the controls of one task."""
 
-    counts: tuple[ControlCount, ...]
+    counts: tuple[KindCount, ...]
     fault: str = ""
     """Why the judge is not asked to do this task; empty if it passes."""
 
@@ -96,12 +96,13 @@ def _other(query: Query, queries: Sequence[Query], chance: random.Random) -> Que
     return chance.choice(others) if others else None
 
 
-def check_verdicts(judge: AnswerJudge, dataset: Dataset, nuggets: Nuggets | None) -> tuple[ControlCount, ...]:
+def check_verdicts(judge: AnswerJudge, dataset: Dataset, nuggets: Nuggets | None) -> tuple[KindCount, ...]:
     """Ask a judge about planted answers. Raises UserError if it fails them: without grades nothing can be judged."""
     planted = answer_controls(dataset, nuggets)
     verdicts = judge.verdicts([(each.query.text, each.query.answer, each.text) for each in planted])
     said = [
-        (control.kind, control.right, verdict[0]) for control, verdict in zip(planted, verdicts, strict=True) if verdict
+        (control.kind, control.right, verdict[0] if verdict else None)
+        for control, verdict in zip(planted, verdicts, strict=True)
     ]
     done = _counted(judge, dataset, "judge answers", said)
     if done.fault:
@@ -137,11 +138,7 @@ def check_support(judge: AnswerJudge, dataset: Dataset) -> ControlResult:
     if len(texts) > 1:
         planted += [(OTHER_PASSAGE, False, first, texts[place - 1]) for place, first in enumerate(firsts)]
     verdicts = sentence_support(judge, [(sentence, text) for _, _, sentence, text in planted])
-    said = [
-        (kind, expected, verdict)
-        for (kind, expected, _, _), verdict in zip(planted, verdicts, strict=True)
-        if verdict is not None
-    ]
+    said = [(kind, expected, verdict) for (kind, expected, _, _), verdict in zip(planted, verdicts, strict=True)]
     return _counted(judge, dataset, "check citations", said)
 
 
@@ -155,12 +152,14 @@ def _relevant_texts(dataset: Dataset) -> list[str]:
     return [text for text in texts if text.strip()]
 
 
-def _counted(judge: AnswerJudge, dataset: Dataset, task: str, said: Sequence[tuple[str, bool, bool]]) -> ControlResult:
+def _counted(
+    judge: AnswerJudge, dataset: Dataset, task: str, said: Sequence[tuple[str, bool, bool | None]]
+) -> ControlResult:
     """Return the counts of each kind, and the fault of a judge that fails one of them."""
     name = judge.card.spec
-    counts = control_counts([ControlAnswer(dataset.name, name, *each) for each in said])
-    fault = failed_control(counts) if judge.previews is None else ""
-    return ControlResult(counts, f"{name} cannot {task} on {dataset.name}: {fault}" if fault else "")
+    test = ControlTest.counted(said)
+    fault = (test.fault if test.asked >= FEWEST_FIRST else test.failed_kind) if judge.previews is None else ""
+    return ControlResult(test.counts, f"{name} cannot {task} on {dataset.name}: {fault}" if fault else "")
 
 
 def _lower(text: str) -> str:

@@ -10,7 +10,7 @@ from r2med.assessment.answers.answer_judge import AnswerJudge
 from r2med.assessment.answers.answer_scores import rule_verdict, scores_of
 from r2med.assessment.answers.citation_support import cited_sentences_of, with_support
 from r2med.assessment.answers.nugget_matching import MAX_SENTENCES, match_nuggets
-from r2med.assessment.judgements.planted import ControlCount
+from r2med.assessment.panels.controls import KindCount
 from r2med.data.dataset import Dataset
 from r2med.data.nuggets_file import Nuggets
 from r2med.evaluation.records.answer_record import GivenAnswer, JudgeFacts
@@ -66,7 +66,7 @@ def _judged(
     judge: AnswerJudge,
     nuggets: Nuggets | None,
     spans: Mapping[int, Span],
-) -> tuple[list[GivenAnswer], list[ControlCount], list[str]]:
+) -> tuple[list[GivenAnswer], list[KindCount], list[str]]:
     """Return the answers with the verdicts of a judge, how it answered the controls, and which measures are withheld.
 
     All controls come first.
@@ -123,7 +123,7 @@ def _with_nuggets(
     return given
 
 
-def _facts(answers: Sequence[GivenAnswer], judge: AnswerJudge, counts: Sequence[ControlCount]) -> JudgeFacts:
+def _facts(answers: Sequence[GivenAnswer], judge: AnswerJudge, counts: Sequence[KindCount]) -> JudgeFacts:
     both = [each for each in answers if _is_judged(each) and None not in (each.by_rule, each.by_judge)]
     return JudgeFacts(
         judge=judge.card.spec,

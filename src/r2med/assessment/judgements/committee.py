@@ -6,44 +6,36 @@ from the journal where it has them, so a killed command asks nothing twice.
 
 from __future__ import annotations
 
-import datetime
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
-from typing import Any
 
-from r2med.assessment.judgements.planted import (
-    Control,
-    ControlAnswer,
-    ControlCount,
-    control_counts,
-    controls,
-    failed_control,
-)
-from r2med.assessment.rubrics.rubric import RUBRICS, Rubric, highest_grade
+from r2med.assessment.judgements.passage_controls import LabelledDataset, passage_controls
+from r2med.assessment.panels.controls import ControlTest, in_turn, plant
+from r2med.assessment.panels.panel import JudgeTest, Panel, Rated
+from r2med.assessment.panels.raters import LLMRater
+from r2med.assessment.rubrics.item import Item
+from r2med.assessment.rubrics.rubric import Rubric, find_rubric, highest_grade
 from r2med.data.dataset import Dataset
 from r2med.data.overlays import Aspect, Overlay, OverlayLabel
 from r2med.data.runs.trec import WrittenRun
 from r2med.evaluation.records.collection import RecordCollection
+from r2med.evaluation.records.record import llms_of
 from r2med.foundation.core.cost import NOTHING, Cost
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.engine.tracing import Attributes, item_spans
 from r2med.foundation.runtime.runtime import Runtime
-from r2med.foundation.store import about, digest
-from r2med.models.ask.answers import LLMAnswer
-from r2med.models.ask.ask import framed, warn_of_identifiers
-from r2med.models.ask.json_answers import JsonQuestion, ask_json, json_question
 from r2med.models.llm.costs import CostPreview
-from r2med.models.llm.journaled import JournaledChat, open_chat
-from r2med.models.llm.llm_cards import LLMCard, resolve_llm
-from r2med.models.prompts.fitting import Fitter
-from r2med.models.prompts.templates import Template
+from r2med.models.llm.llm_cards import LLMS, LLMCard
 
-SYSTEM = "You are a careful physician who grades passages. You answer with one JSON object and nothing else."
-TRIES = 3
-CONTROLS = 20
 DEPTH = 10
+NEAR_DEPTH = 100
+"""Number of ranks in which controls of near queries are looked for."""
+FIELDS = ("query", "answer", "text")
+"""The texts that a rubric of labels can have."""
+FAR_ABOVE = 3.0
+"""A judge is warned about that says yes this many times as often as the labels of the dataset in the same ranks."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +46,8 @@ class UnjudgedPool:
     documents: Mapping[str, tuple[str, ...]]
     systems: tuple[str, ...]
     """The systems that returned them."""
+    labelled: int = 0
+    """Number of passages in the same ranks that the dataset labels relevant."""
 
     def __len__(self) -> int:
         """Return the number of pairs of a query and a document."""
@@ -73,6 +67,7 @@ def pool(collection: RecordCollection, dataset: Dataset, depth: int, aspect: Asp
             raise UserError(f"no query of {dataset.name} has an answer, so no passage can argue for another one")
     best: dict[str, dict[str, int]] = {query.id: {} for query in asked}
     systems = []
+    positives: set[tuple[str, str]] = set()
     for (system, name), kept in collection.cells.items():
         if name != dataset.name or (file := kept.run_file) is None:
             continue
@@ -81,23 +76,24 @@ def pool(collection: RecordCollection, dataset: Dataset, depth: int, aspect: Asp
         for query, ranks in best.items():
             known = dataset.qrels[query] if aspect == "relevance" else dataset.mimics.get(query, {})
             for rank, (document, _) in enumerate(run.top(query, depth), 1):
-                if document not in known:
+                if document in known:
+                    positives |= {(query, document)} if known[document] > 0 else set()
+                else:
                     ranks[document] = min(rank, ranks.get(document, rank))
     if not systems:
         raise UserError(f"there is no ranking of {dataset.name}: make one with r2med run SYSTEM --data {dataset.name}")
     ordered = {query: tuple(sorted(ranks, key=lambda each: (ranks[each], each))) for query, ranks in best.items()}
     return UnjudgedPool(
-        dataset, {query: documents for query, documents in ordered.items() if documents}, tuple(systems)
+        dataset, {query: each for query, each in ordered.items() if each}, tuple(systems), len(positives)
     )
 
 
 @dataclass(frozen=True)
 class JudgeReport:
-    """How one judge answered on one dataset."""
+    """How one judge labelled one dataset."""
 
     judge: str
     dataset: str
-    controls: tuple[ControlCount, ...]
     labels: int
     """Number of passages that it labelled."""
     positive: int
@@ -113,158 +109,136 @@ class JudgedPools:
     overlay: Overlay
     pools: tuple[UnjudgedPool, ...]
     reports: tuple[JudgeReport, ...]
-    controls: tuple[ControlAnswer, ...]
-    """What the judges said about the planted controls."""
+    tests: tuple[JudgeTest, ...]
+    """How each judge answered the planted controls."""
     rubric: Rubric
     cost: Cost = NOTHING
+    notices: tuple[str, ...] = ()
 
-
-@dataclass
-class _Judge:
-    """One opened judge with its prompt."""
-
-    card: LLMCard
-    chat: JournaledChat
-    template: Template
-    rubric: Rubric
-    cost: Cost = NOTHING
-
-    def questions(self, items: Sequence[Mapping[str, str]]) -> dict[int, JsonQuestion]:
-        fitter = Fitter(self.card, SYSTEM)
-        return {
-            number: json_question(fitter, self.template, values, self.rubric.answer)
-            for number, values in enumerate(items)
-        }
-
-    def ask(
-        self, items: Sequence[Mapping[str, str]], facts: Sequence[Attributes]
-    ) -> tuple[dict[int, Any], dict[int, str]]:
-        """Return the answers and the failures by the number of the item. `facts` describe the items in a trace."""
-        with item_spans(f"judge {self.rubric.aspect}", "EVALUATOR", dict(enumerate(facts)), self.chat.trace) as spans:
-            asked = ask_json(self.questions(items), lambda _, answer: answer, self.chat, self.card, TRIES, spans=spans)
-            for number in asked.outcomes.keys() & spans.keys():
-                spans[number].set({"output.value": _word(self.rubric, asked.outcomes[number])})
-        self.cost += asked.cost
-        return asked.outcomes, asked.failures
-
-    def preview(self, items: Sequence[Mapping[str, str]]) -> CostPreview:
-        """Return what asking would cost. Nothing is asked."""
-        questions = self.questions(items).values()
-        requests = [each.request(self.card) for each in questions if each.fits]
-        return CostPreview.of(self.chat, self.card, requests, unfit=len(questions) - len(requests))
+    @property
+    def fault(self) -> str:
+        """Why the labels do not count; empty if they do."""
+        return next((f"{test.judge}: {test.fault}" for test in self.tests if test.fault), "")
 
 
 @dataclass(frozen=True)
 class JudgePlan:
-    """The work of a committee: the pools of datasets, the controls and the judges."""
+    """The work of a committee: the pools of datasets, the judges and their controls."""
 
     pools: tuple[UnjudgedPool, ...]
-    controls: tuple[tuple[Control, ...], ...]
-    """The controls of each pool."""
+    panel: Panel
     rubric: Rubric
-    llms: tuple[str, ...]
-    prompt: Path | None
-    runtime: Runtime
+    systems_llms: Mapping[str, str] = field(default_factory=dict)
+    """LLM of a system -> the system."""
 
-    def _judges(self) -> list[_Judge]:
-        template = self.rubric.template(self.prompt)
-        cards = [resolve_llm(name, self.runtime.setup) for name in self.llms]
-        return [_Judge(card, open_chat(card, self.runtime), template, self.rubric) for card in cards]
+    @property
+    def llms(self) -> tuple[str, ...]:
+        """The judges."""
+        return tuple(judge.name for judge in self.panel.judges)
+
+    @cached_property
+    def _pool(self) -> list[Item]:
+        return [item for each in self.pools for item in pool_items(each, self.rubric)]
 
     def preview(self) -> dict[str, CostPreview]:
-        """Return judge -> what it would cost. Nothing is asked."""
-        items = self._items()
-        return {judge.card.spec: judge.preview(items) for judge in self._judges()}
-
-    def _items(self) -> list[dict[str, str]]:
-        """Return the fields of all prompts: those of the controls, then those of the pools."""
-        return [
-            *(_control_fields(control) for each in self.controls for control in each),
-            *(values for each in self.pools for _, _, values in _pool_items(each)),
-        ]
+        """Return judge -> what it would cost, controls included. Nothing is asked."""
+        items = self.panel.items(self._pool)
+        return {judge.name: judge.preview(items) for judge in self.panel.judges}
 
     def ask(self, announce: Callable[[str], None] = lambda step: None) -> JudgedPools:
-        """Ask every judge: first about the controls of all datasets, then about the pools.
+        """Ask every judge: first the controls, then the pools of all datasets with further controls among them.
 
-        Raises UserError if a judge fails the controls.
+        Raises UserError if there are too few controls, or if a judge fails the first ones.
         """
-        judges = self._judges()
-        labels: list[OverlayLabel] = []
-        reports: list[JudgeReport] = []
-        answers: list[ControlAnswer] = []
-        counts: dict[tuple[str, str], tuple[ControlCount, ...]] = {}
-        for judge in judges:
-            warn_of_identifiers("judge", judge.chat, (" ".join(values.values()) for values in self._items()))
-            for each, planted in zip(self.pools, self.controls, strict=True):
-                announce(f"{each.dataset.name} · controls · {judge.card.spec}")
-                with about(dataset=each.dataset.label):
-                    mine = self._control_answers(judge, each.dataset.name, planted)
-                answers += mine
-                counts[judge.card.spec, each.dataset.name] = control_counts(mine)
-                if fault := failed_control(control_counts(mine)):
-                    raise UserError(
-                        f"{judge.card.spec} cannot judge {each.dataset.name}: {fault}; use another LLM or prompt"
-                    )
-        for judge in judges:
-            for each in self.pools:
-                announce(f"{each.dataset.name} · {judge.card.spec}")
-                with about(dataset=each.dataset.label):
-                    given, failures = self._labels(judge, each)
-                labels += given
-                yes = sum(self.rubric.by_word[label.said].yes for label in given)
-                where = judge.card.spec, each.dataset.name
-                reports.append(JudgeReport(*where, counts[where], len(given), yes, failures))
+        self.panel.check()
+        names = ", ".join(each.dataset.name for each in self.pools)
+        tested: dict[str, ControlTest] = {}
+        for judge in self.panel.judges:
+            judge.warn(self.panel.items(self._pool))
+            announce(f"controls · {judge.name}")
+            tested[judge.name] = self.panel.test(judge, names)
+        rated: list[Rated] = []
+        for judge in self.panel.judges:
+            announce(f"{names} · {judge.name}")
+            rated.append(self.panel.rate(judge, tested[judge.name], self._pool))
+        labels = [
+            label for judge, said in zip(self.panel.judges, rated, strict=True) for label in self._labels(judge, said)
+        ]
         if not labels:
             raise UserError("no judge gave a usable answer, so there is no overlay: try another LLM")
-        cost = sum((judge.cost for judge in judges), NOTHING)
-        overlay = Overlay("judged", tuple(labels))
-        return JudgedPools(overlay, self.pools, tuple(reports), tuple(answers), self.rubric, cost)
+        return JudgedPools(
+            Overlay("judged", tuple(labels)),
+            self.pools,
+            tuple(report for said in rated for report in self._reports(said)),
+            tuple(said.test for said in rated),
+            self.rubric,
+            sum((judge.cost for judge in self.panel.judges), NOTHING),
+            tuple(notice for said in rated for notice in self._notices(said)),
+        )
 
-    def _control_answers(self, judge: _Judge, dataset: str, planted: Sequence[Control]) -> list[ControlAnswer]:
-        facts = [
-            {"r2med.dataset": dataset, "r2med.query.id": each.query.id, "r2med.control": each.kind} for each in planted
-        ]
-        answers, _ = judge.ask([_control_fields(control) for control in planted], facts)
-        return [
-            ControlAnswer(
-                dataset,
-                judge.card.spec,
-                planted[number].kind,
-                planted[number].positive,
-                self.rubric.says_yes(self.rubric.read(answer)),
-            )
-            for number, answer in sorted(answers.items())
-        ]
-
-    def _labels(self, judge: _Judge, pool_: UnjudgedPool) -> tuple[list[OverlayLabel], dict[str, int]]:
-        items = list(_pool_items(pool_))
-        facts = [
-            {"r2med.dataset": pool_.dataset.name, "r2med.query.id": query, "r2med.document.id": document}
-            for query, document, _ in items
-        ]
-        answers, failures = judge.ask([values for _, _, values in items], facts)
-        highest = highest_grade(pool_.dataset.qrels)
-        now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-        prompt = digest([judge.template.text, SYSTEM])[:12]
+    def _labels(self, judge: LLMRater, said: Rated) -> list[OverlayLabel]:
+        highest = {each.dataset.name: highest_grade(each.dataset.qrels) for each in self.pools}
         labels = []
-        for number, answer in sorted(answers.items()):
-            query, document, _ = items[number]
-            word = _word(self.rubric, answer)
+        for number, rating in sorted(said.ratings.items()):
+            item = self._pool[number]
+            query, document = item.id
             labels.append(
                 OverlayLabel(
-                    dataset=pool_.dataset.name,
+                    dataset=item.source,
                     query=query,
                     document=document,
                     aspect=self.rubric.aspect,
-                    grade=self.rubric.grade(word, highest),
-                    said=word,
-                    judge=judge.card.spec,
-                    prompt=prompt,
-                    at=now,
-                    why=answer.why,
+                    grade=self.rubric.grade(rating.word, highest[item.source]),
+                    said=rating.word,
+                    judge=judge.name,
+                    prompt=judge.prompt,
+                    trust=said.test.trust,
+                    at=rating.at,
+                    why=rating.why,
                 )
             )
-        return labels, dict(Counter(failures.values()))
+        return labels
+
+    def _reports(self, said: Rated) -> list[JudgeReport]:
+        reports = []
+        for each in self.pools:
+            here = {number for number, item in enumerate(self._pool) if item.source == each.dataset.name}
+            given = [rating for number, rating in said.ratings.items() if number in here]
+            yes = sum(self.rubric.says_yes(rating.answers) for rating in given)
+            failures = Counter(kind for number, kind in said.failures.items() if number in here)
+            reports.append(JudgeReport(said.test.judge, each.dataset.name, len(given), yes, dict(failures)))
+        return reports
+
+    def _notices(self, said: Rated) -> list[str]:
+        """Return what a reader of the labels should know about a judge, one sentence each."""
+        judge = next(each for each in self.panel.judges if each.name == said.test.judge)
+        notices = list(judge.ask.tally.notices(judge.name))
+        cards = {llm: LLMS.get(llm) or LLMCard(name=llm, model=llm) for llm in self.systems_llms}
+        kin = [self.systems_llms[llm] for llm, card in cards.items() if judge.shared_families(card)]
+        if kin:
+            notices.append(
+                f"{judge.name} is of the same family of LLMs as a part of {', '.join(dict.fromkeys(kin))}. Judges tend "
+                "to favour the texts of their own family."
+            )
+        notices += [f"{judge.name}: {warning}." for warning in said.test.both.warnings]
+        if said.test.untested:
+            notices.append(f"{judge.name} was not tested, because the labels give too few controls.")
+        if self.rubric.aspect == "relevance" and (share := _labelled_share(self.pools)) is not None:
+            yes = sum(self.rubric.says_yes(rating.answers) for rating in said.ratings.values())
+            mine = yes / max(1, len(said.ratings))
+            if mine > FAR_ABOVE * share and mine - share > 0.1:
+                notices.append(
+                    f"{judge.name} says yes to {mine:.0%} of the pool. In the same ranks, {share:.0%} of all passages "
+                    "are labelled relevant by the dataset: look at some of its labels (r2med review --overlay)."
+                )
+        return notices
+
+
+def _labelled_share(pools: Sequence[UnjudgedPool]) -> float | None:
+    """Return the share of passages in the pooled ranks that the datasets label relevant."""
+    known = sum(each.labelled for each in pools)
+    everything = known + sum(map(len, pools))
+    return known / everything if everything else None
 
 
 def plan_judging(
@@ -273,50 +247,64 @@ def plan_judging(
     llms: Sequence[str],
     runtime: Runtime,
     *,
-    aspect: Aspect = "relevance",
+    rubric: str = "relevance",
     depth: int = DEPTH,
-    each: int = CONTROLS,
     prompt: Path | None = None,
+    untested: bool = False,
 ) -> JudgePlan:
     """Return the work of a committee. Raises UserError if there is nothing to label, or if an LLM is unknown.
 
-    `depth` is the number of ranks of each system that are pooled, and `each` the number of controls of each kind.
+    `rubric` is the name of a rubric or the file of one's own, and `depth` the number of ranks of each system that are
+    pooled. With `untested`, judges are used although the labels give too few controls to test them.
     """
     if not llms:
         raise UserError("a judge is an LLM: name one or several, as in r2med judge --llm NAME")
     if repeated := [name for name, count in Counter(llms).items() if count > 1]:
         raise UserError(f"{repeated[0]} is named twice: a committee needs different LLMs")
-    rubric = RUBRICS[aspect]
-    pools = tuple(pool(collection, dataset, depth, aspect) for dataset in datasets)
+    card = find_rubric(rubric)
+    if wrong := [each.field for each in card.texts if each.field not in FIELDS]:
+        raise UserError(f"the rubric {card.name} needs the text {wrong[0]!r}; a pool has {', '.join(FIELDS)}")
+    pools = tuple(pool(collection, dataset, depth, card.aspect) for dataset in datasets)
     if not any(map(len, pools)):
         raise UserError(f"every document in the first {depth} ranks has a label already: nothing is left to judge")
-    planted = tuple(tuple(controls(dataset, rubric, each)) for dataset in datasets)
-    plan = JudgePlan(pools, planted, rubric, tuple(llms), prompt, runtime)
-    plan._judges()  # an unknown LLM or a missing key is found now
-    return plan
+    judges = [LLMRater.open(name, card, runtime, prompt) for name in llms]
+    kinds = [passage_controls(LabelledDataset(each, _ranked(collection, each)), card) for each in datasets]
+    found = {kind: in_turn([each[kind] for each in kinds]) for kind in card.controls}
+    planted = plant(found, sum(map(len, pools)), " ".join(each.name for each in datasets))
+    panel = Panel(judges, planted, untested, {each.name: each.label for each in datasets})
+    return JudgePlan(pools, panel, card, _llms_of_systems(collection))
 
 
-def _word(rubric: Rubric, answer: LLMAnswer) -> str:
-    return " ".join(rubric.read(answer).values())
+def _ranked(collection: RecordCollection, dataset: Dataset) -> dict[str, list[str]]:
+    """Return the documents that systems return for each query, by their best rank."""
+    best: dict[str, dict[str, int]] = {query.id: {} for query in dataset.queries}
+    for (_, name), kept in collection.cells.items():
+        if name == dataset.name and (file := kept.run_file) is not None:
+            run = WrittenRun(file, list(best))
+            for query, ranks in best.items():
+                for rank, (document, _) in enumerate(run.top(query, NEAR_DEPTH)):
+                    ranks[document] = min(rank, ranks.get(document, rank))
+    return {query: sorted(ranks, key=lambda each: (ranks[each], each)) for query, ranks in best.items()}
 
 
-def _control_fields(control: Control) -> dict[str, str]:
-    return _fields(control.query.text, control.answer, control.text)
+def _llms_of_systems(collection: RecordCollection) -> dict[str, str]:
+    """Return LLM -> a system that asks it."""
+    found: dict[str, str] = {}
+    for (system, _), kept in collection.cells.items():
+        for llm in llms_of(kept.record):
+            found.setdefault(llm, system)
+    return found
 
 
-def _pool_items(pool_: UnjudgedPool) -> list[tuple[str, str, dict[str, str]]]:
-    """Return (query, document, fields of the prompt) of every pair."""
+def pool_items(pool_: UnjudgedPool, rubric: Rubric) -> list[Item]:
+    """Return the items of a pool. Documents that the dataset does not have are left out."""
     dataset = pool_.dataset
     by_id = {query.id: query for query in dataset.queries}
     items = []
     for query, documents in pool_.documents.items():
         rows = dataset.corpus.rows(list(documents)).tolist()
         there = [(document, row) for document, row in zip(documents, rows, strict=True) if row >= 0]
-        texts = dataset.corpus.texts([row for _, row in there])
-        for (document, _), text in zip(there, texts, strict=True):
-            items.append((query, document, _fields(by_id[query].text, by_id[query].answer, text)))
+        for (document, _), text in zip(there, dataset.corpus.texts([row for _, row in there]), strict=True):
+            texts = {"query": by_id[query].text, "answer": by_id[query].answer, "text": text}
+            items.append(Item((query, document), texts, rubric.name, source=dataset.name))
     return items
-
-
-def _fields(query: str, answer: str, text: str) -> dict[str, str]:
-    return {"query": query, "answer": answer or "(not known)", "text": framed(text) or "(empty)"}

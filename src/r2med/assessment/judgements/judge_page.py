@@ -12,15 +12,10 @@ from typing import Any
 import numpy as np
 
 from r2med.assessment.judgements.committee import JudgedPools
-from r2med.assessment.judgements.planted import KNOWN, OTHER_QUERY, SWAPPED, UNRELATED
+from r2med.assessment.panels.controls import LEAST_SHARE, ControlTest, share_of
 from r2med.evaluation.measure.agreement import cohen_kappa, krippendorff_alpha
-from r2med.evaluation.measure.intervals import wilson
 from r2med.evaluation.measure.scores import Floats
-from r2med.foundation.pages.estimate import Estimate
 from r2med.foundation.pages.page import Page, Section, Table
-
-LABELLED = (KNOWN, OTHER_QUERY, UNRELATED, SWAPPED)
-"""Controls that speak about the labels of the dataset. The others are made to mislead."""
 
 
 def judge_page(judged: JudgedPools, file: str = "") -> Page:
@@ -31,7 +26,7 @@ def judge_page(judged: JudgedPools, file: str = "") -> Page:
     ]
     heads = ("dataset", "judge", "labels", names[judged.rubric.aspect].lower(), "no usable answer")
     sections = [
-        Section("Labels", [Table.of(heads, labels, name="judge-labels")], _lead(judged, file)),
+        Section("Labels", [Table.of(heads, labels, name="judge-labels")], _lead(judged, file), list(judged.notices)),
         Section("Planted controls", [_controls(judged)]),
         Section("Agreement", list(_agreement_tables(judged))),
     ]
@@ -39,51 +34,32 @@ def judge_page(judged: JudgedPools, file: str = "") -> Page:
 
 
 def _agreement_tables(judged: JudgedPools) -> Iterator[Table]:
-    kinds = (
-        ("judge", _with_dataset(judged), "Judges and the labels of the dataset", "judge-dataset"),
-        ("judges", _between(judged), "Judges", "judge-agreement"),
-    )
-    for who, rows, title, name in kinds:
-        if rows:
-            yield Table.of((who, "passages", "Cohen's κ", "Krippendorff's α"), rows, title, name=name)
+    if rows := _between(judged):
+        heads = ("judges", "passages", "Cohen's κ", "Krippendorff's α")
+        yield Table.of(heads, rows, "Judges", name="judge-agreement")
 
 
 def _lead(judged: JudgedPools, file: str) -> str:
     pairs = len({(label.dataset, label.query, label.document) for label in judged.overlay.labels})
-    where = f" They are in {file}; the dataset is unchanged." if file else ""
-    return f"{pairs:,} passages that systems return have new labels.{where}"
+    if not file:
+        return f"{pairs:,} passages that systems return were labelled, and no overlay was written. {judged.fault}"
+    return f"{pairs:,} passages that systems return have new labels. They are in {file}; the dataset is unchanged."
 
 
 def _controls(judged: JudgedPools) -> Table:
     rows = [
-        [each.dataset, each.judge, count.kind, count.asked, share_of(count.right, count.asked)]
-        for each in judged.reports
-        for count in each.controls
+        [test.judge, when, count.kind, "yes" if count.yes else "no", count.asked, share_of(count.right, count.asked)]
+        for test in judged.tests
+        for when, part in (("first", test.first), ("in the pool", test.mixed))
+        for count in part.counts
     ]
     note = (
-        "Share of controls that the judge gets right. A judge that gets less than half of a kind right is stopped. "
-        "Labels of the dataset can be wrong too, so less than 100 % is normal."
+        "Share of controls that the judge gets right. A judge is not used if it gets less than half of a kind right, "
+        f"or if the lower end of the interval of all kinds is not above {LEAST_SHARE:.0%}. Labels of the dataset can "
+        "be wrong too, so less than 100 % is normal."
     )
-    return Table.of(("dataset", "judge", "control", "asked", "right"), rows, note=note, name="judge-controls")
-
-
-def share_of(right: int, asked: int) -> Estimate | None:
-    """Return a share with Wilson's interval; None if nothing was asked."""
-    if not asked:
-        return None
-    low, high = wilson(np.array(right / asked), np.array(float(asked))).tolist()
-    return Estimate(right / asked, low, high)
-
-
-def _with_dataset(judged: JudgedPools) -> list[list[Any]]:
-    """Return judge, passages, κ and α: its agreement with the dataset, on the controls that are about its labels."""
-    rows: list[list[Any]] = []
-    for judge in dict.fromkeys(answer.judge for answer in judged.controls):
-        about = [answer for answer in judged.controls if answer.judge == judge and answer.kind in LABELLED]
-        ratings = np.array([[answer.expected, answer.said] for answer in about], dtype=np.float64).reshape(-1, 2)
-        if len(ratings) > 1:
-            rows.append([judge, len(ratings), cohen_kappa(ratings), krippendorff_alpha(ratings)])
-    return rows
+    heads = ("judge", "asked when", "control", "right answer", "asked", "right")
+    return Table.of(heads, rows, note=note, name="judge-controls")
 
 
 def _between(judged: JudgedPools) -> list[list[Any]]:
@@ -112,10 +88,21 @@ def judge_json(judged: JudgedPools, file: str = "") -> dict[str, Any]:
     """Return what the page shows as JSON values."""
     return {
         "aspect": judged.rubric.aspect,
+        "rubric": judged.rubric.name,
         "overlay": file,
         "labels": len(judged.overlay.labels),
         "judges": [asdict(each) for each in judged.reports],
-        "agreement_with_dataset": [_agreement_json(row) for row in _with_dataset(judged)],
+        "controls": [
+            {
+                "judge": test.judge,
+                "trust": test.trust,
+                "fault": test.fault,
+                "first": _counts(test.first),
+                "mixed": _counts(test.mixed),
+            }
+            for test in judged.tests
+        ],
+        "notices": list(judged.notices),
         "agreement_of_judges": [_agreement_json(row) for row in _between(judged)],
         "cost": {"calls": judged.cost.calls, "tokens": judged.cost.llm_tokens, "dollars": judged.cost.dollars},
     }
@@ -129,3 +116,7 @@ def _agreement_json(row: Sequence[Any]) -> dict[str, Any]:
         if each is not None
     }
     return {"judge": who, "passages": passages, **values}
+
+
+def _counts(test: ControlTest) -> list[dict[str, Any]]:
+    return [asdict(each) for each in test.counts]

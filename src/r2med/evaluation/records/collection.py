@@ -204,7 +204,7 @@ def _needs_labels(measure: str) -> str:
         return ""
     return (
         f"{measure} needs labels of passages that argue for another answer: compare(overlays='FILE') "
-        "adds them, and r2med judge --aspect mimic makes them"
+        "adds them, and r2med judge --rubric mimic makes them"
     )
 
 

@@ -290,3 +290,11 @@ def declared_stages(settings: Any) -> Iterator[Mapping[str, Any]]:
     if isinstance(settings, list | tuple):
         for part in settings:
             yield from declared_stages(part)
+
+
+def llms_of(record: Record) -> list[str]:
+    """Return the LLMs of a system by name. A trained reranker or rewriter that names none has a model of its own."""
+    stages = [record.settings.get("expand"), *record.settings.get("rerank", ())]
+    asking = [stage for stage in stages if stage and "llm" in stage]
+    named = [str(stage["llm"] or (stage.get("model") or {}).get("model", "")) for stage in asking]
+    return list(dict.fromkeys(filter(None, named)))

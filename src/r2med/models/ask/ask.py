@@ -102,17 +102,23 @@ class Ask:
         read: Callable[[int, Any], Outcome],
         within: Mapping[int, Span] | None = None,
         warned: bool = False,
+        said: Callable[[Outcome], str] | None = None,
     ) -> JsonAnswers[Outcome]:
         """Ask about every item. `read` raises ValueError if an answer is not usable. It is then asked for again.
 
         `within` are the spans in a trace to which the questions belong, by the number of the item. `warned` is True if
-        the caller has warned of personal data, for example because these items are only a part of all.
+        the caller has warned of personal data, for example because these items are only a part of all. `said` returns
+        an outcome as a trace shows it.
         """
         if not warned:
             self.warn(items)
         facts = {number: {"r2med.item": item.id, **item.facts} for number, item in enumerate(items)}
         with item_spans(self.name, self.kind, facts, self.chat.trace, within) as spans:
-            return put(self.chat, self.questions(items), read, self.tally, self.tries, spans=spans)
+            answers = put(self.chat, self.questions(items), read, self.tally, self.tries, spans=spans)
+            if said:
+                for number in answers.outcomes.keys() & spans.keys():
+                    spans[number].set({"output.value": said(answers.outcomes[number])})
+        return answers
 
     def known(
         self, items: Sequence[AskedItem], read: Callable[[int, Any], Outcome]
@@ -162,5 +168,5 @@ def framed(text: str) -> str:
 
 def warn_of_identifiers(what: str, chat: JournaledChat, texts: Iterable[str]) -> None:
     """Log a warning if texts that are about to be sent to another machine seem to hold personal data."""
-    if not chat.is_local:
+    if not chat.is_local and chat.name not in chat.warned:
         warn_before_sending(what, chat.name, texts, chat.warned)

@@ -23,7 +23,7 @@ from r2med.assessment.answers.answer_controls import (
 from r2med.assessment.answers.answer_options import options_of
 from r2med.assessment.answers.answer_scores import CITATION_SUPPORT, NUGGET_RECALL
 from r2med.assessment.answers.reading import asked_queries
-from r2med.assessment.judgements.planted import ControlCount, failed_control
+from r2med.assessment.panels.controls import ControlTest, KindCount
 from r2med.data.dataset import Dataset, Query
 from r2med.data.nuggets_file import Nuggets
 from r2med.evaluation.records.answer_record import AnswerRecord, GivenAnswer, JudgeFacts, answer_key
@@ -138,11 +138,11 @@ def _control_faults(
     tasks = ((_GRADES, True), (_NUGGETS, NUGGET_RECALL in measures), (_CITATIONS, CITATION_SUPPORT in measures))
     for kinds, needed in tasks:
         counts = [
-            ControlCount(kind, expected, judge.controls[kind][1], judge.controls[kind][0])
+            KindCount(kind, expected, judge.controls[kind][1], judge.controls[kind][0])
             for kind, expected in kinds.items()
             if kind in judge.controls
         ]
-        if needed and (fault := failed_control(counts)):
+        if needed and (fault := ControlTest(tuple(counts)).failed_kind):
             yield f"its judge {judge.judge} fails the planted controls: {fault}"
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from r2med.evaluation.records.record import Record
+from r2med.evaluation.records.record import Record, llms_of
 from r2med.foundation.core.cards import parameter_count
 from r2med.foundation.core.spec import joined_stages
 from r2med.models.crossencoders.reranker_cards import RERANKERS
@@ -23,7 +23,7 @@ NO_MODEL = ("bm25", "author")
 def parts_of_record(record: Record) -> dict[str, Any]:
     """Return the parts of a system that was run."""
     names = {kind: joined_stages(s.name for s in record.stages if s.stage == kind) for kind in KINDS}
-    searching, llms = record.settings.get("retrieve") or {}, _llms(record)
+    searching, llms = record.settings.get("retrieve") or {}, llms_of(record)
     settings = [searching, *record.settings.get("rerank", ())]
     stages = [name for stage in settings for name in _stage_names(stage)]
     kind = _kind(names["expand"], names["rerank"], fused="parts" in searching)
@@ -38,17 +38,9 @@ def _stage_names(settings: Mapping[str, Any]) -> list[str]:
     return [] if "llm" in settings else [str(settings.get("stage", ""))]
 
 
-def _llms(record: Record) -> list[str]:
-    """Return the LLMs of a system by name. A trained reranker or rewriter that names none has a model of its own."""
-    stages = [record.settings.get("expand"), *record.settings.get("rerank", ())]
-    asking = [stage for stage in stages if stage and "llm" in stage]
-    named = [str(stage["llm"] or (stage.get("model") or {}).get("model", "")) for stage in asking]
-    return list(dict.fromkeys(filter(None, named)))
-
-
 def judged_by_kin(record: Record) -> bool:
     """Return True if the system uses an LLM of the family that judged the dataset's documents."""
-    asked = [LLMS.get(llm) or LLMCard(name=llm, model=llm) for llm in _llms(record)]
+    asked = [LLMS.get(llm) or LLMCard(name=llm, model=llm) for llm in llms_of(record)]
     return any(family in record.dataset.judges for card in asked for family in families(card))
 
 

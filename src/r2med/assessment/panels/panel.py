@@ -1,0 +1,131 @@
+"""A panel: raters that first answer planted controls, then rate a pool with further controls among its items."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from typing import Literal
+
+from r2med.assessment.panels.controls import FEWEST_FIRST, ControlTest, PlantedControls
+from r2med.assessment.panels.raters import LLMRater
+from r2med.assessment.panels.ratings import Rating
+from r2med.assessment.rubrics.item import Item
+from r2med.foundation.core.errors import UserError
+from r2med.foundation.engine.tracing import Span
+from r2med.foundation.store import about
+
+Trust = Literal["", "not tested", "failed its controls"]
+UNTESTED: Trust = "not tested"
+FAILED: Trust = "failed its controls"
+"""What is said about a judge that had too few controls, and about one whose answers count in spite of its faults."""
+
+
+@dataclass(frozen=True)
+class JudgeTest:
+    """How a judge answered its controls: those that came first, and those among the items of the pool."""
+
+    judge: str
+    first: ControlTest = field(default_factory=ControlTest)
+    mixed: ControlTest = field(default_factory=ControlTest)
+    untested: bool = False
+    """True if there were too few controls."""
+
+    @property
+    def fault(self) -> str:
+        """Why the answers about the pool do not count; empty if they do."""
+        return self.mixed.fault
+
+    @property
+    def trust(self) -> Trust:
+        """What readers of the labels must know: empty, "not tested" or "failed its controls"."""
+        return FAILED if self.fault else UNTESTED if self.untested else ""
+
+    @property
+    def both(self) -> ControlTest:
+        """All controls together."""
+        return self.first + self.mixed
+
+
+@dataclass(frozen=True)
+class Rated:
+    """What one judge said about a pool."""
+
+    test: JudgeTest
+    ratings: Mapping[int, Rating]
+    """Number of the item in the pool -> rating."""
+    failures: Mapping[int, str]
+    """Number of the item -> kind of failure."""
+
+
+Within = Callable[[Item], Span | None]
+"""Item -> the span in a trace to which the question about it belongs."""
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Judges and their controls."""
+
+    judges: Sequence[LLMRater]
+    controls: PlantedControls
+    untested: bool = False
+    """True if judges are used although there are too few controls."""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    """Source of items -> the label of this dataset in the store."""
+
+    def check(self) -> None:
+        """Raise UserError if there are too few controls and nobody wants judges that are not tested."""
+        if not self.untested and not self.controls.is_enough:
+            raise UserError(
+                f"there are {len(self.controls.first)} planted controls to ask first, and a judge is tested with "
+                f"{FEWEST_FIRST} or more: label more, or go on with a judge that is not tested (untested=True)"
+            )
+
+    def items(self, pool: Sequence[Item]) -> list[Item]:
+        """Return everything that each judge is asked: the controls, then the pool."""
+        return [*(control.item for control in (*self.controls.first, *self.controls.mixed)), *pool]
+
+    def test(self, judge: LLMRater, what: str) -> ControlTest:
+        """Ask a judge the first controls. Raises UserError if it fails them; `what` is what it would judge."""
+        first = self.controls.first
+        ratings, _ = self._ask(judge, [control.item for control in first])
+        found = ControlTest.of(first, (judge.says_yes(ratings.get(number)) for number in range(len(first))))
+        if self.controls.is_enough and found.fault:
+            raise UserError(f"{judge.name} cannot judge {what}: {found.fault}; use another LLM or prompt")
+        return found
+
+    def rate(
+        self, judge: LLMRater, first: ControlTest, pool: Sequence[Item], within: Within = lambda item: None
+    ) -> Rated:
+        """Ask a judge about a pool with controls among its items. `first` is how it answered the first controls."""
+        mixed = self.controls.mixed
+        ratings, failures = self._ask(judge, [*pool, *(control.item for control in mixed)], within)
+        size = len(pool)
+        test = ControlTest.of(mixed, (judge.says_yes(ratings.get(size + number)) for number in range(len(mixed))))
+        return Rated(
+            JudgeTest(judge.name, first, test, untested=not self.controls.is_enough),
+            {number: rating for number, rating in ratings.items() if number < size},
+            {number: kind for number, kind in failures.items() if number < size},
+        )
+
+    def _ask(
+        self, judge: LLMRater, items: Sequence[Item], within: Within = lambda item: None
+    ) -> tuple[dict[int, Rating], dict[int, str]]:
+        """Return the ratings and the failures by the number of the item.
+
+        Items are asked by their source, in an order within it that says nothing about them.
+        """
+        planted = {each.item.token: each.kind for each in (*self.controls.first, *self.controls.mixed)}
+        found: dict[int, Rating] = {}
+        failures: dict[int, str] = {}
+        for source in dict.fromkeys(item.source for item in items):
+            numbers = [number for number, item in enumerate(items) if item.source == source]
+            random.Random(source).shuffle(numbers)
+            asked = [items[number] for number in numbers]
+            spans = {place: span for place, item in enumerate(asked) if (span := within(item))}
+            with about(dataset=self.labels[source]) if source in self.labels else nullcontext():
+                ratings, lost = judge.rate(asked, spans, planted)
+            found |= {number: each for number, each in zip(numbers, ratings, strict=True) if each is not None}
+            failures |= {numbers[place]: kind for place, kind in lost.items()}
+        return found, failures

@@ -1,0 +1,109 @@
+"""LLMs as raters: each item of a rubric is asked with the rubric's prompt."""
+
+from __future__ import annotations
+
+import datetime
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from r2med.assessment.panels.ratings import Rating
+from r2med.assessment.rubrics.item import Item
+from r2med.assessment.rubrics.rubric import WHY, Rubric
+from r2med.foundation.core.cost import Cost
+from r2med.foundation.core.errors import UserError
+from r2med.foundation.engine.tracing import Span
+from r2med.foundation.runtime.runtime import Runtime
+from r2med.foundation.store import digest
+from r2med.models.ask.ask import SYSTEM, Ask, AskedItem
+from r2med.models.llm.chat import SAVED_FAILURES
+from r2med.models.llm.costs import CostPreview, listed_kinds
+from r2med.models.llm.journaled import open_chat
+from r2med.models.llm.llm_cards import LLMCard, families, resolve_llm
+
+UNUSABLE = SAVED_FAILURES | {"unreadable"}
+"""Failures that are the rater's own. All others come from the server or the network."""
+
+
+@dataclass(frozen=True)
+class LLMRater:
+    """An opened LLM that rates items of one rubric."""
+
+    rubric: Rubric
+    ask: Ask
+
+    @classmethod
+    def open(cls, name: str, rubric: Rubric, runtime: Runtime, prompt: Path | None = None) -> LLMRater:
+        """Return the rater of this name. Nothing is asked. Raises UserError if there is no such LLM."""
+        chat = open_chat(resolve_llm(name, runtime.setup), runtime)
+        return cls(rubric, Ask(f"judge {rubric.name}", chat, rubric.template(prompt), rubric.answer, "EVALUATOR"))
+
+    @property
+    def card(self) -> LLMCard:
+        """The card of the LLM."""
+        return self.ask.chat.card
+
+    @property
+    def name(self) -> str:
+        """The LLM as a user types it."""
+        return self.card.spec
+
+    @property
+    def cost(self) -> Cost:
+        """What the answers cost so far."""
+        return self.ask.tally.cost
+
+    @property
+    def prompt(self) -> str:
+        """A digest of the prompt."""
+        return digest([self.ask.template.text, SYSTEM])[:12]
+
+    def shared_families(self, *others: LLMCard) -> tuple[str, ...]:
+        """Return the families of LLMs to which both this one and one of the others belong."""
+        known = {family for card in others for family in families(card)}
+        return tuple(family for family in families(self.card) if family in known)
+
+    def preview(self, items: Sequence[Item]) -> CostPreview:
+        """Return what rating would cost. Nothing is asked."""
+        return self.ask.preview([self._asked(item) for item in items])
+
+    def warn(self, items: Sequence[Item]) -> None:
+        """Log a warning if texts that are about to be sent to another machine seem to hold personal data."""
+        self.ask.warn(self._asked(item) for item in items)
+
+    def rate(
+        self, items: Sequence[Item], within: Mapping[int, Span] | None = None, planted: Mapping[str, str] | None = None
+    ) -> tuple[list[Rating | None], dict[int, str]]:
+        """Rate every item. Return the ratings, None for no usable answer, and the kinds of failures by number.
+
+        `within` are the spans in a trace to which the items belong, and `planted` the controls among them, for the
+        trace: token -> kind. Raises UserError if the server fails: the answers so far are kept, and the same command
+        goes on from there.
+        """
+        asked = [self._asked(item, (planted or {}).get(item.token, "")) for item in items]
+        now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+
+        def read(number: int, answer: object) -> Rating:
+            assert isinstance(answer, self.rubric.answer)
+            said = self.rubric.read(answer)
+            return Rating(items[number].token, self.name, said, str(getattr(answer, WHY)), now)
+
+        answers = self.ask.ask(asked, read, within, lambda rating: rating.word)
+        if lost := [kind for kind in answers.failures.values() if kind not in UNUSABLE]:
+            kinds = listed_kinds(Counter(lost))
+            raise UserError(
+                f"{self.name} did not answer {len(lost):,} of {len(items):,} questions ({kinds}): "
+                "the answers so far are kept; type the same command again to go on"
+            )
+        return [answers.outcomes.get(number) for number in range(len(items))], answers.failures
+
+    def says_yes(self, rating: Rating | None) -> bool | None:
+        """Return True if a rating means yes; None if there is none."""
+        return None if rating is None else self.rubric.says_yes(rating.answers)
+
+    def _asked(self, item: Item, control: str = "") -> AskedItem:
+        texts = {each.field: item.texts.get(each.field, "").strip() or each.absent for each in self.rubric.texts}
+        names = ("r2med.query.id", "r2med.document.id", "r2med.dataset", "r2med.control")
+        facts = {name: fact for name, fact in zip(names, (*item.id, item.source, control), strict=True) if fact}
+        return AskedItem(" ".join(filter(None, item.id)), texts, facts)
