@@ -155,7 +155,6 @@ def helped(command, option):
 def choices():
     from r2med.assessment.review.review_kinds import KINDS as REVIEWED
     from r2med.cli.list_command import LISTS
-    from r2med.data.overlays import Aspect
     from r2med.evaluation.measure.slices import KINDS as SLICES
     from r2med.evaluation.records.answer_words import CONDITIONS
     from r2med.foundation.core import plugins

@@ -51,7 +51,7 @@ def work_place(r2med: Command, folder: Path, address: str) -> None:
 
 
 def judging(server: ForkServer, folder: Path) -> Running:
-    words = ["judge", "--data", folder / "small", "--llm", "fair", "--llm", "strict", "--depth", "2"]
+    words = ["judge", "--data", folder / "small", "--llm", "fair", "--llm", "strict", "--depth", "2", "--untested"]
     words += ["--prompt", folder / "prompt.txt", "--out", folder / "judged.jsonl", "--concurrency", "2"]
     places = {
         "R2MED_HOME": folder / "home",

@@ -89,7 +89,7 @@ class LLMRater:
             said = self.rubric.read(answer)
             return Rating(items[number].token, self.name, said, str(getattr(answer, WHY)), now)
 
-        answers = self.ask.ask(asked, read, within, lambda rating: rating.word)
+        answers = self.ask.ask(asked, read, within, said=lambda rating: rating.word)
         if lost := [kind for kind in answers.failures.values() if kind not in UNUSABLE]:
             kinds = listed_kinds(Counter(lost))
             raise UserError(
