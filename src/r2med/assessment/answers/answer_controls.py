@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from r2med.assessment.answers.answer_judge import AnswerJudge
 from r2med.assessment.answers.citation_support import sentence_support
 from r2med.assessment.answers.nugget_matching import match_nuggets
-from r2med.assessment.panels.controls import FEWEST_FIRST, ControlTest, KindCount
+from r2med.assessment.panels.planted_controls import FEWEST_FIRST, ControlTest, KindCount
 from r2med.data.dataset import Dataset, Query
 from r2med.data.nuggets_file import Nuggets
 from r2med.foundation.core.errors import UserError

@@ -10,7 +10,7 @@ from r2med.assessment.answers.answer_judge import AnswerJudge
 from r2med.assessment.answers.answer_scores import rule_verdict, scores_of
 from r2med.assessment.answers.citation_support import cited_sentences_of, with_support
 from r2med.assessment.answers.nugget_matching import MAX_SENTENCES, match_nuggets
-from r2med.assessment.panels.controls import KindCount
+from r2med.assessment.panels.planted_controls import KindCount
 from r2med.data.dataset import Dataset
 from r2med.data.nuggets_file import Nuggets
 from r2med.evaluation.records.answer_record import GivenAnswer, JudgeFacts

@@ -13,8 +13,8 @@ from functools import cached_property
 from pathlib import Path
 
 from r2med.assessment.judgements.passage_controls import LabelledDataset, passage_controls
-from r2med.assessment.panels.controls import ControlTest, in_turn, plant
 from r2med.assessment.panels.panel import JudgeTest, Panel, Rated
+from r2med.assessment.panels.planted_controls import ControlTest, in_turn, plant
 from r2med.assessment.panels.raters import LLMRater
 from r2med.assessment.rubrics.item import Item
 from r2med.assessment.rubrics.rubric import Rubric, find_rubric, highest_grade

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from r2med.assessment.judgements.committee import JudgedPools
-from r2med.assessment.panels.controls import LEAST_SHARE, ControlTest, share_of
+from r2med.assessment.panels.planted_controls import LEAST_SHARE, ControlTest, share_of
 from r2med.evaluation.measure.agreement import cohen_kappa, krippendorff_alpha
 from r2med.evaluation.measure.scores import Floats
 from r2med.foundation.pages.page import Page, Section, Table

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from r2med.assessment.panels.controls import Control, in_turn
+from r2med.assessment.panels.planted_controls import Control, in_turn
 from r2med.assessment.rubrics.item import Item
 from r2med.assessment.rubrics.rubric import Rubric
 from r2med.data.dataset import Dataset, Query

@@ -8,7 +8,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Literal
 
-from r2med.assessment.panels.controls import FEWEST_FIRST, ControlTest, PlantedControls
+from r2med.assessment.panels.planted_controls import FEWEST_FIRST, ControlTest, PlantedControls
 from r2med.assessment.panels.raters import LLMRater
 from r2med.assessment.panels.ratings import Rating
 from r2med.assessment.rubrics.item import Item

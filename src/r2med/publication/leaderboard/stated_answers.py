@@ -23,7 +23,7 @@ from r2med.assessment.answers.answer_controls import (
 from r2med.assessment.answers.answer_options import options_of
 from r2med.assessment.answers.answer_scores import CITATION_SUPPORT, NUGGET_RECALL
 from r2med.assessment.answers.reading import asked_queries
-from r2med.assessment.panels.controls import ControlTest, KindCount
+from r2med.assessment.panels.planted_controls import ControlTest, KindCount
 from r2med.data.dataset import Dataset, Query
 from r2med.data.nuggets_file import Nuggets
 from r2med.evaluation.records.answer_record import AnswerRecord, GivenAnswer, JudgeFacts, answer_key

@@ -2,7 +2,7 @@
 
 import pytest
 
-from r2med.assessment.panels.controls import FEWEST_FIRST, ONLY_WARN, Control, ControlTest, KindCount, plant
+from r2med.assessment.panels.planted_controls import FEWEST_FIRST, ONLY_WARN, Control, ControlTest, KindCount, plant
 from r2med.assessment.rubrics.item import Item
 
 
