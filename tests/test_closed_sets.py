@@ -153,7 +153,7 @@ def helped(command, option):
 
 
 def choices():
-    from r2med.assessment.review.review_kinds import KINDS as REVIEWED
+    from r2med.assessment.review.kinds import KINDS as REVIEWED
     from r2med.cli.list_command import LISTS
     from r2med.evaluation.measure.slices import KINDS as SLICES
     from r2med.evaluation.records.answer_words import CONDITIONS

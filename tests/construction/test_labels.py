@@ -55,7 +55,7 @@ def test_people_go_before_judges_and_who_settles_before_people():
         "a": ("negative", "people"),
         "b": ("discarded", "unsettled"),
         "c": ("negative", "adjudication"),
-        "d": ("positive", "judges"),
+        "d": ("discarded", "unsettled"),
         "e": ("positive", "judges"),
         "f": ("positive", "people"),
     }

@@ -47,7 +47,7 @@ def test_the_candidates_of_a_build_are_reviewed_but_for_controls_that_have_no_so
     assert {item.stratum for item in items} == {"positive", "negative", "control"}
     assert len(items) == 9  # three real ones, and a near miss and a random one each
     first = next(item for item in items if item.stratum == "positive")
-    assert (first.question.text, first.question.answer, first.chunk.title) == (
+    assert (first.texts["question"], first.texts["answer"], first.origin["title"]) == (
         "A child with fever and a strawberry tongue?",
         "Kawasaki disease",
         "Vessels",
@@ -63,7 +63,7 @@ def test_a_sample_holds_some_of_each_label_and_a_larger_one_holds_the_smaller(bu
 def test_all_kinds_are_those_that_the_build_has_texts_of_and_the_guideline_comes_with_it(built):
     kinds = items_by_kind(built.out, "all")
     assert list(kinds) == ["passage", "question", "reasoning"]
-    assert [item.question.id for item in kinds["question"]] == ["q1", "q2", "q3"]
+    assert [item.id[0] for item in kinds["question"]] == ["q1", "q2", "q3"]
     assert read_guideline(built.out) == "Read twice."
     with pytest.raises(UserError, match=r"no kind of review items 'questoin' \(did you mean question"):
         items_by_kind(built.out, "questoin")
@@ -130,8 +130,8 @@ def test_a_table_needs_questions_and_passages(tmp_path):
     table = tmp_path / "c.csv"
     table.write_text("question,passage,title\nwhat?,this,T\nwhat?,that,\n")
     first, second = review_items(table)
-    assert (first.question.text, first.chunk.text, first.chunk.title) == ("what?", "this", "T")
-    assert first.question == second.question
+    assert (first.texts["question"], first.texts["passage"], first.origin["title"]) == ("what?", "this", "T")
+    assert first.id[0] == second.id[0]
     assert first.token != second.token
     table.write_text("question,text\nwhat?,this\n")
     with pytest.raises(UserError, match="no column 'passage'"):

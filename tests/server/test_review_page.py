@@ -19,11 +19,12 @@ import uvicorn
 from r2med import load, run
 from r2med.assessment.judgements.committee import pool
 from r2med.assessment.review.annotators import AnnotatorBook, annotators_file, introduce
+from r2med.assessment.review.kinds import KINDS
 from r2med.assessment.review.review_book import ReviewBook, StoredReview, reviews_file
-from r2med.assessment.review.review_kinds import KINDS
-from r2med.construction.items import PageChunk, SentencePair, SourceQuestion
-from r2med.construction.review_desk import ReviewDesk
-from r2med.construction.review_items import ReviewItem, read_reviews, review_items
+from r2med.assessment.review.review_desk import ReviewDesk
+from r2med.assessment.rubrics.item import Item
+from r2med.assessment.rubrics.rubric import RUBRICS
+from r2med.construction.review_items import read_reviews, review_items
 from r2med.data.overlays import Overlay, OverlayLabel
 from r2med.evaluation.records.collection import collect
 from r2med.server.http_server import bind
@@ -63,7 +64,7 @@ class Desk:
         self.write(rows)
         self.serve({"passage": review_items(self.file)})
 
-    def serve(self, items: dict[str, list[ReviewItem]], guideline: str = "") -> None:
+    def serve(self, items: dict[str, list[Item]], guideline: str = "") -> None:
         """Serve items of several kinds from a thread of this process."""
         book = self._stack.enter_context(ReviewBook(reviews_file(self.file)))
         desks = {kind: ReviewDesk(each, book) for kind, each in items.items()}
@@ -248,11 +249,13 @@ def test_hostile_texts_are_shown_as_texts(desk: Desk) -> None:
 
 def test_two_people_review_every_kind_of_item_with_hostile_texts_in_every_field(desk: Desk) -> None:
     bad = f"{SCRIPT} **b** {TURNED}"
-    pair = SentencePair(field="answer", source=f"source {bad}", target=f"target {bad}")
-    texts = {name: f"{name} {bad}" for name in ("text", "answer", "original", "reasoning", "source_text")}
-    question = SourceQuestion(id="SECRET", sentences=(pair,), **texts)
-    chunk = PageChunk(id="SECRET-C", text=f"passage {bad}", page="", title=bad, url="javascript:alert(1)", source=bad)
-    kinds = {kind: [ReviewItem(question, chunk if kind == "passage" else None, kind=kind)] for kind in KINDS}
+    sentences = ((f"source {bad}", f"target {bad}"),)
+    origin = {"title": bad, "url": "javascript:alert(1)", "source": bad}
+    kinds = {}
+    for kind in KINDS:
+        texts = {each.field: f"{each.field} {bad}" for each in RUBRICS[kind].texts}
+        more = {"sentences": sentences} if "source_text" in texts else {"origin": origin} if kind == "passage" else {}
+        kinds[kind] = [Item(("SECRET", "SECRET-C"), texts, kind, **more)]  # type: ignore[arg-type]
     desk.serve(kinds, f"# Rules {bad}\n\n- one **bold** {SCRIPT}\n- `two` [x](javascript:alert(1))")
 
     phone = {"width": 390, "height": 844}
@@ -267,7 +270,7 @@ def test_two_people_review_every_kind_of_item_with_hostile_texts_in_every_field(
     shown = {}
     for kind in KINDS:
         for page in (ann, bo):
-            page.click(f".kinds button:has-text('{KINDS[kind].noun}s')")
+            page.click(f".kinds button:has-text('{RUBRICS[kind].noun}s')")
             page.wait_for_function(f"() => location.hash.includes('kind={kind}') && document.querySelector('.passage')")
             assert page.query_selector("main script, main img, main .text b, main a[href^='java']") is None
         shown[kind] = ann.inner_text(".desk")

@@ -7,7 +7,7 @@ from typing import Annotated, get_args
 
 import typer
 
-from r2med.assessment.review.review_kinds import KINDS
+from r2med.assessment.review.kinds import KINDS
 from r2med.cli import options as flags
 from r2med.cli.formats import Format, show_page
 from r2med.foundation.core.errors import UserError
@@ -136,7 +136,7 @@ def _review_labels(
 ) -> None:
     """Write people's labels of an overlay, or serve the page on which they give them."""
     from r2med.assessment.judgements.drawing import SAMPLE_QUERIES
-    from r2med.construction.label_reviews import people_overlay
+    from r2med.assessment.review.label_reviews import people_overlay
     from r2med.data.overlays import SUFFIX, Aspect
     from r2med.server.serving import review_labels
 
@@ -163,7 +163,7 @@ def _review_labels(
 
 def _review_nuggets(file: Path, data: list[str], reviews_per_item: int, port: int, export: Path | None) -> None:
     """Write the nuggets that people keep, or serve the page on which they check them."""
-    from r2med.construction.nugget_reviews import reviewed_nuggets
+    from r2med.assessment.review.nugget_reviews import reviewed_nuggets
     from r2med.data.loading import load
     from r2med.server.serving import review_nuggets
 

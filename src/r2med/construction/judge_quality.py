@@ -16,9 +16,9 @@ from itertools import combinations
 import numpy as np
 
 from r2med.assessment.review.prediction_powered import FEWEST_REVIEWS
-from r2med.assessment.review.review_kinds import Verdict
 from r2med.assessment.review.reviews import Pair
 from r2med.assessment.review.stratified_shares import Stratum, share_of, summed
+from r2med.assessment.rubrics.rubric import Verdict
 from r2med.construction.items import Judgement
 from r2med.construction.labels import LABELLING, Label, Labelling, LabelName, labels
 from r2med.evaluation.measure.agreement import Agreement, cohen_kappa, krippendorff_alpha

@@ -8,11 +8,12 @@ from typing import Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from r2med.assessment.review.review_kinds import Verdict
 from r2med.assessment.review.reviews import Pair, Review, by_candidate, decision
+from r2med.assessment.rubrics.rubric import Verdict
 from r2med.construction.items import Judgement
 
 LabelName = Literal["positive", "negative", "discarded"]
+LabelledBy = Literal["judges", "people", "adjudication", "unsettled"]
 
 _LABELS: dict[Verdict, LabelName] = {"accept": "positive", "reject": "negative", "unsure": "discarded"}
 
@@ -50,8 +51,8 @@ class Label:
     question: str
     chunk: str
     label: LabelName
-    by: Literal["judges", "people", "adjudication", "unsettled"]
-    """Unsettled: as many people said yes as no, so the candidate is discarded until somebody settles it."""
+    by: LabelledBy
+    """Unsettled: as many people said yes as no, or nobody is sure. Such a candidate is discarded."""
     judged: LabelName | None
     """The label by the judges alone; None if no judge gave a usable answer."""
     relevance: float | None
@@ -64,7 +65,7 @@ def labels(
 ) -> list[Label]:
     """Return the label of each candidate: the decision of people, or else the label for the judges' mean scores.
 
-    Planted controls have no label. If all reviewers are unsure, the judges decide.
+    Planted controls have no label. A candidate on which people did not come to a decision is discarded.
     """
     scores: dict[Pair, list[tuple[int, int]]] = {}
     controls: set[Pair] = set()
@@ -82,11 +83,10 @@ def labels(
 def _label(pair: Pair, scores: list[tuple[int, int]], reviews: list[Review], labelling: Labelling) -> Label | None:
     relevance, support = (sum(axis) / len(scores) for axis in zip(*scores, strict=True)) if scores else (None, None)
     judged = labelling.name(relevance, support) if relevance is not None and support is not None else None
-    verdict, settled = decision(reviews)
-    if verdict is not None:
-        by: Literal["people", "adjudication"] = "adjudication" if settled else "people"
-        is_tie = verdict == "unsure" and not settled
-        return Label(*pair, _LABELS[verdict], "unsettled" if is_tie else by, judged, relevance, support)
+    if reviews:
+        verdict, settled = decision(reviews)
+        by: LabelledBy = "unsettled" if verdict is None else "adjudication" if settled else "people"
+        return Label(*pair, _LABELS[verdict or "unsure"], by, judged, relevance, support)
     return Label(*pair, judged, "judges", judged, relevance, support) if judged else None
 
 

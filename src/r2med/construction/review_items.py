@@ -1,157 +1,148 @@
-"""The items of a build or of a table, as reviewers see them: candidates, texts of questions, and translated pages."""
+"""The items of a build or of a table that people review: candidates, texts of questions, and translated pages."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, zip_longest
-from operator import attrgetter
 from pathlib import Path
 
+from r2med.assessment.review.kinds import KINDS, PASSAGE
 from r2med.assessment.review.review_book import ReviewBook, reviews_file
-from r2med.assessment.review.review_kinds import KINDS, PASSAGE, REVIEW_KINDS, ReviewKind, ShownText
-from r2med.assessment.review.reviews import Pair, Review
+from r2med.assessment.review.reviews import Review, Rubrics
+from r2med.assessment.review.table_items import has_columns, table_items
+from r2med.assessment.rubrics.item import Item
+from r2med.assessment.rubrics.rubric import RUBRICS, Rubric, find_rubric
 from r2med.construction.build_plan import GUIDELINE
-from r2med.construction.items import PageChunk, SentencePair, SourcePage, SourceQuestion
+from r2med.construction.items import SentencePair, SourcePage, SourceQuestion, TranslatableText
 from r2med.construction.labels import labels
 from r2med.construction.pipeline import Build
 from r2med.construction.step import damaged
 from r2med.construction.steps.full_candidates import full_candidates
-from r2med.data.tables.table_files import open_tables
 from r2med.foundation.core.errors import UserError, unknown
-from r2med.foundation.store import digest
 
 log = logging.getLogger("r2med")
 
 ALL_KINDS = "all"
 """Name for all kinds, in commands."""
+UNJUDGED = "unjudged"
+"""Stratum of items that no judge labelled."""
 
-COLUMNS = ("question_id", "id", "question", "passage", "answer", "reasoning", "title", "url", "source")
-"""Columns of a table of candidates. Only question and passage are required."""
-TEXT_COLUMNS = ("question_id", "question", "answer", "reasoning", "original", "source_text", "source")
-"""Columns of a table of questions whose texts are reviewed. Only question is required."""
-
-
-@dataclass(frozen=True)
-class ReviewItem:
-    """A candidate, or a text of a question, as a reviewer sees it."""
-
-    question: SourceQuestion
-    """The question. A translated page is shown like a question without an answer, with the id of the page."""
-    chunk: PageChunk | None = None
-    """The passage of a candidate. None for items of other kinds."""
-    stratum: str = "unjudged"
-    """Label by the judges, so that a sample has some of each. Reviewers do not see it."""
-    kind: str = PASSAGE
-
-    @property
-    def pair(self) -> Pair:
-        """Ids of the question and the chunk. Reviewers do not see them."""
-        return self.question.id, self.chunk.id if self.chunk else ""
-
-    @cached_property
-    def token(self) -> str:
-        """Identifier of the item on the page. It changes with the shown texts and reveals nothing."""
-        if self.chunk:
-            kinds = [] if self.kind == PASSAGE else [self.kind]
-            return digest([*kinds, *self.pair, self.question.text, self.question.answer, self.chunk.text])[:24]
-        kind = REVIEW_KINDS[self.kind]
-        texts = [text for pair in self.sentences for text in pair] or map(self.text, (*kind.beside, *kind.main))
-        return digest([self.kind, self.question.id, *texts])[:24]
-
-    @property
-    def sentences(self) -> list[tuple[str, str]]:
-        """Sentences beside their translations; empty if they are not known, or the text was changed since."""
-        path = REVIEW_KINDS[self.kind].pairs
-        pairs: Sequence[SentencePair] = attrgetter(path)(self) if path else ()
-        if not all(pair.target in self.question.text for pair in pairs if pair.field == "text"):
-            return []
-        return [(pair.source, pair.target) for pair in pairs]
-
-    def text(self, shown: ShownText) -> str:
-        """Return one of the texts that the kind shows."""
-        return str(attrgetter(shown.field)(self))
+QUESTION_TEXTS = {
+    "question": "text",
+    "answer": "answer",
+    "reasoning": "reasoning",
+    "original": "original",
+    "source_text": "source_text",
+}
+"""Text of a rubric -> field of a question. A rubric with the text `passage` is about candidates."""
+PAGE_TEXTS = {"page": "text", "source_text": "source_text"}
+"""Text of a rubric -> field of a page."""
 
 
-def review_items(source: Path, sample: int = 0, kind: str = PASSAGE) -> list[ReviewItem]:
+def review_rubrics(kind: str) -> tuple[list[Rubric], Rubrics]:
+    """Return the rubrics of a kind, or of "all", and all rubrics by name. A kind can be the user's own TOML file.
+
+    Raises UserError if there is no such rubric.
+    """
+    if kind == ALL_KINDS:
+        return [RUBRICS[name] for name in KINDS], RUBRICS
+    if not kind.endswith(".toml") and kind not in RUBRICS:
+        raise unknown("kind of review items", kind, (*KINDS, ALL_KINDS))
+    rubric = find_rubric(kind)
+    return [rubric], {**RUBRICS, rubric.name: rubric}
+
+
+def review_items(source: Path, sample: int = 0, kind: str = PASSAGE) -> list[Item]:
     """Return the items of one kind of a build or of a table, or a sample, which is the same for all annotators.
 
     A larger sample contains the smaller ones. It has equal numbers of each label by the judges, as far as possible.
     Controls that are not chunks of the corpus are left out, since they have no source to show.
     """
-    items = all_items(source, kind)
+    [rubric], _ = review_rubrics(kind)
+    items = all_items(source, rubric) if source.is_dir() else list(table_items(source, rubric))
     if not items:
-        raise UserError(f"{source} has no {'candidates' if kind == PASSAGE else KINDS[kind].noun + 's'} to review")
+        raise UserError(f"{source} has no {'candidate' if rubric.name == PASSAGE else rubric.noun}s to review")
     return _sampled(items, sample)
 
 
-def _sampled(items: list[ReviewItem], sample: int) -> list[ReviewItem]:
+def _sampled(items: list[Item], sample: int) -> list[Item]:
     if not sample:
         return items
-    strata: dict[str, list[ReviewItem]] = {}
+    strata: dict[str, list[Item]] = {}
     for item in sorted(items, key=lambda item: item.token):
         strata.setdefault(item.stratum, []).append(item)
-    dealt: Iterable[ReviewItem | None] = chain.from_iterable(zip_longest(*(strata[word] for word in sorted(strata))))
+    dealt: Iterable[Item | None] = chain.from_iterable(zip_longest(*(strata[word] for word in sorted(strata))))
     return [item for item in dealt if item is not None][:sample]
 
 
-def items_by_kind(source: Path, kind: str = PASSAGE, sample: int = 0) -> dict[str, list[ReviewItem]]:
+def items_by_kind(source: Path, kind: str = PASSAGE, sample: int = 0) -> dict[str, list[Item]]:
     """Return the items to review by kind. `kind` is one kind, or "all" for each kind that the source has texts of.
 
     Raises UserError for an unknown kind, or if there is nothing to review.
     """
+    rubrics, _ = review_rubrics(kind)
     if kind != ALL_KINDS:
-        if kind not in KINDS:
-            raise unknown("kind of review items", kind, (*KINDS, ALL_KINDS))
-        return {kind: review_items(source, sample, kind)}
-    kinds = [name for name in KINDS if name != PASSAGE or source.is_dir() or _has_passages(source)]
+        return {rubrics[0].name: review_items(source, sample, kind)}
     build = finished_build(source) if source.is_dir() else None  # its files are checked once for all kinds
-    items = {name: all_items(source, name, build) for name in kinds}
+    items = {rubric.name: all_items(source, rubric, build) for rubric in rubrics}
     found = {name: _sampled(each, sample) for name, each in items.items() if each}
     if not found:
         raise UserError(f"{source} has nothing to review")
     return found
 
 
-def _has_passages(table: Path) -> bool:
-    return any("passage" in part.columns for part in open_tables(table))
-
-
-def all_items(source: Path, kind: str, build: Build | None = None) -> list[ReviewItem]:
-    """Return all items of one kind. The list is empty if the build has no texts of this kind.
+def all_items(source: Path, rubric: Rubric, build: Build | None = None) -> list[Item]:
+    """Return all items of a rubric. The list is empty if the build or the table has no texts for it.
 
     `build` is the build of the folder `source`, if its files were checked already.
     """
-    if kind not in KINDS:  # Labels of judges belong to overlays.
-        return []
-    if kind == PASSAGE:
-        return list(_of_build(build or finished_build(source)) if source.is_dir() else _of_table(source))
-    texts = (
-        _texts_of_build(build or finished_build(source), KINDS[kind])
-        if source.is_dir()
-        else _texts_of_table(source, KINDS[kind])
-    )
-    return [ReviewItem(question, kind=kind) for question in texts if _has_texts(question, KINDS[kind])]
+    if not source.is_dir():
+        return list(table_items(source, rubric)) if has_columns(source, rubric) else []
+    made = build or finished_build(source)
+    fields = {each.field for each in rubric.texts}
+    if fields <= {*QUESTION_TEXTS, PASSAGE} and PASSAGE in fields:
+        return list(_candidates(made, rubric))
+    if fields <= {*QUESTION_TEXTS}:
+        return list(_texts(made.streams().questions(), QUESTION_TEXTS, rubric))
+    if fields <= {*PAGE_TEXTS}:
+        return list(_texts(made.streams().pages(), PAGE_TEXTS, rubric))
+    return []  # labels of judges belong to overlays, facts to files of nuggets
 
 
-def _texts_of_build(build: Build, kind: ReviewKind) -> Iterator[SourceQuestion]:
+def _texts(
+    items: Iterable[SourceQuestion] | Iterable[SourcePage], fields: Mapping[str, str], rubric: Rubric
+) -> Iterator[Item]:
+    for each in items:
+        texts = {name: getattr(each, field) for name, field in fields.items()}
+        sentences = _sentences(each) if "source_text" in (shown.field for shown in rubric.texts) else ()
+        if item := rubric.item((each.id, ""), texts, stratum=UNJUDGED, sentences=sentences):
+            yield item
+
+
+def _sentences(text: TranslatableText) -> tuple[tuple[str, str], ...]:
+    """Return sentences beside their translations; empty if they are not known, or the text was changed since."""
+    pairs: tuple[SentencePair, ...] = text.sentences
+    if not all(pair.target in text.text for pair in pairs if pair.field == "text"):
+        return ()
+    return tuple((pair.source, pair.target) for pair in pairs)
+
+
+def _candidates(build: Build, rubric: Rubric) -> Iterator[Item]:
     streams = build.streams()
-    return streams.questions() if kind.of == "questions" else map(_as_question, streams.pages())
-
-
-def _texts_of_table(path: Path, kind: ReviewKind) -> Iterable[SourceQuestion]:
-    return _questions_of_table(path) if kind.of == "questions" else ()
-
-
-def _as_question(page: SourcePage) -> SourceQuestion:
-    kept = {"source_language", "source_text", "sentences", "source", "licence"}
-    return SourceQuestion(id=page.id, text=page.text, **{name: getattr(page, name) for name in kept})
-
-
-def _has_texts(question: SourceQuestion, kind: ReviewKind) -> bool:
-    return all(getattr(question, field) for field in kind.needs)
+    judged = {
+        (label.question, label.chunk): label.label
+        for label in labels(streams.judgements(), (), build.plan.facts.labels)
+    }
+    for case in full_candidates(streams):
+        if not case.candidate.text:
+            question, chunk = case.question, case.chunk
+            texts = {name: getattr(question, field) for name, field in QUESTION_TEXTS.items()}
+            stratum = "control" if case.candidate.control else judged.get((question.id, chunk.id), UNJUDGED)
+            origin = {"title": chunk.title, "url": chunk.url, "source": chunk.source}
+            texts[PASSAGE] = chunk.text
+            if item := rubric.item((question.id, chunk.id), texts, stratum=stratum, origin=origin):
+                yield item
 
 
 def read_guideline(source: Path) -> str:
@@ -180,54 +171,7 @@ def finished_build(folder: Path) -> Build:
     return build
 
 
-def _of_build(build: Build) -> Iterator[ReviewItem]:
-    streams = build.streams()
-    judged = {
-        (label.question, label.chunk): label.label
-        for label in labels(streams.judgements(), (), build.plan.facts.labels)
-    }
-    for case in full_candidates(streams):
-        if not case.candidate.text:
-            pair = case.question.id, case.chunk.id
-            stratum = "control" if case.candidate.control else judged.get(pair, "unjudged")
-            yield ReviewItem(case.question, case.chunk, stratum)
-
-
-def _of_table(path: Path) -> Iterator[ReviewItem]:
-    for table in open_tables(path):
-        for column in ("question", "passage"):
-            if column not in table.columns:
-                raise UserError(f"{table}: no column {column!r}: a table of candidates has {', '.join(COLUMNS)}")
-        for _, row in table:
-            cells = [" ".join(cell) if isinstance(cell := row.get(name, ""), list) else cell for name in COLUMNS]
-            question, chunk, query, passage, answer, reasoning, title, url, source = cells
-            if query and passage:
-                yield ReviewItem(
-                    SourceQuestion(id=question or digest(query)[:12], text=query, answer=answer, reasoning=reasoning),
-                    PageChunk(
-                        id=chunk or digest(passage)[:12], text=passage, page="", title=title, url=url, source=source
-                    ),
-                )
-
-
-def _questions_of_table(path: Path) -> Iterator[SourceQuestion]:
-    """Yield the questions of a table once each. A question may have several rows, one for each passage."""
-    known = set()
-    for table in open_tables(path):
-        if "question" not in table.columns:
-            raise UserError(f"{table}: no column 'question': a table of questions has {', '.join(TEXT_COLUMNS)}")
-        for _, row in table:
-            cells = {
-                name: cell if isinstance(cell := row.get(name, ""), str) else " ".join(cell) for name in TEXT_COLUMNS
-            }
-            id_, text = cells.pop("question_id"), cells.pop("question")
-            question = SourceQuestion(id=id_ or digest(text)[:12], text=text, **cells)
-            if text and question.id not in known:
-                known.add(question.id)
-                yield question
-
-
-def read_reviews(source: Path | str) -> list[Review]:
+def read_reviews(source: Path | str, rubrics: Rubrics = RUBRICS) -> list[Review]:
     """Return the reviews of all kinds of items of a build or a table.
 
     Reviews of texts that have changed since are left out, and their number is logged.
@@ -235,33 +179,34 @@ def read_reviews(source: Path | str) -> list[Review]:
     path = reviews_file(Path(source))
     if not path.is_file():
         return []
-    with ReviewBook(path) as book:
+    with ReviewBook(path, rubrics) as book:
         reviews = [kept.review for kept in book.kept().values()]
-    kinds = dict.fromkeys(review.kind for review in reviews)
-    build = finished_build(Path(source)) if kinds and Path(source).is_dir() else None
-    tokens = {item.token for kind in kinds for item in all_items(Path(source), kind, build)}
+    tokens = {item.token for item in _items_of(reviews, Path(source))}
     if outdated := sum(review.item not in tokens for review in reviews):
         message = "%s: reviews left out because their texts changed or are gone: %d (r2med review %s asks again)"
         log.warning(message, path, outdated, source)
     return [review for review in reviews if review.item in tokens]
 
 
-def add_reviews(source: Path | str, reviews: Iterable[Review]) -> int:
+def _items_of(reviews: Iterable[Review], source: Path) -> Iterator[Item]:
+    """Yield all items of the kinds of these reviews."""
+    rubrics = {review.kind: review.rubric for review in reviews}
+    build = finished_build(source) if rubrics and source.is_dir() else None
+    return (item for rubric in rubrics.values() for item in all_items(source, rubric, build))
+
+
+def add_reviews(source: Path | str, reviews: Iterable[Review], rubrics: Rubrics = RUBRICS) -> int:
     """Add reviews that were made elsewhere, all or none, and return how many were new.
 
     Raises UserError if a review does not belong to an item of the build or table.
     """
     given = list(reviews)
-    kinds = dict.fromkeys(review.kind for review in given)
-    build = finished_build(Path(source)) if kinds and Path(source).is_dir() else None
-    tokens = {(kind, item.pair): item.token for kind in kinds for item in all_items(Path(source), kind, build)}
+    tokens = {(item.rubric, item.id): item.token for item in _items_of(given, Path(source))}
     placed = []
     for review in given:
         if (review.kind, review.pair) not in tokens:
-            kind = REVIEW_KINDS[review.kind]
-            noun = f"candidate {review.chunk!r}" if review.chunk else kind.noun
-            whose = f"for the question {review.question!r}" if kind.of == "questions" else review.question
-            raise UserError(f"{source} has no {noun} {whose}")
+            noun = f"candidate {review.chunk!r}" if review.chunk else review.rubric.noun
+            raise UserError(f"{source} has no {noun} for {review.question!r}")
         placed.append(review.model_copy(update={"item": tokens[review.kind, review.pair]}))
-    with ReviewBook(reviews_file(Path(source))) as book:
+    with ReviewBook(reviews_file(Path(source)), rubrics) as book:
         return book.add_all(placed)

@@ -17,6 +17,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from r2med.data.dataset import AppliedOverlay, Dataset, Qrels
+from r2med.data.deciding import decided
 from r2med.data.source_rows import HIGHEST_GRADE
 from r2med.foundation.core.errors import UserError, explained
 from r2med.foundation.core.one_or_many import several
@@ -130,22 +131,22 @@ class Overlay:
     def grades(self, dataset: str, aspect: Aspect = "relevance", *, drawn: bool = True) -> Grades:
         """Return the grade of each pair: that of people if they labelled it, otherwise that of the judges.
 
-        Several grades of one kind become their lower median, but grades of people that are `unsettled` do not count.
-        Without `drawn`, the labels that people gave to drawn documents do not count.
+        Several grades of judges become their lower median. People decide by the rule of `data/deciding.py`, and what
+        is `unsettled` does not count. Without `drawn`, the labels that people gave to drawn documents do not count.
         """
         labels = [label for label in self.of(dataset, aspect) if drawn or not label.drawn]
         combined: dict[str, dict[str, int]] = {}
         for (query, document), grades in _by_pair(label for label in labels if label.judge).items():
             combined.setdefault(query, {})[document] = median_low(grades)
         for (query, document), grades in _by_pair(label for label in labels if label.reviewer).items():
-            if not _is_tie(grades):
-                combined.setdefault(query, {})[document] = median_low(grades)
+            if (grade := _decided(grades)) is not None:
+                combined.setdefault(query, {})[document] = grade
         return combined
 
     def unsettled(self, dataset: str, aspect: Aspect = "relevance") -> list[tuple[str, str]]:
         """Return the pairs of query and document that as many people call relevant as not. Nobody settled them."""
         labels = (label for label in self.of(dataset, aspect) if label.reviewer)
-        return [pair for pair, grades in _by_pair(labels).items() if _is_tie(grades)]
+        return [pair for pair, grades in _by_pair(labels).items() if _decided(grades) is None]
 
 
 def _by_pair(labels: Iterable[OverlayLabel]) -> dict[tuple[str, str], list[int]]:
@@ -156,8 +157,8 @@ def _by_pair(labels: Iterable[OverlayLabel]) -> dict[tuple[str, str], list[int]]
     return {pair: list(grades.values()) for pair, grades in said.items()}
 
 
-def _is_tie(grades: Sequence[int]) -> bool:
-    return 2 * sum(grade > 0 for grade in grades) == len(grades)
+def _decided(grades: Sequence[int]) -> int | None:
+    return decided(grades, lambda grade: grade > 0)
 
 
 def given_overlays(overlays: str | Path | Overlay | Sequence[str | Path | Overlay]) -> list[Overlay]:

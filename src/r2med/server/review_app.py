@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
 from typing import Annotated, TypeVar
 
 from fastapi import FastAPI
@@ -13,9 +12,10 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from r2med.assessment.review.annotators import QUALIFICATIONS, Annotator
+from r2med.assessment.review.kinds import PASSAGE
 from r2med.assessment.review.review_book import ConflictError
-from r2med.assessment.review.review_kinds import PASSAGE, REVIEW_KINDS, ReviewKind, Verdict
-from r2med.construction.review_desk import ReviewDesk, View
+from r2med.assessment.review.review_desk import ReviewDesk, View
+from r2med.assessment.rubrics.rubric import Rubric, Verdict
 from r2med.foundation.core.errors import explained
 from r2med.publication.site.site import data_script
 from r2med.server.http_app import PAGE_HEADERS, guarded_app, page_file, read_body
@@ -97,7 +97,7 @@ def create_review_app(
     @app.get("/data/site.js")
     async def site() -> Response:
         foot = f"{title} · Every verdict is on the disk before the next item is shown."
-        kinds = [_described(REVIEW_KINDS[name]) for name in desks]
+        kinds = [_described(desk.rubric) for desk in desks.values()]
         content = {"foot": foot, "kinds": kinds, "guideline": guideline, "qualifications": QUALIFICATIONS}
         script = data_script("site", content)
         return Response(script, media_type="text/javascript", headers={**PAGE_HEADERS, **_OWN_PAGES_ONLY})
@@ -144,13 +144,16 @@ def create_review_app(
     return app
 
 
-def _described(kind: ReviewKind) -> View:
-    """Return what the page needs to know about a kind."""
-    points = [{"name": point.name, "text": point.text} for point in kind.points]
-    scale = [asdict(word) for word in reversed(kind.scale)]  # the highest answer is the first button
+def _described(rubric: Rubric) -> View:
+    """Return what the page needs to know about a rubric."""
+    points = [{"name": point.name, "text": point.text or rubric.task} for point in rubric.points]
+    scale = [
+        {"word": word.word, "label": word.shown, "key": word.key or str(place), "verdict": word.decides}
+        for place, word in enumerate(rubric.words)
+    ]
     return {
-        **{"name": kind.name, "noun": kind.noun, "task": kind.task},
-        **{"points": points, "scale": scale, "answers": kind.has_answers},
+        **{"name": rubric.name, "noun": rubric.noun, "task": rubric.task},
+        **{"points": points, "scale": scale[::-1]},  # the highest answer is the first button
     }
 
 

@@ -25,7 +25,7 @@ from r2med.server.refusals import ANSWER_SECONDS
 
 if TYPE_CHECKING:
     from r2med.assessment.review.review_book import ReviewBook
-    from r2med.construction.review_desk import ReviewDesk
+    from r2med.assessment.review.review_desk import ReviewDesk
     from r2med.data.dataset import Dataset
     from r2med.data.overlays import Overlay
     from r2med.foundation.runtime.runtime import Runtime
@@ -157,17 +157,17 @@ def review(
     one, and a table, mean 0. Port 0 picks a free port. `ready` gets one line with the address when the server accepts
     connections.
     """
+    from r2med.assessment.review.kinds import PASSAGE
     from r2med.assessment.review.review_book import ReviewBook, reviews_file
-    from r2med.assessment.review.review_kinds import KINDS, PASSAGE
-    from r2med.construction.review_desk import ReviewDesk
-    from r2med.construction.review_items import items_by_kind, planned_reviews, read_guideline
+    from r2med.assessment.review.review_desk import ReviewDesk
+    from r2med.construction.review_items import items_by_kind, planned_reviews, read_guideline, review_rubrics
 
     path = Path(source)
-    items = items_by_kind(path, kind, sample)
+    items, (_, rubrics) = items_by_kind(path, kind, sample), review_rubrics(kind)
     wanted = planned_reviews(path) if reviews_per_item is None else reviews_per_item
-    nouns = {name: "candidate" if name == PASSAGE else KINDS[name].noun for name in items}
+    nouns = {name: "candidate" if name == PASSAGE else rubrics[name].noun for name in items}
     counts = ", ".join(counted(len(each), nouns[name]) for name, each in items.items())
-    with ReviewBook(reviews_file(path)) as book:
+    with ReviewBook(reviews_file(path), rubrics) as book:
         desks = {name: ReviewDesk(each, book, wanted) for name, each in items.items()}
         finished = f", {sum(desk.finished for desk in desks.values())} finished" if wanted else ""
         _serve_desks(path, desks, book, port, f"{path}, {counts}{finished}", ready, read_guideline(path))
@@ -190,10 +190,10 @@ def review_labels(
     restrict them. The other arguments are those of `review`.
     """
     from r2med.assessment.judgements.drawing import drawn_pairs
+    from r2med.assessment.review.label_reviews import draw, label_items
     from r2med.assessment.review.review_book import ReviewBook, reviews_file
+    from r2med.assessment.review.review_desk import ReviewDesk
     from r2med.assessment.rubrics.rubric import RUBRICS
-    from r2med.construction.label_reviews import draw, label_items
-    from r2med.construction.review_desk import ReviewDesk
     from r2med.construction.review_items import read_guideline
     from r2med.data.overlays import Overlay
     from r2med.evaluation.records.collection import collect
@@ -234,10 +234,10 @@ def review_nuggets(
 
     `data` is the dataset of the nuggets. The other arguments are those of `review`.
     """
+    from r2med.assessment.review.nugget_reviews import NUGGET, nugget_items
     from r2med.assessment.review.review_book import ReviewBook, reviews_file
-    from r2med.assessment.review.review_kinds import NUGGET_KIND
-    from r2med.construction.nugget_reviews import NUGGET_GUIDELINE, nugget_items
-    from r2med.construction.review_desk import ReviewDesk
+    from r2med.assessment.review.review_desk import ReviewDesk
+    from r2med.assessment.rubrics.rubric import RUBRICS
     from r2med.construction.review_items import read_guideline
     from r2med.data.loading import load
     from r2med.data.nuggets_file import read_nuggets
@@ -246,9 +246,9 @@ def review_nuggets(
     dataset = load(data)
     items = [item for _, item in nugget_items(read_nuggets(path, dataset), dataset)]
     with ReviewBook(reviews_file(path)) as book:
-        desks = {NUGGET_KIND.name: ReviewDesk(items, book, reviews_per_item, in_order=True)}
+        desks = {NUGGET: ReviewDesk(items, book, reviews_per_item, in_order=True)}
         what = f"{path}, {counted(len(items), 'nugget')} of {dataset.name}"
-        _serve_desks(path, desks, book, port, what, ready, read_guideline(path) or NUGGET_GUIDELINE)
+        _serve_desks(path, desks, book, port, what, ready, read_guideline(path) or RUBRICS[NUGGET].guideline)
 
 
 def _serve_desks(

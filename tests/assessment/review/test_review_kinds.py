@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
+from r2med.assessment.review.kinds import KINDS
 from r2med.assessment.review.review_files import export_reviews, import_reviews
-from r2med.assessment.review.review_kinds import KINDS
 from r2med.assessment.review.review_outcomes import rejection_reasons
-from r2med.assessment.review.reviews import Review, decided_reply, is_disputed, rating_table
+from r2med.assessment.review.reviews import Review, decided_reply, is_disputed, is_unsettled, rating_table
+from r2med.assessment.rubrics.rubric import RUBRICS
 from r2med.construction.review_items import add_reviews, read_reviews, review_items
 from r2med.foundation.core.errors import UserError
 
@@ -41,10 +42,8 @@ def test_the_verdict_on_a_question_follows_from_the_points_that_reject():
     [
         {"kind": "question", "verdict": "accept"},
         {"kind": "question", "answers": {"answerable": "yes"}},
-        {"kind": "question", "answers": FINE, "chunk": "c1"},
         {"kind": "question", "answers": {**FINE, "answerable": "perhaps"}},
         {"kind": "reasoning", "answers": FINE},
-        {"kind": "passage", "verdict": "accept"},
         {"kind": "picture", "verdict": "accept"},
     ],
 )
@@ -86,10 +85,12 @@ def table(tmp_path):
 
 
 def test_a_question_has_an_item_of_each_kind_whose_texts_it_has(table):
-    asked = {kind: [item.question.id for item in review_items(table, kind=kind)] for kind in ("question", "answer")}
+    asked = {kind: [item.id[0] for item in review_items(table, kind=kind)] for kind in ("question", "answer")}
     assert asked == {"question": ["q1", "q2"], "answer": ["q1"]}
-    assert [item.question.id for item in review_items(table, kind="reasoning")] == ["q2"]
-    with pytest.raises(UserError, match="has no translations to review"):
+    assert [item.id[0] for item in review_items(table, kind="reasoning")] == ["q2"]
+    with pytest.raises(
+        UserError, match="no column 'source_text': a table of translations has the columns source_text, question"
+    ):
         review_items(table, kind="translation")
     tokens = {item.token for kind in ("question", "answer", "reasoning") for item in review_items(table, kind=kind)}
     assert len(tokens) == 4
@@ -121,10 +122,35 @@ def test_an_import_says_which_answer_is_wrong(table, tmp_path):
     with pytest.raises(UserError, match="a review of kind question answers answerable, needs_inference"):
         import_reviews(file)
     file.write_text(f"{head}question,q9,Ann,yes,yes,no,no\n")
-    with pytest.raises(UserError, match="has no question for the question 'q9'"):
+    with pytest.raises(UserError, match="has no question for 'q9'"):
         add_reviews(table, import_reviews(file))
 
 
 def test_points_that_are_columns_have_one_meaning():
-    names = [point.name for kind in KINDS.values() if kind.has_several_points for point in kind.points]
+    kinds = [RUBRICS[name] for name in KINDS]
+    names = [point.name for kind in kinds if not kind.has_verdict for point in kind.points]
     assert len(names) == len(set(names))
+
+
+def test_a_review_of_something_that_the_source_does_not_have_is_refused(table):
+    for fields in ({"kind": "question", "answers": FINE, "chunk": "c1"}, {"kind": "passage", "verdict": "accept"}):
+        with pytest.raises(UserError, match="has no"):
+            add_reviews(table, [Review(question="q1", annotator="Ann", **fields)])
+
+
+def argued(annotator, stance):
+    return Review(question="q1", chunk="c1", annotator=annotator, kind="mimic", answers={"stance": stance})
+
+
+def test_two_people_who_agree_on_a_word_in_the_middle_have_decided():
+    neither = [argued("Ann", "neither"), argued("Bo", "neither")]
+    assert decided_reply(neither, "stance") == ("neither", False)
+    assert not is_unsettled(neither)
+    assert is_unsettled([argued("Ann", "neither"), argued("Bo", "other")])
+
+
+def test_people_of_whom_nobody_is_sure_have_not_decided_whatever_the_kind():
+    for kind, answers in (("question", {**FINE, "answerable": "unsure"}), ("reasoning", {"verdict": "unsure"})):
+        said = [Review(question="q1", annotator=name, kind=kind, answers=answers) for name in ("Ann", "Bo")]
+        assert is_unsettled(said)
+        assert rejection_reasons(said) == {}

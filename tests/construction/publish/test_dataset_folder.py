@@ -247,7 +247,7 @@ def test_questions_that_most_people_reject_are_left_out_with_the_reason(tmp_path
     assert re.search(r"physician\s*\|\s*2", sheet)
     assert "Read &lt;b&gt;twice" in (written / "datasheet.html").read_text("utf-8")
     queries = {row["id"]: (row["needs_inference"], row["words_mislead"]) for row in rows(written / "query.jsonl")}
-    assert queries == {"q1": ("", ""), "q3": ("no", "yes"), "q4": ("", "yes")}
+    assert queries == {"q1": ("", ""), "q3": ("no", "yes"), "q4": ("unsure", "yes")}
     assert {query.id: query.needs_inference for query in load(written, store).queries}["q3"] == "no"
     reasons = {row["key"]: (row["step"], row["reason"]) for row in rows(written / "rejected.jsonl")}
     assert reasons["q2"] == ("review", "not self-contained")

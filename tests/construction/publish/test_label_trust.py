@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from r2med.assessment.review.review_kinds import Verdict
 from r2med.assessment.review.reviews import Review
+from r2med.assessment.rubrics.rubric import Verdict
 from r2med.construction.publish.build_outcome import BuildOutcome
 from r2med.construction.publish.label_trust import agreement_page, trust_facts, trust_sections
 from r2med.foundation.core.errors import UserError
@@ -15,6 +15,10 @@ from support.written_builds import small_build
 
 def verdict(kind: str, number: int) -> Verdict:
     return "accept" if (kind == "gold") != (number in (2, 3)) else "reject"
+
+
+def changed(review: Review, verdict: Verdict) -> Review:
+    return Review(**{**review.model_dump(), "verdict": verdict, "answers": {}})
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +31,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> BuildOutcome:
         for kind in ("gold", "near", "far")
         for name in ("ann", "bob")
     ]
-    reviews[-1] = reviews[-1].model_copy(update={"verdict": "accept"})
+    reviews[-1] = changed(reviews[-1], "accept")
     return BuildOutcome.read(build, reviews)
 
 
@@ -59,14 +63,15 @@ def test_facts_name_precision_recall_and_agreement(made: BuildOutcome) -> None:
 def test_open_reviews_are_counted_and_widen_the_estimate(made: BuildOutcome) -> None:
     """Two people disagree about two of six positives. Nothing may look certain until somebody settles them."""
     reviews = [
-        each.model_copy(update={"verdict": "unsure"}) if (each.chunk, each.annotator) == ("gold-4", "bob") else each
+        changed(each, "unsure") if (each.chunk, each.annotator) == ("gold-4", "bob") else each
         for each in made.reviews
         if each.chunk.startswith("gold")
     ]
+    said: Verdict
     for chunk, verdicts in {"gold-1": ("accept", "reject"), "gold-5": ("unsure", "unsure")}.items():
         rows = [number for number, each in enumerate(reviews) if each.chunk == chunk]
         for number, said in zip(rows, verdicts, strict=True):
-            reviews[number] = reviews[number].model_copy(update={"verdict": said})
+            reviews[number] = changed(reviews[number], said)
     found = BuildOutcome.read(made.build, reviews)
     assert found.unsettled == 2
     precision = found.accepted("positive")

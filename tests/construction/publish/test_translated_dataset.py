@@ -118,7 +118,7 @@ def test_the_datasheet_counts_what_was_translated_and_what_the_checks_found(fold
 def test_a_page_whose_translation_people_reject_is_left_out_of_the_corpus(folder, tmp_path, capsys):
     place = shutil.copytree(folder.parent, tmp_path / "out")
     [page] = items_by_kind(place, "all")["page"]
-    assert page.sentences == list(zip(("狼疮", *PAGE), ("Lupus", *PAGE_IN_ENGLISH), strict=True))
+    assert page.sentences == tuple(zip(("狼疮", *PAGE), ("Lupus", *PAGE_IN_ENGLISH), strict=True))
     add_reviews(place, [Review(question="p", kind="page", annotator="Ann", verdict="reject")])
     build = Build.open(place)
     written = write_output(build, Runtime(store=Store(tmp_path / "store")))
@@ -146,7 +146,7 @@ def test_a_page_whose_translation_people_reject_is_left_out_of_the_corpus(folder
 
 def test_a_question_and_a_page_with_one_id_are_reviewed_apart(folder, tmp_path):
     place = shutil.copytree(folder.parent, tmp_path / "out")
-    with pytest.raises(UserError, match=r"has no translated page q$"):
+    with pytest.raises(UserError, match=r"has no translated page for 'q'$"):
         add_reviews(place, [Review(question="q", kind="page", annotator="Ann", verdict="accept")])
 
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from r2med.assessment.review.review_kinds import KINDS, ReviewKind, ReviewPoint
-from r2med.assessment.review.reviews import Review, rating_table
+from r2med.assessment.review.reviews import Review, rating_table, rubrics_of
+from r2med.assessment.rubrics.rubric import Point, Rubric
 from r2med.evaluation.measure.agreement import (
     FEWEST_BOUNDED_UNITS,
     Agreement,
@@ -28,8 +28,8 @@ HIGH_AC1, PARADOX_GAP = 0.6, 0.3
 class PointAgreement:
     """How far reviewers agree about one point. Only their first verdicts count, not adjudications."""
 
-    kind: ReviewKind
-    point: ReviewPoint
+    kind: Rubric
+    point: Point
     items: int
     """Number of items with at least two reviews."""
     people: int
@@ -77,11 +77,11 @@ class PointAgreement:
 def agreement_by_point(reviews: Iterable[Review]) -> list[PointAgreement]:
     """Return the agreement about each point that at least two people answered for one item, in the order of kinds."""
     given = list(reviews)
-    found = (_agreement(kind, point, given) for kind in KINDS.values() for point in kind.points)
+    found = (_agreement(kind, point, given) for kind in rubrics_of(given).values() for point in kind.points)
     return [each for each in found if each is not None]
 
 
-def _agreement(kind: ReviewKind, point: ReviewPoint, reviews: list[Review]) -> PointAgreement | None:
+def _agreement(kind: Rubric, point: Point, reviews: list[Review]) -> PointAgreement | None:
     _, people, table = rating_table(reviews, kind.name, point.name)
     table = table[(~np.isnan(table)).sum(axis=1) >= 2]
     if not len(table):
@@ -99,8 +99,8 @@ def _agreement(kind: ReviewKind, point: ReviewPoint, reviews: list[Review]) -> P
     )
 
 
-def _commonest(kind: ReviewKind, table: Floats) -> tuple[str, float]:
+def _commonest(kind: Rubric, table: Floats) -> tuple[str, float]:
     shares = {
-        word.word: float((table == place).sum() / (~np.isnan(table)).sum()) for place, word in enumerate(kind.scale)
+        word.word: float((table == place).sum() / (~np.isnan(table)).sum()) for place, word in enumerate(kind.words)
     }
     return max(shares.items(), key=lambda each: each[1])

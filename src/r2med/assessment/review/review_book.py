@@ -20,7 +20,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from r2med.assessment.review.reviews import Review
+from r2med.assessment.review.reviews import Review, Rubrics
+from r2med.assessment.rubrics.rubric import RUBRICS
 from r2med.foundation.store.rows import Rows
 
 log = logging.getLogger("r2med")
@@ -57,8 +58,10 @@ def reviews_file(source: Path) -> Path:
 class ReviewBook:
     """An open file of reviews, for use in a `with`. Threads can share it, and several processes can share the file."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, rubrics: Rubrics = RUBRICS) -> None:
+        """Open a file of reviews. Reviews of kinds that are not among the rubrics are left alone and not returned."""
         self._rows = Rows(path, "file of reviews", "reviews", private=False)
+        self._rubrics = rubrics
         self._lock = threading.Lock()
         self._version = -1
         self._last = 0
@@ -73,6 +76,11 @@ class ReviewBook:
 
     def __exit__(self, *error: Any) -> None:
         self._rows.__exit__(*error)
+
+    @property
+    def rubrics(self) -> Rubrics:
+        """The rubrics of the reviews, by name."""
+        return self._rubrics
 
     def kept(self) -> dict[Slot, StoredReview]:
         """Return the reviews that count, in the order in which they were made."""
@@ -239,7 +247,7 @@ class ReviewBook:
     def _counted(self, review: Review) -> Review:
         """Return a review as it counts: a changed verdict of a person who saw those of others is an adjudication."""
         own = self._kept.get((review.item, review.annotator, False))
-        if (review.item, review.annotator) not in self._seen or (own and own.review.replies == review.replies):
+        if (review.item, review.annotator) not in self._seen or (own and own.review.answers == review.answers):
             return review
         return review.model_copy(update={"adjudicated": True})
 
@@ -288,8 +296,8 @@ class ReviewBook:
                 self._drawn[row["item"]] = row["drawn"]
             elif "number" in row:
                 self._numbers.setdefault(row["annotator"], row["number"])
-            else:
-                self._place(StoredReview(Review(**row), key.hex()))
+            elif row.get("kind") in self._rubrics:
+                self._place(StoredReview(Review.model_validate(row, context=self._rubrics), key.hex()))
 
     def _place(self, kept: StoredReview) -> None:
         slot = _slot(kept.review)
@@ -319,4 +327,4 @@ def _revision(stored: StoredReview | None) -> str:
 
 
 def _same(first: Review, second: Review) -> bool:
-    return (first.replies, first.comment) == (second.replies, second.comment)
+    return (first.answers, first.comment) == (second.answers, second.comment)

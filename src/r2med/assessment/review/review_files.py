@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
-from r2med.assessment.review.review_kinds import KINDS, PASSAGE
-from r2med.assessment.review.reviews import VERDICTS, Review
+from r2med.assessment.review.kinds import PASSAGE
+from r2med.assessment.review.reviews import VERDICTS, Review, Rubrics, rubrics_of
+from r2med.assessment.rubrics.rubric import RUBRICS, Rubric
 from r2med.data.tables.table_files import open_tables
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.pages.csv_text import FORMULA_STARTS, csv_rows
@@ -17,8 +18,6 @@ from r2med.foundation.store.files import write_atomically
 
 COLUMNS = ("question", "chunk", "annotator", "verdict", "comment", "adjudicated", "at")
 """Columns of reviews of passages. With reviews of other kinds there are also `kind` and a column for each point."""
-POINTS = tuple(dict.fromkeys(point.name for kind in KINDS.values() for point in kind.points if kind.has_several_points))
-_ALL_COLUMNS = (*COLUMNS, "kind", *POINTS)
 
 _QUOTED_STARTS = (*FORMULA_STARTS, "'")
 """First characters of a cell that is exported with a quotation mark in front. The import removes this mark again."""
@@ -31,12 +30,12 @@ def export_reviews(path: Path, reviews: Sequence[Review]) -> None:
     write_atomically(path, _as_csv(reviews).encode("utf-8", "backslashreplace"))
 
 
-def import_reviews(path: Path) -> list[Review]:
+def import_reviews(path: Path, rubrics: Rubrics = RUBRICS) -> list[Review]:
     """Read reviews from .csv. Raises UserError with the first wrong review."""
     reviews = []
-    for where, fields in _from_csv(path):
+    for where, fields in _from_csv(path, rubrics):
         try:
-            reviews.append(Review(**fields))
+            reviews.append(Review.model_validate(fields, context=rubrics))
         except (ValidationError, TypeError) as error:
             first = error.errors()[0] if isinstance(error, ValidationError) else None
             raise UserError(f"{path}, {where}: {_wrong(first, fields)}") from None
@@ -54,30 +53,38 @@ def _wrong(first: Any, fields: Mapping[str, Any]) -> str:
 
 
 def _as_csv(reviews: Sequence[Review]) -> str:
-    columns = COLUMNS if all(review.kind == PASSAGE for review in reviews) else _ALL_COLUMNS
+    columns = list(COLUMNS)
+    if any(review.kind != PASSAGE for review in reviews):
+        columns += ["kind", *_points(rubrics_of(reviews).values())]
     rows: list[Sequence[str]] = [columns]
     for review in reviews:
-        cells = {**review.model_dump(), **review.answers, "adjudicated": "yes" if review.adjudicated else "no"}
+        cells = {**review.model_dump(), **review.written, "adjudicated": "yes" if review.adjudicated else "no"}
         texts = [str(cells.get(name, "")) for name in columns]
         rows.append([f"'{text}" if text.startswith("'") else text for text in texts])
     return csv_rows(rows)
 
 
-def _from_csv(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _points(rubrics: Iterable[Rubric]) -> list[str]:
+    """Return the points that have a column of their own: all but the verdict."""
+    return list(dict.fromkeys(point.name for rubric in rubrics for point in rubric.points if not rubric.has_verdict))
+
+
+def _from_csv(path: Path, rubrics: Rubrics) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    points = _points(rubrics.values())
     for table in open_tables(path):
         for line, row in table:
-            cells = {name: str(cell) for name, cell in row.items() if name in _ALL_COLUMNS}
+            cells = {name: str(cell) for name, cell in row.items() if name in (*COLUMNS, "kind", *points)}
             plain = {
                 name: cell[1:] if cell[:1] == "'" and cell[1:].startswith(_QUOTED_STARTS) else cell
                 for name, cell in cells.items()
             }
             settled = plain.pop("adjudicated", "").strip().lower() in ("yes", "true", "1")
-            yield f"line {line}", {**_answered(plain), "adjudicated": settled}
+            yield f"line {line}", {**_answered(plain, points), "adjudicated": settled}
 
 
-def _answered(cells: Mapping[str, str]) -> dict[str, Any]:
+def _answered(cells: Mapping[str, str], points: Container[str]) -> dict[str, Any]:
     """Return the fields of a review, with the answers to points in a field of their own."""
-    fields: dict[str, Any] = {name: cell for name, cell in cells.items() if name not in POINTS}
+    fields: dict[str, Any] = {name: cell for name, cell in cells.items() if name not in points}
     fields |= {"verdict": fields.get("verdict", "").strip().lower(), "kind": fields.get("kind", "").strip() or PASSAGE}
-    answers = {name: cell for name in POINTS if (cell := cells.get(name, "").strip().lower())}
+    answers = {name: said for name, cell in cells.items() if name in points and (said := cell.strip().lower())}
     return fields | ({"answers": answers} if answers else {})

@@ -1,4 +1,4 @@
-"""What the reviews of texts lead to: queries and pages that people reject, and facts about queries."""
+"""What the reviews of texts lead to: items that people reject, and facts about them."""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal
 
-from r2med.assessment.review.review_kinds import KINDS, ReviewPoint, YesNo
-from r2med.assessment.review.reviews import Review, by_candidate, decided_reply
+from r2med.assessment.review.kinds import KINDS, PAGE
+from r2med.assessment.review.reviews import Review, by_candidate, decided_reply, rubrics_of
+from r2med.assessment.rubrics.rubric import RUBRICS, Point, Rubric
 
-PUBLISHED_POINTS = tuple(point.name for kind in KINDS.values() for point in kind.points if point.publishes)
+PUBLISHED_POINTS = tuple(point.name for kind in KINDS for point in RUBRICS[kind].points if point.publishes)
 """Points whose answers are columns of the queries."""
+UNDECIDED = "unsure"
+"""The answer to a point on which people did not come to a decision."""
 
 
 def rejection_reasons(
@@ -21,9 +24,9 @@ def rejection_reasons(
     `planned` is the number of reviews that a text needs before it is rejected. An adjudication needs no others.
     """
     reasons: dict[str, tuple[str, ...]] = {}
-    about = [review for review in reviews if KINDS[review.kind].of == of]
-    for question, point, reply in _decisions(about, planned):
-        if point.rejects and reply == "no":
+    about = [review for review in reviews if (review.kind == PAGE) == (of == "pages")]
+    for question, rubric, point, reply in _decisions(about, planned):
+        if point.rejects and reply and rubric.by_word[reply].decides == "reject":
             reasons[question] = (*reasons.get(question, ()), point.rejects)
     return reasons
 
@@ -34,32 +37,32 @@ def counted_reasons(reasons: Mapping[str, tuple[str, ...]]) -> str:
     return ", ".join(f"{count:,} {reason}" for reason, count in counts.most_common())
 
 
-def published_replies(reviews: Iterable[Review]) -> Mapping[str, Mapping[str, YesNo]]:
-    """Return what people say about queries for analysis: id of the question -> point -> answer of the majority."""
-    replies: dict[str, dict[str, YesNo]] = {}
-    for question, point, reply in _decisions(reviews):
+def published_replies(reviews: Iterable[Review]) -> Mapping[str, Mapping[str, str]]:
+    """Return what people say about queries for analysis: id of the question -> point -> what they decided."""
+    replies: dict[str, dict[str, str]] = {}
+    for question, _, point, reply in _decisions(reviews):
         if point.publishes:
-            replies.setdefault(question, {})[point.name] = reply
+            replies.setdefault(question, {})[point.name] = reply or UNDECIDED
     return replies
 
 
-def reply_counts(reviews: Iterable[Review]) -> Mapping[ReviewPoint, Counter[YesNo]]:
-    """Return how often people decide yes, no or unsure about each point. Texts that all are unsure of do not count."""
-    counts: dict[ReviewPoint, Counter[YesNo]] = {}
-    for _, point, reply in _decisions(reviews):
-        counts.setdefault(point, Counter())[reply] += 1
+def reply_counts(reviews: Iterable[Review]) -> Mapping[Point, Counter[str]]:
+    """Return how often people decide yes or no about each point, and how often they do not decide."""
+    counts: dict[Point, Counter[str]] = {}
+    for _, _, point, reply in _decisions(reviews):
+        counts.setdefault(point, Counter())[reply or UNDECIDED] += 1
     return counts
 
 
-def _decisions(reviews: Iterable[Review], planned: int = 1) -> Iterator[tuple[str, ReviewPoint, YesNo]]:
-    """Yield the question, the point and the answer of each decision about a text of a question.
+def _decisions(reviews: Iterable[Review], planned: int = 1) -> Iterator[tuple[str, Rubric, Point, str | None]]:
+    """Yield the question, the rubric, the point and the decision about each text. None: it is undecided.
 
     A text with fewer than `planned` reviews is not decided yet, unless somebody adjudicated it.
     """
     given = [review for review in reviews if not review.chunk]
-    for kind in KINDS.values():
-        for (question, _), said in by_candidate(given, kind.name).items():
-            for point in kind.points:
+    for kind, rubric in rubrics_of(given).items():
+        for (question, _), said in by_candidate(given, kind).items():
+            for point in rubric.points:
                 reply, adjudicated = decided_reply(said, point.name)
-                if reply is not None and (adjudicated or len(said) >= planned):
-                    yield question, point, reply
+                if adjudicated or len(said) >= planned:
+                    yield question, rubric, point, reply

@@ -1,30 +1,30 @@
 """Reviews by people: one review per person and item, one decision per item and point.
 
-An item of kind `passage` is a candidate. Items of other kinds are texts of a question that an LLM wrote or changed.
+What is asked about an item is a rubric, and the kind of a review is the name of its rubric.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import Any, Self, cast, get_args
+from typing import Any, Self, get_args
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationInfo, model_validator
 
-from r2med.assessment.review.review_kinds import ONLY_POINT, PASSAGE, REVIEW_KINDS, Verdict, YesNo
+from r2med.assessment.review.kinds import KINDS, PASSAGE
+from r2med.assessment.rubrics.rubric import RUBRICS, VERDICT, Rubric, Verdict
+from r2med.data.deciding import decided
 from r2med.evaluation.measure.scores import Floats
 from r2med.foundation.core.errors import unknown
 
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 
-VERDICT_REPLIES: Mapping[Verdict, YesNo] = {"accept": "yes", "unsure": "unsure", "reject": "no"}
-"""Verdict -> the same as an answer to the only point of a kind."""
-_REPLY_VERDICTS: Mapping[YesNo, Verdict] = {reply: verdict for verdict, reply in VERDICT_REPLIES.items()}
+Rubrics = Mapping[str, Rubric]
+"""Rubrics by name: `RUBRICS`, or with one of the user's own."""
 
 Pair = tuple[str, str]
-"""The ids of a question and a chunk. The second is empty for items that have no chunk."""
+"""The two parts of an item's id: a question and a chunk. The second is empty for items that have no chunk."""
 
 
 class Review(BaseModel):
@@ -39,7 +39,7 @@ class Review(BaseModel):
     annotator: str = Field(min_length=1, max_length=60, pattern=r"^\S(.*\S)?$")
     """The name of the person."""
     verdict: Verdict
-    """The decision of the person. With several points it follows from the answers."""
+    """The decision of the person. It follows from the answers."""
     comment: str = Field("", max_length=5000)
     """A remark of the person."""
     adjudicated: bool = False
@@ -49,60 +49,57 @@ class Review(BaseModel):
     item: str = ""
     """Digest of the shown texts. A review does not count for any other text."""
     kind: str = PASSAGE
-    """What is reviewed: passage, question, answer, reasoning, translation or page; relevance or mimic; or nugget."""
+    """The rubric: passage, question, answer, reasoning, translation or page; relevance or mimic; nugget; or an own."""
     answers: dict[str, str] = {}
-    """The answer to each point, such as answerable, in words of the kind's scale. Empty for kinds with a verdict."""
+    """The answer to each point of the rubric, such as answerable. If there is a verdict only, it follows from that."""
+
+    _rubric: Rubric = PrivateAttr()
 
     @model_validator(mode="before")
     @classmethod
-    def _with_verdict(cls, fields: Any) -> Any:
-        """Add the verdict that follows from the answers."""
-        if not isinstance(fields, dict) or not isinstance(answers := fields.get("answers"), Mapping) or not answers:
+    def _complete(cls, fields: Any, info: ValidationInfo) -> Any:
+        """Add the verdict that follows from the answers, or the answer that follows from a verdict."""
+        if not isinstance(fields, dict) or not (rubric := _rubrics(info).get(fields.get("kind", PASSAGE))):
             return fields
-        return {**fields, "verdict": _verdict_of(fields.get("kind", PASSAGE), answers)}
+        answers = fields.get("answers") or {}
+        if isinstance(answers, Mapping) and answers:
+            return {**fields, "verdict": rubric.verdict(answers)}
+        if rubric.has_verdict and (word := rubric.word_of(fields.get("verdict", ""))):
+            return {**fields, "answers": {VERDICT: word}}
+        return fields
 
     @model_validator(mode="after")
-    def _answers_belong_to_the_kind(self) -> Self:
-        if self.kind not in REVIEW_KINDS:
-            raise ValueError(str(unknown("kind of review item", self.kind, REVIEW_KINDS)))
-        kind = REVIEW_KINDS[self.kind]
-        wanted = {point.name for point in kind.points} if kind.has_answers else set()
-        if set(self.answers) != wanted:
-            raise ValueError(
-                f"a review of kind {self.kind} answers {', '.join(sorted(wanted)) or 'nothing but verdict'}"
-            )
-        words = [word.word for word in kind.scale]
+    def _fits_the_rubric(self, info: ValidationInfo) -> Self:
+        rubrics = _rubrics(info)
+        if self.kind not in rubrics:
+            raise ValueError(str(unknown("kind of review item", self.kind, rubrics)))
+        self._rubric = rubric = rubrics[self.kind]
+        if set(self.answers) != {point.name for point in rubric.points}:
+            wanted = ", ".join(sorted(point.name for point in rubric.points))
+            raise ValueError(f"a review of kind {self.kind} answers {wanted}")
+        words = list(rubric.by_word)
         if wrong := [f"{point}={said!r}" for point, said in self.answers.items() if said not in words]:
             raise ValueError(f"{wrong[0]} is wrong: an answer is {', '.join(words[:-1])} or {words[-1]}")
-        if bool(self.chunk) != kind.has_passage:
-            raise ValueError("a review has a chunk if a passage is reviewed, and no chunk otherwise")
         return self
 
     @property
-    def pair(self) -> Pair:
-        """Ids of the candidate's question and chunk."""
-        return self.question, self.chunk
+    def rubric(self) -> Rubric:
+        """What was asked."""
+        return self._rubric
 
     @property
-    def replies(self) -> Mapping[str, str]:
-        """The answer to each point of the kind. The only point of a kind has the name `verdict`."""
-        return self.answers or {ONLY_POINT: VERDICT_REPLIES[self.verdict]}
+    def pair(self) -> Pair:
+        """The id of the item: the question and the chunk."""
+        return self.question, self.chunk
 
     @property
     def written(self) -> dict[str, str]:
         """The answer to each point, or the verdict on the only point, in the words of files."""
-        return {**self.answers} if self.answers else {ONLY_POINT: self.verdict}
+        return {VERDICT: self.verdict} if self.rubric.has_verdict else {**self.answers}
 
 
-def _verdict_of(kind: Any, answers: Mapping[str, Any]) -> Verdict:
-    """Return the verdict of the only answer. With several, reject if a point that rejects is answered no, and so on."""
-    known = REVIEW_KINDS.get(kind)
-    points = known.points if known else ()
-    if known and not known.has_several_points:
-        verdicts = {word.word: word.verdict for word in known.scale}
-        return verdicts.get(answers.get(points[0].name, ""), "unsure")
-    replies = {answers.get(point.name) for point in points if point.rejects}
-    return "reject" if "no" in replies else "unsure" if "unsure" in replies else "accept"
+def _rubrics(info: ValidationInfo) -> Rubrics:
+    return info.context or RUBRICS
 
 
 def by_candidate(reviews: Iterable[Review], kind: str = PASSAGE) -> dict[Pair, list[Review]]:
@@ -114,46 +111,49 @@ def by_candidate(reviews: Iterable[Review], kind: str = PASSAGE) -> dict[Pair, l
     return grouped
 
 
-def decision(reviews: Iterable[Review]) -> tuple[Verdict | None, bool]:
-    """Return the decision of people about one candidate, and True if it was adjudicated."""
-    reply, settled = decided_reply(reviews)
-    return (None if reply is None else _REPLY_VERDICTS[reply]), settled
+def rubrics_of(reviews: Iterable[Review]) -> Rubrics:
+    """Return the rubrics of reviews by name: those of `KINDS` in their order, then others by name."""
+    found = {review.kind: review.rubric for review in reviews}
+    return {name: found[name] for name in (*KINDS, *sorted({*found} - {*KINDS})) if name in found}
 
 
-def decided_reply(reviews: Iterable[Review], point: str = ONLY_POINT) -> tuple[YesNo | None, bool]:
-    """Return the decision of people about one point of one item, and True if it was adjudicated.
+def decided_reply(reviews: Iterable[Review], point: str = VERDICT) -> tuple[str | None, bool]:
+    """Return the word that people decide on for one point of one item, and True if it was adjudicated.
 
-    The last adjudication counts. Without one, the majority of those who are sure decides. A tie is "unsure", and the
-    decision is None if all are unsure.
+    The word is None if it is undecided. `decided` has the rule.
     """
     given = list(reviews)
-    settled = [review.replies[point] for review in given if review.adjudicated]
-    if settled:
-        return cast(YesNo, settled[-1]), True
-    votes = Counter(review.replies[point] for review in given)
-    if not votes["yes"] + votes["no"]:
+    if not given:
         return None, False
-    if votes["yes"] == votes["no"]:
-        return "unsure", False
-    return ("yes" if votes["yes"] > votes["no"] else "no"), False
+    rubric = given[0].rubric
+    settled = [rubric.place(each.answers[point]) for each in given if each.adjudicated]
+    votes = [each.answers[point] for each in given if rubric.by_word[each.answers[point]].sure]
+    place = decided(map(rubric.place, votes), lambda place: rubric.words[place].yes, settled)
+    return None if place is None else rubric.words[place].word, bool(settled)
+
+
+def decision(reviews: Iterable[Review]) -> tuple[Verdict | None, bool]:
+    """Return the decision of people about one candidate, and True if it was adjudicated. None: it is undecided."""
+    given = list(reviews)
+    word, settled = decided_reply(given)
+    return (None if word is None else given[0].rubric.by_word[word].decides), settled
 
 
 def is_unsettled(reviews: Iterable[Review]) -> bool:
-    """Return True if people reviewed an item without a decision: as many accept as reject it, or nobody is sure."""
+    """Return True if people reviewed an item and a point of it is undecided: a tie, or nobody is sure."""
     given = list(reviews)
-    votes = Counter(review.verdict for review in given)
-    return bool(given) and votes["accept"] == votes["reject"] and not any(review.adjudicated for review in given)
+    return bool(given) and any(decided_reply(given, point.name)[0] is None for point in given[0].rubric.points)
 
 
 def is_disputed(reviews: Iterable[Review]) -> bool:
     """Return True if people disagree about a point of one item and the disagreement is not settled."""
     given = list(reviews)
-    opinions = {tuple(sorted(review.replies.items())) for review in given}
+    opinions = {tuple(sorted(review.answers.items())) for review in given}
     return len(opinions) > 1 and not any(review.adjudicated for review in given)
 
 
 def rating_table(
-    reviews: Iterable[Review], kind: str = PASSAGE, point: str = ONLY_POINT
+    reviews: Iterable[Review], kind: str = PASSAGE, point: str = VERDICT
 ) -> tuple[list[Pair], list[str], Floats]:
     """Return items of a kind, annotators, and their answers to a point as items × annotators.
 
@@ -166,7 +166,6 @@ def rating_table(
     rows = dict(zip(pairs, itertools.count(), strict=False))
     columns = dict(zip(annotators, itertools.count(), strict=False))
     table = np.full((len(pairs), len(annotators)), np.nan)
-    values = {word.word: place for place, word in enumerate(REVIEW_KINDS[kind].scale)}
     for review in own:
-        table[rows[review.pair], columns[review.annotator]] = values[review.replies[point]]
+        table[rows[review.pair], columns[review.annotator]] = review.rubric.place(review.answers[point])
     return pairs, annotators, table

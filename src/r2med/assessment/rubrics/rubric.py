@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
 
+from r2med.assessment.rubrics.item import Item, ItemId
 from r2med.data.overlays import Aspect
 from r2med.foundation.core.cards import Catalogue, read_cards
 from r2med.foundation.core.errors import UserError, checked_name
@@ -37,14 +39,16 @@ class Word(_RubricPart):
     """The answer in files, and in the answer of an LLM."""
     label: str = ""
     """The answer on its button. By default the word itself."""
-    key: str = ""
-    """The key that gives the answer on the review page."""
+    key: str = Field("", max_length=1)
+    """The key that gives the answer on the review page. By default its place on the scale, from 0."""
     means: str = ""
     """When to give this answer, in one sentence."""
     yes: bool = False
     """True if the word counts as yes."""
+    sure: bool = True
+    """False if the word says that the rater cannot decide. Such ratings have no vote."""
     verdict: Verdict | None = None
-    """By default accept for yes and reject for all others."""
+    """By default accept for yes, unsure for a word that is not sure, and reject for all others."""
 
     @property
     def shown(self) -> str:
@@ -54,7 +58,18 @@ class Word(_RubricPart):
     @property
     def decides(self) -> Verdict:
         """The verdict that follows from the answer."""
-        return self.verdict or ("accept" if self.yes else "reject")
+        return self.verdict or ("accept" if self.yes else "reject" if self.sure else "unsure")
+
+
+YES_NO = (
+    Word(word="no", key="r"),
+    Word(word="unsure", key="u", sure=False),
+    Word(word="yes", key="a", yes=True),
+)
+"""The usual answers, from no to yes."""
+
+VERDICT = "verdict"
+"""Name of the only point of a rubric that is answered by a verdict: accept, unsure or reject."""
 
 
 class Point(_RubricPart):
@@ -79,6 +94,10 @@ class RatedText(_RubricPart):
     """Its heading on the review page."""
     rated: bool = False
     """True if the text itself is rated. The others are what it is compared with."""
+    required: bool = False
+    """True if something without this text is no item of the rubric."""
+    corrects: bool = False
+    """True if people can write a corrected version of the text."""
     folds: bool = False
     """True if the text is folded on small screens."""
     absent: str = "(empty)"
@@ -96,7 +115,7 @@ class Rubric(_RubricPart):
     """What a rater is asked to do, in one sentence."""
     texts: tuple[RatedText, ...] = Field(min_length=1)
     points: tuple[Point, ...] = Field(min_length=1)
-    words: tuple[Word, ...] = Field(min_length=2)
+    words: tuple[Word, ...] = Field(YES_NO, min_length=2)
     """The answers to each point, from the lowest to the highest. Coefficients of agreement use their places."""
     rules: str = ""
     """What else a rater heeds. Both LLMs and people read it."""
@@ -119,6 +138,13 @@ class Rubric(_RubricPart):
                 raise ValueError(f"the {what} {repeated[0]!r} is there twice")
         if not any(each.rated for each in self.texts):
             raise ValueError("no text is rated: give one of them rated = true")
+        sides = [each.yes for each in self.words if each.sure]
+        if sum(first != second for first, second in pairwise(sides)) > 1:
+            raise ValueError("words run from the lowest to the highest: those that mean yes are together at one end")
+        if wrong := [each.field for each in self.texts if each.corrects and not each.rated]:
+            raise ValueError(f"only a text that is rated can be corrected, and {wrong[0]!r} is not")
+        if len([each for each in self.texts if each.corrects]) > 1:
+            raise ValueError("several texts have corrects = true: people correct one text of an item")
         if self.prompt:
             self._check_prompt()
         return self
@@ -144,10 +170,39 @@ class Rubric(_RubricPart):
         """True if a rating has an answer to each of several points."""
         return len(self.points) > 1
 
+    @property
+    def corrected(self) -> RatedText | None:
+        """The text that people can correct; None if they cannot correct any."""
+        return next((each for each in self.texts if each.corrects), None)
+
+    @property
+    def has_verdict(self) -> bool:
+        """True if the only answer is a verdict, which files write as accept, unsure or reject."""
+        return [point.name for point in self.points] == [VERDICT]
+
+    def verdict(self, answers: Mapping[str, str]) -> Verdict:
+        """Return what follows from answers. With several points, those that reject decide: one no is enough."""
+        verdicts = [
+            self.by_word[answers[point.name]].decides
+            for point in self.points
+            if (point.rejects or not self.has_several_points) and answers.get(point.name) in self.by_word
+        ]
+        return "reject" if "reject" in verdicts else "unsure" if "unsure" in verdicts else "accept"
+
+    def item(self, id_: ItemId, texts: Mapping[str, str], **more: Any) -> Item | None:
+        """Return the item of these texts; None if a text is missing that the rubric requires."""
+        if not all(texts.get(each.field) for each in self.texts if each.required or each.rated):
+            return None
+        return Item(id_, {each.field: texts.get(each.field, "") for each in self.texts}, self.name, **more)
+
     @cached_property
     def by_word(self) -> Mapping[str, Word]:
         """Word in files -> the word with its meaning."""
         return {each.word: each for each in self.words}
+
+    def word_of(self, verdict: Verdict) -> str | None:
+        """Return the first word that leads to a verdict; None if no word does."""
+        return next((each.word for each in self.words if each.decides == verdict), None)
 
     def place(self, word: str) -> int:
         """Return the place of a word on the scale, from 0, for coefficients of agreement."""

@@ -14,9 +14,9 @@ import numpy as np
 
 from r2med.assessment.review.annotators import Annotator
 from r2med.assessment.review.prediction_powered import Share, bounded_share
-from r2med.assessment.review.review_kinds import Verdict
 from r2med.assessment.review.review_outcomes import rejection_reasons
 from r2med.assessment.review.reviews import Review, by_candidate, decision, is_unsettled
+from r2med.assessment.rubrics.rubric import Verdict
 from r2med.construction.build_plan import PlanFile
 from r2med.construction.items import Candidate, PageChunk, SourceQuestion, Stream
 from r2med.construction.labels import Label, LabelName, labels

@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from r2med.assessment.review.annotators import read_annotators
-from r2med.assessment.review.review_kinds import ONLY_POINT, PASSAGE
+from r2med.assessment.review.kinds import PASSAGE
 from r2med.assessment.review.review_outcomes import PUBLISHED_POINTS, published_replies
 from r2med.assessment.review.reviews import Review
+from r2med.assessment.rubrics.rubric import VERDICT
 from r2med.construction.items import SourcePage, SourceQuestion
 from r2med.construction.pipeline import Build
 from r2med.construction.publish.build_outcome import BuildOutcome, origin
@@ -84,7 +85,7 @@ def lacks_reviewers(build: Build) -> bool:
 
 def _said(row: Row) -> tuple[str, ...]:
     # Datasets that were written before there were kinds of reviews have passages only.
-    about = row.get("kind", PASSAGE), row.get("point", ONLY_POINT)
+    about = row.get("kind", PASSAGE), row.get("point", VERDICT)
     return *about, *(row[name] for name in ("q_id", "p_id", "by", "verdict", "why"))
 
 
@@ -154,7 +155,7 @@ def _opinions(made: BuildOutcome) -> Iterator[Row]:
         pair = {"q_id": judgement.question, "p_id": judgement.chunk, "by": judgement.judge}
         scores: Row = {"relevance": judgement.relevance, "support": judgement.support, "verdict": None}
         text = texts.get((judgement.question, judgement.chunk), "")
-        about = {"kind": PASSAGE, "point": ONLY_POINT}
+        about = {"kind": PASSAGE, "point": VERDICT}
         yield {**pair, **scores, "why": judgement.rationale, "control": judgement.control, "text": text, **about}
     yield from _human_rows(made.reviews)
 

@@ -568,14 +568,13 @@ type ReviewReply = string; // a word of the scale
 type ReviewReplies = Record<string, ReviewReply>; // by the name of a point
 type ReviewAlpha = [value: number, low: number | null, high: number | null, items: number];
 
-/* A kind of review items: review_kinds.py. */
+/* A kind of review items: its rubric. */
 interface ReviewKind {
   name: string;
   noun: string;
   task: string;
   points: { name: string; text: string }[];
   scale: { word: ReviewReply; label: string; key: string; verdict: ReviewVerdict }[]; // the highest first
-  answers: boolean; // a review has replies, and not one verdict
 }
 
 interface ReviewText {
@@ -591,7 +590,7 @@ interface ReviewItem {
   sentences: [source: string, translation: string][];
   origin: { title: string; url: string; source: string } | null; // of a passage
   verdict: ReviewVerdict | null; // what this person said
-  answers?: ReviewReplies; // of a kind with answers
+  answers: ReviewReplies; // to each point
   comment: string;
   revision: string; // of that verdict; empty where there is none
   frozen?: boolean; // what others said was shown
@@ -616,8 +615,7 @@ interface ReviewDecision {
   name: string;
   kind: string;
   item: string;
-  verdict?: ReviewVerdict;
-  answers?: ReviewReplies;
+  answers: ReviewReplies;
   comment: string;
   seen: string;
   disputes: boolean;

@@ -5,7 +5,7 @@
 (() => {
   const { h, visible } = board;
   const { readable } = marks;
-  const { isSeveral, plural, repliesOf, described, done, agreement } = board.reviewReplies;
+  const { isSeveral, plural, described, done, agreement } = board.reviewReplies;
   const { asked, texts, provenance } = board.reviewTexts;
   /** @type {ReviewPage | null} */
   let shown = null; // the content of the page; null until the reviewer is known
@@ -54,21 +54,22 @@
     const comment = page.comment?.value.trim() ?? "";
     const { name, disputes, kind, replies } = page;
     const verdict = kind.scale.find(({ word }) => word === replies[kind.points[0].name])?.verdict;
-    const said = kind.answers ? { answers: replies } : { verdict };
-    const decision = { name, kind: kind.name, item: item.token, ...said, comment, seen: item.revision, disputes };
+    const said = { answers: replies, comment };
+    const decision = { name, kind: kind.name, item: item.token, ...said, seen: item.revision, disputes };
     const { status, body: answer } = await deliver(decision);
     put(repliesKey(page, item.token), null);
     if (status === 409) {
-      Object.assign(item, { verdict: answer.verdict || null, answers: answer.answers, revision: answer.revision });
-      mark(page, repliesOf(page, item));
-      const words = kind.answers ? described(page, page.replies) : answer.verdict;
+      const answers = answer.answers ?? {};
+      Object.assign(item, { verdict: answer.verdict || null, answers, revision: answer.revision });
+      mark(page, { ...answers });
+      const words = described(page, answers).toLowerCase();
       notice(
         `Another tab saved this verdict: ${words}${answer.comment ? `, “${visible(answer.comment)}”` : ""}. Give your verdict again to replace it.`,
       );
       return false;
     }
     if (status !== 200) {
-      if (!isSeveral(page)) mark(page, repliesOf(page, item));
+      if (!isSeveral(page)) mark(page, { ...item.answers });
       notice(`Not saved: ${visible(answer.detail)}`);
       return false;
     }
@@ -126,7 +127,7 @@
   const commented = () =>
     alone(async (page, { item }) => {
       if (!item?.verdict || page.comment?.value.trim() === item.comment) return;
-      page.replies = repliesOf(page, item);
+      page.replies = { ...item.answers };
       if (await send(page, item)) board.toast("Comment saved");
     });
 
@@ -249,7 +250,7 @@
             { class: isSeveral(page) ? "points" : null },
             isSeveral(page)
               ? h("span", null, described(page, answers))
-              : h("b", { class: `is-${verdict}` }, done(page, verdict, repliesOf(page, { verdict, answers }))),
+              : h("b", { class: `is-${verdict}` }, done(page, verdict, answers)),
             h("span", { class: "text" }, readable(comment) || h("span", { class: "muted" }, "no comment")),
           ),
         ),
@@ -315,7 +316,7 @@
   /* Return the answers to show: those that are saved, and over them those that this browser keeps. */
   function startingReplies(page, item) {
     const draft = isSeveral(page) ? get(repliesKey(page, item.token)) : null;
-    return { ...repliesOf(page, item), ...(draft ? JSON.parse(draft) : {}) };
+    return { ...item.answers, ...(draft ? JSON.parse(draft) : {}) };
   }
 
   /** @type {(page: ReviewPage, data: ReviewAnswer) => void} */

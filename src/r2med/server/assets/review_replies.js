@@ -1,17 +1,9 @@
-/* Answers in words. Each kind has a scale of answers. A kind with one point and the scale of yes and no has a verdict,
-   other kinds have replies. */
+/* Answers in words. Each kind has points, and a scale of answers to them. */
 "use strict";
 
 board.reviewReplies = (() => {
   const isSeveral = (page) => page.kind.points.length > 1;
   const plural = (kind) => `${kind.noun}s`;
-
-  /** @type {(page: ReviewPage, said: { verdict: ReviewVerdict | null, answers?: ReviewReplies }) => ReviewReplies} */
-  function repliesOf(page, { verdict, answers }) {
-    if (page.kind.answers) return { ...answers };
-    const found = page.kind.scale.find((each) => each.verdict === verdict);
-    return found ? { [page.kind.points[0].name]: found.word } : {};
-  }
 
   /** @type {(page: ReviewPage, replies: ReviewReplies) => string} */
   const described = (page, replies) =>
@@ -39,5 +31,5 @@ board.reviewReplies = (() => {
     return `${shown.join(", ")} over ${items} ${items === 1 ? page.kind.noun : plural(page.kind)}`;
   }
 
-  return { isSeveral, plural, repliesOf, described, done, agreement };
+  return { isSeveral, plural, described, done, agreement };
 })();

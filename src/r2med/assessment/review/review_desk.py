@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from r2med.assessment.review.review_book import ReviewBook, Slot, StoredReview
-from r2med.assessment.review.review_kinds import PASSAGE, REVIEW_KINDS, ShownText, Verdict
-from r2med.assessment.review.reviews import Review, is_disputed, is_unsettled, rating_table
-from r2med.construction.review_items import ReviewItem
+from r2med.assessment.review.reviews import Review, is_disputed, is_unsettled, rating_table, rubrics_of
+from r2med.assessment.rubrics.item import Item
+from r2med.assessment.rubrics.rubric import RatedText, Rubric, Verdict
 from r2med.evaluation.measure.agreement import krippendorff_alpha
 from r2med.foundation.store import digest
 
@@ -23,7 +23,7 @@ class ReviewDesk:
     """The items of one kind to review, and the file of their reviews."""
 
     def __init__(
-        self, items: Sequence[ReviewItem], book: ReviewBook, reviews_per_item: int = 0, *, in_order: bool = False
+        self, items: Sequence[Item], book: ReviewBook, reviews_per_item: int = 0, *, in_order: bool = False
     ) -> None:
         """Make a desk. An item is shown until it has this number of reviews. With 0, everybody sees every item.
 
@@ -33,6 +33,11 @@ class ReviewDesk:
         self._book = book
         self._wanted = reviews_per_item
         self._order = (lambda name: list(self._items)) if in_order else lru_cache(maxsize=64)(self._shuffled)
+
+    @property
+    def rubric(self) -> Rubric:
+        """What is asked about the items."""
+        return self._book.rubrics[next(iter(self._items.values())).rubric]
 
     @property
     def finished(self) -> int:
@@ -116,35 +121,33 @@ class ReviewDesk:
         that do not belong to the kind.
         """
         item = self._items[token]
-        question, chunk = item.pair
-        review = Review.model_validate(
-            {
-                **{"question": question, "chunk": chunk, "kind": item.kind, "item": token},
-                **({"verdict": said} if isinstance(said, str) else {"answers": said}),
-                **{"annotator": name, "comment": comment, "adjudicated": adjudicated},
-            }
-        )
+        question, chunk = item.id
+        fields = {
+            **{"question": question, "chunk": chunk, "kind": item.rubric, "item": token},
+            **({"verdict": said} if isinstance(said, str) else {"answers": said}),
+            **{"annotator": name, "comment": comment, "adjudicated": adjudicated},
+        }
+        review = Review.model_validate(fields, context=self._book.rubrics)
         return self._book.add(review, seen)
 
     def _shuffled(self, name: str) -> list[str]:
         """Return the items in a person's order, grouped by question so that each question is read once."""
 
-        def place(item: ReviewItem) -> tuple[str, str]:
-            return digest([name, item.question.text]), digest([name, item.token])
+        def place(item: Item) -> tuple[str, str]:
+            return digest([name, item.source, item.id[0]]), digest([name, item.token])
 
         return [item.token for item in sorted(self._items.values(), key=place)]
 
     def _shown(self, token: str, own: StoredReview | None) -> View:
         item = self._items[token]
-        kind = REVIEW_KINDS[item.kind]
+        rubric = self.rubric
         said = own.review if own else None
-        origin = {"title": item.chunk.title, "url": item.chunk.url, "source": item.chunk.source} if item.chunk else None
         return {
             "token": token,
-            "beside": _texts(item, kind.beside),
-            "main": _texts(item, kind.main),
+            "beside": _texts(item, rubric.beside),
+            "main": _texts(item, rubric.main),
             "sentences": item.sentences,
-            "origin": origin,
+            "origin": dict(item.origin) or None,
             "verdict": said.verdict if said else None,
             "answers": dict(said.answers) if said else {},
             "comment": said.comment if said else "",
@@ -157,8 +160,8 @@ def _is_open(said: Sequence[Review]) -> bool:
     return is_disputed(said) or (len(said) > 1 and is_unsettled(said))
 
 
-def _texts(item: ReviewItem, shown: Sequence[ShownText]) -> list[View]:
-    texts = ((each, item.text(each)) for each in shown)
+def _texts(item: Item, shown: Sequence[RatedText]) -> list[View]:
+    texts = ((each, item.texts[each.field]) for each in shown)
     return [{"label": each.label, "text": text, "folds": each.folds} for each, text in texts if text]
 
 
@@ -171,11 +174,11 @@ def _alphas(reviews: Sequence[Review]) -> Iterator[tuple[str, list[float | int |
 
     JSON has no NaN, so points with an undefined α are left out.
     """
-    kind = reviews[0].kind if reviews else PASSAGE
-    for point in REVIEW_KINDS[kind].points:
-        alpha = krippendorff_alpha(rating_table(reviews, kind, point.name)[2], "ordinal")
-        if not np.isnan(alpha.value):
-            yield point.name, [alpha.value, alpha.low, alpha.high, alpha.units]
+    for kind, rubric in rubrics_of(reviews).items():
+        for point in rubric.points:
+            alpha = krippendorff_alpha(rating_table(reviews, kind, point.name)[2], "ordinal")
+            if not np.isnan(alpha.value):
+                yield point.name, [alpha.value, alpha.low, alpha.high, alpha.units]
 
 
 def _moved(path: Sequence[str], at: str, start: int, step: int) -> tuple[int, str | None]:

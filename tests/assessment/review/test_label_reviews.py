@@ -10,13 +10,11 @@ import pytest
 
 from r2med import Dataset, UserError, run
 from r2med.assessment.judgements.drawing import DrawnPair, drawn_pairs
+from r2med.assessment.review.label_reviews import draw, label_items, people_overlay
 from r2med.assessment.review.review_book import ReviewBook, reviews_file
-from r2med.assessment.review.review_kinds import LABEL_KINDS
+from r2med.assessment.review.review_desk import ReviewDesk
 from r2med.assessment.review.reviews import Review
-from r2med.assessment.rubrics.rubric import RUBRICS
 from r2med.cli.review_command import review
-from r2med.construction.label_reviews import draw, label_items, people_overlay
-from r2med.construction.review_desk import ReviewDesk
 from r2med.construction.review_items import add_reviews
 from r2med.data.dataset import Query
 from r2med.data.overlays import Overlay, OverlayLabel
@@ -165,11 +163,6 @@ def test_queries_without_a_pool_are_in_the_sample_as_often_as_others() -> None:
     assert len(some) == 5
     assert some < {f"x{n}" for n in range(10)}
     assert len(without_pool([JUDGED], "small", queries, {"q0", "q1", "q2", "q3"})) == 10
-
-
-def test_people_and_judges_use_one_scale() -> None:
-    for aspect, kind in LABEL_KINDS.items():
-        assert [word.word for word in kind.scale] == list(RUBRICS[aspect].by_word)
 
 
 def test_a_review_of_a_label_needs_a_word_of_the_scale_and_no_build(tmp_path: Path) -> None:

@@ -7,15 +7,15 @@ from collections import Counter
 import pytest
 
 from r2med.assessment.review.review_book import ConflictError, ReviewBook
+from r2med.assessment.review.review_desk import ReviewDesk
 from r2med.assessment.review.reviews import Review
-from r2med.construction.items import PageChunk, SourceQuestion
-from r2med.construction.review_desk import ReviewDesk
-from r2med.construction.review_items import ReviewItem
+from r2med.assessment.rubrics.item import Item
 
 ITEMS = [
-    ReviewItem(
-        SourceQuestion(id=f"QID{n % 3}", text=f"query {n % 3}", answer="answer"),
-        PageChunk(id=f"CID{n}", text=f"passage {n}", page=""),
+    Item(
+        (f"QID{n % 3}", f"CID{n}"),
+        {"question": f"query {n % 3}", "answer": "answer", "reasoning": "", "passage": f"passage {n}"},
+        "passage",
         stratum="positive",
     )
     for n in range(12)
@@ -43,7 +43,7 @@ def go_through(desk, name, verdict="accept"):
 
 def test_everybody_sees_all_of_them_in_an_order_of_their_own_question_by_question(desk):
     orders = [go_through(desk, name) for name in ("Ann", "Bo", "Cy")]
-    assert all(sorted(order) == sorted(item.chunk.text for item in ITEMS) for order in orders)
+    assert all(sorted(order) == sorted(item.texts["passage"] for item in ITEMS) for order in orders)
     assert len({tuple(order) for order in orders}) == 3
     queries = [int(passage.split()[1]) % 3 for passage in orders[0]]
     assert queries == sorted(queries, key=queries.index)  # each question is read once
@@ -79,7 +79,7 @@ def test_who_settles_a_dispute_is_not_asked_for_a_verdict_of_their_own(desk):
     desk.decide("Cy", other, "accept", "", "")
     assert desk.dispute("Cy")["item"] is None  # Cy reviews, and has not said anything of it yet
     desk.decide("Dee", token, "reject", "", "", adjudicated=True)
-    assert ITEMS[0].chunk.text not in go_through(desk, "Dee")
+    assert ITEMS[0].texts["passage"] not in go_through(desk, "Dee")
     assert desk.dispute("Dee")["settled"] == desk.dispute("Ann")["settled"] == 1
 
 
@@ -90,7 +90,7 @@ def test_what_was_settled_is_not_shown_to_those_who_have_not_reviewed_it(desk):
     desk.decide("Dee", token, "reject", "", "", adjudicated=True)
     shown = desk.dispute("Eve")
     assert (shown["item"], shown["settled"], shown["back"]) == (None, 0, False)
-    assert ITEMS[0].chunk.text in go_through(desk, "Eve")
+    assert ITEMS[0].texts["passage"] in go_through(desk, "Eve")
 
 
 def test_who_was_shown_a_disagreement_is_not_asked_for_a_blind_verdict_on_it_even_after_a_restart(desk, tmp_path):
@@ -272,7 +272,7 @@ def test_an_item_that_somebody_holds_is_given_to_others_after_a_time(book, monke
 
 def test_points_are_shown_answered_and_settled_one_by_one(book):
     fine = {"answerable": "yes", "self_contained": "yes", "needs_inference": "yes", "words_mislead": "no"}
-    items = [ReviewItem(item.question, kind="question") for item in ITEMS[:3]]
+    items = [Item(item.id, {**item.texts, "original": ""}, "question") for item in ITEMS[:3]]
     desk = ReviewDesk(items, book)
     for item in items:
         desk.decide("Ann", item.token, fine, "", "")

@@ -9,15 +9,14 @@ from pathlib import Path
 from r2med.assessment.judgements.drawing import DrawnPair
 from r2med.assessment.review.review_book import ReviewBook, reviews_file
 from r2med.assessment.review.reviews import Review
+from r2med.assessment.rubrics.item import Item
 from r2med.assessment.rubrics.rubric import RUBRICS
-from r2med.construction.items import PageChunk, SourceQuestion
-from r2med.construction.review_items import ReviewItem
 from r2med.data.dataset import Dataset
 from r2med.data.overlays import Overlay, OverlayLabel
 from r2med.foundation.core.errors import UserError
 
 
-def label_items(drawn: Sequence[DrawnPair], datasets: Mapping[str, Dataset]) -> list[tuple[DrawnPair, ReviewItem]]:
+def label_items(drawn: Sequence[DrawnPair], datasets: Mapping[str, Dataset]) -> list[tuple[DrawnPair, Item]]:
     """Return what people see of each drawn pair. It shows neither labels of judges nor names of systems.
 
     Documents that the dataset does not have are left out.
@@ -28,17 +27,18 @@ def label_items(drawn: Sequence[DrawnPair], datasets: Mapping[str, Dataset]) -> 
         corpus = datasets[pair.dataset].corpus
         rows = [row for row in corpus.rows([pair.document]).tolist() if row >= 0]
         query = queries[pair.dataset, pair.query]
-        question = SourceQuestion(id=f"{pair.dataset} {query.id}", text=query.text, answer=query.answer)
+        origin = {"title": "", "url": "", "source": pair.dataset}
         for text in corpus.texts(rows):
-            chunk = PageChunk(id=pair.document, text=text, page="", source=pair.dataset)
-            items.append((pair, ReviewItem(question, chunk, pair.drawn, pair.aspect)))
+            texts = {"query": query.text, "answer": query.answer, "text": text}
+            id_ = query.id, pair.document
+            items.append((pair, Item(id_, texts, pair.aspect, pair.drawn, pair.dataset, origin=origin)))
     return items
 
 
-def draw(book: ReviewBook, items: Sequence[tuple[DrawnPair, ReviewItem]]) -> dict[str, list[ReviewItem]]:
+def draw(book: ReviewBook, items: Sequence[tuple[DrawnPair, Item]]) -> dict[str, list[Item]]:
     """Return the items of each aspect, and store in the file of reviews what was drawn and why."""
     book.note_drawn({item.token: asdict(pair) for pair, item in items})
-    found: dict[str, list[ReviewItem]] = {}
+    found: dict[str, list[Item]] = {}
     for pair, item in items:
         found.setdefault(pair.aspect, []).append(item)
     return found

@@ -1,0 +1,55 @@
+"""People review nuggets: the items of the page, and the nuggets that are left after their reviews."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from r2med.assessment.review.review_book import ReviewBook, reviews_file
+from r2med.assessment.review.reviews import Review, decided_reply
+from r2med.assessment.rubrics.item import Item
+from r2med.assessment.rubrics.rubric import RUBRICS
+from r2med.data.dataset import Dataset
+from r2med.data.nuggets_file import Nugget, Nuggets, read_nuggets
+from r2med.foundation.core.errors import UserError
+
+NUGGET, IMPORTANCE = "nugget", "importance"
+"""The rubric of nuggets, and its point."""
+
+
+def nugget_items(nuggets: Nuggets, dataset: Dataset) -> list[tuple[Nugget, Item]]:
+    """Return what people see of each nugget. Nuggets of unknown queries are left out."""
+    queries = {query.id: query for query in dataset.queries}
+    items = []
+    for nugget in nuggets:
+        if query := queries.get(nugget.query):
+            texts = {"query": query.text, "answer": query.answer, "nugget": nugget.text}
+            if item := RUBRICS[NUGGET].item((query.id, nugget.id), texts):
+                items.append((nugget, item))
+    return items
+
+
+def reviewed_nuggets(file: Path, dataset: Dataset) -> tuple[Nuggets, int]:
+    """Return the nuggets of a file after the reviews of people, and the number of those that they dropped.
+
+    A nugget that is undecided stays as it is and is not marked as reviewed. Raises UserError if there is no review.
+    """
+    path = reviews_file(file)
+    if not path.is_file():
+        raise UserError(f"people have reviewed nothing of {file} yet: r2med review --nuggets {file}")
+    by_item: dict[str, list[Review]] = {}
+    with ReviewBook(path) as book:
+        for stored in book.kept().values():
+            by_item.setdefault(stored.review.item, []).append(stored.review)
+    words = [
+        (nugget, decided_reply(by_item.get(item.token, ()), IMPORTANCE)[0])
+        for nugget, item in nugget_items(read_nuggets(file), dataset)
+    ]
+    if not any(word for _, word in words):
+        raise UserError(f"people have decided nothing about {file} yet: r2med review --nuggets {file}")
+    kept = [_reviewed(nugget, word) for nugget, word in words if word != "drop"]
+    return Nuggets.of(kept), len(words) - len(kept)
+
+
+def _reviewed(nugget: Nugget, word: str | None) -> Nugget:
+    return replace(nugget, vital=word == "vital", reviewed=True) if word else nugget
