@@ -181,7 +181,7 @@ class _Originals:
 
 
 @dataclass
-class _Block:
+class _CopyBlock:
     """What one block of texts holds: equal copies, and what to compare."""
 
     equal: list[TextCopy]
@@ -294,20 +294,20 @@ class _CopyFinder:
             tables.append(RunTable.of(runs, numbers))
         return _Originals(of_digest, tables)
 
-    def _read(self, start: int, texts: Sequence[str], originals: _Originals) -> _Block:
+    def _read(self, start: int, texts: Sequence[str], originals: _Originals) -> _CopyBlock:
         """Return what one block of texts holds."""
         formed = list(map(self.form, texts))
         owners = [originals.of_digest.get(_digest(text), -1) for text in formed]
         equal = [TextCopy(row, owner) for row, owner in enumerate(owners, start) if owner not in (-1, row)]
         if not originals.tables:
-            return _Block(equal)
+            return _CopyBlock(equal)
         shingles = Shingles.of([text[:MAX_CHARACTERS] for text in formed], self.words)
         proposed: dict[tuple[int, int], bool] = {}
         for table in originals.tables:
             others = (pair for pair in table.pairs(shingles) if pair[1] not in (start + pair[0], owners[pair[0]]))
             for place, owner in islice(others, MAX_CANDIDATES + 1):
                 proposed[start + place, owner] = isinstance(table, RunTable)
-        return _Block(equal, [(row, owner, in_part) for (row, owner), in_part in proposed.items()])
+        return _CopyBlock(equal, [(row, owner, in_part) for (row, owner), in_part in proposed.items()])
 
     def _verified(self, pairs: Sequence[CandidatePair]) -> Iterator[TextCopy]:
         """Yield the copies among pairs, after comparing their texts."""

@@ -25,6 +25,7 @@ from r2med.assessment.audit.label_power import (
 from r2med.assessment.audit.links import checked_files, empty_documents, missing_documents, scorable_queries
 from r2med.assessment.audit.provenance import encoding, provenance
 from r2med.assessment.audit.query_metadata import query_lines
+from r2med.assessment.audit.turned_labels import turned_labels
 from r2med.data.check import check
 from r2med.data.dataset import Dataset
 from r2med.data.loading import load
@@ -95,6 +96,7 @@ CHECKS: Mapping[str, AuditCheck] = {
         "Documents without a label", unjudged_documents, ("judgements", "texts", "systems")
     ),
     "single-relevant": AuditCheck("Queries with one relevant document", single_relevant, ("judgements",)),
+    "turned-labels": AuditCheck("Order of grades", turned_labels, ("judgements", "texts")),
     "label-distribution": AuditCheck("Distribution of labels", label_distribution, ("judgements",)),
     "encoding": AuditCheck("Encoding of texts", encoding, ("texts",)),
     "provenance": AuditCheck("Licence and source", provenance, ("texts",)),
