@@ -46,17 +46,19 @@ def test_a_question_is_translated_sentence_by_sentence_and_keeps_its_source(tmp_
 
 
 @pytest.mark.parametrize(
-    ("number", "wrong", "reason"),
+    ("number", "wrong", "back", "reason"),
     [
-        ("1", "A 45-year-old man has had a fever for 8 days.", "number lost"),
-        ("1", "A 45-year-old man has had a fever for 3 weeks.", "unit changed"),
-        ("2", "Cough.", "negation lost"),
-        ("2", "无咳嗽。", "not translated"),
-        ("3", "Blood pressure 120/80 mmHg, pulse 99.", "number added"),
+        ("1", "A 45-year-old man has had a fever for 8 days.", "男性，45岁，发热8天。", "number lost"),
+        ("1", "A 45-year-old man has had a fever for 3 weeks.", "男性，45岁，发热3周。", "unit changed"),
+        ("2", "Cough.", "咳嗽。", "negation lost"),
+        ("2", "无咳嗽。", "无咳嗽。", "not translated"),
+        ("3", "Blood pressure 120/80 mmHg, pulse 99.", "血压120/80mmHg，脉搏99。", "number added"),
     ],
 )
-def test_a_faulty_translation_is_left_out_with_its_reason_and_the_pair_of_sentences(tmp_path, number, wrong, reason):
-    answers = (["into English"], {**FORWARD, number: wrong}), (["into Chinese"], BACK)
+def test_a_faulty_translation_is_left_out_with_its_reason_and_the_pair_of_sentences(
+    tmp_path, number, wrong, back, reason
+):
+    answers = (["into English"], {**FORWARD, number: wrong}), (["into Chinese"], {**BACK, number: back})
     build = translated(tmp_path, *answers)
     assert not list(build.items(2))
     [left] = build.rejected(2)
@@ -68,7 +70,7 @@ def test_a_faulty_translation_is_left_out_with_its_reason_and_the_pair_of_senten
 
 
 def test_a_faulty_translation_can_go_on_with_its_fault_noted(tmp_path):
-    answers = (["into English"], {**FORWARD, "2": "Cough."}), (["into Chinese"], BACK)
+    answers = (["into English"], {**FORWARD, "2": "Cough."}), (["into Chinese"], {**BACK, "2": "咳嗽。"})
     [question] = translated(tmp_path, *answers, step="translate(faulty=keep)").items(2)
     assert question.text.startswith(FORWARD["1"])
     assert [pair.faults for pair in question.sentences] == [(), ("negation lost: 无",), (), ()]
@@ -91,7 +93,11 @@ def test_a_sentence_with_a_fault_is_asked_for_once_more_with_the_fault_named(tmp
 
 
 def test_a_second_translation_that_is_no_better_or_unreadable_changes_nothing(tmp_path):
-    rules = (["into English"], {**FORWARD, "2": "Cough."}), (["into Chinese"], BACK)
+    rules = (
+        (["into English"], {**FORWARD, "2": "Cough."}),
+        (["into Chinese", "Influenza"], {**BACK, "2": "咳嗽。"}),
+        (["into Chinese"], {"1": "咳嗽9次。"}),
+    )
     for number, second in enumerate(({"1": "Cough, 9 times."}, {"9": "?"})):
         place = tmp_path / str(number)
         place.mkdir()
@@ -125,7 +131,8 @@ def test_an_additional_an_empty_a_merged_and_a_placeholder_sentence_are_not_acce
 
 def test_a_sentence_that_takes_in_its_neighbour_is_found_though_every_number_came_back(tmp_path):
     merged = {**FORWARD, "1": f"{FORWARD['1']} {FORWARD['2']}"}
-    [left] = translated(tmp_path, (["into English"], merged), (["into Chinese"], BACK)).rejected(2)
+    back = {**BACK, "1": f"{BACK['1']}{BACK['2']}"}
+    [left] = translated(tmp_path, (["into English"], merged), (["into Chinese"], back)).rejected(2)
     assert left.reason == "negation added"
 
 

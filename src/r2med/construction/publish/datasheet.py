@@ -162,13 +162,16 @@ def _translation(made: BuildOutcome) -> Iterator[Content]:
         counts = (facts["items"], facts["faulty"], facts["sentences"], similarity, second, faults or "none")
         rows.append((step, f"{facts['from']} into {facts['to']}", *counts))
     yield (
-        "An LLM translated the text sentence by sentence. Numbers, units, names, negations and sides were compared by "
-        "rules, and the translation back by chrF (0 to 100). A sentence with a fault was asked for once more, "
-        "with the fault named. The checks find faults of form, not every wrong word. "
+        "An LLM translated the text sentence by sentence. Where it was translated back, rules compared each sentence "
+        "with that: numbers, units, sides, relatives, before and after, frequencies, negations and drugs, and chrF (0 "
+        "to 100). A sentence with a fault was asked for once more, with the fault named. The checks do not find every "
+        "wrong word. "
         "translations.jsonl has each sentence beside its source."
     )
-    for step in (step for step, _ in made.translations if "drugs=" not in step):
-        yield f"{step} had no table of drugs, so names of drugs in the script of the source were not compared."
+    for step in (step for step, facts in made.translations if facts["similarity"] is None):
+        yield f"{step} translated nothing back, so numbers, negations and other critical words were not compared."
+    for step in (step for step, facts in made.translations if "drugs=" not in step and facts["similarity"] is not None):
+        yield f"{step} had no table of drugs, so only drugs with a known ending were compared."
     heads = (
         "step",
         "languages",

@@ -60,6 +60,7 @@ class Translate(AskingStep[SentenceBatch], kind="build", needs="llm"):
 
     template: ClassVar[str] = "translate"
     answer: ClassVar[type[LLMAnswer]] = NumberedTexts
+    version: ClassVar[int] = 2
     reads: ClassVar[tuple[Stream, ...]] = ("questions",)
     writes: ClassVar[Stream] = "questions"
 
@@ -71,7 +72,8 @@ class Translate(AskingStep[SentenceBatch], kind="build", needs="llm"):
         30,
         ge=0,
         le=100,
-        description="Smallest chrF (0 to 100) of a sentence and its translation back. 0 translates nothing back.",
+        description="Smallest chrF (0 to 100) of a sentence and its translation back. 0 translates nothing back, "
+        "so that numbers, negations and other critical words are not compared.",
     )
     drugs: str = Field(
         "",

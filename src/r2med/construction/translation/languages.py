@@ -1,48 +1,60 @@
-"""The languages that translations are checked in: scripts, decimal signs and cues of negation, from a data file."""
+"""The languages that translations are checked in: scripts, numbers, negations and critical words, from a data file."""
 
 from __future__ import annotations
 
 import re
 import tomllib
 import unicodedata
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
 from importlib.resources import files
+from typing import Any
 
 from r2med.foundation.core.errors import unknown
 
 
 @dataclass(frozen=True)
 class Language:
-    """A language and what the checks need to know about it."""
+    """A language and what the checks need to know about it. Patterns ignore case."""
 
     name: str
     script: tuple[str, ...]
     """First words of the Unicode names of its letters."""
     spaced: bool
     """False if words are written without spaces between them."""
-    negations: tuple[str, ...]
-    half_negations: tuple[str, ...]
+    decimal: str
+    negation: re.Pattern[str]
+    half_negation: re.Pattern[str]
     """Words that negate in form but not always in translation, such as "discomfort"."""
-    left: str
-    right: str
-    """Patterns of the words for the two sides."""
-    decimal: str = "."
+    spelled: Mapping[re.Pattern[str], str]
+    """Forms that are replaced before numbers and words are compared, such as bid."""
+    numbers: Mapping[str, int]
+    """Numbers in words."""
+    critical: Mapping[str, re.Pattern[str]]
+    """Kind of critical words -> pattern with a group for each word."""
+    drug: re.Pattern[str]
 
-    @cached_property
-    def negation(self) -> re.Pattern[str]:
-        """Pattern of the cues of negation."""
-        return re.compile("|".join(self.negations), re.IGNORECASE)
-
-    @cached_property
-    def half_negation(self) -> re.Pattern[str]:
-        """Pattern of the words that negate only in form. Longer words come first, so that they win."""
-        return re.compile("|".join(sorted(self.half_negations, key=len, reverse=True)), re.IGNORECASE)
-
-    def sides(self, text: str) -> frozenset[str]:
-        """Return the sides, left or right, that a text names."""
-        patterns = {"left": self.left, "right": self.right}
-        return frozenset(side for side, pattern in patterns.items() if re.search(pattern, text, re.IGNORECASE))
+    @classmethod
+    def of(cls, name: str, row: Mapping[str, Any]) -> Language:
+        """Return the language of a row of the data file."""
+        numbers = (pair.split("=") for pair in row.get("numbers", "").split())
+        halves = sorted(row["half_negations"], key=len, reverse=True)  # longer words win
+        return cls(
+            name,
+            script=tuple(row["script"]),
+            spaced=row["spaced"],
+            decimal=row.get("decimal", "."),
+            negation=_pattern("|".join(row["negations"])),
+            half_negation=_pattern("|".join(halves)),
+            spelled={_pattern(form): plain for form, plain in row.get("spelled", {}).items()},
+            numbers={word: int(value) for word, value in numbers},
+            critical={
+                kind: _pattern("|".join(f"(?P<{word}>{form})" for word, form in words.items()))
+                for kind, words in row["critical"].items()
+            },
+            drug=_pattern(row["drug"]),
+        )
 
     def writes(self, letter: str) -> bool:
         """Return True if the letter belongs to the script of this language."""
@@ -51,6 +63,10 @@ class Language:
     def letters(self, text: str) -> int:
         """Return the number of letters of a text in the script of this language."""
         return sum(map(self.writes, text))
+
+
+def _pattern(form: str) -> re.Pattern[str]:
+    return re.compile(form, re.IGNORECASE)
 
 
 @cache
@@ -62,28 +78,11 @@ def _script_word(letter: str) -> str:
 @cache
 def _languages() -> dict[str, Language]:
     table = tomllib.loads((files(__package__) / "languages.toml").read_text("utf-8"))
-    return {
-        name: Language(
-            name,
-            script=tuple(row["script"]),
-            spaced=row["spaced"],
-            negations=tuple(row["negations"]),
-            half_negations=tuple(row["half_negations"]),
-            left=row["left"],
-            right=row["right"],
-            decimal=row.get("decimal", "."),
-        )
-        for name, row in table.items()
-    }
-
-
-def language_names() -> list[str]:
-    """Return the names of all languages."""
-    return list(_languages())
+    return {name: Language.of(name, row) for name, row in table.items()}
 
 
 def language(name: str) -> Language:
     """Return a language by its English name. Raises UserError if it is not in the data file."""
     if name not in _languages():
-        raise unknown("language of translations", name, language_names())
+        raise unknown("language of translations", name, list(_languages()))
     return _languages()[name]

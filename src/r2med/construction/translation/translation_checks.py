@@ -1,4 +1,4 @@
-"""Compare a sentence with its translation: numbers, units, drug names, negations, script, length, and the way back.
+"""Compare a sentence with its translation and with the translation back: names, length, critical words, negations.
 
 The checks find what people would have to look at. They do not prove that a translation is right.
 """
@@ -12,15 +12,12 @@ from functools import cached_property
 from itertools import pairwise
 
 from r2med.construction.translation.chrf import chrf
+from r2med.construction.translation.critical_words import critical_faults, unit_forms
 from r2med.construction.translation.languages import Language
-from r2med.construction.translation.number_order import swapped_numbers
-from r2med.construction.translation.quantities import Quantities, quantities, unit_forms
 
 NOT_TRANSLATED, LENGTH, BACK = "not translated", "length differs", "back-translation differs"
-NUMBER_LOST, NUMBER_ADDED, UNIT_CHANGED, UNIT_ADDED = "number lost", "number added", "unit changed", "unit added"
 DRUG_LOST, DRUG_ADDED, NAME_LOST = "drug lost", "drug added", "name lost"
 NEGATION_LOST, NEGATION_ADDED, NEGATION_MOVED = "negation lost", "negation added", "negation moved"
-SIDE_LOST = "side lost"
 
 MIN_COMPARED_LENGTH = 24
 """Length, in Latin letters, from which the lengths of a sentence and its translation are compared."""
@@ -29,12 +26,11 @@ LENGTH_RATIOS = (0.35, 3.0)
 HAN_LETTERS = 3
 SAME_CLAUSE = 60
 """Smallest chrF of two clauses without their cues that are taken for the same clause."""
-_SAME_UNITS = (frozenset({"age", "year"}), frozenset({"degree", "°C", "grade"}), frozenset({"time", "piece", "tablet"}))
 _NAME = re.compile(r"(?<![A-Za-z])[A-Za-z][A-Za-z-]{2,}[A-Za-z](?![A-Za-z])")
 _PLACEHOLDER = re.compile(r"\[[A-Z]+-\d+\]")
 """What personal data was replaced by, such as [NAME-1]."""
 _CLAUSE = re.compile(
-    r"[，；。！？]|[,;.!?](?=\s|$)|[,;!?](?=[\u3400-\u9fff])|(?<=[\u3400-\u9fff])[,;!?]|\bbut\b|\baber\b|\bmais\b|\bpero\b"
+    r"[，；。！？]|[,;.!?](?=\s|$)|[,;!?](?=[\u3400-\u9fff])|(?<=[\u3400-\u9fff])[,;!?]|\b(?:but|and|aber|und|mais|et|pero|y)\b"
 )
 
 
@@ -69,18 +65,13 @@ class TranslationChecks:
         if untranslated := self._untranslated(source, target):
             yield f"{NOT_TRANSLATED}: {untranslated}"
             return
-        ours, theirs = quantities(source, self.source), quantities(target, self.to)
-        yield from number_faults(ours, theirs)
-        yield from swapped_numbers(source, target)
-        yield from unit_faults(ours, theirs)
         yield from self._name_faults(source, target)
-        yield from negation_faults(source, self.source, target, self.to)
-        for side in sorted(self.source.sides(source) - self.to.sides(target)):
-            yield f"{SIDE_LOST}: {side}"
         yield from self._length_faults(source, target)
-        yield from moved_negations(source, back, self.source)
-        if back and (value := self.likeness(source, back)) < self.similarity:
-            yield f"{BACK}: chrF {value:.0f}"
+        if back:
+            yield from critical_faults(source, back, self.source)
+            yield from negation_faults(source, back, self.source)
+            if (value := self.likeness(source, back)) < self.similarity:
+                yield f"{BACK}: chrF {value:.0f}"
 
     def _untranslated(self, source: str, target: str) -> str:
         """Return the part of a translation that is still in the language of the source; empty if all is translated."""
@@ -117,49 +108,6 @@ class TranslationChecks:
                 yield f"{LENGTH}: {theirs / max(ours, 1):.1f} times as long"
 
 
-def number_faults(source: Quantities, target: Quantities) -> Iterator[str]:
-    """Yield the numbers that were lost or added.
-
-    Numbers in digits count one by one. A number in words must be found in some form, except 1, which languages write as
-    an article.
-    """
-    ours, theirs = source.values, target.values
-    for value, count in ours.items():
-        if theirs[value] + target.words[value] + (value in target.vague) < count:
-            yield f"{NUMBER_LOST}: {value:f}"
-    for value in source.words:
-        if value != 1 and not (theirs[value] or target.words[value] or value in target.vague):
-            yield f"{NUMBER_LOST}: {value:f}"
-    for value, count in theirs.items():
-        if ours[value] + source.words[value] < count and value not in source.vague:
-            yield f"{NUMBER_ADDED}: {value:f}"
-    for value in target.words:
-        if not (ours[value] or source.words[value] or value in source.vague):
-            yield f"{NUMBER_ADDED}: {value:f}"
-
-
-def unit_faults(source: Quantities, target: Quantities) -> Iterator[str]:
-    """Yield the units that were changed, lost or added at a number that both sides have."""
-    for value in dict.fromkeys(each.value for each in source.measured):
-        ours = {each.unit: each.must for each in source.measured if each.value == value}
-        theirs = {each.unit: each.must for each in target.measured if each.value == value}
-        if not theirs:
-            continue
-        for unit, must in ours.items():
-            if unit and not any(_same_unit(unit, other) for other in theirs):
-                others = [other for other in theirs if other]
-                if must or (value != 1 and "" not in theirs and any(theirs[other] for other in others)):
-                    yield f"{UNIT_CHANGED}: {value:f} {unit} became {' or '.join(others) or 'a bare number'}"
-        if not any(ours):
-            for unit, must in theirs.items():
-                if must:
-                    yield f"{UNIT_ADDED}: {value:f} became {value:f} {unit}"
-
-
-def _same_unit(unit: str, other: str) -> bool:
-    return unit == other or any({unit, other} <= same for same in _SAME_UNITS)
-
-
 @dataclass(frozen=True)
 class _Negations:
     """The cues of negation in a text."""
@@ -185,26 +133,23 @@ class _Negations:
         """Number of runs of negated clauses."""
         return sum(bool(here) and not before for before, here in pairwise(("", *self.clauses)))
 
-    @property
-    def runs_of_one_cue(self) -> int:
-        """Number of runs of negated clauses with the same cue."""
-        return sum(bool(here) and here != before for before, here in pairwise(("", *self.clauses)))
 
-
-def negation_faults(source: str, source_language: Language, target: str, to: Language) -> Iterator[str]:
-    """Yield a fault if a text has more separate negations than the other text has cues.
+def negation_faults(source: str, back: str, language: Language) -> Iterator[str]:
+    """Yield a fault if a sentence has more separate negations than its translation back has cues, or the reverse.
 
     Neighbouring clauses with the same cue count once, since "no fever, no cough" may become "no fever or cough".
+    Otherwise yield the clauses that are negated only on one side.
     """
-    ours, theirs = _Negations.of(source, source_language), _Negations.of(target, to)
-    if ours.runs_of_one_cue > len(theirs.cues) + max(0, theirs.halves - ours.halves):
+    ours, theirs = _Negations.of(source, language), _Negations.of(back, language)
+    if ours.runs > len(theirs.cues) + max(0, theirs.halves - ours.halves):
         yield f"{NEGATION_LOST}: {', '.join(dict.fromkeys(ours.cues))}"
-    if theirs.runs > len(ours.cues) + max(0, ours.halves - theirs.halves):
+    elif theirs.runs > len(ours.cues) + max(0, ours.halves - theirs.halves):
         yield f"{NEGATION_ADDED}: {', '.join(dict.fromkeys(theirs.cues))}"
+    else:
+        yield from _moved_negations(source, back, language)
 
 
-def moved_negations(source: str, back: str, language: Language) -> Iterator[str]:
-    """Yield the clauses of a sentence that are negated only on one side, compared with its translation back."""
+def _moved_negations(source: str, back: str, language: Language) -> Iterator[str]:
     returned = _clauses(back, language)
     for text, negated in _clauses(source, language):
         alike = [(chrf(other, text, order=2), not_there) for other, not_there in returned]
