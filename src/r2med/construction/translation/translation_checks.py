@@ -8,15 +8,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
-from itertools import pairwise
+from itertools import groupby
 
 from r2med.construction.translation.chrf import chrf
 from r2med.construction.translation.critical_words import critical_faults, unit_forms
 from r2med.construction.translation.languages import Language
 
 NOT_TRANSLATED, LENGTH, BACK = "not translated", "length differs", "back-translation differs"
-DRUG_LOST, DRUG_ADDED, NAME_LOST = "drug lost", "drug added", "name lost"
+DRUG_LOST, NAME_LOST = "drug lost", "name lost"
 NEGATION_LOST, NEGATION_ADDED, NEGATION_MOVED = "negation lost", "negation added", "negation moved"
 
 MIN_COMPARED_LENGTH = 24
@@ -53,14 +52,6 @@ class TranslationChecks:
         """Return the chrF of a sentence and its translation back. Languages without spaces have shorter n-grams."""
         return chrf(back, source, order=6 if self.source.spaced else 2)
 
-    @cached_property
-    def _names_by_translation(self) -> Mapping[str, list[str]]:
-        names: dict[str, list[str]] = {}
-        for name, translations in self.drugs.items():
-            for translation in translations:
-                names.setdefault(translation, []).append(name)
-        return names
-
     def _faults(self, source: str, target: str, back: str) -> Iterator[str]:
         if untranslated := self._untranslated(source, target):
             yield f"{NOT_TRANSLATED}: {untranslated}"
@@ -85,13 +76,9 @@ class TranslationChecks:
         return target[:60] if self.to.letters(target) < self.source.letters(target) / 4 else ""
 
     def _name_faults(self, source: str, target: str) -> Iterator[str]:
-        named = set(_names_in(source, self.drugs))
-        for name in sorted(named):
+        for name in _names_in(source, self.drugs):
             if not any(_contains(target, each) for each in self.drugs[name]):
                 yield f"{DRUG_LOST}: {name} ({' or '.join(self.drugs[name])})"
-        for translation in _names_in(target, self._names_by_translation):
-            if not (named & set(self._names_by_translation[translation]) or _contains(source, translation)):
-                yield f"{DRUG_ADDED}: {translation}"
         for placeholder in dict.fromkeys(_PLACEHOLDER.findall(source)):
             if placeholder not in target:
                 yield f"{NAME_LOST}: {placeholder}"
@@ -108,64 +95,44 @@ class TranslationChecks:
                 yield f"{LENGTH}: {theirs / max(ours, 1):.1f} times as long"
 
 
-@dataclass(frozen=True)
-class _Negations:
-    """The cues of negation in a text."""
-
-    cues: tuple[str, ...]
-    halves: int
-    """Number of words that negate only in form."""
-    clauses: tuple[str, ...]
-    """The first cue of each clause; empty for a clause that is not negated."""
-
-    @classmethod
-    def of(cls, text: str, language: Language) -> _Negations:
-        plain = language.half_negation.sub(" ", text)
-        firsts = [language.negation.search(clause) for clause in _CLAUSE.split(plain) if clause.strip()]
-        return cls(
-            tuple(match[0] for match in language.negation.finditer(plain)),
-            len(language.half_negation.findall(text)),
-            tuple(match[0] if match else "" for match in firsts),
-        )
-
-    @property
-    def runs(self) -> int:
-        """Number of runs of negated clauses."""
-        return sum(bool(here) and not before for before, here in pairwise(("", *self.clauses)))
-
-
 def negation_faults(source: str, back: str, language: Language) -> Iterator[str]:
     """Yield a fault if a sentence has more separate negations than its translation back has cues, or the reverse.
 
-    Neighbouring clauses with the same cue count once, since "no fever, no cough" may become "no fever or cough".
-    Otherwise yield the clauses that are negated only on one side.
+    Neighbouring negated clauses count once, since "no fever, no cough" may become "no fever or cough". Otherwise yield
+    the clauses that are negated only on one side.
     """
-    ours, theirs = _Negations.of(source, language), _Negations.of(back, language)
-    if ours.runs > len(theirs.cues) + max(0, theirs.halves - ours.halves):
-        yield f"{NEGATION_LOST}: {', '.join(dict.fromkeys(ours.cues))}"
-    elif theirs.runs > len(ours.cues) + max(0, ours.halves - theirs.halves):
-        yield f"{NEGATION_ADDED}: {', '.join(dict.fromkeys(theirs.cues))}"
+    ours, theirs = _clauses(source, language), _clauses(back, language)
+    cues, returned = _cues(source, language), _cues(back, language)
+    halves = len(language.half_negation.findall(source)) - len(language.half_negation.findall(back))
+    if _runs(ours) > len(returned) + max(0, -halves):
+        yield f"{NEGATION_LOST}: {', '.join(dict.fromkeys(cues))}"
+    elif _runs(theirs) > len(cues) + max(0, halves):
+        yield f"{NEGATION_ADDED}: {', '.join(dict.fromkeys(returned))}"
     else:
-        yield from _moved_negations(source, back, language)
+        for text, negated in ours:
+            alike = ((chrf(other, text, order=2), there) for other, there in theirs)
+            best, there = max(alike, default=(0.0, None), key=lambda pair: pair[0])
+            if best >= SAME_CLAUSE and None not in (negated, there) and negated != there:
+                yield f"{NEGATION_MOVED}: {text}"
 
 
-def _moved_negations(source: str, back: str, language: Language) -> Iterator[str]:
-    returned = _clauses(back, language)
-    for text, negated in _clauses(source, language):
-        alike = [(chrf(other, text, order=2), not_there) for other, not_there in returned]
-        best, not_there = max(alike, default=(0.0, None), key=lambda pair: pair[0])
-        if best >= SAME_CLAUSE and not_there is not None and negated is not None and negated != not_there:
-            yield f"{NEGATION_MOVED}: {text}"
+def _cues(text: str, language: Language) -> list[str]:
+    return [match[0] for match in language.negation.finditer(language.half_negation.sub(" ", text))]
+
+
+def _runs(clauses: Iterable[tuple[str, bool | None]]) -> int:
+    """Return the number of runs of negated clauses."""
+    return sum(bool(negated) for negated, _ in groupby(bool(negated) for _, negated in clauses))
 
 
 def _clauses(text: str, language: Language) -> list[tuple[str, bool | None]]:
     """Return the clauses of a text without cues; each is negated, not negated, or unclear (None)."""
     made: list[tuple[str, bool | None]] = []
-    for clause in _CLAUSE.split(text):
+    for clause in filter(str.strip, _CLAUSE.split(text)):
         plain = language.half_negation.sub(" ", clause)
         negated = bool(language.negation.search(plain))
-        if stripped := language.negation.sub("", plain).strip():
-            made.append((stripped, None if plain != clause and not negated else negated))
+        stripped = language.negation.sub("", plain).strip()
+        made.append((stripped, None if plain != clause and not negated else negated))
     return made
 
 
