@@ -14,7 +14,8 @@ import pytest
 from r2med import Dataset, UserError, run
 from r2med.assessment.judgements.committee import JudgedPools, plan_judging, pool
 from r2med.assessment.judgements.judge_page import judge_json, judge_page
-from r2med.assessment.judgements.passage_controls import ORDERS, LabelledDataset, passage_controls
+from r2med.assessment.judgements.passage_controls import LabelledDataset, passage_controls
+from r2med.assessment.panels.control_texts import ORDERS
 from r2med.assessment.rubrics.rubric import RUBRICS
 from r2med.data.dataset import Query
 from r2med.data.given_data import with_overlays
