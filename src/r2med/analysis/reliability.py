@@ -6,13 +6,23 @@ the effects of unjudged documents and of duplicate texts.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from r2med.analysis.estimates import RESAMPLES
 from r2med.analysis.material import Material
 from r2med.analysis.queries_needed import compared_pairs, finding, gap_table, length_table, split_table
 from r2med.analysis.rank_correlation import kendall_tau
-from r2med.analysis.unjudged import duplicate_tables, over_datasets, unjudged_table
+from r2med.assessment.audit.label_power import gap_finding, unjudged_finding
+from r2med.assessment.audit.unjudged import (
+    WHOLE_RUN,
+    RankedDataset,
+    duplicate_tables,
+    over_datasets,
+    unjudged_table,
+)
+from r2med.evaluation.measure.incomplete_labels import Lists
 from r2med.evaluation.measure.scores import Floats
 from r2med.evaluation.measure.significance import (
     Integers,
@@ -22,9 +32,11 @@ from r2med.evaluation.measure.significance import (
     means,
     stratified,
 )
+from r2med.evaluation.records.rankings import DEPTH, ranked_lists
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.pages.cells import Value
 from r2med.foundation.pages.estimate import Estimate
+from r2med.foundation.pages.finding import VERDICT_WORDS
 from r2med.foundation.pages.page import Dots, Section, Table
 
 
@@ -44,13 +56,44 @@ def reliability(material: Material) -> Section:
     tables.append(_stability_table(systems, values, draws))
     if len(values) > 1:
         tables.append(_removal_table(systems, values))
-    more = [table for table in (unjudged_table(material), *duplicate_tables(material)) if table is not None]
+    tables.append(_labels_table(material))
+    shown = (
+        unjudged_table(_rankings(material, WHOLE_RUN)),
+        *duplicate_tables(material.recorded, _rankings(material)),
+    )
+    more = [table for table in shown if table is not None]
     held = float(np.mean(_tau(means(values), draws)))
     lead = f"{finding(material)} With resampled queries, the ranking agrees with this one by a Kendall τ of {held:.2f}."
     notes = material.left_out
     if not more:
         notes.append("Unjudged and duplicate documents need the texts and rankings, which are not on this machine.")
     return Section("Reliability", [*tables, *more], lead.strip(), notes, name="reliability")
+
+
+def _rankings(material: Material, depth: int = DEPTH) -> Iterator[RankedDataset]:
+    """Yield the rankings of every run on this machine."""
+    for (system, name), kept in material.shared.cells.items():
+        dataset = material.recorded.get(name)
+        lists = ranked_lists(kept, dataset, depth) if dataset else None
+        if dataset and lists is not None and name in material.values:
+            yield RankedDataset(system, name, dataset.qrels, lists)
+
+
+def _labels_table(material: Material) -> Table:
+    """Return what the labels of each dataset allow, as `r2med audit` finds it."""
+    pairs = compared_pairs(list(material.shared.systems))
+    rankings: dict[str, dict[str, Lists]] = {}
+    for each in _rankings(material):
+        rankings.setdefault(each.dataset, {})[each.system] = each.lists
+    rows: list[list[Value]] = []
+    for name, values in material.values.items():
+        found = {"detectable-gap": gap_finding(values.shape[1], values, pairs, str(material.measure))}
+        if name in rankings:
+            found["unjudged-documents"] = unjudged_finding(material.recorded[name].qrels, rankings[name])
+        rows += [[name, check, VERDICT_WORDS[each.verdict], each.sentence] for check, each in found.items()]
+    heads = ("dataset", "check", "verdict", "finding")
+    note = "The findings of r2med audit with these systems. r2med audit DATASET makes all checks."
+    return Table.of(heads, rows, "What the labels allow", note, name="reliability-labels")
 
 
 def _ranks(figures: Floats) -> Integers:

@@ -9,7 +9,7 @@ import numpy as np
 
 from r2med.analysis.estimates import correlation_interval
 from r2med.analysis.material import Material
-from r2med.analysis.unjudged import over_datasets
+from r2med.assessment.audit.unjudged import over_datasets
 from r2med.evaluation.measure.scores import Floats
 from r2med.evaluation.records.collection import RecordCollection, StoredRecord
 from r2med.foundation.core.cards import parameter_count

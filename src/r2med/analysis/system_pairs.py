@@ -9,7 +9,7 @@ from itertools import combinations
 import numpy as np
 
 from r2med.analysis.material import Material
-from r2med.analysis.unjudged import over_datasets
+from r2med.assessment.audit.unjudged import over_datasets
 from r2med.evaluation.measure.measures import HEADLINE_MEASURE
 from r2med.evaluation.measure.scores import Floats
 from r2med.evaluation.measure.significance import Integers, means

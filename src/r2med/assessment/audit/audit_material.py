@@ -11,8 +11,9 @@ from r2med.assessment.audit.corpus_scan import CorpusScan, scan_corpus
 from r2med.data.dataset import Dataset, Qrels, Query
 from r2med.data.problems import Problems
 from r2med.data.text_copies import CopyKind, TextCopies, find_copies
+from r2med.evaluation.measure.incomplete_labels import Lists
 from r2med.evaluation.records.collection import collect
-from r2med.evaluation.records.rankings import Lists, ranked_lists
+from r2med.evaluation.records.rankings import ranked_lists
 
 
 @dataclass(frozen=True)

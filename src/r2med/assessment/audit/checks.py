@@ -32,8 +32,8 @@ from r2med.data.loading import load
 from r2med.data.overlays import overlay_files
 from r2med.data.problems import DATA_CHECKS, FILES
 from r2med.data.qrels_file import read_qrels
+from r2med.evaluation.measure.incomplete_labels import Lists
 from r2med.evaluation.records.collection import record_files
-from r2med.evaluation.records.rankings import Lists
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.version import __version__
 from r2med.foundation.pages.finding import Finding, worst

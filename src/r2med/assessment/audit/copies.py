@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from r2med.assessment.audit.audit_findings import verdict_for
 from r2med.assessment.audit.audit_material import AuditMaterial
 from r2med.data.text_copies import CopyKind, ListedTexts, TextCopy, find_copies
-from r2med.evaluation.records.rankings import Lists, headline
+from r2med.evaluation.measure.incomplete_labels import Lists, headline
 from r2med.foundation.pages.finding import Evidence, EvidenceCell, Finding, Verdict, worst
 from r2med.foundation.text.plurals import counted
 

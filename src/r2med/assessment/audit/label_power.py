@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from r2med.assessment.audit.audit_material import AuditMaterial
+from r2med.evaluation.measure import HEADLINE_MEASURE
 from r2med.evaluation.measure.gap_curve import GapCurve
+from r2med.evaluation.measure.incomplete_labels import CUTOFF, Grades, Lists, headline, judged_share
 from r2med.evaluation.measure.scores import Floats
-from r2med.evaluation.measure.significance import detectable_gaps
-from r2med.evaluation.records.rankings import CUTOFF, headline, judged_share
+from r2med.evaluation.measure.significance import SystemPairs, detectable_gaps
 from r2med.foundation.pages.finding import Evidence, EvidenceCell, Finding, Verdict
 from r2med.foundation.text.plurals import counted
 
@@ -30,21 +31,24 @@ NOT_STATED = "not stated"
 
 def detectable_gap(material: AuditMaterial) -> Finding:
     """Estimate the smallest difference between systems that this number of queries can show."""
-    queries = len(material.qrels)
+    values = np.array([headline(material.qrels, lists) for lists in material.rankings.values()])
+    return gap_finding(len(material.qrels), values)
+
+
+def gap_finding(
+    queries: int, values: Floats, pairs: SystemPairs | None = None, measure: str = str(HEADLINE_MEASURE)
+) -> Finding:
+    """Return the smallest difference that so many queries can show, from the points of systems (systems × queries)."""
     if queries < 2:
         return Finding(
             verdict="broken",
             sentence="With one query, no difference between systems can be shown.",
             numbers={"queries": queries},
         )
-    systems = list(material.rankings)
-    curve = None
-    if len(systems) > 1:
-        values = np.array([headline(material.qrels, lists) for lists in material.rankings.values()])
-        curve = GapCurve.of({material.name: values})
+    curve = GapCurve.of({"": values}, pairs) if len(values) > 1 else None
     gap = curve.gap() if curve else None
     if gap is not None:
-        basis = f"for the {len(systems):,} systems at hand"
+        basis = f"for the {len(values):,} systems at hand"
         needed = curve.needed(MAX_GAP) if curve and gap > MAX_GAP else None
     else:
         variances: Floats = np.array([[ASSUMED_SPREAD**2]])
@@ -52,9 +56,9 @@ def detectable_gap(material: AuditMaterial) -> Finding:
         basis = f"if differences vary by {ASSUMED_SPREAD:.0f} points between queries, an assumption without two systems"
         needed = None
     if gap >= 100:
-        difference = "no difference in nDCG@10 can be shown"
+        difference = f"no difference in {measure} can be shown"
     else:
-        difference = f"differences below {gap:.1f} points of nDCG@10 cannot be shown"
+        difference = f"differences below {gap:.1f} points of {measure} cannot be shown"
     sentence = f"With {queries:,} queries, {difference} {basis}."
     if needed:
         sentence += f" To show {MAX_GAP:.0f} points, about {needed:,} queries are needed."
@@ -62,7 +66,7 @@ def detectable_gap(material: AuditMaterial) -> Finding:
     numbers = {
         "queries": queries,
         "gap": round(gap, 2),
-        "systems": len(systems),
+        "systems": len(values),
         **({"needed": needed} if needed else {}),
     }
     return Finding(verdict=verdict, sentence=sentence, numbers=numbers)
@@ -70,12 +74,15 @@ def detectable_gap(material: AuditMaterial) -> Finding:
 
 def unjudged_documents(material: AuditMaterial) -> Finding:
     """Measure how many of the first ten documents of systems have no label."""
-    shares = {
-        system: 1 - judged_share(material.qrels, lists).mean() / 100 for system, lists in material.rankings.items()
-    }
+    return unjudged_finding(material.qrels, material.rankings)
+
+
+def unjudged_finding(qrels: Grades, rankings: Mapping[str, Lists]) -> Finding:
+    """Return the share of the first ten documents of systems that have no label."""
+    shares = {system: 1 - judged_share(qrels, lists).mean() / 100 for system, lists in rankings.items()}
     mean = float(np.mean(list(shares.values())))
     sentence = f"{100 * mean:.0f} % of the first {CUTOFF} documents of {counted(len(shares), 'system')} have no label"
-    negatives = any(grade <= 0 for grades in material.qrels.values() for grade in grades.values())
+    negatives = any(grade <= 0 for grades in qrels.values() for grade in grades.values())
     if negatives:
         sentence += "; they count as irrelevant."
     else:

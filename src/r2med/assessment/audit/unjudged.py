@@ -1,29 +1,31 @@
-"""Score rankings under other assumptions, to show the effects of unjudged documents and of duplicate texts."""
+"""Show the effects of documents without a label and of duplicate texts on scores."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
-from r2med.analysis.material import Material
 from r2med.data import Dataset
 from r2med.data.text_copies import as_written, find_copies
 from r2med.evaluation.comparison.comparison import with_intervals
 from r2med.evaluation.measure import HEADLINE_MEASURE
-from r2med.evaluation.measure.scores import Floats
-from r2med.evaluation.measure.significance import Values
-from r2med.evaluation.records.rankings import (
+from r2med.evaluation.measure.incomplete_labels import (
     CUTOFF,
-    DEPTH,
     Grades,
     Lists,
     as_one,
+    bpref,
+    condensed,
     headline,
     judged_share,
-    ranked_lists,
+    with_unjudged_relevant,
 )
+from r2med.evaluation.measure.scores import Floats
+from r2med.evaluation.measure.significance import Values
+from r2med.evaluation.records.rankings import DEPTH
 from r2med.foundation.pages.cells import Value
 from r2med.foundation.pages.estimate import Estimate
 from r2med.foundation.pages.page import Table
@@ -32,56 +34,32 @@ WHOLE_RUN = sys.maxsize
 """Depth for bpref, which counts judged documents at every rank, like trec_eval."""
 
 
-def _rankings(material: Material, depth: int = DEPTH) -> Iterator[tuple[str, str, Dataset, Lists]]:
-    """Yield system, dataset name, dataset and rankings of every run on this machine."""
-    for (system, name), kept in material.shared.cells.items():
-        dataset = material.recorded.get(name)
-        lists = ranked_lists(kept, dataset, depth) if dataset else None
-        if dataset and lists is not None and name in material.values:
-            yield system, name, dataset, lists
+@dataclass(frozen=True)
+class RankedDataset:
+    """The rankings of one system for the judged queries of one dataset."""
+
+    system: str
+    dataset: str
+    qrels: Grades
+    lists: Lists
 
 
-def with_unjudged_relevant(qrels: Grades, lists: Lists) -> Grades:
-    """Return the judgements with every unjudged document of the first ten as relevant. No others score higher."""
-    return {query: {**dict.fromkeys(lists[query][:CUTOFF], 1), **grades} for query, grades in qrels.items()}
+def unjudged_table(rankings: Iterable[RankedDataset]) -> Table | None:
+    """Return the scores of each system if unjudged documents were relevant or not; None without rankings.
 
-
-def condensed(qrels: Grades, lists: Lists) -> Lists:
-    """Return the rankings without unjudged documents."""
-    return {query: [document for document in lists[query] if document in qrels[query]] for query in qrels}
-
-
-def bpref(qrels: Grades, lists: Lists) -> Floats:
-    """Return bpref × 100 of every query: how rarely judged irrelevant documents rank above relevant ones."""
-    values = []
-    for query, grades in qrels.items():
-        relevant = sum(grade > 0 for grade in grades.values())
-        irrelevant = len(grades) - relevant
-        above, total = 0, 0.0
-        for document in lists[query]:
-            grade = grades.get(document)
-            if grade is not None and grade > 0:
-                total += 1 - min(above, relevant) / min(relevant, irrelevant) if irrelevant else 1
-            elif grade is not None:
-                above += 1
-        values.append(100 * total / relevant if relevant else 0.0)
-    return np.array(values)
-
-
-def unjudged_table(material: Material) -> Table | None:
-    """Return the scores of each system if unjudged documents were relevant or not; None without rankings."""
+    The rankings are whole runs.
+    """
     figures: dict[str, dict[str, list[Floats]]] = {}
     negatives = False
-    for system, name, dataset, full in _rankings(material, WHOLE_RUN):
-        lists = {query: documents[:DEPTH] for query, documents in full.items()}
-        qrels = dataset.qrels
+    for ranked in rankings:
+        qrels, lists = ranked.qrels, {query: documents[:DEPTH] for query, documents in ranked.lists.items()}
         negatives |= any(grade <= 0 for grades in qrels.values() for grade in grades.values())
-        figures.setdefault(system, {})[name] = [
+        figures.setdefault(ranked.system, {})[ranked.dataset] = [
             judged_share(qrels, lists),
             headline(qrels, lists),
             headline(with_unjudged_relevant(qrels, lists), lists),
             headline(qrels, condensed(qrels, lists)),
-            bpref(qrels, full),
+            bpref(qrels, ranked.lists),
         ]
     if not figures:
         return None
@@ -97,11 +75,11 @@ def unjudged_table(material: Material) -> Table | None:
     return Table.of(heads, rows, "Possible effect of unjudged documents", note, name="reliability-unjudged", digits=1)
 
 
-def duplicate_tables(material: Material) -> Iterator[Table | None]:
+def duplicate_tables(datasets: Mapping[str, Dataset], rankings: Iterable[RankedDataset]) -> Iterator[Table | None]:
     """Yield the number of duplicate texts, and the scores if all copies of a text counted as one document."""
     copies: list[list[Value]] = []
     keys: dict[str, dict[str, str]] = {}
-    for name, dataset in material.recorded.items():
+    for name, dataset in datasets.items():
         keys[name] = first_copies(dataset)
         gold = {document for grades in dataset.qrels.values() for document, grade in grades.items() if grade > 0}
         twins = {keys[name].get(document, document) for document in gold}
@@ -113,11 +91,11 @@ def duplicate_tables(material: Material) -> Iterator[Table | None]:
     yield Table.of(heads, copies, "Duplicate texts", name="reliability-duplicates")
     figures: dict[str, dict[str, list[Floats]]] = {}
     moved: dict[str, dict[str, list[Floats]]] = {}
-    for system, name, dataset, lists in _rankings(material):
-        before = headline(dataset.qrels, lists)
-        after = headline(*as_one(dataset.qrels, lists, keys[name]))
-        figures.setdefault(system, {})[name] = [before, after]
-        moved.setdefault(system, {})[name] = [after - before]
+    for each in rankings:
+        before = headline(each.qrels, each.lists)
+        after = headline(*as_one(each.qrels, each.lists, keys[each.dataset]))
+        figures.setdefault(each.system, {})[each.dataset] = [before, after]
+        moved.setdefault(each.system, {})[each.dataset] = [after - before]
     rows: list[list[Value]] = [
         [system, *_row(each), *_row(moved[system], top=None)] for system, each in figures.items()
     ]
