@@ -17,7 +17,7 @@ from r2med.assessment.judgements.judge_page import judge_json, judge_page
 from r2med.assessment.judgements.passage_controls import LabelledDataset, passage_controls
 from r2med.assessment.panels.control_texts import ORDERS
 from r2med.assessment.rubrics.rubric import RUBRICS
-from r2med.data.dataset import Query
+from r2med.data.dataset import Qrels, Query
 from r2med.data.given_data import with_overlays
 from r2med.data.overlays import OverlayLabel
 from r2med.evaluation.records.collection import RecordCollection, collect
@@ -283,3 +283,75 @@ def test_personal_data_is_reported_before_the_first_control_is_sent(
     finally:
         logging.getLogger("r2med").removeHandler(handler)
     assert sent == [0] and chat_server.requests
+
+
+def lapsing(calls: int) -> Any:
+    """Return a server's step that answers fairly for a number of calls, and then always says yes."""
+    done = Counter[str]()
+
+    async def step(exchange: chat.Exchange) -> None:
+        prompt = exchange.request.body["messages"][-1]["content"]
+        fair = next(answer for when, answer in FAIR if all(part in prompt for part in when))
+        done["calls"] += 1
+        await chat.answer(json.dumps(fair if done["calls"] <= calls else says(3)))(exchange)
+
+    return step
+
+
+def test_a_judge_that_is_careful_only_in_the_beginning_is_noticed_and_its_labels_are_marked(
+    results: RecordCollection, chat_server: chat.Server, store: Store
+) -> None:
+    chat_server.otherwise = lapsing(30)
+    with Runtime(store=store, base_url=chat_server.address, concurrency=1) as runtime:
+        found = plan_judging(results, [small()], ["org/m"], runtime, depth=5).ask()
+    (test,) = found.tests
+    assert test.first.fault == "" and test.trust == "failed its controls"
+    assert "org/m" in found.fault and "controls" in found.fault
+    assert {label.trust for label in found.overlay.labels} == {"failed its controls"}
+    assert "no overlay was written" in page_markdown(judge_page(found))
+
+
+def test_few_labels_stop_the_command_unless_judges_may_be_untested(tmp_path: Path, store: Store) -> None:
+    few = replace(small(), qrels=Qrels({f"q{n}": {f"d{n}a": 1} for n in range(10)}))
+    run("bm25", few, out=tmp_path / "few")
+    file = script(tmp_path, "fair", FAIR)
+    collection = collect(results=tmp_path / "few")
+    with Runtime(store=store, model_paths={"fair": file}) as runtime:  # type: ignore[arg-type]
+        with pytest.raises(UserError, match="10 planted controls"):
+            plan_judging(collection, [few], ["fair"], runtime).ask()
+        found = plan_judging(collection, [few], ["fair"], runtime, untested=True).ask()
+    assert {label.trust for label in found.overlay.labels} == {"not tested"}
+    assert any("not tested" in notice for notice in found.notices)
+
+
+def test_a_judge_that_says_yes_much_more_often_than_the_labels_gets_a_warning(
+    results: RecordCollection, tmp_path: Path, store: Store
+) -> None:
+    topical = [*(([f"ails the {topic}", f"about {topic}"], says(3)) for topic in TOPICS), ([], says(0))]
+    found = judged(results, tmp_path, store, topical=topical)
+    assert any("says yes to 100% of the pool" in notice for notice in found.notices)
+
+
+def test_a_rubric_of_ones_own_labels_a_pool(results: RecordCollection, tmp_path: Path, store: Store) -> None:
+    own = tmp_path / "cites.toml"
+    own.write_text(OWN_RUBRIC)
+    rules = [(when, {"why": "so", "useful": "yes" if answer["grade"] else "no"}) for when, answer in FAIR]
+    file = script(tmp_path, "fair", rules)
+    with Runtime(store=store, model_paths={"fair": file}) as runtime:  # type: ignore[arg-type]
+        found = plan_judging(results, [small()], ["fair"], runtime, rubric=str(own), depth=3).ask()
+    grades = found.overlay.grades("small")
+    assert {document: grades["q0"][document] for document in ("d0b", "d0c")} == {"d0b": 1, "d0c": 0}
+    own.write_text(OWN_RUBRIC.replace("unrelated", "unknown"))
+    with pytest.raises(UserError, match="unrelated"):
+        plan_judging(results, [small()], ["fair"], Runtime(store=store), rubric=str(own), depth=3)
+
+
+OWN_RUBRIC = """
+noun = "passage"
+task = "Say if the passage is useful."
+prompt = "Useful?\\n{words}\\n<<<\\n{query}\\n>>>\\n<<<\\n{text}\\n>>>"
+texts = [{field = "query", label = "Question"}, {field = "text", label = "Passage", rated = true}]
+points = [{name = "useful"}]
+words = [{word = "no", means = "it is not."}, {word = "yes", means = "it is.", yes = true}]
+controls = {"labelled relevant" = true, "relevant to a near query" = false, "unrelated" = false}
+"""

@@ -34,8 +34,9 @@ NEAR_DEPTH = 100
 """Number of ranks in which controls of near queries are looked for."""
 FIELDS = ("query", "answer", "text")
 """The texts that a rubric of labels can have."""
-FAR_ABOVE = 3.0
-"""A judge is warned about that says yes this many times as often as the labels of the dataset in the same ranks."""
+FAR_ABOVE = 2.0
+"""A notice names a judge that says yes more than this many times as often as the labels of the dataset in the same
+ranks, and 10 points more."""
 
 
 @dataclass(frozen=True)
@@ -226,7 +227,7 @@ class JudgePlan:
         if self.rubric.aspect == "relevance" and (share := _labelled_share(self.pools)) is not None:
             yes = sum(self.rubric.says_yes(rating.answers) for rating in said.ratings.values())
             mine = yes / max(1, len(said.ratings))
-            if mine > FAR_ABOVE * share and mine - share > 0.1:
+            if mine > FAR_ABOVE * share + 0.1:
                 notices.append(
                     f"{judge.name} says yes to {mine:.0%} of the pool. In the same ranks, {share:.0%} of all passages "
                     "are labelled relevant by the dataset: look at some of its labels (r2med review --overlay)."
