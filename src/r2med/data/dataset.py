@@ -94,6 +94,8 @@ class AppliedOverlay:
     """Number of its labels for this dataset."""
     reviewed: int = 0
     """Number of these labels that people gave."""
+    trust: str = ""
+    """What planted controls say against its judges: empty, "not tested" or "failed its controls"."""
 
 
 @dataclass(frozen=True)

@@ -195,7 +195,8 @@ def add_labels(dataset: Dataset, overlays: Sequence[Overlay], *, drawn: bool = T
         if waiting := (*overlay.unsettled(dataset.name), *overlay.unsettled(dataset.name, "mimic")):
             _report_unsettled(overlay.name, dataset.name, waiting)
         count = sum(bool(label.reviewer) for label in labels)
-        applied.append(AppliedOverlay(overlay.name, overlay.digest, len(labels), count))
+        trust = min((label.trust for label in labels if label.trust), default="")  # "failed" comes before "not tested"
+        applied.append(AppliedOverlay(overlay.name, overlay.digest, len(labels), count, trust))
     name = "+".join([dataset.name, *(overlay.name for overlay in applied)])
     return replace(dataset, name=name, qrels=Qrels(grades), mimics=mimics, overlays=(*dataset.overlays, *applied))
 

@@ -23,5 +23,7 @@ def test_overlays_are_counted_over_datasets_and_mixed_labels_are_named() -> None
     assert used_labels([record, both[0]]) == (
         "as published for demo/Biology; with overlay judged (700 labels, 20 of people) for a+judged"
     )
+    untested = OverlayFacts(name="judged", digest="d", labels=7, trust="not tested")
+    assert used_labels([labelled("a+judged", untested)]) == "with overlay judged (7 labels, judge not tested)"
     assert published_name(both[0].dataset) == "a"
     assert published_name(labelled("a+b").dataset) == "a+b"

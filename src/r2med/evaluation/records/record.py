@@ -40,6 +40,8 @@ class OverlayFacts(RecordPart):
     """Number of its labels for the dataset."""
     reviewed: int = 0
     """Number of these labels that people gave."""
+    trust: str = ""
+    """What planted controls say against its judges: empty, "not tested" or "failed its controls"."""
 
 
 class DatasetFacts(RecordPart):

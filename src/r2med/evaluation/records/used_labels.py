@@ -45,8 +45,9 @@ def _in_words(names: tuple[str, ...], datasets: Iterable[DatasetFacts]) -> str:
     overlays = [overlay for dataset in datasets for overlay in dataset.overlays]
     labels, reviewed = (sum(getattr(each, kind) for each in overlays) for kind in ("labels", "reviewed"))
     people = f", {reviewed:,} of people" if reviewed else ""
+    trust = "".join(f", judge {word}" for word in dict.fromkeys(each.trust for each in overlays if each.trust))
     noun = "overlay" if len(names) == 1 else "overlays"
-    return f"with {noun} {', '.join(names)} ({counted(labels, 'label')}{people})"
+    return f"with {noun} {', '.join(names)} ({counted(labels, 'label')}{people}{trust})"
 
 
 def _names(datasets: Iterable[DatasetFacts]) -> str:
