@@ -54,7 +54,7 @@ OTHERS = "anything in languages other than English, German, Spanish, French and 
             "deidentify(kinds=name:date)",
             ["names", "addresses", "ages over 89", "ids", "telephone numbers", "mail addresses", OTHERS],
         ),
-        ("deidentify(library=presidio)", [OTHERS]),
+        ("deidentify(library=presidio)", ["names in languages other than English", OTHERS]),
         ("deidentify(scripted)", []),
     ],
 )

@@ -163,8 +163,11 @@ class DeidentifyingStep(AskingStep[TextPiece], kind="build", needs="llm"):
         if self.library:
             found.update(ENTITIES.values())
         missing = [KIND_NAMES[kind] for kind in PERSONAL_KINDS if kind not in found or kind.lower() not in self.kinds]
+        if self.llm:
+            return missing
         *most, last = LANGUAGES
-        return missing if self.llm else [*missing, f"anything in languages other than {', '.join(most)} and {last}"]
+        others = [f"anything in languages other than {', '.join(most)} and {last}"]
+        return [*missing, *([f"names in languages other than {self.language}"] if self.library else []), *others]
 
     def run(self, streams: Streams, work: StepWork) -> Iterator[StreamItem | Rejected]:
         """Yield the items with placeholders. An item without a usable answer of the LLM is left out."""

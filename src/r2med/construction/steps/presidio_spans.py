@@ -57,6 +57,8 @@ class PresidioSpans:
     analyzer: Analyzer
     code: str = "en"
     """ISO code of the language."""
+    entities: Sequence[str] = tuple(ENTITIES)
+    """Entities that presidio knows in this language. It would log a warning for each text and each other one."""
 
     @classmethod
     def open(cls, language: str = "English") -> PresidioSpans:
@@ -74,7 +76,8 @@ class PresidioSpans:
         code = model[:2]
         models = [{"lang_code": code, "model_name": model}]
         provider = NlpEngineProvider(nlp_configuration={"nlp_engine_name": "spacy", "models": models})
-        return cls(AnalyzerEngine(nlp_engine=provider.create_engine(), supported_languages=[code]), code)
+        engine = AnalyzerEngine(nlp_engine=provider.create_engine(), supported_languages=[code])
+        return cls(engine, code, [each for each in engine.get_supported_entities(code) if each in ENTITIES])
 
     def spans(self, text: str) -> list[PersonalSpan]:
         """Return what presidio finds, without names in medical terms. Spans may overlap."""
@@ -82,7 +85,7 @@ class PresidioSpans:
             PersonalSpan(start + each.start, start + each.end, ENTITIES[each.entity_type], "presidio")
             for start, end in piece_spans(text, PIECE_CHARACTERS)
             for each in self.analyzer.analyze(
-                text=text[start:end], language=self.code, entities=list(ENTITIES), score_threshold=MIN_SCORE
+                text=text[start:end], language=self.code, entities=list(self.entities), score_threshold=MIN_SCORE
             )
             if not (each.entity_type == "PERSON" and _is_eponym(text, start + each.start, start + each.end))
         ]
