@@ -305,6 +305,60 @@ def test_two_people_review_every_kind_of_item_with_hostile_texts_in_every_field(
         assert "Bo" not in ann.inner_text("main")
 
 
+def test_a_text_is_corrected_and_the_correction_is_settled_with_the_keyboard_only(desk: Desk) -> None:
+    texts = {"question": "Which?", "answer": "Gout", "reasoning": "Urat crystals."}
+    desk.serve({"reasoning": [Item(("q", ""), texts, "reasoning")]})
+    ann, bo = desk.open("#/review?name=Ann"), desk.open("#/review?name=Bo")
+    assert ann.input_value("#correction") == "Urat crystals."
+    ann.focus(".correction summary")
+    ann.keyboard.press("Enter")
+    ann.keyboard.press("Tab")
+    ann.keyboard.press("Control+A")
+    ann.keyboard.type("Urate crystals.")
+    ann.reload()
+    ann.wait_for_selector("#correction:visible")
+    assert ann.input_value("#correction") == "Urate crystals.", "an unfinished correction outlives a reload"
+    press(ann, "a")
+    press(bo, "a")
+    assert {each.review.annotator: each.review.correction for each in book_of(desk.file)} == {
+        "Ann": "Urate crystals.",
+        "Bo": "",
+    }
+    cy = desk.open("#/disagreements?name=Cy")
+    assert "Urate crystals." in cy.inner_text(".proposal")
+    cy.focus(".proposal button")
+    cy.keyboard.press("Enter")
+    cy.keyboard.press("Escape")
+    press(cy, "a")
+    settled = [each.review for each in book_of(desk.file) if each.review.adjudicated]
+    assert [(each.annotator, each.correction) for each in settled] == [("Cy", "Urate crystals.")]
+
+
+def test_new_items_are_announced_and_shortcuts_stay_off_once_they_are_turned_off(desk: Desk) -> None:
+    desk.start(ROWS)
+    page = desk.open("#/review?name=Ann")
+    status = page.get_by_role("status").filter(has_text="New passage")
+    assert text(page) in status.inner_text()
+    press(page, "a")
+    assert "1 reviewed so far" in status.inner_text()
+    assert text(page) in status.inner_text()
+    switch = page.get_by_role("switch", name="Shortcuts")
+    assert switch.get_attribute("aria-checked") == "true"
+    switch.focus()
+    page.keyboard.press("Space")
+    assert switch.get_attribute("aria-checked") == "false"
+    page.reload()
+    page.wait_for_selector(".passage")
+    shown = text(page)
+    for key in "rj?t":
+        page.keyboard.press(key)
+    assert (text(page), reviewed(page), page.query_selector("dialog[open]")) == (shown, "1 reviewed", None)
+    assert not page.is_visible("kbd")
+    page.focus(".verdict-row .accept")
+    press(page, "Enter")
+    assert reviewed(page) == "2 reviewed"
+
+
 def book_of(file: Path) -> list[StoredReview]:
     with ReviewBook(reviews_file(file)) as book:
         return list(book.kept().values())

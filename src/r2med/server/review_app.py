@@ -14,7 +14,8 @@ from starlette.responses import JSONResponse, Response
 from r2med.assessment.review.annotators import QUALIFICATIONS, Annotator
 from r2med.assessment.review.kinds import PASSAGE
 from r2med.assessment.review.review_book import ConflictError
-from r2med.assessment.review.review_desk import ReviewDesk, View
+from r2med.assessment.review.review_desk import ReviewDesk, View, opinion_view
+from r2med.assessment.review.reviews import MAX_CORRECTION
 from r2med.assessment.rubrics.rubric import Rubric, Verdict
 from r2med.foundation.core.errors import explained
 from r2med.publication.site.site import data_script
@@ -22,7 +23,7 @@ from r2med.server.http_app import PAGE_HEADERS, guarded_app, page_file, read_bod
 from r2med.server.limits import Limits
 from r2med.server.refusals import HTTPError
 
-_LIMITS = Limits(body=1 << 16)
+_LIMITS = Limits(body=1 << 18)
 _OWN_PAGES_ONLY = {"Cross-Origin-Resource-Policy": "same-origin"}
 """With this header, browsers do not give the script with the folder's name to pages of other sites."""
 
@@ -61,6 +62,8 @@ class VerdictRequest(BaseModel):
     answers: dict[str, str] = {}
     """The answers, for other kinds."""
     comment: str = Field("", max_length=5000)
+    correction: str = Field("", max_length=MAX_CORRECTION)
+    """The text as the person corrects it."""
     seen: str
     """The revision of the verdict that this one replaces. Empty for a first verdict."""
     disputes: bool = False
@@ -128,7 +131,7 @@ def create_review_app(
     async def decide(request: Request) -> Response:
         given = await _read(request, VerdictRequest)
         said = given.verdict or given.answers
-        rest = given.comment, given.seen, given.disputes
+        rest = given.comment, given.seen, given.disputes, given.correction
         try:
             kept = await run_in_threadpool(_desk(given.kind).decide, given.name, given.item, said, *rest)
         except KeyError:
@@ -137,7 +140,7 @@ def create_review_app(
             raise HTTPError(422, explained(error)) from None
         except ConflictError as error:
             current = error.current
-            stored = current.review.model_dump(include={"verdict", "answers", "comment"}) if current else {}
+            stored = opinion_view(current.review) if current else {}
             return _json({**stored, "revision": current.revision if current else ""}, 409)
         return _json({"revision": kept.revision})
 
@@ -169,7 +172,7 @@ def _json(value: View, status: int = 200) -> Response:
     return JSONResponse(value, status, {"Cache-Control": "no-store"})
 
 
-_SCRIPTS = ("", "_enter", "_guideline", "_replies", "_sending", "_texts")
+_SCRIPTS = ("", "_access", "_enter", "_guideline", "_replies", "_sending", "_texts")
 _ASSETS = {
     "r2med.server": ("review.html", "review.css", *(f"review{part}.js" for part in _SCRIPTS)),
     "r2med.foundation.web": ("base.css", "shell.js", "formats.js", "board.js", "marks.js", "icon.svg"),

@@ -52,3 +52,12 @@ def test_nothing_is_written_before_people_decided(file: Path) -> None:
     review(file, Ann=["drop"], Bo=["vital"])
     with pytest.raises(UserError, match="decided nothing"):
         reviewed_nuggets(file, DATASET)
+
+
+def test_a_corrected_nugget_is_written_and_the_file_keeps_the_original(file: Path) -> None:
+    item = nugget_items(NUGGETS, DATASET)[0][1]
+    with ReviewBook(reviews_file(file)) as book:
+        ReviewDesk([item], book).decide("Ann", item.token, {"importance": "vital"}, "", "", correction="a better fact")
+    kept, _ = reviewed_nuggets(file, DATASET)
+    assert [each.text for each in kept][:2] == ["a better fact", "fact 1"]
+    assert "fact 0" in file.read_text()

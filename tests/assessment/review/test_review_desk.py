@@ -287,3 +287,47 @@ def test_points_are_shown_answered_and_settled_one_by_one(book):
     assert desk.dispute("Dee")["open"] == 2
     with pytest.raises(ValueError, match="a review of kind question answers"):
         desk.decide("Ann", items[0].token, "accept", "", None)
+
+
+ANSWERS = [
+    Item((f"q{n}", ""), {"original": "o", "question": f"question {n}?", "answer": f"anser {n}"}, "answer")
+    for n in range(2)
+]
+
+
+def test_a_correction_is_part_of_a_review_and_blind_like_a_verdict(book):
+    desk = ReviewDesk(ANSWERS, book)
+    first = desk.view("Ann")["item"]
+    assert (first["correctable"]["label"], first["correction"]) == ("Answer", "")
+    said = desk.decide("Ann", first["token"], "accept", "", "", correction=" an answer \n")
+    assert said.review.correction == "an answer"
+    assert "an answer" not in json.dumps([desk.view("Bo"), desk.view("Bo", first["token"])])
+    assert desk.view("Ann", first["token"])["item"]["correction"] == "an answer"
+    same = desk.decide("Bo", first["token"], "accept", "", "", correction=first["correctable"]["text"])
+    assert same.review.correction == "", "the text as it is, is no correction"
+    dispute = desk.dispute("Cy")["item"]
+    assert sorted(each["correction"] for each in dispute["reviews"]) == ["", "an answer"]
+    desk.decide("Cy", first["token"], "accept", "", "", True, "another answer")
+    assert desk.dispute("Cy")["open"] == 0
+    assert desk.dispute("Cy", first["token"])["item"]["correction"] == "another answer"
+
+
+def test_a_changed_correction_conflicts_is_a_new_row_and_settles_once_the_others_were_seen(desk, book):
+    desk = ReviewDesk(ANSWERS, book)
+    token = ANSWERS[0].token
+    first = desk.decide("Ann", token, "accept", "", "", correction="a")
+    with pytest.raises(ConflictError):
+        desk.decide("Ann", token, "accept", "", "", correction="b")
+    second = desk.decide("Ann", token, "accept", "", first.revision, correction="b")
+    assert not second.review.adjudicated
+    desk.decide("Bo", token, "accept", "", "")
+    desk.dispute("Ann")
+    assert desk.decide("Ann", token, "accept", "", second.revision, correction="").review.adjudicated
+    assert [json.loads(row)["correction"] for _, row in sorted(book._rows.items()) if b"correction" in row] == [
+        *("a", "b", "", ""),
+    ]
+
+
+def test_a_passage_cannot_be_corrected(desk):
+    with pytest.raises(ValueError, match="people cannot correct the text of a review of kind passage"):
+        desk.decide("Ann", ITEMS[0].token, "accept", "", "", correction="other")

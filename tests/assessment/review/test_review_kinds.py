@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from r2med.assessment.review.kinds import KINDS
 from r2med.assessment.review.review_files import export_reviews, import_reviews
-from r2med.assessment.review.review_outcomes import rejection_reasons
+from r2med.assessment.review.review_outcomes import Correction, corrections, rejection_reasons
 from r2med.assessment.review.reviews import Review, decided_reply, is_disputed, is_unsettled, rating_table
 from r2med.assessment.rubrics.rubric import RUBRICS
 from r2med.construction.review_items import add_reviews, read_reviews, review_items
@@ -101,7 +101,7 @@ def test_reviews_of_every_kind_survive_an_export_and_an_import(table, tmp_path):
         about_question(words_mislead="no", answerable="unsure").model_copy(update={"comment": "'=1+1"}),
         about_question("Bo", question="q2").model_copy(update={"adjudicated": True}),
         Review(question="q1", annotator="Ann", kind="answer", verdict="reject"),
-        Review(question="q2", annotator="Ann", kind="reasoning", verdict="unsure"),
+        Review(question="q2", annotator="Ann", kind="reasoning", verdict="unsure", correction="=So, and\nhence."),
     ]
     assert add_reviews(table, said) == 4
     stored = read_reviews(table)
@@ -154,3 +154,23 @@ def test_people_of_whom_nobody_is_sure_have_not_decided_whatever_the_kind():
         said = [Review(question="q1", annotator=name, kind=kind, answers=answers) for name in ("Ann", "Bo")]
         assert is_unsettled(said)
         assert rejection_reasons(said) == {}
+
+
+def answered(annotator, correction="", verdict="accept", **more):
+    fields = {"kind": "answer", "verdict": verdict, "correction": correction}
+    return Review(question="q1", annotator=annotator, **fields, **more)
+
+
+def test_the_majority_or_a_settlement_decides_about_corrections():
+    accepted = [Correction("q1", "answer", "answer", "right")]
+    ann, bo, cy = (answered(name, "right") for name in ("Ann", "Bo", "Cy"))
+    assert corrections([ann]) == (accepted, 0)
+    assert corrections([ann], planned=2) == ([], 0)
+    assert corrections([ann, answered("Bo")]) == ([], 1), "a tie is undecided"
+    assert corrections([ann, answered("Bo", "other"), answered("Cy")]) == ([], 1)
+    assert corrections([ann, bo, answered("Cy", "other")]) == (accepted, 0)
+    assert corrections([ann, answered("Bo"), answered("Cy")]) == ([], 0), "most keep the original"
+    assert corrections([ann, answered("Bo", verdict="unsure")]) == (accepted, 0), "only those who are sure vote"
+    assert corrections([ann, bo, cy, answered("Dee", adjudicated=True)]) == ([], 0)
+    assert corrections([answered("Ann"), answered("Dee", "right", adjudicated=True)], 9) == (accepted, 0)
+    assert is_disputed([ann, answered("Bo")])

@@ -12,7 +12,7 @@ from r2med.analysis import analyse
 from r2med.assessment.review.annotators import Annotator
 from r2med.assessment.review.reviews import Review
 from r2med.construction.publish.build_outcome import origin
-from r2med.construction.publish.dataset_folder import write_output
+from r2med.construction.publish.dataset_folder import lacks_reviews, write_output
 from r2med.construction.publish.datasheet import query_origins
 from r2med.data import load
 from r2med.data.check import check
@@ -220,6 +220,36 @@ def test_without_judgements_nothing_is_written(tmp_path, monkeypatch):
 )
 def test_sources_are_counted_without_their_lines(source, told):
     assert origin(source) == told
+
+
+def test_a_text_that_people_corrected_is_published_and_the_original_is_kept(tmp_path, store, monkeypatch):
+    made = small_build(tmp_path / "build", queries=4)
+    before = {question.id: question for question in made.streams().questions()}
+
+    def about(question: str, annotator: str, correction: str) -> Review:
+        fields = {"kind": "reasoning", "verdict": "accept", "correction": correction}
+        return Review(question=question, annotator=annotator, **fields)
+
+    said = [about("q1", "Ann", "New path."), about("q2", "Ann", "Mine."), about("q2", "Bo", "")]
+    monkeypatch.setattr("r2med.construction.publish.dataset_folder.read_reviews", lambda folder: said)
+    written = write_output(made, Runtime(store=store))
+    queries = {row["id"]: row["reasoning"] for row in rows(written / "query.jsonl")}
+    assert queries == {"q1": "New path.", "q2": before["q2"].reasoning, "q3": before["q3"].reasoning}
+    [corrected] = rows(written / "corrections.jsonl")
+    assert corrected == {
+        **{"q_id": "q1", "kind": "reasoning", "field": "reasoning"},
+        **{"before": before["q1"].reasoning, "after": "New path."},
+    }
+    sheet = (written / "README.md").read_text("utf-8")
+    assert "corrected 1 text of queries (1 by the review of kind reasoning)" in sheet
+    assert "did not decide about corrections of 1 text, which stay as they were" in sheet
+    opinions = {row["q_id"]: row["correction"] for row in rows(written / "labels.jsonl") if row["by"] == "person 1"}
+    assert opinions == {"q1": "New path.", "q2": "Mine."}
+    described = json.loads((written / "croissant.json").read_text("utf-8"))
+    assert "corrections" in {each["name"] for each in described["recordSet"]}
+    assert not lacks_reviews(made)
+    said.append(about("q3", "Ann", "Third."))
+    assert lacks_reviews(made)
 
 
 def test_questions_that_most_people_reject_are_left_out_with_the_reason(tmp_path, store, monkeypatch):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from r2med.assessment.review.review_book import ReviewBook, reviews_file
-from r2med.assessment.review.reviews import Review, decided_reply
+from r2med.assessment.review.reviews import Review, decided_correction, decided_reply
 from r2med.assessment.rubrics.item import Item
 from r2med.assessment.rubrics.rubric import RUBRICS
 from r2med.data.dataset import Dataset
@@ -41,15 +42,16 @@ def reviewed_nuggets(file: Path, dataset: Dataset) -> tuple[Nuggets, int]:
     with ReviewBook(path) as book:
         for stored in book.kept().values():
             by_item.setdefault(stored.review.item, []).append(stored.review)
-    words = [
-        (nugget, decided_reply(by_item.get(item.token, ()), IMPORTANCE)[0])
-        for nugget, item in nugget_items(read_nuggets(file), dataset)
-    ]
-    if not any(word for _, word in words):
+    said = [(nugget, by_item.get(item.token, [])) for nugget, item in nugget_items(read_nuggets(file), dataset)]
+    words = [decided_reply(reviews, IMPORTANCE)[0] for _, reviews in said]
+    if not any(words):
         raise UserError(f"people have decided nothing about {file} yet: r2med review --nuggets {file}")
-    kept = [_reviewed(nugget, word) for nugget, word in words if word != "drop"]
+    kept = [_reviewed(*each, word) for each, word in zip(said, words, strict=True) if word != "drop"]
     return Nuggets.of(kept), len(words) - len(kept)
 
 
-def _reviewed(nugget: Nugget, word: str | None) -> Nugget:
-    return replace(nugget, vital=word == "vital", reviewed=True) if word else nugget
+def _reviewed(nugget: Nugget, reviews: Sequence[Review], word: str | None) -> Nugget:
+    """Return a nugget as people decided: vital or not, and with the text that they corrected."""
+    if not word:
+        return nugget
+    return replace(nugget, text=decided_correction(reviews) or nugget.text, vital=word == "vital", reviewed=True)

@@ -247,7 +247,7 @@ class ReviewBook:
     def _counted(self, review: Review) -> Review:
         """Return a review as it counts: a changed verdict of a person who saw those of others is an adjudication."""
         own = self._kept.get((review.item, review.annotator, False))
-        if (review.item, review.annotator) not in self._seen or (own and own.review.answers == review.answers):
+        if (review.item, review.annotator) not in self._seen or (own and own.review.opinion == review.opinion):
             return review
         return review.model_copy(update={"adjudicated": True})
 
@@ -327,4 +327,4 @@ def _revision(stored: StoredReview | None) -> str:
 
 
 def _same(first: Review, second: Review) -> bool:
-    return (first.answers, first.comment) == (second.answers, second.comment)
+    return (first.opinion, first.comment) == (second.opinion, second.comment)

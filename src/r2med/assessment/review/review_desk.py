@@ -95,7 +95,7 @@ class ReviewDesk:
             )
             last = [each for (item, _, adjudicated), each in kept.items() if item == token and adjudicated][-1:]
             shown = self._shown(token, last[0] if last else None)
-            shown["reviews"] = [_opinion(review) for review in said]
+            shown["reviews"] = [opinion_view(review) for review in said]
         return {
             "item": shown,
             "open": len(disputed),
@@ -114,8 +114,9 @@ class ReviewDesk:
         comment: str,
         seen: str | None,
         adjudicated: bool = False,
+        correction: str = "",
     ) -> StoredReview:
-        """Store a verdict, or the answers to the points of the kind.
+        """Store a verdict, or the answers to the points of the kind, and the text as the person corrects it.
 
         Raises KeyError for an unknown item, ConflictError if another verdict came before, and ValueError for answers
         that do not belong to the kind.
@@ -126,9 +127,16 @@ class ReviewDesk:
             **{"question": question, "chunk": chunk, "kind": item.rubric, "item": token},
             **({"verdict": said} if isinstance(said, str) else {"answers": said}),
             **{"annotator": name, "comment": comment, "adjudicated": adjudicated},
+            "correction": self._changed(item, correction),
         }
         review = Review.model_validate(fields, context=self._book.rubrics)
         return self._book.add(review, seen)
+
+    def _changed(self, item: Item, correction: str) -> str:
+        """Return a correction without the space around it; empty if it equals the text of the item."""
+        text = self.rubric.corrected
+        given = correction.strip()
+        return "" if text and given == item.texts[text.field].strip() else given
 
     def _shuffled(self, name: str) -> list[str]:
         """Return the items in a person's order, grouped by question so that each question is read once."""
@@ -151,6 +159,8 @@ class ReviewDesk:
             "verdict": said.verdict if said else None,
             "answers": dict(said.answers) if said else {},
             "comment": said.comment if said else "",
+            "correctable": _texts(item, [rubric.corrected])[0] if rubric.corrected else None,
+            "correction": said.correction if said else "",
             "revision": own.revision if own else "",
         }
 
@@ -165,8 +175,9 @@ def _texts(item: Item, shown: Sequence[RatedText]) -> list[View]:
     return [{"label": each.label, "text": text, "folds": each.folds} for each, text in texts if text]
 
 
-def _opinion(review: Review) -> View:
-    return {"verdict": review.verdict, "answers": dict(review.answers), "comment": review.comment}
+def opinion_view(review: Review) -> View:
+    """Return what a person said, without the name."""
+    return review.model_dump(include={"verdict", "answers", "comment", "correction"})
 
 
 def _alphas(reviews: Sequence[Review]) -> Iterator[tuple[str, list[float | int | None]]]:

@@ -18,6 +18,8 @@ from r2med.foundation.store.files import write_atomically
 
 COLUMNS = ("question", "chunk", "annotator", "verdict", "comment", "adjudicated", "at")
 """Columns of reviews of passages. With reviews of other kinds there are also `kind` and a column for each point."""
+CORRECTION = "correction"
+"""Column of corrected texts, if somebody corrected one."""
 
 _QUOTED_STARTS = (*FORMULA_STARTS, "'")
 """First characters of a cell that is exported with a quotation mark in front. The import removes this mark again."""
@@ -56,6 +58,8 @@ def _as_csv(reviews: Sequence[Review]) -> str:
     columns = list(COLUMNS)
     if any(review.kind != PASSAGE for review in reviews):
         columns += ["kind", *_points(rubrics_of(reviews).values())]
+    if any(review.correction for review in reviews):
+        columns.append(CORRECTION)
     rows: list[Sequence[str]] = [columns]
     for review in reviews:
         cells = {**review.model_dump(), **review.written, "adjudicated": "yes" if review.adjudicated else "no"}
@@ -73,7 +77,7 @@ def _from_csv(path: Path, rubrics: Rubrics) -> Iterator[tuple[str, Mapping[str, 
     points = _points(rubrics.values())
     for table in open_tables(path):
         for line, row in table:
-            cells = {name: str(cell) for name, cell in row.items() if name in (*COLUMNS, "kind", *points)}
+            cells = {name: str(cell) for name, cell in row.items() if name in (*COLUMNS, "kind", CORRECTION, *points)}
             plain = {
                 name: cell[1:] if cell[:1] == "'" and cell[1:].startswith(_QUOTED_STARTS) else cell
                 for name, cell in cells.items()

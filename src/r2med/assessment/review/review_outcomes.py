@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Literal
 
 from r2med.assessment.review.kinds import KINDS, PAGE
-from r2med.assessment.review.reviews import Review, by_candidate, decided_reply, rubrics_of
+from r2med.assessment.review.reviews import Review, by_candidate, decided_correction, decided_reply, rubrics_of
 from r2med.assessment.rubrics.rubric import RUBRICS, Point, Rubric
 
 PUBLISHED_POINTS = tuple(point.name for kind in KINDS for point in RUBRICS[kind].points if point.publishes)
@@ -29,6 +30,38 @@ def rejection_reasons(
         if point.rejects and reply and rubric.by_word[reply].decides == "reject":
             reasons[question] = (*reasons.get(question, ()), point.rejects)
     return reasons
+
+
+@dataclass(frozen=True)
+class Correction:
+    """A text that people corrected."""
+
+    question: str
+    kind: str
+    """The rubric by which they reviewed it."""
+    field: str
+    """The text, by its name in the rubric."""
+    text: str
+    """The corrected text."""
+
+
+def corrections(reviews: Iterable[Review], planned: int = 1) -> tuple[list[Correction], int]:
+    """Return the corrections that people accept, and the number of texts whose correction is undecided.
+
+    If two kinds correct the same text, the first of `KINDS` counts. `planned` is explained at `rejection_reasons`.
+    """
+    accepted: dict[tuple[str, str], Correction] = {}
+    undecided = 0
+    given = [review for review in reviews if not review.chunk]
+    for kind, rubric in rubrics_of(given).items():
+        for (question, _), said in by_candidate(given, kind).items() if rubric.corrected else ():
+            is_due = len(said) >= planned or any(review.adjudicated for review in said)
+            text = decided_correction(said)
+            undecided += text is None
+            if text and is_due and rubric.corrected:
+                field = rubric.corrected.field
+                accepted.setdefault((question, field), Correction(question, kind, field, text))
+    return list(accepted.values()), undecided
 
 
 def counted_reasons(reasons: Mapping[str, tuple[str, ...]]) -> str:

@@ -20,6 +20,9 @@ from r2med.foundation.core.errors import unknown
 
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 
+MAX_CORRECTION = 20_000
+"""Most characters of a corrected text."""
+
 Rubrics = Mapping[str, Rubric]
 """Rubrics by name: `RUBRICS`, or with one of the user's own."""
 
@@ -52,6 +55,8 @@ class Review(BaseModel):
     """The rubric: passage, question, answer, reasoning, translation or page; relevance or mimic; nugget; or an own."""
     answers: dict[str, str] = {}
     """The answer to each point of the rubric, such as answerable. If there is a verdict only, it follows from that."""
+    correction: str = Field("", max_length=MAX_CORRECTION)
+    """The text as the person corrects it, if the rubric allows it. The answers are about the corrected text then."""
 
     _rubric: Rubric = PrivateAttr()
 
@@ -80,6 +85,8 @@ class Review(BaseModel):
         words = list(rubric.by_word)
         if wrong := [f"{point}={said!r}" for point, said in self.answers.items() if said not in words]:
             raise ValueError(f"{wrong[0]} is wrong: an answer is {', '.join(words[:-1])} or {words[-1]}")
+        if self.correction and not rubric.corrected:
+            raise ValueError(f"people cannot correct the text of a review of kind {self.kind}")
         return self
 
     @property
@@ -91,6 +98,11 @@ class Review(BaseModel):
     def pair(self) -> Pair:
         """The id of the item: the question and the chunk."""
         return self.question, self.chunk
+
+    @property
+    def opinion(self) -> tuple[Mapping[str, str], str]:
+        """What people can agree or disagree about: the answers and the correction."""
+        return self.answers, self.correction
 
     @property
     def written(self) -> dict[str, str]:
@@ -139,6 +151,20 @@ def decision(reviews: Iterable[Review]) -> tuple[Verdict | None, bool]:
     return (None if word is None else given[0].rubric.by_word[word].decides), settled
 
 
+def decided_correction(reviews: Iterable[Review]) -> str | None:
+    """Return the corrected text that people decide on; empty if the original stays, None if it is undecided.
+
+    A correction is accepted if the majority of those who are sure wrote the same text. `decided` has the rule.
+    """
+    given = list(reviews)
+    settled = [each.correction for each in given if each.adjudicated]
+    votes = [each.correction for each in given if each.verdict != "unsure"]
+    for text in dict.fromkeys(each.correction for each in given):
+        if decided([each == text for each in votes], bool, [each == text for each in settled]):
+            return text
+    return None if any(each.correction for each in given) else ""
+
+
 def is_unsettled(reviews: Iterable[Review]) -> bool:
     """Return True if people reviewed an item and a point of it is undecided: a tie, or nobody is sure."""
     given = list(reviews)
@@ -146,9 +172,9 @@ def is_unsettled(reviews: Iterable[Review]) -> bool:
 
 
 def is_disputed(reviews: Iterable[Review]) -> bool:
-    """Return True if people disagree about a point of one item and the disagreement is not settled."""
+    """Return True if people disagree about a point or the text of one item and the disagreement is not settled."""
     given = list(reviews)
-    opinions = {tuple(sorted(review.answers.items())) for review in given}
+    opinions = {(*sorted(review.answers.items()), review.correction) for review in given}
     return len(opinions) > 1 and not any(review.adjudicated for review in given)
 
 

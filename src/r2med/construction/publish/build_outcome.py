@@ -14,14 +14,14 @@ import numpy as np
 
 from r2med.assessment.review.annotators import Annotator
 from r2med.assessment.review.prediction_powered import Share, bounded_share
-from r2med.assessment.review.review_outcomes import rejection_reasons
+from r2med.assessment.review.review_outcomes import Correction, corrections, rejection_reasons
 from r2med.assessment.review.reviews import Review, by_candidate, decision, is_unsettled
 from r2med.assessment.rubrics.rubric import Verdict
 from r2med.construction.build_plan import PlanFile
 from r2med.construction.items import Candidate, PageChunk, SourceQuestion, Stream
 from r2med.construction.labels import Label, LabelName, labels
 from r2med.construction.pipeline import Build, Done
-from r2med.construction.review_items import read_guideline
+from r2med.construction.review_items import QUESTION_TEXTS, read_guideline
 from r2med.construction.step import Streams
 from r2med.foundation.text.language_guess import guess_language
 from r2med.foundation.text.search_languages import ENGLISH, search_languages
@@ -52,6 +52,19 @@ class LLMUse:
 
 
 @dataclass(frozen=True)
+class TextCorrection:
+    """A text of a query before and after people corrected it."""
+
+    q_id: str
+    kind: str
+    """The kind of review: question, answer, reasoning or translation."""
+    field: str
+    """The column of the query that has the corrected text."""
+    before: str
+    after: str
+
+
+@dataclass(frozen=True)
 class BuildOutcome:
     """Everything that a dataset and its datasheet contain. Corpus texts and rationales are read only when written."""
 
@@ -69,6 +82,10 @@ class BuildOutcome:
     """Id of each page whose translation people rejected -> their reasons. Its chunks do not become documents."""
     labels: Sequence[Label]
     reviews: Sequence[Review]
+    corrections: Sequence[TextCorrection] = ()
+    """Texts of queries that people corrected."""
+    open_corrections: int = 0
+    """Number of texts that some people corrected and about which there is no decision. They stay as they are."""
     annotators: Sequence[Annotator] = ()
     """People who reviewed, without names."""
     guideline: str = ""
@@ -89,7 +106,8 @@ class BuildOutcome:
         questions = list(streams.questions())
         refused = rejection_reasons(reviews, planned=planned)
         accepted = [question for question in questions if question.id not in refused]
-        kept = [question for question in accepted if question.id in evident]
+        found, undecided = corrections(reviews, planned)
+        kept, corrected = _corrected([question for question in accepted if question.id in evident], found)
         made = cls(
             build.plan.facts,
             build,
@@ -101,6 +119,8 @@ class BuildOutcome:
             pages,
             labelled,
             reviews,
+            corrected,
+            undecided,
             annotators,
             read_guideline(build.out),
         )
@@ -202,6 +222,20 @@ class BuildOutcome:
         accepted = np.array([said.get(self.decisions.get(pairs[number], ""), np.nan) for number in seen])
         scores = [((label.relevance or 0) + (label.support or 0)) / HIGHEST_SUM for label in rows]
         return bounded_share(np.array(scores), seen, accepted) if len(seen) else None
+
+
+def _corrected(
+    questions: Sequence[SourceQuestion], found: Iterable[Correction]
+) -> tuple[list[SourceQuestion], list[TextCorrection]]:
+    """Return questions with the texts that people corrected, and each corrected text."""
+    changed = {question.id: question for question in questions}
+    made = []
+    for each in found:
+        if question := changed.get(each.question):
+            field = QUESTION_TEXTS[each.field]
+            made.append(TextCorrection(each.question, each.kind, field, getattr(question, field), each.text))
+            changed[each.question] = question.model_copy(update={field: each.text})
+    return list(changed.values()), made
 
 
 def _asked(done: Done) -> Iterator[LLMUse]:

@@ -49,7 +49,7 @@ CONFIGS: Configs = {
         "The opinion of every judge and every person about a candidate, including planted controls, and of every "
         "person about each point of a question.",
         {"q_id": TEXT, "p_id": TEXT, "by": TEXT, "relevance": FLOAT, "support": FLOAT}
-        | dict.fromkeys(("verdict", "why", "control", "text", "kind", "point"), TEXT),
+        | dict.fromkeys(("verdict", "why", "control", "text", "kind", "point", "correction"), TEXT),
     ),
     "rejected": (
         "The items that each step left out, with the reason.",
@@ -70,12 +70,22 @@ TRANSLATIONS: Configs = {
 """The file of rows that only a translated dataset has."""
 
 
+CORRECTIONS: Configs = {
+    "corrections": (
+        "The texts of queries that people corrected, before and after.",
+        dict.fromkeys(("q_id", "kind", "field", "before", "after"), TEXT),
+    )
+}
+"""The file of rows that a dataset has if people corrected texts."""
+
+
 def configs_of(made: BuildOutcome) -> Configs:
     """Return the files of rows of a dataset. A translated dataset keeps its source beside the translation."""
+    corrected = CORRECTIONS if made.corrections else {}
     if not made.translations:
-        return CONFIGS
+        return {**CONFIGS, **corrected}
     described, columns = CONFIGS["query"]
-    return {**CONFIGS, "query": (described, {**columns, **TRANSLATED_QUERY}), **TRANSLATIONS}
+    return {**CONFIGS, "query": (described, {**columns, **TRANSLATED_QUERY}), **TRANSLATIONS, **corrected}
 
 
 FORMATS = {".jsonl": "application/jsonlines", ".html": "text/html", ".md": "text/markdown", ".toml": "application/toml"}

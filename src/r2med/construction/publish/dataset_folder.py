@@ -6,6 +6,7 @@ import datetime
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from r2med.assessment.rubrics.rubric import VERDICT
 from r2med.construction.items import SourcePage, SourceQuestion
 from r2med.construction.pipeline import Build
 from r2med.construction.publish.build_outcome import BuildOutcome, origin
-from r2med.construction.publish.croissant import DEMOGRAPHICS, TRANSLATIONS, configs_of, croissant
+from r2med.construction.publish.croissant import CORRECTIONS, DEMOGRAPHICS, TRANSLATIONS, configs_of, croissant
 from r2med.construction.publish.datasheet import datasheet
 from r2med.construction.publish.hub_card import hub_card
 from r2med.construction.publish.reviewers import demographics
@@ -86,7 +87,7 @@ def lacks_reviewers(build: Build) -> bool:
 def _said(row: Row) -> tuple[str, ...]:
     # Datasets that were written before there were kinds of reviews have passages only.
     about = row.get("kind", PASSAGE), row.get("point", VERDICT)
-    return *about, *(row[name] for name in ("q_id", "p_id", "by", "verdict", "why"))
+    return *about, *(row[name] for name in ("q_id", "p_id", "by", "verdict", "why")), row.get("correction", "")
 
 
 def _tables(made: BuildOutcome) -> dict[str, Iterable[Row]]:
@@ -103,6 +104,7 @@ def _tables(made: BuildOutcome) -> dict[str, Iterable[Row]]:
         LABELS: _opinions(made),
         "rejected.jsonl": _rejected(made),
         **translated,
+        **({f"{name}.jsonl": map(asdict, made.corrections) for name in CORRECTIONS} if made.corrections else {}),
     }
 
 
@@ -156,7 +158,8 @@ def _opinions(made: BuildOutcome) -> Iterator[Row]:
         scores: Row = {"relevance": judgement.relevance, "support": judgement.support, "verdict": None}
         text = texts.get((judgement.question, judgement.chunk), "")
         about = {"kind": PASSAGE, "point": VERDICT}
-        yield {**pair, **scores, "why": judgement.rationale, "control": judgement.control, "text": text, **about}
+        said = {"why": judgement.rationale, "control": judgement.control, "text": text}
+        yield {**pair, **scores, **said, **about, "correction": ""}
     yield from _human_rows(made.reviews)
 
 
@@ -168,7 +171,7 @@ def _human_rows(reviews: Sequence[Review]) -> Iterator[Row]:
         pair = {"q_id": review.question, "p_id": review.chunk, "by": who, "relevance": None, "support": None}
         for point, said in review.written.items():
             texts = {"verdict": said, "why": review.comment, "control": "", "text": ""}
-            yield {**pair, **texts, "kind": review.kind, "point": point}
+            yield {**pair, **texts, "kind": review.kind, "point": point, "correction": review.correction}
 
 
 def _rejected(made: BuildOutcome) -> Iterator[Row]:

@@ -26,6 +26,7 @@ from r2med.foundation.core.spec import parse_stage
 from r2med.foundation.core.version import __version__
 from r2med.foundation.pages.page import Bars, Bullets, Content, Page, Section, Table, Verbatim
 from r2med.foundation.store import Store
+from r2med.foundation.text.plurals import counted
 
 log = logging.getLogger("r2med")
 
@@ -137,6 +138,7 @@ def _making(made: BuildOutcome) -> Iterator[Content]:
     )
     if made.translations:
         yield from _translation(made)
+    yield from _corrections(made)
     yield from _personal_data(made)
     after = [(parse_stage(step)[0].name, kept) for step, stream, kept, *_ in rows if stream == "questions"]
     yield Bars("Questions after each step", after)
@@ -183,6 +185,18 @@ def _translation(made: BuildOutcome) -> Iterator[Content]:
         "faults left",
     )
     yield Table.of(heads, rows, "Translations")
+
+
+def _corrections(made: BuildOutcome) -> Iterator[Content]:
+    """Yield how many texts people corrected."""
+    if made.corrections:
+        kinds = Counter(each.kind for each in made.corrections)
+        each = ", ".join(f"{count:,} by the review of kind {kind}" for kind, count in kinds.items())
+        texts = counted(len(made.corrections), "text")
+        yield f"People corrected {texts} of queries ({each}). corrections.jsonl has each text before and after."
+    if made.open_corrections:
+        proposed = counted(made.open_corrections, "text")
+        yield f"People did not decide about corrections of {proposed}, which stay as they were (r2med review DIR)."
 
 
 def _personal_data(made: BuildOutcome) -> Iterator[Content]:

@@ -557,7 +557,7 @@ interface Page {
   title: string;
   label?: string; // stands in the navigation
   when?: (site: Site) => boolean;
-  keys?: PageKey[];
+  keys?: PageKey[] | null; // null: shortcuts are turned off
   show: (main: HTMLElement, params: URLSearchParams, site: Site) => any;
 }
 
@@ -592,9 +592,11 @@ interface ReviewItem {
   verdict: ReviewVerdict | null; // what this person said
   answers: ReviewReplies; // to each point
   comment: string;
+  correctable: ReviewText | null; // the text that people can correct
+  correction: string; // that text as this person corrected it; empty where they did not
   revision: string; // of that verdict; empty where there is none
   frozen?: boolean; // what others said was shown
-  reviews?: { verdict: ReviewVerdict; answers: ReviewReplies; comment: string }[]; // of an item that people disagree about
+  reviews?: { verdict: ReviewVerdict; answers: ReviewReplies; comment: string; correction: string }[]; // of an item that people disagree about
 }
 
 /* The answer to POST /view: an item to review, or one that people disagree about. */
@@ -617,6 +619,7 @@ interface ReviewDecision {
   item: string;
   answers: ReviewReplies;
   comment: string;
+  correction: string;
   seen: string;
   disputes: boolean;
 }
@@ -626,6 +629,7 @@ interface DecisionAnswer {
   verdict?: ReviewVerdict;
   answers?: ReviewReplies;
   comment?: string;
+  correction?: string;
   detail?: string;
 }
 
@@ -642,6 +646,7 @@ interface ReviewPage {
   buttons: HTMLButtonElement[];
   rows: HTMLElement[]; // one for each point
   comment: HTMLTextAreaElement | null;
+  correction: HTMLTextAreaElement | null;
   notice: HTMLElement;
 }
 

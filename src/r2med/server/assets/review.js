@@ -18,7 +18,10 @@
 
   const { storage, put, get, unsent, post, deliver } = board.reviewSending(notice);
 
+  const { areKeysOn, keySwitch, markKeys, announce } = board.reviewAccess({ put, get });
+
   const draftKey = (page, token) => `r2med-review draft ${location.host} ${page.name} ${page.disputes} ${token}`;
+  const correctionKey = (page, token) => `${draftKey(page, token)} correction`;
   const repliesKey = (page, token) => `${draftKey(page, token)} replies`;
 
   /* --- verdicts ------------------------------------------------------------------------------------------------ */
@@ -54,17 +57,18 @@
     const comment = page.comment?.value.trim() ?? "";
     const { name, disputes, kind, replies } = page;
     const verdict = kind.scale.find(({ word }) => word === replies[kind.points[0].name])?.verdict;
-    const said = { answers: replies, comment };
+    const said = { answers: replies, comment, correction: corrected(page, item) };
     const decision = { name, kind: kind.name, item: item.token, ...said, seen: item.revision, disputes };
     const { status, body: answer } = await deliver(decision);
     put(repliesKey(page, item.token), null);
     if (status === 409) {
       const answers = answer.answers ?? {};
-      Object.assign(item, { verdict: answer.verdict || null, answers, revision: answer.revision });
+      const { correction = "" } = answer;
+      Object.assign(item, { verdict: answer.verdict || null, answers, correction, revision: answer.revision });
       mark(page, { ...answers });
       const words = described(page, answers).toLowerCase();
       notice(
-        `Another tab saved this verdict: ${words}${answer.comment ? `, “${visible(answer.comment)}”` : ""}. Give your verdict again to replace it.`,
+        `Another tab saved this verdict: ${words}${answer.comment ? `, “${visible(answer.comment)}”` : ""}${correction ? `, with the text “${visible(correction)}”` : ""}. Give your verdict again to replace it.`,
       );
       return false;
     }
@@ -74,7 +78,8 @@
       return false;
     }
     put(draftKey(page, item.token), null);
-    Object.assign(item, { verdict: verdict ?? "accept", answers: replies, comment, revision: answer.revision });
+    put(correctionKey(page, item.token), null);
+    Object.assign(item, { verdict: verdict ?? "accept", ...said, revision: answer.revision });
     return true;
   }
 
@@ -123,13 +128,21 @@
     page.buttons[point * length + (focused % length)]?.focus();
   }
 
-  /* Save the verdict again if its comment was changed. */
+  /* Save the verdict again if its comment or its correction was changed. */
   const commented = () =>
     alone(async (page, { item }) => {
-      if (!item?.verdict || page.comment?.value.trim() === item.comment) return;
+      if (!item?.verdict) return;
+      const isCorrected = corrected(page, item) !== item.correction;
+      if (!isCorrected && page.comment?.value.trim() === item.comment) return;
       page.replies = { ...item.answers };
-      if (await send(page, item)) board.toast("Comment saved");
+      if (await send(page, item)) board.toast(isCorrected ? "Correction saved" : "Comment saved");
     });
+
+  /* Return the corrected text; empty if it is the text of the item. */
+  function corrected(page, item) {
+    const text = page.correction?.value.trim() ?? "";
+    return text === item.correctable?.text.trim() ? "" : text;
+  }
 
   const step = (by) =>
     alone(async (page, { item, back, on }) => {
@@ -206,7 +219,14 @@
       { class: "desk-bar row spread" },
       h("span", null, h("b", null, h("bdi", null, visible(page.name))), ` · ${count}`),
       figure,
-      h("span", { class: "row tools" }, leave, turn(-1, "‹", "Back (k)", back), turn(1, "›", "On (j)", on)),
+      h(
+        "span",
+        { class: "row tools" },
+        keySwitch(page.main),
+        leave,
+        turn(-1, "‹", "Back (k)", back),
+        turn(1, "›", "On (j)", on),
+      ),
     );
   }
 
@@ -244,7 +264,7 @@
       h(
         "ul",
         { class: "said" },
-        reviews.map(({ verdict, answers, comment }) =>
+        reviews.map(({ verdict, answers, comment, correction }) =>
           h(
             "li",
             { class: isSeveral(page) ? "points" : null },
@@ -252,9 +272,50 @@
               ? h("span", null, described(page, answers))
               : h("b", { class: `is-${verdict}` }, done(page, verdict, answers)),
             h("span", { class: "text" }, readable(comment) || h("span", { class: "muted" }, "no comment")),
+            correction ? proposal(page, correction) : null,
           ),
         ),
       ),
+    );
+  }
+
+  /* Draw a text that somebody corrected, with a button that takes it over. */
+  function proposal(page, text) {
+    const take = () => {
+      page.correction.value = text;
+      page.correction.dispatchEvent(new Event("input"));
+      page.correction.closest("details").open = true;
+      page.correction.focus();
+    };
+    return h(
+      "div",
+      { class: "proposal" },
+      h("p", { class: "text", dir: "auto" }, h("span", { class: "muted" }, "Corrected: "), readable(text)),
+      h("button", { type: "button", onclick: take }, "Use this text"),
+    );
+  }
+
+  /* Draw the field in which a person corrects the text. It is closed until somebody needs it. */
+  function correctionField(page, item) {
+    const draft = get(correctionKey(page, item.token));
+    page.correction = h("textarea", {
+      id: "correction",
+      dir: "auto",
+      maxlength: 20000,
+      value: draft ?? (item.correction || item.correctable.text),
+      oninput: (event) => put(correctionKey(page, item.token), event.target.value),
+      onchange: commented,
+    });
+    return h(
+      "details",
+      { class: "comment correction", open: Boolean(draft ?? item.correction) },
+      h("summary", { class: "label" }, "Correct the text"),
+      h(
+        "label",
+        { class: "muted", for: "correction" },
+        "The original is kept. Your answers are about the corrected text.",
+      ),
+      page.correction,
     );
   }
 
@@ -287,6 +348,7 @@
       ),
       item.reviews ? others(page, item.reviews) : null,
       item.frozen ? h("p", { class: "muted frozen" }, frozen) : null,
+      item.correctable ? correctionField(page, item) : null,
       h(
         "div",
         { class: "comment" },
@@ -325,6 +387,9 @@
     const heading = h("h1", { class: "visually-hidden" }, page.disputes ? "Disagreements" : "Review");
     page.notice = h("p", { class: "notice", role: "alert" });
     page.buttons = [];
+    page.correction = null;
+    markKeys(page.main);
+    announce(page, data);
     const top = [heading, kinds(page), bar(page, data), guideline(page)].filter((part) => part !== null);
     if (!item) {
       page.main.replaceChildren(...top, nothing(page, data));
@@ -400,6 +465,7 @@
       buttons: [],
       rows: [],
       comment: null,
+      correction: null,
       notice: h("p", { class: "notice", role: "alert" }),
     });
     main.replaceChildren(page.notice);
@@ -431,7 +497,7 @@
     title: "Review",
     label: "Review",
     get keys() {
-      return keysNow();
+      return areKeysOn() ? keysNow() : null;
     },
     show: (main, params, site) => show(false, main, params, site),
   });
@@ -439,7 +505,7 @@
     title: "Disagreements",
     label: "Disagreements",
     get keys() {
-      return keysNow();
+      return areKeysOn() ? keysNow() : null;
     },
     show: (main, params, site) => show(true, main, params, site),
   });

@@ -118,7 +118,8 @@ const board = (() => {
 
   /* Return the keys of the shown page: [key, description, action]. */
   const keysNow = () => {
-    const own = pages.get(current)?.keys || [];
+    const { keys: own = [] } = pages.get(current) ?? {};
+    if (own === null) return []; // the person has turned shortcuts off
     return [...own, ...everywhere.filter(([key]) => !own.some(([taken]) => taken === key))];
   };
 
