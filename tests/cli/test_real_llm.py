@@ -96,3 +96,31 @@ def test_a_query_that_a_real_llm_rewrote_is_searched_alone_or_counted_as_a_failu
     assert (expansion.cost.calls, len(texts)) == (1, 1 - expansion.failures), first.stdout
     assert r2med(*arguments).returncode == 0
     assert Record.read(path).stages[0] == expansion, "it was asked once"
+
+
+PROMPT = """Does the text answer the question? 3: yes. 0: no.
+Question: {query}
+Text: {text}
+Reply with {"why": "reason", "grade": 0} or {"why": "reason", "grade": 3}."""
+
+
+def test_a_real_small_llm_fails_its_controls_and_the_error_is_one_line(short_answers, r2med):
+    card = short_answers / "plugin" / "llms" / "tiny.toml"
+    card.write_text(card.read_text().replace("max_tokens = 400", "max_tokens = 60"))
+    topics = [f"disease{number}" for number in range(20)]
+    documents = [{"id": topic, "text": f"Rest and water cure {topic}."} for topic in topics]
+    documents += [{"id": f"{topic}-b", "text": f"Nobody knows why {topic} begins."} for topic in topics]
+    queries = [{"id": topic, "text": f"What cures {topic}?"} for topic in topics]
+    data = r2med_folder(
+        short_answers / "ward", documents, queries, [{"q_id": topic, "p_id": topic, "score": 1} for topic in topics]
+    )
+    ran = r2med("run", "bm25", "--data", data, "--out", short_answers / "results")
+    assert ran.returncode == 0, ran.stderr
+    (short_answers / "prompt.txt").write_text(PROMPT)
+    overlay = short_answers / "judged.jsonl"
+    words = ["judge", "--llm", "tiny", "--results", short_answers / "results", "--data", data, "--out", overlay]
+    judged = r2med(*words, "--prompt", short_answers / "prompt.txt")
+    assert judged.returncode == 1
+    (line,) = [line for line in judged.stderr.splitlines() if "tiny cannot judge ward" in line]
+    assert "controls" in line and "use another LLM or prompt" in line
+    assert not overlay.exists()
