@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from r2med.construction.items import Judgement
-from r2med.construction.judge_quality import judge_agreement, judge_confusions, label_recall
+from r2med.construction.judge_quality import judge_confusions, judge_ratings, label_recall
 from r2med.construction.labels import labels
 from r2med.evaluation.measure.agreement import cohen_kappa
 from r2med.foundation.pages.estimate import Estimate
@@ -116,10 +116,13 @@ def test_agreement_of_judges_is_that_of_their_scores():
         for judge, score in enumerate(row)
         if (unit, judge) != (0, 0)
     ]
-    every, *pairs = judge_agreement(judgements)
-    assert every.is_of_all and every.relevance.units == 40
-    assert [pair.judges for pair in pairs] == [("j0", "j1"), ("j0", "j2"), ("j1", "j2")]
-    assert pairs[0].relevance.units == 39
+    found = judge_ratings(judgements)
+    assert list(found) == ["relevance", "support", "label"]
+    every, *pairs = found["relevance"].agreements()
+    assert (every.raters, every.items, every.kappa) == (("j0", "j1", "j2"), 40, None)
+    assert [pair.raters for pair in pairs] == [("j0", "j1"), ("j0", "j2"), ("j1", "j2")]
+    assert [pair.items for pair in pairs] == [39, 39, 40]
     expected = cohen_kappa(scores[:, 1:].astype(float), "quadratic").value
-    assert (pairs[2].relevance.value, pairs[2].support.value) == pytest.approx((expected, expected))
-    assert judge_agreement([each for each in judgements if each.judge == "j0"]) == []
+    assert pairs[2].kappa.value == pytest.approx(expected)
+    assert found["support"].agreement("j1", "j2").kappa.value == pytest.approx(expected)
+    assert judge_ratings([each for each in judgements if each.judge == "j0"])["label"].agreements() == []

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from r2med.assessment.review.reviews import Review, decision, is_disputed, rating_table
+from r2med.assessment.review.reviews import Review, decision, is_disputed, ratings_of
+from r2med.assessment.rubrics.rubric import RUBRICS
 from r2med.construction.items import Judgement
 from r2med.construction.labels import Labelling, labels, overrating
 
@@ -82,6 +83,6 @@ def test_a_dispute_ends_with_an_adjudication_which_is_no_rating():
     settled = [*reviews, said("a", "Cy", "reject", adjudicated=True)]
     assert not is_disputed(settled)
     assert decision(settled) == ("reject", True)
-    pairs, annotators, table = rating_table([*settled, said("b", "Bo", "reject")])
-    assert (pairs, annotators) == ([("q", "a"), ("q", "b")], ["Ann", "Bo"])
-    np.testing.assert_array_equal(table, [[2, 1], [np.nan, 0]])
+    found = ratings_of([*settled, said("b", "Bo", "reject")], RUBRICS["passage"])
+    assert (list(found.said), found.raters) == ([("q", "a"), ("q", "b")], ("Ann", "Bo"))
+    np.testing.assert_array_equal(found.table(), [[2, 1], [np.nan, 0]])

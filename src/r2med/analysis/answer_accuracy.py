@@ -18,9 +18,9 @@ from r2med.analysis.llm_questions import Questions
 from r2med.analysis.material import Material
 from r2med.analysis.scaling import Expanded, author_notes, expanded_systems, gains
 from r2med.assessment.answers.answer_rule import by_rule
+from r2med.assessment.panels.ratings import Ratings, agreement_table
 from r2med.evaluation.comparison.comparison import slice_facts
 from r2med.evaluation.comparison.undecided_ranges import with_ranges
-from r2med.evaluation.measure.agreement import cohen_kappa
 from r2med.evaluation.measure.scores import Floats
 from r2med.evaluation.measure.slices import KINDS, slices
 from r2med.foundation.core.errors import UserError
@@ -85,15 +85,19 @@ def _read(number: int, answer: AnswerVerdict) -> tuple[bool, str]:
     return answer.verdict == "right", answer.final_answer
 
 
-def agreement_table(name: str, judged: Sequence[Judged]) -> Table:
+def rule_table(name: str, judged: Sequence[Judged]) -> Table:
     """Return a table of the agreement between rule and LLM where both decided."""
-    both = [each for each in judged if each.rule is not None and each.llm is not None]
-    ratings = np.array([[float(bool(each.rule)), float(bool(each.llm))] for each in both]).reshape(-1, 2)
-    same = mean_interval((ratings[:, 0] == ratings[:, 1]).astype(np.float64)) if both else None
-    kappa = cohen_kappa(ratings) if len(both) > 1 else None
+    words = {False: "wrong", True: "right"}
+    given = (
+        (number, who, words[said])
+        for number, each in enumerate(judged)
+        for who, said in (("rule", each.rule), ("LLM", each.llm))
+        if said is not None
+    )
+    found = Ratings.of([*words.values()], given).agreement("rule", "LLM")
     decided = [sum(getattr(each, who) is not None for each in judged) for who in ("rule", "llm")]
-    heads = ("texts", "decided by rule", "decided by LLM", "by both", "agree", "Cohen's κ")
-    return Table.of(heads, [[len(judged), *decided, len(both), same, kappa]], "Rule and LLM as judges", name=name)
+    heads = ("texts", "decided by rule", "decided by LLM")
+    return agreement_table(heads, [((len(judged), *decided), found)], "Rule and LLM as judges", name)
 
 
 def answers(material: Material) -> Section:
@@ -133,7 +137,7 @@ def answers(material: Material) -> Section:
     tables = [
         Table.of(heads, rows, "Accuracy and gain", note, name="answers"),
         Table.of(LLM_HEADS, llm_rows(outcomes), "Across LLMs", LLM_NOTE, name="answers-llms"),
-        agreement_table("answers-agreement", everything),
+        rule_table("answers-agreement", everything),
         Table.of(("system", "by", "slice", "texts", "accuracy", "gain"), parts, "By slice", name="answers-slices"),
         Table.of(
             ("system", "dataset", "query", "reference answer", "final answer", "by rule", "by LLM", "gain"),

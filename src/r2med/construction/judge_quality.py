@@ -9,74 +9,41 @@ rate here is an estimate for all candidates: each stratum counts by its size
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
 
 import numpy as np
 
+from r2med.assessment.panels.ratings import Ratings
 from r2med.assessment.review.prediction_powered import FEWEST_REVIEWS
 from r2med.assessment.review.reviews import Pair
 from r2med.assessment.review.stratified_shares import Stratum, share_of, summed
 from r2med.assessment.rubrics.rubric import Verdict
 from r2med.construction.items import Judgement
 from r2med.construction.labels import LABELLING, Label, Labelling, LabelName, labels
-from r2med.evaluation.measure.agreement import Agreement, cohen_kappa, krippendorff_alpha
-from r2med.evaluation.measure.scores import Floats
 from r2med.foundation.pages.estimate import Estimate
 
-LABEL_VALUES: Mapping[LabelName, float] = {"negative": 0.0, "discarded": 1.0, "positive": 2.0}
-"""Labels as ordered numbers, for coefficients of agreement."""
+SCORES = ("0", "1", "2", "3", "4", "5")
+"""The scores of judges."""
+LABEL_ORDER: tuple[LabelName, ...] = ("negative", "discarded", "positive")
+"""Labels from the lowest to the highest, for coefficients of agreement."""
 
 Decisions = Mapping[Pair, Verdict]
 """Decisions of people, by candidate."""
 
 
-@dataclass(frozen=True)
-class JudgeAgreement:
-    """How far two judges, or all, agree. Pairs have Cohen's κ with quadratic weights, all have ordinal α."""
+def judge_ratings(judgements: Iterable[Judgement], labelling: Labelling = LABELLING) -> dict[str, Ratings]:
+    """Return both scores of each judge, and the label that they give. Controls do not count."""
+    given = [judgement for judgement in judgements if not judgement.control]
 
-    judges: tuple[str, ...]
-    is_of_all: bool
-    relevance: Agreement
-    support: Agreement
-    label: Agreement
-    """Agreement about the label that each judge's own scores give."""
+    def ratings(words: Sequence[str], said: Callable[[Judgement], str]) -> Ratings:
+        return Ratings.of(words, (((each.question, each.chunk), each.judge, said(each)) for each in given))
 
-
-def judge_agreement(judgements: Iterable[Judgement], labelling: Labelling = LABELLING) -> list[JudgeAgreement]:
-    """Return the agreement of all judges, then of each two; nothing if there is only one. Controls do not count."""
-    rows: dict[Pair, dict[str, Judgement]] = defaultdict(dict)
-    for judgement in judgements:
-        if not judgement.control:
-            rows[judgement.question, judgement.chunk][judgement.judge] = judgement
-    names = sorted({name for row in rows.values() for name in row})
-    if len(names) < 2:
-        return []
-    tables = np.full((3, len(rows), len(names)), np.nan)
-    for number, row in enumerate(rows.values()):
-        for place, name in enumerate(names):
-            if name in row:
-                tables[:, number, place] = _values(row[name], labelling)
-
-    def quadratic(table: Floats) -> Agreement:
-        return cohen_kappa(table, "quadratic")
-
-    def ordinal(table: Floats) -> Agreement:
-        return krippendorff_alpha(table, "ordinal")
-
-    pairs = [
-        JudgeAgreement(
-            (names[first], names[second]), False, *(quadratic(table[:, [first, second]]) for table in tables)
-        )
-        for first, second in combinations(range(len(names)), 2)
-    ]
-    return [JudgeAgreement(tuple(names), True, *(ordinal(table) for table in tables)), *pairs]
-
-
-def _values(judgement: Judgement, labelling: Labelling) -> tuple[float, float, float]:
-    label = labelling.name(judgement.relevance, judgement.support)
-    return judgement.relevance, judgement.support, LABEL_VALUES[label]
+    return {
+        "relevance": ratings(SCORES, lambda each: str(each.relevance)),
+        "support": ratings(SCORES, lambda each: str(each.support)),
+        "label": ratings(LABEL_ORDER, lambda each: labelling.name(each.relevance, each.support)),
+    }
 
 
 @dataclass

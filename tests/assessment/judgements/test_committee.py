@@ -111,8 +111,9 @@ def test_a_committee_labels_the_pool_and_the_lower_grade_counts(
         assert {count["kind"]: count["asked"] - count["right"] for count in test["first"]} == {
             "labelled relevant": 0, "relevant to a near query": 0, "unrelated, with orders to the judge": 0,
         }  # fmt: skip
-    pair, both = plain["agreement_of_judges"]
-    assert (pair["judge"], both["judge"]) == ("fair and strict", "all judges")
+    (pair,) = plain["agreement_of_judges"]
+    assert (pair["judge"], pair["passages"]) == ("fair and strict", found.reports[0].labels)
+    assert pair["alpha"]["value"] is not None
     assert pair["kappa"].keys() == {"value", "low", "high"} and pair["kappa"]["value"] < 1
 
 

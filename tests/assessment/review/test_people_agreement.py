@@ -21,14 +21,14 @@ def passages(verdicts: dict[str, str]) -> list[Review]:
     ]
 
 
-def test_two_reviewers_have_cohens_kappa_and_adjudications_do_not_count():
+def test_two_reviewers_have_weighted_kappa_and_adjudications_do_not_count():
     reviews = passages({"ann": "aarrau", "bob": "aarar-"})
     reviews.append(Review(question="q", chunk="c3", annotator="ann", verdict="accept", adjudicated=True))
-    [found] = agreement_by_point(reviews)
-    assert (found.name, found.items, found.people, found.kappa_name) == ("passage", 5, 2, "Cohen’s")
-    assert found.observed == 0.6
-    expected = cohen_kappa(np.array([[2, 2], [2, 2], [0, 0], [0, 2], [2, 0]], dtype=float))
-    assert found.kappa.value == pytest.approx(expected.value)
+    [each] = agreement_by_point(reviews)
+    assert (each.name, each.found.items, each.found.raters) == ("passage", 5, ("ann", "bob"))
+    assert each.found.observed.value == 0.6
+    expected = cohen_kappa(np.array([[2, 2], [2, 2], [0, 0], [0, 2], [2, 0]], dtype=float), "quadratic")
+    assert each.found.kappa.value == pytest.approx(expected.value)
 
 
 def test_every_point_of_a_question_has_its_own_agreement():
@@ -47,15 +47,15 @@ def test_every_point_of_a_question_has_its_own_agreement():
     found = {each.point.name: each for each in agreement_by_point(reviews)}
     assert list(found) == list(POINTS)
     assert found["needs_inference"].name == "question: needs_inference"
-    assert found["needs_inference"].kappa_name == "Fleiss’"
-    assert found["needs_inference"].observed == pytest.approx((1 + 1 + 1 / 3 + 1 / 3) / 4)
+    assert found["needs_inference"].found.kappa is None  # three ordered answers of three people: α is weighted
+    assert found["needs_inference"].found.observed.value == pytest.approx((1 + 1 + 1 / 3 + 1 / 3) / 4)
     assert found["answerable"].is_constant and not found["needs_inference"].is_constant
     assert found["answerable"].paradox == ""
 
 
-def test_a_sentence_explains_a_low_kappa_of_reviewers_who_agree():
+def test_a_sentence_explains_a_low_alpha_of_reviewers_who_agree():
     [found] = agreement_by_point(passages({"ann": "a" * 19 + "r", "bob": "r" + "a" * 19}))
-    assert found.ac1.value > 0.85 and found.kappa.value < 0
+    assert found.found.gwet.value > 0.85 and found.found.alpha.value < 0
     assert "agree in 90% of pairs" in found.paradox and "95% of all answers are yes" in found.paradox
     [found] = agreement_by_point(passages({"ann": "ar" * 10, "bob": "ar" * 9 + "rr"}))
     assert found.paradox == ""

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from r2med.assessment.review.kinds import KINDS
 from r2med.assessment.review.review_files import export_reviews, import_reviews
 from r2med.assessment.review.review_outcomes import Correction, corrections, rejection_reasons
-from r2med.assessment.review.reviews import Review, decided_reply, is_disputed, is_unsettled, rating_table
+from r2med.assessment.review.reviews import Review, decided_reply, is_disputed, is_unsettled, ratings_of
 from r2med.assessment.rubrics.rubric import RUBRICS
 from r2med.construction.review_items import add_reviews, read_reviews, review_items
 from r2med.foundation.core.errors import UserError
@@ -62,14 +62,14 @@ def test_each_point_is_decided_by_its_own_majority():
     assert decided_reply([*said, settled], "answerable") == ("no", True)
 
 
-def test_a_rating_table_holds_one_point_of_one_kind():
+def test_ratings_hold_one_point_of_one_kind():
     sound = Review(question="q1", annotator="Ann", kind="reasoning", verdict="reject")
     said = [about_question("Ann"), about_question("Bo", needs_inference="no"), sound]
-    pairs, people, table = rating_table(said, "question", "needs_inference")
-    assert (pairs, people) == ([("q1", "")], ["Ann", "Bo"])
-    np.testing.assert_array_equal(table, [[2.0, 0.0]])
-    np.testing.assert_array_equal(rating_table(said, "reasoning")[2], [[0.0]])
-    assert rating_table(said)[0] == []
+    found = ratings_of(said, RUBRICS["question"], "needs_inference")
+    assert found.said == {("q1", ""): {"Ann": "yes", "Bo": "no"}}
+    np.testing.assert_array_equal(found.table(), [[2.0, 0.0]])
+    np.testing.assert_array_equal(ratings_of(said, RUBRICS["reasoning"]).table(), [[0.0]])
+    assert ratings_of(said, RUBRICS["passage"]).said == {}
 
 
 @pytest.fixture

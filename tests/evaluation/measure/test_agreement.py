@@ -113,6 +113,39 @@ def test_coefficients_are_those_of_other_libraries():
     assert cohen_kappa(SCORES, "quadratic").value == pytest.approx(0.7662337662337663)
 
 
+@pytest.mark.parametrize(
+    ("ratings", "values", "expected"),
+    [  # by irrCAC 0.4.4 with quadratic weights
+        (VERDICTS, [0, 1, 2], 0.7488956056731),
+        (OBSERVERS, [1, 2, 3, 4, 5], 0.9140007235516),
+        (SCORES, [0, 1, 2, 3, 4, 5], 0.7272727272727),
+    ],
+)
+def test_ac2_is_that_of_irrcac_and_of_plain_loops(ratings, values, expected):
+    places = ratings - values[0]
+    assert gwet_ac1(places, len(values), "quadratic").value == pytest.approx(expected)
+    assert gwet_ac1(ratings, weights="quadratic").value == pytest.approx(expected)  # every value occurs
+    assert ac2_by_loops(ratings.tolist(), values) == pytest.approx(expected)
+
+
+def ac2_by_loops(ratings, values):
+    """Gwet's AC2 by its definition (Gwet 2014, chapter 5)."""
+    units = [[v for v in row if not np.isnan(v)] for row in ratings]
+    near = {(a, b): 1 - ((a - b) / (values[-1] - values[0])) ** 2 for a in values for b in values}
+    paired = [list(itertools.permutations(unit, 2)) for unit in units if len(unit) > 1]
+    observed = np.mean([np.mean([near[pair] for pair in pairs]) for pairs in paired])
+    shares = [np.mean([unit.count(value) / len(unit) for unit in units if unit]) for value in values]
+    size = len(values)
+    chance = sum(near.values()) / (size * (size - 1)) * sum(share * (1 - share) for share in shares)
+    return (observed - chance) / (1 - chance)
+
+
+def test_ac2_of_two_values_is_ac1():
+    ratings = np.where(COMPLETE > 1, 1.0, 0.0)
+    assert gwet_ac1(ratings, 2, "quadratic") == gwet_ac1(ratings, 2)
+    assert gwet_ac1(np.full((10, 2), 2.0), weights="quadratic").value == 1
+
+
 def test_ac1_is_that_of_irrcac_where_it_is_installed():
     raw = pytest.importorskip("irrCAC.raw", reason="irrCAC is not installed: it needs SciPy 1.12")
     frame = pytest.importorskip("pandas", reason="pandas is not installed").DataFrame(VERDICTS)

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict
-from itertools import combinations
 from typing import Any
-
-import numpy as np
 
 from r2med.assessment.judgements.committee import JudgedPools
 from r2med.assessment.panels.planted_controls import LEAST_SHARE, ControlTest, share_of
-from r2med.evaluation.measure.agreement import cohen_kappa, krippendorff_alpha
-from r2med.evaluation.measure.scores import Floats
+from r2med.assessment.panels.ratings import RaterAgreement, Ratings, agreement_table
 from r2med.foundation.pages.page import Page, Section, Table
 
 
@@ -34,9 +29,9 @@ def judge_page(judged: JudgedPools, file: str = "") -> Page:
 
 
 def _agreement_tables(judged: JudgedPools) -> Iterator[Table]:
-    if rows := _between(judged):
-        heads = ("judges", "passages", "Cohen's κ", "Krippendorff's α")
-        yield Table.of(heads, rows, "Judges", name="judge-agreement")
+    if found := _between(judged):
+        rows = [([who], each) for who, each in found]
+        yield agreement_table(("judges",), rows, "Judges", name="judge-agreement")
 
 
 def _lead(judged: JudgedPools, file: str) -> str:
@@ -62,26 +57,12 @@ def _controls(judged: JudgedPools) -> Table:
     return Table.of(heads, rows, note=note, name="judge-controls")
 
 
-def _between(judged: JudgedPools) -> list[list[Any]]:
-    """Return judges, passages, κ and α: the agreement of each pair and of all judges on the pool.
-
-    Grades are ordered, so κ has quadratic weights, as for the judges of a build.
-    """
-    said: dict[tuple[str, str, str], dict[str, str]] = defaultdict(dict)
-    for label in judged.overlay.labels:
-        said[label.dataset, label.query, label.document][label.judge] = label.said
-    judges = list(dict.fromkeys(label.judge for label in judged.overlay.labels))
-    if len(judges) < 2:
-        return []
-    ratings: Floats = np.array(
-        [[judged.rubric.place(each[judge]) if judge in each else np.nan for judge in judges] for each in said.values()]
-    )
-    rows: list[list[Any]] = [
-        [f"{a} and {b}", len(ratings), cohen_kappa(ratings[:, [judges.index(a), judges.index(b)]], "quadratic"), None]
-        for a, b in combinations(judges, 2)
-    ]
-    rows.append(["all judges", len(ratings), None, krippendorff_alpha(ratings, "ordinal")])
-    return rows
+def _between(judged: JudgedPools) -> list[tuple[str, RaterAgreement]]:
+    """Return the agreement of all judges on the pool, then that of each two."""
+    labels = judged.overlay.labels
+    given = (((each.dataset, each.query, each.document), each.judge, each.said) for each in labels)
+    found = Ratings.of([*judged.rubric.by_word], given).agreements()
+    return [(" and ".join(each.raters) if len(each.raters) == 2 else "all judges", each) for each in found]
 
 
 def judge_json(judged: JudgedPools, file: str = "") -> dict[str, Any]:
@@ -103,19 +84,19 @@ def judge_json(judged: JudgedPools, file: str = "") -> dict[str, Any]:
             for test in judged.tests
         ],
         "notices": list(judged.notices),
-        "agreement_of_judges": [_agreement_json(row) for row in _between(judged)],
+        "agreement_of_judges": [_agreement_json(*each) for each in _between(judged)],
         "cost": {"calls": judged.cost.calls, "tokens": judged.cost.llm_tokens, "dollars": judged.cost.dollars},
     }
 
 
-def _agreement_json(row: Sequence[Any]) -> dict[str, Any]:
-    who, passages, *coefficients = row
+def _agreement_json(who: str, found: RaterAgreement) -> dict[str, Any]:
+    coefficients = {"agree": found.observed, "kappa": found.kappa, "alpha": found.alpha, "ac": found.gwet}
     values = {
         name: {"value": None if math.isnan(each.value) else each.value, "low": each.low, "high": each.high}
-        for name, each in zip(("kappa", "alpha"), coefficients, strict=True)
+        for name, each in coefficients.items()
         if each is not None
     }
-    return {"judge": who, "passages": passages, **values}
+    return {"judge": who, "passages": found.items, **values}
 
 
 def _counts(test: ControlTest) -> list[dict[str, Any]]:

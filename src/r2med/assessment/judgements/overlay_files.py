@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
-import numpy as np
-
-from r2med.data.overlays import SUFFIX, Overlay
-from r2med.evaluation.measure.agreement import cohen_kappa, gwet_ac1
+from r2med.assessment.panels.ratings import RaterAgreement, Ratings, agreement_table
+from r2med.data.overlays import SUFFIX, Aspect, Overlay
+from r2med.evaluation.measure.agreement import Agreement
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.pages.page import Page, Table, table_page
 
@@ -45,30 +44,19 @@ def overlays_page(rows: Sequence[dict[str, Any]]) -> Page:
     return table_page("Overlays", Table.of(tuple(rows[0]), [list(row.values()) for row in rows], name="overlays"))
 
 
-def compared_overlays(first: Overlay, second: Overlay) -> Iterator[dict[str, Any]]:
-    """Yield for each dataset and aspect how far two overlays agree on the pairs that both label."""
+def compared_overlays(first: Overlay, second: Overlay) -> Iterator[tuple[str, Aspect, Ratings]]:
+    """Yield for each dataset and aspect what two overlays say (yes or no) about the pairs that both label."""
     for dataset in (name for name in first.datasets if name in second.datasets):
-        for aspect in ("relevance", "mimic"):
-            one, other = first.grades(dataset, aspect), second.grades(dataset, aspect)
-            shared = [
-                (float(grade > 0), float(other[query][document] > 0))
-                for query, documents in one.items()
+        for aspect in get_args(Aspect):
+            given = (
+                ((query, document), overlay.name, "yes" if grade > 0 else "no")
+                for overlay in (first, second)
+                for query, documents in overlay.grades(dataset, aspect).items()
                 for document, grade in documents.items()
-                if document in other.get(query, {})
-            ]
-            if not shared:
-                continue
-            ratings = np.array(shared)
-            yield {
-                "dataset": dataset,
-                "aspect": aspect,
-                "pairs of both": len(shared),
-                f"yes in {first.name}": int(ratings[:, 0].sum()),
-                f"yes in {second.name}": int(ratings[:, 1].sum()),
-                "agree": float((ratings[:, 0] == ratings[:, 1]).mean()),
-                "Cohen's κ": cohen_kappa(ratings),
-                "Gwet's AC1": gwet_ac1(ratings, 2),
-            }
+            )
+            both = {pair: said for pair, said in Ratings.of(("no", "yes"), given).said.items() if len(said) == 2}
+            if both:
+                yield dataset, aspect, Ratings(("no", "yes"), both)
 
 
 def comparison_page(paths: Sequence[Path]) -> tuple[Page, list[dict[str, Any]]]:
@@ -78,12 +66,29 @@ def comparison_page(paths: Sequence[Path]) -> tuple[Page, list[dict[str, Any]]]:
     first, second = (Overlay.read(path) for path in paths)
     if first.name == second.name:  # the columns need different names
         second = Overlay(f"{second.name} (2)", second.labels)
-    rows = list(compared_overlays(first, second))
-    if not rows:
+    names = first.name, second.name
+    found: list[tuple[tuple[str | int, ...], RaterAgreement]] = [
+        ((dataset, aspect, *_yes(both, names)), both.agreement(*names))
+        for dataset, aspect, both in compared_overlays(first, second)
+    ]
+    if not found:
         raise UserError(f"{paths[0]} and {paths[1]} label no pair in common, so they cannot be compared")
-    table = Table.of(tuple(rows[0]), [list(row.values()) for row in rows], name="overlays-compared")
-    plain = [{name: getattr(value, "value", value) for name, value in row.items()} for row in rows]
-    return table_page("Two overlays", table), plain
+    heads = ("dataset", "aspect", *(f"yes in {name}" for name in names))
+    plain = [
+        dict[str, Any](zip(heads, lead, strict=True))
+        | {"pairs of both": each.items, "agree": each.observed.value, "Cohen's κ": _value(each.kappa)}
+        | {"Krippendorff's α": _value(each.alpha), "Gwet's AC1": _value(each.gwet)}
+        for lead, each in found
+    ]
+    return table_page("Two overlays", agreement_table(heads, found, name="overlays-compared")), plain
+
+
+def _yes(ratings: Ratings, names: Sequence[str]) -> list[int]:
+    return [sum(said[name] == "yes" for said in ratings.said.values()) for name in names]
+
+
+def _value(found: Agreement | None) -> float | None:
+    return None if found is None else found.value
 
 
 def remove_overlays(paths: Sequence[Path]) -> None:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Container, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-import numpy as np
-
 from r2med.assessment.review.review_book import ReviewBook, Slot, StoredReview
-from r2med.assessment.review.reviews import Review, is_disputed, is_unsettled, rating_table, rubrics_of
+from r2med.assessment.review.reviews import Review, is_disputed, is_unsettled, ratings_of, rubrics_of
 from r2med.assessment.rubrics.item import Item
 from r2med.assessment.rubrics.rubric import RatedText, Rubric, Verdict
-from r2med.evaluation.measure.agreement import krippendorff_alpha
 from r2med.foundation.store import digest
 
 View = dict[str, Any]
@@ -185,10 +183,10 @@ def _alphas(reviews: Sequence[Review]) -> Iterator[tuple[str, list[float | int |
 
     JSON has no NaN, so points with an undefined α are left out.
     """
-    for kind, rubric in rubrics_of(reviews).items():
+    for rubric in rubrics_of(reviews).values():
         for point in rubric.points:
-            alpha = krippendorff_alpha(rating_table(reviews, kind, point.name)[2], "ordinal")
-            if not np.isnan(alpha.value):
+            alpha = ratings_of(reviews, rubric, point.name).agreement().alpha
+            if not math.isnan(alpha.value):
                 yield point.name, [alpha.value, alpha.low, alpha.high, alpha.units]
 
 

@@ -5,17 +5,15 @@ What is asked about an item is a rubric, and the kind of a review is the name of
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable, Mapping
 from typing import Any, Self, get_args
 
-import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationInfo, model_validator
 
+from r2med.assessment.panels.ratings import Ratings
 from r2med.assessment.review.kinds import KINDS, PASSAGE
 from r2med.assessment.rubrics.rubric import RUBRICS, VERDICT, Rubric, Verdict
 from r2med.data.deciding import decided
-from r2med.evaluation.measure.scores import Floats
 from r2med.foundation.core.errors import unknown
 
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
@@ -178,20 +176,10 @@ def is_disputed(reviews: Iterable[Review]) -> bool:
     return len(opinions) > 1 and not any(review.adjudicated for review in given)
 
 
-def rating_table(
-    reviews: Iterable[Review], kind: str = PASSAGE, point: str = VERDICT
-) -> tuple[list[Pair], list[str], Floats]:
-    """Return items of a kind, annotators, and their answers to a point as items × annotators.
+def ratings_of(reviews: Iterable[Review], rubric: Rubric, point: str = VERDICT) -> Ratings:
+    """Return what people said about one point of the items of a rubric.
 
-    An answer is its place in the scale, from 0. A missing review is NaN. Adjudications are left out, since their
-    authors had seen the verdicts of others.
+    Adjudications are left out, since their authors had seen the verdicts of others.
     """
-    own = [review for review in reviews if review.kind == kind and not review.adjudicated]
-    pairs = sorted({review.pair for review in own})
-    annotators = sorted({review.annotator for review in own})
-    rows = dict(zip(pairs, itertools.count(), strict=False))
-    columns = dict(zip(annotators, itertools.count(), strict=False))
-    table = np.full((len(pairs), len(annotators)), np.nan)
-    for review in own:
-        table[rows[review.pair], columns[review.annotator]] = review.rubric.place(review.answers[point])
-    return pairs, annotators, table
+    own = (review for review in reviews if review.kind == rubric.name and not review.adjudicated)
+    return Ratings.of([*rubric.by_word], ((review.pair, review.annotator, review.answers[point]) for review in own))

@@ -6,16 +6,11 @@ from collections.abc import Iterable, Iterator
 from math import isnan
 from pathlib import Path
 
+from r2med.assessment.panels.ratings import RaterAgreement, agreement_table
 from r2med.assessment.review.annotators import read_annotators
 from r2med.assessment.review.people_agreement import agreement_by_point
 from r2med.assessment.review.reviews import VERDICTS, Review
-from r2med.construction.judge_quality import (
-    JudgeAgreement,
-    JudgeConfusion,
-    judge_agreement,
-    judge_confusions,
-    label_recall,
-)
+from r2med.construction.judge_quality import JudgeConfusion, judge_confusions, judge_ratings, label_recall
 from r2med.construction.labels import LabelName, overrating
 from r2med.construction.publish.build_outcome import BuildOutcome
 from r2med.construction.publish.reviewers import reviewers
@@ -73,7 +68,7 @@ def trust_facts(made: BuildOutcome) -> Iterator[tuple[str, str, str]]:
         yield "Reviews without a decision", f"{made.unsettled:,}", OPEN_NOTE
     for each in agreement_by_point(made.reviews):
         if each.name == "passage":
-            name, found = ("AC1", each.ac1) if isnan(each.alpha.value) else ("α", each.alpha)
+            name, found = ("AC", each.found.gwet) if isnan(each.found.alpha.value) else ("α", each.found.alpha)
             yield "Agreement of people", f"{name} {found.value:.2f}", _interval(found, ".2f")
 
 
@@ -186,38 +181,23 @@ def _people(reviews: Iterable[Review]) -> Iterator[Content]:
     if not found:
         yield "No item was reviewed by two people, so their agreement is not known."
         return
-    rows = [
-        (each.name, each.items, each.people, each.observed, each.alpha, each.kappa_name, each.kappa, each.ac1)
-        for each in found
-    ]
-    columns = (
-        *(Column("reviewed"), Column("items", "integer"), Column("people", "integer"), Column("agree", "share", 0)),
-        *(Column("Krippendorff’s α", "number"), Column("κ of"), Column("κ", "number"), Column("Gwet’s AC1", "number")),
-    )
-    note = (
-        "Items are those with at least two reviews. Only first verdicts count, not those that settle a disagreement. "
-        "Agree: how often two people give the same answer. α is ordinal (no, unsure, yes). α and κ have no interval "
-        "below 30 items, AC1 below 10."
-    )
-    yield Table(columns, rows, "Agreement of people beyond chance", note)
+    rows = [((each.name, len(each.found.raters)), each.found) for each in found]
+    note = "Only first verdicts count, not those that settle a disagreement."
+    yield agreement_table(("reviewed", "people"), rows, "Agreement of people beyond chance", note=note)
     yield from (each.paradox for each in found if each.paradox)
     if constant := ", ".join(each.name for each in found if each.is_constant):
         yield f"All reviewers gave the same answer to all items, so α and κ are not defined: {constant}."
 
 
 def _judges(made: BuildOutcome) -> Iterator[Content]:
-    found = judge_agreement(made.streams.judgements(), made.plan.labels)
-    if not found:
+    found = judge_ratings(made.streams.judgements(), made.plan.labels)
+    rows = [([about, _title(each)], each) for about, ratings in found.items() for each in ratings.agreements()]
+    if not rows:
         yield "At most one LLM judged the candidates, so there is no agreement of judges."
         return
-    rows = [(_title(each), each.relevance.units, each.relevance, each.support, each.label) for each in found]
-    columns = (
-        *(Column("judges"), Column("candidates", "integer"), Column("relevance", "number")),
-        *(Column("support", "number"), Column("label", "number")),
-    )
-    note = "All judges: Krippendorff’s ordinal α. Two judges: Cohen’s κ with quadratic weights. Controls do not count."
-    yield Table(columns, rows, "Agreement of judges beyond chance", note)
+    title = "Agreement of judges beyond chance"
+    yield agreement_table(("about", "judges"), rows, title, note="Controls do not count.")
 
 
-def _title(found: JudgeAgreement) -> str:
-    return f"α of all {len(found.judges)}" if found.is_of_all else f"κ of {' and '.join(found.judges)}"
+def _title(found: RaterAgreement) -> str:
+    return " and ".join(found.raters) if len(found.raters) == 2 else f"all {len(found.raters)}"

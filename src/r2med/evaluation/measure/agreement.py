@@ -1,4 +1,4 @@
-"""Agreement between raters beyond chance: Cohen's and Fleiss' κ, Krippendorff's α and Gwet's AC1, with intervals.
+"""Agreement between raters beyond chance: Cohen's and Fleiss' κ, Krippendorff's α, Gwet's AC1 and AC2, with intervals.
 
 Ratings are units × raters, with NaN for a missing rating. Every coefficient is a formula over sums of one term per
 unit, so that leaving out each unit in turn (the jackknife) is one subtraction.
@@ -12,7 +12,7 @@ from typing import Literal, assert_never
 
 import numpy as np
 
-from r2med.evaluation.measure.intervals import PRIOR_WEIGHT, jackknife, wilson
+from r2med.evaluation.measure.intervals import PRIOR_WEIGHT, jackknife, mean_intervals, wilson
 from r2med.evaluation.measure.scores import Floats
 from r2med.evaluation.measure.significance import ALPHA, EQUALITY_MARGIN
 from r2med.foundation.pages.estimate import Estimate
@@ -43,11 +43,20 @@ class Agreement(Estimate):
     """Number of units with at least two ratings."""
 
 
-def observed_agreement(ratings: Floats) -> float:
-    """Return how often two raters of a unit agree, without any correction for chance; NaN if no unit has two."""
+def observed_agreement(ratings: Floats) -> Agreement:
+    """Return how often two raters of a unit agree, without any correction for chance; NaN if no unit has two.
+
+    The interval is that of the mean over units, which is Wilson's for two raters.
+    """
     counts, _ = _counts(ratings)
+    if not len(counts):
+        return Agreement(np.nan)
     raters = counts.sum(axis=1)
-    return float(((counts * (counts - 1)).sum(axis=1) / (raters * (raters - 1))).mean()) if len(counts) else np.nan
+    agreeing = (counts * (counts - 1)).sum(axis=1) / (raters * (raters - 1))
+    low, high = mean_intervals({"": agreeing[None]}, top=1.0)[:, 0].tolist()
+    if np.isnan(low):
+        return Agreement(float(agreeing.mean()), units=len(counts))
+    return Agreement(float(agreeing.mean()), low, high, len(counts))
 
 
 def cohen_kappa(ratings: Floats, weights: Literal["quadratic"] | None = None) -> Agreement:
@@ -106,32 +115,44 @@ def krippendorff_alpha(ratings: Floats, level: Level = "nominal") -> Agreement:
     return _with_interval(pairs.reshape(len(counts), size * size), alpha)
 
 
-def gwet_ac1(ratings: Floats, categories: int | None = None) -> Agreement:
-    """Return Gwet's AC1 of any number of raters. Ratings may be missing.
+def gwet_ac1(ratings: Floats, categories: int | None = None, weights: Literal["quadratic"] | None = None) -> Agreement:
+    """Return Gwet's AC1 of any number of raters; with quadratic weights, AC2. Ratings may be missing.
 
     Chance agreement follows from how hard units are to rate, not from how often each value is given. So AC1 stays high
     if raters agree and nearly all units have one value, where κ and α fall towards 0. `categories` is the number of
-    values that raters could choose. By default it is the number of values that occur, and at least 2.
+    values that raters could choose. By default it is the number of values that occur, and at least 2. With weights, a
+    disagreement counts by the squared difference of the two values, and `categories` values are 0, 1, 2 and so on.
     """
     given = ratings[~np.isnan(ratings).all(axis=1)]
-    values = np.unique(given[~np.isnan(given)])
-    size = categories or max(2, len(values))
     if not len(given):
         return Agreement(np.nan)
+    values = np.unique(given[~np.isnan(given)])
+    size = categories or max(2, len(values))
+    if weights and categories:
+        values = np.arange(categories, dtype=np.float64)
+    near = _nearness(values) if weights else np.eye(len(values))
+    every = float(near.sum()) if weights and len(values) > 1 else float(size)
     counts = (given[:, :, None] == values).sum(axis=1).astype(np.float64)
     raters = counts.sum(axis=1, keepdims=True)
     paired = (raters > 1).astype(np.float64)
-    agreeing = (counts * (counts - 1)).sum(axis=1, keepdims=True) / np.maximum(raters * (raters - 1), 1)
+    agreeing = (counts * (counts @ near - 1)).sum(axis=1, keepdims=True) / np.maximum(raters * (raters - 1), 1)
 
     def ac1(sums: Floats) -> Floats:
         shares = sums[:, 3:] / sums[:, :1]
-        chance = (shares * (1 - shares)).sum(axis=1) / (size - 1)
+        chance = every / size * (shares * (1 - shares)).sum(axis=1) / (size - 1)
         with np.errstate(divide="ignore", invalid="ignore"):
             return _beyond_chance(1 - sums[:, 2] / sums[:, 1], 1 - chance)
 
     parts = np.hstack([np.ones_like(raters), paired, agreeing, counts / raters])
     value, variance = _jackknife(parts, ac1)
-    return _with_score_interval(value, variance, _paired(given), lowest=-1 / (size - 1))
+    most_chance = every / size**2  # if all values are given equally often
+    return _with_score_interval(value, variance, _paired(given), lowest=-most_chance / (1 - most_chance))
+
+
+def _nearness(values: Floats) -> Floats:
+    """Return the quadratic weight of each pair of values: 1 for equal ones, 0 for the two that are farthest apart."""
+    apart = np.square(values[:, None] - values)
+    return 1 - apart / (apart.max() or 1.0)
 
 
 def _distances(values: Floats, totals: Floats, level: Level) -> Floats:
