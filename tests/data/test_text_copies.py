@@ -38,7 +38,7 @@ ORIGINAL = joined(TEXT)
 
 
 def kinds_of(*copies: str, kinds: Sequence[CopyKind] = ALL) -> list[str]:
-    """Return the kind of each copy of `ORIGINAL`, among other texts; "" if it is none."""
+    """Return the kind of each copy of `ORIGINAL`, among other texts; "" if it is not a copy."""
     listed = [joined(words(100)) for _ in range(20)]
     found = find_copies(ListedTexts([*listed, ORIGINAL, *copies]), [20], kinds=kinds).of(20)
     known = {copy.row: copy.kind for copy in found}

@@ -148,7 +148,7 @@ def find_copies(
     """Find copies of texts in the form in which they are compared.
 
     With `originals`, all texts are compared with these rows, and at most `MAX_COPIES` of each are returned. Without
-    them, a text is a copy if it is equal or nearly equal to an earlier text that is no copy itself.
+    them, a text is a copy if it is equal or nearly equal to an earlier text that is not a copy itself.
     """
     finder = _CopyFinder(texts, kinds, form, threshold, words)
     if originals is not None:
@@ -208,7 +208,7 @@ class _CopyFinder:
     # dozen bytes per text.
 
     def near_repeats(self) -> Iterator[TextCopy]:
-        """Yield the texts that equal or nearly equal an earlier text that is no copy itself."""
+        """Yield the texts that equal or nearly equal an earlier text that is not a copy itself."""
         originals: dict[int, int] = {}
         pairs = self._pairs()
         for start in range(0, len(pairs), PAIRS_PER_BLOCK):

@@ -83,7 +83,7 @@ def test_twelve_words_in_a_row_are_a_quotation(first: int, last: int, quoted: in
         ("a", "a", ""),
     ],
 )
-def test_the_longest_run_has_at_least_so_many_words(query: str, document: str, run: str) -> None:
+def test_the_longest_run_has_at_least_this_number_of_words(query: str, document: str, run: str) -> None:
     assert list(longest_run(query.split(), document.split(), 2)) == run.split()
 
 

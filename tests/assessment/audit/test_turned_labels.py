@@ -68,7 +68,7 @@ WORDS = [f"{a}{b}{c}" for a in "bdfgk" for b in "aeiou" for c in "lmnrst"]
 
 
 def made(shared: Callable[[int], int], answers: bool = False, queries: int = 12, size: int = 6) -> Dataset:
-    """Return queries with `size` documents each; document n shares so many words with its query or answer."""
+    """Return queries with `size` documents each; document n shares `shared(n)` words with its query or answer."""
     chance = random.Random(2)
     asked, corpus, qrels = [], {}, {}
     for number in range(queries):

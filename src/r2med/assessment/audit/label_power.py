@@ -38,7 +38,7 @@ def detectable_gap(material: AuditMaterial) -> Finding:
 def gap_finding(
     queries: int, values: Floats, pairs: SystemPairs | None = None, measure: str = str(HEADLINE_MEASURE)
 ) -> Finding:
-    """Return the smallest difference that so many queries can show, from the points of systems (systems × queries)."""
+    """Return the smallest difference that this number of queries can show. `values` are points (systems × queries)."""
     if queries < 2:
         return Finding(
             verdict="broken",
