@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 # WORKERS=0 runs them in one, which a debugger needs.
 WORKERS ?= 3
 
-.PHONY: newest run test test-all check site format release-check clean
+.PHONY: newest lowest run test test-all check site format release-check clean
 
 run: $(VENV)/.base
 	$(BIN)/r2med run
@@ -35,14 +35,29 @@ check: $(VENV)/.check
 	$(BIN)/python docs/make_site.py
 	$(BIN)/python docs/check_site.py
 
-# The quick tests with the newest version of everything that they use, those that pyproject.toml pins too. No
-# target tests the lowest versions that pyproject.toml states.
+# The quick tests with the newest version of everything that they use, those that pyproject.toml pins too. TESTS names
+# some of them, as in TESTS="tests/data tests/models".
 newest:
 	rm -rf .venv-newest
 	$(MAKE) .venv-newest/.test VENV=.venv-newest
 	.venv-newest/bin/python -m pip list --format=freeze --exclude-editable | cut -d= -f1 > .venv-newest/newest.txt
 	.venv-newest/bin/python -m pip install --quiet --upgrade --upgrade-strategy eager -r .venv-newest/newest.txt
-	.venv-newest/bin/python -m pytest -n $(WORKERS) --dist loadfile -m "not slow"
+	.venv-newest/bin/python -m pip list --format=freeze
+	.venv-newest/bin/python -m pytest -n $(WORKERS) --dist loadfile -m "not slow" $(TESTS)
+
+# Commands on the demo and quick tests that need no model, with the lowest versions that pyproject.toml states. They
+# have wheels for Python 3.11: make lowest PYTHON=python3.11.
+LIGHT := hub,llm,excel,languages
+lowest:
+	rm -rf .venv-lowest
+	$(PYTHON) -m venv .venv-lowest
+	.venv-lowest/bin/python -m pip install --quiet uv
+	.venv-lowest/bin/uv pip install --quiet --python .venv-lowest --resolution lowest-direct -e '.[$(LIGHT)]'
+	.venv-lowest/bin/uv pip install --quiet --python .venv-lowest pytest pytest-xdist hypothesis coverage httpx openpyxl jsonschema pyyaml
+	.venv-lowest/bin/uv pip list --python .venv-lowest
+	.venv-lowest/bin/r2med run bm25 'rm3 -> bm25' --data demo/Biology -o .venv-lowest/results
+	.venv-lowest/bin/r2med compare --results .venv-lowest/results
+	.venv-lowest/bin/python -m pytest -n $(WORKERS) --dist loadfile -m "not slow" tests/data tests/evaluation/measure
 
 # The site of the docs, with the pages that the commands of the gallery make: build/docs/index.html.
 site: $(VENV)/.check
@@ -69,7 +84,7 @@ node_modules/.installed: package.json
 	@touch $@
 
 clean:
-	rm -rf $(VENV) .venv-newest node_modules results board build dist
+	rm -rf $(VENV) .venv-newest .venv-lowest node_modules results board build dist
 
 $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "r2med needs Python 3.11 or newer: make PYTHON=python3.11 run")'

@@ -151,7 +151,7 @@ def test_bootstrap_intervals_are_those_of_plain_loops() -> None:
     values = drawn(6, 3, (30, 12), shift=0.3)
     draws = significance.bootstrap(values, resamples=4000)
     for rows, dataset in zip(values.values(), draws.values(), strict=True):
-        reference = stats.bootstrap((rows[0],), np.mean, method="percentile", n_resamples=4000, rng=1)
+        reference = stats.bootstrap((rows[0],), np.mean, method="percentile", n_resamples=4000, random_state=1)
         expected = reference.confidence_interval
         spread = rows[0].std() / np.sqrt(rows.shape[1])
         assert significance.interval(dataset)[:, 0] == pytest.approx([expected.low, expected.high], abs=0.15 * spread)
