@@ -42,8 +42,11 @@ def review(
     kind: Annotated[
         str,
         typer.Option(
+            "--kind",
+            "--rubric",
             metavar="KIND",
-            help=f"What people review: {flags.choices(KINDS)}; or all.",
+            help=f"What people review: {flags.choices(KINDS)}; all; or the TOML file of a rubric of your own, for "
+            "texts of a build or a table with the rubric's columns.",
         ),
     ] = "passage",
     sample: Annotated[
@@ -113,13 +116,14 @@ def review(
         )
     sample = sample or 0
     if import_ is not None:
-        _import(source, import_)
+        _import(source, import_, kind)
     if export is not None:
         _export(source, export, kind)
     if agreement:
         from r2med.construction.publish.label_trust import agreement_page
+        from r2med.construction.review_items import review_rubrics
 
-        show_page(agreement_page(source), form)
+        show_page(agreement_page(source, review_rubrics(kind)[1]), form)
     if import_ is None and export is None and not agreement:
         serve_page(source, sample, port, kind=kind, reviews_per_item=reviews_per_item)
 
@@ -180,13 +184,15 @@ def _review_nuggets(file: Path, data: list[str], reviews_per_item: int, port: in
     print(printable(f"{counted(len(kept), 'nugget')} in {export}, {checked:,} of them reviewed; {dropped:,} dropped"))
 
 
-def _import(source: Path, file: Path) -> None:
+def _import(source: Path, file: Path, kind: str) -> None:
     from r2med.assessment.review.review_files import import_reviews
     from r2med.construction.pipeline import Build
     from r2med.construction.publish.dataset_folder import lacks_reviews
-    from r2med.construction.review_items import add_reviews
+    from r2med.construction.review_items import add_reviews, review_rubrics
 
-    print(printable(f"{counted(add_reviews(source, import_reviews(file)), 'new review')} from {file}"))
+    _, rubrics = review_rubrics(kind)
+    added = add_reviews(source, import_reviews(file, rubrics), rubrics)
+    print(printable(f"{counted(added, 'new review')} from {file}"))
     if source.is_dir() and lacks_reviews(made := Build.open(source)):
         again = f"r2med build run PLAN.toml -o {source} writes it again"
         print(printable(f"{made.dataset} does not have them yet: {again}"))
@@ -195,13 +201,13 @@ def _import(source: Path, file: Path) -> None:
 def _export(source: Path, file: Path, kind: str) -> None:
     from r2med.assessment.review.annotators import export_annotators, read_annotators
     from r2med.assessment.review.review_files import export_reviews
-    from r2med.construction.review_items import items_by_kind, read_reviews
+    from r2med.construction.review_items import items_by_kind, read_reviews, review_rubrics
 
-    kinds = items_by_kind(source, kind)
-    reviews = [review for review in read_reviews(source) if review.kind in kinds]
+    kinds, (_, rubrics) = items_by_kind(source, kind), review_rubrics(kind)
+    reviews = [review for review in read_reviews(source, rubrics) if review.kind in kinds]
     export_reviews(file, reviews)
     print(printable(f"{counted(len(reviews), 'review')} in {file}"))
-    people = read_annotators(source)
+    people = read_annotators(source, rubrics)
     if any(each.qualification or each.years is not None for each in people):
         beside = file.with_name(f"{file.stem}.annotators.csv")
         export_annotators(beside, people)

@@ -40,6 +40,10 @@ PAGE_TEXTS = {"page": "text", "source_text": "source_text"}
 """Text of a rubric -> field of a page."""
 
 
+BUILD_TEXTS = (*QUESTION_TEXTS, PASSAGE, "page")
+"""Texts of a build that a rubric can show."""
+
+
 def review_rubrics(kind: str) -> tuple[list[Rubric], Rubrics]:
     """Return the rubrics of a kind, or of "all", and all rubrics by name. A kind can be the user's own TOML file.
 
@@ -60,6 +64,10 @@ def review_items(source: Path, sample: int = 0, kind: str = PASSAGE) -> list[Ite
     Controls that are not chunks of the corpus are left out, since they have no source to show.
     """
     [rubric], _ = review_rubrics(kind)
+    fields = [each.field for each in rubric.texts]
+    if source.is_dir() and (wrong := [each for each in fields if each not in BUILD_TEXTS]):
+        known = ", ".join(BUILD_TEXTS)
+        raise UserError(f"a build has no text {wrong[0]!r}, which the rubric {rubric.name} shows: it has {known}")
     items = all_items(source, rubric) if source.is_dir() else list(table_items(source, rubric))
     if not items:
         raise UserError(f"{source} has no {'candidate' if rubric.name == PASSAGE else rubric.noun}s to review")

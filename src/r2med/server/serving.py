@@ -152,10 +152,10 @@ def review(
     """Serve a page on which people review passages or texts of questions until Ctrl-C, like `r2med review`.
 
     `source` is the folder of a build or a table. `kind` is passage, question, answer, reasoning, translation, page or
-    all. With a `sample` only that many items of a kind are shown. An item is shown until it has `reviews_per_item`
-    reviews; with 0 everybody sees every item. Without it, the number in the plan of the build counts; a plan without
-    one, and a table, mean 0. Port 0 picks a free port. `ready` gets one line with the address when the server accepts
-    connections.
+    all, or the TOML file of a rubric of your own. With a `sample` only that many items of a kind are shown. An item is
+    shown until it has `reviews_per_item` reviews; with 0 everybody sees every item. Without it, the number in the plan
+    of the build counts; a plan without one, and a table, mean 0. Port 0 picks a free port. `ready` gets one line with
+    the address when the server accepts connections.
     """
     from r2med.assessment.review.kinds import PASSAGE
     from r2med.assessment.review.review_book import ReviewBook, reviews_file
@@ -163,14 +163,15 @@ def review(
     from r2med.construction.review_items import items_by_kind, planned_reviews, read_guideline, review_rubrics
 
     path = Path(source)
-    items, (_, rubrics) = items_by_kind(path, kind, sample), review_rubrics(kind)
+    items, (asked, rubrics) = items_by_kind(path, kind, sample), review_rubrics(kind)
+    rules = "\n\n".join(rubric.guideline for rubric in asked if rubric.rules or any(w.means for w in rubric.words))
     wanted = planned_reviews(path) if reviews_per_item is None else reviews_per_item
     nouns = {name: "candidate" if name == PASSAGE else rubrics[name].noun for name in items}
     counts = ", ".join(counted(len(each), nouns[name]) for name, each in items.items())
     with ReviewBook(reviews_file(path), rubrics) as book:
         desks = {name: ReviewDesk(each, book, wanted) for name, each in items.items()}
         finished = f", {sum(desk.finished for desk in desks.values())} finished" if wanted else ""
-        _serve_desks(path, desks, book, port, f"{path}, {counts}{finished}", ready, read_guideline(path))
+        _serve_desks(path, desks, book, port, f"{path}, {counts}{finished}", ready, read_guideline(path) or rules)
 
 
 def review_labels(

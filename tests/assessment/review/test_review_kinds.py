@@ -89,7 +89,7 @@ def test_a_question_has_an_item_of_each_kind_whose_texts_it_has(table):
     assert asked == {"question": ["q1", "q2"], "answer": ["q1"]}
     assert [item.id[0] for item in review_items(table, kind="reasoning")] == ["q2"]
     with pytest.raises(
-        UserError, match="no column 'source_text': a table of translations has the columns source_text, question"
+        UserError, match="no column 'source_text': the rubric translation needs the columns source_text, question"
     ):
         review_items(table, kind="translation")
     tokens = {item.token for kind in ("question", "answer", "reasoning") for item in review_items(table, kind=kind)}

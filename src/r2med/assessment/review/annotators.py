@@ -14,6 +14,8 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from r2med.assessment.review.review_book import ReviewBook, reviews_file
+from r2med.assessment.review.reviews import Rubrics
+from r2med.assessment.rubrics.rubric import RUBRICS
 from r2med.foundation.pages.csv_text import csv_rows
 from r2med.foundation.store.files import write_atomically
 from r2med.foundation.store.rows import Rows
@@ -65,7 +67,7 @@ def introduce(source: Path, reviews: ReviewBook, name: str, annotator: Annotator
         book.put(reviews.number(name), annotator)
 
 
-def read_annotators(source: Path | str) -> list[Annotator]:
+def read_annotators(source: Path | str, rubrics: Rubrics = RUBRICS) -> list[Annotator]:
     """Return every person who reviewed something of a build or a table, without names and in no order.
 
     A person who stated nothing has no qualification and no years.
@@ -76,7 +78,7 @@ def read_annotators(source: Path | str) -> list[Annotator]:
     if annotators_file(folder).is_file():
         with AnnotatorBook(annotators_file(folder)) as book:
             known = book.annotators()
-    with ReviewBook(reviews_file(folder)) as reviews:
+    with ReviewBook(reviews_file(folder), rubrics) as reviews:
         numbers = reviews.numbers()
         names = {annotator for _, annotator, _ in reviews.kept()}
     people = [known.get(numbers.get(name, ""), Annotator()) for name in names]

@@ -83,12 +83,14 @@ def _from_csv(path: Path, rubrics: Rubrics) -> Iterator[tuple[str, Mapping[str, 
                 for name, cell in cells.items()
             }
             settled = plain.pop("adjudicated", "").strip().lower() in ("yes", "true", "1")
-            yield f"line {line}", {**_answered(plain, points), "adjudicated": settled}
+            yield f"line {line}", {**_answered(plain, points, rubrics), "adjudicated": settled}
 
 
-def _answered(cells: Mapping[str, str], points: Container[str]) -> dict[str, Any]:
+def _answered(cells: Mapping[str, str], points: Container[str], rubrics: Rubrics) -> dict[str, Any]:
     """Return the fields of a review, with the answers to points in a field of their own."""
     fields: dict[str, Any] = {name: cell for name, cell in cells.items() if name not in points}
     fields |= {"verdict": fields.get("verdict", "").strip().lower(), "kind": fields.get("kind", "").strip() or PASSAGE}
-    answers = {name: said for name, cell in cells.items() if name in points and (said := cell.strip().lower())}
+    words = rubrics[fields["kind"]].by_word if fields["kind"] in rubrics else ()
+    given = {name: said for name, cell in cells.items() if name in points and (said := cell.strip())}
+    answers = {name: said if said in words else said.lower() for name, said in given.items()}
     return fields | ({"answers": answers} if answers else {})

@@ -26,7 +26,7 @@ def table_items(path: Path, rubric: Rubric) -> Iterator[Item]:
     for table in open_tables(path):
         if missing := [each for each in needed_columns(rubric) if each not in table.columns]:
             columns = ", ".join(each.field for each in rubric.texts)
-            raise UserError(f"{table}: no column {missing[0]!r}: a table of {rubric.noun}s has the columns {columns}")
+            raise UserError(f"{table}: no column {missing[0]!r}: the rubric {rubric.name} needs the columns {columns}")
         for _, row in table:
             cells = {name: cell if isinstance(cell, str) else " ".join(cell) for name, cell in row.items()}
             item = rubric.item(_id(cells, rubric), cells, origin=_origin(cells, rubric))

@@ -19,12 +19,19 @@ from r2med.assessment.rubrics.rubric import VERDICT
 from r2med.construction.items import SourcePage, SourceQuestion
 from r2med.construction.pipeline import Build
 from r2med.construction.publish.build_outcome import BuildOutcome, origin
-from r2med.construction.publish.croissant import CORRECTIONS, DEMOGRAPHICS, TRANSLATIONS, configs_of, croissant
 from r2med.construction.publish.datasheet import datasheet
-from r2med.construction.publish.hub_card import hub_card
+from r2med.construction.publish.published_facts import (
+    CORRECTIONS,
+    DEMOGRAPHICS,
+    TRANSLATIONS,
+    configs_of,
+    hub_card,
+    published_facts,
+)
 from r2med.construction.publish.reviewers import demographics
 from r2med.construction.review_items import read_reviews
 from r2med.data.loading import load_new
+from r2med.data.publishing.croissant import croissant
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.pages.html import page_html
 from r2med.foundation.pages.markdown import page_markdown
@@ -61,7 +68,7 @@ def write_output(build: Build, setup: Setup | Runtime) -> Path | None:
         (new / "README.md").write_text(hub_card(made) + page_markdown(sheet), "utf-8")
         (new / "datasheet.html").write_text(page_html(sheet), "utf-8")
         sizes = {path.name: (path.stat().st_size, sha256(path)) for path in sorted(new.iterdir())}
-        described = croissant(made, sheet, sizes, _date(build))
+        described = croissant(published_facts(made, sheet, _date(build)), sizes, configs_of(made))
         (new / CROISSANT).write_text(json.dumps(described, indent=1, ensure_ascii=False) + "\n", "utf-8")
     return folder
 

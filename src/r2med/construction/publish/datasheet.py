@@ -21,6 +21,7 @@ from r2med.construction.publish.reviewers import reviewers
 from r2med.construction.steps.pool_coverage import Contribution, Coverage, contributions
 from r2med.data.check import repeated_queries
 from r2med.data.dataset import Dataset
+from r2med.data.publishing.croissant import NOT_STATED
 from r2med.evaluation.measure.scores import Floats
 from r2med.foundation.core.spec import parse_stage
 from r2med.foundation.core.version import __version__
@@ -30,7 +31,6 @@ from r2med.foundation.text.plurals import counted
 
 log = logging.getLogger("r2med")
 
-NOT_STATED = "not stated"
 MAX_SHOWN_SOURCES = 30
 """Number of sources, or of repeated queries, that are listed one by one."""
 MAX_BINS = 7

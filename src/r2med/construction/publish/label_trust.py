@@ -9,7 +9,8 @@ from pathlib import Path
 from r2med.assessment.panels.ratings import RaterAgreement, agreement_table
 from r2med.assessment.review.annotators import read_annotators
 from r2med.assessment.review.people_agreement import agreement_by_point
-from r2med.assessment.review.reviews import VERDICTS, Review
+from r2med.assessment.review.reviews import VERDICTS, Review, Rubrics
+from r2med.assessment.rubrics.rubric import RUBRICS
 from r2med.construction.judge_quality import JudgeConfusion, judge_confusions, judge_ratings, label_recall
 from r2med.construction.labels import LabelName, overrating
 from r2med.construction.publish.build_outcome import BuildOutcome
@@ -37,17 +38,17 @@ def trust_sections(made: BuildOutcome) -> list[Section]:
     ]
 
 
-def agreement_page(source: Path) -> Page:
+def agreement_page(source: Path, rubrics: Rubrics = RUBRICS) -> Page:
     """Return the sections about trust for the reviews so far of a build, or those about people for a table."""
     if not source.exists():
         raise UserError(f"{source}: there is no such build or table: r2med review DIR takes the folder of a build")
-    reviews = read_reviews(source)
+    reviews = read_reviews(source, rubrics)
     if source.is_dir():
         sections = trust_sections(BuildOutcome.read(finished_build(source), reviews))
     else:
         sections = [_of_people(reviews)]
     if reviews:
-        people = reviewers(read_annotators(source), read_guideline(source), reviews)
+        people = reviewers(read_annotators(source, rubrics), read_guideline(source), reviews)
         sections.append(Section("Who reviewed", list(people)))
     return Page(f"Reviews of {source}", sections)
 

@@ -9,23 +9,19 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from r2med.construction.publish.croissant import CONFIGS, CONTEXT, VERSIONS, contents, in_language
-from r2med.construction.publish.hub_card import hub_head
 from r2med.data.aspects_file import ASPECTS_NAME
 from r2med.data.dataset import Dataset, Query
 from r2med.data.loading import load
 from r2med.data.nuggets_file import NUGGETS_NAME, nuggets_of
+from r2med.data.publishing.croissant import CONFIGS, PublishedFacts, croissant
+from r2med.data.publishing.hub_card import hub_head
 from r2med.data.runs.trec import encode_id
 from r2med.data.tables.importing import require_new
 from r2med.foundation.core.errors import UserError, unknown
 from r2med.foundation.store.files import replaced, sha256
 from r2med.foundation.text.search_languages import ENGLISH
 
-COLUMNS = {
-    "query": ("id", "text", "answer", "body_system"),
-    "corpus": ("id", "text"),
-    "qrels": ("q_id", "p_id", "score"),
-}
+COLUMNS = {name: tuple(columns) for name, (_, columns) in CONFIGS.items()}
 """File of a dataset -> the columns that all its rows have."""
 
 
@@ -101,21 +97,15 @@ def _croissant(dataset: Dataset, folder: Path) -> None:
     _hub(dataset, folder)
     sizes = {path.name: (path.stat().st_size, sha256(path)) for path in sorted(folder.iterdir())}
     repository = dataset.source.partition("@")[0]
-    configs = {name: (CONFIGS[name][0], {key: CONFIGS[name][1][key] for key in keys}) for name, keys in COLUMNS.items()}
-    facts = {
-        "@context": CONTEXT,
-        "@type": "sc:Dataset",
-        "conformsTo": VERSIONS[0],
-        "name": dataset.name.replace("/", "-"),
-        "description": _description(dataset),
-        "url": f"https://huggingface.co/datasets/{repository}" if repository else "https://example.org/not-published",
-        "license": _licence(dataset) or "not stated",
-        "version": "1.0.0",
-        "inLanguage": in_language(_languages(dataset)),
-        "isLiveDataset": False,
-        **contents(sizes, configs),
-    }
-    (folder / "croissant.json").write_text(json.dumps(facts, indent=1, ensure_ascii=False) + "\n", "utf-8")
+    facts = PublishedFacts(
+        name=dataset.name.replace("/", "-"),
+        description=_description(dataset),
+        url=f"https://huggingface.co/datasets/{repository}" if repository else "",
+        licence=_licence(dataset),
+        languages=_languages(dataset),
+    )
+    described = croissant(facts, sizes, CONFIGS)
+    (folder / "croissant.json").write_text(json.dumps(described, indent=1, ensure_ascii=False) + "\n", "utf-8")
 
 
 FORMS: Mapping[str, Callable[[Dataset, Path], None]] = {

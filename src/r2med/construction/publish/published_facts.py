@@ -1,40 +1,30 @@
-"""Croissant 1.1 metadata with RAI fields: the content and origin of a dataset's files, and its limits."""
+"""What a build states about its dataset, for Croissant metadata and the card of the hub."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
-from importlib import resources
 from typing import Any
 
 from r2med.assessment.review.review_outcomes import PUBLISHED_POINTS
 from r2med.construction.publish.build_outcome import BuildOutcome
-from r2med.construction.publish.datasheet import GENERAL_LIMITS, NOT_STATED
+from r2med.construction.publish.datasheet import GENERAL_LIMITS
 from r2med.construction.publish.label_trust import trust_sections
 from r2med.construction.publish.reviewers import demographics
+from r2med.data.publishing.croissant import CONFIGS, FLOAT, INTEGER, NOT_STATED, TEXT, Configs, PublishedFacts
+from r2med.data.publishing.hub_card import hub_head
 from r2med.foundation.core.version import __version__
 from r2med.foundation.pages.page import Page, Table
 
-VERSIONS = ("http://mlcommons.org/croissant/1.1", "http://mlcommons.org/croissant/RAI/1.0")
-
 DEMOGRAPHICS = "rai:annotatorDemographics"
 
-TEXT, INTEGER, FLOAT = "sc:Text", "sc:Integer", "sc:Float"
-
-Configs = Mapping[str, tuple[str, Mapping[str, str]]]
-CONFIGS: Configs = {
+BUILD_CONFIGS: Configs = {
+    **CONFIGS,
     "query": (
-        "The queries, with facts about each for analysis.",
-        dict.fromkeys(
-            (
-                *("id", "text", "answer", "body_system", "kind", "original", "reasoning", "source", "licence"),
-                *PUBLISHED_POINTS,
-            ),
-            TEXT,
-        ),
+        CONFIGS["query"][0],
+        {
+            **CONFIGS["query"][1],
+            **dict.fromkeys(("kind", "original", "reasoning", "source", "licence", *PUBLISHED_POINTS), TEXT),
+        },
     ),
-    "corpus": ("The documents.", {"id": TEXT, "text": TEXT}),
-    "qrels": ("The relevant documents of each query.", {"q_id": TEXT, "p_id": TEXT, "score": INTEGER}),
     "provenance": (
         "The origin of each document.",
         {"id": TEXT, "page": TEXT, "start": INTEGER, "end": INTEGER}
@@ -83,61 +73,37 @@ def configs_of(made: BuildOutcome) -> Configs:
     """Return the files of rows of a dataset. A translated dataset keeps its source beside the translation."""
     corrected = CORRECTIONS if made.corrections else {}
     if not made.translations:
-        return {**CONFIGS, **corrected}
-    described, columns = CONFIGS["query"]
-    return {**CONFIGS, "query": (described, {**columns, **TRANSLATED_QUERY}), **TRANSLATIONS, **corrected}
+        return {**BUILD_CONFIGS, **corrected}
+    described, columns = BUILD_CONFIGS["query"]
+    return {**BUILD_CONFIGS, "query": (described, {**columns, **TRANSLATED_QUERY}), **TRANSLATIONS, **corrected}
 
 
-FORMATS = {".jsonl": "application/jsonlines", ".html": "text/html", ".md": "text/markdown", ".toml": "application/toml"}
-
-CONTEXT: Mapping[str, Any] = json.loads(
-    (resources.files("r2med.construction.publish") / "croissant_context.json").read_text("utf-8")
-)
-"""The JSON-LD context of Croissant 1.1, with the vocabularies of RAI and of provenance."""
-
-
-def croissant(made: BuildOutcome, sheet: Page, files: Mapping[str, tuple[int, str]], date: str) -> dict[str, Any]:
-    """Return the metadata of a dataset. `files` maps a name to its size in bytes and its SHA-256."""
+def published_facts(made: BuildOutcome, sheet: Page, date: str) -> PublishedFacts:
+    """Return what a build states about its dataset."""
     plan = made.plan
-    return {
-        "@context": CONTEXT,
-        "@type": "sc:Dataset",
-        "conformsTo": list(VERSIONS),
-        "name": plan.name,
-        "description": plan.description or plan.title or plan.name,
-        "url": plan.url or "https://example.org/not-published",
-        "license": plan.licence or NOT_STATED,
-        "creator": [{"@type": "sc:Person", "name": name} for name in plan.creators or (NOT_STATED,)],
-        "version": plan.version,
-        "datePublished": date,
-        "inLanguage": in_language(made.languages),
-        "keywords": ["medicine", "retrieval", "reasoning", "benchmark"],
-        "citeAs": f"{', '.join(plan.creators) or NOT_STATED}: {plan.title or plan.name}, {date[:4]}",
-        "isLiveDataset": False,
-        **_responsible(made, sheet),
-        **_provenance(made),
-        **contents(files, configs_of(made)),
-    }
+    return PublishedFacts(
+        name=plan.name,
+        description=plan.description or plan.title or plan.name,
+        url=plan.url,
+        licence=plan.licence,
+        version=plan.version,
+        languages=made.languages,
+        authorship={
+            "creator": [{"@type": "sc:Person", "name": name} for name in plan.creators or (NOT_STATED,)],
+            "datePublished": date,
+            "keywords": ["medicine", "retrieval", "reasoning", "benchmark"],
+            "citeAs": f"{', '.join(plan.creators) or NOT_STATED}: {plan.title or plan.name}, {date[:4]}",
+        },
+        responsible=_responsible(made, sheet),
+        provenance=_provenance(made),
+    )
 
 
-def in_language(codes: Sequence[str]) -> str | list[str]:
-    """Return the value of inLanguage: one code, or a list of several."""
-    return codes[0] if len(codes) == 1 else list(codes)
-
-
-def contents(files: Mapping[str, tuple[int, str]], configs: Configs = CONFIGS) -> dict[str, Any]:
-    """Return the fields that describe the files, with their rows and columns."""
-    return {
-        "distribution": [
-            {
-                **{"@type": "cr:FileObject", "@id": name, "name": name, "contentUrl": name},
-                **{"contentSize": f"{size} B", "sha256": digest},
-                "encodingFormat": FORMATS[name[name.rindex(".") :]],
-            }
-            for name, (size, digest) in files.items()
-        ],
-        "recordSet": list(_record_sets(configs)),
-    }
+def hub_card(made: BuildOutcome) -> str:
+    """Return the head of the README for a build."""
+    plan = made.plan
+    files = {name: f"{name}.jsonl" for name in configs_of(made)}
+    return hub_head(plan.title or plan.name, plan.licence, made.documents, files, languages=made.languages)
 
 
 def _responsible(made: BuildOutcome, sheet: Page) -> dict[str, Any]:
@@ -191,16 +157,3 @@ def _provenance(made: BuildOutcome) -> dict[str, Any]:
             for done in made.steps
         ],
     }
-
-
-def _record_sets(configs: Configs) -> Iterator[dict[str, Any]]:
-    for name, (description, columns) in configs.items():
-        fields = [
-            {
-                **{"@type": "cr:Field", "@id": f"{name}/{column}", "name": column, "dataType": kind},
-                "source": {"fileObject": {"@id": f"{name}.jsonl"}, "extract": {"column": column}},
-            }
-            for column, kind in columns.items()
-        ]
-        key = {"key": {"@id": f"{name}/id"}} if "id" in columns else {}
-        yield {"@type": "cr:RecordSet", "@id": name, "name": name, "description": description, **key, "field": fields}

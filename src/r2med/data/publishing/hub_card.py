@@ -5,21 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 
-from r2med.construction.publish.build_outcome import BuildOutcome
-from r2med.construction.publish.croissant import configs_of
 from r2med.foundation.text.search_languages import ENGLISH
 
 LICENCES = ("apache-2.0", "cc-by-4.0", "cc-by-nc-4.0", "cc-by-nc-sa-4.0", "cc-by-sa-4.0", "cc0-1.0", "mit", "odc-by")
 """Licences of the hub's list that are used for data. Any other licence is "other", with its name beside it."""
 SHORT_LICENCES = {"cc0": "cc0-1.0", "cc-by": "cc-by-4.0", "cc-by-sa": "cc-by-sa-4.0"}
 SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"), (10**9, "n>1M"))
-
-
-def hub_card(made: BuildOutcome) -> str:
-    """Return the head of the README for a build."""
-    plan = made.plan
-    files = {name: f"{name}.jsonl" for name in configs_of(made)}
-    return hub_head(plan.title or plan.name, plan.licence, made.documents, files, languages=made.languages)
 
 
 def hub_head(
