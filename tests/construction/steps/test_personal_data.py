@@ -64,6 +64,21 @@ def test_personal_data_in_twelve_notes_is_found_and_nothing_else_is_replaced(lan
     assert (there.total(), there.total() - hit.total(), wrong) == (planted, missed, "")
 
 
+@pytest.mark.parametrize("language", ["de", "es", "fr", "zh"])
+def test_nothing_is_replaced_in_a_hundred_sentences_of_a_writer_who_does_not_know_the_rules(language):
+    sentences = (SETS / f"blind_clean_{language}.txt").read_text("utf-8").splitlines()
+    assert len(sentences) == 100
+    assert [(text, replaced) for text in sentences if (replaced := found(text))] == []
+
+
+@pytest.mark.parametrize(
+    ("language", "planted", "least"), [("en", 22, 22), ("de", 22, 21), ("es", 20, 18), ("fr", 22, 20), ("zh", 24, 22)]
+)
+def test_most_personal_data_in_notes_of_a_writer_who_does_not_know_the_rules_is_found(language, planted, least):
+    there, hit, wrong = counts(f"blind_notes_{language}.txt")
+    assert there.total() == planted and hit.total() >= least and wrong == ""
+
+
 def test_of_english_sentences_with_usual_and_hostile_forms_most_are_found():
     there, hit, wrong = counts("planted_en.txt")
     assert (there.total(), hit.total(), wrong) == (74, 64, "")

@@ -1,7 +1,11 @@
+from collections import Counter
+from pathlib import Path
+
 import pytest
 
 from r2med.construction.translation.critical_words import critical_faults, han_value, quantities
 from r2med.construction.translation.languages import language
+from r2med.construction.translation.translation_checks import negation_faults
 
 NAMES = {"zh": "Chinese", "en": "English", "de": "German", "fr": "French", "es": "Spanish"}
 
@@ -60,3 +64,11 @@ def test_numbers_have_their_units_and_ranges_share_one(code, text, found):
 )  # fmt: skip
 def test_single_cases(code, source, back, found):
     assert faults(code, source, back) == found
+
+
+def test_most_dangerous_pairs_of_a_writer_who_does_not_know_the_checks_are_found():
+    found = Counter()
+    for line in Path(__file__).with_name("blind_pairs.tsv").read_text("utf-8").splitlines():
+        code, kind, source, back = line.split("\t")
+        found[kind] += bool(faults(code, source, back) or [*negation_faults(source, back, language(NAMES[code]))])
+    assert found["dangerous"] >= 38 and found["harmless"] <= 3, "of 40 each"
