@@ -1,6 +1,8 @@
 """Coverage of the 95 % intervals: how often they hold the truth, over many made-up samples whose truth is known.
 
-    python benchmarks/coverage.py
+    python benchmarks/coverage.py [WORDS]
+
+WORDS are parts of names, such as κ or judge: only these intervals are computed.
 
 One line for each kind of interval and sample size: the mean coverage over a grid of distributions, the lowest of the
 grid, and the share of samples that have an interval. A sample without one does not count as covered or missed. Where
@@ -10,8 +12,10 @@ are fixed: the figures are the same each time.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache, partial
 from itertools import product
 from unittest.mock import patch
 
@@ -23,6 +27,7 @@ from r2med.analysis.ranking_reliability import reliability_of_scores
 from r2med.analysis.reliability import rank_intervals
 from r2med.assessment.review import prediction_powered
 from r2med.construction.judge_quality import ReviewedStratum, rates, recall_after_review
+from r2med.evaluation.comparison.corrected_means import ReviewedQueries, corrected_mean
 from r2med.evaluation.measure import agreement
 from r2med.evaluation.measure.intervals import difference_intervals, group_difference_intervals, mean_intervals
 from r2med.evaluation.measure.scores import Floats
@@ -195,10 +200,20 @@ COEFFICIENTS: dict[str, tuple[int, Callable[[Floats], agreement.Agreement]]] = {
     "Fleiss' κ": (3, agreement.fleiss_kappa),
     "ordinal α": (3, lambda ratings: agreement.krippendorff_alpha(ratings, "ordinal")),
 }
-SCORE_COEFFICIENTS: dict[str, tuple[int, Callable[[Floats], agreement.Agreement]]] = {
-    "quadratic κ": (2, lambda ratings: agreement.cohen_kappa(ratings, "quadratic")),
-    "ordinal α": (3, lambda ratings: agreement.krippendorff_alpha(ratings, "ordinal")),
-}
+
+
+def quadratic_kappa(ratings: Floats) -> agreement.Agreement:
+    return agreement.cohen_kappa(ratings, "quadratic")
+
+
+def ordinal_alpha(ratings: Floats) -> agreement.Agreement:
+    return agreement.krippendorff_alpha(ratings, "ordinal")
+
+
+def ac2(categories: int) -> Callable[[Floats], agreement.Agreement]:
+    return lambda ratings: agreement.gwet_ac1(ratings, categories, "quadratic")
+
+
 RATERS = list(product(((1, 1), (3, 1), (1, 1, 2), (1, 2, 1)), (0.3, 0.6, 0.85)))
 """How often each value is given, and how often a rater sees the true value instead of guessing."""
 
@@ -207,6 +222,18 @@ AC1_RATERS = list(product((2, 3), (*((1, 1), (3, 1), (1, 1, 2)), (19, 1), (1, 1,
 """The number of raters as well. AC1 is meant for values of which one prevails, so the grid has such values."""
 SCORERS = list(product(((1, 1, 1, 1, 1, 1), (6, 3, 1, 1, 2, 4), (12, 3, 1, 1, 1, 2)), (0.3, 0.6, 0.85)))
 """Judges who give scores of 0 to 5."""
+VERDICTS = list(product(((1, 1, 1), (1, 1, 2), (1, 2, 1), (4, 1, 15), (10, 1, 10)), (0.3, 0.6, 0.85)))
+"""People who say no, unsure or yes."""
+WEIGHTED: dict[str, tuple[int, Callable[[Floats], agreement.Agreement], list[tuple[tuple[int, ...], float]]]] = {
+    "quadratic κ of verdicts": (2, quadratic_kappa, VERDICTS),
+    "quadratic κ of scores 0 to 5": (2, quadratic_kappa, SCORERS),
+    "ordinal α of verdicts": (3, ordinal_alpha, VERDICTS),
+    "ordinal α of scores 0 to 5": (3, ordinal_alpha, SCORERS),
+    "Gwet's AC2 of verdicts": (3, ac2(3), VERDICTS),
+    "Gwet's AC2 of scores 0 to 5": (2, ac2(6), SCORERS),
+}
+"""Coefficients of ordered words: the number of raters, the coefficient, and the grid."""
+WEIGHTED_SAMPLES = 600
 
 
 def rate(random: np.random.Generator, units: int, raters: int, weights: Sequence[int], seen: float) -> Floats:
@@ -216,9 +243,14 @@ def rate(random: np.random.Generator, units: int, raters: int, weights: Sequence
     return np.where(random.random((units, raters)) < seen, truth, guess).astype(np.float64)
 
 
-def agreement_coverage(name: str, case: tuple[tuple[int, ...], float], units: int, samples: int = FEW_SAMPLES) -> Found:
+def agreement_coverage(
+    coefficient: Callable[[Floats], agreement.Agreement],
+    raters: int,
+    case: tuple[tuple[int, ...], float],
+    units: int,
+    samples: int = FEW_SAMPLES,
+) -> Found:
     random = np.random.default_rng(units)
-    raters, coefficient = (SCORE_COEFFICIENTS if case in SCORERS else COEFFICIENTS)[name]
     truth = coefficient(rate(random, 100_000, raters, *case)).value
     found = [coefficient(rate(random, units, raters, *case)) for _ in range(samples)]
     ends = np.array([(np.nan, np.nan) if each.low is None else each.bounds for each in found])
@@ -260,15 +292,20 @@ def spearman_coverage(case: tuple[float, bool], size: int) -> Found:
 # The share of judges' labels that people accept.
 
 
-def accepted_coverage(case: tuple[float, int], seen: int) -> Found:
-    share_accepted, informative = case
-    random = np.random.default_rng([seen, informative])
+def accepted_coverage(case: tuple[float, int, float], seen: int) -> Found:
+    """Return the coverage for a share, judges whose scores say something or not, and a share of undecided items.
+
+    Undecided items would be accepted or rejected like all others, if somebody settled them.
+    """
+    share_accepted, informative, undecided = case
+    random = np.random.default_rng([seen, informative, int(100 * undecided)])
     held, given = [], []
     for _ in range(FEW_SAMPLES):
         accepted = (random.random(400) < share_accepted).astype(np.float64)
         scores = np.clip(0.3 + 0.4 * accepted * informative + random.normal(0, 0.25, 400), 0, 1)
         reviewed = random.choice(400, seen, replace=False)
-        found = prediction_powered.share(scores, reviewed, accepted[reviewed])
+        said = np.where(random.random(seen) < undecided, np.nan, accepted[reviewed])
+        found = prediction_powered.bounded_share(scores, reviewed, said)
         low, high = (found.low, found.high) if found else (None, None)
         given.append(low is not None and high is not None)
         held.append(low is not None and high is not None and low <= accepted.mean() <= high)
@@ -302,20 +339,23 @@ POOLS = [
     for sizes in ((200, 150, 650), (60, 40, 900), (300, 300, 300), (100, 100, 9800))
     for shares in product((0.7, 0.9, 0.98), (0.1, 0.5), (0.0, 0.01, 0.1))
 ]
+RATE_SAMPLES = 300
 RATES = ("sensitivity of a judge", "specificity of a judge", "precision of a judge", "label recall")
 
 
-def rate_coverages(pool: Pool, reviewed: int) -> list[Found]:
-    """Return the coverage of each of `RATES` for samples of this many candidates."""
+@cache
+def rate_coverages(pool: Pool, reviewed: int, undecided: float = 0.0) -> list[Found]:
+    """Return the coverage of each of `RATES` for samples of this many candidates, some of them undecided."""
     random = np.random.default_rng([reviewed, *pool.sizes, *pool.relevant])
     *shares, missed = pool.truths()
     held: list[list[float]] = [[] for _ in RATES]
-    for _ in range(200):
+    for _ in range(RATE_SAMPLES):
         strata = []
         for number, (size, relevant) in enumerate(zip(pool.sizes, pool.relevant, strict=True)):
             drawn = len(range(number, reviewed, 3))
             accepted = int(random.hypergeometric(relevant, size - relevant, drawn))
-            strata.append(ReviewedStratum(size, accepted, drawn - accepted))
+            yes, no = (int(random.binomial(count, undecided)) for count in (accepted, drawn - accepted))
+            strata.append(ReviewedStratum(size, accepted - yes, drawn - accepted - no, yes + no))
         positive, *other = strata
         found = rates([positive], other)
         corrected = sum(each.accepted for each in other)
@@ -326,6 +366,40 @@ def rate_coverages(pool: Pool, reviewed: int) -> list[Found]:
             row.append(np.nan if np.isnan(low) else float(low - 1e-9 <= truth <= high + 1e-9))
     given = [float(np.mean(~np.isnan(each))) for each in held]
     return [(float(np.nanmean(each)) if share else np.nan, share) for each, share in zip(held, given, strict=True)]
+
+
+# Scores by a judge's labels, corrected by people's labels for some queries, and the difference of two systems.
+
+CORRECTED_SAMPLES = 400
+CORRECTED = [
+    (draw, noise)
+    for draw in (*MEANS["mean: like nDCG"][::3], smooth(0.4, 4), smooth(0.8, 4))
+    for noise in (0.0, 0.3, 1.0)
+]
+"""Values of queries by people's labels, and how often the judge's labels give another value."""
+
+
+def corrected_coverage(case: tuple[Draw, float], reviewed: int, is_difference: bool) -> Found:
+    draw, noise = case
+    random = np.random.default_rng([reviewed, int(10 * noise), is_difference])
+
+    def system(count: int) -> tuple[Floats, Floats]:
+        people = 100 * draw(random, (count,))
+        return people, np.where(random.random(count) < noise, 100 * draw(random, (count,)), people)
+
+    truth = 0.0 if is_difference else 100 * float(draw(random, (TRUE_SAMPLE,)).mean())
+    ends = []
+    for _ in range(CORRECTED_SAMPLES):
+        people, judge = system(300)
+        if is_difference:  # the second system differs on a third of the queries
+            others, other_judge = system(300)
+            differs = random.random(300) < 1 / 3
+            people, judge = np.where(differs, people - others, 0), np.where(differs, judge - other_judge, 0)
+        sample = random.permutation(300)[:reviewed]
+        found = corrected_mean([ReviewedQueries(judge, sample, people[sample])], None if is_difference else 100.0)
+        ends.append((np.nan, np.nan) if found is None or found.low is None else found.bounds)
+    low, high = np.array(ends, dtype=np.float64).T
+    return covered(truth, low, high)
 
 
 # Ranks of systems, as `r2med analyse reliability` shows them: the bootstrap over queries.
@@ -423,64 +497,95 @@ def tau_coverage(case: tuple[Ranked, str], queries: int, resample: bool = False)
     return covered(truth, low, high)
 
 
-def lines() -> Iterator[tuple[str, int, list[Found], bool]]:
-    """Yield a name, a size, what was found for each case of its grid, and if the package gives these intervals."""
+def lines() -> Iterator[tuple[str, int, Callable[[], list[Found]], bool]]:
+    """Yield a name, a size, what computes the cases of its grid, and if the package gives these intervals."""
+
+    def over(coverage: Callable[..., Found], cases: Sequence[object], *more: object) -> Callable[[], list[Found]]:
+        return lambda: [coverage(case, *more) for case in cases]
+
     for name, draws in MEANS.items():
         for size in SIZES:
-            yield name, size, [mean_coverage(draw, size) for draw in draws], True
+            yield name, size, over(mean_coverage, draws, size), True
     for name, pairs in DIFFERENCES.items():
         for size in SIZES:
-            yield name, size, [difference_coverage(draw, size) for draw in pairs], True
+            yield name, size, over(difference_coverage, pairs, size), True
     for queries in RANKED_SIZES:
         cases = [case for case in GROUP_CASES if case[2] * queries >= 5]
-        yield "difference of two slices", queries, [group_coverage(case, queries) for case in cases], True
+        yield "difference of two slices", queries, over(group_coverage, cases, queries), True
     for queries in RANKED_SIZES:
         cases = [case for case in GROUP_CASES if case[2] * queries >= 5]
-        yield "the same by Welch's t-test", queries, [group_coverage(case, queries, True) for case in cases], False
-    with patch.object(agreement, "FEWEST_UNITS", 2):
-        for name, units in product(COEFFICIENTS, (*SIZES, 50)):
-            yield name, units, [agreement_coverage(name, case, units) for case in RATERS], units >= 30
-    for name, units in product(SCORE_COEFFICIENTS, NEW_SIZES):
-        found = [agreement_coverage(name, case, units, 600) for case in SCORERS]
-        if not np.isnan(found[0][0]):  # α has no interval for ten units
-            yield f"{name}, scores of 0 to 5", units, found, True
-    for units in NEW_SIZES:
-        yield "Gwet's AC1", units, [ac1_coverage(case, units) for case in AC1_RATERS], True
+        yield "the same by Welch's t-test", queries, over(group_coverage, cases, queries, True), False
+    yield from agreement_lines(over)
     with patch.object(estimates, "MIN_CORRELATED_QUERIES", 4):
-        cases = list(product((0.0, 0.4, 0.8), (False, True)))
+        grid = list(product((0.0, 0.4, 0.8), (False, True)))
         for size in SIZES:
-            yield "Spearman's ρ over queries", size, [spearman_coverage(case, size) for case in cases], size >= 10
-    with patch.object(prediction_powered, "FEWEST_REVIEWS", 2):
-        for size in (2, *SIZES):
-            shares = list(product((0.5, 0.7, 0.8, 0.9, 0.95), (0, 1)))
-            yield "accepted labels", size, [accepted_coverage(case, size) for case in shares], size >= 10
-    for reviewed in NEW_SIZES:
-        by_pool = [rate_coverages(pool, reviewed) for pool in POOLS]
-        for number, name in enumerate(RATES):
-            yield name, reviewed, [each[number] for each in by_pool], True
+            yield "Spearman's ρ over queries", size, over(spearman_coverage, grid, size), size >= 10
+    yield from review_lines(over)
     for systems, queries in product((5, 10), (50, 100)):
-        found = [rank_coverage((systems, gap), queries) for gap in (0.5, 1.0, 2.0, 4.0)]
-        yield f"rank among {systems} systems", queries, found, True
+        gaps = [(systems, gap) for gap in (0.5, 1.0, 2.0, 4.0)]
+        yield f"rank among {systems} systems", queries, over(rank_coverage, gaps, queries), True
     ranked = [Ranked(*each) for each in product((2, 3, 5, 10, 30), (0.0, 0.5, 2.0), (False, True))]
     for queries in RANKED_SIZES:
-        grid = [(each, datasets) for each in ranked for datasets in (1, 2)]
-        yield "reliability of scores", queries, [reliability_coverage(case, queries) for case in grid], True
+        sets = [(each, datasets) for each in ranked for datasets in (1, 2)]
+        yield "reliability of scores", queries, over(reliability_coverage, sets, queries), True
     ordered = list(product([each for each in ranked if each.width], OTHER_MEASURES))
     for queries in RANKED_SIZES:
-        yield "τ of two measures", queries, [tau_coverage(case, queries) for case in ordered], True
+        yield "τ of two measures", queries, over(tau_coverage, ordered, queries), True
     few = [case for case in ordered if case[0].systems in (5, 10)]
     for queries in RANKED_SIZES:
-        found = [tau_coverage(case, queries, resample=True) for case in few]
-        yield "τ by a bootstrap over queries", queries, found, False
+        yield "τ by a bootstrap over queries", queries, over(tau_coverage, few, queries, True), False
+
+
+Over = Callable[..., Callable[[], list[Found]]]
+Line = tuple[str, int, Callable[[], list[Found]], bool]
+
+
+def agreement_lines(over: Over) -> Iterator[Line]:
+    with patch.object(agreement, "FEWEST_UNITS", 2):
+        for (name, (raters, coefficient)), units in product(COEFFICIENTS.items(), (*SIZES, 50)):
+            yield name, units, over(partial(agreement_coverage, coefficient, raters), RATERS, units), units >= 30
+    for (name, (raters, coefficient, cases)), units in product(WEIGHTED.items(), NEW_SIZES):
+        if "AC2" in name or units >= agreement.FEWEST_UNITS:  # κ and α of fewer units have no interval
+            coverage = partial(agreement_coverage, coefficient, raters)
+            yield name, units, over(coverage, cases, units, WEIGHTED_SAMPLES), True
+    for units in NEW_SIZES:
+        yield "Gwet's AC1", units, over(ac1_coverage, AC1_RATERS, units), True
+
+
+def review_lines(over: Over) -> Iterator[Line]:
+    shares = list(product((0.5, 0.7, 0.8, 0.9, 0.95), (0, 1)))
+    with patch.object(prediction_powered, "FEWEST_REVIEWS", 2):
+        for size in (2, *SIZES, 100):
+            yield "accepted labels", size, over(accepted_coverage, [(*e, 0.0) for e in shares], size), size >= 10
+    for size in NEW_SIZES:
+        yield "accepted labels, 1 in 10 open", size, over(accepted_coverage, [(*e, 0.1) for e in shares], size), True
+    for undecided, reviewed, (number, name) in product((0.0, 0.1), NEW_SIZES, enumerate(RATES)):
+        shown = f"{name}, 1 in 10 open" if undecided else name
+
+        def found(number: int = number, reviewed: int = reviewed, undecided: float = undecided) -> list[Found]:
+            return [rate_coverages(pool, reviewed, undecided)[number] for pool in POOLS]
+
+        yield shown, reviewed, found, True
+    for is_difference, reviewed in product((False, True), (20, 50, 100)):
+        name = "difference" if is_difference else "score"
+        yield (
+            f"{name} corrected by people",
+            reviewed,
+            over(corrected_coverage, CORRECTED, reviewed, is_difference),
+            True,
+        )
 
 
 def main() -> None:
-    print(f"{'interval of':32} {'n':>4} {'mean':>8} {'lowest':>8} {'given':>6}")
-    for name, size, found, is_given in lines():
-        coverage, given = np.array(found).T
+    words = sys.argv[1:]
+    print(f"{'interval of':38} {'n':>4} {'mean':>8} {'lowest':>8} {'given':>6}")
+    for name, size, compute, is_given in lines():
+        if words and not any(word in name for word in words):
+            continue
+        coverage, given = np.array(compute()).T
         shown = [f"{100 * value:.1f}" for value in (np.nanmean(coverage), np.nanmin(coverage))]
         mean, lowest = shown if is_given else [f"({each})" for each in shown]
-        print(f"{name:32} {size:4} {mean:>8} {lowest:>8} {100 * given.mean() if is_given else 0:5.0f} %", flush=True)
+        print(f"{name:38} {size:4} {mean:>8} {lowest:>8} {100 * given.mean() if is_given else 0:5.0f} %", flush=True)
 
 
 if __name__ == "__main__":

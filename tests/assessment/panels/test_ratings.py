@@ -1,8 +1,7 @@
-"""Items × raters: their table, their confusion and their agreement, which is weighted if words are ordered."""
+"""Items × raters: their table and their agreement, which is weighted if words are ordered."""
 
 from __future__ import annotations
 
-from collections import Counter
 from itertools import combinations
 
 import numpy as np
@@ -37,7 +36,7 @@ def both(ratings: Ratings, first: str, second: str) -> Floats:
     return np.array([[ratings.words.index(word) for word in pair] for pair in pairs], dtype=float)
 
 
-def test_a_table_has_the_place_of_each_word_and_a_confusion_counts_items_of_both() -> None:
+def test_a_table_has_the_place_of_each_word() -> None:
     given = [
         ("x", "b", "yes"),
         ("x", "a", "no"),
@@ -50,7 +49,6 @@ def test_a_table_has_the_place_of_each_word_and_a_confusion_counts_items_of_both
     assert found.raters == ("a", "b")
     np.testing.assert_array_equal(found.table(), [[0, 1], [0, np.nan], [0, 0]])
     np.testing.assert_array_equal(found.table("b"), [[1], [np.nan], [0]])
-    assert found.confusion("a", "b") == Counter({("no", "yes"): 1, ("no", "no"): 1})
 
 
 def test_the_number_beside_a_coefficient_is_that_of_the_items_it_rests_on() -> None:

@@ -176,14 +176,14 @@ def test_fleiss_kappa_is_that_of_statsmodels_where_it_is_installed():
 
 def test_the_interval_of_weighted_kappa_is_that_of_fishers_transformation():
     random = np.random.default_rng(0)
-    ratings = np.clip(random.integers(0, 6, (12, 1)) + random.integers(-1, 2, (12, 2)), 0, 5).astype(float)
-    without = [cohen_kappa(np.delete(ratings, unit, axis=0), "quadratic").value for unit in range(12)]
-    error = np.sqrt(11 / 12 * ((np.arctanh(without) - np.arctanh(without).mean()) ** 2).sum())
+    ratings = np.clip(random.integers(0, 6, (30, 1)) + random.integers(-1, 2, (30, 2)), 0, 5).astype(float)
+    without = [cohen_kappa(np.delete(ratings, unit, axis=0), "quadratic").value for unit in range(30)]
+    error = np.sqrt(29 / 30 * ((np.arctanh(without) - np.arctanh(without).mean()) ** 2).sum())
     kappa = cohen_kappa(ratings, "quadratic")
-    expected = np.tanh(np.arctanh(kappa.value) + np.array([-1, 1]) * 2.200985 * error)  # R: qt(.975, 11)
+    expected = np.tanh(np.arctanh(kappa.value) + np.array([-1, 1]) * 2.045230 * error)  # R: qt(.975, 29)
     assert kappa.bounds == pytest.approx(expected)
-    assert cohen_kappa(ratings[:9], "quadratic").low is None
-    assert cohen_kappa(ratings[:, [0, 0]], "quadratic").low is None  # perfect agreement of few units shows no spread
+    assert cohen_kappa(ratings[:29], "quadratic").low is None
+    assert cohen_kappa(ratings[:, [0, 0]], "quadratic").low is None  # perfect agreement shows no spread
 
 
 def test_ac1_stays_high_where_one_value_prevails_and_kappa_falls():

@@ -72,11 +72,6 @@ class Ratings:
         rows = [[places[row[rater]] if rater in row else np.nan for rater in columns] for row in self.said.values()]
         return np.array(rows, dtype=np.float64).reshape(len(rows), len(columns))
 
-    def confusion(self, first: str, second: str) -> Counter[tuple[str, str]]:
-        """Return the number of items by the words of two raters, over the items that both rated."""
-        both = (row for row in self.said.values() if first in row and second in row)
-        return Counter((row[first], row[second]) for row in both)
-
     def agreement(self, *raters: str) -> RaterAgreement:
         """Return how far these raters agree, or all."""
         chosen = raters or self.raters

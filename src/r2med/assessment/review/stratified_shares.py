@@ -1,18 +1,23 @@
 """Totals and shares over strata, from a random sample of items of each stratum that people reviewed.
 
-Each stratum's share has Wilson's interval for a finite number of items. Intervals of sums and of shares of two sums are
+Each stratum's total has the mid-p interval of the hypergeometric distribution, the exact one for a sample of a finite
+number of items. Wilson's interval held the truth in only 82 % of samples where few of 4 to 30 reviewed items differ
+(`benchmarks/coverage.py`). Intervals of sums and of shares of two sums are
 recovered from these (MOVER; Zou and Donner 2008, Donner and Zou 2012). Unlike a normal interval, they keep their level
 if a sample holds none of the items that are counted: none of 10 reviewed can still mean many of 1,000.
 """
 
 from __future__ import annotations
 
+import math
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
-from r2med.evaluation.measure.intervals import wilson
+from r2med.evaluation.measure.significance import ALPHA
 from r2med.foundation.pages.estimate import Estimate
 
 
@@ -32,11 +37,31 @@ class Stratum:
         share = self.counted / self.reviewed
         if self.reviewed == self.items:
             return Estimate(self.counted, self.counted, self.counted)
-        size = self.reviewed / (1 - self.reviewed / self.items)
-        low, high = (self.items * wilson(np.array(share), np.array(size))).tolist()
-        # What people reviewed is known. Only the other items are uncertain.
-        most = self.items - (self.reviewed - self.counted)
-        return Estimate(self.items * share, max(low, self.counted), min(high, most))
+        low, high = _mid_p(self.items, self.reviewed, self.counted)
+        return Estimate(self.items * share, low, high)
+
+
+@lru_cache(maxsize=4096)
+def _mid_p(items: int, reviewed: int, counted: int) -> tuple[int, int]:
+    """Return the smallest and the largest number of items with the property that the sample does not contradict.
+
+    The probability of more extreme samples, with half of that of this sample, is at least 2.5 % for these numbers. What
+    people reviewed is known, so only the other items are uncertain.
+    """
+    from scipy.stats import hypergeom
+
+    least, most = counted, items - (reviewed - counted)
+
+    def below(number: int) -> float:
+        found = hypergeom(items, number, reviewed)
+        return float(found.cdf(counted) - found.pmf(counted) / 2)
+
+    # `below` falls with the number of items.
+    numbers = range(least, most + 1)
+    low = bisect_left(numbers, -(1 - ALPHA / 2), key=lambda number: -below(number))
+    high = bisect_right(numbers, -ALPHA / 2, key=lambda number: -below(number)) - 1
+    share = items * counted / reviewed
+    return min(least + low, math.floor(share)), max(least + high, math.ceil(share))
 
 
 def summed(totals: Iterable[Estimate]) -> Estimate:
@@ -48,11 +73,21 @@ def summed(totals: Iterable[Estimate]) -> Estimate:
 
 
 def share_of(first: Estimate, second: Estimate) -> Estimate:
-    """Return the share of the first of two independent totals in their sum; NaN if both are 0."""
+    """Return the share of the first of two independent totals in their sum; NaN if both are 0.
+
+    Totals are whole numbers, so uncertain bounds are widened by half an item. Without this, a total that is exactly its
+    own bound would be missed by a hair whenever the other total is a little off.
+    """
     whole = first.value + second.value
     if not whole:
         return Estimate(np.nan)
+    first, second = _widened(first), _widened(second)
     return Estimate(first.value / whole, _lowest_share(first, second), 1 - _lowest_share(second, first))
+
+
+def _widened(total: Estimate) -> Estimate:
+    low, high = total.bounds
+    return Estimate(total.value, max(0.0, low - 0.5), high + 0.5) if low < high else total
 
 
 def _lowest_share(first: Estimate, second: Estimate) -> float:
