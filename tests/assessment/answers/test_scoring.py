@@ -21,8 +21,8 @@ from r2med.assessment.answers.answer_controls import (
 )
 from r2med.assessment.answers.answer_judge import AnswerJudge
 from r2med.assessment.answers.answer_scores import ANSWER_MEASURES, scores_of
-from r2med.assessment.answers.judge_table import rule_agreement
 from r2med.assessment.answers.scoring import ScoredAnswers, scored
+from r2med.assessment.panels.planted_controls import share_of
 from r2med.data.dataset import Query
 from r2med.data.nuggets_file import Nugget, Nuggets
 from r2med.evaluation.measure.measures import ANSWER_FAMILIES
@@ -282,7 +282,7 @@ def test_agreement_with_the_rule_has_an_interval() -> None:
     done = score(*(answered(f"{topic} fever (acute)", query=f"q{n}") for n, topic in enumerate(TOPICS)))
     assert done.judge is not None
     assert (done.judge.agreed, done.judge.both) == (6, 6)
-    agreement = rule_agreement(done.judge)
+    agreement = share_of(done.judge.agreed, done.judge.both)
     assert agreement is not None
     assert agreement.value == agreement.high == 1.0
     assert agreement.low is not None

@@ -4,36 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
+from r2med.assessment.panels.planted_controls import share_of
 from r2med.data.dataset_cards import short_name
-from r2med.evaluation.measure.intervals import wilson
 from r2med.evaluation.records.answer_record import AnswerRecord, JudgeFacts
 from r2med.foundation.pages.cells import Value
-from r2med.foundation.pages.estimate import Estimate
 from r2med.foundation.pages.page import Table
 
 JUDGE_NOTE = (
     "controls: planted items whose right verdict is known, and how many the judge got right, with the worst kind. "
-    "rule: of the answers that are the reference word for word, the share that the judge calls right. The judge "
-    "decides, and the rule is only its control. no answer: questions to the judge without a usable answer; "
+    "rule: of the answers that are the reference word for word (by rule), the share that the judge calls right. The "
+    "judge decides, and the rule is only its control. no answer: questions to the judge without a usable answer; "
     "these answers are undecided."
 )
-
-
-def rule_agreement(facts: JudgeFacts) -> Estimate | None:
-    """Return the share of answers on which judge and rule agree, with Wilson's interval; None if no answer had both."""
-    if not facts.both:
-        return None
-    share = facts.agreed / facts.both
-    low, high = wilson(np.array([share]), np.array([facts.both]))[:, 0].tolist()
-    return Estimate(share, low, high)
 
 
 def judge_table(records: Sequence[AnswerRecord]) -> Table | None:
     """Return a table of the judges of records; None if there was none."""
     rows = [_row(record, record.judge) for record in records if record.judge]
-    heads = ("dataset", "judge", "system", "reader", "controls right", "controls", "worst kind", "rule", "no answer")
+    heads = (
+        "dataset",
+        "judge",
+        "system",
+        "reader",
+        "controls right",
+        "controls",
+        "worst kind",
+        "rule",
+        "by rule",
+        "no answer",
+    )
     return Table.of(heads, rows, "The judge", JUDGE_NOTE, name="answers-judge") if rows else None
 
 
@@ -42,4 +41,4 @@ def _row(record: AnswerRecord, facts: JudgeFacts) -> list[Value]:
     kind, (least, most) = min(facts.controls.items(), key=lambda each: each[1][0] / each[1][1], default=("", (0, 0)))
     worst = f"{kind} ({least} of {most})" if least < most else ""
     where = short_name(record.dataset.name), facts.judge, record.system, record.reader
-    return [*where, right, asked, worst, rule_agreement(facts), sum(facts.failures.values())]
+    return [*where, right, asked, worst, share_of(facts.agreed, facts.both), facts.both, sum(facts.failures.values())]
