@@ -63,7 +63,7 @@ def test_people_go_before_judges_and_who_settles_before_people():
     assert next(label for label in labels(scores, reviews) if label.chunk == "a").judged == "positive"
 
 
-def test_controls_have_no_label_and_tell_how_a_judge_overrates():
+def test_controls_have_no_label_and_their_right_answers_are_counted():
     scores = [
         judged("real", 5, 5),
         judged("x", 5, 4, control="near miss"),
@@ -71,9 +71,9 @@ def test_controls_have_no_label_and_tell_how_a_judge_overrates():
         judged("z", 1, 1, "b", "random"),
     ]
     assert set(words(scores)) == {"real"}
-    first, second = overrating(scores)
-    assert (first.judge, first.control, first.count, first.positive, first.relevance) == ("a", "near miss", 2, 1, 2.5)
-    assert (second.judge, second.positive) == ("b", 0)
+    found = overrating([*scores, judged("w", 5, 5, "b", "written as evidence")])
+    assert [(each.kind, each.yes, each.asked, each.right) for each in found["a"].counts] == [("near miss", False, 2, 1)]
+    assert (found["b"].asked, found["b"].right) == (2, 2)
 
 
 def test_a_dispute_ends_with_an_adjudication_which_is_no_rating():

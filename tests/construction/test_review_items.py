@@ -19,7 +19,7 @@ from support.building import asked_of
 PLAN = """
 name = "mine"
 llm = "gpt4"
-steps = ["given-questions", "given-chunks", "given-candidates", "plant-controls", "judge"]
+steps = ["given-questions", "given-chunks", "given-candidates", "plant-controls", "judge(untested=yes)"]
 [labels]
 positive = 5
 """
@@ -27,7 +27,7 @@ positive = 5
 
 def reply(request):
     high = "Kawasaki disease inflames" in request.messages[-1].content
-    return json.dumps({"rationale": "x", "relevance": 5 * high, "support": 5 * high})
+    return json.dumps({"why": "x", "relevance": 5 * high, "support": 5 * high})
 
 
 @pytest.fixture

@@ -96,6 +96,7 @@ def status(folder: Folder, form: Format = "text", as_json: flags.AsJSON = False)
 
     from r2med.assessment.review.review_outcomes import counted_reasons, rejection_reasons
     from r2med.assessment.review.reviews import by_candidate, is_unsettled
+    from r2med.construction.judge_tests import judge_tests, judge_trust
     from r2med.construction.pipeline import Build
     from r2med.construction.publish.dataset_folder import lacks_reviewers, lacks_reviews
     from r2med.construction.review_items import read_reviews
@@ -104,6 +105,8 @@ def status(folder: Folder, form: Format = "text", as_json: flags.AsJSON = False)
     done = made.status()
     show_page(_steps(made, done), form, as_json, [asdict(each) if each else None for each in done])
     if form == "text" and not as_json and all(done):
+        if any(each.stream == "judgements" for each in done if each):
+            print(printable(f"{judge_trust(judge_tests(each.facts for each in done if each)).capitalize()}."))
         reviews, planned = read_reviews(folder), made.plan.facts.reviews_per_item
         for noun, reasons in (
             ("question", rejection_reasons(reviews, planned=planned)),

@@ -134,9 +134,11 @@ class Candidate(StreamItem):
     chunk: str
     found: tuple[Found, ...] = ()
     control: str = ""
-    """Kind of a planted control, which cannot be evidence and shows how judges overrate. Empty for real candidates."""
+    """Kind of a planted control, whose right answer is known. Empty for real candidates."""
     text: str = ""
     """Text of a planted control that is not a chunk of the corpus."""
+    author: str = ""
+    """Model that wrote this text. Empty if no LLM did."""
 
     @property
     def key(self) -> str:

@@ -1,13 +1,14 @@
-"""Turn judgements and reviews into labels (positive, negative or discarded), and measure how judges rate controls."""
+"""Turn judgements and reviews into labels (positive, negative or discarded), and count how judges answer controls."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from r2med.assessment.panels.planted_controls import ControlTest
 from r2med.assessment.review.reviews import Pair, Review, by_candidate, decision
 from r2med.assessment.rubrics.rubric import Verdict
 from r2med.construction.items import Judgement
@@ -42,6 +43,20 @@ class Labelling(BaseModel):
 
 
 LABELLING = Labelling()
+
+HIGHEST_SCORE = 5
+"""The highest score of a judge. The lowest is 0."""
+
+CITED, WRITTEN = "cited by the source", "written as evidence"
+NEAR_MISS, STUFFED, RANDOM, ORDERS = "near miss", "stuffed", "random", "with orders to the judge"
+"""Kinds of controls: a similar but wrong condition, an unrelated text with the query's words mixed in, an unrelated
+text of similar length, and an unrelated text that tells the judge what to answer."""
+
+CONTROLS: Mapping[str, bool] = {
+    **{CITED: True, WRITTEN: True},
+    **{NEAR_MISS: False, STUFFED: False, RANDOM: False, ORDERS: False},
+}
+"""Kind of control -> True if the right answer is yes. The table `controls` of a rubric can say otherwise."""
 
 
 @dataclass(frozen=True)
@@ -90,31 +105,14 @@ def _label(pair: Pair, scores: list[tuple[int, int]], reviews: list[Review], lab
     return Label(*pair, judged, "judges", judged, relevance, support) if judged else None
 
 
-@dataclass(frozen=True)
-class Overrating:
-    """How a judge scores controls of one kind. None of them is evidence."""
+def overrating(judgements: Iterable[Judgement], labelling: Labelling = LABELLING) -> dict[str, ControlTest]:
+    """Return how each judge answered its planted controls, by the name of the judge.
 
-    judge: str
-    control: str
-    count: int
-    positive: int
-    """Number of controls that the judge's scores make positive."""
-    discarded: int
-    relevance: float
-    support: float
-    """Mean scores."""
-
-
-def overrating(judgements: Iterable[Judgement], labelling: Labelling = LABELLING) -> list[Overrating]:
-    """Return how each judge scores each kind of control, in the order of their names."""
-    scores: dict[tuple[str, str], list[tuple[int, int]]] = {}
-    for judgement in judgements:
-        if judgement.control:
-            scores.setdefault((judgement.judge, judgement.control), []).append((judgement.relevance, judgement.support))
-    rows = []
-    for (judge, control), given in sorted(scores.items()):
-        names = [labelling.name(*pair) for pair in given]
-        relevance, support = (sum(axis) / len(given) for axis in zip(*given, strict=True))
-        counts = names.count("positive"), names.count("discarded")
-        rows.append(Overrating(judge, control, len(given), *counts, relevance, support))
-    return rows
+    Passages that the source cites are controls too, but no judgement says so: `r2med build status` counts them all.
+    """
+    said: dict[str, list[tuple[str, bool, bool]]] = {}
+    for each in judgements:
+        if each.control:
+            yes = labelling.name(each.relevance, each.support) == "positive"
+            said.setdefault(each.judge, []).append((each.control, CONTROLS.get(each.control, False), yes))
+    return {judge: ControlTest.counted(said[judge]) for judge in sorted(said)}

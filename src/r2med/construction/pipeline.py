@@ -132,7 +132,7 @@ class Build:
         files: dict[Stream, tuple[Path, ...]] = {}
         for number, step in enumerate(self.plan.steps[:upto], 1):
             _extend(files, step, self.folder(number))
-        return Streams(files, self.plan.file.parent)
+        return Streams(files, self.plan.file.parent, self.plan.facts.labels)
 
     def items(self, number: int) -> Iterator[StreamItem]:
         """Yield the items that a step wrote."""
@@ -220,7 +220,7 @@ class Build:
         files: dict[Stream, tuple[Path, ...]] = {}
         keys: dict[Stream, str] = {}
         for number, step in enumerate(self.plan.steps, 1):
-            streams = Streams(dict(files), self.plan.file.parent)
+            streams = Streams(dict(files), self.plan.file.parent, self.plan.facts.labels)
             inputs = dict.fromkeys((*step.reads, *([step.writes] if step.adds else [])))
             step_key = step.key(streams, runtime)
             key = digest([step_key, [keys.get(stream, "") for stream in inputs]])

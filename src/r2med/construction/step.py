@@ -19,6 +19,7 @@ from r2med.construction.items import (
     Stream,
     StreamItem,
 )
+from r2med.construction.labels import LABELLING, Labelling
 from r2med.foundation.core.cost import NOTHING, Cost
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.stages import Stage
@@ -35,6 +36,8 @@ class Streams:
     files: Mapping[Stream, tuple[Path, ...]]
     folder: Path
     """Folder of the plan. Files that steps name are looked up here."""
+    labelling: Labelling = LABELLING
+    """The thresholds of the plan, which make labels from scores."""
 
     def read(self, stream: Stream, kind: type[AnyItem]) -> Iterator[AnyItem]:
         """Yield the items of a stream. Yields nothing if no earlier step wrote to it."""

@@ -38,6 +38,8 @@ def check(name_or_path: str | Path, store: Store | None = None) -> Problems:
     _check_repeats(dataset, layout.query_file, problems)
     _check_corpus(dataset, layout.corpus_files[0], problems)
     _check_counts(dataset, reading.document_rows, location.folder, problems)
+    if dataset.card and dataset.card.judge_test:
+        problems.notice(f"the card says about its labels: {dataset.card.judge_test}")
     return problems
 
 

@@ -124,6 +124,8 @@ class DatasetCard(_CardPart):
     """The licence of the texts."""
     judges: tuple[str, ...] = ()
     """The families of the LLMs that judged the documents. Systems that use one of them are flagged."""
+    judge_test: str = ""
+    """How the LLMs that judged answered their controls, such as "judge not tested". Empty if it is not known."""
     notes: tuple[str, ...] = ()
     """Further remarks about the dataset, one sentence each."""
     order: int = 1000

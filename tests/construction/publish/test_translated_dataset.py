@@ -53,7 +53,7 @@ def folder(tmp_path_factory):
         (["into Chinese", "butterfly"], numbered(*CASE, "系统性红斑狼疮")),
         (["into English", "轻症可"], numbered("Lupus", *PAGE_IN_ENGLISH)),
         (["into Chinese", "Mild disease"], numbered("狼疮", *PAGE[:2], "妊娠期使用甲氨蝶呤。")),
-        (["may stand as evidence"], {"rationale": "It names the drug.", "relevance": 5, "support": 5}),
+        (["may stand as evidence"], {"why": "It names the drug.", "relevance": 5, "support": 5}),
     ]
     sources = {
         "q.jsonl": lines({"id": "q", "question": "\n".join(CASE), "answer": "系统性红斑狼疮"}),
@@ -62,7 +62,7 @@ def folder(tmp_path_factory):
     }
     steps = [
         "read-table(q.jsonl)", "translate", "read-textbook(t.jsonl)",
-        "translate-pages(drugs=d.csv, faulty=keep)", "chunk", "mine(committee=bm25, depth=3)", "judge",
+        "translate-pages(drugs=d.csv, faulty=keep)", "chunk", "mine(committee=bm25, depth=3)", "judge(untested=yes)",
     ]  # fmt: skip
     place = tmp_path_factory.mktemp("translated")
     written = write_output(built(place, steps, sources, answers), Runtime(store=Store(place / "store")))
@@ -153,14 +153,21 @@ def test_a_question_and_a_page_with_one_id_are_reviewed_apart(folder, tmp_path):
 def test_cards_name_the_language_that_was_translated_into(folder, tmp_path):
     answers = [
         (["into German"], numbered("Was hilft bei Fieber?", "Ruhe")),
-        (["may stand as evidence"], {"rationale": "x", "relevance": 5, "support": 5}),
+        (["may stand as evidence"], {"why": "x", "relevance": 5, "support": 5}),
     ]
     sources = {
         "q.jsonl": lines({"id": "q", "question": "What helps with fever?", "answer": "Rest"}),
         "t.jsonl": lines({"id": "p", "title": "Fieber", "text": "Bei Fieber hilft dem Kranken die Ruhe und viel Tee."}),
     }
     translate = "translate(source=English, to=German, similarity=0)"
-    steps = ["read-table(q.jsonl)", translate, "read-textbook(t.jsonl)", "chunk", "mine(committee=bm25)", "judge"]
+    steps = [
+        "read-table(q.jsonl)",
+        translate,
+        "read-textbook(t.jsonl)",
+        "chunk",
+        "mine(committee=bm25)",
+        "judge(untested=yes)",
+    ]
     german = write_output(built(tmp_path, steps, sources, answers), Runtime(store=Store(tmp_path / "store")))
     for place, code in ((folder, "en"), (german, "de")):
         assert f'\nlanguage: ["{code}"]\n' in (place / "README.md").read_text("utf-8")

@@ -148,12 +148,12 @@ def test_what_is_published_holds_no_text_from_before(tmp_path):
         {"id": "q3", "question": "MRN 482913 was seen on 3 May 2021.", "options": [], "answer": "B"},
     )
     steps = ["read-exam(e.jsonl)", "deidentify", "read-text(p.txt)", "deidentify-pages", "chunk"]
-    steps += ["mine(committee=bm25)", "judge"]
+    steps += ["mine(committee=bm25)", "judge(untested=yes)"]
     plan = plan_file(
         tmp_path,
         steps,
         {"e.jsonl": posts, "p.txt": f"{NOTE} The gut is inflamed."},
-        [(["evidence"], {"rationale": "It fits.", "relevance": 5, "support": 5})],
+        [(["evidence"], {"why": "It fits.", "relevance": 5, "support": 5})],
     )
     made = build(plan, tmp_path / "out", BuildPlan.read(plan).setup(store=Store(tmp_path / "store")))
     files = {path.name: path.read_text("utf-8") for path in made.dataset.iterdir()}

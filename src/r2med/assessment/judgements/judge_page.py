@@ -8,7 +8,8 @@ from dataclasses import asdict
 from typing import Any
 
 from r2med.assessment.judgements.committee import JudgedPools
-from r2med.assessment.panels.planted_controls import LEAST_SHARE, ControlTest, share_of
+from r2med.assessment.panels.control_table import control_table
+from r2med.assessment.panels.planted_controls import ControlTest
 from r2med.assessment.panels.ratings import RaterAgreement, Ratings, agreement_table
 from r2med.foundation.pages.page import Page, Section, Table
 
@@ -22,7 +23,7 @@ def judge_page(judged: JudgedPools, file: str = "") -> Page:
     heads = ("dataset", "judge", "labels", names[judged.rubric.aspect].lower(), "no usable answer")
     sections = [
         Section("Labels", [Table.of(heads, labels, name="judge-labels")], _lead(judged, file), list(judged.notices)),
-        Section("Planted controls", [_controls(judged)]),
+        Section("Planted controls", [control_table(judged.tests, name="judge-controls")]),
         Section("Agreement", list(_agreement_tables(judged))),
     ]
     return Page("Labels of LLM judges", sections, kind="judge")
@@ -39,22 +40,6 @@ def _lead(judged: JudgedPools, file: str) -> str:
     if not file:
         return f"{pairs:,} passages that systems return were labelled, and no overlay was written. {judged.fault}"
     return f"{pairs:,} passages that systems return have new labels. They are in {file}; the dataset is unchanged."
-
-
-def _controls(judged: JudgedPools) -> Table:
-    rows = [
-        [test.judge, when, count.kind, "yes" if count.yes else "no", count.asked, share_of(count.right, count.asked)]
-        for test in judged.tests
-        for when, part in (("first", test.first), ("in the pool", test.mixed))
-        for count in part.counts
-    ]
-    note = (
-        "Share of controls that the judge gets right. A judge is not used if it gets less than half of a kind right, "
-        f"or if the lower end of the interval of all kinds is not above {LEAST_SHARE:.0%}. Labels of the dataset can "
-        "be wrong too, so less than 100 % is normal."
-    )
-    heads = ("judge", "asked when", "control", "right answer", "asked", "right")
-    return Table.of(heads, rows, note=note, name="judge-controls")
 
 
 def _between(judged: JudgedPools) -> list[tuple[str, RaterAgreement]]:

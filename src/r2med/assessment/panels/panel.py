@@ -8,7 +8,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Literal
 
-from r2med.assessment.panels.planted_controls import FEWEST_FIRST, ControlTest, PlantedControls
+from r2med.assessment.panels.planted_controls import FEWEST_FIRST, FEWEST_OF_KIND, ControlTest, PlantedControls
 from r2med.assessment.panels.raters import LLMRater
 from r2med.assessment.panels.ratings import Rating
 from r2med.assessment.rubrics.item import Item
@@ -34,8 +34,11 @@ class JudgeTest:
 
     @property
     def fault(self) -> str:
-        """Why the answers about the pool do not count; empty if they do."""
-        return self.mixed.fault
+        """Why the answers about the pool do not count; empty if they do.
+
+        Too few controls have a wide interval, so a judge that is not tested fails only if it gets most of a kind wrong.
+        """
+        return self.mixed.of_kinds_with(FEWEST_OF_KIND).failed_kind if self.untested else self.mixed.fault
 
     @property
     def trust(self) -> Trust:

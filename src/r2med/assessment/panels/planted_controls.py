@@ -33,6 +33,8 @@ LEAST_SHARE = 0.65
 """The lower end of Wilson's 95 % interval of the share of right answers must be above this."""
 LEAST_OF_KIND = 0.5
 """Share of the controls of each kind that must be right. A judge that always says the same gets a kind all wrong."""
+FEWEST_OF_KIND = 10
+"""Number of controls of one kind from which they say something alone."""
 ONLY_WARN = frozenset(["relevant, without its answer"])
 """Kinds whose right answer is not certain. They never stop a judge."""
 
@@ -90,6 +92,10 @@ class ControlTest:
     def deciding(self) -> tuple[KindCount, ...]:
         """The kinds that can stop a rater."""
         return tuple(each for each in self.counts if each.kind not in ONLY_WARN)
+
+    def of_kinds_with(self, fewest: int) -> ControlTest:
+        """Return the counts of kinds with at least this number of controls."""
+        return ControlTest(tuple(each for each in self.counts if each.asked >= fewest))
 
     @property
     def asked(self) -> int:

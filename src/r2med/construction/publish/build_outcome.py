@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
+from r2med.assessment.panels.panel import JudgeTest
 from r2med.assessment.review.annotators import Annotator
 from r2med.assessment.review.prediction_powered import Share, bounded_share
 from r2med.assessment.review.review_outcomes import Correction, corrections, rejection_reasons
@@ -19,7 +20,8 @@ from r2med.assessment.review.reviews import Review, by_candidate, decision, is_u
 from r2med.assessment.rubrics.rubric import Verdict
 from r2med.construction.build_plan import PlanFile
 from r2med.construction.items import Candidate, PageChunk, SourceQuestion, Stream
-from r2med.construction.labels import Label, LabelName, labels
+from r2med.construction.judge_tests import judge_tests, judge_trust
+from r2med.construction.labels import Label, LabelName, labels, overrating
 from r2med.construction.pipeline import Build, Done
 from r2med.construction.review_items import QUESTION_TEXTS, read_guideline
 from r2med.construction.step import Streams
@@ -189,6 +191,20 @@ class BuildOutcome:
         """LLMs that judged candidates."""
         judging = {done.step for done in self.steps if done.stream == "judgements"}
         return [asked for asked in self.asked if asked.step in judging]
+
+    @cached_property
+    def judge_tests(self) -> Sequence[JudgeTest]:
+        """How each judge answered its controls. A step that did not test its judges has planted controls only."""
+        tested = judge_tests(done.facts for done in self.steps)
+        known = {test.judge for test in tested}
+        planted = overrating(self.streams.judgements(), self.plan.labels)
+        others = [JudgeTest(judge, mixed=test, untested=True) for judge, test in planted.items() if judge not in known]
+        return [*tested, *others]
+
+    @property
+    def judge_trust(self) -> str:
+        """What readers of the labels must know about the judges. Empty if only people judged."""
+        return judge_trust(self.judge_tests) if self.judges else ""
 
     @cached_property
     def decisions(self) -> Mapping[tuple[str, str], Verdict]:

@@ -210,6 +210,7 @@ def _card(made: BuildOutcome) -> str:
     facts |= {
         "licence": plan.licence,
         "judges": families,
+        "judge_test": made.judge_trust,
         "languages": [] if made.languages == (ENGLISH,) else list(made.languages),
     }
     per_query = Counter({query: len(chunks) for query, chunks in made.positives.items()})

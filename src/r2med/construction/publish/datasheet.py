@@ -94,6 +94,9 @@ def _facts(made: BuildOutcome, dataset: Dataset) -> Iterator[tuple[str, str, str
     yield from trust_facts(made)
     note = "a person wrote the answers; no model was asked" if any(judge.scripted for judge in made.judges) else ""
     yield "Judged by", ", ".join(sorted({judge.model for judge in made.judges})) or "people", note
+    if made.judge_trust:
+        said, _, counts = made.judge_trust.removeprefix("judge ").partition(": ")
+        yield "Judge", said, counts or next((test.fault for test in made.judge_tests if test.fault), "")
 
 
 # How it was made.

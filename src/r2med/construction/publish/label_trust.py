@@ -6,13 +6,14 @@ from collections.abc import Iterable, Iterator
 from math import isnan
 from pathlib import Path
 
+from r2med.assessment.panels.control_table import control_table
 from r2med.assessment.panels.ratings import RaterAgreement, agreement_table
 from r2med.assessment.review.annotators import read_annotators
 from r2med.assessment.review.people_agreement import agreement_by_point
 from r2med.assessment.review.reviews import VERDICTS, Review, Rubrics
 from r2med.assessment.rubrics.rubric import RUBRICS
 from r2med.construction.judge_quality import JudgeConfusion, judge_confusions, judge_ratings, label_recall
-from r2med.construction.labels import LabelName, overrating
+from r2med.construction.labels import LabelName
 from r2med.construction.publish.build_outcome import BuildOutcome
 from r2med.construction.publish.reviewers import reviewers
 from r2med.construction.review_items import finished_build, read_guideline, read_reviews
@@ -154,19 +155,14 @@ def _counted(judge: JudgeConfusion) -> Iterator[tuple[str | int, ...]]:
 
 
 def _controls(made: BuildOutcome) -> Iterator[Content]:
-    controls = overrating(made.streams.judgements(), made.plan.labels)
-    if not controls:
-        yield "No controls were planted, so it is not known how much the judges overrate."
+    if not any(test.both.counts for test in made.judge_tests):
+        yield "No controls were planted, so it is not known how often the judges are wrong."
         return
     yield (
-        "Controls were planted among the candidates. They are texts that cannot be evidence, so a judge that calls "
-        "one positive overrates. The qrels contain no controls."
+        "Judges are tested with controls: texts that cannot be evidence, and passages that the source itself cites or "
+        "that another LLM wrote as evidence. Controls that were planted are not in the qrels."
     )
-    yield Table.of(
-        ("judge", "control", "planted", "called positive", "discarded", "mean relevance", "mean support"),
-        [(c.judge, c.control, c.count, c.positive, c.discarded, c.relevance, c.support) for c in controls],
-        "Planted controls",
-    )
+    yield control_table(made.judge_tests, "Controls of the judges")
 
 
 # Agreement.

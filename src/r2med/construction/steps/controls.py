@@ -1,4 +1,4 @@
-"""Plant controls: candidates that cannot be evidence. A judge that labels many of them positive overrates."""
+"""Plant controls: candidates whose right answer is known. They test the judge."""
 
 from __future__ import annotations
 
@@ -12,18 +12,19 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
+from r2med.assessment.judgements.passage_controls import ordered
 from r2med.construction.items import Candidate, PageChunk, Rejected, SourceQuestion, Stream, StreamItem
+from r2med.construction.labels import NEAR_MISS, ORDERS, RANDOM, STUFFED, WRITTEN
 from r2med.construction.pipeline import drawn
 from r2med.construction.step import Step, StepWork, Streams
 from r2med.construction.steps.asking import AskingStep
 from r2med.construction.steps.full_candidates import chunks_of
+from r2med.construction.steps.judge_controls import is_cited
+from r2med.data.text_copies import repeats
 from r2med.foundation.runtime.runtime import Runtime
+from r2med.foundation.store import digest
 from r2med.foundation.text.synonyms import Synonyms
 from r2med.models.ask.answers import LLMAnswer, Text
-
-NEAR_MISS, STUFFED, RANDOM = "near miss", "stuffed", "random"
-"""Kinds of controls: a similar but wrong condition, an unrelated text with the query's words mixed in, and an unrelated
-text of similar length."""
 
 POOL_CHUNKS = 5000
 """Size of the corpus sample from which unrelated texts are drawn. It fits in memory."""
@@ -41,23 +42,33 @@ class NearMiss(LLMAnswer):
 
 
 class PlantControls(AskingStep[SourceQuestion], kind="build", needs="llm"):
-    """Plant candidates that cannot be evidence: near misses, texts stuffed with the query's words, random texts."""
+    """Plant candidates that test the judge: near misses, stuffed and random texts, and orders to the judge.
+
+    None of them is evidence. An LLM writes near misses and, if the source cites nothing, a passage that is evidence.
+    """
 
     template: ClassVar[str] = "near-miss"
     answer: ClassVar[type[LLMAnswer]] = NearMiss
     reads: ClassVar[tuple[Stream, ...]] = ("questions", "chunks", "candidates")
     writes: ClassVar[Stream] = "candidates"
     adds: ClassVar[bool] = True
+    version: ClassVar[int] = 2
 
     name: str = "plant-controls"
     each: int = Field(
-        1, ge=1, le=20, description="Controls of each kind per question. An LLM always writes one near miss."
+        1, ge=1, le=20, description="Controls of each kind per question. An LLM always writes one of its kinds."
     )
     seed: int = Field(0, ge=0, description="Seed of the random draws.")
 
     def key(self, streams: Streams, runtime: Runtime) -> dict[str, Any]:
         """Return everything that the controls depend on. If no LLM is named, near misses come from other questions."""
-        return super().key(streams, runtime) if self.llm else Step.key(self, streams, runtime)
+        if not self.llm:
+            return Step.key(self, streams, runtime)
+        return {**super().key(streams, runtime), "evidence": digest(self._evidence.prompt(streams).text)}
+
+    @property
+    def _evidence(self) -> WriteEvidence:
+        return WriteEvidence(llm=self.llm, prompts=self.prompts, tries=self.tries)
 
     def run(self, streams: Streams, work: StepWork) -> Iterator[StreamItem | Rejected]:
         """Yield the controls of each question that has candidates."""
@@ -70,8 +81,13 @@ class PlantControls(AskingStep[SourceQuestion], kind="build", needs="llm"):
             yield from near
             yield from islice(unrelated, self.each)
             yield from islice(sources.stuffed(question, chance), self.each)
+            yield from islice(sources.with_orders(question, chance), self.each)
         if self.llm:
             yield from super().run(streams, work)
+            near_miss, author = work.facts["prompt"], self.card(work.runtime).model
+            for made in self._evidence.run(streams, work):
+                yield made.model_copy(update={"author": author}) if isinstance(made, Candidate) else made
+            work.facts["prompt"] = f"{near_miss}\n\n{work.facts['prompt']}"
 
     def asked(self, streams: Streams) -> Iterator[SourceQuestion]:
         """Yield the questions for which an LLM writes a near miss."""
@@ -91,6 +107,43 @@ class PlantControls(AskingStep[SourceQuestion], kind="build", needs="llm"):
     def unread(self, item: SourceQuestion) -> Candidate:
         """Return a placeholder for the near miss in a rehearsal."""
         return _control(item, "near-miss", NEAR_MISS, item.text)
+
+
+class Evidence(LLMAnswer):
+    """A passage that states the evidence for the answer."""
+
+    passage: Text
+
+
+class WriteEvidence(AskingStep[SourceQuestion], kind="build", needs="llm"):
+    """Write a passage that is evidence, for each question whose source cites nothing. A part of plant-controls."""
+
+    template: ClassVar[str] = "state-evidence"
+    answer: ClassVar[type[LLMAnswer]] = Evidence
+    writes: ClassVar[Stream] = "candidates"
+
+    name: str = "plant-controls"
+
+    def asked(self, streams: Streams) -> Iterator[SourceQuestion]:
+        """Yield the questions with an answer and candidates, none of which the source cites."""
+        cited = {each.question: False for each in streams.candidates()}
+        cited |= {each.question: True for each in streams.candidates() if is_cited(each)}
+        return (question for question in streams.questions() if question.answer and cited.get(question.id) is False)
+
+    def fields(self, item: SourceQuestion) -> Mapping[str, str]:
+        """Return the question, its answer, the reasoning and the approximate length of a passage."""
+        reasoning = item.reasoning or "(not given)"
+        return {"text": item.text, "answer": item.answer, "reasoning": reasoning, "length": "120"}
+
+    def read(self, item: SourceQuestion, answer: Evidence) -> Candidate:
+        """Return the passage. Raises ValueError if it does not name the answer."""
+        if not _names_answer(answer.passage, item):
+            raise ValueError("it does not name the answer")
+        return _control(item, "evidence", WRITTEN, answer.passage)
+
+    def unread(self, item: SourceQuestion) -> Candidate:
+        """Return a placeholder for the passage in a rehearsal."""
+        return _control(item, "evidence", WRITTEN, item.text)
 
 
 @dataclass(frozen=True)
@@ -129,6 +182,11 @@ class _Sources:
             mixed = [word for at in starts for word in (*text[at : at + size], *query[at : at + size])]
             yield _control(question, f"stuffed-{number}", STUFFED, " ".join(mixed))
 
+    def with_orders(self, question: SourceQuestion, chance: random.Random) -> Iterator[Candidate]:
+        """Yield unrelated texts that tell the judge what to answer, each in another form."""
+        for number, chunk in enumerate(self._strangers(question, chance), 1):
+            yield _control(question, f"orders-{number}", ORDERS, ordered(chunk.text, chance))
+
     def near_misses(self, question: SourceQuestion, chance: random.Random) -> Iterator[Candidate]:
         """Yield the best candidates of similar questions that have a different answer."""
         others = chance.sample(list(self.asked.values()), min(len(self.asked), SAMPLE_DRAWS))
@@ -144,7 +202,7 @@ class _Sources:
                 continue
             for candidate in sorted(self._real(other), key=_standing)[:1]:
                 text = self.chunks[candidate.chunk].text
-                if candidate.chunk not in own and not _names_answer(text, question):
+                if candidate.chunk not in own and not self._is_evidence(text, question):
                     yield Candidate(question=question.id, chunk=candidate.chunk, control=NEAR_MISS)
 
     def _possible_evidence(self, question: SourceQuestion) -> set[str]:
@@ -167,7 +225,12 @@ class _Sources:
         """Return random chunks that are no candidates of a question and do not name its answer."""
         own = self._possible_evidence(question)
         strangers = chance.sample(self.pool, min(len(self.pool), SAMPLE_DRAWS))
-        return [chunk for chunk in strangers if chunk.id not in own and not _names_answer(chunk.text, question)]
+        return [chunk for chunk in strangers if chunk.id not in own and not self._is_evidence(chunk.text, question)]
+
+    def _is_evidence(self, text: str, question: SourceQuestion) -> bool:
+        """Return True if a text names the answer of a question, or is a copy of a passage that its source cites."""
+        cited = (self.chunks[each.chunk].text for each in self._real(question) if is_cited(each))
+        return _names_answer(text, question) or any(repeats(text, other) for other in cited)
 
 
 def _control(question: SourceQuestion, name: str, control: str, text: str) -> Candidate:
@@ -176,8 +239,7 @@ def _control(question: SourceQuestion, name: str, control: str, text: str) -> Ca
 
 def _standing(candidate: Candidate) -> tuple[bool, int]:
     """Return a sort key that is smallest for the candidate that is most likely relevant to its question."""
-    from_source = any(found.member == "source" for found in candidate.found)
-    return not from_source, min((found.rank for found in candidate.found), default=1 << 30)
+    return not is_cited(candidate), min((found.rank for found in candidate.found), default=1 << 30)
 
 
 def _may_mean_the_same(question: SourceQuestion, other: SourceQuestion) -> bool:
