@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from r2med.construction.review_items import review_items
 from support.datasets import random_folder
 from support.processes import Ended
 
@@ -94,6 +95,58 @@ def test_the_stage_of_the_page_runs_once_it_is_installed(tmp_path: Path, r2med: 
     ended = r2med("run", "bm25 → upside(keep=1)@5", "--data", "demo/Biology", PYTHONPATH=str(tmp_path / "turner"))
     assert ended.returncode == 0, ended.stderr
     assert "upside(keep=1)@5" in ended.stdout
+
+
+QUESTIONS = [("q1", "Why is a child with fever so red?", "Kawasaki disease"), ("q2", "Why?", "Measles")]
+BOOK = [
+    ("b1", "Kawasaki disease inflames vessels; the child is red."),
+    ("b2", "Measles begins with a cough and fever."),
+]
+
+
+def plan_of(folder: Path, steps: list[str], answers: list[tuple[list[str], dict[str, str]]]) -> Path:
+    """Write a plan with two questions, a textbook and scripted answers, and return it."""
+    rows = {"q.jsonl": [{"id": q, "text": t, "answer": a} for q, t, a in QUESTIONS]}
+    rows["b.jsonl"] = [{"id": b, "text": t} for b, t in BOOK]
+    rows["answers.jsonl"] = [{"when": when, "answer": json.dumps(said)} for when, said in answers]
+    for name, lines in rows.items():
+        (folder / name).write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
+    steps = [*steps, "read-textbook(b.jsonl)", "chunk", "mine(committee=bm25, depth=2)"]
+    body = f'name = "own"\nllm = "scripted"\nanswers = "answers.jsonl"\nsteps = {json.dumps(steps)}\n'
+    (folder / "plan.toml").write_text(body, "utf-8")
+    return folder / "plan.toml"
+
+
+def test_a_plan_uses_the_steps_of_the_page_once_they_are_installed(tmp_path: Path, r2med: Callable[..., Ended]) -> None:
+    path = installed(tmp_path, "plainer", "drop-short = plainer:DropShort\nplain-words = plainer:PlainWords")
+    said = [(["in plain words"], {"question": "What makes the child red?"})]
+    plan = plan_of(tmp_path, ["read-table(q.jsonl)", "drop-short(words=3)", "plain-words"], said)
+    ended = r2med("build", "run", str(plan), "-o", "built", PYTHONPATH=path)
+    assert ended.returncode == 0, ended.stderr
+    assert "1 too short" in ended.stdout
+    made = (tmp_path / "built/steps/03-plain-words/items.jsonl").read_text(encoding="utf-8")
+    assert json.loads(made)["text"] == "What makes the child red?"
+
+
+def test_the_rubric_of_the_page_serves_llms_people_and_builds(tmp_path: Path, r2med: Callable[..., Ended]) -> None:
+    written(tmp_path)
+    said = [(["helps to answer", "inflames"], {"why": "it fits", "helps": "yes"})]
+    said.append((["helps to answer"], {"why": "it does not", "helps": "no"}))
+    plan = plan_of(tmp_path, ["read-table(q.jsonl)"], said)
+    text = plan.read_text(encoding="utf-8")
+    plan.write_text(text.replace('depth=2)"', 'depth=2)", "judge(rubric=helps.toml, untested=yes)"'), encoding="utf-8")
+    ended = r2med("build", "run", str(plan), "-o", "built")
+    assert ended.returncode == 0, ended.stderr
+    rows = (tmp_path / "built/own/candidates.jsonl").read_text(encoding="utf-8").splitlines()
+    assert {(row["relevance"], row["label"]) for row in map(json.loads, rows)} == {(5, "positive"), (0, "negative")}
+    items = review_items(tmp_path / "built", kind=str(tmp_path / "helps.toml"))
+    assert {(item.rubric, *item.texts) for item in items} == {("helps", "query", "text")}
+    assert r2med("run", "bm25", "--data", "built/own").returncode == 0
+    asked = ["judge", "--rubric", "helps.toml", "--data", "built/own", "--llm", "scripted", "--untested"]
+    asked += ["--out", "o.jsonl"]
+    ended = r2med(*asked, "--model-path", "scripted=answers.jsonl")
+    assert ended.returncode == 0, ended.stderr
+    assert '"said": "no"' in (tmp_path / "o.jsonl").read_text(encoding="utf-8")
 
 
 def test_no_module_that_the_page_has_people_install_is_one_that_tests_write() -> None:

@@ -380,6 +380,18 @@ VALUES = [
     *("Labelling", "Lock", "Measure", "Overlay", "OverlayLabel", "PackManifest", "Passage", "Qrels", "Query", "Record"),
     *("Report", "Reproduction", "Reranked", "Reranker", "Results", "Retriever", "Run", "Runtime", "Scores", "Searched"),
     *("Searcher", "Setup", "Stage", "StagePlan", "Story", "System", "Unpacked", "UserError", "__version__"),
+    *(
+        "AskingStep",
+        "Candidate",
+        "LLMAnswer",
+        "PageChunk",
+        "Rejected",
+        "Rubric",
+        "SourcePage",
+        "SourceQuestion",
+        "Step",
+    ),
+    *("StepWork", "Streams"),
 ]
 NOTHING_KEPT_BY_FUNCTIONS = {
     "a value, a protocol or an error; the functions that use it have rows": VALUES,

@@ -16,10 +16,13 @@ if TYPE_CHECKING:
     from r2med.assessment.answers.answering import answer
     from r2med.assessment.audit.audit_findings import Audit
     from r2med.assessment.audit.checks import audit
+    from r2med.assessment.rubrics.rubric import Rubric
     from r2med.construction.benchmark import Built, build
     from r2med.construction.example_plans import write_example
-    from r2med.construction.items import Judgement
+    from r2med.construction.items import Candidate, Judgement, PageChunk, Rejected, SourcePage, SourceQuestion
     from r2med.construction.labels import Labelling, labels, overrating
+    from r2med.construction.step import Step, StepWork, Streams
+    from r2med.construction.steps.asking import AskingStep
     from r2med.data import Corpus, Dataset, Qrels, Query, load, names
     from r2med.data.example_data import example_data
     from r2med.data.given_data import with_overlays
@@ -53,6 +56,7 @@ if TYPE_CHECKING:
     from r2med.foundation.runtime.setup import Setup
     from r2med.foundation.text.identifiers import identifiers
     from r2med.foundation.text.sentences import sentences
+    from r2med.models.ask.answers import LLMAnswer
     from r2med.models.encoders.encoder import Encoder
     from r2med.publication.bridges.data_export import export
     from r2med.publication.bridges.langchain import LangChainRetriever
@@ -78,9 +82,11 @@ __all__ = [
     "Analysed",
     "Answer",
     "AnswerRecord",
+    "AskingStep",
     "Audit",
     "Bound",
     "Built",
+    "Candidate",
     "Checked",
     "Comparison",
     "Corpus",
@@ -93,6 +99,7 @@ __all__ = [
     "Expansion",
     "GeneratedTexts",
     "Judgement",
+    "LLMAnswer",
     "Labelling",
     "LangChainRetriever",
     "Lock",
@@ -100,26 +107,34 @@ __all__ = [
     "Overlay",
     "OverlayLabel",
     "PackManifest",
+    "PageChunk",
     "Passage",
     "PyTerrierRetriever",
     "Qrels",
     "Query",
     "Record",
+    "Rejected",
     "Report",
     "Reproduction",
     "Reranked",
     "Reranker",
     "Results",
     "Retriever",
+    "Rubric",
     "Run",
     "Runtime",
     "Scores",
     "Searched",
     "Searcher",
     "Setup",
+    "SourcePage",
+    "SourceQuestion",
     "Stage",
     "StagePlan",
+    "Step",
+    "StepWork",
     "Story",
+    "Streams",
     "System",
     "Unpacked",
     "UserError",

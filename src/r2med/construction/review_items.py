@@ -30,12 +30,15 @@ UNJUDGED = "unjudged"
 
 QUESTION_TEXTS = {
     "question": "text",
+    "query": "text",
     "answer": "answer",
     "reasoning": "reasoning",
     "original": "original",
     "source_text": "source_text",
 }
-"""Text of a rubric -> field of a question. A rubric with the text `passage` is about candidates."""
+"""Text of a rubric -> field of a question."""
+CANDIDATE_TEXTS = (PASSAGE, "text")
+"""Texts of rubrics about candidates. Rubrics of judges call the passage `text`, so that people can rate by them too."""
 PAGE_TEXTS = {"page": "text", "source_text": "source_text"}
 """Text of a rubric -> field of a page."""
 
@@ -109,7 +112,7 @@ def all_items(source: Path, rubric: Rubric, build: Build | None = None) -> list[
         return list(table_items(source, rubric)) if has_columns(source, rubric) else []
     made = build or finished_build(source)
     fields = {each.field for each in rubric.texts}
-    if fields <= {*QUESTION_TEXTS, PASSAGE} and PASSAGE in fields:
+    if fields <= {*QUESTION_TEXTS, *CANDIDATE_TEXTS} and not fields.isdisjoint(CANDIDATE_TEXTS):
         return list(_candidates(made, rubric))
     if fields <= {*QUESTION_TEXTS}:
         return list(_texts(made.streams().questions(), QUESTION_TEXTS, rubric))
@@ -148,7 +151,7 @@ def _candidates(build: Build, rubric: Rubric) -> Iterator[Item]:
             texts = {name: getattr(question, field) for name, field in QUESTION_TEXTS.items()}
             stratum = "control" if case.candidate.control else judged.get((question.id, chunk.id), UNJUDGED)
             origin = {"title": chunk.title, "url": chunk.url, "source": chunk.source}
-            texts[PASSAGE] = chunk.text
+            texts |= dict.fromkeys(CANDIDATE_TEXTS, chunk.text)
             if item := rubric.item((question.id, chunk.id), texts, stratum=stratum, origin=origin):
                 yield item
 

@@ -38,6 +38,8 @@ class AskingStep(Step, Generic[ItemType], kind="build", needs="llm"):
 
     template: ClassVar[str]
     """Name of the prompt: a file in construction/prompts, or in the folder `prompts` of the plan."""
+    prompt_text: ClassVar[str] = ""
+    """The prompt of a step of a plugin, which has no file in construction/prompts."""
     answer: ClassVar[type[LLMAnswer]]
     """Model of the LLM's answer."""
 
@@ -87,7 +89,11 @@ class AskingStep(Step, Generic[ItemType], kind="build", needs="llm"):
         """Return the prompt template: the user's if there is one, otherwise ours."""
         name = f"{self.template}.txt"
         own = streams.path(self.prompts) / name if self.prompts else None
-        file = own if own is not None and own.is_file() else files("r2med.construction") / "prompts" / name
+        if own is not None and own.is_file():
+            return Template(str(own), read_template(own))
+        if self.prompt_text:
+            return Template(self.name, self.prompt_text)
+        file = files("r2med.construction") / "prompts" / name
         return Template(str(file), read_template(file))
 
     def card(self, runtime: Runtime) -> LLMCard:
