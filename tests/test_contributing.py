@@ -98,10 +98,7 @@ def test_the_stage_of_the_page_runs_once_it_is_installed(tmp_path: Path, r2med: 
 
 
 QUESTIONS = [("q1", "Why is a child with fever so red?", "Kawasaki disease"), ("q2", "Why?", "Measles")]
-BOOK = [
-    ("b1", "Kawasaki disease inflames vessels; the child is red."),
-    ("b2", "Measles begins with a cough and fever."),
-]
+BOOK = [("b1", "Kawasaki disease inflames vessels; the child is red."), ("b2", "Measles begins with fever.")]
 
 
 def plan_of(folder: Path, steps: list[str], answers: list[tuple[list[str], dict[str, str]]]) -> Path:

@@ -18,11 +18,11 @@ from r2med.assessment.rubrics.rubric import RUBRICS
 from r2med.construction.items import Candidate, PageChunk, SourceQuestion
 from r2med.construction.step import Streams
 from r2med.construction.steps.asking import AskingStep
-from r2med.construction.steps.controls import PlantControls
+from r2med.construction.steps.controls import PlantControls, WriteEvidence
 from r2med.construction.steps.deidentifying import DeidentifyQuestions, TextPiece
 from r2med.construction.steps.easy_questions import DropEasy
 from r2med.construction.steps.full_candidates import FullCandidate
-from r2med.construction.steps.judging import Judge
+from r2med.construction.steps.judging import Judge, RatedCandidate
 from r2med.construction.steps.leaks import CheckLeaks
 from r2med.construction.steps.question_labels import CheckRules, LabelBodySystem, LabelKind
 from r2med.construction.steps.rewriting import HideDiagnosis, OpenQuestion, Reason
@@ -64,9 +64,9 @@ QUESTION = SourceQuestion(
 CANDIDATE = FullCandidate(QUESTION, Candidate(question="q", chunk="c"), PageChunk(id="c", text=HOSTILE, page="p"))
 STEPS: list[tuple[AskingStep, object]] = [
     *((step(), QUESTION) for step in (LabelKind, CheckRules, LabelBodySystem, OpenQuestion, HideDiagnosis, Reason)),
-    *((step(), QUESTION) for step in (CheckLeaks, PlantControls)),
+    *((step(), QUESTION) for step in (CheckLeaks, PlantControls, WriteEvidence)),
     (DropEasy().attempts[0], QUESTION),
-    (Judge(), CANDIDATE),
+    (Judge(), RatedCandidate(CANDIDATE, RUBRICS["evidence"])),
     (DeidentifyQuestions(), TextPiece("q", HOSTILE)),
     (Translate(), SentenceBatch(item="q", sentences=(HOSTILE,), glossary=HOSTILE, earlier=HOSTILE)),
 ]

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
-from r2med.assessment.judgements.passage_controls import ordered
+from r2med.assessment.panels.control_texts import ordered
 from r2med.construction.items import Candidate, PageChunk, Rejected, SourceQuestion, Stream, StreamItem
 from r2med.construction.labels import NEAR_MISS, ORDERS, RANDOM, STUFFED, WRITTEN
 from r2med.construction.pipeline import drawn
