@@ -109,7 +109,7 @@ class PlantControls(AskingStep[SourceQuestion], kind="build", needs="llm"):
         return _control(item, "near-miss", NEAR_MISS, item.text)
 
 
-class Evidence(LLMAnswer):
+class EvidencePassage(LLMAnswer):
     """A passage that states the evidence for the answer."""
 
     passage: Text
@@ -119,7 +119,7 @@ class WriteEvidence(AskingStep[SourceQuestion], kind="build", needs="llm"):
     """Write a passage that is evidence, for each question whose source cites nothing. A part of plant-controls."""
 
     template: ClassVar[str] = "state-evidence"
-    answer: ClassVar[type[LLMAnswer]] = Evidence
+    answer: ClassVar[type[LLMAnswer]] = EvidencePassage
     writes: ClassVar[Stream] = "candidates"
 
     name: str = "plant-controls"
@@ -135,7 +135,7 @@ class WriteEvidence(AskingStep[SourceQuestion], kind="build", needs="llm"):
         reasoning = item.reasoning or "(not given)"
         return {"text": item.text, "answer": item.answer, "reasoning": reasoning, "length": "120"}
 
-    def read(self, item: SourceQuestion, answer: Evidence) -> Candidate:
+    def read(self, item: SourceQuestion, answer: EvidencePassage) -> Candidate:
         """Return the passage. Raises ValueError if it does not name the answer."""
         if not _names_answer(answer.passage, item):
             raise ValueError("it does not name the answer")
