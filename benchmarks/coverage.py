@@ -545,7 +545,7 @@ def agreement_lines(over: Over) -> Iterator[Line]:
         for (name, (raters, coefficient)), units in product(COEFFICIENTS.items(), (*SIZES, 50)):
             yield name, units, over(partial(agreement_coverage, coefficient, raters), RATERS, units), units >= 30
     for (name, (raters, coefficient, cases)), units in product(WEIGHTED.items(), NEW_SIZES):
-        if "AC2" in name or units >= agreement.FEWEST_UNITS:  # κ and α of fewer units have no interval
+        if units >= agreement.FEWEST_UNITS:  # weighted coefficients of fewer units have no interval
             coverage = partial(agreement_coverage, coefficient, raters)
             yield name, units, over(coverage, cases, units, WEIGHTED_SAMPLES), True
     for units in NEW_SIZES:

@@ -142,7 +142,9 @@ def ac2_by_loops(ratings, values):
 
 def test_ac2_of_two_values_is_ac1():
     ratings = np.where(COMPLETE > 1, 1.0, 0.0)
-    assert gwet_ac1(ratings, 2, "quadratic") == gwet_ac1(ratings, 2)
+    many = np.tile(ratings, (5, 1))
+    assert gwet_ac1(many, 2, "quadratic") == gwet_ac1(many, 2)
+    assert gwet_ac1(ratings, 2, "quadratic").low is None  # too few units for an interval
     assert gwet_ac1(np.full((10, 2), 2.0), weights="quadratic").value == 1
 
 

@@ -137,3 +137,11 @@ def test_the_difference_of_two_groups_keeps_its_level_near_a_bound() -> None:
         low, high = group_difference_intervals(*groups)
         held.append(np.mean((low <= 100 * (first - second)) & (100 * (first - second) <= high)))
     assert np.mean(held) >= 0.93
+
+
+def test_wilsons_interval_is_that_of_statsmodels_where_it_is_installed() -> None:
+    proportion = pytest.importorskip("statsmodels.stats.proportion", reason="statsmodels is not installed")
+    for counted, size in ((0, 10), (3, 7), (30, 30)):
+        expected = proportion.proportion_confint(counted, size, method="wilson")
+        found = wilson(np.array(counted / size), np.array(float(size)))
+        np.testing.assert_allclose(found, expected, atol=1e-12)

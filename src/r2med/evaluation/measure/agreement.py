@@ -25,9 +25,9 @@ FEWEST_UNITS = 30
 (`tests/evaluation/measure/test_agreement_intervals.py`)."""
 
 FEWEST_BOUNDED_UNITS = 10
-"""Number of units below which Gwet's AC1 and AC2 have no interval. Their interval heeds the bounds of the coefficient,
-and keeps its level with 10 units (`benchmarks/coverage.py`). That of weighted κ does not if there are three values:
-with 10 units it held the truth in only 80 % of samples in the worst case."""
+"""Number of units below which Gwet's AC1 has no interval. It heeds the bounds of the coefficient, and keeps its level
+with 10 units (`benchmarks/coverage.py`). Those of weighted κ and of AC2 do not: with 10 units they held the truth in
+only 80 % of samples in the worst case."""
 
 MAX_FISHER_KAPPA = 1 - 1e-6
 """Largest κ to which Fisher's transformation is applied. It is infinite for 1."""
@@ -37,7 +37,7 @@ MAX_FISHER_KAPPA = 1 - 1e-6
 class Agreement(Estimate):
     """A coefficient with its interval. Its value is NaN if it is not defined, for example if all ratings are equal.
 
-    Fewer than `FEWEST_UNITS` units have no interval; for Gwet's AC1 and AC2, fewer than `FEWEST_BOUNDED_UNITS`.
+    Fewer than `FEWEST_UNITS` units have no interval; for Gwet's AC1, fewer than `FEWEST_BOUNDED_UNITS`.
     """
 
     units: int = 0
@@ -147,6 +147,8 @@ def gwet_ac1(ratings: Floats, categories: int | None = None, weights: Literal["q
     parts = np.hstack([np.ones_like(raters), paired, agreeing, counts / raters])
     value, variance = _jackknife(parts, ac1)
     most_chance = every / size**2  # if all values are given equally often
+    if weights and (units := _paired(given)) < FEWEST_UNITS:
+        return Agreement(value, units=units)
     return _with_score_interval(value, variance, _paired(given), lowest=-most_chance / (1 - most_chance))
 
 
