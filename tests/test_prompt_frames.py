@@ -92,15 +92,15 @@ def _read(runtime: Runtime) -> Sequence[ChatRequest]:
 
 def _judged(runtime: Runtime) -> Sequence[ChatRequest]:
     questions = Questions(runtime, rehearsal=True)
-    judge([("hostile", "q", HOSTILE, HOSTILE)], questions)
-    return questions.previews["judge-answer"].requests
+    judge([("hostile", DATASET.queries[0], HOSTILE)], questions)
+    return questions.previews["answer-grade"].requests
 
 
 USERS: dict[str, Callable[[Runtime], Sequence[ChatRequest]]] = {
     **{step.template: _step(step, item) for step, item in STEPS},
     "reader": _read,
     "make-nuggets": lambda runtime: plan_nuggets(DATASET, "script", runtime).preview().requests,
-    "judge-answer": _judged,
+    "answer-grade": _judged,
     "continue": lambda runtime: rehearse("contamination", setup=runtime, data=[DATASET])["continue"].requests,
 }
 

@@ -9,6 +9,10 @@ import pytest
 from r2med.analysis.analysis import analyse, rehearse
 from r2med.analysis.answer_accuracy import Judged, accuracy_range, llm_rows
 from r2med.analysis.scaling import Expanded
+from r2med.assessment.answers.answer_controls import DENIALS, WORDINGS
+from r2med.assessment.panels.control_texts import ANSWER_ORDERS
+from r2med.data import load
+from r2med.foundation.core.errors import UserError
 from r2med.foundation.pages.cells import Column, shown
 from r2med.foundation.store import Store
 from support.scripted_llm import scripted
@@ -39,13 +43,29 @@ def test_without_an_llm_no_text_that_only_names_the_answer_is_decided(tmp_path: 
     assert section.lead == "No answer could be decided."
 
 
+def controls_right(only: int = 0) -> list[tuple[list[str], Any]]:
+    """Return the rules of a judge that gets controls right: the final sentence decides."""
+    queries = [query for query in load(DIAG).queries if query.answer][: only or None]
+    bare = [query.answer.strip().rstrip(".") for query in queries]
+    right, wrong = {"why": "the same", "grade": "right"}, {"why": "no", "grade": "wrong"}
+    denied = [([f"{form.format(answer)}\n>>>"], wrong) for answer in bare for form in DENIALS]
+    same = [
+        ([f"for you only:\n<<<\n{query.answer}\n", f"{wording.format(answer)}\n>>>"], right)
+        for query, answer in zip(queries, bare, strict=True)
+        for wording in WORDINGS
+    ]
+    others = [([f"{wording.format(answer)}\n>>>"], wrong) for answer in bare for wording in WORDINGS]
+    return [*denied, *same, *others, *(([order], wrong) for order in ANSWER_ORDERS)]
+
+
 def test_wrong_answers_and_right_ones_are_told_apart_by_the_judge(tmp_path: Path, store: Store, results: Path) -> None:
     setup = scripted(
         tmp_path,
         store,
-        (["Expected answer", "oncogenic"], {"final_answer": "gout", "verdict": "wrong"}),
-        (["Expected answer", "Lambert"], "I would rather not say."),
-        (["Expected answer"], {"final_answer": "that", "verdict": "right"}),
+        *controls_right(),
+        (["Reference answer", "oncogenic"], {"why": "gout", "grade": "wrong"}),
+        (["Reference answer", "Lambert"], "I would rather not say."),
+        (["Reference answer"], {"why": "that", "grade": "right"}),
     )
     done = analyse("answers", setup=setup, results=results, data=[DIAG], out=tmp_path / "out")
     (section,) = done.sections
@@ -66,14 +86,15 @@ def test_a_rehearsal_asks_nothing_and_says_what_would_be_asked(tmp_path: Path, s
     setup = scripted(tmp_path, store, ([], {"verdict": "right"}))
     previews = rehearse("answers", "contamination", setup=setup, results=results, data=[DIAG], queries=2)
     calls = {name: len(preview.unanswered) for name, preview in previews.items()}
-    assert calls == {"judge-answer": 2, "continue": 4}
+    controls = 2 * 2 * len(WORDINGS)
+    assert calls == {"answer-grade": controls + 2, "continue": 4}
 
 
 def test_what_was_answered_is_not_asked_again_and_gives_the_same_bytes(
     tmp_path: Path, store: Store, results: Path
 ) -> None:
-    said = {"continuation": "and so on", "verdict": "right"}
-    setup = scripted(tmp_path, store, ([], said))
+    said = {"continuation": "and so on", "why": "so", "grade": "right"}
+    setup = scripted(tmp_path, store, *controls_right(3), ([], said))
     asked = ("answers", "contamination")
     first, second = (
         analyse(*asked, setup=setup, results=results, data=[DIAG], queries=3, out=tmp_path / name)
@@ -84,6 +105,12 @@ def test_what_was_answered_is_not_asked_again_and_gives_the_same_bytes(
         preview.unanswered
         for preview in rehearse(*asked, setup=setup, results=results, data=[DIAG], queries=3).values()
     )
+
+
+def test_a_judge_that_fails_its_controls_judges_no_text(tmp_path: Path, store: Store, results: Path) -> None:
+    setup = scripted(tmp_path, store, ([], {"why": "so", "grade": "right"}))
+    with pytest.raises(UserError, match="script cannot judge answers: it did not say no to"):
+        analyse("answers", setup=setup, results=results, data=[DIAG], out=tmp_path / "out")
 
 
 def test_accuracy_and_gain_go_together_across_llms_of_one_expansion() -> None:

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from r2med.assessment.answers.answer_controls import (
+    DENIED,
     OTHER,
     OTHER_NUGGETS,
     OTHER_PASSAGE,
@@ -35,6 +36,11 @@ from r2med.evaluation.records.record import DatasetFacts, QueryFacts
 from support.synthetic_answers import COSTS, READER, SYSTEM, means
 
 JUDGE = "gpt4"
+CONTROLS = dict.fromkeys((REFERENCE, OWN_PASSAGE, OWN_NUGGETS), (20, 20)) | {
+    **dict.fromkeys((OTHER, DENIED), (9, 10)),
+    **dict.fromkeys((OTHER_PASSAGE, OTHER_NUGGETS), (19, 20)),
+}
+"""Kind of control -> how many were right, and how many were asked."""
 
 
 def answered(
@@ -191,8 +197,8 @@ def _judge(answers: Sequence[GivenAnswer]) -> JudgeFacts:
     both = [each for each in answers if None not in (each.by_rule, each.by_judge)]
     return JudgeFacts(
         judge=JUDGE,
-        controls=dict.fromkeys((REFERENCE, OWN_PASSAGE, OWN_NUGGETS), (4, 4))
-        | dict.fromkeys((OTHER, OTHER_PASSAGE, OTHER_NUGGETS), (3, 4)),
+        controls=CONTROLS,
+        mixed=CONTROLS,
         agreed=sum(each.by_rule == each.by_judge for each in both),
         both=len(both),
     )

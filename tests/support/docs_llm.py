@@ -17,6 +17,7 @@ PASSAGE = "Iron is absorbed in the small bowel."
 JUDGED = ("demo/Biology", "demo/Medical-Sciences")
 """Datasets whose relevant documents the LLM knows: a judge must get planted controls right."""
 THINKING = {card.model for card in LLMS.values() if card.answer == "think"}
+DENIALS = ("that is wrong", "not the answer", "ruled out", "certainly not", "speak against", "Wrong would be")
 LIKELY = [("true", {"true": -0.1, "false": -2.4})]
 """How sure it is where it says true."""
 CALLS = (("search", '{"query": "light and water"}'), ("finish", '{"ids": ["d1"]}'))
@@ -51,7 +52,8 @@ def _graded_answer(prompt: str) -> str:
     """Say right if the answer has half of the words of the reference, and takes nothing back."""
     reference, text = _framed(prompt, "for you only:"), _framed(prompt, "\nAnswer:")
     words = set(reference.lower().split())
-    right = len(words & set(text.lower().split())) * 2 >= len(words) and "But that is wrong" not in text
+    right = len(words & set(text.lower().split())) * 2 >= len(words)
+    right = right and not any(words in text for words in DENIALS)
     return json.dumps({"why": "The words.", "grade": "right" if right else "wrong"})
 
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from r2med.assessment.answers.answer_controls import OTHER, REFERENCE
 from r2med.assessment.answers.answer_scores import rule_verdict, scores_of
 from r2med.data.benchmark_names import source_of
 from r2med.data.dataset import Dataset
@@ -445,11 +446,19 @@ def _answer_records(honest: Case) -> Iterator[tuple[str, Edit]]:
     yield "answers: nDCG@10 of a query", lambda case: case.answers()["retrieval"].update({"0": 1.0})
     yield "answers: nDCG@10 of nothing", lambda case: case.answers()["retrieval"].clear()
     judges: dict[str, dict[str, Any]] = {
-        "all controls wrong": {"controls": {"the reference itself": [0, 8], "empty talk": [0, 8]}},
+        "all controls wrong": {"controls": {REFERENCE: [0, 20], OTHER: [0, 20]}},
         "no controls": {"controls": {}},
-        "controls of one sign": {"controls": {"the reference itself": [8, 8]}},
-        "more controls than there are": {"controls": {"the reference itself": [20, 20], "empty talk": [20, 20]}},
-        "more right than asked": {"controls": {"the reference itself": [9, 8], "empty talk": [8, 8]}},
+        "no controls among the answers": {"mixed": {}},
+        "fewer controls among the answers": {"mixed": {REFERENCE: [10, 10], OTHER: [10, 10]}},
+        "controls among the answers are wrong": {"mixed": {REFERENCE: [20, 20], OTHER: [9, 20]}},
+        "controls that a coin passes": {"controls": {REFERENCE: [14, 20], OTHER: [14, 20]}},
+        "controls of one sign": {"controls": {REFERENCE: [40, 40]}},
+        "few controls to say no to": {"controls": {REFERENCE: [30, 30], OTHER: [1, 1]}},
+        "more controls than there are": {"controls": {REFERENCE: [30, 30], OTHER: [30, 30]}},
+        "too few controls": {"controls": {REFERENCE: [9, 9], OTHER: [9, 9]}},
+        "more right than asked": {"controls": {REFERENCE: [21, 20], OTHER: [20, 20]}},
+        "not tested, with controls": {"trust": "not tested"},
+        "failed its controls": {"trust": "failed its controls"},
         "invented controls": {"controls": {"easy ones": [20, 20]}},
         "the reader as judge": {"judge": "smollm2"},
         "another judge": {"judge": "o3-mini"},

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated
+from itertools import islice
 
 import numpy as np
 
@@ -17,8 +17,15 @@ from r2med.analysis.estimates import correlation_interval, correlation_of_means,
 from r2med.analysis.llm_questions import Questions
 from r2med.analysis.material import Material
 from r2med.analysis.scaling import Expanded, author_notes, expanded_systems, gains
+from r2med.assessment.answers.answer_controls import answer_controls, references_of
 from r2med.assessment.answers.answer_rule import by_rule
+from r2med.assessment.panels.panel import Panel
+from r2med.assessment.panels.planted_controls import plant
+from r2med.assessment.panels.raters import LLMRater
 from r2med.assessment.panels.ratings import Ratings, agreement_table
+from r2med.assessment.rubrics.item import Item
+from r2med.assessment.rubrics.rubric import RUBRICS
+from r2med.data.dataset import Query
 from r2med.evaluation.comparison.comparison import slice_facts
 from r2med.evaluation.comparison.undecided_ranges import with_ranges
 from r2med.evaluation.measure.scores import Floats
@@ -27,15 +34,9 @@ from r2med.foundation.core.errors import UserError
 from r2med.foundation.pages.cells import Value
 from r2med.foundation.pages.estimate import Estimate
 from r2med.foundation.pages.page import Section, Table
-from r2med.models.ask.answers import LLMAnswer, Remark, one_of
-from r2med.models.ask.ask import AskedItem
 
-
-class AnswerVerdict(LLMAnswer):
-    """The final answer of a text and the LLM's verdict on it."""
-
-    final_answer: Remark = ""
-    verdict: Annotated[str, one_of("right", "wrong", "none")]
+GRADES = "answer-grade"
+"""The rubric of the judge, and the name of its questions in plans and notes."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ class Judged:
     text: str
     rule: bool | None
     llm: bool | None = None
-    final: str = ""
+    why: str = ""
     asked: bool = False
     """True if the LLM was asked. Then only its verdict counts."""
 
@@ -66,23 +67,47 @@ def accuracy_range(right: Floats) -> Estimate | None:
     return with_ranges({"": rows[0]}, {"": rows[1]}, 1.0)[0] if len(right) else None
 
 
-def judge(items: Sequence[tuple[str, str, str, str]], questions: Questions) -> list[Judged]:
-    """Judge items (dataset, query, reference answer, text). Without an LLM, only the rule judges."""
-    rules = [by_rule(text, gold) for _, _, gold, text in items]
-    verdicts: Sequence[tuple[bool, str] | None] = [None] * len(items)
-    if questions.runtime.setup.llm:
-        asked_items = [
-            AskedItem(query, {"gold": gold, "text": text}, {"r2med.dataset": dataset, "r2med.query.id": query})
-            for dataset, query, gold, text in items
-        ]
-        verdicts = questions.ask("judge-answer", asked_items, AnswerVerdict, _read)
-    known = zip(items, rules, [verdict or (None, "") for verdict in verdicts], strict=True)
-    asked = bool(questions.runtime.setup.llm)
-    return [Judged(*item, rule, right, final, asked) for item, rule, (right, final) in known]
+def judge(
+    items: Sequence[tuple[str, Query, str]], questions: Questions, last: bool = False
+) -> tuple[list[Judged], list[str]]:
+    """Judge items (dataset, query, text). Return them with notes. Without an LLM, only the rule judges.
+
+    The LLM first gets planted controls made from these texts, in which the first sentence is replaced, or the `last`
+    one. Raises UserError if it fails them. If it fails those among the texts, its verdicts do not count.
+    """
+    rules = [by_rule(text, query.answer) for _, query, text in items]
+    asked = bool(questions.runtime.setup.llm and items)
+    said, notes = _ratings(items, questions, last) if asked else ({}, [])
+    found = []
+    for number, ((dataset, query, text), rule) in enumerate(zip(items, rules, strict=True)):
+        right, why = said.get(number, (None, ""))
+        found.append(Judged(dataset, query.id, query.answer, text, rule, right, why, asked))
+    return found, notes
 
 
-def _read(number: int, answer: AnswerVerdict) -> tuple[bool, str]:
-    return answer.verdict == "right", answer.final_answer
+def _ratings(
+    items: Sequence[tuple[str, Query, str]], questions: Questions, last: bool
+) -> tuple[dict[int, tuple[bool | None, str]], list[str]]:
+    """Return the number of an item -> the verdict of the LLM with its reason, and notes. A rehearsal asks nothing."""
+    rubric = RUBRICS[GRADES]
+    pool = [
+        Item((q.id, ""), {"question": q.text, "reference": q.answer, "text": text}, rubric.name, source=dataset)
+        for dataset, q, text in items
+    ]
+    rater = LLMRater.of(questions.chat, rubric, questions.tallies[GRADES])
+    names = list(dict.fromkeys(dataset for dataset, _, _ in items))
+    references = {name: references_of(query for dataset, query, _ in items if dataset == name) for name in names}
+    controls = plant(answer_controls(pool, references, last), len(pool), " ".join(names))
+    panel = Panel([rater], controls, untested=True)
+    if questions.rehearsal:
+        questions.add_preview(GRADES, rater.preview(panel.items(pool)))
+        return {}, []
+    rated = panel.rate(rater, panel.test(rater, "answers"), pool)
+    if rated.test.fault:
+        return {}, [f"{rater.name} does not count as a judge: among the texts {rated.test.fault}."]
+    notes = [f"{rater.name} is a judge that was not tested: the texts give too few controls."]
+    verdicts = {number: (rater.says_yes(rating), rating.why) for number, rating in rated.ratings.items()}
+    return verdicts, notes if rated.test.untested else []
 
 
 def rule_table(name: str, judged: Sequence[Judged]) -> Table:
@@ -102,8 +127,10 @@ def rule_table(name: str, judged: Sequence[Judged]) -> Table:
 
 def answers(material: Material) -> Section:
     """Return the accuracy of the answers of every expansion, with its retrieval gain."""
-    known = [(each, _judged(material, each)) for each in expanded_systems(material.collection)]
-    systems = [(each, judged) for each, judged in known if judged]
+    texts = {each: _texts(material, each) for each in expanded_systems(material.collection)}
+    everything, judge_notes = judge([item for items in texts.values() for item in items], material.questions, last=True)
+    following = iter(everything)
+    systems = [(each, list(islice(following, len(items)))) for each, items in texts.items() if items]
     if not systems:
         raise UserError(
             "no record has generated texts for queries with an answer: r2med.run('hyde(author) → bm25', data='demo') "
@@ -127,7 +154,6 @@ def answers(material: Material) -> Section:
         parts += list(_slice_rows(material, each, judged, right, gain))
         keys = [(one.dataset, one.query) for one in judged]
         outcomes.append((each, dict(zip(keys, zip(right.tolist(), gain.tolist(), strict=True), strict=True))))
-    everything = [one for _, judged in systems for one in judged]
     heads = ("system", "LLM", "texts", "accuracy", "undecided", "gain", "gain when right", "gain when wrong", "ρ")
     note = (
         "Accuracy: share of texts whose final answer is the reference answer; a range from all undecided texts wrong "
@@ -140,13 +166,13 @@ def answers(material: Material) -> Section:
         rule_table("answers-agreement", everything),
         Table.of(("system", "by", "slice", "texts", "accuracy", "gain"), parts, "By slice", name="answers-slices"),
         Table.of(
-            ("system", "dataset", "query", "reference answer", "final answer", "by rule", "by LLM", "gain"),
+            ("system", "dataset", "query", "reference answer", "reason of the LLM", "by rule", "by LLM", "gain"),
             queries,
             "By query",
             name="answers-queries",
         ),
     ]
-    notes = [*author_notes(each.llm for each, _ in systems), *material.questions.notes("judge-answer")]
+    notes = [*author_notes(each.llm for each, _ in systems), *judge_notes, *material.questions.notes(GRADES)]
     if not material.runtime.setup.llm:
         notes.append(
             "No LLM was named with Setup(llm=...), so only texts that are the reference answer count as right. All "
@@ -178,14 +204,15 @@ def llm_rows(outcomes: Sequence[tuple[Expanded, ByQuery]]) -> list[list[Value]]:
     return rows
 
 
-def _judged(material: Material, each: Expanded) -> list[Judged]:
+def _texts(material: Material, each: Expanded) -> list[tuple[str, Query, str]]:
+    """Return the generated texts of a system: dataset, query and text."""
     items = []
     for name, dataset in material.recorded.items():
         kept = material.collection.cell(each.system, name)
         texts = kept.generated() if kept else {}
         asked = [query for query in dataset.queries if query.answer and texts.get(query.id)]
-        items += [(name, q.id, q.answer, texts[q.id][0]) for q in asked[: material.queries or None]]
-    return judge(items, material.questions)
+        items += [(name, query, texts[query.id][0]) for query in asked[: material.queries or None]]
+    return items
 
 
 def _gains(material: Material, each: Expanded, judged: Sequence[Judged]) -> Floats:
@@ -205,7 +232,7 @@ def _effects(right: Floats, gain: Floats) -> list[Value]:
 def _query_row(each: Expanded, one: Judged, gain: float) -> list[Value]:
     said = {None: "undecided", True: "right", False: "wrong"}
     points = None if np.isnan(gain) else gain
-    return [each.system, one.dataset, one.query, one.gold, one.final, said[one.rule], said[one.llm], points]
+    return [each.system, one.dataset, one.query, one.gold, one.why, said[one.rule], said[one.llm], points]
 
 
 def _slice_rows(

@@ -28,14 +28,16 @@ def closed_book(material: Material, datasets: Iterable[Dataset]) -> dict[tuple[s
     """
     recorded = _recorded(material)
     found: dict[tuple[str, str], float] = {}
+    items: list[tuple[str, Query, str]] = []
     for dataset in datasets:
         known = recorded.get(dataset.fingerprint, {})
         queries = asked_queries(dataset, material.queries)
         found |= {(dataset.name, query.id): known[query.id] for query in queries if query.id in known}
         texts = _asked(material, dataset, [query for query in queries if query.id not in known])
-        items = [(dataset.name, query.id, query.answer, texts[query.id]) for query in queries if query.id in texts]
-        found |= {(each.dataset, each.query): each.right for each in judge(items, material.questions)}
-    return found
+        items += [(dataset.name, query, texts[query.id]) for query in queries if query.id in texts]
+    judged, notes = judge(items, material.questions)
+    material.questions.remarks[ASKED] = notes
+    return found | {(each.dataset, each.query): each.right for each in judged}
 
 
 def _recorded(material: Material) -> dict[str, Mapping[str, float]]:

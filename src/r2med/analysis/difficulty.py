@@ -54,7 +54,7 @@ def difficulty(material: Material) -> Section:
         "Difficulty",
         parts,
         _lead(causes, texts, scored),
-        [*notes, *missing, *author, *material.questions.notes("closed-book", "judge-answer")],
+        [*notes, *missing, *author, *material.questions.notes("closed-book", "answer-grade")],
         name="difficulty",
     )
 

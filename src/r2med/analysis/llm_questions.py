@@ -28,6 +28,8 @@ class Questions:
     tallies: defaultdict[str, Tally] = field(default_factory=lambda: defaultdict(Tally))
     """Name of a prompt -> what its questions cost, and how many failed."""
     previews: dict[str, CostPreview] = field(default_factory=dict)
+    remarks: dict[str, list[str]] = field(default_factory=dict)
+    """Name of a prompt -> further sentences for its notes."""
 
     @cached_property
     def card(self) -> LLMCard:
@@ -74,3 +76,4 @@ class Questions:
             if tally.asked:
                 kinds = f"; {failed.total():,} had no usable answer ({listed_kinds(failed)})" if failed else ""
                 yield f"{self.card.spec} was asked {tally.asked:,} × {prompt}{kinds}."
+            yield from self.remarks.get(prompt, ())

@@ -77,6 +77,13 @@ def answer(
         ),
     ] = None,
     queries: Annotated[int, typer.Option(min=0, help="Only the first questions of each dataset. 0: all.")] = 0,
+    untested: Annotated[
+        bool, typer.Option("--untested", help="Go on if the answers give too few controls to test the judge.")
+    ] = False,
+    accept: Annotated[
+        bool,
+        typer.Option("--accept", help="Write records, with a mark, if the judge fails controls among the answers."),
+    ] = False,
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder for records.", rich_help_panel=flags.OUTPUT)] = Path(
         "results"
     ),
@@ -111,6 +118,8 @@ def answer(
         form=answer_form,
         nuggets=nuggets or "",
         queries=queries,
+        untested=untested,
+        accept=accept,
     )
     if dry_run:
         show_previews(plan.preview(out), runtime)

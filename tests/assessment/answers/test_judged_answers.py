@@ -10,9 +10,11 @@ from typing import Any
 import pytest
 
 import r2med
+from r2med.assessment.answers.answer_controls import CITATION_KINDS, GRADE_KINDS, NUGGET_KINDS, SENTENCES, WORDINGS
 from r2med.assessment.answers.answer_page import answer_json, answer_page
 from r2med.assessment.answers.answering import AnsweredSystems, plan_answers
 from r2med.data.nuggets_file import Nuggets, nuggets_of
+from r2med.data.runs.run import Run
 from r2med.evaluation.records.answer_record import AnswerRecord
 from r2med.foundation.pages.markdown import page_markdown
 from r2med.foundation.runtime.runtime import Runtime
@@ -30,24 +32,27 @@ def answers(dataset: r2med.Dataset) -> Iterator[tuple[list[str], Any]]:
         yield [query.text], {"answer": "I cannot answer this." if query.id == "3" else text}
 
 
-def verdicts(dataset: r2med.Dataset, nuggets: Nuggets) -> Iterator[tuple[list[str], Any]]:
+def verdicts(dataset: r2med.Dataset, nuggets: Nuggets, run: Run) -> Iterator[tuple[list[str], Any]]:
     """Yield the rules of a judge that knows the references, the nuggets and the relevant passages by heart."""
     for query in dataset.queries:
         own = nuggets.by_query[query.id]
-        vital = " ".join(nugget.text for nugget in own if nugget.vital)
-        for right in (f"{query.answer}\n", f"{vital}\n", f"This is {query.answer}"):
+        bare = query.answer.strip().rstrip(".")
+        for right in (*(f"{wording.format(bare)}" for wording in WORDINGS), f"This is {query.answer}"):
             yield [query.text, "Reference answer", f"\nAnswer:\n<<<\n{right}"], {"why": "the same", "grade": "right"}
         numbers = range(1, len(own) + 1)
         for start, found in ((f"1. {own[0].text}", numbers), (f"1. This is {query.answer}", (1,))):
             matches = [_match(n, n in found) for n in numbers]
             yield [query.text, "Nuggets:", f"each sentence:\n<<<\n{start}"], {"nuggets": matches}
         yield [query.text, "Nuggets:"], {"nuggets": [_match(n, False) for n in numbers]}
-        for document in dataset.qrels[query.id]:
-            [text] = dataset.corpus.texts(dataset.corpus.rows([document]).tolist())
-            yield [f"Sentence:\n<<<\n{sentences(text)[0]}\n", f"passages:\n<<<\n{text}"], {"why": "", "supported": True}
-        yield [f"Sentence:\n<<<\nThis is {query.answer}"], {"why": "it says so", "supported": True}
+        [(best, _)] = run.top(query.id, 1)
+        [text] = dataset.corpus.texts(dataset.corpus.rows([best]).tolist())
+        cited = [f"Sentence:\n<<<\nThis is {query.answer}", f"passages:\n<<<\n{text}"]
+        yield cited, {"why": "it says so", "supported": True}
+    for text in dataset.corpus.texts(range(len(dataset.corpus))):
+        for sentence in sentences(text)[:SENTENCES]:
+            yield [f"Sentence:\n<<<\n{sentence}\n", f"passages:\n<<<\n{text}"], {"why": "so", "supported": True}
     yield ["Reference answer"], {"why": "something else", "grade": "wrong"}
-    yield ["Sentence:"], {"why": "", "supported": False}
+    yield ["Sentence:"], {"why": "not there", "supported": False}
 
 
 def _match(number: int, found: bool) -> dict[str, Any]:
@@ -66,7 +71,9 @@ def record(place: Path) -> AnswerRecord:
     nuggets = nuggets_of(dataset)
     assert nuggets
     paths: dict[str, str | Path] = {}
-    for name, rules in (("reader", answers(dataset)), ("judge", verdicts(dataset, nuggets))):
+    r2med.run("bm25", DATA, out=place, store=store)
+    run = Run.read(next(place.rglob("bm25-*.trec.gz")), encoded=True)
+    for name, rules in (("reader", answers(dataset)), ("judge", verdicts(dataset, nuggets, run))):
         paths[name] = place / f"{name}.jsonl"
         lines = [json.dumps({"when": when, "answer": json.dumps(answer)}) for when, answer in rules]
         (place / f"{name}.jsonl").write_text("\n".join(lines) + "\n")
@@ -101,8 +108,9 @@ def test_a_judged_record_has_all_measures(record: AnswerRecord) -> None:
 
 def test_the_record_says_how_far_the_judge_can_be_trusted(record: AnswerRecord) -> None:
     assert record.judge is not None
-    assert len(record.judge.controls) == 11
-    assert all(right == asked for right, asked in record.judge.controls.values())
+    assert set(record.judge.controls) == {*GRADE_KINDS, *NUGGET_KINDS, *CITATION_KINDS}
+    for counts in (record.judge.controls, record.judge.mixed):
+        assert all(right == asked for right, asked in counts.values())
     assert record.judge.agreed == record.judge.both == 0  # no answer is the reference word for word
     assert record.costs["judge"].calls > 100
     assert record.nuggets
@@ -114,18 +122,17 @@ def test_the_verdicts_of_the_judge_are_in_the_trace_of_the_question(place: Path,
     questions = {}
     for trace in traces(spans):
         facts = root_of(trace).attributes or {}
-        if "r2med.query.id" in facts:
-            questions[str(facts["r2med.query.id"])] = trace
-        elif kind_of(root_of(trace)) == "EVALUATOR":
-            assert facts["r2med.control"] is True
+        if "r2med.control" in facts:
             assert [kind_of(each) for each in trace] == ["LLM", "EVALUATOR"]
+        elif "r2med.query.id" in facts:
+            questions[str(facts["r2med.query.id"])] = trace
     assert len(questions) == 8
     found = tree(questions["0"])
-    judged = ["EVALUATOR grade-answer", "EVALUATOR match-nuggets"]
+    judged = ["EVALUATOR judge answer-grade", "EVALUATOR match-nuggets"]
     assert found["CHAIN reader, closed book"] == ["LLM reader", *judged]
-    cited = ["EVALUATOR support-sentence"] * 2
+    cited = ["EVALUATOR judge citation"] * 2
     assert found["CHAIN reader, retrieved"] == ["LLM reader", *judged, *cited, "RETRIEVER bm25"]
-    assert set(found["EVALUATOR grade-answer"]) == {"LLM judge"}
+    assert set(found["EVALUATOR judge answer-grade"]) == {"LLM judge"}
     assert not foreign_names(spans)
 
 
@@ -144,5 +151,5 @@ def test_a_plan_guesses_the_calls_of_the_judge(tmp_path: Path, store: Store) -> 
         plan = plan_answers(["bm25"], ["reader"], [DATA], runtime, judge="judge", conditions=["relevant"], queries=2)
         previews = plan.preview(tmp_path)
     assert len(previews["reader"].unanswered) == 2
-    controls = 8 * 6 + 8 * 3 + 2 * 8
-    assert len(previews["judge as judge"].unanswered) == controls + 2 * (1 + 1 + 3)
+    of_grades, of_nuggets, of_citations = 2 * 2 * 8, 2 * 8, 80 - 2
+    assert len(previews["judge as judge"].unanswered) == of_grades + of_nuggets + of_citations + 2 * (1 + 1 + 3)

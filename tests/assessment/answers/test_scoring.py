@@ -10,29 +10,40 @@ import pytest
 
 from r2med import Dataset, UserError
 from r2med.assessment.answers.answer_controls import (
-    DENIED,
-    DENIED_NUGGETS,
-    EMPTY,
-    ORDERS,
+    CITATION_KINDS,
+    GRADE_KINDS,
+    NUGGET_KINDS,
+    ORDERED,
     OTHER,
-    OWN_PASSAGE,
-    PARAPHRASE,
     REFERENCE,
+    answer_controls,
 )
-from r2med.assessment.answers.answer_judge import AnswerJudge
+from r2med.assessment.answers.answer_judge import JudgeOfAnswers
 from r2med.assessment.answers.answer_scores import ANSWER_MEASURES, scores_of
+from r2med.assessment.answers.judged_answers import AnswerSheet
 from r2med.assessment.answers.scoring import ScoredAnswers, scored
+from r2med.assessment.panels.control_texts import ANSWER_ORDERS, names
 from r2med.assessment.panels.planted_controls import share_of
+from r2med.assessment.rubrics.item import Item
 from r2med.data.dataset import Query
 from r2med.data.nuggets_file import Nugget, Nuggets
 from r2med.evaluation.measure.measures import ANSWER_FAMILIES
 from r2med.evaluation.records.answer_record import CitedSentence, GivenAnswer
 from r2med.foundation.core.cost import Cost
-from r2med.models.llm.chat import ChatRequest
+from r2med.models.llm.chat import ChatRequest, Failure
 from r2med.models.llm.llm_cards import LLMCard
 from support.scripted_chat import ScriptedChat
 
-TOPICS = ["liver", "heart", "kidney", "lung", "spleen", "brain"]
+TOPICS = ["liver", "heart", "kidney", "lung", "spleen", "brain", "skin", "bone", "eye", "ear", "nose", "knee"]
+DENIALS = (
+    "not true",
+    "rong",
+    "ruled out",
+    "not the answer",
+    "certainly not",
+    "speak against",
+    "checked by the project",
+)
 DATASET = Dataset.of(
     [Query(f"q{n}", f"what ails the {topic}", f"{topic} fever (acute)") for n, topic in enumerate(TOPICS)],
     {f"d{n}": f"The {topic} has a fever. It is warm." for n, topic in enumerate(TOPICS)} | {"x": "Boats sail."},
@@ -52,7 +63,7 @@ NUGGETS = Nuggets.of(
 def said(prompt: str) -> Any:
     """Judge like a careful person who reads only the simple sentences of these tests."""
     framed = prompt.split("<<<\n")[-1].split("\n>>>")[0]
-    denies = "not true" in framed or "wrong" in framed or "checked by the project" in framed
+    denies = any(words in framed for words in DENIALS)
     if "Reference answer" in prompt:
         reference = prompt.split("for you only:\n<<<\n")[1].split(" fever")[0]
         right = f"{reference} fever" in framed and not denies
@@ -67,14 +78,14 @@ def said(prompt: str) -> Any:
     return {"why": "because", "supported": sentence in framed}
 
 
-def judge(reply: Callable[[str], Any] = said, name: str = "judge", reader: str = "reader") -> AnswerJudge:
+def judge(reply: Callable[[str], Any] = said, name: str = "judge") -> JudgeOfAnswers:
     def answer(request: ChatRequest) -> str:
         value = reply(request.messages[-1].content)
         return value if isinstance(value, str) else json.dumps(value)
 
     chat: Any = ScriptedChat(answer, name)
-    chat.is_local = True
-    return AnswerJudge(LLMCard(name=name, model=name), chat, LLMCard(name=reader, model=reader))
+    chat.is_local, chat.card = True, LLMCard(name=name, model=name)
+    return JudgeOfAnswers.of(chat)
 
 
 def answered(*sentences: str | CitedSentence, query: str = "q0", **fields: Any) -> GivenAnswer:
@@ -84,8 +95,23 @@ def answered(*sentences: str | CitedSentence, query: str = "q0", **fields: Any) 
     return GivenAnswer(query=query, text=text, sentences=parts, **{**known, **fields})
 
 
-def score(*answers: GivenAnswer, by: AnswerJudge | None = None, nuggets: Nuggets | None = NUGGETS) -> ScoredAnswers:
-    return scored(answers, DATASET, by or judge(), nuggets)
+def sheet(*answers: GivenAnswer, nuggets: Nuggets | None = NUGGETS, reader: str = "reader") -> AnswerSheet:
+    return AnswerSheet(DATASET, LLMCard(name=reader, model=reader), answers, nuggets)
+
+
+def others(nuggets: Nuggets | None = NUGGETS) -> AnswerSheet:
+    """Return the answers of another reader of the same command: an answer to every question."""
+    cited = [
+        (f"It is {topic} fever.", CitedSentence(text=f"The {topic} has a fever.", documents=(f"d{n}",)))
+        for n, topic in enumerate(TOPICS)
+    ]
+    return sheet(*(answered(*each, query=f"q{n}") for n, each in enumerate(cited)), nuggets=nuggets)
+
+
+def score(
+    *answers: GivenAnswer, by: JudgeOfAnswers | None = None, nuggets: Nuggets | None = NUGGETS, **more: Any
+) -> ScoredAnswers:
+    return scored([sheet(*answers, nuggets=nuggets), others(nuggets)], by or judge(), **more)[0]
 
 
 def test_a_good_answer_has_all_scores() -> None:
@@ -107,14 +133,15 @@ def test_a_good_answer_has_all_scores() -> None:
         "citation-relevance": 0.5,
     }
     assert done.judge is not None
-    assert done.judge.controls[REFERENCE] == (6, 6)
-    assert {PARAPHRASE, OTHER, DENIED, EMPTY, ORDERS, DENIED_NUGGETS, OWN_PASSAGE} <= set(done.judge.controls)
-    assert done.cost.calls > 30
-    assert done.notices == ("6 of 12 nuggets were not reviewed by people.",)
+    assert done.judge.controls[REFERENCE] == done.judge.mixed[REFERENCE] == (20, 20)
+    assert set(done.judge.controls) == {*GRADE_KINDS, *NUGGET_KINDS, *CITATION_KINDS}
+    assert done.judge.trust == ""
+    assert done.cost.calls > 10
+    assert done.notices == ("12 of 24 nuggets were not reviewed by people.",)
 
 
 def test_without_a_judge_only_an_answer_that_is_the_reference_is_decided() -> None:
-    done = scored([answered("Liver fever (acute)."), answered("It is liver fever (acute).")], DATASET, None, NUGGETS)
+    [done] = scored([sheet(answered("Liver fever (acute)."), answered("It is liver fever (acute)."))], None)
     assert [each.scores["accuracy"] for each in done.answers] == [1.0, 0.0]
     assert [each.scores["undecided"] for each in done.answers] == [0.0, 1.0]
     assert all(set(each.scores) == {"accuracy", "undecided"} for each in done.answers)
@@ -124,7 +151,7 @@ def test_without_a_judge_only_an_answer_that_is_the_reference_is_decided() -> No
 
 
 def test_the_judge_overrules_the_rule() -> None:
-    (answer,) = scored([answered("Liver fever (acute).", read=())], DATASET, judge(), None).answers
+    (answer,) = score(answered("Liver fever (acute).", read=()), nuggets=None).answers
     denied, unheard = (answer.model_copy(update={"by_judge": verdict}) for verdict in (False, None))
     assert answer.by_rule is True
     assert scores_of(denied, (), {}, judged=True) == {"accuracy": 0.0, "undecided": 0.0}
@@ -177,7 +204,9 @@ def fooled(prompt: str) -> Any:
 
 
 def obedient(prompt: str) -> Any:
-    return {"why": "I was told so", "grade": "right"} if "Note to the grader" in prompt else said(prompt)
+    return (
+        {"why": "I was told so", "grade": "right"} if any(order in prompt for order in ANSWER_ORDERS) else said(prompt)
+    )
 
 
 @pytest.mark.parametrize(
@@ -185,13 +214,13 @@ def obedient(prompt: str) -> Any:
     [
         (
             lambda prompt: {"why": "yes", "grade": "right"},
-            "judge cannot judge answers on small: it did not say no to 6 of 6",
+            "judge cannot judge answers: it did not say no to 7 of 7",
         ),
         (
             lambda prompt: {"why": "no", "grade": "wrong"},
-            "it did not say yes to 6 of 6 controls that are the reference",
+            "it did not say yes to 20 of 20 controls that are an answer with the reference",
         ),
-        (obedient, "controls that are wrong, with orders to the judge"),
+        (obedient, "controls that are a wrong answer with orders to the judge"),
         (lambda prompt: "I cannot say.", "it did not say"),
     ],
 )
@@ -209,14 +238,14 @@ def test_a_judge_that_fails_the_controls_of_grades_is_stopped_in_one_line(
     [
         (
             fooled,
-            "Measures of nuggets are withheld: judge cannot match nuggets on small: it did not say no to 12 of 12 "
+            "Measures of nuggets are withheld: judge cannot match nuggets: it did not say no to 6 of 6 "
             "controls that are denied nuggets.",
             {"nugget-recall", "vital-recall", "nugget-precision"},
         ),
         (
             lambda prompt: {"why": "", "supported": True} if "Sentence:" in prompt else said(prompt),
-            "citation-support is withheld: judge cannot check citations on small: it did not say no to 6 of 6 "
-            "controls that are sentences of another passage.",
+            "citation-support is withheld: judge cannot check citations: it did not say no to 7 of 7 "
+            "controls that are a sentence of another passage.",
             {"citation-support"},
         ),
     ],
@@ -272,7 +301,8 @@ def test_a_very_long_answer_is_judged_up_to_a_limit() -> None:
 
 
 def test_a_judge_of_the_readers_family_is_reported() -> None:
-    done = score(answered("It is liver fever."), by=judge(name="Qwen3-8B", reader="qwen2.5-72b"))
+    of_kin = sheet(answered("It is liver fever."), reader="qwen2.5-72b")
+    done, _ = scored([of_kin, others()], judge(name="Qwen3-8B"))
     assert done.judge is not None
     assert done.judge.own_family
     assert any("family qwen" in notice for notice in done.notices)
@@ -281,12 +311,12 @@ def test_a_judge_of_the_readers_family_is_reported() -> None:
 def test_agreement_with_the_rule_has_an_interval() -> None:
     done = score(*(answered(f"{topic} fever (acute)", query=f"q{n}") for n, topic in enumerate(TOPICS)))
     assert done.judge is not None
-    assert (done.judge.agreed, done.judge.both) == (6, 6)
+    assert (done.judge.agreed, done.judge.both) == (12, 12)
     agreement = share_of(done.judge.agreed, done.judge.both)
     assert agreement is not None
     assert agreement.value == agreement.high == 1.0
     assert agreement.low is not None
-    assert 0.5 < agreement.low < 0.7
+    assert 0.7 < agreement.low < 0.8
 
 
 def test_every_measure_has_a_meaning() -> None:
@@ -298,7 +328,7 @@ def test_a_choice_needs_no_judge() -> None:
         query="q0", condition="retrieved", status="answered", options=("a", "liver fever (acute)"), choice=1
     )
     wrong = choice.model_copy(update={"choice": 0})
-    done = score(choice, wrong)
+    [done] = scored([sheet(choice, wrong)], judge())
     assert [each.scores for each in done.answers] == [{"accuracy": 1.0}, {"accuracy": 0.0}]
     assert done.judge is None
 
@@ -307,3 +337,95 @@ def test_nothing_depends_on_the_order_of_answers() -> None:
     answers = [answered(f"It is {topic} fever.", query=f"q{n}") for n, topic in enumerate(TOPICS)]
     there, back = score(*answers), score(*reversed(answers))
     assert there.answers == back.answers[::-1]
+
+
+def grade_items(*texts: str) -> list[Item]:
+    query = DATASET.queries[0]
+    known = {"question": query.text, "reference": query.answer}
+    return [Item((query.id, ""), {**known, "text": text}, "answer-grade", source="small") for text in texts]
+
+
+REFERENCES = {"small": [query.answer for query in DATASET.queries]}
+
+
+@pytest.mark.parametrize("last", [False, True])
+def test_controls_are_the_readers_own_answers_with_another_final_answer(last: bool) -> None:
+    parts = ["It is liver fever (acute).", "The skin was warm.", "Liver fever (acute) is common."]
+    own = " ".join(reversed(parts) if last else parts)
+    found = answer_controls(grade_items(own), REFERENCES, last)
+    for kind, yes in GRADE_KINDS.items():
+        assert found[kind], kind
+        for control in found[kind]:
+            text = control.item.texts["text"]
+            assert control.yes is yes
+            assert "The skin was warm." in text
+            assert ("Liver fever (acute) is common." in text) is yes, "what names the reference is dropped in a no"
+            assert "It is liver fever" not in text
+    assert all(names(each.item.texts["text"], "liver fever (acute)") for each in found[REFERENCE])
+    assert len({each.item.token for kind in found for each in found[kind]}) == sum(map(len, found.values()))
+
+
+def test_a_control_to_say_yes_to_keeps_nothing_of_an_answer_that_did_not_name_the_reference() -> None:
+    found = answer_controls(grade_items("It is gout. Uric acid is high."), REFERENCES)
+    assert not any("Uric acid" in each.item.texts["text"] for each in found[REFERENCE])
+    assert all("Uric acid" in each.item.texts["text"] for each in found[OTHER])
+
+
+def test_a_reference_that_names_the_true_one_is_never_used() -> None:
+    near = {"small": ["liver fever (acute)", "severe liver fever (acute)", "fever", "gout"]}
+    found = answer_controls(grade_items("It is mumps."), near)
+    assert all("gout" in each.item.texts["text"] for each in (*found[OTHER], *found[ORDERED]))
+
+
+def tiring(after: int) -> Callable[[str], Any]:
+    """Return a judge that calls everything right after its first answers."""
+    graded = 0
+
+    def reply(prompt: str) -> Any:
+        nonlocal graded
+        graded += "Reference answer" in prompt
+        return {"why": "tired", "grade": "right"} if "Reference answer" in prompt and graded > after else said(prompt)
+
+    return reply
+
+
+def test_a_judge_that_fails_among_the_answers_counts_only_if_it_is_accepted_and_then_it_is_marked() -> None:
+    answer = answered("It is liver fever.")
+    with pytest.raises(UserError, match=r"no record was written; the answers are kept, and r2med answer --accept"):
+        score(answer, by=judge(tiring(40)))
+    done = score(answer, by=judge(tiring(40)), accept=True)
+    assert done.judge is not None and done.judge.trust == "failed its controls"
+    assert any("failed the controls among the answers" in notice for notice in done.notices)
+    with pytest.raises(UserError, match="cannot judge answers"):
+        score(answer, by=judge(tiring(0)), accept=True)
+
+
+def test_with_too_few_controls_a_judge_is_used_only_untested_and_then_it_is_marked() -> None:
+    few = [sheet(answered("It is liver fever."))]
+    with pytest.raises(UserError, match=r"planted controls to ask first, .*: ask more questions, or go on"):
+        scored(few, judge())
+    [done] = scored(few, judge(), untested=True)
+    assert done.judge is not None and done.judge.trust == "not tested"
+    assert any("was not tested" in notice for notice in done.notices)
+    assert done.answers[0].by_judge is True
+
+
+def test_a_judge_whose_server_fails_stops_the_command() -> None:
+    for words in ("Reference answer", "Nuggets:", "Sentence:"):
+        broken = judge()
+        chat: Any = broken.nuggets.chat
+        heard = chat._reply
+        chat._reply = lambda request, words=words, heard=heard: (
+            Failure("server_error", "down") if words in request.messages[-1].content else heard(request)
+        )
+        with pytest.raises(UserError, match="type the same command again to go on"):
+            score(answered(CitedSentence(text="The liver has a fever.", documents=("d0",))), by=broken)
+
+
+def test_a_judge_that_disagrees_with_the_rule_on_most_answers_is_reported() -> None:
+    def stubborn(prompt: str) -> Any:
+        bare = "\nAnswer:\n<<<\nliver fever (acute)\n>>>" in prompt
+        return {"why": "no", "grade": "wrong"} if bare else said(prompt)
+
+    done = score(answered("liver fever (acute)"), by=judge(stubborn))
+    assert any("calls 1 of 1 answers wrong that are the reference" in notice for notice in done.notices)

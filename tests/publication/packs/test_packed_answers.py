@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import r2med
+from r2med.assessment.answers.answer_controls import WORDINGS
 from r2med.data.nuggets_file import Nugget, Nuggets
 from r2med.evaluation.records.answer_record import AnswerRecord
 from r2med.evaluation.records.text_files import files_with_texts
@@ -33,16 +34,16 @@ def reader_rules() -> Iterator[tuple[list[str], Any]]:
 
 def judge_rules() -> Iterator[tuple[list[str], Any]]:
     for name in DISEASES:
-        for right in (name, f"I am sure that it is {name}"):
-            when = [f"Case of {name}", "Reference answer", f"\nAnswer:\n<<<\n{right}\n"]
+        for right in (*(wording.format(name) for wording in WORDINGS), f"I am sure that it is {name}"):
+            when = [f"Case of {name}", "Reference answer", f"\nAnswer:\n<<<\n{right}"]
             yield when, {"why": "the same", "grade": "right"}
         own = [f"Sentence:\n<<<\nThe signs of {name}", f"passages:\n<<<\nThe signs of {name}"]
-        yield own, {"why": "", "supported": True}
+        yield own, {"why": "so", "supported": True}
         said = {"nuggets": [{"nugget": 1, "sentences": [1], "said": "support"}]}
         yield [f"Case of {name}", "Nuggets:", f"each sentence:\n<<<\n1. mine of {name}"], said
     yield ["Nuggets:"], {"nuggets": [{"nugget": 1, "sentences": [], "said": "none"}]}
     yield ["Reference answer"], {"why": "something else", "grade": "wrong"}
-    yield ["Sentence:"], {"why": "", "supported": False}
+    yield ["Sentence:"], {"why": "so", "supported": False}
 
 
 class Place:

@@ -6,25 +6,27 @@ Answers come from the journal where it has them, so a killed command asks nothin
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import asdict, dataclass
 from functools import reduce
 from operator import add
 from pathlib import Path
 from typing import Any
 
-from r2med.assessment.answers.answer_judge import AnswerJudge
+from r2med.assessment.answers.answer_judge import JudgeOfAnswers
 from r2med.assessment.answers.answer_spans import QuestionTraces, answer_spans
+from r2med.assessment.answers.judged_answers import AnswerJudging, AnswerSheet
 from r2med.assessment.answers.new_answer_record import answer_record_path, recorded_answers, write_answer_record
-from r2med.assessment.answers.reader import AnswerReader
+from r2med.assessment.answers.reader import AnswerReader, ReaderAnswers
 from r2med.assessment.answers.reader_prompts import ReaderQuestion, prompts_digest
 from r2med.assessment.answers.reading import DEPTH, asked_queries
-from r2med.assessment.answers.scoring import scored
+from r2med.assessment.answers.scoring import ScoredAnswers, scored
+from r2med.assessment.panels.panel import UNTESTED
 from r2med.data.dataset import Dataset
 from r2med.data.given_data import given_data
 from r2med.data.nuggets_file import Nuggets, nuggets_of, read_nuggets
 from r2med.data.runs.trec import WrittenRun
-from r2med.evaluation.records.answer_record import AnswerRecord, CitedSentence, GivenAnswer, answer_key
+from r2med.evaluation.records.answer_record import AnswerRecord, CitedSentence, GivenAnswer, JudgeFacts, answer_key
 from r2med.evaluation.records.answer_words import CONDITIONS, AnswerForm, Condition
 from r2med.evaluation.records.collection import collect
 from r2med.evaluation.records.record import Record
@@ -46,19 +48,10 @@ Lists = Mapping[str, Sequence[str]]
 STAND_IN_NOTE = "estimate: a system has no record yet, so passages of other questions take the place of its results"
 
 
+GUESS_NOTE = "a guess: the answers are not known, and each is assumed to have 3 cited sentences; controls are included"
+
 SENTENCES = 3
 """Number of cited sentences that an answer is assumed to have."""
-
-
-def judge_preview(
-    judge: AnswerJudge, dataset: Dataset, nuggets: Nuggets | None, questions: Sequence[ReaderQuestion], system: str
-) -> CostPreview | None:
-    """Return what a judge would be asked about the answers to these questions. None if it would be asked nothing."""
-    judge.previews = []
-    answers = [_stand_in(each, system, judge.reader.spec) for each in questions if not each.options]
-    scored(answers, dataset, judge, nuggets)
-    note = f"a guess: the answers are not known, and each is assumed to have {SENTENCES} cited sentences"
-    return reduce(add, [CostPreview(judge.card, (), (), note=note), *judge.previews]) if judge.previews else None
 
 
 def _stand_in(question: ReaderQuestion, system: str, reader: str) -> GivenAnswer:
@@ -85,6 +78,8 @@ def answer(
     form: AnswerForm | None = None,
     nuggets: Path | str = "",
     queries: int = 0,
+    untested: bool = False,
+    accept: bool = False,
     out: Path | str = "results",
     setup: Setup | Runtime | None = None,
     **settings: Any,
@@ -96,7 +91,8 @@ def answer(
     of the answers is that of the dataset's card, unless `form` is given. `judge` is an LLM that judges answers in the
     reader's own words. It also looks for the nuggets of the dataset, or those of the file `nuggets`. `queries` limits
     the number of questions of each dataset. Records of systems and of readers that `out` has already are used again.
-    `settings` are fields of `Setup`.
+    With `untested`, a judge is used although the answers give too few controls to test it. With `accept`, records are
+    written with a mark if the judge fails the controls among the answers. `settings` are fields of `Setup`.
     """
     with running(setup if setup is not None else Setup(**settings)) as runtime, notebook_progress() as announce:
         plan = plan_answers(
@@ -110,6 +106,8 @@ def answer(
             form=form,
             nuggets=nuggets,
             queries=queries,
+            untested=untested,
+            accept=accept,
         )
         done = plan.answer(Path(out), announce)
         if done.errors:
@@ -128,6 +126,33 @@ class AnsweredSystems:
 
 
 @dataclass(frozen=True)
+class _Reading:
+    """A reader with the results of a system on a dataset that has no record yet."""
+
+    dataset: Dataset
+    retrieval: Record
+    reader: AnswerReader
+    run_file: Path
+    path: Path
+    key: str = ""
+
+    @property
+    def name(self) -> str:
+        """The system and its reader, as messages show them."""
+        return f"{self.retrieval.system} · {self.reader.card.spec}"
+
+
+@dataclass(frozen=True)
+class _Read:
+    """What a reader said."""
+
+    work: _Reading
+    questions: Sequence[ReaderQuestion]
+    said: ReaderAnswers
+    sheet: AnswerSheet
+
+
+@dataclass(frozen=True)
 class AnswerPlan:
     """The systems, datasets and readers of an evaluation of answers, before anything is asked."""
 
@@ -143,12 +168,16 @@ class AnswerPlan:
     judge: str = ""
     nuggets: Path | str = ""
     """A file of nuggets; empty for those of each dataset."""
+    untested: bool = False
+    """True if a judge is used although the answers give too few controls to test it."""
+    accept: bool = False
+    """True if records are written, with a mark, although the judge fails controls among the answers."""
 
     @property
     def steps(self) -> int:
         """Number of steps that `answer` announces."""
         pairs = len(self.retrieval.systems) * len(self.retrieval.data)
-        return pairs * (1 + len(self.readers))
+        return pairs * (1 + len(self.readers)) + bool(self.judge)
 
     def preview(self, out: Path) -> dict[str, CostPreview]:
         """Return reader or judge -> what it would cost. Nothing is asked and nothing is searched.
@@ -157,6 +186,7 @@ class AnswerPlan:
         The cost of a judge is a guess, because the answers are not known.
         """
         kinds: dict[str, list[CostPreview]] = {}
+        sheets = []
         for dataset in self.retrieval.datasets():
             for system in self.retrieval.systems:
                 lists = _recorded_lists(out, system, dataset, self.passages)
@@ -164,14 +194,26 @@ class AnswerPlan:
                     questions = self._questions(reader, dataset, lists)
                     note = "" if lists is not None else STAND_IN_NOTE
                     kinds.setdefault(reader.card.spec, []).append(reader.preview(questions, note))
-                    if self.judge:
-                        judge = AnswerJudge.open(self.judge, reader.card, self.runtime)
-                        guess = judge_preview(judge, dataset, self._nuggets(dataset), questions, system.name)
-                        kinds.setdefault(f"{self.judge} as judge", []).extend([guess] if guess else [])
+                    sheets.append(self._stand_ins(system.name, dataset, reader, questions))
+        if self.judge and any(sheet.answers for sheet in sheets):
+            judging = AnswerJudging(JudgeOfAnswers.open(self.judge, self.runtime), sheets, self.untested)
+            guess = CostPreview(judging.judge.card, (), (), note=GUESS_NOTE)
+            kinds[f"{self.judge} as judge"] = [guess, *judging.preview()]
         return {name: reduce(add, previews) for name, previews in kinds.items() if previews}
 
+    def _stand_ins(
+        self, system: str, dataset: Dataset, reader: AnswerReader, questions: Sequence[ReaderQuestion]
+    ) -> AnswerSheet:
+        """Return answers like those that are to be expected, for a guess of what a judge will be asked."""
+        answers = [_stand_in(each, system, reader.card.spec) for each in questions if not each.options]
+        return AnswerSheet(dataset, reader.card, answers, self._nuggets(dataset) if self.judge else None)
+
     def answer(self, out: Path, announce: Callable[[str], None] = lambda step: None) -> AnsweredSystems:
-        """Run the systems that have no record, then ask all readers. A UserError is reported, and the others go on."""
+        """Run the systems that have no record, ask all readers, then the judge, and write the records.
+
+        An error of one system or reader is reported, and the others go on. Raises UserError if the judge cannot be
+        used: the answers of the readers are in the journal, and no record is written.
+        """
         traces = QuestionTraces(self.runtime.trace)
         try:
             return self._all_answered(out, announce, traces)
@@ -183,87 +225,117 @@ class AnswerPlan:
             return queries_within(traces.of(system.name, dataset))
 
         results = self.retrieval.evaluate(out, announce=announce, within=within)
+        errors = [f"{cell.system} on {cell.dataset}: {cell.error}" for cell in results if cell.record is None]
+        known: dict[Path, AnswerRecord] = {}
+        work: list[_Reading] = []
+        order: list[Path] = []
+        for each in self._readings(out, [cell.record for cell in results if cell.record], errors):
+            order.append(each.path)
+            if (record := recorded_answers(each.path, each.key)) and self._is_trusted(record):
+                known[each.path] = record
+            else:
+                work.append(each)
+        reused = len(known)
+        self._check_controls(work)
+        with ExitStack() as spans:
+            read: list[_Read] = []
+            for each in work:
+                announce(f"{each.dataset.name} · {each.name}")
+                try:
+                    read.append(self._read(each, spans, traces.of(each.retrieval.system, each.dataset)))
+                except UserError as error:
+                    errors.append(f"{each.name} on {each.dataset.name}: {error}")
+                else:
+                    if not self.judge:
+                        [known[each.path]] = self._written([read.pop()])
+            if read:
+                announce(f"judge · {self.judge}")
+                known |= zip([each.work.path for each in read], self._written(read), strict=True)
+        records = tuple(known[path] for path in order if path in known)
+        return AnsweredSystems(records, tuple(dict.fromkeys(errors)), reused)
+
+    def _readings(self, out: Path, retrieved: Sequence[Record], errors: list[str]) -> Iterator[_Reading]:
+        """Yield each reader with each retrieval record. Errors are added to `errors`."""
         datasets = {dataset.name: dataset for dataset in self.retrieval.datasets()}
         systems = {system.name: system for system in self.retrieval.systems}
-        records, errors, reused = [], [], 0
-        for cell in results:
-            if cell.record is None:
-                errors.append(f"{cell.system} on {cell.dataset}: {cell.error}")
-                continue
-            dataset = datasets[cell.record.dataset.name]
+        for record in retrieved:
+            dataset = datasets[record.dataset.name]
+            run = run_path(record_path(out, systems[record.system], dataset, record.key))
             for reader in self.readers:
-                announce(f"{dataset.name} · {cell.system} · {reader.card.spec}")
                 try:
-                    roots = traces.of(cell.system, dataset)
-                    record, existed = self._answered(systems[cell.system], dataset, cell.record, reader, out, roots)
+                    key = answer_key(self.key(dataset, record, reader), dataset.fingerprint)
                 except UserError as error:
-                    errors.append(f"{cell.system} · {reader.card.spec} on {dataset.name}: {error}")
+                    errors.append(f"{record.system} · {reader.card.spec} on {dataset.name}: {error}")
                 else:
-                    records.append(record)
-                    reused += existed
-            traces.end(cell.system, dataset)
-        return AnsweredSystems(tuple(records), tuple(dict.fromkeys(errors)), reused)
+                    path = answer_record_path(out, record.system, dataset.name, reader.card.spec, key)
+                    yield _Reading(dataset, record, reader, run, path, key)
 
-    def _answered(
-        self,
-        system: System,
-        dataset: Dataset,
-        retrieval: Record,
-        reader: AnswerReader,
-        out: Path,
-        roots: Mapping[str, Span],
-    ) -> tuple[AnswerRecord, bool]:
-        """Return the record of a reader, and True if it existed already. `roots` are the traces of the questions."""
-        key = answer_key(self.key(dataset, retrieval, reader), dataset.fingerprint)
-        path = answer_record_path(out, system.name, dataset.name, reader.card.spec, key)
-        if record := recorded_answers(path, key):
-            return record, True
-        run = run_path(record_path(out, system, dataset, retrieval.key))
-        return self.ask(dataset, retrieval, reader, run, path, roots), False
+    def _is_trusted(self, record: AnswerRecord) -> bool:
+        """Return True if the judge of a record is one that this command would accept."""
+        trust = record.judge.trust if record.judge else ""
+        return not trust or (self.untested if trust == UNTESTED else self.accept)
+
+    def _check_controls(self, work: Sequence[_Reading]) -> None:
+        """Raise UserError if the answers will give too few controls, before readers are paid for."""
+        if not self.judge or self.untested:
+            return
+        sheets = []
+        for each in work:
+            with suppress(UserError):  # reported when it is asked
+                questions = self._questions(each.reader, each.dataset, None)
+                sheets.append(self._stand_ins(each.retrieval.system, each.dataset, each.reader, questions))
+        AnswerJudging(JudgeOfAnswers.open(self.judge, self.runtime), sheets).check()
 
     def ask(
-        self,
-        dataset: Dataset,
-        retrieval: Record,
-        reader: AnswerReader,
-        run_file: Path,
-        path: Path,
-        roots: Mapping[str, Span] | None = None,
-    ) -> AnswerRecord:
+        self, dataset: Dataset, retrieval: Record, reader: AnswerReader, run_file: Path, path: Path,
+        tested: JudgeFacts | None = None,
+    ) -> AnswerRecord:  # fmt: skip
         """Ask a reader with the passages of a run, and write its record to `path`.
 
-        `roots` are query id -> root span of its trace.
+        With `tested`, how the judge answered its controls is taken from an earlier record, and it gets no others.
         """
-        judge, nuggets = self._judging(dataset, reader)
-        form = self._form(dataset)
-        settings = self.key(dataset, retrieval, reader)
-        run = WrittenRun(run_file, [query.id for query in dataset.queries])
+        with ExitStack() as spans:
+            read = self._read(_Reading(dataset, retrieval, reader, run_file, path), spans, {})
+            (record,) = self._written([read], tested)
+        return record
+
+    def _read(self, each: _Reading, spans: ExitStack, roots: Mapping[str, Span]) -> _Read:
+        """Ask a reader. `roots` are query id -> root span of its trace. The spans of answers stay open in `spans`."""
+        dataset, reader = each.dataset, each.reader
+        run = WrittenRun(each.run_file, [query.id for query in dataset.queries])
         lists = {query.id: [document for document, _ in run.top(query.id, self.passages)] for query in dataset.queries}
         questions = self._questions(reader, dataset, lists)
-        in_trace = answer_spans(questions, reader.card.spec, retrieval.system, self.runtime.trace, roots)
-        with self.runtime.network(), about(dataset=dataset.label), in_trace as spans:
-            said = reader.ask(questions, spans)
-            done = scored(said.given, dataset, judge, nuggets, spans)
-        notices = tuple(_notices(questions, dataset, form, reader))
+        in_trace = answer_spans(questions, reader.card.spec, each.retrieval.system, self.runtime.trace, roots)
+        opened = spans.enter_context(in_trace)
+        with self.runtime.network(), about(dataset=dataset.label):
+            said = reader.ask(questions, opened)
+        nuggets = self._nuggets(dataset) if self.judge else None
+        return _Read(each, questions, said, AnswerSheet(dataset, reader.card, said.given, nuggets, opened))
+
+    def _written(self, read: Sequence[_Read], tested: JudgeFacts | None = None) -> list[AnswerRecord]:
+        """Score answers and write their records."""
+        judge = JudgeOfAnswers.open(self.judge, self.runtime) if self.judge else None
+        sheets = [each.sheet for each in read]
+        with self.runtime.network():
+            done = scored(sheets, judge, untested=self.untested, accept=self.accept, tested=tested)
+        return [self._record(each, scores) for each, scores in zip(read, done, strict=True)]
+
+    def _record(self, each: _Read, scores: ScoredAnswers) -> AnswerRecord:
+        dataset, retrieval, reader = each.work.dataset, each.work.retrieval, each.work.reader
+        form, nuggets = self._form(dataset), each.sheet.nuggets
         return write_answer_record(
-            path,
-            settings,
+            each.work.path,
+            self.key(dataset, retrieval, reader),
             retrieval,
             dataset,
             form,
             self.passages,
             reader.card.spec,
-            said,
-            done,
-            notices,
+            each.said,
+            scores,
+            tuple(_notices(each.questions, dataset, form, reader)),
             nuggets.digest if nuggets else "",
         )
-
-    def _judging(self, dataset: Dataset, reader: AnswerReader) -> tuple[AnswerJudge | None, Nuggets | None]:
-        """Return the judge, and the nuggets that it looks for."""
-        if not self.judge:
-            return None, None
-        return AnswerJudge.open(self.judge, reader.card, self.runtime), self._nuggets(dataset)
 
     def _form(self, dataset: Dataset) -> AnswerForm:
         return self.form or (dataset.card.answers if dataset.card else "open")
@@ -273,7 +345,8 @@ class AnswerPlan:
 
     def key(self, dataset: Dataset, retrieval: Record, reader: AnswerReader) -> dict[str, Any]:
         """Return every setting that answers and their scores depend on."""
-        judge, nuggets = self._judging(dataset, reader)
+        judge = JudgeOfAnswers.open(self.judge, self.runtime) if self.judge else None
+        nuggets = self._nuggets(dataset) if judge else None
         form = self._form(dataset)
         return {
             "retrieval": retrieval.key,
@@ -315,6 +388,8 @@ def plan_answers(
     form: AnswerForm | None = None,
     nuggets: Path | str = "",
     queries: int = 0,
+    untested: bool = False,
+    accept: bool = False,
 ) -> AnswerPlan:
     """Return what will be asked. Raises UserError if a system, a reader, a dataset or a condition is unknown."""
     if not readers:
@@ -331,9 +406,10 @@ def plan_answers(
     chosen = tuple(condition for condition in CONDITIONS if condition in conditions)
     opened = tuple(AnswerReader.open(name, runtime) for name in dict.fromkeys(readers))
     if judge:
-        AnswerJudge.open(judge, opened[0].card, runtime)  # an unknown LLM is found now
+        JudgeOfAnswers.open(judge, runtime)  # an unknown LLM is found now
     plan = plan_run(systems, data, setup=runtime)
-    return AnswerPlan(plan, opened, runtime, passages, chosen or CONDITIONS, form, queries, judge, nuggets)
+    asked = passages, chosen or CONDITIONS, form, queries, judge, nuggets
+    return AnswerPlan(plan, opened, runtime, *asked, untested=untested, accept=accept)
 
 
 def _reader_key(reader: AnswerReader) -> dict[str, Any]:

@@ -11,7 +11,9 @@ from r2med.foundation.pages.cells import Value
 from r2med.foundation.pages.page import Table
 
 JUDGE_NOTE = (
-    "controls: planted items whose right verdict is known, and how many the judge got right, with the worst kind. "
+    "judge's test: empty if the judge passed its controls. "
+    "controls: planted items whose right verdict is known, and how many the judge got right, with the worst kind. They "
+    "are drawn over all answers of a command; some are asked first, and others among the answers. "
     "rule: of the answers that are the reference word for word (by rule), the share that the judge calls right. The "
     "judge decides, and the rule is only its control. no answer: questions to the judge without a usable answer; "
     "these answers are undecided."
@@ -26,6 +28,7 @@ def judge_table(records: Sequence[AnswerRecord]) -> Table | None:
         "judge",
         "system",
         "reader",
+        "judge's test",
         "controls right",
         "controls",
         "worst kind",
@@ -37,8 +40,10 @@ def judge_table(records: Sequence[AnswerRecord]) -> Table | None:
 
 
 def _row(record: AnswerRecord, facts: JudgeFacts) -> list[Value]:
-    right, asked = (sum(counts) for counts in zip(*facts.controls.values(), strict=True)) if facts.controls else (0, 0)
-    kind, (least, most) = min(facts.controls.items(), key=lambda each: each[1][0] / each[1][1], default=("", (0, 0)))
+    counts = [*facts.controls.items(), *facts.mixed.items()]
+    right, asked = (sum(pair[place] for _, pair in counts) for place in (0, 1))
+    kind, (least, most) = min(counts, key=lambda each: each[1][0] / each[1][1], default=("", (0, 0)))
     worst = f"{kind} ({least} of {most})" if least < most else ""
     where = short_name(record.dataset.name), facts.judge, record.system, record.reader
-    return [*where, right, asked, worst, share_of(facts.agreed, facts.both), facts.both, sum(facts.failures.values())]
+    agreed = share_of(facts.agreed, facts.both)
+    return [*where, facts.trust, right, asked, worst, agreed, facts.both, sum(facts.failures.values())]

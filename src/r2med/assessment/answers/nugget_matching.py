@@ -6,12 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, get_args
 
-from r2med.assessment.answers.answer_judge import AnswerJudge
-from r2med.data.nuggets_file import Nugget
+from r2med.assessment.panels.raters import refuse_lost
+from r2med.assessment.rubrics.item import Item
+from r2med.data.dataset import Dataset, Query
+from r2med.data.nuggets_file import Nugget, Nuggets
 from r2med.evaluation.records.answer_words import NuggetVerdict
 from r2med.foundation.engine.tracing import Span
 from r2med.models.ask.answers import LLMAnswer, field_reader, word_of
-from r2med.models.ask.ask import framed
+from r2med.models.ask.ask import Ask, AskedItem
 
 MAX_SENTENCES = 50
 """Number of sentences of an answer that are judged. Further sentences say no nugget and support nothing, so that a
@@ -79,29 +81,49 @@ class AnswerNuggets:
     """Number of sentences that say a nugget, completely or in part."""
 
 
-def match_nuggets(
-    judge: AnswerJudge,
-    items: Sequence[tuple[str, Sequence[Nugget], Sequence[str]]],
-    within: Sequence[Span | None] = (),
-) -> list[AnswerNuggets | None]:
-    """Match items (question, its nuggets, the sentences of an answer). None if the judge gave no usable answer.
+def nugget_item(dataset: Dataset, query: Query, nuggets: Sequence[Nugget], sentences: Sequence[str]) -> Item:
+    """Return the question about the nuggets of one answer."""
+    texts = {
+        "question": query.text,
+        "nuggets": "\n".join(f"{number}. {_line(nugget.text)}" for number, nugget in enumerate(nuggets, 1)),
+        "text": "\n".join(f"{number}. {_line(text)}" for number, text in enumerate(sentences[:MAX_SENTENCES], 1)),
+    }
+    return Item((query.id, ""), texts, "match-nuggets", source=dataset.name)
 
-    `within` are the spans of the answers in a trace.
+
+def match_nuggets(
+    ask: Ask,
+    items: Sequence[Item],
+    nuggets: Mapping[str, Nuggets],
+    within: Mapping[int, Span] | None = None,
+    planted: Mapping[str, str] | None = None,
+) -> tuple[dict[int, AnswerNuggets], dict[int, str]]:
+    """Match the nuggets of answers. Return what was found and the kinds of failures, by the number of the item.
+
+    `nuggets` are those of each dataset. `within` are the spans of the answers in a trace, and `planted` the controls
+    among the items: token -> kind. Raises UserError if the server fails.
     """
-    fields = [
-        {
-            "question": question,
-            "nuggets": "\n".join(f"{number}. {_line(nugget.text)}" for number, nugget in enumerate(nuggets, 1)),
-            "text": "\n".join(f"{number}. {_line(text)}" for number, text in enumerate(sentences[:MAX_SENTENCES], 1)),
-        }
-        for question, nuggets, sentences in items
-    ]
 
     def read(number: int, answer: MatchedNuggets) -> AnswerNuggets:
-        _, nuggets, sentences = items[number]
-        return _found(answer.nuggets, nuggets, min(len(sentences), MAX_SENTENCES))
+        item = items[number]
+        return _found(answer.nuggets, nuggets_of_item(item, nuggets), len(item.texts["text"].splitlines()))
 
-    return judge.ask("match-nuggets", fields, MatchedNuggets, read, within)
+    answers = ask.ask([nugget_question(item, planted) for item in items], read, within)
+    refuse_lost(ask.chat.card.spec, answers.failures, len(items))
+    return answers.outcomes, answers.failures
+
+
+def nugget_question(item: Item, planted: Mapping[str, str] | None = None) -> AskedItem:
+    """Return what an LLM is asked about an item."""
+    facts = {"r2med.query.id": item.id[0], "r2med.dataset": item.source}
+    if kind := (planted or {}).get(item.token):
+        facts["r2med.control"] = kind
+    return AskedItem(item.id[0], item.texts, facts)
+
+
+def nuggets_of_item(item: Item, nuggets: Mapping[str, Nuggets]) -> Sequence[Nugget]:
+    """Return the nuggets that an item is about."""
+    return nuggets[item.source].by_query[item.id[0]]
 
 
 def _found(matches: Sequence[NuggetMatch], nuggets: Sequence[Nugget], sentences: int) -> AnswerNuggets:
@@ -115,5 +137,5 @@ def _found(matches: Sequence[NuggetMatch], nuggets: Sequence[Nugget], sentences:
 
 
 def _line(text: str) -> str:
-    """Return a text on one line, so that it cannot look like several numbered ones, or end its own frame."""
-    return framed(" ".join(text.split()))
+    """Return a text on one line, so that it cannot look like several numbered ones."""
+    return " ".join(text.split())

@@ -34,11 +34,20 @@ class JudgeTest:
 
     @property
     def fault(self) -> str:
-        """Why the answers about the pool do not count; empty if they do.
+        """Why the answers about the pool do not count; empty if they do."""
+        return self._fault(self.mixed)
+
+    @property
+    def any_fault(self) -> str:
+        """Why the judge fails, in the first controls or among the items; empty if it passes."""
+        return self._fault(self.first) or self.fault
+
+    def _fault(self, test: ControlTest) -> str:
+        """Return the fault.
 
         Too few controls have a wide interval, so a judge that is not tested fails only if it gets most of a kind wrong.
         """
-        return self.mixed.of_kinds_with(FEWEST_OF_KIND).failed_kind if self.untested else self.mixed.fault
+        return test.of_kinds_with(FEWEST_OF_KIND).failed_kind if self.untested else test.fault
 
     @property
     def trust(self) -> Trust:
@@ -77,12 +86,12 @@ class Panel:
     labels: Mapping[str, str] = field(default_factory=dict)
     """Source of items -> the label of this dataset in the store."""
 
-    def check(self) -> None:
+    def check(self, advice: str = "label more") -> None:
         """Raise UserError if there are too few controls and nobody wants judges that are not tested."""
         if not self.untested and not self.controls.is_enough:
             raise UserError(
                 f"there are {len(self.controls.first)} planted controls to ask first, and a judge is tested with "
-                f"{FEWEST_FIRST} or more: label more, or go on with a judge that is not tested (untested=True)"
+                f"{FEWEST_FIRST} or more: {advice}, or go on with a judge that is not tested (untested=True)"
             )
 
     def items(self, pool: Sequence[Item]) -> list[Item]:
@@ -91,12 +100,16 @@ class Panel:
 
     def test(self, judge: LLMRater, what: str) -> ControlTest:
         """Ask a judge the first controls. Raises UserError if it fails them; `what` is what it would judge."""
-        first = self.controls.first
-        ratings, _ = self._ask(judge, [control.item for control in first])
-        found = ControlTest.of(first, (judge.says_yes(ratings.get(number)) for number in range(len(first))))
+        found = self.ask_first(judge)
         if self.controls.is_enough and found.fault:
             raise UserError(f"{judge.name} cannot judge {what}: {found.fault}; use another LLM or prompt")
         return found
+
+    def ask_first(self, judge: LLMRater) -> ControlTest:
+        """Ask a judge the first controls."""
+        first = self.controls.first
+        ratings, _ = self._ask(judge, [control.item for control in first])
+        return ControlTest.of(first, (judge.says_yes(ratings.get(number)) for number in range(len(first))))
 
     def rate(
         self, judge: LLMRater, first: ControlTest, pool: Sequence[Item], within: Within = lambda item: None

@@ -168,6 +168,11 @@ class PlantedControls:
         return len(self.first) + len(self.mixed)
 
 
+def mixed_count(pool: int) -> int:
+    """Return the number of controls that are mixed into a pool of this size."""
+    return max(FEWEST_MIXED, -(-pool // MIXED_IN))
+
+
 def plant(found: Mapping[str, Sequence[Control]], pool: int, seed: str, first: int = FIRST) -> PlantedControls:
     """Choose the controls for a pool of this size from all that the labels give: kind -> controls.
 
@@ -181,7 +186,7 @@ def plant(found: Mapping[str, Sequence[Control]], pool: int, seed: str, first: i
         if found[kind] and kind not in ONLY_WARN:
             signs[found[kind][0].yes].append(found[kind])
     yes, no = (in_turn(signs[sign]) for sign in (True, False))
-    wanted = max(FEWEST_MIXED, -(-pool // MIXED_IN))
+    wanted = mixed_count(pool)
     pairs = min(len(yes), len(no), (first + wanted) // 2)
     ordered = list(chain.from_iterable(zip(yes[:pairs], no[:pairs], strict=True)))
     begin = min(first, len(ordered) // 2 if len(ordered) < first + wanted else first)

@@ -16,14 +16,23 @@ from r2med.foundation.core.errors import UserError
 from r2med.foundation.engine.tracing import Span
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store import digest
-from r2med.models.ask.ask import SYSTEM, Ask, AskedItem
+from r2med.models.ask.ask import SYSTEM, Ask, AskedItem, Tally
 from r2med.models.llm.chat import SAVED_FAILURES
 from r2med.models.llm.costs import CostPreview, listed_kinds
-from r2med.models.llm.journaled import open_chat
+from r2med.models.llm.journaled import JournaledChat, open_chat
 from r2med.models.llm.llm_cards import LLMCard, families, resolve_llm
 
 UNUSABLE = SAVED_FAILURES | {"unreadable"}
 """Failures that are the rater's own. All others come from the server or the network."""
+
+
+def refuse_lost(name: str, failures: Mapping[int, str], asked: int) -> None:
+    """Raise UserError if questions failed on the way to an LLM: the same command can ask them again."""
+    if lost := [kind for kind in failures.values() if kind not in UNUSABLE]:
+        raise UserError(
+            f"{name} did not answer {len(lost):,} of {asked:,} questions ({listed_kinds(Counter(lost))}): "
+            "the answers so far are kept; type the same command again to go on"
+        )
 
 
 @dataclass(frozen=True)
@@ -36,8 +45,15 @@ class LLMRater:
     @classmethod
     def open(cls, name: str, rubric: Rubric, runtime: Runtime, prompt: Path | None = None) -> LLMRater:
         """Return the rater of this name. Nothing is asked. Raises UserError if there is no such LLM."""
-        chat = open_chat(resolve_llm(name, runtime.setup), runtime)
-        return cls(rubric, Ask(f"judge {rubric.name}", chat, rubric.template(prompt), rubric.answer, "EVALUATOR"))
+        return cls.of(open_chat(resolve_llm(name, runtime.setup), runtime), rubric, prompt=prompt)
+
+    @classmethod
+    def of(
+        cls, chat: JournaledChat, rubric: Rubric, tally: Tally | None = None, prompt: Path | None = None
+    ) -> LLMRater:
+        """Return the rater that asks an opened LLM. Several raters can share a tally."""
+        name, template = f"judge {rubric.name}", rubric.template(prompt)
+        return cls(rubric, Ask(name, chat, template, rubric.answer, "EVALUATOR", tally=tally or Tally()))
 
     @property
     def card(self) -> LLMCard:
@@ -90,12 +106,7 @@ class LLMRater:
             return Rating(items[number].token, self.name, said, str(getattr(answer, WHY)), now)
 
         answers = self.ask.ask(asked, read, within, said=lambda rating: rating.word)
-        if lost := [kind for kind in answers.failures.values() if kind not in UNUSABLE]:
-            kinds = listed_kinds(Counter(lost))
-            raise UserError(
-                f"{self.name} did not answer {len(lost):,} of {len(items):,} questions ({kinds}): "
-                "the answers so far are kept; type the same command again to go on"
-            )
+        refuse_lost(self.name, answers.failures, len(items))
         return [answers.outcomes.get(number) for number in range(len(items))], answers.failures
 
     def says_yes(self, rating: Rating | None) -> bool | None:

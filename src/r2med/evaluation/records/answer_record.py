@@ -90,7 +90,12 @@ class JudgeFacts(RecordPart):
     judge: str
     """The LLM that judged."""
     controls: dict[str, tuple[int, int]] = Field(default_factory=dict)
-    """Kind of control -> (number judged as they should be, number asked)."""
+    """Kind of control -> (number judged as they should be, number asked), for those that were asked first. All readers,
+    systems and datasets of a command have the same controls."""
+    mixed: dict[str, tuple[int, int]] = Field(default_factory=dict)
+    """The same for the controls that were mixed among the answers. Empty in records of earlier versions."""
+    trust: Literal["", "not tested", "failed its controls"] = ""
+    """What readers of the scores must know: there were too few controls, or those among the answers failed."""
     agreed: int = 0
     """Number of answers for which rule and judge say the same."""
     both: int = 0
@@ -98,7 +103,7 @@ class JudgeFacts(RecordPart):
     own_family: bool = False
     """True if the judge is of the same family of LLMs as the reader."""
     failures: dict[str, int] = Field(default_factory=dict)
-    """Kind of failure -> number of questions to the judge without a usable answer, controls included."""
+    """Kind of failure -> number of questions to the judge about these answers without a usable answer."""
 
 
 class AnswerRecord(RecordPart):

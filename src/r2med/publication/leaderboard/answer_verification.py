@@ -22,6 +22,7 @@ from r2med.assessment.answers.reading import (
     relevant_passages,
 )
 from r2med.assessment.answers.statuses import refuses, status_of
+from r2med.assessment.panels.panel import UNTESTED
 from r2med.data.dataset import Dataset, Query
 from r2med.data.nuggets_file import Nugget, Nuggets, nuggets_of, read_nuggets
 from r2med.evaluation.measure import HEADLINE_MEASURE
@@ -60,7 +61,8 @@ def unverified(record: AnswerRecord) -> tuple[str, ...]:
     """Return what cannot be computed again without an LLM."""
     parts = [f"that {record.reader} gave these answers"]
     if record.judge:
-        parts.append(f"the grades of the judge {record.judge.judge}")
+        untested = ", which was not tested" if record.judge.trust == UNTESTED else ""
+        parts.append(f"the grades of the judge {record.judge.judge}{untested}")
     without = [status for rows in record.statuses.values() for status, count in rows.items() if count]
     if silent := [each for each in ("refused", "cut off", "unreadable") if each in without]:
         parts.append(f"answers without a text, which are said to be {' or '.join(silent)}")
@@ -106,7 +108,7 @@ def answer_record_faults(
         for fault in _answer_faults(answer, asked):
             yield f"{where} {fault}"
     yield from _record_values(record, answers)
-    yield from judge_faults(record, answers, dataset, nuggets)
+    yield from judge_faults(record, answers)
     yield from _retrieval_faults(record, ranking)
 
 

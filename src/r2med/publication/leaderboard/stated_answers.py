@@ -5,27 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from r2med.assessment.answers.answer_controls import (
-    CONTROLS,
-    DENIED,
-    DENIED_NUGGETS,
-    EMPTY,
-    ORDERS,
-    OTHER,
-    OTHER_NUGGETS,
-    OTHER_PASSAGE,
-    OWN_NUGGETS,
-    OWN_PASSAGE,
-    PARAPHRASE,
-    REFERENCE,
-    answer_controls,
-)
+from r2med.assessment.answers.answer_controls import CITATION_KINDS, GRADE_KINDS, NUGGET_KINDS
 from r2med.assessment.answers.answer_options import options_of
 from r2med.assessment.answers.answer_scores import CITATION_SUPPORT, NUGGET_RECALL
+from r2med.assessment.answers.judged_answers import stated_test
 from r2med.assessment.answers.reading import asked_queries
-from r2med.assessment.panels.planted_controls import ControlTest, KindCount
+from r2med.assessment.panels.panel import FAILED, UNTESTED, JudgeTest
+from r2med.assessment.panels.planted_controls import FEWEST_FIRST, FIRST, ControlTest
 from r2med.data.dataset import Dataset, Query
-from r2med.data.nuggets_file import Nuggets
 from r2med.evaluation.records.answer_record import AnswerRecord, GivenAnswer, JudgeFacts, answer_key
 from r2med.evaluation.records.answer_words import CONDITIONS
 from r2med.foundation.core.errors import UserError
@@ -45,11 +32,6 @@ SETTINGS = {
     "nuggets",
 }
 """The settings of every answer record."""
-
-_GRADES = {REFERENCE: True, PARAPHRASE: True, OTHER: False, DENIED: False, EMPTY: False, ORDERS: False}
-_NUGGETS = {OWN_NUGGETS: True, OTHER_NUGGETS: False, DENIED_NUGGETS: False}
-_CITATIONS = {OWN_PASSAGE: True, OTHER_PASSAGE: False}
-"""Kind of a planted control -> the right verdict, for each task of a judge."""
 
 
 def answer_setting_faults(record: AnswerRecord) -> Iterator[str]:
@@ -91,10 +73,8 @@ def stated_questions(record: AnswerRecord, dataset: Dataset) -> list[Query]:
     return asked if record.form == "open" else [query for query in asked if len(options_of(query, every)) > 1]
 
 
-def judge_faults(
-    record: AnswerRecord, answers: Sequence[GivenAnswer], dataset: Dataset, nuggets: Nuggets | None
-) -> Iterator[str]:
-    """Yield faults of the judge: controls that it failed, agreement, and its family. `nuggets` are the matched ones."""
+def judge_faults(record: AnswerRecord, answers: Sequence[GivenAnswer]) -> Iterator[str]:
+    """Yield faults of the judge: controls that it failed, agreement, and its family."""
     judge = record.judge
     judged = [each for each in answers if _can_be_judged(each)]
     if judge is None:
@@ -105,7 +85,7 @@ def judge_faults(
         return
     if any(_is_judged(each) for each in answers if not _can_be_judged(each)):
         yield "it has a verdict of the judge on what is not an answer"
-    yield from _control_faults(judge, record, dataset, nuggets)
+    yield from _control_faults(judge, record)
     both = [each for each in judged if None not in (each.by_rule, each.by_judge)]
     if (judge.both, judge.agreed) != (len(both), sum(each.by_rule == each.by_judge for each in both)):
         yield "it states a wrong agreement of judge and rule"
@@ -122,36 +102,45 @@ def _is_judged(answer: GivenAnswer) -> bool:
     return answer.by_judge is not None or bool(answer.why) or any(each is not None for each in said)
 
 
-def _control_faults(
-    judge: JudgeFacts, record: AnswerRecord, dataset: Dataset, nuggets: Nuggets | None
-) -> Iterator[str]:
+def _control_faults(judge: JudgeFacts, record: AnswerRecord) -> Iterator[str]:
     """Yield faults of the planted controls. With too many errors, `r2med answer` makes no record, or no measure."""
-    planned = _planned(dataset, nuggets)
-    for kind, (right, asked) in judge.controls.items():
-        if kind not in planned:
-            yield f"it states a kind of controls that does not exist: {kind[:60]}"
+    known = {**GRADE_KINDS, **NUGGET_KINDS, **CITATION_KINDS}
+    for kind, (right, asked) in (*judge.controls.items(), *judge.mixed.items()):
+        if kind not in known:
+            yield f"it states a kind of controls that does not exist: {kind[:60]}; make it again with r2med answer"
             return
-        if not 0 <= right <= asked <= planned[kind]:
-            yield f"it states {right} of {asked} right controls that are {kind}, but there are {planned[kind]}"
+        if not 0 <= right <= asked or not asked:
+            yield f"it states {right} of {asked} right controls that are {kind}"
             return
+    grades = stated_test(judge, GRADE_KINDS)
+    yield from _count_faults(judge, grades)
     measures = {measure for rows in record.mean.values() for measure in rows}
-    tasks = ((_GRADES, True), (_NUGGETS, NUGGET_RECALL in measures), (_CITATIONS, CITATION_SUPPORT in measures))
-    for kinds, needed in tasks:
-        counts = [
-            KindCount(kind, expected, judge.controls[kind][1], judge.controls[kind][0])
-            for kind, expected in kinds.items()
-            if kind in judge.controls
-        ]
-        if needed and (fault := ControlTest(tuple(counts)).failed_kind):
-            yield f"its judge {judge.judge} fails the planted controls: {fault}"
+    tests = [grades] + [
+        stated_test(judge, kinds)
+        for kinds, measure in ((NUGGET_KINDS, NUGGET_RECALL), (CITATION_KINDS, CITATION_SUPPORT))
+        if measure in measures and any(kind in kinds for kind in judge.controls)
+    ]
+    if fault := next((test.any_fault for test in tests if test.any_fault), ""):
+        yield f"its judge {judge.judge} fails the planted controls: {fault}"
 
 
-def _planned(dataset: Dataset, nuggets: Nuggets | None) -> dict[str, int]:
-    """Return kind of control -> the largest number of them. Nuggets have a control for each nugget of ten queries."""
-    planted = [control.kind for control in answer_controls(dataset, nuggets)]
-    counts = {kind: planted.count(kind) for kind in _GRADES}
-    of_nuggets = sum(sorted(map(len, nuggets.by_query.values()))[-CONTROLS:]) if nuggets else 0
-    return counts | dict.fromkeys(_NUGGETS, of_nuggets) | dict.fromkeys(_CITATIONS, CONTROLS)
+def _count_faults(judge: JudgeFacts, grades: JudgeTest) -> Iterator[str]:
+    """Yield faults of the numbers of controls for grades: half are to be answered yes, and both parts are alike."""
+    first, mixed = grades.first, grades.mixed
+    if judge.trust == FAILED:
+        yield f"its judge {judge.judge} failed the controls among the answers"
+    if (judge.trust == UNTESTED) != (first.asked < FEWEST_FIRST):
+        said = "was not tested" if judge.trust == UNTESTED else "was tested"
+        yield f"it states that its judge {said}, and {first.asked} controls that were asked first"
+    if first.asked > FIRST or mixed.asked < first.asked - 2:
+        yield f"it states {first.asked} controls that were asked first, and {mixed.asked} among the answers"
+    for part in (first, mixed):
+        if 2 * _asked_for_yes(part) != part.asked:
+            yield f"{_asked_for_yes(part)} of its {part.asked} controls are to be answered yes, which must be half"
+
+
+def _asked_for_yes(test: ControlTest) -> int:
+    return sum(each.asked for each in test.counts if each.yes)
 
 
 def _of_one_family(judge: str, reader: str) -> bool:

@@ -15,12 +15,14 @@ from typing import Any
 
 from r2med.assessment.answers.answering import AnswerPlan, plan_answers
 from r2med.assessment.answers.reading import DEPTH
+from r2med.assessment.panels.panel import UNTESTED
 from r2med.data import Dataset
 from r2med.data.nuggets_file import nuggets_of, read_nuggets
 from r2med.evaluation.records.answer_collection import answer_files, read_current
 from r2med.evaluation.records.answer_record import SUFFIX, AnswerRecord, answer_key
 from r2med.evaluation.records.answer_words import CONDITIONS
 from r2med.evaluation.records.collection import RecordCollection, StoredRecord
+from r2med.evaluation.records.record import Record
 from r2med.evaluation.records.text_files import NUGGETS_ENDING
 from r2med.evaluation.running.evaluation import run_path
 from r2med.foundation.core.errors import UserError
@@ -64,7 +66,7 @@ def answer_reads(answers: PackedAnswers, dataset: Dataset, runtime: Runtime, nug
             if answer_key(settings, dataset.fingerprint) != record.key:
                 raise UserError(f"{difference(record.settings, settings)}: give the flags of its r2med answer")
             run = retrieval.run_file or run_path(retrieval.path)
-            made = plan.ask(dataset, retrieval.record, plan.readers[0], run, Path(folder) / answers.path.name)
+            made = _asked_again(plan, record, dataset, retrieval.record, run, Path(folder) / answers.path.name)
             if made.per_query != record.per_query or made.answers != record.answers:
                 raise UserError("this store gives other answers than those of the record")
     except UserError as error:
@@ -73,6 +75,26 @@ def answer_reads(answers: PackedAnswers, dataset: Dataset, runtime: Runtime, nug
             f"({answer_command(record, form_of(dataset), *flags_of(runtime))}), then pack it, or pack without answers"
         ) from None
     return reads
+
+
+def _asked_again(
+    plan: AnswerPlan, record: AnswerRecord, dataset: Dataset, retrieval: Record, run: Path, path: Path
+) -> AnswerRecord:
+    """Return the record from what the store has.
+
+    If its command had several systems, readers or datasets, the controls of the judge were drawn over all of them, and
+    those of this record alone were never asked. Then the record's own counts are kept.
+    """
+    asked = dataset, retrieval, plan.readers[0], run, path
+    try:
+        made = plan.ask(*asked)
+    except UserError:
+        if record.judge is None:
+            raise
+    else:
+        if record.judge is None or made.judge == record.judge:
+            return made
+    return plan.ask(*asked, record.judge)
 
 
 def given_nuggets(record: AnswerRecord, dataset: Dataset, nuggets: Path | str) -> Path | str:
@@ -106,6 +128,8 @@ def _plan(record: AnswerRecord, dataset: Dataset, runtime: Runtime, nuggets: Pat
         form=record.form,
         nuggets=nuggets,
         queries=settings["queries"],
+        untested=bool(record.judge and record.judge.trust),
+        accept=bool(record.judge and record.judge.trust),
     )
 
 
@@ -138,6 +162,8 @@ def answer_command(
         words += ["--form", record.form]
     if nuggets:
         words += ["--nuggets", str(nuggets)]
+    if record.judge and record.judge.trust:
+        words.append("--untested" if record.judge.trust == UNTESTED else "--accept")
     if settings["queries"]:
         words += ["--queries", str(settings["queries"])]
     return shlex.join([*words, *model_flags(settings, base_url, generations)])

@@ -169,13 +169,14 @@ def _statuses(records: Collection[AnswerRecord], condition: Condition) -> list[t
 def _judge(judges: Sequence[JudgeFacts]) -> dict[str, Any] | None:
     if not judges:
         return None
-    controls = [pair for each in judges for pair in each.controls.values()]
+    controls = [pair for each in judges for pair in (*each.controls.values(), *each.mixed.values())]
     return {
         "names": list(dict.fromkeys(each.judge for each in judges)),
         "agreed": sum(each.agreed for each in judges),
         "both": sum(each.both for each in judges),
         "controls": [sum(right for right, _ in controls), sum(asked for _, asked in controls)],
         "own_family": any(each.own_family for each in judges),
+        "trust": next((each.trust for each in judges if each.trust), ""),
     }
 
 

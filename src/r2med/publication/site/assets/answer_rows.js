@@ -181,6 +181,9 @@ board.answerRows = (() => {
       ...(unverified && !no_verdict
         ? [["partly verified", false, `No check can compute again: ${unverified.map(board.visible).join("; ")}`]]
         : []),
+      ...(judge?.trust
+        ? [[`judge ${board.visible(judge.trust)}`, true, "What the judge says about planted controls decides if it counts"]]
+        : []),
       ...(judge?.own_family
         ? [["judge’s own family", true, "The judge and the reader are of one family of LLMs"]]
         : []),

@@ -396,7 +396,7 @@
   function facts({ judge, judging: judgingCost, questions, passages, entry, unverified, no_verdict }) {
     const judging = judge
       ? [
-          ["Judge", judge.names.map(visible).join(", ")],
+          ["Judge", `${judge.names.map(visible).join(", ")}${judge.trust ? ` (${visible(judge.trust)})` : ""}`],
           ["Reference called right", judge.both ? `${count(judge.agreed)} of ${count(judge.both)}` : "never compared"],
           [
             "Planted controls",

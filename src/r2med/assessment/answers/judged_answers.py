@@ -1,0 +1,411 @@
+"""Let a judge grade answers, match their nuggets and check their citations, with planted controls first and among them.
+
+The controls are drawn over all answers of a command, and a judge that fails those of grades is stopped. One that fails
+those of nuggets or of citations grades only.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from r2med.assessment.answers.answer_controls import (
+    CITATION_KINDS,
+    GRADE_KINDS,
+    NUGGET_KINDS,
+    answer_controls,
+    citation_controls,
+    nugget_controls,
+    references_of,
+)
+from r2med.assessment.answers.answer_judge import JudgeOfAnswers
+from r2med.assessment.answers.nugget_matching import (
+    MAX_SENTENCES,
+    AnswerNuggets,
+    match_nuggets,
+    nugget_item,
+    nugget_question,
+    nuggets_of_item,
+)
+from r2med.assessment.panels.panel import FAILED, UNTESTED, JudgeTest, Panel, Rated
+from r2med.assessment.panels.planted_controls import (
+    FEWEST_FIRST,
+    Control,
+    ControlTest,
+    KindCount,
+    PlantedControls,
+    plant,
+)
+from r2med.assessment.rubrics.item import Item
+from r2med.data.dataset import Dataset
+from r2med.data.nuggets_file import Nuggets
+from r2med.evaluation.records.answer_record import CitedSentence, GivenAnswer, JudgeFacts
+from r2med.evaluation.records.answer_words import can_be_right
+from r2med.foundation.core.errors import UserError
+from r2med.foundation.engine.tracing import Span
+from r2med.foundation.store import about
+from r2med.models.llm.costs import CostPreview
+from r2med.models.llm.llm_cards import LLMCard
+
+MORE_QUESTIONS = "ask more questions"
+"""What helps if there are too few controls."""
+
+
+@dataclass(frozen=True)
+class AnswerSheet:
+    """The answers of one reader to the questions of one dataset, with the results of one system."""
+
+    dataset: Dataset
+    reader: LLMCard
+    answers: Sequence[GivenAnswer]
+    nuggets: Nuggets | None = None
+    spans: Mapping[int, Span] = field(default_factory=dict)
+    """Number of an answer -> its span in a trace."""
+
+
+Place = tuple[int, int]
+"""Number of a sheet, and of an answer in it."""
+
+
+@dataclass(frozen=True)
+class JudgedSheet:
+    """The answers of a sheet with the verdicts of a judge."""
+
+    answers: tuple[GivenAnswer, ...]
+    failures: Mapping[str, int]
+    """Kind of failure -> number of questions without a usable answer."""
+
+
+@dataclass(frozen=True)
+class JudgedSheets:
+    """The answers of all sheets with verdicts, and how the judge answered its controls."""
+
+    sheets: tuple[JudgedSheet, ...]
+    grades: JudgeTest
+    tests: Mapping[str, JudgeTest]
+    """Measures of nuggets and of citations -> the test that decides about them."""
+    withheld: tuple[str, ...]
+    """A sentence for each of these that the judge could not do."""
+
+    def facts(self, number: int, judge: JudgeOfAnswers, reader: LLMCard) -> JudgeFacts:
+        """Return what the record of a sheet says about the judge."""
+        sheet = self.sheets[number]
+        both = [each for each in sheet.answers if is_judged(each) and None not in (each.by_rule, each.by_judge)]
+        tests = (self.grades, *self.tests.values())
+        return JudgeFacts(
+            judge=judge.name,
+            controls={count.kind: (count.right, count.asked) for test in tests for count in test.first.counts},
+            mixed={count.kind: (count.right, count.asked) for test in tests for count in test.mixed.counts},
+            trust=self.grades.trust,
+            agreed=sum(each.by_rule == each.by_judge for each in both),
+            both=len(both),
+            own_family=bool(judge.grades.shared_families(reader)),
+            failures=dict(sheet.failures),
+        )
+
+
+def is_judged(answer: GivenAnswer) -> bool:
+    """Return True for an answer in the reader's own words."""
+    return answer.status == "answered" and not answer.options
+
+
+def stated_test(facts: JudgeFacts, kinds: Mapping[str, bool]) -> JudgeTest:
+    """Return how a judge answered the controls of these kinds, as a record states it."""
+    first, mixed = (
+        ControlTest(tuple(KindCount(kind, yes, *stated[kind][::-1]) for kind, yes in kinds.items() if kind in stated))
+        for stated in (facts.controls, facts.mixed)
+    )
+    return JudgeTest(facts.judge, first, mixed, untested=facts.trust == UNTESTED)
+
+
+@dataclass(frozen=True)
+class AnswerJudging:
+    """The work of a judge on all answers of a command."""
+
+    judge: JudgeOfAnswers
+    sheets: Sequence[AnswerSheet]
+    untested: bool = False
+    """True if the judge is used although there are too few controls."""
+    accept: bool = False
+    """True if verdicts count, with a mark, although the judge failed the controls among the answers."""
+    tested: JudgeFacts | None = None
+    """How the judge answered controls in an earlier command whose verdicts are read again. Nothing is tested then."""
+
+    @cached_property
+    def datasets(self) -> Mapping[str, Dataset]:
+        """Name -> dataset."""
+        return {sheet.dataset.name: sheet.dataset for sheet in self.sheets}
+
+    @cached_property
+    def nuggets(self) -> Mapping[str, Nuggets]:
+        """Name of a dataset -> its nuggets."""
+        return {sheet.dataset.name: sheet.nuggets for sheet in self.sheets if sheet.nuggets}
+
+    def _planted(self, found: Mapping[str, Sequence[Control]], pool: int) -> PlantedControls:
+        return plant(found, pool, " ".join(self.datasets)) if self.tested is None else PlantedControls()
+
+    @cached_property
+    def _judged(self) -> list[tuple[Place, GivenAnswer]]:
+        return [
+            ((number, place), answer)
+            for number, sheet in enumerate(self.sheets)
+            for place, answer in enumerate(sheet.answers)
+            if is_judged(answer)
+        ]
+
+    @cached_property
+    def _graded(self) -> dict[Place, Item]:
+        queries = {name: {query.id: query for query in each.queries} for name, each in self.datasets.items()}
+        items = {}
+        for place, answer in self._judged:
+            name = self.sheets[place[0]].dataset.name
+            query = queries[name][answer.query]
+            texts = {"question": query.text, "reference": query.answer, "text": answer.text}
+            items[place] = Item((query.id, ""), texts, "answer-grade", source=name)
+        return items
+
+    @cached_property
+    def panel(self) -> Panel:
+        """The judge of grades with its controls."""
+        pool = list(self._graded.values())
+        labels = {name: dataset.label for name, dataset in self.datasets.items()}
+        references = {name: references_of(dataset.queries) for name, dataset in self.datasets.items()}
+        planted = self._planted(answer_controls(pool, references), len(pool))
+        return Panel([self.judge.grades], planted, self.untested, labels)
+
+    @cached_property
+    def _matched(self) -> dict[Place, Item]:
+        """The questions about nuggets."""
+        items = {}
+        for place, answer in self._judged:
+            sheet = self.sheets[place[0]]
+            if sheet.nuggets and (own := sheet.nuggets.by_query.get(answer.query)):
+                query = next(each for each in sheet.dataset.queries if each.id == answer.query)
+                items[place] = nugget_item(sheet.dataset, query, own, [each.text for each in answer.sentences])
+        return items
+
+    @cached_property
+    def nugget_controls(self) -> PlantedControls:
+        """The controls about nuggets."""
+        known = [(self.datasets[name], nuggets) for name, nuggets in self.nuggets.items()]
+        return self._planted(nugget_controls(known) if self._matched else {}, len(self._matched))
+
+    @cached_property
+    def _cited(self) -> dict[tuple[Place, int], Item]:
+        """The questions about the sentences that cite passages."""
+        items = {}
+        for place, answer in self._judged:
+            dataset = self.sheets[place[0]].dataset
+            for number, sentence in enumerate(answer.sentences[:MAX_SENTENCES]):
+                if sentence.documents:
+                    texts = {"sentence": sentence.text, "text": _passages(dataset, sentence)}
+                    items[place, number] = Item((answer.query, ""), texts, "citation", source=dataset.name)
+        return items
+
+    @cached_property
+    def citation_panel(self) -> Panel:
+        """The judge of citations with its controls."""
+        read: dict[str, list[str]] = {name: [] for name in self.datasets}
+        for (number, _), answer in self._judged:
+            read[self.sheets[number].dataset.name] += answer.read
+        pool = list(self._cited.values())
+        found = citation_controls(self.datasets.values(), pool, read) if pool else {}
+        return Panel([self.judge.citations], self._planted(found, len(pool)), self.untested, self.panel.labels)
+
+    def check(self) -> None:
+        """Raise UserError if the answers give too few controls for grades, and the judge is to be tested."""
+        if self.tested is None and self._graded:
+            self.panel.check(MORE_QUESTIONS)
+
+    def preview(self) -> list[CostPreview]:
+        """Return what the judge would be asked. Nothing is asked."""
+        judge, matched = self.judge, self.nugget_controls
+        nuggets = [each.item for each in (*matched.first, *matched.mixed)] + [*self._matched.values()]
+        return [
+            judge.grades.preview(self.panel.items([*self._graded.values()])),
+            judge.nuggets.preview([nugget_question(item) for item in nuggets]),
+            judge.citations.preview(self.citation_panel.items([*self._cited.values()])),
+        ]
+
+    def ask(self) -> JudgedSheets:
+        """Ask the judge. Raises UserError if it fails the controls of grades, or if its server fails."""
+        self.check()
+        grades = self._ask_grades()
+        if grades.test.fault and not self.accept:
+            raise UserError(
+                f"{self.judge.name}: {grades.test.fault}: no record was written; the answers are kept, and "
+                "r2med answer --accept writes them marked"
+            )
+        failures: list[tuple[int, str]] = []
+        given = dict(self._judged)
+        for number, (place, _) in enumerate(self._graded.items()):
+            if number in grades.failures:
+                failures.append((place[0], grades.failures[number]))
+            elif rating := grades.ratings.get(number):
+                right = self.judge.grades.says_yes(rating)
+                given[place] = given[place].model_copy(update={"by_judge": right, "why": rating.why})
+        nuggets, found = self._ask_nuggets(failures)
+        citations, supported = self._ask_citations(failures)
+        for place, match in found.items():
+            said = {"nuggets": dict(match.said), "statements_found": match.sentences}
+            given[place] = given[place].model_copy(update={**said, "statements": len(given[place].sentences)})
+        if self._does(citations):
+            given = {place: _with_support(answer, place, supported) for place, answer in given.items()}
+        tests = {
+            "Measures of nuggets are": (nuggets, "match nuggets"),
+            "citation-support is": (citations, "check citations"),
+        }
+        withheld = [
+            f"{measures} withheld: {self.judge.name} cannot {task}: {_fault(test)}."
+            for measures, (test, task) in tests.items()
+            if not self._does(test)
+        ]
+        sheets = tuple(
+            JudgedSheet(
+                tuple(
+                    self._without_facts(sheet, given.get((number, place), answer), self._does(nuggets))
+                    for place, answer in enumerate(sheet.answers)
+                ),
+                Counter(kind for where, kind in failures if where == number),
+            )
+            for number, sheet in enumerate(self.sheets)
+        )
+        return JudgedSheets(sheets, grades.test, {"nuggets": nuggets, "citations": citations}, tuple(withheld))
+
+    def _ask_grades(self) -> Rated:
+        pool = list(self._graded.values())
+        within = self._spans({id(item): place for place, item in self._graded.items()})
+        judge = self.judge.grades
+        judge.warn(self.panel.items(pool))
+        if self.tested is not None:
+            rated = self.panel.rate(judge, ControlTest(), pool, lambda item: within.get(id(item)))
+            return Rated(stated_test(self.tested, GRADE_KINDS), rated.ratings, rated.failures)
+        first = self.panel.test(judge, "answers")
+        return self.panel.rate(judge, first, pool, lambda item: within.get(id(item)))
+
+    def _ask_citations(self, failures: list[tuple[int, str]]) -> tuple[JudgeTest, dict[tuple[Place, int], bool | None]]:
+        """Return the test of the judge, and the verdicts on sentences; none if it fails its first controls."""
+        items, judge, panel = self._cited, self.judge.citations, self.citation_panel
+        if not items:
+            return JudgeTest(self.judge.name), {}
+        test = JudgeTest(judge.name, panel.ask_first(judge), untested=not panel.controls.is_enough)
+        if self.tested is not None:
+            test = stated_test(self.tested, CITATION_KINDS)
+        if not self._does(test):
+            return test, {}
+        within = self._spans({id(item): place for (place, _), item in items.items()})
+        rated = panel.rate(judge, test.first, list(items.values()), lambda item: within.get(id(item)))
+        places = list(items)
+        failures += [(places[number][0][0], kind) for number, kind in rated.failures.items()]
+        said = {place: judge.says_yes(rated.ratings.get(number)) for number, place in enumerate(places)}
+        return (rated.test if self.tested is None else test), said
+
+    def _ask_nuggets(self, failures: list[tuple[int, str]]) -> tuple[JudgeTest, dict[Place, AnswerNuggets]]:
+        """Return the test of the judge, and the nuggets of answers; none if it fails its controls."""
+        items, planted = self._matched, self.nugget_controls
+        if not items:
+            return JudgeTest(self.judge.name), {}
+        first, enough = self._nugget_test(planted.first)
+        test = JudgeTest(self.judge.name, first, untested=not enough)
+        if self.tested is not None:
+            test = stated_test(self.tested, NUGGET_KINDS)
+        if not self._does(test):
+            return test, {}
+        found, lost = self._match(list(items.values()), self._spans({id(i): place for place, i in items.items()}))
+        places = list(items)
+        failures += [(places[number][0], kind) for number, kind in lost.items()]
+        if self.tested is None:
+            test = JudgeTest(self.judge.name, first, self._nugget_test(planted.mixed)[0], untested=not enough)
+        return test, {places[number]: match for number, match in found.items()} if self._does(test) else {}
+
+    def _nugget_test(self, controls: Sequence[Control]) -> tuple[ControlTest, bool]:
+        """Return how the judge answered controls, nugget by nugget, and True if these are enough for a test."""
+        found, _ = self._match([control.item for control in controls], {})
+        said: list[tuple[str, bool, bool | None]] = []
+        for number, control in enumerate(controls):
+            words = list(found[number].said.values()) if number in found else []
+            wanted = len(nuggets_of_item(control.item, self.nuggets))
+            verdicts = [word == "support" if control.yes else word != "none" for word in words]
+            said += [(control.kind, control.yes, verdict) for verdict in verdicts]
+            said += [(control.kind, control.yes, None)] * (wanted - len(words))
+        return ControlTest.counted(said), len(said) >= FEWEST_FIRST
+
+    def _match(
+        self, items: Sequence[Item], within: Mapping[int, Span]
+    ) -> tuple[dict[int, AnswerNuggets], dict[int, str]]:
+        """Return what the judge found, and failures, by the number of the item."""
+        planted = {each.item.token: each.kind for each in (*self.nugget_controls.first, *self.nugget_controls.mixed)}
+        found: dict[int, AnswerNuggets] = {}
+        lost: dict[int, str] = {}
+        for name, dataset in self.datasets.items():
+            numbers = [number for number, item in enumerate(items) if item.source == name]
+            asked = [items[number] for number in numbers]
+            spans = {place: within[id(item)] for place, item in enumerate(asked) if id(item) in within}
+            with about(dataset=dataset.label) if asked else nullcontext():
+                matches, failed = match_nuggets(self.judge.nuggets, asked, self.nuggets, spans, planted)
+            found |= {numbers[place]: match for place, match in matches.items()}
+            lost |= {numbers[place]: kind for place, kind in failed.items()}
+        return found, lost
+
+    def _does(self, test: JudgeTest) -> bool:
+        """Return True if a judge may match nuggets or check citations."""
+        return not test.any_fault and (self.untested or not test.untested)
+
+    def _spans(self, places: Mapping[int, Place]) -> dict[int, Span]:
+        """Return the identity of an item -> the span of its answer."""
+        return {
+            item: span for item, (number, place) in places.items() if (span := self.sheets[number].spans.get(place))
+        }
+
+    def _without_facts(self, sheet: AnswerSheet, answer: GivenAnswer, matched: bool) -> GivenAnswer:
+        """Return an answer that was refused and so on with none of the nuggets, if nuggets are matched."""
+        if matched and sheet.nuggets and not answer.options and can_be_right(answer.status) is False:
+            none = {nugget.id: "none" for nugget in sheet.nuggets.by_query.get(answer.query, ())}
+            return answer.model_copy(update={"nuggets": none})
+        return answer
+
+
+def _fault(test: JudgeTest) -> str:
+    too_few = f"there are {test.first.asked} controls to ask first, and a judge is tested with {FEWEST_FIRST} or more"
+    return test.any_fault or too_few
+
+
+def _with_support(answer: GivenAnswer, place: Place, said: Mapping[tuple[Place, int], bool | None]) -> GivenAnswer:
+    """Return an answer with a verdict on every sentence.
+
+    A sentence without a citation of a passage that was read is not supported. The judge is not asked about it.
+    """
+    if not answer.read:
+        return answer
+    sentences = tuple(
+        sentence.model_copy(update={"supported": said.get((place, number), False)})
+        for number, sentence in enumerate(answer.sentences)
+    )
+    return answer.model_copy(update={"sentences": sentences})
+
+
+def _passages(dataset: Dataset, sentence: CitedSentence) -> str:
+    rows = [row for row in dataset.corpus.rows(list(sentence.documents)).tolist() if row >= 0]
+    return "\n\n".join(dataset.corpus.texts(rows))
+
+
+def judge_notices(judge: JudgeOfAnswers, reader: LLMCard, facts: JudgeFacts) -> Iterator[str]:
+    """Yield what a reader of the scores should know about the judge, one sentence each."""
+    if facts.trust == UNTESTED:
+        yield f"The judge {facts.judge} was not tested, because the answers give too few controls."
+    if facts.trust == FAILED:
+        yield f"The judge {facts.judge} failed the controls among the answers, and its verdicts count all the same."
+    if shared := judge.grades.shared_families(reader):
+        yield (
+            f"{facts.judge} judges the answers of {reader.spec}, and both belong to the family "
+            f"{', '.join(shared)}. Judges tend to favour the texts of their own family."
+        )
+    if 2 * facts.agreed < facts.both:
+        yield (
+            f"{facts.judge} calls {facts.both - facts.agreed:,} of {facts.both:,} answers wrong that are the "
+            "reference word for word: look at some of its verdicts."
+        )
+    yield from judge.tally.notices(facts.judge)
