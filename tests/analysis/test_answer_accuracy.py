@@ -9,13 +9,12 @@ import pytest
 from r2med.analysis.analysis import analyse, rehearse
 from r2med.analysis.answer_accuracy import Judged, accuracy_range, llm_rows
 from r2med.analysis.scaling import Expanded
-from r2med.assessment.answers.answer_controls import DENIALS, WORDINGS
-from r2med.assessment.panels.control_texts import ANSWER_ORDERS
+from r2med.assessment.answers.answer_controls import WORDINGS
 from r2med.data import load
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.pages.cells import Column, shown
 from r2med.foundation.store import Store
-from support.scripted_llm import scripted
+from support.scripted_llm import graded_controls, scripted
 
 DIAG = "demo/MedQA-Diag"
 
@@ -43,26 +42,11 @@ def test_without_an_llm_no_text_that_only_names_the_answer_is_decided(tmp_path: 
     assert section.lead == "No answer could be decided."
 
 
-def controls_right(only: int = 0) -> list[tuple[list[str], Any]]:
-    """Return the rules of a judge that gets controls right: the final sentence decides."""
-    queries = [query for query in load(DIAG).queries if query.answer][: only or None]
-    bare = [query.answer.strip().rstrip(".") for query in queries]
-    right, wrong = {"why": "the same", "grade": "right"}, {"why": "no", "grade": "wrong"}
-    denied = [([f"{form.format(answer)}\n>>>"], wrong) for answer in bare for form in DENIALS]
-    same = [
-        ([f"for you only:\n<<<\n{query.answer}\n", f"{wording.format(answer)}\n>>>"], right)
-        for query, answer in zip(queries, bare, strict=True)
-        for wording in WORDINGS
-    ]
-    others = [([f"{wording.format(answer)}\n>>>"], wrong) for answer in bare for wording in WORDINGS]
-    return [*denied, *same, *others, *(([order], wrong) for order in ANSWER_ORDERS)]
-
-
 def test_wrong_answers_and_right_ones_are_told_apart_by_the_judge(tmp_path: Path, store: Store, results: Path) -> None:
     setup = scripted(
         tmp_path,
         store,
-        *controls_right(),
+        *graded_controls(load(DIAG).queries),
         (["Reference answer", "oncogenic"], {"why": "gout", "grade": "wrong"}),
         (["Reference answer", "Lambert"], "I would rather not say."),
         (["Reference answer"], {"why": "that", "grade": "right"}),
@@ -94,7 +78,7 @@ def test_what_was_answered_is_not_asked_again_and_gives_the_same_bytes(
     tmp_path: Path, store: Store, results: Path
 ) -> None:
     said = {"continuation": "and so on", "why": "so", "grade": "right"}
-    setup = scripted(tmp_path, store, *controls_right(3), ([], said))
+    setup = scripted(tmp_path, store, *graded_controls(load(DIAG).queries[:3]), ([], said))
     asked = ("answers", "contamination")
     first, second = (
         analyse(*asked, setup=setup, results=results, data=[DIAG], queries=3, out=tmp_path / name)

@@ -22,7 +22,7 @@ from r2med.foundation.store import Store
 from r2med.foundation.text.synonyms import Synonyms
 from r2med.models.llm.llm_cards import resolve_llm
 from support.answer_records import answer_record, answered
-from support.scripted_llm import scripted
+from support.scripted_llm import graded_controls, scripted
 from support.synthetic_answers import write
 
 DIAG = "demo/MedQA-Diag"
@@ -107,8 +107,9 @@ def test_closed_book_answers_are_a_slice(results: Path, store: Store, tmp_path: 
     setup = scripted(
         tmp_path,
         store,
-        (["Expected answer", f"Text:\n<<<\n{queries[0].answer}"], {"final_answer": "it", "verdict": "right"}),
-        (["Expected answer"], {"final_answer": "x", "verdict": "wrong"}),
+        *graded_controls(queries),
+        (["Reference answer", f"Answer:\n<<<\n{queries[0].answer}"], {"why": "it", "grade": "right"}),
+        (["Reference answer"], {"why": "x", "grade": "wrong"}),
         ([queries[0].text[:60]], {"answer": queries[0].answer}),
         ([], {"answer": "gout"}),
     )
