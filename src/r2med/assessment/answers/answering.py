@@ -126,7 +126,7 @@ class AnsweredSystems:
 
 
 @dataclass(frozen=True)
-class _Reading:
+class _ReaderWork:
     """A reader with the results of a system on a dataset that has no record yet."""
 
     dataset: Dataset
@@ -143,10 +143,10 @@ class _Reading:
 
 
 @dataclass(frozen=True)
-class _Read:
+class _ReaderSaid:
     """What a reader said."""
 
-    work: _Reading
+    work: _ReaderWork
     questions: Sequence[ReaderQuestion]
     said: ReaderAnswers
     sheet: AnswerSheet
@@ -227,7 +227,7 @@ class AnswerPlan:
         results = self.retrieval.evaluate(out, announce=announce, within=within)
         errors = [f"{cell.system} on {cell.dataset}: {cell.error}" for cell in results if cell.record is None]
         known: dict[Path, AnswerRecord] = {}
-        work: list[_Reading] = []
+        work: list[_ReaderWork] = []
         order: list[Path] = []
         for each in self._readings(out, [cell.record for cell in results if cell.record], errors):
             order.append(each.path)
@@ -238,7 +238,7 @@ class AnswerPlan:
         reused = len(known)
         self._check_controls(work)
         with ExitStack() as spans:
-            read: list[_Read] = []
+            read: list[_ReaderSaid] = []
             for each in work:
                 announce(f"{each.dataset.name} · {each.name}")
                 try:
@@ -254,7 +254,7 @@ class AnswerPlan:
         records = tuple(known[path] for path in order if path in known)
         return AnsweredSystems(records, tuple(dict.fromkeys(errors)), reused)
 
-    def _readings(self, out: Path, retrieved: Sequence[Record], errors: list[str]) -> Iterator[_Reading]:
+    def _readings(self, out: Path, retrieved: Sequence[Record], errors: list[str]) -> Iterator[_ReaderWork]:
         """Yield each reader with each retrieval record. Errors are added to `errors`."""
         datasets = {dataset.name: dataset for dataset in self.retrieval.datasets()}
         systems = {system.name: system for system in self.retrieval.systems}
@@ -268,14 +268,14 @@ class AnswerPlan:
                     errors.append(f"{record.system} · {reader.card.spec} on {dataset.name}: {error}")
                 else:
                     path = answer_record_path(out, record.system, dataset.name, reader.card.spec, key)
-                    yield _Reading(dataset, record, reader, run, path, key)
+                    yield _ReaderWork(dataset, record, reader, run, path, key)
 
     def _is_trusted(self, record: AnswerRecord) -> bool:
         """Return True if the judge of a record is one that this command would accept."""
         trust = record.judge.trust if record.judge else ""
         return not trust or (self.untested if trust == UNTESTED else self.accept)
 
-    def _check_controls(self, work: Sequence[_Reading]) -> None:
+    def _check_controls(self, work: Sequence[_ReaderWork]) -> None:
         """Raise UserError if the answers will give too few controls, before readers are paid for."""
         if not self.judge or self.untested:
             return
@@ -295,11 +295,11 @@ class AnswerPlan:
         With `tested`, how the judge answered its controls is taken from an earlier record, and it gets no others.
         """
         with ExitStack() as spans:
-            read = self._read(_Reading(dataset, retrieval, reader, run_file, path), spans, {})
+            read = self._read(_ReaderWork(dataset, retrieval, reader, run_file, path), spans, {})
             (record,) = self._written([read], tested)
         return record
 
-    def _read(self, each: _Reading, spans: ExitStack, roots: Mapping[str, Span]) -> _Read:
+    def _read(self, each: _ReaderWork, spans: ExitStack, roots: Mapping[str, Span]) -> _ReaderSaid:
         """Ask a reader. `roots` are query id -> root span of its trace. The spans of answers stay open in `spans`."""
         dataset, reader = each.dataset, each.reader
         run = WrittenRun(each.run_file, [query.id for query in dataset.queries])
@@ -310,9 +310,9 @@ class AnswerPlan:
         with self.runtime.network(), about(dataset=dataset.label):
             said = reader.ask(questions, opened)
         nuggets = self._nuggets(dataset) if self.judge else None
-        return _Read(each, questions, said, AnswerSheet(dataset, reader.card, said.given, nuggets, opened))
+        return _ReaderSaid(each, questions, said, AnswerSheet(dataset, reader.card, said.given, nuggets, opened))
 
-    def _written(self, read: Sequence[_Read], tested: JudgeFacts | None = None) -> list[AnswerRecord]:
+    def _written(self, read: Sequence[_ReaderSaid], tested: JudgeFacts | None = None) -> list[AnswerRecord]:
         """Score answers and write their records."""
         judge = JudgeOfAnswers.open(self.judge, self.runtime) if self.judge else None
         sheets = [each.sheet for each in read]
@@ -320,7 +320,7 @@ class AnswerPlan:
             done = scored(sheets, judge, untested=self.untested, accept=self.accept, tested=tested)
         return [self._record(each, scores) for each, scores in zip(read, done, strict=True)]
 
-    def _record(self, each: _Read, scores: ScoredAnswers) -> AnswerRecord:
+    def _record(self, each: _ReaderSaid, scores: ScoredAnswers) -> AnswerRecord:
         dataset, retrieval, reader = each.work.dataset, each.work.retrieval, each.work.reader
         form, nuggets = self._form(dataset), each.sheet.nuggets
         return write_answer_record(

@@ -182,7 +182,7 @@ board.answerRows = (() => {
         ? [["partly verified", false, `No check can compute again: ${unverified.map(board.visible).join("; ")}`]]
         : []),
       ...(judge?.trust
-        ? [[`judge ${board.visible(judge.trust)}`, true, "What the judge says about planted controls decides if it counts"]]
+        ? [[`judge ${board.visible(judge.trust)}`, true, "Planted controls do not show that it can judge"]]
         : []),
       ...(judge?.own_family
         ? [["judge’s own family", true, "The judge and the reader are of one family of LLMs"]]
