@@ -17,8 +17,8 @@ PACKAGE = Path(r2med.__file__).parent
 BOARD = PACKAGE / "publication/site"
 PARTIAL = {
     ("models/llm/cleaning.py", "_MARKS"): "a plain answer has no mark",
-    ("construction/steps/personal_data.py", "RULES"): "names have no rule",
-    ("construction/steps/personal_data.py", "CHECKS"): "most kinds need no check",
+    ("construction/steps/personal_data.py", "RULE_KINDS"): "the other kinds only warn before texts are sent",
+    ("assessment/audit/copies.py", "PARTS"): "equal and near copies are found by another check",
     ("systems/rerank/judge.py", "ABILITIES"): "a seed is only wished for",
     ("foundation/core/stages.py", "_MORE"): "most kinds need no further words",
 }
