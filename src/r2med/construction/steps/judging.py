@@ -167,7 +167,7 @@ class Judge(AskingStep[RatedCandidate], kind="build", needs="llm"):
         """
         controls = self._controls(streams, work)
         if not controls.is_enough:
-            if not self.untested:
+            if not self.untested and any(True for _ in self.asked(streams)):
                 yes = sum(control.yes for control in controls.mixed)
                 raise UserError(
                     f"judge: there are {yes:,} passages that the source cites or that another LLM wrote as evidence, "
