@@ -343,8 +343,9 @@ def test_a_rubric_of_ones_own_labels_a_pool(results: RecordCollection, tmp_path:
     grades = found.overlay.grades("small")
     assert {document: grades["q0"][document] for document in ("d0b", "d0c")} == {"d0b": 1, "d0c": 0}
     own.write_text(OWN_RUBRIC.replace("unrelated", "unknown"))
+    again = Runtime(store=store, model_paths={"fair": file})  # type: ignore[arg-type]
     with pytest.raises(UserError, match="unrelated"):
-        plan_judging(results, [small()], ["fair"], Runtime(store=store), rubric=str(own), depth=3)
+        plan_judging(results, [small()], ["fair"], again, rubric=str(own), depth=3)
 
 
 OWN_RUBRIC = """
