@@ -80,7 +80,7 @@ def test_a_dry_run_does_not_add_up_what_is_unknown_to_nothing(r2med):
 def test_a_dataset_without_the_latest_reviews_is_said_to_be_so_until_it_is_built_again(built, r2med, tmp_path):
     assert "lacks reviews" not in r2med("build", "status", "built").stdout
     item = review_items(tmp_path / "built")[0]
-    row = {"question": item.id[0].id, "chunk": item.id[1].id, "annotator": "Ann", "verdict": "reject"}
+    row = {"question": item.id[0], "chunk": item.id[1], "annotator": "Ann", "verdict": "reject"}
     (tmp_path / "in.csv").write_text(",".join(row) + "\n" + ",".join(row.values()) + "\n")
     imported = r2med("review", "built", "--import", "in.csv").stdout
     assert imported.splitlines() == [

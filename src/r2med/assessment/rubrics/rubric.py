@@ -228,9 +228,9 @@ class Rubric(_RubricPart):
 
     # What LLMs are asked.
 
-    def template(self, file: Path | None = None) -> Template:
+    def template(self, file: Path | str | None = None) -> Template:
         """Return the prompt: that of the user's file, or that of the rubric. Raises UserError if it cannot be used."""
-        text = self.prompt if file is None else _own_prompt(file, self)
+        text = self.prompt if file is None else _own_prompt(Path(file), self)
         if not text:
             raise UserError(f"the rubric {self.name} has no prompt, so only people can rate by it")
         lines = "\n".join(f"{each.word}: {each.means}" for each in self._from_best)
