@@ -23,6 +23,10 @@ def test_overlays_are_counted_over_datasets_and_mixed_labels_are_named() -> None
     assert used_labels([record, both[0]]) == (
         "as published for demo/Biology; with overlay judged (700 labels, 20 of people) for a+judged"
     )
+    marked = record.dataset.model_copy(update={"judge_test": "judge not tested"})
+    assert used_labels([record.model_copy(update={"dataset": marked})]) == "as published (judge not tested)"
+    passed = record.dataset.model_copy(update={"judge_test": "judge tested: 39 of 40 controls right"})
+    assert used_labels([record.model_copy(update={"dataset": passed})]) == "as published"
     untested = OverlayFacts(name="judged", digest="d", labels=7, trust="not tested")
     assert used_labels([labelled("a+judged", untested)]) == "with overlay judged (7 labels, judge not tested)"
     assert published_name(both[0].dataset) == "a"

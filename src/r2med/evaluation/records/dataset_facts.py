@@ -21,6 +21,7 @@ def dataset_facts(dataset: Dataset) -> DatasetFacts:
         scenario=dataset.card.scenario if dataset.card else "",
         source=dataset.source,
         judges=dataset.card.judges if dataset.card else (),
+        judge_test=dataset.card.judge_test if dataset.card else "",
         overlays=tuple(OverlayFacts(**asdict(overlay)) for overlay in dataset.overlays),
     )
 

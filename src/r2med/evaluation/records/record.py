@@ -67,6 +67,8 @@ class DatasetFacts(RecordPart):
     """REPOSITORY@REVISION of a dataset of the hub; empty for a user's folder."""
     judges: tuple[str, ...] = ()
     """The families of the LLMs that judged the documents."""
+    judge_test: str = ""
+    """How these LLMs answered their controls, such as "judge not tested". Empty if it is not known."""
     overlays: tuple[OverlayFacts, ...] = ()
     """The overlays whose labels count beside those of the dataset. Empty for the labels as published."""
 

@@ -10,6 +10,8 @@ from r2med.evaluation.records.record import DatasetFacts, Record
 from r2med.foundation.text.plurals import counted
 
 AS_PUBLISHED = "as published"
+TESTED = "judge tested"
+"""How the card of a dataset begins to speak about LLMs that passed their controls."""
 
 
 def used_labels(records: Iterable[Record]) -> str:
@@ -41,7 +43,8 @@ def published_names(records: Iterable[Record | AnswerRecord]) -> dict[str, str]:
 
 def _in_words(names: tuple[str, ...], datasets: Iterable[DatasetFacts]) -> str:
     if not names:
-        return AS_PUBLISHED
+        faults = [each.judge_test for each in datasets if each.judge_test and not each.judge_test.startswith(TESTED)]
+        return f"{AS_PUBLISHED} ({', '.join(dict.fromkeys(faults))})" if faults else AS_PUBLISHED
     overlays = [overlay for dataset in datasets for overlay in dataset.overlays]
     labels, reviewed = (sum(getattr(each, kind) for each in overlays) for kind in ("labels", "reviewed"))
     people = f", {reviewed:,} of people" if reviewed else ""

@@ -48,7 +48,7 @@ def _board_set(
     records = [record_on[member] for member in members if member in record_on]
     overlays = overlay_names(records[0].dataset) if records else ()
     if not overlays:
-        return BoardSet(name, name, (), AS_PUBLISHED, tuple(members))
+        return BoardSet(name, name, (), used_labels(records) or AS_PUBLISHED, tuple(members))
     group = name.removesuffix("".join(f"+{overlay}" for overlay in overlays))
     labelled = {published_name(record.dataset) for record in records}
     missing = tuple(member for member in sets.get(group, ()) if member not in labelled)

@@ -17,7 +17,7 @@ board.leaderboardControls = (view) => {
         "p",
         { class: "eyebrow" },
         `${set.group} · ${counted(known.length, "dataset")}, ${counted(queries, "query", "queries")} · ${measure} × 100`,
-        site.sets.some((each) => each.overlays.length) ? ` · ${board.sets.sentence(set)}` : "",
+        site.sets.some(board.sets.hasNote) ? ` · ${board.sets.sentence(set)}` : "",
       ),
       h("h1", null, "Which systems reason about medicine?"),
       h("p", null, summary()),

@@ -10,6 +10,10 @@ board.sets = (() => {
     return set.estimated ? `estimated from ${names}` : `with overlay ${names}`;
   };
 
+  /* Return true if a reader should know more about the labels than that they are those as published. */
+  /** @type {(set: DatasetSet) => boolean} */
+  const hasNote = (set) => set.overlays.length > 0 || set.labels !== "as published";
+
   /* Return one sentence on the labels of a set. */
   /** @type {(set: DatasetSet) => string} */
   const sentence = (set) =>
@@ -61,5 +65,5 @@ board.sets = (() => {
     ];
   }
 
-  return { kind, sentence, explored, noAverage, switches };
+  return { kind, hasNote, sentence, explored, noAverage, switches };
 })();

@@ -85,7 +85,7 @@
         "p",
         { class: "eyebrow" },
         h("a", { href: board.link("leaderboard", { set: set.name }) }, "Leaderboard"),
-        set.overlays.length ? ` · ${board.sets.sentence(set)}` : "",
+        board.sets.hasNote(set) ? ` · ${board.sets.sentence(set)}` : "",
         ` · ${system.kind}${system.llm ? ` · ${visible(system.llm)}` : ""}`,
       ),
       h("h1", null, named(system.name)),
