@@ -1,5 +1,6 @@
 """`r2med prompts` lists and shows templates, and begins a set."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -66,5 +67,12 @@ def test_the_prompts_of_build_and_analyse_are_listed_and_shown_too(r2med: Comman
         for command, room in (("analyse", "analysis"), ("build", "construction"))
         for file in (package / room / "prompts").glob("*.txt")
     ]
-    assert len(names) >= 14 and all(name in listed for name in names)
-    assert "two scales" in r2med("show", "--kind", "prompts", "build/judge").stdout
+    assert len(names) >= 13 and all(name in listed for name in names)
+    assert "near-miss" in r2med("show", "--kind", "prompts", "build/near-miss").stdout
+
+
+def test_rubrics_are_listed_and_shown_with_their_prompts(r2med: Command) -> None:
+    listed = json.loads(r2med("list", "rubrics", "--format", "json").stdout)
+    assert {"relevance", "evidence", "answer-grade", "passage"} <= {row["rubric"] for row in listed}
+    shown = json.loads(r2med("show", "evidence", "--kind", "rubrics", "--format", "json").stdout)
+    assert "two scales" in shown["prompt"] and [point["name"] for point in shown["points"]] == ["relevance", "support"]

@@ -51,8 +51,8 @@ def _framed(prompt: str, heading: str) -> str:
 def _graded_answer(prompt: str) -> str:
     """Say right if the answer has half of the words of the reference, and takes nothing back."""
     reference, text = _framed(prompt, "for you only:"), _framed(prompt, "\nAnswer:")
-    words = set(reference.lower().split())
-    right = len(words & set(text.lower().split())) * 2 >= len(words)
+    words = set(re.findall(r"\w+", reference.lower()))
+    right = len(words & set(re.findall(r"\w+", text.lower()))) * 2 >= len(words)
     right = right and not any(words in text for words in DENIALS)
     return json.dumps({"why": "The words.", "grade": "right" if right else "wrong"})
 

@@ -18,7 +18,7 @@ _JOINTS = re.compile(r"→\s*|->\s*|[+(,=]\s*")
 """Signs after which a name can start within one word, if a system is typed in quotes."""
 
 
-KINDS_OF_LISTS = ("datasets", "stages", "models", "llms", "prompts", "analyses")
+KINDS_OF_LISTS = ("datasets", "stages", "models", "llms", "prompts", "rubrics", "analyses")
 """The kinds of `r2med list`."""
 
 

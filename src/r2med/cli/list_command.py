@@ -133,6 +133,26 @@ def list_prompts(form: str = "text", as_json: bool = False) -> None:
     show_page(table_page("Prompt templates", *tables, notes=[note]), form, as_json, value)
 
 
+def list_rubrics(form: str = "text", as_json: bool = False) -> None:
+    """Print every rubric: what is rated, by whom and in which words."""
+    from r2med.assessment.rubrics.rubric import RUBRICS
+    from r2med.foundation.pages.page import Table, table_page
+
+    rows = [
+        (
+            rubric.name,
+            rubric.task,
+            "LLMs and people" if rubric.prompt else "people",
+            ", ".join(point.name for point in rubric.points),
+            ", ".join(rubric.by_word),
+        )
+        for rubric in RUBRICS.values()
+    ]
+    heads = ("rubric", "task", "rated by", "points", "words")
+    value = [dict(zip(heads, row, strict=True)) for row in rows]
+    show_page(table_page("Rubrics", Table.of(heads, rows)), form, as_json, value)
+
+
 def list_analyses(form: str = "text", as_json: bool = False) -> None:
     """Print every analysis, and if it asks an LLM."""
     from r2med.analysis.analysis import ANALYSES
@@ -147,7 +167,7 @@ def list_analyses(form: str = "text", as_json: bool = False) -> None:
 LISTS: Mapping[str, Callable[[str, bool], None]] = dict(
     zip(
         completion.KINDS_OF_LISTS,
-        (list_datasets, list_stages, list_models, list_llms, list_prompts, list_analyses),
+        (list_datasets, list_stages, list_models, list_llms, list_prompts, list_rubrics, list_analyses),
         strict=True,
     )
 )
@@ -157,5 +177,6 @@ MEANING = {
     "models": "embedding models and cross-encoders with a card",
     "llms": "LLMs with a card (--llm)",
     "prompts": "prompt templates and sets of them (--prompts)",
+    "rubrics": "what LLMs and people are asked about a text (judge --rubric, review --kind)",
     "analyses": "what r2med analyse can look at",
 }

@@ -28,7 +28,7 @@ def show(
         str,
         typer.Option(
             metavar="KIND",
-            help="Show only this kind: stages, models, llms, prompts or datasets.",
+            help="Show only this kind: stages, models, llms, prompts, datasets or rubrics.",
             show_default=False,
             autocompletion=completion.kinds,
         ),
@@ -108,12 +108,19 @@ def _dataset(name: str) -> Any:
     return known[name].model_dump(mode="json", exclude_defaults=True)
 
 
+def _rubric(name: str) -> Any:
+    from r2med.assessment.rubrics.rubric import RUBRICS
+
+    return RUBRICS.card(name).model_dump(mode="json", exclude_defaults=True)
+
+
 _FINDERS: Mapping[str, Callable[[str], Any]] = {
     "stages": _stage,
     "models": _model,
     "llms": _llm,
     "prompts": _prompts,
     "datasets": _dataset,
+    "rubrics": _rubric,
 }
 
 
@@ -136,7 +143,12 @@ def _sections(kind: str, name: str, value: Any, alone: bool, form: str) -> list[
 
 
 PROMPT_HEADS = ("prompt", "file", "text")
-CARDS = {"models": "card of the model", "llms": "card of the LLM", "datasets": "card of the dataset"}
+CARDS = {
+    "models": "card of the model",
+    "llms": "card of the LLM",
+    "datasets": "card of the dataset",
+    "rubrics": "rubric",
+}
 
 
 def _shown(field: Any) -> str:

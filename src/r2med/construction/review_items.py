@@ -43,7 +43,7 @@ PAGE_TEXTS = {"page": "text", "source_text": "source_text"}
 """Text of a rubric -> field of a page."""
 
 
-BUILD_TEXTS = (*QUESTION_TEXTS, PASSAGE, "page")
+BUILD_TEXTS = (*QUESTION_TEXTS, *CANDIDATE_TEXTS, "page")
 """Texts of a build that a rubric can show."""
 
 

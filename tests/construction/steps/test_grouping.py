@@ -85,7 +85,11 @@ def test_controls_do_not_name_a_synonym_of_the_answer(tmp_path):
     candidates = [Candidate(question=f"q{n}", chunk=chunk) for n, chunk in ((1, "c0"), (2, "c1"), (2, "c5"))]
     given = streams(tmp_path, questions=questions, chunks=chunks, candidates=candidates)
     kept, _, _ = run_step(PlantControls(each=20), given, tmp_path)
-    assert {item.control for item in kept if item.question == "q1"} == {"random", "stuffed"}  # q2 is no near miss
+    assert {item.control for item in kept if item.question == "q1"} == {
+        "random",
+        "stuffed",
+        "with orders to the judge",
+    }  # q2 is no near miss
     assert {item.chunk for item in kept if item.question == "q1" and not item.text} == {
         "c3",
         "c4",

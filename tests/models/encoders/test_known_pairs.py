@@ -18,11 +18,15 @@ from r2med.models.encoders.known_pairs import KIND
 from r2med.models.encoders.model_cards import MODELS, ModelCard, Side
 from support import tiny_models
 
-PAIRS = (
-    ("Which bacteria live in the gut?", "which bacteria live in the gut"),
-    ("tax law and doctors", "Tax law and doctors."),
-    ("hereditary angioedema", "Hereditary angioedema!"),
+PAIRS = tuple(
+    (f"{text}?", f"{text}.")
+    for text in (
+        "which bacteria live in the gut of people who eat bread every day",
+        "tax law and doctors in towns with small hospitals and few nurses",
+        "hereditary angioedema of the face after a fall in early childhood",
+    )
 )
+"""Long texts, so that a tiny model of random weights puts each query beside its passage."""
 
 
 @pytest.fixture(scope="module")

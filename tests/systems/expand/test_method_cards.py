@@ -116,7 +116,7 @@ def test_a_method_that_is_never_asked_reads_recorded_texts(plugin, tmp_path):
         ("copies = -1", "copies: it must be greater than or equal to 0"),
         ("copies = 1000000000", "copies: it must be less than or equal to 100"),
         ('dense = "{query}"', "names {text}"),
-        ('fields = ["query", "answer"]', "fields.1"),
+        ('fields = ["query", "answer"]', "fields[1]"),
         ('summry = "x"', "did you mean summary?"),
         ("[passages]\ndepth = 100000", "passages.depth"),
     ],
