@@ -22,7 +22,7 @@ from support.processes import wait_for
 
 pytestmark = pytest.mark.slow
 
-ORGANS = ("liver", "heart")
+ORGANS = [f"organ{number}" for number in range(24)]
 DOCUMENTS = [
     *({"id": f"{organ}-{part}", "text": f"The {organ} is ill, says text {part}."} for organ in ORGANS for part in "ab"),
     *({"id": f"boat-{number}", "text": f"Boats in harbour {number}."} for number in range(8)),
@@ -34,8 +34,8 @@ PROMPT = (
     "Question: {query}\nPassage: {text}\n"
     'Is it the answer? Copy one: {"why": "yes", "grade": 3} {"why": "no", "grade": 0}'
 )
-CONTROLS = 10
-"""Five kinds for two queries."""
+FIRST = 24
+"""Number of controls that each judge is asked first: half of those that 24 labels give."""
 
 
 def work_place(r2med: Command, folder: Path, address: str) -> None:
@@ -51,7 +51,7 @@ def work_place(r2med: Command, folder: Path, address: str) -> None:
 
 
 def judging(server: ForkServer, folder: Path) -> Running:
-    words = ["judge", "--data", folder / "small", "--llm", "fair", "--llm", "strict", "--depth", "2", "--untested"]
+    words = ["judge", "--data", folder / "small", "--llm", "fair", "--llm", "strict", "--depth", "2"]
     words += ["--prompt", folder / "prompt.txt", "--out", folder / "judged.jsonl", "--concurrency", "2"]
     places = {
         "R2MED_HOME": folder / "home",
@@ -90,7 +90,7 @@ def test_a_committee_that_is_killed_five_times_asks_nothing_twice(
     with api.serve(step) as server:
         work_place(r2med, tmp_path, server.address)
         # Twice in the controls of the first judge, twice in those of the second, and once in the pool.
-        for count in (3, 7, 13, 18, 2 * CONTROLS + 1):
+        for count in (3, 7, FIRST + 3, FIRST + 9, 2 * FIRST + 5):
             allowed = count
             process = judging(fork_server, tmp_path)
             wait_for(stalled)
@@ -101,7 +101,7 @@ def test_a_committee_that_is_killed_five_times_asks_nothing_twice(
         last = judging(fork_server, tmp_path).ended()
         assert last.returncode == 0, last.stderr
         assert set(answered.values()) == {1}
-        assert answered.total() == 2 * (CONTROLS + 2)
+        assert answered.total() > 2 * (2 * FIRST + len(ORGANS) // 2)
         asked = len(server.requests)
         first = Overlay.read(tmp_path / "judged.jsonl").labels
         assert judging(fork_server, tmp_path).ended().returncode == 0
