@@ -233,7 +233,7 @@ WEIGHTED: dict[str, tuple[int, Callable[[Floats], agreement.Agreement], list[tup
     "Gwet's AC2 of scores 0 to 5": (2, ac2(6), SCORERS),
 }
 """Coefficients of ordered words: the number of raters, the coefficient, and the grid."""
-WEIGHTED_SAMPLES = 600
+WEIGHTED_SAMPLES = 3000
 
 
 def rate(random: np.random.Generator, units: int, raters: int, weights: Sequence[int], seen: float) -> Floats:
@@ -265,7 +265,7 @@ def ac1_coverage(case: tuple[int, tuple[int, ...], float], units: int) -> Found:
         return agreement.gwet_ac1(rate(random, count, raters, weights, seen))
 
     truth = found(60_000).value
-    ends = np.array([found(units).bounds for _ in range(400)])
+    ends = np.array([found(units).bounds for _ in range(3000)])
     return covered(truth, ends[:, 0], ends[:, 1])
 
 
