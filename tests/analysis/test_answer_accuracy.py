@@ -14,7 +14,8 @@ from r2med.data import load
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.pages.cells import Column, shown
 from r2med.foundation.store import Store
-from support.scripted_llm import graded_controls, scripted
+from support.graded_controls import graded_controls
+from support.scripted_llm import scripted
 
 DIAG = "demo/MedQA-Diag"
 

@@ -22,7 +22,8 @@ from r2med.foundation.store import Store
 from r2med.foundation.text.synonyms import Synonyms
 from r2med.models.llm.llm_cards import resolve_llm
 from support.answer_records import answer_record, answered
-from support.scripted_llm import graded_controls, scripted
+from support.graded_controls import graded_controls
+from support.scripted_llm import scripted
 from support.synthetic_answers import write
 
 DIAG = "demo/MedQA-Diag"

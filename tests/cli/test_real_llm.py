@@ -120,7 +120,7 @@ def test_a_real_small_llm_fails_its_controls_and_the_error_is_one_line(short_ans
     overlay = short_answers / "judged.jsonl"
     words = ["judge", "--llm", "tiny", "--results", short_answers / "results", "--data", data, "--out", overlay]
     judged = r2med(*words, "--prompt", short_answers / "prompt.txt")
-    assert judged.returncode == 1
+    assert judged.returncode == 2
     (line,) = [line for line in judged.stderr.splitlines() if "tiny cannot judge ward" in line]
     assert "controls" in line and "use another LLM or prompt" in line
     assert not overlay.exists()
