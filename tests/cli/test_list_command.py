@@ -38,8 +38,8 @@ def test_json_lists_hold_every_card(r2med: Command) -> None:
 
 
 def test_the_kinds_are_listed_and_a_wrong_one_is_one_line(r2med: Command) -> None:
-    assert [line.split()[0] for line in r2med("list").stdout.splitlines()[2:8]] == [
-        *("datasets", "stages", "models", "llms", "prompts", "analyses")
+    assert [line.split()[0] for line in r2med("list").stdout.splitlines()[2:9]] == [
+        *("datasets", "stages", "models", "llms", "prompts", "rubrics", "analyses")
     ]
     assert "no kind of list 'model' (did you mean models?)" in r2med("list", "model").stderr
 
