@@ -20,7 +20,7 @@ from r2med.assessment.answers.answer_controls import (
 )
 from r2med.assessment.answers.answer_judge import JudgeOfAnswers
 from r2med.assessment.answers.answer_scores import ANSWER_MEASURES, scores_of
-from r2med.assessment.answers.judged_answers import AnswerSheet
+from r2med.assessment.answers.answer_sheets import AnswerSheet
 from r2med.assessment.answers.scoring import ScoredAnswers, scored
 from r2med.assessment.panels.control_texts import ANSWER_ORDERS, names
 from r2med.assessment.panels.planted_controls import share_of
@@ -402,7 +402,7 @@ def test_a_judge_that_fails_among_the_answers_counts_only_if_it_is_accepted_and_
 
 def test_with_too_few_controls_a_judge_is_used_only_untested_and_then_it_is_marked() -> None:
     few = [sheet(answered("It is liver fever."))]
-    with pytest.raises(UserError, match=r"planted controls to ask first, .*: ask more questions, or go on"):
+    with pytest.raises(UserError, match=r"planted controls to ask first, .*: ask more questions, or use a judge that is not tested"):
         scored(few, judge())
     [done] = scored(few, judge(), untested=True)
     assert done.judge is not None and done.judge.trust == "not tested"

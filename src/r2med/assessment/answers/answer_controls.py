@@ -143,7 +143,7 @@ def _joined(sentence: str, rest: Sequence[str], last: bool) -> str:
 
 
 def _other(item: Item, references: References, chance: random.Random) -> str:
-    """Return a random reference that neither names that of this answer nor is named by it; empty if there is none.
+    """Return the reference of another question, where neither text contains the other; empty if all do.
 
     It is one of the same dataset if that has another one.
     """

@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from r2med.assessment.answers.answer_judge import JudgeOfAnswers
+from r2med.assessment.answers.answer_sheets import AnswerSheet
 from r2med.assessment.answers.answer_spans import QuestionTraces, answer_spans
-from r2med.assessment.answers.judged_answers import AnswerJudging, AnswerSheet
+from r2med.assessment.answers.judged_answers import AnswerJudging
 from r2med.assessment.answers.new_answer_record import answer_record_path, recorded_answers, write_answer_record
 from r2med.assessment.answers.reader import AnswerReader, ReaderAnswers
 from r2med.assessment.answers.reader_prompts import ReaderQuestion, prompts_digest

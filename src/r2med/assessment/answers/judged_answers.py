@@ -7,9 +7,9 @@ those of nuggets or of citations grades only.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 
 from r2med.assessment.answers.answer_controls import (
@@ -22,6 +22,14 @@ from r2med.assessment.answers.answer_controls import (
     references_of,
 )
 from r2med.assessment.answers.answer_judge import JudgeOfAnswers
+from r2med.assessment.answers.answer_sheets import (
+    AnswerSheet,
+    JudgedSheet,
+    JudgedSheets,
+    Place,
+    is_judged,
+    stated_test,
+)
 from r2med.assessment.answers.nugget_matching import (
     MAX_SENTENCES,
     AnswerNuggets,
@@ -30,12 +38,11 @@ from r2med.assessment.answers.nugget_matching import (
     nugget_question,
     nuggets_of_item,
 )
-from r2med.assessment.panels.panel import FAILED, UNTESTED, JudgeTest, Panel, Rated
+from r2med.assessment.panels.panel import JudgeTest, Panel, Rated
 from r2med.assessment.panels.planted_controls import (
     FEWEST_FIRST,
     Control,
     ControlTest,
-    KindCount,
     PlantedControls,
     plant,
 )
@@ -48,77 +55,9 @@ from r2med.foundation.core.errors import UserError
 from r2med.foundation.engine.tracing import Span
 from r2med.foundation.store import about
 from r2med.models.llm.costs import CostPreview
-from r2med.models.llm.llm_cards import LLMCard
 
-MORE_QUESTIONS = "ask more questions"
+MORE_QUESTIONS = "ask more questions, or use a judge that is not tested (r2med answer --untested)"
 """What helps if there are too few controls."""
-
-
-@dataclass(frozen=True)
-class AnswerSheet:
-    """The answers of one reader to the questions of one dataset, with the results of one system."""
-
-    dataset: Dataset
-    reader: LLMCard
-    answers: Sequence[GivenAnswer]
-    nuggets: Nuggets | None = None
-    spans: Mapping[int, Span] = field(default_factory=dict)
-    """Number of an answer -> its span in a trace."""
-
-
-Place = tuple[int, int]
-"""Number of a sheet, and of an answer in it."""
-
-
-@dataclass(frozen=True)
-class JudgedSheet:
-    """The answers of a sheet with the verdicts of a judge."""
-
-    answers: tuple[GivenAnswer, ...]
-    failures: Mapping[str, int]
-    """Kind of failure -> number of questions without a usable answer."""
-
-
-@dataclass(frozen=True)
-class JudgedSheets:
-    """The answers of all sheets with verdicts, and how the judge answered its controls."""
-
-    sheets: tuple[JudgedSheet, ...]
-    grades: JudgeTest
-    tests: Mapping[str, JudgeTest]
-    """Measures of nuggets and of citations -> the test that decides about them."""
-    withheld: tuple[str, ...]
-    """A sentence for each of these that the judge could not do."""
-
-    def facts(self, number: int, judge: JudgeOfAnswers, reader: LLMCard) -> JudgeFacts:
-        """Return what the record of a sheet says about the judge."""
-        sheet = self.sheets[number]
-        both = [each for each in sheet.answers if is_judged(each) and None not in (each.by_rule, each.by_judge)]
-        tests = (self.grades, *self.tests.values())
-        return JudgeFacts(
-            judge=judge.name,
-            controls={count.kind: (count.right, count.asked) for test in tests for count in test.first.counts},
-            mixed={count.kind: (count.right, count.asked) for test in tests for count in test.mixed.counts},
-            trust=self.grades.trust,
-            agreed=sum(each.by_rule == each.by_judge for each in both),
-            both=len(both),
-            own_family=bool(judge.grades.shared_families(reader)),
-            failures=dict(sheet.failures),
-        )
-
-
-def is_judged(answer: GivenAnswer) -> bool:
-    """Return True for an answer in the reader's own words."""
-    return answer.status == "answered" and not answer.options
-
-
-def stated_test(facts: JudgeFacts, kinds: Mapping[str, bool]) -> JudgeTest:
-    """Return how a judge answered the controls of these kinds, as a record states it."""
-    first, mixed = (
-        ControlTest(tuple(KindCount(kind, yes, *stated[kind][::-1]) for kind, yes in kinds.items() if kind in stated))
-        for stated in (facts.controls, facts.mixed)
-    )
-    return JudgeTest(facts.judge, first, mixed, untested=facts.trust == UNTESTED)
 
 
 @dataclass(frozen=True)
@@ -308,22 +247,25 @@ class AnswerJudging:
         items, planted = self._matched, self.nugget_controls
         if not items:
             return JudgeTest(self.judge.name), {}
-        first, enough = self._nugget_test(planted.first)
+        first = self._counted(planted.first, self._match([control.item for control in planted.first], {})[0])
+        enough = sum(count.asked for count in first.counts) >= FEWEST_FIRST
         test = JudgeTest(self.judge.name, first, untested=not enough)
         if self.tested is not None:
             test = stated_test(self.tested, NUGGET_KINDS)
         if not self._does(test):
             return test, {}
-        found, lost = self._match(list(items.values()), self._spans({id(i): place for place, i in items.items()}))
+        spans = self._spans({id(item): place for place, item in items.items()})
+        found, lost = self._match([*items.values(), *(control.item for control in planted.mixed)], spans)
         places = list(items)
-        failures += [(places[number][0], kind) for number, kind in lost.items()]
+        failures += [(places[number][0], kind) for number, kind in lost.items() if number < len(places)]
         if self.tested is None:
-            test = JudgeTest(self.judge.name, first, self._nugget_test(planted.mixed)[0], untested=not enough)
-        return test, {places[number]: match for number, match in found.items()} if self._does(test) else {}
+            mixed = {number - len(places): match for number, match in found.items() if number >= len(places)}
+            test = JudgeTest(self.judge.name, first, self._counted(planted.mixed, mixed), untested=not enough)
+        matched = {place: found[number] for number, place in enumerate(places) if number in found}
+        return test, matched if self._does(test) else {}
 
-    def _nugget_test(self, controls: Sequence[Control]) -> tuple[ControlTest, bool]:
-        """Return how the judge answered controls, nugget by nugget, and True if these are enough for a test."""
-        found, _ = self._match([control.item for control in controls], {})
+    def _counted(self, controls: Sequence[Control], found: Mapping[int, AnswerNuggets]) -> ControlTest:
+        """Return how the judge answered controls, nugget by nugget. `found` are its matches by number."""
         said: list[tuple[str, bool, bool | None]] = []
         for number, control in enumerate(controls):
             words = list(found[number].said.values()) if number in found else []
@@ -331,7 +273,7 @@ class AnswerJudging:
             verdicts = [word == "support" if control.yes else word != "none" for word in words]
             said += [(control.kind, control.yes, verdict) for verdict in verdicts]
             said += [(control.kind, control.yes, None)] * (wanted - len(words))
-        return ControlTest.counted(said), len(said) >= FEWEST_FIRST
+        return ControlTest.counted(said)
 
     def _match(
         self, items: Sequence[Item], within: Mapping[int, Span]
@@ -390,22 +332,3 @@ def _with_support(answer: GivenAnswer, place: Place, said: Mapping[tuple[Place, 
 def _passages(dataset: Dataset, sentence: CitedSentence) -> str:
     rows = [row for row in dataset.corpus.rows(list(sentence.documents)).tolist() if row >= 0]
     return "\n\n".join(dataset.corpus.texts(rows))
-
-
-def judge_notices(judge: JudgeOfAnswers, reader: LLMCard, facts: JudgeFacts) -> Iterator[str]:
-    """Yield what a reader of the scores should know about the judge, one sentence each."""
-    if facts.trust == UNTESTED:
-        yield f"The judge {facts.judge} was not tested, because the answers give too few controls."
-    if facts.trust == FAILED:
-        yield f"The judge {facts.judge} failed the controls among the answers, and its verdicts count all the same."
-    if shared := judge.grades.shared_families(reader):
-        yield (
-            f"{facts.judge} judges the answers of {reader.spec}, and both belong to the family "
-            f"{', '.join(shared)}. Judges tend to favour the texts of their own family."
-        )
-    if 2 * facts.agreed < facts.both:
-        yield (
-            f"{facts.judge} calls {facts.both - facts.agreed:,} of {facts.both:,} answers wrong that are the "
-            "reference word for word: look at some of its verdicts."
-        )
-    yield from judge.tally.notices(facts.judge)

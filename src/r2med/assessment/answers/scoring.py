@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 
 from r2med.assessment.answers.answer_judge import JudgeOfAnswers
 from r2med.assessment.answers.answer_scores import rule_verdict, scores_of
-from r2med.assessment.answers.judged_answers import AnswerJudging, AnswerSheet, is_judged, judge_notices
+from r2med.assessment.answers.answer_sheets import AnswerSheet, is_judged, judge_notices
+from r2med.assessment.answers.judged_answers import AnswerJudging
 from r2med.assessment.answers.nugget_matching import MAX_SENTENCES
 from r2med.data.dataset import Dataset
 from r2med.data.nuggets_file import Nuggets

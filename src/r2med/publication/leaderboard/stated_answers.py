@@ -8,7 +8,7 @@ from typing import Any
 from r2med.assessment.answers.answer_controls import CITATION_KINDS, GRADE_KINDS, NUGGET_KINDS
 from r2med.assessment.answers.answer_options import options_of
 from r2med.assessment.answers.answer_scores import CITATION_SUPPORT, NUGGET_RECALL
-from r2med.assessment.answers.judged_answers import stated_test
+from r2med.assessment.answers.answer_sheets import stated_test
 from r2med.assessment.answers.reading import asked_queries
 from r2med.assessment.panels.panel import FAILED, UNTESTED, JudgeTest
 from r2med.assessment.panels.planted_controls import FEWEST_FIRST, FIRST, ControlTest
