@@ -22,6 +22,7 @@ from r2med.data.dataset import Dataset
 from r2med.data.overlays import Aspect, Overlay, OverlayLabel
 from r2med.data.runs.trec import WrittenRun
 from r2med.evaluation.records.collection import RecordCollection
+from r2med.evaluation.records.rankings import ranked_lists
 from r2med.evaluation.records.record import llms_of
 from r2med.foundation.core.cost import NOTHING, Cost
 from r2med.foundation.core.errors import UserError
@@ -30,8 +31,6 @@ from r2med.models.llm.costs import CostPreview
 from r2med.models.llm.llm_cards import LLMS, LLMCard
 
 DEPTH = 10
-NEAR_DEPTH = 100
-"""Number of ranks in which controls of near queries are looked for."""
 FIELDS = ("query", "answer", "text")
 """The texts that a rubric of labels can have."""
 FAR_ABOVE = 2.0
@@ -151,7 +150,7 @@ class JudgePlan:
 
         Raises UserError if there are too few controls, or if a judge fails the first ones.
         """
-        self.panel.check()
+        self.panel.check("label more passages, or use a judge that is not tested (r2med judge --untested)")
         names = ", ".join(each.dataset.name for each in self.pools)
         tested: dict[str, ControlTest] = {}
         for judge in self.panel.judges:
@@ -278,13 +277,12 @@ def plan_judging(
 
 def _ranked(collection: RecordCollection, dataset: Dataset) -> dict[str, list[str]]:
     """Return the documents that systems return for each query, by their best rank."""
-    best: dict[str, dict[str, int]] = {query.id: {} for query in dataset.queries}
+    best: dict[str, dict[str, int]] = {query: {} for query in dataset.qrels}
     for (_, name), kept in collection.cells.items():
-        if name == dataset.name and (file := kept.run_file) is not None:
-            run = WrittenRun(file, list(best))
-            for query, ranks in best.items():
-                for rank, (document, _) in enumerate(run.top(query, NEAR_DEPTH)):
-                    ranks[document] = min(rank, ranks.get(document, rank))
+        lists = ranked_lists(kept, dataset) if name == dataset.name else None
+        for query, documents in (lists or {}).items():
+            for rank, document in enumerate(documents):
+                best[query][document] = min(rank, best[query].get(document, rank))
     return {query: sorted(ranks, key=lambda each: (ranks[each], each)) for query, ranks in best.items()}
 
 

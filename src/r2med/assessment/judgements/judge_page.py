@@ -23,10 +23,16 @@ def judge_page(judged: JudgedPools, file: str = "") -> Page:
     heads = ("dataset", "judge", "labels", names[judged.rubric.aspect].lower(), "no usable answer")
     sections = [
         Section("Labels", [Table.of(heads, labels, name="judge-labels")], _lead(judged, file), list(judged.notices)),
-        Section("Planted controls", [control_table(judged.tests, name="judge-controls")]),
+        Section("Planted controls", list(_control_tables(judged))),
         Section("Agreement", list(_agreement_tables(judged))),
     ]
+    sections = [section for section in sections if section.parts]
     return Page("Labels of LLM judges", sections, kind="judge")
+
+
+def _control_tables(judged: JudgedPools) -> Iterator[Table]:
+    if any(test.both.counts for test in judged.tests):
+        yield control_table(judged.tests, name="judge-controls")
 
 
 def _agreement_tables(judged: JudgedPools) -> Iterator[Table]:

@@ -86,12 +86,15 @@ class Panel:
     labels: Mapping[str, str] = field(default_factory=dict)
     """Source of items -> the label of this dataset in the store."""
 
-    def check(self, advice: str = "label more") -> None:
-        """Raise UserError if there are too few controls and nobody wants judges that are not tested."""
+    def check(self, advice: str) -> None:
+        """Raise UserError if there are too few controls to test a judge, unless `untested` is set.
+
+        `advice` says what the user can do.
+        """
         if not self.untested and not self.controls.is_enough:
             raise UserError(
                 f"there are {len(self.controls.first)} planted controls to ask first, and a judge is tested with "
-                f"{FEWEST_FIRST} or more: {advice}, or go on with a judge that is not tested (untested=True)"
+                f"{FEWEST_FIRST} or more: {advice}"
             )
 
     def items(self, pool: Sequence[Item]) -> list[Item]:

@@ -114,7 +114,7 @@ class ControlTest:
 
     @property
     def failed_kind(self) -> str:
-        """A sentence about the first kind that is mostly wrong; empty if there is none."""
+        """A sentence about the first kind that the rater gets mostly wrong; empty if it passes all kinds."""
         for each in self.deciding:
             if each.right < LEAST_OF_KIND * each.asked:
                 word, wrong = ("yes" if each.yes else "no"), each.asked - each.right
