@@ -85,7 +85,7 @@ def _is_flooded(material: AuditMaterial, judged: int, relevant: int) -> bool:
 
 
 def _mean(orders: Mapping[str, tuple[int, float]]) -> tuple[float, float]:
-    """Return the mean share of pairs in order and the upper end of its interval, in percent; NaN if there is none."""
+    """Return how many pairs are in the right order on average, and the upper end of the interval, in percent."""
     if not orders:
         return np.nan, np.nan
     values = np.array([[100 * share for _, share in orders.values()]])
