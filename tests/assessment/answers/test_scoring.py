@@ -402,7 +402,9 @@ def test_a_judge_that_fails_among_the_answers_counts_only_if_it_is_accepted_and_
 
 def test_with_too_few_controls_a_judge_is_used_only_untested_and_then_it_is_marked() -> None:
     few = [sheet(answered("It is liver fever."))]
-    with pytest.raises(UserError, match=r"planted controls to ask first, .*: ask more questions, or use a judge that is not tested"):
+    with pytest.raises(
+        UserError, match=r"controls to ask first, .*: ask more questions, or use a judge that is not tested"
+    ):
         scored(few, judge())
     [done] = scored(few, judge(), untested=True)
     assert done.judge is not None and done.judge.trust == "not tested"
