@@ -181,12 +181,10 @@ class Rubric(_RubricPart):
         return [point.name for point in self.points] == [VERDICT]
 
     def verdict(self, answers: Mapping[str, str]) -> Verdict:
-        """Return what follows from answers. With several points, those that reject decide: one no is enough."""
-        verdicts = [
-            self.by_word[answers[point.name]].decides
-            for point in self.points
-            if (point.rejects or not self.has_several_points) and answers.get(point.name) in self.by_word
-        ]
+        """Return what follows from answers: one no is enough. If some points have `rejects`, only those decide."""
+        deciding = [point for point in self.points if point.rejects] or self.points
+        words = [answers[point.name] for point in deciding if answers.get(point.name) in self.by_word]
+        verdicts = [self.by_word[word].decides for word in words]
         return "reject" if "reject" in verdicts else "unsure" if "unsure" in verdicts else "accept"
 
     def item(self, id_: ItemId, texts: Mapping[str, str], **more: Any) -> Item | None:
