@@ -31,7 +31,7 @@ def create_preview_app(preview: LiveBoard) -> FastAPI:
 
     @app.api_route("/version.js", methods=["GET", "HEAD"])
     def version() -> Response:
-        script = f'board.version("{preview.version}");\n'
+        script = f'pages.version("{preview.version}");\n'
         return Response(script, media_type="text/javascript", headers=_HEADERS)
 
     @app.api_route("/{path:path}", methods=["GET", "HEAD"])

@@ -12,14 +12,14 @@ const ROOMS = path.join(__dirname, "../../../src/r2med");
 
 // What draws is not tested here: only the names that the scripts take from each other while they are loaded.
 globalThis.shell = { h: () => null, visible: String };
-globalThis.board = { h: () => null, svg: () => null, named: String, visible: String };
+globalThis.pages = { h: () => null, svg: () => null, named: String, visible: String };
 globalThis.location = { hash: "#/leaderboard" };
 const WEB = ["formats", "marks"].map((name) => `foundation/web/assets/${name}.js`);
 const SITE = ["measure", "chart", "rows", "export", "ranking"].map((name) => `publication/site/assets/${name}.js`);
 for (const file of [...WEB, ...SITE]) {
   vm.runInThisContext(fs.readFileSync(path.join(ROOMS, file), "utf8"), { filename: file });
 }
-const { measure, chart, rows, exports: files, ranking } = board;
+const { measure, chart, rows, exports: files, ranking } = pages;
 
 const near = (value, expected) => assert.ok(Math.abs(value - expected) < 1e-12, `${value} is not ${expected}`);
 

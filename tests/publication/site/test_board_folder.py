@@ -62,9 +62,11 @@ def test_an_empty_folder_can_be_given(tmp_path: Path) -> None:
 
 def test_a_board_of_version_0_2_is_recognised_and_other_files_beside_it_stay(folder: Path) -> None:
     (folder / MANIFEST).write_text('{"made_by": "r2med board", "version": "0.2.0"}')
-    write_all(folder, NOTES | {"data/mine.js": "let a = 1", "assets/logo.svg": "<svg/>"})
+    earlier = {"data/gold/1.js": 'board.data("gold/1", "1");'}
+    write_all(folder, NOTES | earlier | {"data/mine.js": "let a = 1", "assets/logo.svg": "<svg/>"})
     write_site(folder, [("site", "new")])
     assert read_all(folder, NOTES) == NOTES
+    assert not (folder / "data" / "gold").exists()
     assert (folder / "data" / "mine.js").exists() and (folder / "assets" / "logo.svg").exists()
     assert not (folder / "data" / "system").exists()
     assert "data/site.js" in json.loads((folder / MANIFEST).read_text())["files"]
@@ -122,7 +124,7 @@ def test_a_board_that_was_killed_while_files_were_moved_is_mended_by_the_next_on
 @pytest.mark.parametrize("name", ["data/mine.js", "assets/app.js", "assets/base.css", "index.html"])
 def test_a_list_of_somebody_else_deletes_and_replaces_no_file(tmp_path: Path, name: str) -> None:
     """A board.json that lists the user's own files, with their digests."""
-    write_all(tmp_path, {name: "export const mine = 1;\n", "elsewhere.js": "board.data(1)"})
+    write_all(tmp_path, {name: "export const mine = 1;\n", "elsewhere.js": "pages.data(1)"})
     listed = {"made_by": "r2med board", "files": {name: sha256(tmp_path / name)}}
     (tmp_path / MANIFEST).write_text(json.dumps(listed))
     before = files(tmp_path)

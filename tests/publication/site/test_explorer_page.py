@@ -182,7 +182,7 @@ def test_entrances_lead_to_the_queries_they_promise(open_page: Open, collection:
 
 def test_rank_correlation_is_tau_ap(open_page: Open) -> None:
     page = opened(open_page, data=DEMO)
-    tau = "([x, y]) => board.ranking.tauAP(x, y)"
+    tau = "([x, y]) => pages.ranking.tauAP(x, y)"
     assert page.evaluate(tau, [[1, 2, 3], [1, 2, 3]]) == 1
     assert page.evaluate(tau, [[1, 2, 3], [3, 2, 1]]) == -1
     # An exchange at the top costs more than one below: one direction is (0/1 + 2/2 + 3/3) · 2/3 − 1.

@@ -89,11 +89,11 @@ def test_any_measure_is_recomputed_from_gold_ranks_as_python_computes_it(open_pa
 
 def test_the_measures_of_single_queries_are_those_of_the_record(open_page: Open, records: Path) -> None:
     page = open_page(DEMO)
-    number = page.evaluate("board.load('gold/8').then((gold) => gold.queries.length)")
+    number = page.evaluate("pages.load('gold/8').then((gold) => gold.queries.length)")
     record = read(records, "bm25", "demo/Biology")
     assert number == len(record.per_query)
     computed = page.evaluate(
-        "(all) => board.load('gold/8').then((gold) => all.map((each) => board.measure.queries(each, gold, 0)))",
+        "(all) => pages.load('gold/8').then((gold) => all.map((each) => pages.measure.queries(each, gold, 0)))",
         [str(measure) for measure in DEFAULT_MEASURES],
     )
     for measure, values in zip(DEFAULT_MEASURES, computed, strict=True):
@@ -174,7 +174,7 @@ def test_the_view_is_downloaded_in_four_formats(open_page: Open) -> None:
 def test_the_chart_has_a_point_for_each_system_and_marks_those_that_none_beats(open_page: Open) -> None:
     page = open_page(f"{DEMO}&view=chart&x=size")
     assert len(page.query_selector_all("svg.chart .mark")) == 3
-    front = page.evaluate("board.chart.pareto([{x: 1, y: 5}, {x: 2, y: 4}, {x: 3, y: 7}, {x: 0, y: 1}, {x: 3, y: 6}])")
+    front = page.evaluate("pages.chart.pareto([{x: 1, y: 5}, {x: 2, y: 4}, {x: 3, y: 7}, {x: 0, y: 1}, {x: 3, y: 6}])")
     assert [(point["x"], point["y"]) for point in front] == [(0, 1), (1, 5), (3, 7)]
 
 
@@ -190,8 +190,8 @@ def test_a_system_has_a_page_with_scores_slices_costs_and_its_command(open_page:
 
 def test_a_system_page_without_slices_has_no_word_in_their_place(open_page: Open) -> None:
     page = open_page(DEMO)
-    without = "async () => { const system = { ...(await board.load('system/0')), slices: [[], [], []] }; {SHOW} }"
-    show = "board.load = () => Promise.resolve(system); board.go('system', { name: 'bm25' })"
+    without = "async () => { const system = { ...(await pages.load('system/0')), slices: [[], [], []] }; {SHOW} }"
+    show = "pages.load = () => Promise.resolve(system); pages.go('system', { name: 'bm25' })"
     page.evaluate(without.replace("{SHOW}", show))
     page.wait_for_selector("text=Run it again")
     assert "Where it is strong and weak" not in page.inner_text("main")

@@ -146,7 +146,7 @@ def test_the_explorer_says_who_a_and_b_are_and_keeps_them_apart(open_page: Open)
 
 def test_the_same_documents_in_another_order_are_not_called_the_same_ranking(open_page: Open) -> None:
     page = open_page("#/explorer")
-    summary = "([a, b, gold]) => board.ranking.summary(a, b, gold, 'nDCG@10', [null, null]).textContent"
+    summary = "([a, b, gold]) => pages.ranking.summary(a, b, gold, 'nDCG@10', [null, null]).textContent"
     moved = page.evaluate(summary, [[1, 2, 3], [1, 3, 2], [["d2", 2, 3]]])
     assert moved == "A and B have the same top 3, in another order. Relevant d2 moves from 2 to 3. "
     same = page.evaluate(summary, [[1, 2, 3], [1, 2, 3], [["d2", 2, 2]]])

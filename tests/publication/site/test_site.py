@@ -28,7 +28,7 @@ from .conftest import DATASETS, HOSTILE, SYSTEMS
 
 def value(site: Path, name: str) -> Any:
     """Return what a data file hands to the page."""
-    match = re.fullmatch(r'board\.data\("[\w/-]+", (".*")\);\n', (site / "data" / f"{name}.js").read_text(), re.DOTALL)
+    match = re.fullmatch(r'pages\.data\("[\w/-]+", (".*")\);\n', (site / "data" / f"{name}.js").read_text(), re.DOTALL)
     assert match
     return json.loads(json.loads(match[1]))
 
@@ -88,7 +88,7 @@ def test_a_newer_site_leaves_nothing_of_the_older_one(tmp_path: Path) -> None:
 def test_a_data_file_holds_any_text(text: str) -> None:
     content = data_script("x", {text: text}).decode()
     assert content.count("\n") == 1 and "\u2028" not in content
-    assert json.loads(json.loads(content.removeprefix('board.data("x", ').removesuffix(");\n"))) == {text: text}
+    assert json.loads(json.loads(content.removeprefix('pages.data("x", ').removesuffix(");\n"))) == {text: text}
 
 
 def test_the_leaderboard_has_our_systems_and_every_published_row(site: Path) -> None:

@@ -23,6 +23,9 @@ FILE_NAMES = re.compile(r"index\.html|assets/[\w-]+\.\w+|data/(?:[\w-]+/)*[\w-]+
 
 Digests = Mapping[str, str]
 
+_DATA_FILES = (b"pages.data(", b"board.data(")
+"""How data files begin: those of this version and of boards that were made before."""
+
 
 @contextlib.contextmanager
 def updated_board(folder: Path) -> Iterator[Path]:
@@ -108,7 +111,7 @@ def asset_files() -> list[Traversable]:
 
 def _is_of_board(path: Path) -> bool:
     start = path.read_bytes()[:2_000]
-    return start.startswith(b"board.data(") or (path.name == "index.html" and b"<title>r2med board</title>" in start)
+    return start.startswith(_DATA_FILES) or (path.name == "index.html" and b"<title>r2med board</title>" in start)
 
 
 def _put(new: Path, folder: Path) -> None:

@@ -206,4 +206,4 @@ def data_script(name: str, value: Any) -> bytes:
     """
     content = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     content = json.dumps(content, ensure_ascii=False).replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
-    return f"board.data({json.dumps(name)}, {content});\n".encode(errors="backslashreplace")
+    return f"pages.data({json.dumps(name)}, {content});\n".encode(errors="backslashreplace")

@@ -3,10 +3,10 @@
 "use strict";
 
 (() => {
-  const { h, visible } = board;
+  const { h, visible } = pages;
   const { readable } = marks;
-  const { isSeveral, plural, described, done, agreement } = board.reviewReplies;
-  const { asked, texts, provenance } = board.reviewTexts;
+  const { isSeveral, plural, described, done, agreement } = pages.reviewReplies;
+  const { asked, texts, provenance } = pages.reviewTexts;
   /** @type {ReviewPage | null} */
   let shown = null; // the content of the page; null until the reviewer is known
   let busy = false;
@@ -16,9 +16,9 @@
     if (shown) shown.notice.textContent = text;
   }
 
-  const { storage, put, get, unsent, post, deliver } = board.reviewSending(notice);
+  const { storage, put, get, unsent, post, deliver } = pages.reviewSending(notice);
 
-  const { areKeysOn, keySwitch, markKeys, announce } = board.reviewAccess({ put, get });
+  const { areKeysOn, keySwitch, markKeys, announce } = pages.reviewAccess({ put, get });
 
   const draftKey = (page, token) => `r2med-review draft ${location.host} ${page.name} ${page.disputes} ${token}`;
   const correctionKey = (page, token) => `${draftKey(page, token)} correction`;
@@ -107,7 +107,7 @@
         }
       }
       if (!(await send(page, item))) return;
-      board.toast(done(page, item.verdict, page.replies));
+      pages.toast(done(page, item.verdict, page.replies));
       if (again && isSeveral(page)) {
         refocus(
           page,
@@ -135,7 +135,7 @@
       const isCorrected = corrected(page, item) !== item.correction;
       if (!isCorrected && page.comment?.value.trim() === item.comment) return;
       page.replies = { ...item.answers };
-      if (await send(page, item)) board.toast(isCorrected ? "Correction saved" : "Comment saved");
+      if (await send(page, item)) pages.toast(isCorrected ? "Correction saved" : "Comment saved");
     });
 
   /* Return the corrected text; empty if it is the text of the item. */
@@ -156,7 +156,7 @@
     if (shown !== page) return; // another reviewer was chosen meanwhile
     if (status !== 200) throw new Error(body.detail);
     page.data = body;
-    board.set({ name, at: body.item?.verdict ? body.item.token : "" });
+    pages.set({ name, at: body.item?.verdict ? body.item.token : "" });
     draw(page, body);
     page.main.querySelector(".kinds [aria-pressed='true']")?.scrollIntoView({ inline: "center" }); // on a phone
     window.scrollTo(0, 0);
@@ -235,8 +235,8 @@
     const all = page.site.kinds;
     if (all.length < 2) return null;
     const options = all.map((kind) => [kind.name, plural(kind)[0].toUpperCase() + plural(kind).slice(1)]);
-    const change = (kind) => board.go(page.disputes ? "disagreements" : "review", { name: page.name, kind });
-    const group = board.segmented("What to review", options, page.kind.name, change);
+    const change = (kind) => pages.go(page.disputes ? "disagreements" : "review", { name: page.name, kind });
+    const group = pages.segmented("What to review", options, page.kind.name, change);
     group.classList.add("kinds");
     return group;
   }
@@ -247,7 +247,7 @@
       "details",
       { class: "guideline panel", open: isGuidelineOpen },
       h("summary", null, "Guideline ", h("kbd", null, "g")),
-      board.guideline(page.site.guideline),
+      pages.guideline(page.site.guideline),
     );
     fold.addEventListener("toggle", () => {
       isGuidelineOpen = fold.open;
@@ -433,9 +433,9 @@
     shown = null;
     const begin = (name) => {
       storage("tab", (kept) => kept.setItem("r2med-review name", name));
-      board.go("review", { name });
+      pages.go("review", { name });
     };
-    await board.reviewEnter(main, site, { post, begin });
+    await pages.reviewEnter(main, site, { post, begin });
   }
 
   /* Return the kind of the address, else the one that this tab showed last, else the first. */
@@ -493,7 +493,7 @@
     ["g", "open or close the guideline", () => toggleGuideline()],
     ["/", "write a comment; Escape leaves it", () => shown?.comment?.focus()],
   ];
-  board.page("review", {
+  pages.page("review", {
     title: "Review",
     label: "Review",
     get keys() {
@@ -501,7 +501,7 @@
     },
     show: (main, params, site) => show(false, main, params, site),
   });
-  board.page("disagreements", {
+  pages.page("disagreements", {
     title: "Disagreements",
     label: "Disagreements",
     get keys() {

@@ -2,8 +2,8 @@
 "use strict";
 
 /** @param {{ put: (key: string, text: string | null) => void, get: (key: string) => string | null }} storage */
-board.reviewAccess = ({ put, get }) => {
-  const { h, visible } = board;
+pages.reviewAccess = ({ put, get }) => {
+  const { h, visible } = pages;
   const KEYS = "r2med-review keys";
   const areKeysOn = () => get(KEYS) !== "off";
   const markKeys = (main) => main.classList.toggle("without-keys", !areKeysOn());

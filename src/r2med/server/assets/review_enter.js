@@ -6,8 +6,8 @@
  * @param {Site} site
  * @param {{ post: Function, begin: (name: string) => void }} actions
  */
-board.reviewEnter = async (main, site, { post, begin }) => {
-  const { h, visible } = board;
+pages.reviewEnter = async (main, site, { post, begin }) => {
+  const { h, visible } = pages;
   const { names } = (await post("names", {})).body;
   const kinds = site.kinds || [];
 
@@ -95,7 +95,7 @@ board.reviewEnter = async (main, site, { post, begin }) => {
             "details",
             { class: "guideline panel", open: true },
             h("summary", null, "Guideline"),
-            board.guideline(site.guideline),
+            pages.guideline(site.guideline),
           )
         : null,
       form,

@@ -3,7 +3,7 @@
 "use strict";
 
 (() => {
-  const { h } = board;
+  const { h } = pages;
   const { readable } = marks;
   const INLINE = /(\*\*[^*\n]+\*\*|\*[^*\n]+\*|`[^`\n]+`)/;
 
@@ -31,7 +31,7 @@
    * @param {string} text
    * @returns {HTMLElement[]}
    */
-  board.guideline = (text) => {
+  pages.guideline = (text) => {
     /** @type {HTMLElement[]} */
     const blocks = [];
     let open = ""; // the block that the next line may continue

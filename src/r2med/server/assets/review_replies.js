@@ -1,7 +1,7 @@
 /* Answers in words. Each kind has points, and a scale of answers to them. */
 "use strict";
 
-board.reviewReplies = (() => {
+pages.reviewReplies = (() => {
   const isSeveral = (page) => page.kind.points.length > 1;
   const plural = (kind) => `${kind.noun}s`;
 

@@ -3,7 +3,7 @@
 "use strict";
 
 /** @param {(text: string) => void} notice shows the person the state of sending */
-board.reviewSending = (notice) => {
+pages.reviewSending = (notice) => {
   const PAUSE = 1000; // milliseconds between two attempts
 
   /* --- storage in this browser --------------------------------------------------------------------------------- */

@@ -1,8 +1,8 @@
 /* Draw the texts of a review item. Text from data is never used as HTML. */
 "use strict";
 
-board.reviewTexts = (() => {
-  const { h, visible } = board;
+pages.reviewTexts = (() => {
+  const { h, visible } = pages;
   const { readable } = marks;
 
   const labelled = ({ label, text }) =>

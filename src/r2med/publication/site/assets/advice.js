@@ -2,7 +2,7 @@
 "use strict";
 
 (() => {
-  const { h, named, visible } = board;
+  const { h, named, visible } = pages;
   const { points, seconds, count, price } = formats;
   const GROUPS = new Map([
     ["words", "Words"],
@@ -24,12 +24,12 @@
   const rungOf = (advice, choice) => advice.rungs.find((rung) => rung.system === advice[choice]);
 
   async function show(main, params) {
-    const all = await board.load("advice");
+    const all = await pages.load("advice");
     const advice = all.find((each) => each.dataset === params.get("data")) || all[0];
     main.append(
       lede(all, advice),
       choices(advice),
-      h("div", { class: "section" }, board.command(advice.command)),
+      h("div", { class: "section" }, pages.command(advice.command)),
       section(
         "The ladder",
         h(
@@ -62,11 +62,11 @@
       ),
       h("h1", null, "Which pipeline to use"),
       all.length > 1
-        ? board.segmented(
+        ? pages.segmented(
             "Dataset",
             all.map((each) => [each.dataset, visible(each.dataset)]),
             advice.dataset,
-            (data) => board.go("advice", { data }),
+            (data) => pages.go("advice", { data }),
           )
         : null,
       h("p", null, h("strong", null, named(advice.recommended)), `: ${advice.reason}.`),
@@ -104,11 +104,11 @@
   }
 
   function ladder(advice) {
-    const scale = board.chart.scale(advice.rungs, rungOf(advice, "best").value);
+    const scale = pages.chart.scale(advice.rungs, rungOf(advice, "best").value);
     const groups = [...GROUPS]
       .map(([group, title]) => [title, advice.rungs.filter((rung) => rung.group === group)])
       .filter(([, rungs]) => rungs.length);
-    return board.region(
+    return pages.region(
       "The ladder",
       h(
         "table",
@@ -180,5 +180,5 @@
     );
   }
 
-  board.page("advice", { title: "Advice", label: "Advice", when: (site) => site.advice, show });
+  pages.page("advice", { title: "Advice", label: "Advice", when: (site) => site.advice, show });
 })();

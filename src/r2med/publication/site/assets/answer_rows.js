@@ -1,7 +1,7 @@
 /* The columns and rows of the page Answers: each system with each reader. It draws nothing. */
 "use strict";
 
-board.answerRows = (() => {
+pages.answerRows = (() => {
   /** @type {[condition: AnswerCondition, label: string, about: string][]} */
   const OTHERS = [
     ["closed book", "Closed book", "The reader reads no passage."],
@@ -95,7 +95,7 @@ board.answerRows = (() => {
       most: (row) => most(row, condition),
     })),
     ...FURTHER.map(([measure, label, group, about]) =>
-      scoreColumn(measure, board.measureName(measure), label, group, about, (row) => score(row, "retrieved", measure)),
+      scoreColumn(measure, pages.measureName(measure), label, group, about, (row) => score(row, "retrieved", measure)),
     ),
     {
       id: "unanswered",
@@ -115,7 +115,7 @@ board.answerRows = (() => {
       group: "Cost",
       kind: "dollars",
       about: "Search and reader with the system’s passages, without the judge.",
-      value: board.rows.perThousand,
+      value: pages.rows.perThousand,
     },
     {
       id: "seconds",
@@ -158,8 +158,8 @@ board.answerRows = (() => {
       (column) => column.main || rows.some((row) => column.value?.(/** @type {any} */ (row)) != null),
     );
     /** @type {any[]} */
-    const all = rows.map((row) => ({ ...row, cells: board.rows.cells(known, row, [], null) }));
-    board.rows.rank(all.filter((row) => row.cells[0].value !== null && !row.last));
+    const all = rows.map((row) => ({ ...row, cells: pages.rows.cells(known, row, [], null) }));
+    pages.rows.rank(all.filter((row) => row.cells[0].value !== null && !row.last));
     return { columns: known, all };
   }
 
@@ -179,10 +179,10 @@ board.answerRows = (() => {
           ]
         : []),
       ...(unverified && !no_verdict
-        ? [["partly verified", false, `No check can compute again: ${unverified.map(board.visible).join("; ")}`]]
+        ? [["partly verified", false, `No check can compute again: ${unverified.map(pages.visible).join("; ")}`]]
         : []),
       ...(judge?.trust
-        ? [[`judge ${board.visible(judge.trust)}`, true, "Planted controls do not show that it can judge"]]
+        ? [[`judge ${pages.visible(judge.trust)}`, true, "Planted controls do not show that it can judge"]]
         : []),
       ...(judge?.own_family
         ? [["judge’s own family", true, "The judge and the reader are of one family of LLMs"]]
@@ -203,7 +203,7 @@ board.answerRows = (() => {
 })();
 
 /* Return the name of a measure of answers in words: "nugget-recall" is "Nugget recall". */
-board.measureName = (measure) => {
+pages.measureName = (measure) => {
   const words = measure.replaceAll("-", " ");
   return `${words.charAt(0).toUpperCase()}${words.slice(1)}`;
 };

@@ -2,9 +2,9 @@
 "use strict";
 
 (() => {
-  const { h, named, visible } = board;
+  const { h, named, visible } = pages;
   const { points, counted, count, dollars } = formats;
-  const { KINDS } = board.rows;
+  const { KINDS } = pages.rows;
 
   /** @type {LeaderboardView} */
   let view; // what is on the screen
@@ -12,10 +12,10 @@
 
   /** @type {Page["show"]} */
   async function show(main, params, site) {
-    const views = await board.load("answers");
+    const views = await pages.load("answers");
     const chosen =
       views.find((each) => each.name === params.get("data")) ?? views.find(({ rows }) => rows.length) ?? views[0];
-    const { columns, all } = board.answerRows.shown(chosen, site);
+    const { columns, all } = pages.answerRows.shown(chosen, site);
     const set = {
       name: "",
       group: "",
@@ -40,15 +40,15 @@
       body: h("div"),
       order: () => ({ by: params.get("sort") || columns[0].id, upwards: params.get("up") === "1" }),
       change,
-      sort: (id, upwards = board.rows.startsUpwards(columns, id)) => change({ sort: id, up: upwards ? "1" : "" }),
-      restart: (changes) => board.go("answers", { ...Object.fromEntries(params), ...changes }),
+      sort: (id, upwards = pages.rows.startsUpwards(columns, id)) => change({ sort: id, up: upwards ? "1" : "" }),
+      restart: (changes) => pages.go("answers", { ...Object.fromEntries(params), ...changes }),
       open: details,
       chartNotes: {
         unplaced: "this cost is not known for them",
         line: "The line joins the pairs of system and reader that no other pair beats at the same or lower cost.",
       },
     };
-    parts = { ...board.leaderboardTable(view), ...board.leaderboardChart(view) };
+    parts = { ...pages.leaderboardTable(view), ...pages.leaderboardChart(view) };
     const options = views.map(({ name, datasets }) => [
       name,
       datasets.length > 1 ? `${name}, ${datasets.length} datasets` : name,
@@ -58,7 +58,7 @@
   }
 
   function change(changes) {
-    board.set(changes);
+    pages.set(changes);
     for (const [name, value] of Object.entries(changes)) {
       if (value) view.params.set(name, value);
       else view.params.delete(name);
@@ -130,12 +130,12 @@
         "div",
         { class: "row filters-row" },
         options.length > 1
-          ? board.select("Dataset", options, chosen, (data) =>
+          ? pages.select("Dataset", options, chosen, (data) =>
               view.restart({ data: data === options[0][0] ? "" : data }),
             )
           : null,
         readers().length > 1
-          ? board.select(
+          ? pages.select(
               "Reader",
               [["", "all"], ...readers().map((name) => [name, name])],
               params.get("llm") || "",
@@ -143,13 +143,13 @@
             )
           : null,
         h("label", { class: "field grow" }, h("span", null, "Search"), search),
-        board.select(
+        pages.select(
           "Sort by",
           [...view.columns.map((column) => [column.id, column.title]), ["name", "Name"]],
           view.order().by,
           (id) => view.sort(id),
         ),
-        board.segmented(
+        pages.segmented(
           "View",
           [
             ["", "Table"],
@@ -166,7 +166,7 @@
 
   function draw() {
     const { by, upwards } = view.order();
-    view.rows = board.rows.sorted(board.rows.passing(view.all, view.params), view.columns, by, upwards);
+    view.rows = pages.rows.sorted(pages.rows.passing(view.all, view.params), view.columns, by, upwards);
     view.selected = -1;
     view.chartLines = referenceLines(by);
     const results = h(
@@ -181,7 +181,7 @@
           { class: "muted", role: "status" },
           `${view.rows.length} of ${view.all.length} pairs of system and reader`,
         ),
-        board.exports.buttons(() => ({
+        pages.exports.buttons(() => ({
           measure: view.measure,
           labels: "",
           columns: view.columns,
@@ -196,7 +196,7 @@
         "Scores × 100, means over the questions that have a value. Only an answer can be right: a refusal, the question again, or an answer that was cut off or is in another language counts as wrong. A failed request has no value. Where nobody decided whether answers are right, accuracy is a range from all of them wrong to all right, and rows are sorted by its lower end.",
       ),
     );
-    board.supplant(view.body, results)();
+    pages.supplant(view.body, results)();
     view.body = results;
   }
 
@@ -206,7 +206,7 @@
     const shown = new Set(view.rows.map((row) => row.llm));
     const column = view.columns.find(({ id }) => id === by);
     if (shown.size !== 1 || (column && column.kind === "score" && !column.main)) return [];
-    return board.answerRows.OTHERS.flatMap(([condition, label]) => {
+    return pages.answerRows.OTHERS.flatMap(([condition, label]) => {
       const known = view.rows
         .map((row) => row.answers?.scores[condition]?.accuracy)
         .filter((each) => each !== undefined);
@@ -241,7 +241,7 @@
           null,
           "Pearson’s r of nDCG@10 and accuracy across systems. Corrected: without the noise of few questions, which makes the plain r too small. There is no interval if systems do not differ by more than noise.",
         ),
-        board.region(
+        pages.region(
           "Correlation of nDCG@10 and accuracy",
           h(
             "table",
@@ -287,7 +287,7 @@
             "div",
             { class: "details-inner" },
             h("div", { class: "details-wide" }, h("h3", null, "By what the reader read"), conditions(answers)),
-            h("div", null, h("h3", null, "Judge"), board.facts(facts(answers))),
+            h("div", null, h("h3", null, "Judge"), pages.facts(facts(answers))),
             h(
               "div",
               null,
@@ -301,12 +301,12 @@
               : h(
                   "p",
                   { class: "row details-wide" },
-                  h("a", { href: board.link("system", { name: system }) }, "System page"),
+                  h("a", { href: pages.link("system", { name: system }) }, "System page"),
                   answers.entry // an entry has no texts
                     ? null
                     : h(
                         "a",
-                        { href: board.link("explorer", { a: system, data: explored }) },
+                        { href: pages.link("explorer", { a: system, data: explored }) },
                         "Its answers in the explorer",
                       ),
                 ),
@@ -322,7 +322,7 @@
     const measures = [...new Set(known.flatMap((each) => Object.keys(answers.scores[each])))].filter(
       (measure) => measure !== "undecided" || known.some((each) => answers.scores[each].undecided?.[0]),
     );
-    return board.region(
+    return pages.region(
       "Scores by condition",
       h(
         "table",
@@ -344,14 +344,14 @@
             h(
               "tr",
               null,
-              h("th", { scope: "row" }, board.measureName(measure)),
+              h("th", { scope: "row" }, pages.measureName(measure)),
               known.map((each) =>
                 h(
                   "td",
                   { class: "num" },
                   figure(
                     answers.scores[each][measure],
-                    measure === "accuracy" ? board.answerRows.most({ answers }, each) : null,
+                    measure === "accuracy" ? pages.answerRows.most({ answers }, each) : null,
                   ),
                 ),
               ),
@@ -361,7 +361,7 @@
             "tr",
             null,
             h("th", { scope: "row" }, "Statuses"),
-            known.map((each) => h("td", { class: "statuses" }, board.answerRows.inWords(answers.statuses[each]))),
+            known.map((each) => h("td", { class: "statuses" }, pages.answerRows.inWords(answers.statuses[each]))),
           ),
           h(
             "tr",
@@ -421,10 +421,10 @@
   /* --- keys -------------------------------------------------------------------------------------------------------- */
 
   const select = (by) => {
-    view.selected = board.step(view.body, view.selected, by);
+    view.selected = pages.step(view.body, view.selected, by);
   };
 
-  board.page("answers", {
+  pages.page("answers", {
     title: "Answers",
     label: "Answers",
     when: (site) => Boolean(site.answers),

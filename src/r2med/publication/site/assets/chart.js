@@ -1,8 +1,8 @@
 /* Drawings as SVG without a library: intervals and bars in cells, and quality against cost with the Pareto line. */
 "use strict";
 
-board.chart = (() => {
-  const { h, svg } = board;
+pages.chart = (() => {
+  const { h, svg } = pages;
   const { points } = formats;
 
   const spoken = ({ value, low, high }) =>

@@ -3,7 +3,7 @@
 "use strict";
 
 (() => {
-  const { h } = board;
+  const { h } = pages;
   const MEASURES = ["nDCG@10", "R@10", "R@100", "MRR", "MAP"];
   const ORDERS = [
     ["", "in the order of the dataset"],
@@ -34,13 +34,13 @@
     view.choose = choose;
     view.step = step;
     view.compare = compare;
-    const scores = (view.scores = board.explorerScores(view));
-    const { drawList, markCurrent } = board.explorerList(view);
-    const { heading, drawLedger, drawAspects, wantedBy } = board.explorerQuery(view);
+    const scores = (view.scores = pages.explorerScores(view));
+    const { drawList, markCurrent } = pages.explorerList(view);
+    const { heading, drawLedger, drawAspects, wantedBy } = pages.explorerQuery(view);
     view.wantedBy = wantedBy;
-    const answers = board.explorerAnswers(view);
+    const answers = pages.explorerAnswers(view);
     view.citedBy = answers.citedBy;
-    const { drawRankings } = board.explorerRankings(view);
+    const { drawRankings } = pages.explorerRankings(view);
 
     /* --- choices -------------------------------------------------------------------------------------------------- */
 
@@ -48,7 +48,7 @@
     function check() {
       chosen.data = view.dataset.name;
       if (!ORDERS.some(([name]) => name === chosen.order)) chosen.order = "";
-      if (!board.measure.parse(chosen.measure)) chosen.measure = view.site.measure;
+      if (!pages.measure.parse(chosen.measure)) chosen.measure = view.site.measure;
       if (scores.number(chosen.a) === undefined) chosen.a = view.names[scores.standing()[0]];
       if (scores.number(chosen.b) === undefined || chosen.b === chosen.a) chosen.b = "";
       pairUp();
@@ -57,7 +57,7 @@
     function remember(push) {
       const params = Object.fromEntries(KEYS.map((key) => [key, chosen[key]]));
       if (params.measure === view.site.measure) params.measure = "";
-      const link = board.link("explorer", params);
+      const link = pages.link("explorer", params);
       if (link !== location.hash) history[push ? "pushState" : "replaceState"](null, "", link);
     }
 
@@ -92,20 +92,20 @@
     async function draw() {
       const turn = (view.turn = {});
       const isLate = () => open?.view !== view || view.turn !== turn;
-      const files = await Promise.all(scores.sides().map((system) => board.load(`explorer/${view.number}/s${system}`)));
+      const files = await Promise.all(scores.sides().map((system) => pages.load(`explorer/${view.number}/s${system}`)));
       if (isLate()) return;
       view.files = files;
       const list = updateList();
       const position = openQuery();
       const [query, answered] = await Promise.all([
-        position < 0 ? null : board.load(`explorer/${view.number}/q${position}`),
+        position < 0 ? null : pages.load(`explorer/${view.number}/q${position}`),
         answers.load(scores.sides(), position),
       ]);
       if (isLate()) return;
       view.answers = answered;
       if (list.choices === view.listDrawn) markCurrent();
       else if (list.reordered) drawList();
-      else board.afterFrame(() => isLate() || drawList()); // the same queries, with other values
+      else pages.afterFrame(() => isLate() || drawList()); // the same queries, with other values
       if (query) drawQuery(position, query);
       else drawNothing();
     }
@@ -155,15 +155,15 @@
       );
       if (focus) /** @type {HTMLElement | null} */ (view.body.querySelector(`[data-focus="${focus}"]`))?.focus();
       const next = view.shown[at + 1];
-      if (next !== undefined) board.load(`explorer/${view.number}/q${next}`).catch(() => {}); // load the next query before j is pressed
+      if (next !== undefined) pages.load(`explorer/${view.number}/q${next}`).catch(() => {}); // load the next query before j is pressed
     }
 
     function frame(main) {
       const { site } = view;
       const measures = MEASURES.includes(chosen.measure) ? MEASURES : [chosen.measure, ...MEASURES];
       const names = view.available.map((each) => site.datasets[each].name);
-      const elsewhere = (data) => board.go("explorer", { ...chosen, data, q: "", find: "" });
-      const order = board.select("Queries", ORDERS, chosen.order, (value) => choose({ order: value, q: "" }, true));
+      const elsewhere = (data) => pages.go("explorer", { ...chosen, data, q: "", find: "" });
+      const order = pages.select("Queries", ORDERS, chosen.order, (value) => choose({ order: value, q: "" }, true));
       const search = h("input", {
         type: "search",
         placeholder: "Search queries and answers",
@@ -182,14 +182,14 @@
         h(
           "div",
           { class: "explorer-controls" },
-          board.select(
+          pages.select(
             "Dataset",
             names.map((name) => [name, name]),
             chosen.data,
             elsewhere,
           ),
           order,
-          board.select(
+          pages.select(
             "Measure",
             measures.map((each) => [each, each]),
             chosen.measure,
@@ -273,7 +273,7 @@
 
   /** @type {Page["show"]} */
   async function show(main, params, site) {
-    const { datasets } = await board.load("explorer/index");
+    const { datasets } = await pages.load("explorer/index");
     if (!datasets.length) {
       open = null;
       drawEmpty(main);
@@ -281,9 +281,9 @@
     }
     const number = chosenDataset(datasets, params, site);
     const [index, gold, answered] = await Promise.all([
-      board.load(`explorer/${number}/index`),
-      board.load(`gold/${number}`),
-      site.answers?.includes(number) ? board.load(`explorer/${number}/answers`) : [],
+      pages.load(`explorer/${number}/index`),
+      pages.load(`gold/${number}`),
+      site.answers?.includes(number) ? pages.load(`explorer/${number}/answers`) : [],
     ]);
     const place = new Map(gold.queries.map((id, i) => [id, i]));
     /** @type {Map<number, number>} */
@@ -313,7 +313,7 @@
     await open.draw();
   }
 
-  board.page("explorer", {
+  pages.page("explorer", {
     title: "Explorer",
     label: "Explorer",
     keys: [

@@ -2,8 +2,8 @@
 "use strict";
 
 /** @param {ExplorerView} view */
-board.explorerAnswers = (view) => {
-  const { h, named } = board;
+pages.explorerAnswers = (view) => {
+  const { h, named } = pages;
   const { counted, count } = formats;
   const FIRST = "retrieved"; // the condition that is shown if none was chosen
   const WORD = /\p{L}[\p{L}\p{N}-]{4,}|\p{N}[\p{N}.,]+/gu; // words that say something: long ones, and numbers
@@ -40,7 +40,7 @@ board.explorerAnswers = (view) => {
   const load = (systems, position) =>
     Promise.all(
       systems.map((system) =>
-        view.answered.get(system)?.has(position) ? board.load(`explorer/${view.number}/a${system}-${position}`) : null,
+        view.answered.get(system)?.has(position) ? pages.load(`explorer/${view.number}/a${system}-${position}`) : null,
       ),
     );
 
@@ -101,7 +101,7 @@ board.explorerAnswers = (view) => {
       scores.length
         ? [
             "Scores",
-            scores.map(([name, value]) => `${board.measureName(name)} ${formats.points(value, 0)}`).join(" · "),
+            scores.map(([name, value]) => `${pages.measureName(name)} ${formats.points(value, 0)}`).join(" · "),
           ]
         : null,
     ].filter((line) => line !== null);
@@ -190,7 +190,7 @@ board.explorerAnswers = (view) => {
       ),
       content === null
         ? h("p", { class: "muted" }, "This document is not in the corpus.")
-        : board.ranking.excerpt(content, before, after, sharedWords(content, citing)),
+        : pages.ranking.excerpt(content, before, after, sharedWords(content, citing)),
     );
   }
 
@@ -207,7 +207,7 @@ board.explorerAnswers = (view) => {
         {
           type: "button",
           class: "cite",
-          title: board.visible(documentAt(file, answer.read[at])[0]),
+          title: pages.visible(documentAt(file, answer.read[at])[0]),
           "aria-label": `Passage ${at + 1}`,
           onclick: () => shown.open(at),
           onpointerenter: () => shown.point(at, true),
@@ -301,7 +301,7 @@ board.explorerAnswers = (view) => {
         "div",
         { class: "row spread" },
         h("h3", null, named(reader.reader)),
-        board.segmented("What the reader read", options, wanted, (condition) => {
+        pages.segmented("What the reader read", options, wanted, (condition) => {
           view.condition = condition;
           draw(condition);
         }),

@@ -2,8 +2,8 @@
 "use strict";
 
 /** @param {ExplorerView} view */
-board.explorerList = (view) => {
-  const { h, ledger } = board;
+pages.explorerList = (view) => {
+  const { h, ledger } = pages;
   const { points } = formats;
   const { valueOf, sides } = view.scores;
   const AT_ONCE = 10; // number of queries that are drawn first
@@ -15,7 +15,7 @@ board.explorerList = (view) => {
     const percent = (value) => 3 + 94 * value;
     const at = (value) => `${percent(value)}%`;
     const [a, b = null] = sides().map((system) => valueOf(system, query));
-    const s = board.svg;
+    const s = pages.svg;
     return s(
       "svg",
       {
@@ -50,7 +50,7 @@ board.explorerList = (view) => {
       "a",
       {
         class: "entry",
-        href: board.link("explorer", { ...view.chosen, q: id }),
+        href: pages.link("explorer", { ...view.chosen, q: id }),
         "aria-current": id === view.chosen.q ? "true" : null,
       },
       h("span", { class: "entry-text" }, h("bdi", null, marks.readable(text.slice(0, 160)))),
@@ -72,7 +72,7 @@ board.explorerList = (view) => {
     const many = `${shown.length} of ${view.index.queries.length} queries`;
     view.count.textContent = shown.length === view.index.queries.length ? `${shown.length} queries` : many;
     const current = shown.findIndex((position) => view.index.queries[position][0] === view.chosen.q);
-    board.fillInTurn(view.list, shown.length, (i) => entry(shown[i]), AT_ONCE, Math.max(0, current - ABOVE));
+    pages.fillInTurn(view.list, shown.length, (i) => entry(shown[i]), AT_ONCE, Math.max(0, current - ABOVE));
     markCurrent();
   }
 

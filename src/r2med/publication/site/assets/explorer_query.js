@@ -2,8 +2,8 @@
 "use strict";
 
 /** @param {ExplorerView} view */
-board.explorerQuery = (view) => {
-  const { h, named, ledger, ranking } = board;
+pages.explorerQuery = (view) => {
+  const { h, named, ledger, ranking } = pages;
   const { counted } = formats;
   const { ranksOf, sides } = view.scores;
   const LONG = 900; // a query with more characters is folded

@@ -2,8 +2,8 @@
 "use strict";
 
 /** @param {ExplorerView} view */
-board.explorerRankings = (view) => {
-  const { h, named, ledger, ranking } = board;
+pages.explorerRankings = (view) => {
+  const { h, named, ledger, ranking } = pages;
   const { points } = formats;
   const { kept, standing, mean, valueOf, ranksOf, sides } = view.scores;
 
@@ -13,7 +13,7 @@ board.explorerRankings = (view) => {
     const folded = (title) => h("details", { class: "generated" }, h("summary", null, title));
     const text = own && folded(`Texts that ${letter} searched with`);
     if (text)
-      board.afterFrame(() =>
+      pages.afterFrame(() =>
         text.append(
           ...own[0].map((each) =>
             h("p", { class: "text" }, marks.draw(each, marks.matches(each, wanted), [0, each.length])),
@@ -24,7 +24,7 @@ board.explorerRankings = (view) => {
     if (trace)
       trace.addEventListener(
         "toggle",
-        async () => trace.append(...turns(await board.load(`explorer/${view.number}/t${system}-${position}`))),
+        async () => trace.append(...turns(await pages.load(`explorer/${view.number}/t${system}-${position}`))),
         { once: true },
       );
     return [text, trace];
@@ -75,7 +75,7 @@ board.explorerRankings = (view) => {
       view.site.systems[each].name,
       `${view.site.systems[each].name}  ·  ${points(mean(each), 1)}`,
     ]);
-    const field = board.select(letter, options, "", (name) => view.choose({ [letter.toLowerCase()]: name }));
+    const field = pages.select(letter, options, "", (name) => view.choose({ [letter.toLowerCase()]: name }));
     field.classList.add("side-picker", `picker-${letter.toLowerCase()}`);
     const select = /** @type {HTMLSelectElement} */ (field.querySelector("select"));
     select.dataset.focus = letter;
@@ -102,7 +102,7 @@ board.explorerRankings = (view) => {
           ? h(
               "span",
               { class: "muted", title: "Documents with the same text as a relevant document count as that document" },
-              ` · ${points(board.measure.query(view.chosen.measure, copied[1], grades))} with copies counted`,
+              ` · ${points(pages.measure.query(view.chosen.measure, copied[1], grades))} with copies counted`,
             )
           : null,
       ),
@@ -121,7 +121,7 @@ board.explorerRankings = (view) => {
 
   /* On a phone, only one side is shown at a time. */
   const sideSwitch = () => {
-    const group = board.segmented(
+    const group = pages.segmented(
       "Side",
       [
         ["a", "A"],
@@ -175,7 +175,7 @@ board.explorerRankings = (view) => {
     const moves = documents.slice(0, relevant).map(([id], i) => [id, ranks(a, i), ranks(b, i)]);
     const values = [a, b].map((side) => valueOf(side.system, position));
     const between = h("div", { class: "between" });
-    board.afterFrame(() => between.append(ledger.slope(a.ranking, b.ranking, (document) => document < relevant)));
+    pages.afterFrame(() => between.append(ledger.slope(a.ranking, b.ranking, (document) => document < relevant)));
     return [
       ranking.summary(a.ranking, b.ranking, moves, view.chosen.measure, values),
       legend,

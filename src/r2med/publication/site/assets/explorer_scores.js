@@ -2,7 +2,7 @@
 "use strict";
 
 /** @param {ExplorerView} view */
-board.explorerScores = (view) => {
+pages.explorerScores = (view) => {
   const FOUND = 10; // "finds it" means: a relevant document among the first ten
 
   const number = (name) => view.index.systems.find((system) => view.site.systems[system].name === name);
@@ -26,7 +26,7 @@ board.explorerScores = (view) => {
   /* Return the values of a system's judged queries for the chosen measure. */
   const values = (system) => {
     const all = kept(view.chosen.measure, () => []);
-    all[system] ??= board.measure.queries(view.chosen.measure, view.gold, system);
+    all[system] ??= pages.measure.queries(view.chosen.measure, view.gold, system);
     return all[system];
   };
 
@@ -70,7 +70,7 @@ board.explorerScores = (view) => {
     return orders[order]?.() ?? all;
   }
 
-  const tau = (i) => board.ranking.tauAP(view.files[0].rankings[i], view.files[1].rankings[i]);
+  const tau = (i) => pages.ranking.tauAP(view.files[0].rankings[i], view.files[1].rankings[i]);
 
   const sides = () =>
     [view.chosen.a, view.chosen.b].filter(Boolean).map((name) => /** @type {number} */ (number(name)));

@@ -1,8 +1,8 @@
 /* Save the current view as a file: CSV, JSON, Markdown, LaTeX. */
 "use strict";
 
-board.exports = (() => {
-  const { KINDS } = board.rows;
+pages.exports = (() => {
+  const { KINDS } = pages.rows;
   const figure = (column, value) => (value === null ? "" : KINDS[column.kind].file(value));
   /* Return for each column whether a value in it is the lower end of a range. Such a column has a second one. */
   const ranged = (view) => view.columns.map((_, i) => view.rows.some((row) => row.cells[i].most != null));
@@ -128,17 +128,17 @@ board.exports = (() => {
 
   /* Return buttons that save the view from `current`: {measure, columns, rows, latex}. */
   const buttons = (current) =>
-    board.h(
+    pages.h(
       "div",
       { class: "row" },
-      board.h("span", { class: "muted" }, "Save this view as"),
+      pages.h("span", { class: "muted" }, "Save this view as"),
       FORMATS.map(([label, ending, type, make]) =>
-        board.h(
+        pages.h(
           "button",
           {
             type: "button",
             class: "plain",
-            onclick: () => board.download(`leaderboard.${ending}`, make(current()), type),
+            onclick: () => pages.download(`leaderboard.${ending}`, make(current()), type),
           },
           label,
         ),

@@ -1,8 +1,8 @@
 /* The failures of a system: by kind, by query, and the answers that were repaired. */
 "use strict";
 
-board.failures = (() => {
-  const { h, named, visible, facts } = board;
+pages.failures = (() => {
+  const { h, named, visible, facts } = pages;
   const { count } = formats;
 
   /* Return the failures of some records by kind: [[kind, number]]. */
@@ -34,7 +34,7 @@ board.failures = (() => {
           "details",
           null,
           h("summary", null, "Which queries"),
-          board.region(
+          pages.region(
             "Queries that failed",
             h(
               "table",
@@ -49,7 +49,7 @@ board.failures = (() => {
                     h(
                       "th",
                       { scope: "row" },
-                      h("a", { href: board.link("explorer", { data, q: query, a: system.name }) }, named(query)),
+                      h("a", { href: pages.link("explorer", { data, q: query, a: system.name }) }, named(query)),
                     ),
                     h("td", null, named(data)),
                     h("td", null, named(stage)),

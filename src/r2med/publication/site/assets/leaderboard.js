@@ -2,7 +2,7 @@
 "use strict";
 
 (() => {
-  const { h, visible } = board;
+  const { h, visible } = pages;
   /** @type {LeaderboardView} */
   let view; // what is on the screen
   /** @type {{ table: () => HTMLElement, chart: () => HTMLElement, details: (position: number) => Promise<void> }} */
@@ -13,9 +13,9 @@
     const setNumber = chosenSet(site, params.get("set"));
     const set = site.sets[setNumber];
     const asked = params.get("measure") || "";
-    const measure = board.measure.parse(asked) && !set.estimated ? asked : site.measure;
-    const columns = board.rows.columns(site, set);
-    const all = await board.rows.all(site, setNumber, measure, columns);
+    const measure = pages.measure.parse(asked) && !set.estimated ? asked : site.measure;
+    const columns = pages.rows.columns(site, set);
+    const all = await pages.rows.all(site, setNumber, measure, columns);
     view = {
       site,
       set,
@@ -35,8 +35,8 @@
       restart,
       open: (position) => parts.details(position),
     };
-    parts = { ...board.leaderboardTable(view), ...board.leaderboardDetails(view), ...board.leaderboardChart(view) };
-    const { lede, controls } = board.leaderboardControls(view);
+    parts = { ...pages.leaderboardTable(view), ...pages.leaderboardDetails(view), ...pages.leaderboardChart(view) };
+    const { lede, controls } = pages.leaderboardControls(view);
     main.replaceChildren(lede(), controls(), view.body);
     draw();
   }
@@ -52,7 +52,7 @@
   }
 
   function change(changes) {
-    board.set(changes);
+    pages.set(changes);
     for (const [name, value] of Object.entries(changes)) {
       if (value) view.params.set(name, value);
       else view.params.delete(name);
@@ -61,7 +61,7 @@
   }
 
   /* Draw the page again from the address, because the rows themselves change. */
-  const restart = (changes) => board.go("leaderboard", { ...Object.fromEntries(view.params), ...changes });
+  const restart = (changes) => pages.go("leaderboard", { ...Object.fromEntries(view.params), ...changes });
 
   /* Return the first column in which a row has a value: the average, if there is one. */
   const firstColumn = () =>
@@ -70,14 +70,14 @@
   const order = () => ({ by: view.params.get("sort") || firstColumn().id, upwards: view.params.get("up") === "1" });
 
   /* Sort by a column. The default direction depends on the kind of column. */
-  const sort = (id, upwards = board.rows.startsUpwards(view.columns, id)) =>
+  const sort = (id, upwards = pages.rows.startsUpwards(view.columns, id)) =>
     change({ sort: id, up: upwards ? "1" : "" });
 
   function draw() {
     const { by, upwards } = order();
-    view.rows = board.rows.sorted(board.rows.passing(view.all, view.params), view.columns, by, upwards);
+    view.rows = pages.rows.sorted(pages.rows.passing(view.all, view.params), view.columns, by, upwards);
     view.selected = -1;
-    const filtered = ["q", ...board.rows.FILTERS.map(([name]) => name)].filter((name) => view.params.get(name));
+    const filtered = ["q", ...pages.rows.FILTERS.map(([name]) => name)].filter((name) => view.params.get(name));
     const reset = () => restart(Object.fromEntries(filtered.map((name) => [name, ""])));
     const results = h(
       "div",
@@ -91,9 +91,9 @@
           `${view.rows.length} of ${view.all.length} systems`,
           filtered.length ? h("button", { type: "button", class: "plain", onclick: reset }, "Show all") : null,
         ),
-        board.exports.buttons(() => ({
+        pages.exports.buttons(() => ({
           measure: view.measure,
-          labels: board.sets.kind(view.set),
+          labels: pages.sets.kind(view.set),
           columns: view.columns,
           rows: view.rows,
           latex: view.site.latex,
@@ -102,7 +102,7 @@
       view.params.get("view") === "chart" ? parts.chart() : parts.table(),
       notes(),
     );
-    board.supplant(view.body, results)();
+    pages.supplant(view.body, results)();
     view.body = results;
   }
 
@@ -125,26 +125,26 @@
   /* --- keys -------------------------------------------------------------------------------------------------------- */
 
   const select = (by) => {
-    view.selected = board.step(view.body, view.selected, by);
+    view.selected = pages.step(view.body, view.selected, by);
   };
   const chosen = () => view.rows[view.selected];
 
   function open() {
     if (document.activeElement?.closest("a, button")) return false;
-    if (chosen()?.ours) board.go("system", { name: chosen().name, set: view.set.name });
+    if (chosen()?.ours) pages.go("system", { name: chosen().name, set: view.set.name });
     else if (chosen()) parts.details(view.selected);
     return undefined;
   }
 
   function compare() {
     if (!chosen()?.ours) {
-      board.toast("Choose a system that was run here with j and k");
+      pages.toast("Choose a system that was run here with j and k");
       return;
     }
-    if (view.marked && view.marked !== chosen().name) board.go("explorer", { a: view.marked, b: chosen().name });
+    if (view.marked && view.marked !== chosen().name) pages.go("explorer", { a: view.marked, b: chosen().name });
     else {
       view.marked = chosen().name;
-      board.toast(`Comparing ${visible(view.marked)}: choose another system and press c`);
+      pages.toast(`Comparing ${visible(view.marked)}: choose another system and press c`);
     }
   }
 
@@ -154,7 +154,7 @@
     sort(ids[(now + step + ids.length) % ids.length]);
   }
 
-  board.page("leaderboard", {
+  pages.page("leaderboard", {
     title: "Leaderboard",
     label: "Leaderboard",
     keys: [

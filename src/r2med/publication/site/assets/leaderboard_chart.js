@@ -2,10 +2,10 @@
 "use strict";
 
 /** @param {LeaderboardView} view */
-board.leaderboardChart = (view) => {
-  const { h, visible } = board;
+pages.leaderboardChart = (view) => {
+  const { h, visible } = pages;
   const { points } = formats;
-  const { COSTS, KINDS } = board.rows;
+  const { COSTS, KINDS } = pages.rows;
 
   /* Return the first axis: seconds if half of the rows have them, otherwise the cost that most rows have. */
   function fullest(rows) {
@@ -40,18 +40,18 @@ board.leaderboardChart = (view) => {
           kind: row.kind,
           solid: row.ours,
           costed: !row.unverified && (!row.ours || row.cost?.seconds !== null),
-          href: row.ours ? board.link("system", { name: row.system ?? row.name, set: view.set.name }) : null,
+          href: row.ours ? pages.link("system", { name: row.system ?? row.name, set: view.set.name }) : null,
           text: `${visible(row.name)}: ${points(cell.value)}, ${tick(x(row))}`,
         };
       });
-    const switcher = board.segmented(
+    const switcher = pages.segmented(
       "Against",
       COSTS.map(({ id, title }) => [id, title]),
       axis.id,
       (value) => view.change({ x: value }),
     );
     const unplaced = view.rows.length - items.length;
-    const kinds = [...board.chart.KINDS.keys()].filter((kind) => items.some((item) => item.kind === kind));
+    const kinds = [...pages.chart.KINDS.keys()].filter((kind) => items.some((item) => item.kind === kind));
     const width = Math.max(340, Math.min(1240, view.body.clientWidth || 1240));
     return h(
       "section",
@@ -59,8 +59,8 @@ board.leaderboardChart = (view) => {
       h("div", { class: "row spread" }, h("h2", null, `${column.title} against ${xLabel}`), switcher),
       items.length
         ? [
-            board.chart.legend(kinds, view.chartNotes ? "" : undefined),
-            board.chart.scatter(items, {
+            pages.chart.legend(kinds, view.chartNotes ? "" : undefined),
+            pages.chart.scatter(items, {
               width,
               xLabel,
               yLabel: `${view.measure} × 100`,

@@ -2,8 +2,8 @@
 "use strict";
 
 /** @param {LeaderboardView} view */
-board.leaderboardControls = (view) => {
-  const { h, named } = board;
+pages.leaderboardControls = (view) => {
+  const { h, named } = pages;
   const { points, counted } = formats;
 
   function lede() {
@@ -17,7 +17,7 @@ board.leaderboardControls = (view) => {
         "p",
         { class: "eyebrow" },
         `${set.group} · ${counted(known.length, "dataset")}, ${counted(queries, "query", "queries")} · ${measure} × 100`,
-        site.sets.some(board.sets.hasNote) ? ` · ${board.sets.sentence(set)}` : "",
+        site.sets.some(pages.sets.hasNote) ? ` · ${pages.sets.sentence(set)}` : "",
       ),
       h("h1", null, "Which systems reason about medicine?"),
       h("p", null, summary()),
@@ -33,7 +33,7 @@ board.leaderboardControls = (view) => {
 
   function summary() {
     const ranked = view.all.filter((row) => row.rank).sort((a, b) => (a.rank ?? 0) - (b.rank ?? 0));
-    if (view.set.missing.length) return board.sets.noAverage(view.set);
+    if (view.set.missing.length) return pages.sets.noAverage(view.set);
     if (!ranked.length) return "No system has been run on all of these datasets yet.";
     const best = ranked.find((row) => row.ours && row.level === 1);
     const parts = [
@@ -69,10 +69,10 @@ board.leaderboardControls = (view) => {
       value: params.get("q") || "",
       oninput: (event) => view.change({ q: event.target.value }),
     });
-    const filters = board.rows.FILTERS.map(([name, label, options]) => {
+    const filters = pages.rows.FILTERS.map(([name, label, options]) => {
       const offered = options(view.all);
       return offered.length
-        ? board.select(label, [["", "all"], ...offered], params.get(name) || "", (value) =>
+        ? pages.select(label, [["", "all"], ...offered], params.get(name) || "", (value) =>
             view.change({ [name]: value }),
           )
         : null;
@@ -82,7 +82,7 @@ board.leaderboardControls = (view) => {
       { class: "row filters", id: "filters" },
       h("label", { class: "field grow" }, h("span", null, "Search"), search),
       filters,
-      board.select(
+      pages.select(
         "Sort by",
         [...view.columns.map((column) => [column.id, column.title]), ["name", "Name"]],
         view.order().by,
@@ -106,8 +106,8 @@ board.leaderboardControls = (view) => {
       h(
         "div",
         { class: "row spread" },
-        board.sets.switches(site.sets, set, (name) => view.restart({ set: name, sort: "" })),
-        board.segmented(
+        pages.sets.switches(site.sets, set, (name) => view.restart({ set: name, sort: "" })),
+        pages.segmented(
           "View",
           [
             ["", "Table"],
@@ -124,19 +124,19 @@ board.leaderboardControls = (view) => {
   }
 
   function measureField(measure) {
-    const [family, cutoff] = board.measure.parse(measure);
+    const [family, cutoff] = pages.measure.parse(measure);
     const apply = (name, at) => {
       const wanted = at ? `${name}@${at}` : name;
-      if (board.measure.parse(wanted)) view.restart({ measure: wanted === view.site.measure ? "" : wanted });
-      else board.toast(`${name} needs a cutoff`);
+      if (pages.measure.parse(wanted)) view.restart({ measure: wanted === view.site.measure ? "" : wanted });
+      else pages.toast(`${name} needs a cutoff`);
     };
-    const near = () => board.rows.goldFiles(view.site, view.set);
+    const near = () => pages.rows.goldFiles(view.site, view.set);
     return h(
       "div",
       { class: "row measure", onpointerenter: near, onfocusin: near },
-      board.select(
+      pages.select(
         "Measure",
-        board.measure.FAMILIES.map((name) => [name, name]),
+        pages.measure.FAMILIES.map((name) => [name, name]),
         family,
         (name) => apply(name, cutoff || (name === "MRR" ? null : 10)),
       ),

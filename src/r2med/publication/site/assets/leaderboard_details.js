@@ -2,10 +2,10 @@
 "use strict";
 
 /** @param {LeaderboardView} view */
-board.leaderboardDetails = (view) => {
-  const { h, named, visible } = board;
+pages.leaderboardDetails = (view) => {
+  const { h, named, visible } = pages;
   const { points, count } = formats;
-  const { KINDS } = board.rows;
+  const { KINDS } = pages.rows;
 
   async function details(position) {
     const line = view.body.querySelector(`tr[data-position="${position}"]`);
@@ -62,28 +62,28 @@ board.leaderboardDetails = (view) => {
   ];
 
   async function oursFacts(row) {
-    const system = await board.load(`system/${row.number}`);
+    const system = await pages.load(`system/${row.number}`);
     const facts = [
       ...(row.unverified || row.unknown ? [["Not verified", visible(row.unverified || row.unknown)]] : []),
       ["Kind", row.kind],
       ["LLM", row.llm || "none"],
-      ["Failures", board.failures.inWords(system)],
+      ["Failures", pages.failures.inWords(system)],
       ...system.settings.map(([name, value]) => [name, value]),
     ];
     return [
-      h("div", null, h("h3", null, "Settings"), board.facts(facts)),
+      h("div", null, h("h3", null, "Settings"), pages.facts(facts)),
       h(
         "div",
         { class: "details-wide" },
         h("h3", null, "Run it again"),
-        board.command(system.command),
+        pages.command(system.command),
         h(
           "p",
           { class: "row" },
-          h("a", { href: board.link("system", { name: row.name, set: view.set.name }) }, "System page"),
+          h("a", { href: pages.link("system", { name: row.name, set: view.set.name }) }, "System page"),
           h(
             "a",
-            { href: board.link("explorer", { a: row.name, data: board.sets.explored(view.site, view.set) }) },
+            { href: pages.link("explorer", { a: row.name, data: pages.sets.explored(view.site, view.set) }) },
             "Its queries in the explorer",
           ),
         ),
@@ -102,7 +102,7 @@ board.leaderboardDetails = (view) => {
       ["LLM", row.llm],
       ["Reranker", row.reranker],
     ].filter(([, value]) => value);
-    return h("div", null, h("h3", null, "As published"), board.facts(facts));
+    return h("div", null, h("h3", null, "As published"), pages.facts(facts));
   }
 
   /* Return the command of a published row with its known differences, or the reason why there is none. */
@@ -112,7 +112,7 @@ board.leaderboardDetails = (view) => {
           "div",
           { class: "details-wide" },
           h("h3", null, "Run it here"),
-          board.command(row.command),
+          pages.command(row.command),
           h(
             "p",
             null,

@@ -2,10 +2,10 @@
 "use strict";
 
 /** @param {LeaderboardView} view */
-board.leaderboardTable = (view) => {
-  const { h, named, visible } = board;
+pages.leaderboardTable = (view) => {
+  const { h, named, visible } = pages;
   const { points, counted } = formats;
-  const { KINDS } = board.rows;
+  const { KINDS } = pages.rows;
   const WIDE = 12; // columns besides the main one that fit on a screen, as many as the benchmark has
 
   /* Return the shared headings of neighbouring columns of a group: [{name, size}]. */
@@ -74,7 +74,7 @@ board.leaderboardTable = (view) => {
       const cells = view.all.map((row) => row.cells[i]).filter((cell) => cell.value !== null);
       const whole = view.all.filter((row) => !row.last && !row.unverified).map((row) => row.cells[i].value);
       const best = KINDS[column.kind].best?.(...whole.filter((value) => value !== null));
-      return { span: board.chart.span(cells), best };
+      return { span: pages.chart.span(cells), best };
     });
     const groups = columnGroups();
     const starts = new Set();
@@ -102,7 +102,7 @@ board.leaderboardTable = (view) => {
     const extra = view.columns.filter((column) => !column.main).length;
     table.style.setProperty("--extra-columns", String(extra));
     const kind = extra > WIDE ? "long wide" : "long"; // more columns than a screen: they scroll inside the table
-    return board.region("Systems and their scores", board.fillTable(table, view.rows, made), kind);
+    return pages.region("Systems and their scores", pages.fillTable(table, view.rows, made), kind);
   }
 
   const cellClass = (column, i, starts) =>
@@ -129,7 +129,7 @@ board.leaderboardTable = (view) => {
     const cells = view.columns.map((column, i) => {
       const cell = row.cells[i];
       if (cell.value === null) {
-        const why = column.main ? board.sets.noAverage(view.set) || null : null;
+        const why = column.main ? pages.sets.noAverage(view.set) || null : null;
         return h("td", { class: `${cellClass(column, i, starts)} muted`, title: why }, "–");
       }
       const range =
@@ -146,8 +146,8 @@ board.leaderboardTable = (view) => {
       if (column.kind !== "score") return made;
       if (column.main && view.set.estimated && range)
         made.append(h("small", { class: "muted" }, `${points(cell.low)} – ${points(cell.high)}`));
-      if (column.main) made.append(board.chart.interval(cell, tracks[i].span));
-      return column.main ? made : board.chart.bar(made, cell.value, tracks[i].best);
+      if (column.main) made.append(pages.chart.interval(cell, tracks[i].span));
+      return column.main ? made : pages.chart.bar(made, cell.value, tracks[i].best);
     });
     const toggle = h(
       "button",
@@ -182,7 +182,7 @@ board.leaderboardTable = (view) => {
 
   const nameOf = (row) =>
     row.ours
-      ? h("a", { href: board.link("system", { name: row.system ?? row.name, set: view.set.name }) }, named(row.name))
+      ? h("a", { href: pages.link("system", { name: row.system ?? row.name, set: view.set.name }) }, named(row.name))
       : named(row.name);
 
   const chip = (text, bad, title) => [" · ", h("span", { class: bad ? "chip bad" : "chip", title }, text)];
@@ -198,7 +198,7 @@ board.leaderboardTable = (view) => {
         : `${row.kind} · ${visible(row.reported_by)}`,
       row.unverified ? chip("ranked last", true, `Not verified: ${visible(row.unverified)}`) : null,
       row.unknown && !row.unverified ? chip("partly verified", false, `Not verified: ${visible(row.unknown)}`) : null,
-      view.set.overlays.length ? chip(board.sets.kind(view.set)) : null,
+      view.set.overlays.length ? chip(pages.sets.kind(view.set)) : null,
       row.average_only ? chip("average only as published") : null,
       row.reason ? chip("cannot be run", false, visible(row.reason)) : null,
       row.failures ? chip(counted(row.failures, "failure"), true) : null,

@@ -1,8 +1,8 @@
 /* Two drawings of ranks: the rank of each relevant document in every system, and the difference of two rankings. */
 "use strict";
 
-board.ledger = (() => {
-  const { h, svg } = board;
+pages.ledger = (() => {
+  const { h, svg } = pages;
   const { count } = formats;
   const SPAN = 84; // percent of the width for the ranks; documents beyond the depth are at the right
   const BEYOND = 93;
@@ -111,7 +111,7 @@ board.ledger = (() => {
           h(
             "summary",
             { class: "gold-row" },
-            board.named(name),
+            pages.named(name),
             strip(ranks, a, b, depth),
             h(
               "span",
@@ -141,7 +141,7 @@ board.ledger = (() => {
           h(
             "span",
             { class: rank ? null : "muted" },
-            board.named(name),
+            pages.named(name),
             " ",
             h("b", null, rank ? count(rank) : "beyond"),
           ),

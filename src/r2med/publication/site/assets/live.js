@@ -4,13 +4,13 @@
 (() => {
   let known = null;
 
-  board.version = (now) => {
+  pages.version = (now) => {
     if (known !== null && known !== now) location.reload();
     known = now;
   };
 
   const ask = () => {
-    const script = board.h("script", {
+    const script = pages.h("script", {
       src: `version.js?${Date.now()}`,
       onload: () => script.remove(),
       onerror: () => script.remove(),

@@ -1,7 +1,7 @@
 /* Compute measures from the ranks of relevant documents. r2med/evaluation/measure/scores.py computes the same from rankings. */
 "use strict";
 
-board.measure = (() => {
+pages.measure = (() => {
   const FAMILIES = ["nDCG", "R", "P", "MAP", "MRR"];
 
   /**

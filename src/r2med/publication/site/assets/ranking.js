@@ -1,8 +1,8 @@
 /* The ranking of one system for one query, alone or beside another ranking. */
 "use strict";
 
-board.ranking = (() => {
-  const { h, named } = board;
+pages.ranking = (() => {
+  const { h, named } = pages;
   const { points, count } = formats;
   const WINDOW = 320;
   const COMPARED = 10;
@@ -66,7 +66,7 @@ board.ranking = (() => {
     readers
       ? h(
           "span",
-          { class: "chip solid", title: readers.map(board.visible).join(", ") },
+          { class: "chip solid", title: readers.map(pages.visible).join(", ") },
           `cited by ${formats.counted(readers.length, "reader")}`,
         )
       : null;
@@ -84,7 +84,7 @@ board.ranking = (() => {
     h(
       "p",
       { class: "said" },
-      h("bdi", null, board.visible(who)),
+      h("bdi", null, pages.visible(who)),
       `: ${grade > 0 ? (grade > 1 ? `relevant, grade ${grade}` : "relevant") : "not relevant"}`,
       why ? [". ", h("bdi", null, marks.readable(why))] : null,
     );
@@ -123,7 +123,7 @@ board.ranking = (() => {
    * @param {(document: number) => number} [other]
    */
   const list = (side, other) =>
-    board.fillInTurn(
+    pages.fillInTurn(
       h("ol", { class: `ranking ${side.letter.toLowerCase()}` }),
       side.ranking.length,
       (i) => hit(side, i, other),

@@ -2,7 +2,7 @@
 "use strict";
 
 (() => {
-  const { h, named, visible } = board;
+  const { h, named, visible } = pages;
   const VERDICTS = [
     ["", "all"],
     ["OK", "OK"],
@@ -30,7 +30,7 @@
   const main = (row) => row.figures.find(([dataset]) => dataset === "average") || row.figures[0];
 
   async function show(into, params) {
-    const rows = (await board.load("reproduce"))
+    const rows = (await pages.load("reproduce"))
       .map((row, number) => ({ ...row, number }))
       .sort((a, b) => (RANK.get(a.verdict) ?? 0) - (RANK.get(b.verdict) ?? 0) || a.number - b.number);
     const body = h("div");
@@ -77,7 +77,7 @@
               oninput: (event) => change({ q: event.target.value }),
             }),
           ),
-          board.select("Verdict", VERDICTS, params.get("verdict") || "", (verdict) => change({ verdict })),
+          pages.select("Verdict", VERDICTS, params.get("verdict") || "", (verdict) => change({ verdict })),
         ),
       ),
       body,
@@ -86,7 +86,7 @@
   }
 
   function change(changes) {
-    board.set(changes);
+    pages.set(changes);
     for (const [name, value] of Object.entries(changes)) view.params.set(name, value);
     draw();
   }
@@ -121,10 +121,10 @@
       "div",
       null,
       view.shown.length
-        ? board.region("Expected and observed scores", board.fillTable(table, view.shown, lines), "long")
+        ? pages.region("Expected and observed scores", pages.fillTable(table, view.shown, lines), "long")
         : h("p", { class: "empty" }, "Nothing matches."),
     );
-    board.supplant(view.body, body)();
+    pages.supplant(view.body, body)();
     view.body = body;
   }
 
@@ -165,7 +165,7 @@
     const row = view.shown[position];
     const at = view.body.querySelector(`tr[data-position="${position}"]`);
     const open = at.nextElementSibling?.classList.contains("details");
-    board.set({ open: open ? "" : String(row.number) });
+    pages.set({ open: open ? "" : String(row.number) });
     at.querySelector(".toggle").setAttribute("aria-expanded", String(!open));
     if (open) at.nextElementSibling.remove();
     else at.after(details(row));
@@ -181,12 +181,12 @@
         h(
           "div",
           { class: "details-inner" },
-          h("div", { class: "details-wide" }, board.command(row.command)),
+          h("div", { class: "details-wide" }, pages.command(row.command)),
           h(
             "div",
             null,
             h("h3", null, "Scores"),
-            board.region(
+            pages.region(
               "Figures",
               h(
                 "table",
@@ -244,10 +244,10 @@
     );
 
   const select = (by) => {
-    view.selected = board.step(view.body, view.selected, by);
+    view.selected = pages.step(view.body, view.selected, by);
   };
 
-  board.page("reproduce", {
+  pages.page("reproduce", {
     title: "Reproduce",
     label: "Reproduce",
     keys: [

@@ -2,7 +2,7 @@
    `columns` declares each column. `KINDS` declares the format of each kind of value. */
 "use strict";
 
-board.rows = (() => {
+pages.rows = (() => {
   const { points, seconds, price, short, parameters } = formats;
 
   /* The format of each kind of value on the page, in a file and at an axis, and the function that finds the best. */
@@ -25,7 +25,7 @@ board.rows = (() => {
     seconds: { text: seconds, file: String, tick: (value) => `${short(value)} s`, best: Math.min },
     dollars: { text: price, file: String, tick: (value) => (value ? `$${short(value)}` : "free"), best: Math.min },
     parameters: { text: parameters, file: String, tick: parameters },
-    text: { text: (value) => board.visible(value), file: String, tick: String, isText: true },
+    text: { text: (value) => pages.visible(value), file: String, tick: String, isText: true },
   };
 
   const mean = (values) =>
@@ -45,7 +45,7 @@ board.rows = (() => {
     /** @type {Column[]} */
     const made = [];
     const whole = !set.missing.length; // otherwise no mean is shown
-    const labels = set.overlays.length ? `, ${board.sets.kind(set)}` : "";
+    const labels = set.overlays.length ? `, ${pages.sets.kind(set)}` : "";
     if (numbers.length > 1 || !whole) {
       made.push({
         id: "average",
@@ -206,7 +206,7 @@ board.rows = (() => {
   const goldFiles = (site, set) =>
     Promise.all(
       set.datasets.map((number) =>
-        site.systems.some((system) => system.figures[number]) ? board.load(`gold/${number}`) : null,
+        site.systems.some((system) => system.figures[number]) ? pages.load(`gold/${number}`) : null,
       ),
     );
 
@@ -216,7 +216,7 @@ board.rows = (() => {
     return (system) => {
       const figures = [];
       set.datasets.forEach((number, i) => {
-        const value = gold[i] && board.measure.mean(measure, gold[i], system);
+        const value = gold[i] && pages.measure.mean(measure, gold[i], system);
         figures[number] = value === null || value === undefined ? null : [value, null, null];
       });
       return figures;

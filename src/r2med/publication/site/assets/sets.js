@@ -1,12 +1,12 @@
 /* The sets of datasets: a group of datasets, scored as published, with overlays, or estimated. */
 "use strict";
 
-board.sets = (() => {
+pages.sets = (() => {
   /* Return in a few words which labels the scores of a set are made with. */
   /** @type {(set: DatasetSet) => string} */
   const kind = (set) => {
     if (!set.overlays.length) return "as published";
-    const names = board.visible(set.overlays.join(", "));
+    const names = pages.visible(set.overlays.join(", "));
     return set.estimated ? `estimated from ${names}` : `with overlay ${names}`;
   };
 
@@ -17,7 +17,7 @@ board.sets = (() => {
   /* Return one sentence on the labels of a set. */
   /** @type {(set: DatasetSet) => string} */
   const sentence = (set) =>
-    board.visible(
+    pages.visible(
       set.estimated ? `scores that people’s labels would give, estimated ${set.labels}` : `labels ${set.labels}`,
     );
 
@@ -29,7 +29,7 @@ board.sets = (() => {
   /** @type {(set: DatasetSet) => string} */
   const noAverage = (set) =>
     set.missing.length
-      ? `There is no average, because ${board.visible(set.missing.join(", "))} ${set.missing.length > 1 ? "have" : "has"} no such labels.`
+      ? `There is no average, because ${pages.visible(set.missing.join(", "))} ${set.missing.length > 1 ? "have" : "has"} no such labels.`
       : "";
 
   /**
@@ -47,7 +47,7 @@ board.sets = (() => {
     };
     return [
       groups.length > 1
-        ? board.segmented(
+        ? pages.segmented(
             "Datasets",
             groups.map((group) => [group, group]),
             set.group,
@@ -55,7 +55,7 @@ board.sets = (() => {
           )
         : null,
       variants.length > 1
-        ? board.segmented(
+        ? pages.segmented(
             "Labels",
             variants.map((each) => [each.name, kind(each)]),
             set.name,

@@ -2,7 +2,7 @@
 "use strict";
 
 (() => {
-  const { h, named, visible, facts } = board;
+  const { h, named, visible, facts } = pages;
   const { points, count, seconds, price } = formats;
   let neighbours = []; // the addresses of the systems one rank above and below
 
@@ -22,7 +22,7 @@
           "p",
           { class: "empty" },
           "No system with this name was run here. ",
-          h("a", { href: board.link("leaderboard") }, "All systems"),
+          h("a", { href: pages.link("leaderboard") }, "All systems"),
         ),
       );
       return;
@@ -33,9 +33,9 @@
       .filter((i) => site.sets[i].datasets.some((dataset) => system.figures[dataset]));
     const setNumber = run.find((i) => site.sets[i].name === params.get("set")) ?? run[0];
     const set = site.sets[setNumber];
-    const data = await board.load(`system/${number}`);
-    const columns = board.rows.columns(site, set);
-    const rows = await board.rows.all(site, setNumber, site.measure, columns);
+    const data = await pages.load(`system/${number}`);
+    const columns = pages.rows.columns(site, set);
+    const rows = await pages.rows.all(site, setNumber, site.measure, columns);
     const row = rows.find((each) => each.number === number && each.ours);
     const records = data.records.filter((record) => set.datasets.includes(record.dataset));
     remember(rows, row, set);
@@ -46,16 +46,16 @@
       actions(site, system, set),
       section("Scores", scoreTable(site, row, columns, records)),
       slices(data.slices[setNumber]) ?? "",
-      answeredBy(system, site.answers ? await board.load("answers") : []) ?? "",
+      answeredBy(system, site.answers ? await pages.load("answers") : []) ?? "",
       section(
         "Cost by stage",
         stageTable(records, site),
         system.approximate.map((line) => h("p", null, "≈ ", named(line), ".")),
       ),
-      section("Failures", board.failures.list(records, system, site)),
+      section("Failures", pages.failures.list(records, system, site)),
       section(
         "Run it again",
-        board.command(data.command),
+        pages.command(data.command),
         h("p", null, "Earlier results are reused. After an interruption, the same command continues where it stopped."),
       ),
       section(
@@ -84,16 +84,16 @@
       h(
         "p",
         { class: "eyebrow" },
-        h("a", { href: board.link("leaderboard", { set: set.name }) }, "Leaderboard"),
-        board.sets.hasNote(set) ? ` · ${board.sets.sentence(set)}` : "",
+        h("a", { href: pages.link("leaderboard", { set: set.name }) }, "Leaderboard"),
+        pages.sets.hasNote(set) ? ` · ${pages.sets.sentence(set)}` : "",
         ` · ${system.kind}${system.llm ? ` · ${visible(system.llm)}` : ""}`,
       ),
       h("h1", null, named(system.name)),
-      board.sets
+      pages.sets
         .switches(
           run.map((i) => site.sets[i]),
           set,
-          (name) => board.go("system", { name: system.name, set: name }),
+          (name) => pages.go("system", { name: system.name, set: name }),
         )
         .map((each) => each && h("div", null, each)),
     );
@@ -114,7 +114,7 @@
         points(main.value),
         main.low === null
           ? main.value === null
-            ? board.sets.noAverage(set) || "not run on all datasets"
+            ? pages.sets.noAverage(set) || "not run on all datasets"
             : null
           : `${points(main.low)} to ${points(main.high)}`,
       ),
@@ -125,7 +125,7 @@
         p50.includes(null) ? formats.UNKNOWN : seconds(mean(p50)),
         p50.includes(null) ? "its cost is not known" : `95 % within ${seconds(Math.max(...p95))}`,
       ),
-      figure("Price of 1,000 queries", price(board.rows.perThousand(row)), null),
+      figure("Price of 1,000 queries", price(pages.rows.perThousand(row)), null),
       figure(
         "Failures",
         count(
@@ -142,21 +142,21 @@
   const mean = (values) => values.reduce((a, b) => a + b, 0) / values.length;
 
   function actions(site, system, set) {
-    const data = board.sets.explored(site, set);
+    const data = pages.sets.explored(site, set);
     const others = site.systems.filter(
       (other) => other.name !== system.name && set.datasets.some((dataset) => other.figures[dataset]),
     );
     return h(
       "div",
       { class: "row actions" },
-      h("a", { class: "button", href: board.link("explorer", { a: system.name, data }) }, "Explore its queries"),
+      h("a", { class: "button", href: pages.link("explorer", { a: system.name, data }) }, "Explore its queries"),
       others.length
-        ? board.select(
+        ? pages.select(
             "Compare with",
             [["", "another system"], ...others.map((other) => [other.name, other.name])],
             "",
             (name) => {
-              if (name) board.go("explorer", { a: system.name, b: name, data });
+              if (name) pages.go("explorer", { a: system.name, b: name, data });
             },
           )
         : null,
@@ -175,7 +175,7 @@
             "p",
             null,
             `${formats.counted(readers, "reader")} answered questions from its results: `,
-            h("a", { href: board.link("answers", { q: system.name }) }, "how well"),
+            h("a", { href: pages.link("answers", { q: system.name }) }, "how well"),
             ".",
           ),
         )
@@ -187,7 +187,7 @@
       .map((column, i) => [column, row.cells[i]])
       .filter(([column, cell]) => cell.value !== null && column.dataset !== undefined);
     const span = [0, Math.max(...shown.map(([, cell]) => cell.high ?? cell.value))];
-    return board.region(
+    return pages.region(
       "Scores by dataset",
       h(
         "table",
@@ -225,7 +225,7 @@
                 named(dataset.name),
                 h("small", { class: "muted" }, dataset.task ? ` ${visible(dataset.task)}` : ""),
               ),
-              h("td", null, board.chart.interval(cell, span, room(480))),
+              h("td", null, pages.chart.interval(cell, span, room(480))),
               h("td", { class: "num" }, points(cell.value)),
               h(
                 "td",
@@ -242,7 +242,7 @@
               h(
                 "td",
                 { class: "num aside" },
-                h("a", { href: board.link("explorer", { data: dataset.name, a: row.name }) }, "queries"),
+                h("a", { href: pages.link("explorer", { data: dataset.name, a: row.name }) }, "queries"),
               ),
             );
           }),
@@ -286,7 +286,7 @@
                       "tr",
                       null,
                       h("th", { scope: "row" }, named(label), h("small", { class: "muted" }, ` ${count(size)}`)),
-                      h("td", null, board.chart.interval({ value, low, high }, [0, most], room(220))),
+                      h("td", null, pages.chart.interval({ value, low, high }, [0, most], room(220))),
                       h("td", { class: "num" }, points(value)),
                     ),
                   ),
@@ -313,7 +313,7 @@
       };
     });
     const most = Math.max(...stages.map((stage) => stage.seconds), 1e-12);
-    return board.region(
+    return pages.region(
       "Cost by stage",
       h(
         "table",
@@ -341,7 +341,7 @@
               stage.recorded
                 ? ["unknown", "unknown", "unknown", "unknown"].map((text) => h("td", { class: "num muted" }, text))
                 : [
-                    board.chart.bar(h("td", { class: "num" }, seconds(stage.seconds / queries)), stage.seconds, most),
+                    pages.chart.bar(h("td", { class: "num" }, seconds(stage.seconds / queries)), stage.seconds, most),
                     h("td", { class: "num" }, count(stage.calls)),
                     h("td", { class: "num" }, count(stage.tokens)),
                     h("td", { class: "num" }, dollars(stage.dollars, stage.unpriced)),
@@ -361,10 +361,10 @@
   }
 
   const move = (side) => {
-    if (neighbours[side]) board.go("system", neighbours[side]);
+    if (neighbours[side]) pages.go("system", neighbours[side]);
   };
 
-  board.page("system", {
+  pages.page("system", {
     title: "System",
     keys: [
       ["[", "the system one rank above", () => move(0)],

@@ -1,11 +1,11 @@
-/* Pages and their addresses, data files, keys, and small parts that pages share.
+/* The frame of all pages: their addresses, data files and keys, and small parts that they share.
    Classic scripts only, since modules and fetch are blocked on file://. */
 "use strict";
 
-const board = (() => {
+const pages = (() => {
   const { h, svg, visible, named, byId, switchTheme } = shell;
   /** @type {Map<string, Page>} */
-  const pages = new Map();
+  const added = new Map(); // the pages of the site, by name
   /** @typedef {{ promise: Promise<any>, resolve: Function, reject: Function, script?: HTMLElement }} LoadedFile */
   /** @type {Map<string, LoadedFile>} */
   const files = new Map(); // by the name of a data file
@@ -52,8 +52,8 @@ const board = (() => {
 
   function address() {
     const [path, query = ""] = location.hash.replace(/^#\/?/, "").split(/\?(.*)/s);
-    const start = pages.has(home) ? home : [...pages.keys()][0]; // other sites have other pages
-    return { page: pages.has(path) ? path : start, params: new URLSearchParams(query) };
+    const start = added.has(home) ? home : [...added.keys()][0]; // other sites have other pages
+    return { page: added.has(path) ? path : start, params: new URLSearchParams(query) };
   }
 
   /* Return the address of a page. Parameters that are null, undefined or "" are left out. */
@@ -80,7 +80,7 @@ const board = (() => {
    * @param {Page} description
    */
   const page = (name, description) => {
-    pages.set(name, description);
+    added.set(name, description);
   };
 
   async function show() {
@@ -93,7 +93,7 @@ const board = (() => {
       if (anchor.dataset.page === name) anchor.setAttribute("aria-current", "page");
       else anchor.removeAttribute("aria-current");
     }
-    const shown = /** @type {Page} */ (pages.get(name));
+    const shown = /** @type {Page} */ (added.get(name));
     document.title = `${shown.title} · ${product}`;
     const clear = supplant(byId("main").firstElementChild, main);
     try {
@@ -118,7 +118,7 @@ const board = (() => {
 
   /* Return the keys of the shown page: [key, description, action]. */
   const keysNow = () => {
-    const { keys: own = [] } = pages.get(current) ?? {};
+    const { keys: own = [] } = added.get(current) ?? {};
     if (own === null) return []; // the person has turned shortcuts off
     return [...own, ...everywhere.filter(([key]) => !own.some(([taken]) => taken === key))];
   };
@@ -322,7 +322,7 @@ const board = (() => {
     file("site").promise.then((site) => {
       if (site.advice && !site.systems.length) home = "advice";
       byId("nav").append(
-        ...[...pages]
+        ...[...added]
           .filter(([, made]) => made.label && (!made.when || made.when(site)))
           .map(([name, made]) => h("a", { href: link(name), "data-page": name }, made.label)),
       );
@@ -358,5 +358,6 @@ const board = (() => {
     download,
     copy,
     toast,
+    help,
   };
 })();
