@@ -21,10 +21,11 @@ import numpy as np
 from r2med.foundation.engine import cores
 from r2med.foundation.store import Store
 from r2med.foundation.store.files import write_array
+from r2med.models.encoders.encoder import Encoder
 from r2med.systems.retrieve.dense.approximate import Hnsw, build_segments
-from r2med.systems.retrieve.dense.embeddings import SHARD_DOCUMENTS
 from r2med.systems.retrieve.dense.exact_search import search_exact
 from r2med.systems.retrieve.dense.recall import mean_recall
+from r2med.systems.retrieve.vectors.vector_shard import VectorShard
 
 EFFORTS = [Hnsw(32, 200), Hnsw(32, 2000)]
 TOPICS, DIRECTIONS, ITSELF = 1000, 64, 0.7
@@ -51,12 +52,14 @@ def unit_length(rows: Any) -> Any:
 def stored_shards(count: int, topics: Any, store: Store) -> list[Any]:
     def made(start: int) -> Any:
         def build(folder: Path) -> dict[str, Any]:
-            write_array(folder / "vectors.npy", vectors_about(topics, min(SHARD_DOCUMENTS, count - start), start + 2))
-            return {"start": start}
+            write_array(
+                folder / "vectors.npy", vectors_about(topics, min(Encoder.shard_documents, count - start), start + 2)
+            )
+            return {"start": start, "cost": {}}
 
-        return store.make("vectors", f"shard{start}", build)
+        return VectorShard(store.make("vectors", f"shard{start}", build))
 
-    return [made(start) for start in range(0, count, SHARD_DOCUMENTS)]
+    return [made(start) for start in range(0, count, Encoder.shard_documents)]
 
 
 def seconds_of(work: Callable[[], Any], repeat: int = 3) -> tuple[float, Any]:
@@ -84,7 +87,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         store = Store(folder)
         shards = stored_shards(args.documents, topics, store)
-        blocks = [(shard.meta["start"], shard.array("vectors")) for shard in shards]
+        blocks = [block for shard in shards for block in shard.blocks]
 
         def report(name: str, built: str, search: Callable[[Any, int], Any], exact: Any = None) -> Any:
             together, deep = seconds_of(lambda: search(queries, args.k))

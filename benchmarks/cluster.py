@@ -50,7 +50,7 @@ def measure(job: str, workers: int, apart: bool, folder: Path) -> dict[str, floa
     from r2med.models.encoders.encoder import open_encoder
     from r2med.models.encoders.model_cards import resolve_card
     from r2med.systems.retrieve.bm25.index import open_index
-    from r2med.systems.retrieve.dense.embeddings import embed_corpus
+    from r2med.systems.retrieve.vectors.embeddings import embed_corpus
 
     dataset = load(str(folder / "data"), Store(folder / "read"))
     engine = open_engine("ray" if workers else "threads")
@@ -80,7 +80,7 @@ def _cpu_seconds() -> float:
 def _import() -> None:
     """Import what the work needs, as a worker does once."""
     import r2med.systems.retrieve.bm25.index
-    import r2med.systems.retrieve.dense.embeddings  # noqa: F401
+    import r2med.systems.retrieve.vectors.embeddings  # noqa: F401
 
 
 def _start(workers: int) -> None:

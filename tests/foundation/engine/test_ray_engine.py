@@ -22,9 +22,10 @@ from r2med.foundation.engine import ray_engine
 from r2med.foundation.engine.work import Needs
 from r2med.foundation.runtime.runtime import Runtime, open_engine
 from r2med.foundation.store import Store
+from r2med.models.encoders.encoder import Encoder
 from r2med.systems.rerank import cross
 from r2med.systems.retrieve.bm25 import index
-from r2med.systems.retrieve.dense import embeddings, proposals
+from r2med.systems.retrieve.dense import proposals
 from support.cluster_work import Squares, refused_look_up
 from support.workspaces import Workspace
 
@@ -98,7 +99,7 @@ def nodes():
 @pytest.fixture
 def small(monkeypatch):
     """Use shards of few documents, so that a small corpus has many."""
-    monkeypatch.setattr(embeddings, "SHARD_DOCUMENTS", 8)
+    monkeypatch.setattr(Encoder, "shard_documents", 8)
     monkeypatch.setattr(index, "SEGMENT_DOCUMENTS", 16)
     monkeypatch.setattr(cross, "PAIRS_PER_CHUNK", 100)
     monkeypatch.setattr(proposals, "GROUP_SHARDS", 2)
@@ -200,8 +201,8 @@ def test_a_cluster_with_another_python_gives_a_one_line_error(nodes):
 def driver(engine, home):
     """Start a program that encodes a corpus in 17 shards."""
     program = (
-        "import sys\nfrom r2med.cli import main\nfrom r2med.systems.retrieve.dense import embeddings\n"
-        "embeddings.SHARD_DOCUMENTS = 4\n"
+        "import sys\nfrom r2med.cli import main\nfrom r2med.models.encoders.encoder import Encoder\n"
+        "Encoder.shard_documents = 4\n"
         f"sys.argv = ['r2med', 'run', '{MODEL}', '--data', 'demo/MedQA-Diag', '--engine', '{engine}']\nmain()"
     )
     variables = {"PYTHONPATH": PATHS, "R2MED_HOME": str(home)}

@@ -20,6 +20,7 @@ from r2med.systems.retrieve.dense import approximate
 from r2med.systems.retrieve.dense.approximate import Hnsw, build_segments
 from r2med.systems.retrieve.dense.exact_search import search_exact
 from r2med.systems.retrieve.dense.recall import mean_recall, sampled
+from r2med.systems.retrieve.vectors.vector_shard import VectorShard
 from r2med.systems.system import System
 from support.processes import python
 from support.scripted_llm import scripted
@@ -38,16 +39,16 @@ def stored(vectors, store, size=SIZE):
     def made(start):
         def build(folder):
             write_array(folder / "vectors.npy", vectors[start : start + size])
-            return {"start": start}
+            return {"start": start, "cost": {}}
 
-        return store.make("vectors", f"key{start}", build)
+        return VectorShard(store.make("vectors", f"key{start}", build))
 
     return [made(start) for start in range(0, len(vectors), size)]
 
 
 def searched(kind, vectors, queries, k, store, cosine=False):
     shards = stored(vectors, store)
-    blocks = [(shard.meta["start"], shard.array("vectors")) for shard in shards]
+    blocks = [block for shard in shards for block in shard.blocks]
     ranks = np.arange(len(vectors), dtype=np.int32)[::-1].copy()
     hits = build_segments(shards, kind, store, cosine=cosine).search(queries, blocks, k, ranks, cosine=cosine)
     return hits, search_exact(queries, blocks, k, ranks, cosine=cosine), ranks

@@ -10,16 +10,16 @@ from r2med.foundation.core.errors import UserError
 from r2med.foundation.engine.reporting import listening
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store import Store
-from r2med.models.encoders.encoder import Encoded, NotFiniteError, batch_receiver, open_encoder
+from r2med.models.encoders.encoder import Encoded, Encoder, NotFiniteError, batch_receiver, open_encoder
 from r2med.models.encoders.model_cards import MODELS
-from r2med.systems.retrieve.dense import embeddings
 from r2med.systems.retrieve.dense.dense_retriever import query_vectors
-from r2med.systems.retrieve.dense.embeddings import embed_corpus, embed_texts
 from r2med.systems.retrieve.retriever import MEAN, TEXTS_ALONE, SearchQuery
+from r2med.systems.retrieve.vectors import partial_vectors
+from r2med.systems.retrieve.vectors.embeddings import embed_corpus, embed_texts
 from support.processes import python
 
 
-class LettersEncoder:
+class LettersEncoder(Encoder):
     """Encoder that counts letters, so that vectors can be checked by hand. It records its texts."""
 
     def __init__(self, query_prefix="", fail_after=None):
@@ -39,7 +39,7 @@ class LettersEncoder:
 
 @pytest.fixture
 def corpus(monkeypatch):
-    monkeypatch.setattr(embeddings, "SHARD_DOCUMENTS", 3)
+    monkeypatch.setattr(Encoder, "shard_documents", 3)
     return Corpus.of((f"d{i}", "ab" * i + "c") for i in range(10))
 
 
@@ -81,7 +81,7 @@ def test_changing_the_query_prefix_encodes_only_queries_again(corpus, store):
 def test_queries_are_encoded_once(store):
     embed_texts(["a", "b"], "query", LettersEncoder(), store)
     again = LettersEncoder()
-    assert embed_texts(["a", "b"], "query", again, store).vectors.tolist() == [[1, 0, 0], [0, 1, 0]]
+    assert embed_texts(["a", "b"], "query", again, store).arrays["vectors"].tolist() == [[1, 0, 0], [0, 1, 0]]
     assert again.encoded == []
 
 
@@ -94,7 +94,7 @@ def test_another_corpus_shares_no_shard(corpus, store):
 
 def test_only_a_damaged_shard_is_encoded_again(corpus, store):
     found = embed_corpus(corpus, LettersEncoder(), store)
-    path = found.shards[1].file("vectors.npy")
+    path = found.shards[1].own.file("vectors.npy")
     content = bytearray(path.read_bytes())
     content[-1] ^= 1
     path.write_bytes(content)
@@ -171,7 +171,7 @@ def one_shard():
 
 @pytest.mark.parametrize("every", [0.0, 60.0])
 def test_an_unfinished_shard_continues_where_it_stopped(one_shard, store, monkeypatch, every):
-    monkeypatch.setattr(embeddings, "PART_SECONDS", every)
+    monkeypatch.setattr(partial_vectors, "PART_SECONDS", every)
     undisturbed = embed_corpus(one_shard, BatchedEncoder(), Store(store.root / "other"))
     for count in (4, 2):
         with pytest.raises(KeyboardInterrupt):
@@ -212,7 +212,12 @@ def test_unfinished_queries_continue_where_they_stopped(store):
     with pytest.raises(KeyboardInterrupt):
         embed_texts(texts, "query", BatchedEncoder(2), store)
     last = BatchedEncoder()
-    assert embed_texts(texts, "query", last, store).vectors.tolist() == [[1, 0, 0], [0, 2, 0], [0, 0, 3], [1, 1, 1]]
+    assert embed_texts(texts, "query", last, store).arrays["vectors"].tolist() == [
+        [1, 0, 0],
+        [0, 2, 0],
+        [0, 0, 3],
+        [1, 1, 1],
+    ]
     assert last.encoded == ["bb", "a"]
 
 
@@ -294,11 +299,11 @@ KILLED = """
 import os, signal, sys
 import numpy as np
 from r2med.data import Corpus
-from r2med.models.encoders.encoder import Encoded
-from r2med.systems.retrieve.dense import embeddings
+from r2med.models.encoders.encoder import Encoded, Encoder
+from r2med.systems.retrieve.vectors import embeddings
 from r2med.foundation.store import Store
 
-class Model:
+class Model(Encoder):
     calls = 0
     def key(self, role): return {"model": "counting"}
     def encode(self, texts, role):
@@ -307,7 +312,7 @@ class Model:
             os.kill(os.getpid(), signal.SIGKILL)
         return Encoded(np.ones((len(texts), 2), dtype=np.float32))
 
-embeddings.SHARD_DOCUMENTS = 10
+Model.shard_documents = 10
 embeddings.embed_corpus(Corpus.of((str(i), str(i)) for i in range(100)), Model(), Store(sys.argv[1]))
 print(Model.calls)
 """
@@ -319,7 +324,7 @@ def test_killed_at_shard_7_of_10_the_next_start_encodes_the_rest(tmp_path):
 
 
 def test_vectors_of_different_lengths_are_refused(store, monkeypatch):
-    class Growing:
+    class Growing(Encoder):
         width = 1
 
         def key(self, role):
@@ -329,9 +334,9 @@ def test_vectors_of_different_lengths_are_refused(store, monkeypatch):
             self.width += 1
             return Encoded(np.ones((len(texts), self.width), dtype=np.float32))
 
-    monkeypatch.setattr(embeddings, "SHARD_DOCUMENTS", 2)
+    monkeypatch.setattr(Encoder, "shard_documents", 2)
     with pytest.raises(UserError, match="different lengths"):
-        embeddings.embed_corpus(Corpus.of((str(i), "x") for i in range(4)), Growing(), store)
+        embed_corpus(Corpus.of((str(i), "x") for i in range(4)), Growing(), store)
 
 
 def test_vectors_of_zeros_are_reported_also_when_they_are_read_again(store, caplog):

@@ -15,7 +15,7 @@ from r2med.foundation.store import Store
 from r2med.models.encoders.encoder import Role
 from r2med.models.encoders.late_models import _LateEncoder
 from r2med.models.encoders.ragged import Ragged
-from r2med.systems.retrieve.late import ragged_shards, term_index
+from r2med.systems.retrieve.late import term_index
 from r2med.systems.system import System
 from support import tiny_late_models
 from support.tiny_models import SENTENCES, TEXTS
@@ -54,7 +54,7 @@ def test_a_multi_vector_model_ranks_as_the_library_scores(
 ) -> None:
     from sentence_transformers import MultiVectorEncoder
 
-    monkeypatch.setattr(ragged_shards, "SHARD", 4)
+    monkeypatch.setattr(_LateEncoder, "shard_documents", 4)
     model = MultiVectorEncoder(str(colbert), device="cpu")
     expected = model.similarity(model.encode_query(list(QUERIES)), model.encode_document(DOCUMENTS)).numpy()
     found = ranking(f"path:{colbert}", data, store)
@@ -70,7 +70,7 @@ def test_a_sparse_model_ranks_as_the_library_scores(
 ) -> None:
     from sentence_transformers import SparseEncoder
 
-    monkeypatch.setattr(ragged_shards, "SHARD", 4)
+    monkeypatch.setattr(_LateEncoder, "shard_documents", 4)
     monkeypatch.setattr(term_index, "SHARDS_OF_A_SEGMENT", 2)
     model = SparseEncoder(str(splade), device="cpu")
     queries, documents = model.encode_query(list(QUERIES)).to_dense(), model.encode_document(DOCUMENTS).to_dense()

@@ -9,6 +9,7 @@ from r2med.foundation.store.files import write_array
 from r2med.systems.retrieve.dense import proposals
 from r2med.systems.retrieve.dense.exact_search import search_exact
 from r2med.systems.retrieve.dense.proposals import ProposeNearest, search_by_nodes
+from r2med.systems.retrieve.vectors.vector_shard import VectorShard
 
 SIZE, COUNT, K = 50, 40, 7
 
@@ -22,9 +23,9 @@ def shards(store):
     def made(start):
         def build(folder):
             write_array(folder / "vectors.npy", vectors[start : start + SIZE])
-            return {"start": start}
+            return {"start": start, "cost": {}}
 
-        return store.make("vectors", f"key{start}", build)
+        return VectorShard(store.make("vectors", f"key{start}", build))
 
     return [made(start) for start in range(0, len(vectors), SIZE)]
 
@@ -46,7 +47,7 @@ def test_the_proposals_of_nodes_give_the_same_hits_bit_for_bit(shards, store, mo
     monkeypatch.setattr(proposals, "GROUP_SHARDS", 6)
     ranks = np.random.default_rng(6).permutation(SIZE * COUNT).astype(np.int32)
     queries = np.random.default_rng(7).standard_normal((5, 24)).astype(np.float32)
-    blocks = [(shard.meta["start"], shard.array("vectors")) for shard in shards]
+    blocks = [block for shard in shards for block in shard.blocks]
     expected = search_exact(queries, blocks, K, ranks, cosine=cosine)
     work = ProposeNearest(queries, K, cosine, 2 << 30)
     for node, proposed in ((Node(store), 5 * K * 7), (Node(Store(store.root / "empty")), SIZE * COUNT)):

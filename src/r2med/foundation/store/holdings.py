@@ -21,6 +21,10 @@ TABLES = {"journal": "journal", "api": "embeddings", "scores": "scores"}
 """Folder of the store -> name of the table in each of its SQLite files."""
 
 
+DOCUMENT_VECTORS = ("vectors", "token-vectors", "term-weights")
+"""Folders of the store with vectors of documents, which contain no text."""
+
+
 @dataclass(frozen=True)
 class Holding:
     """All artefacts of one kind with the same datasets and model."""
@@ -104,7 +108,7 @@ def rows_about(store: Store, datasets: Sequence[str]) -> dict[Path, list[bytes]]
 def clear_replaced(store: Store, datasets: Sequence[str]) -> None:
     """Remove the texts of some datasets. Vectors and scores, which hold no text, stay for the texts that are left."""
     for holding in holdings(store):
-        if holding.kind != "vectors" and {*datasets} & {*holding.datasets}:
+        if holding.kind not in DOCUMENT_VECTORS and {*datasets} & {*holding.datasets}:
             clear(store, holding)
     clear_texts(store, datasets, ["journal"])
 

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -39,7 +39,7 @@ from r2med.models.encoders.api_providers import (
     read_answer,
     read_json,
 )
-from r2med.models.encoders.encoder import Encoded, Role, Vectors, batch_receiver, normalised, timed
+from r2med.models.encoders.encoder import Encoded, Encoder, Role, Vectors, batch_receiver, normalised, timed
 from r2med.models.encoders.model_cards import ModelCard
 
 _TOKENS_FORMAT = struct.Struct("<q")
@@ -52,15 +52,12 @@ class PaidVector(NamedTuple):
     tokens: int
 
 
-class ApiEncoder:
+class ApiEncoder(Encoder):
     """Encoder that uses a provider's model.
 
     Nothing is sent and no key is needed until a text is not in the cache. Paid answers are used even by a run that
     starts over, because they depend on nothing that is made here.
     """
-
-    keeps_vectors: ClassVar[bool] = True
-    """True because one text costs one request, however often the corpus around it changes."""
 
     def __init__(self, card: ModelCard, instruction: Instruction, runtime: Runtime, store: Store | None = None) -> None:
         if card.loader not in PROVIDERS:

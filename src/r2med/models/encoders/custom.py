@@ -11,7 +11,7 @@ from r2med.data.dataset_cards import Instruction
 from r2med.foundation.core.cost import Cost
 from r2med.foundation.engine.work import Needs
 from r2med.foundation.runtime.runtime import Runtime
-from r2med.models.encoders.encoder import Encoded, Role, check_finite, timed
+from r2med.models.encoders.encoder import Encoded, Encoder, Role, check_finite, timed
 from r2med.models.encoders.model_cards import ModelCard
 from r2med.models.encoders.user_objects import UserObjects, encoding_methods, guarded, in_one_line
 
@@ -19,7 +19,7 @@ DICT_ERRORS = (TypeError, KeyError, AttributeError, IndexError)
 """Errors that code with `document["text"]` or `document.get("text")` raises when it gets a string."""
 
 
-class CustomEncoder:
+class CustomEncoder(Encoder):
     """Encoder that uses a user's object. The object itself handles prefix, lengths and batches."""
 
     def __init__(self, card: ModelCard, instruction: Instruction, runtime: Runtime, store: object = None) -> None:

@@ -1,15 +1,16 @@
-"""Encoder protocol: texts in, vectors and their cost out, with every setting that the vectors depend on."""
+"""The contract of encoders: texts in, vectors and their cost out, with every setting that the vectors depend on."""
 
 from __future__ import annotations
 
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from functools import wraps
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +18,8 @@ import numpy.typing as npt
 from r2med.foundation.core.cost import Cost
 from r2med.foundation.core.errors import MissingExtraError, UserError
 from r2med.foundation.engine.tracing import Span, span
+from r2med.foundation.engine.work import HERE, Needs
+from r2med.models.encoders.ragged import Ragged
 
 if TYPE_CHECKING:
     from r2med.data.dataset_cards import Instruction
@@ -38,9 +41,19 @@ class Encoded:
     cost: Cost = field(default_factory=Cost)
 
 
-class Encoder(Protocol):
-    """A model that knows the instruction of a dataset. Its weights are loaded with the first text."""
+class Encoder(ABC):
+    """A model that knows the instruction of a dataset. Its weights are loaded with the first text.
 
+    A subclass has `key`, and `encode` if a text has one vector, or `encode_ragged` if it has several rows. The other
+    members have defaults.
+    """
+
+    shards_in: ClassVar[str] = "vectors"
+    """The folder of the store for what it makes of documents."""
+    shard_documents: ClassVar[int] = 4096
+    """Number of documents in a shard. Large enough for batches of similar lengths, small enough for a file."""
+
+    @abstractmethod
     def key(self, role: Role) -> dict[str, Any]:
         """Return everything that the vectors of a role depend on: model, revision, prefix, lengths, pooling, dtype, …
 
@@ -49,6 +62,39 @@ class Encoder(Protocol):
 
     def encode(self, texts: Sequence[str], role: Role) -> Encoded:
         """Return one finite float32 row per text, in their order, and the cost."""
+        raise UserError(f"{type(self).__qualname__} has no single vector for a text")
+
+    def encode_ragged(self, texts: Sequence[str], role: Role) -> Ragged:
+        """Return the rows of each text, in their order: those of `encode`, one for each text.
+
+        Raises UserError if `encode` returned something else, and NotFiniteError for NaN or infinity.
+        """
+        encoded = self.encode(texts, role)
+        vectors = np.asarray(encoded.vectors, dtype=np.float32)
+        if vectors.ndim != 2 or len(vectors) != len(texts):
+            raise UserError(f"the model returned an array of shape {vectors.shape} for {len(texts)} texts")
+        check_finite(vectors)
+        return Ragged.single(vectors, encoded.cost)
+
+    @property
+    def needs(self) -> Needs:
+        """Where it can encode: here, unless it says otherwise. Paid APIs count money, so they stay here."""
+        return HERE
+
+    @property
+    def pinned(self) -> bool:
+        """False if a push by the model's authors would change the weights of this name."""
+        return True
+
+    @property
+    def in_folder(self) -> bool:
+        """True if the documents' weights are in a folder, and their revision is a digest instead of a hub commit."""
+        return False
+
+    @property
+    def libraries(self) -> tuple[str, ...]:
+        """Packages that compute the vectors. Their versions are stored with the vectors."""
+        return ()
 
 
 LOADERS = {
@@ -160,7 +206,7 @@ def normalised(rows: Vectors) -> Vectors:
     return unit_rows
 
 
-Receiver = Callable[[Sequence[int], Encoded | None], None]
+Receiver = Callable[[Sequence[int], Encoded | Ragged | None], None]
 """Function that gets the positions and vectors of encoded texts.
 
 The vectors are None if the encoder saves them itself.

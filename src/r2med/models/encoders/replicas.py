@@ -22,7 +22,7 @@ from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.setup import Setup
 from r2med.models.encoders import devices, weights
 from r2med.models.encoders.batching import Worker, encode_in_batches
-from r2med.models.encoders.encoder import Encoded, Role, Vectors, batch_receiver, timed
+from r2med.models.encoders.encoder import Encoded, Encoder, Role, Vectors, batch_receiver, timed
 from r2med.models.encoders.known_pairs import check_once, check_versions
 from r2med.models.encoders.model_cards import ModelCard, Side
 
@@ -122,7 +122,7 @@ class LoadedModel(Protocol):
         """Return one row per text, in their order, and the cost. Several cards may share one model in memory."""
 
 
-class LocalEncoder:
+class LocalEncoder(Encoder):
     """Encoder for a card with weights on this machine.
 
     The weights are loaded with the first text. Stored vectors need no weights.
@@ -134,7 +134,6 @@ class LocalEncoder:
     """Fields of the card that require a separate model in memory."""
     key_fields: ClassVar[tuple[str, ...]] = ()
     """Further fields of the card that vectors depend on."""
-    needs: ClassVar[Needs] = Needs(gpu=True)
 
     def __init__(self, card: ModelCard, instruction: Instruction, runtime: Runtime, store: object = None) -> None:
         self._card = card
@@ -147,6 +146,11 @@ class LocalEncoder:
     def __reduce__(self) -> tuple[type[LocalEncoder], tuple[ModelCard, Instruction, Runtime]]:
         # The other machine looks for the weights itself.
         return type(self), (self._card, self._instruction, self._runtime)
+
+    @property
+    def needs(self) -> Needs:
+        """Where it can encode."""
+        return Needs(gpu=True)
 
     @property
     def pinned(self) -> bool:

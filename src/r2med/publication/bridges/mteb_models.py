@@ -183,7 +183,7 @@ class RegisteredModel:
 
 
 @dataclass(frozen=True)
-class MtebEncoder:
+class MtebEncoder(Encoder):
     """Encodes the texts of a dataset. Generated texts resemble documents and are encoded like them."""
 
     model: RegisteredModel

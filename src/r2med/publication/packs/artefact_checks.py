@@ -12,14 +12,13 @@ import numpy.typing as npt
 
 from r2med.data.runs.run_checks import ranking_fault
 from r2med.foundation.core.cost import Cost
+from r2med.foundation.store.holdings import DOCUMENT_VECTORS
 
 _FILES = {
     "run": {"rows.npy", "scores.npy"},
-    "vectors": {"vectors.npy"},
-    "query-vectors": {"vectors.npy"},
     "recall": set[str](),
 }
-"""Kind -> files that an artefact must have. All other kinds name theirs."""
+"""Kind -> files that an artefact must have. Others are vectors: `vectors.npy`, or the arrays that they name."""
 
 
 def is_artefact(kind: str, meta: Mapping[str, Any], files: Collection[str]) -> bool:
@@ -29,16 +28,14 @@ def is_artefact(kind: str, meta: Mapping[str, Any], files: Collection[str]) -> b
             numbers = [*meta["recall"].values(), meta["measured"], meta["sample"]]
             return not files and all(map(_is_number, numbers))
         costs = [meta["cost"], *([meta["prepared"]] if kind == "run" else [])]
-        needed = _FILES.get(kind) or {"offsets.npy", *(f"{name}.npy" for name in meta["arrays"])}
-        starts = isinstance(meta["start"], int) and meta["start"] >= 0 if kind in _OF_DOCUMENTS else True
+        needed = _FILES.get(kind) or {f"{name}.npy" for name in meta.get("arrays", ["vectors"])}
+        if meta.get("sources"):
+            return False  # vectors of a pack are whole
+        starts = isinstance(meta["start"], int) and meta["start"] >= 0 if kind in DOCUMENT_VECTORS else True
         zeros = isinstance(meta.get("zeros", 0), int)
         return all(map(_is_cost, costs)) and needed <= {*files} and starts and zeros
     except (KeyError, TypeError, AttributeError, ValueError):
         return False
-
-
-_OF_DOCUMENTS = ("vectors", "token-vectors", "term-weights")
-"""Kinds that are shards of a corpus and say where they begin."""
 
 
 def _is_cost(values: Mapping[str, Any]) -> bool:

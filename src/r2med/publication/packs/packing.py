@@ -33,7 +33,7 @@ from r2med.foundation.runtime.setup import Setup
 from r2med.foundation.store import Store, digest
 from r2med.foundation.store.artefacts import is_content
 from r2med.foundation.store.files import scratch_beside, sha256
-from r2med.foundation.store.manifest import MANIFEST
+from r2med.foundation.store.manifest import MANIFEST, read_manifest, seal
 from r2med.publication.bridges.data_export import export_data
 from r2med.publication.packs.gathering import Needed, command_of, find_datasets, flags_of, needed
 from r2med.publication.packs.pack_manifest import (
@@ -58,6 +58,7 @@ from r2med.publication.packs.packed_answers import (
     nuggets_path,
 )
 from r2med.publication.packs.packed_rows import row_lines
+from r2med.systems.retrieve.vectors.vector_shard import open_shard
 
 log = logging.getLogger("r2med")
 
@@ -134,7 +135,7 @@ def pack(
         with scratch_beside(Path(file).absolute()) as scratch:
             scratch.mkdir()
             said = _answer_files(answers, datasets, nuggets)
-            found = [*_records(collection, kinds), *said, *_stored(read, kinds, runtime.store)]
+            found = [*_records(collection, kinds), *said, *_stored(read, kinds, runtime.store, scratch)]
             if "corpus" in kinds:
                 found += _corpora(datasets, scratch, runtime.store)
             by_path = {source.path: source for source in found}
@@ -214,7 +215,7 @@ def _refuse_paths(path: Path, name: str, stated: Mapping[str, Any], command: str
         )
 
 
-def _stored(read: Mapping[str, Needed], kinds: Sequence[str], store: Store) -> Iterator[_PartSource]:
+def _stored(read: Mapping[str, Needed], kinds: Sequence[str], store: Store, scratch: Path) -> Iterator[_PartSource]:
     """Yield artefacts and rows of the store."""
     users: dict[tuple[str, str], list[str]] = {}
     for name, need in read.items():
@@ -227,11 +228,22 @@ def _stored(read: Mapping[str, Needed], kinds: Sequence[str], store: Store) -> I
     for (kind, key), names in sorted(users.items()):
         wanted: PartKind = "runs" if kind in ("run", "recall") else "vectors"
         if wanted in kinds:
-            yield from _artefact(store, kind, key, wanted, tuple(names))
+            yield from _artefact(_whole(store, kind, key, scratch), wanted, tuple(names))
 
 
-def _artefact(store: Store, kind: str, key: str, part: PartKind, datasets: tuple[str, ...]) -> Iterator[_PartSource]:
+def _whole(store: Store, kind: str, key: str, scratch: Path) -> Path:
+    """Return the folder of an artefact. Vectors that lie in those of other corpora are gathered, without the others."""
     folder = store.root / kind / key
+    if "sources" not in read_manifest(folder)["meta"] or (shard := open_shard(store, kind, key)) is None:
+        return folder
+    gathered = scratch / kind / key
+    gathered.mkdir(parents=True)
+    seal(gathered, shard.write_whole(gathered))
+    return gathered
+
+
+def _artefact(folder: Path, part: PartKind, datasets: tuple[str, ...]) -> Iterator[_PartSource]:
+    kind, key = folder.parent.name, folder.name
     manifest = json.loads((folder / MANIFEST).read_bytes())
     meta = manifest["meta"]
     if "about" in meta:

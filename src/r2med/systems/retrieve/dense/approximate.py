@@ -28,9 +28,9 @@ from r2med.foundation.core.errors import MissingExtraError
 from r2med.foundation.engine import cores, map_threads
 from r2med.foundation.engine.reporting import Reporter
 from r2med.foundation.store import Artefact, Store, digest
-from r2med.models.encoders.encoder import Vectors
-from r2med.systems.retrieve.dense.embeddings import SHARD_DOCUMENTS
+from r2med.models.encoders.encoder import Encoder, Vectors
 from r2med.systems.retrieve.dense.exact_scores import Block, ExactScorer, Rows
+from r2med.systems.retrieve.vectors.vector_shard import VectorShard
 
 VERSION = 1
 """Version of the way in which indexes are built."""
@@ -152,18 +152,18 @@ def _scored(
 
 
 def build_segments(
-    shards: Sequence[Artefact], kind: Hnsw, store: Store, *, cosine: bool = False, memory: int = 2 << 30
+    shards: Sequence[VectorShard], kind: Hnsw, store: Store, *, cosine: bool = False, memory: int = 2 << 30
 ) -> Segments:
     """Return the index of the vectors. Segments that are not in the store are built."""
     faiss = load_faiss()
     groups = list(_groups(shards))
     stop = threading.Event()
-    reporter = Reporter("documents in the index", sum(_length(group) for group in groups))
+    reporter = Reporter("documents in the index", sum(sum(map(len, group)) for group in groups))
 
-    def build(group: Sequence[Artefact]) -> Artefact:
-        key = digest([VERSION, kind.key(), cosine, [shard.path.name for shard in group]])
+    def build(group: Sequence[VectorShard]) -> Artefact:
+        key = digest([VERSION, kind.key(), cosine, [shard.key for shard in group]])
         if (segment := store.get("ann", key)) is not None:
-            reporter.advance(_length(group))
+            reporter.advance(sum(map(len, group)))
             return segment
         return store.make("ann", key, lambda folder: _build(faiss, group, kind, cosine, folder, reporter, stop))
 
@@ -183,25 +183,25 @@ def build_segments(
 
 def _build(
     faiss: Any,
-    shards: Sequence[Artefact],
+    shards: Sequence[VectorShard],
     kind: Hnsw,
     cosine: bool,
     folder: Path,
     reporter: Reporter,
     stop: threading.Event,
 ) -> dict[str, Any]:
-    index = kind.empty(faiss, _vectors(shards[0]).shape[1])
+    index = kind.empty(faiss, _width(shards))
     for shard in shards:
         if stop.is_set():
             raise InterruptedError("another segment could not be built")
-        vectors = _vectors(shard)
-        index.add(_unit_length(vectors, cosine))
-        reporter.advance(len(vectors))
+        for part in shard.parts:
+            index.add(_unit_length(part.arrays["vectors"], cosine))
+            reporter.advance(len(part))
     with (folder / INDEX_FILE).open(
         "wb"
     ) as file:  # With our own file, a full disk raises an OSError that names the cause.
         faiss.write_index(index, faiss.PyCallbackIOWriter(file.write))
-    return {"start": shards[0].meta["start"], "faiss": faiss.__version__}
+    return {"start": shards[0].start, "faiss": faiss.__version__}
 
 
 def _pool(workers: int) -> ThreadPoolExecutor:
@@ -209,20 +209,16 @@ def _pool(workers: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(workers, initializer=load_faiss().omp_set_num_threads, initargs=(1,))
 
 
-def _groups(shards: Sequence[Artefact]) -> Iterator[Sequence[Artefact]]:
+def _groups(shards: Sequence[VectorShard]) -> Iterator[Sequence[VectorShard]]:
     """Yield the shards of each segment. Their vectors as floats and the links of a graph fit into SEGMENT_BYTES."""
-    row = 4 * int(_vectors(shards[0]).shape[1]) + 640
-    size = max(1, min(SEGMENT_SHARDS, SEGMENT_BYTES // (SHARD_DOCUMENTS * row)))
+    row = 4 * _width(shards) + 640
+    size = max(1, min(SEGMENT_SHARDS, SEGMENT_BYTES // (Encoder.shard_documents * row)))
     for at in range(0, len(shards), size):
         yield shards[at : at + size]
 
 
-def _vectors(shard: Artefact) -> npt.NDArray[Any]:
-    return shard.array("vectors")
-
-
-def _length(shards: Sequence[Artefact]) -> int:
-    return sum(len(_vectors(shard)) for shard in shards)
+def _width(shards: Sequence[VectorShard]) -> int:
+    return int(shards[0].parts[0].arrays["vectors"].shape[1])
 
 
 def _unit_length(vectors: npt.NDArray[Any], cosine: bool) -> Vectors:

@@ -38,13 +38,13 @@ from r2med.models.encoders.model_estimates import (
 )
 from r2med.models.encoders.weights import IN_FOLDER
 from r2med.systems.retrieve.dense.approximate import Hnsw, Segments, build_segments, load_faiss
-from r2med.systems.retrieve.dense.embeddings import Embeddings, embed_corpus, embed_texts
 from r2med.systems.retrieve.dense.exact_scores import Block, Rows
 from r2med.systems.retrieve.dense.exact_search import SearchCache, search_exact
 from r2med.systems.retrieve.dense.proposals import ProposeNearest, search_by_nodes
 from r2med.systems.retrieve.dense.recall import SAMPLE_QUERIES, SAMPLE_SEED, mean_recall, sampled
 from r2med.systems.retrieve.late.late_searcher import LateSearcher
 from r2med.systems.retrieve.retriever import MEAN, TEXTS_ALONE, Searched, SearchQuery
+from r2med.systems.retrieve.vectors.embeddings import Embeddings, embed_corpus, embed_texts, may_change
 
 
 class VectorSearch(Stage):
@@ -158,8 +158,8 @@ class DenseRetriever(Bound[VectorSearch]):
         roles = {role: encoder.key(role) for role in ("query", "document", "generated")}
         # The pin is not part of the key of a role. Vectors depend on the revision alone, so they stay valid
         # when it is pinned later.
-        pinned = {} if getattr(encoder, "pinned", True) else {"pinned": False}
-        weights = {"weights": IN_FOLDER} if getattr(encoder, "in_folder", False) else {}
+        pinned = {} if encoder.pinned else {"pinned": False}
+        weights = {"weights": IN_FOLDER} if encoder.in_folder else {}
         return {**self.stage.settings(), "similarity": self.card.similarity, **roles, **pinned, **weights}
 
     def index(self, dataset: Dataset, store: Store) -> DenseSearcher | LateSearcher:
@@ -173,7 +173,7 @@ class DenseRetriever(Bound[VectorSearch]):
             load_faiss()  # A missing library is reported before hours of encoding.
         encoder = self.encoder(dataset, store)
         with about(dataset=dataset.label, model=self.stage.name):
-            embeddings = embed_corpus(dataset.corpus, encoder, store, self.runtime.engine, reuse=_may_change(dataset))
+            embeddings = embed_corpus(dataset.corpus, encoder, store, self.runtime.engine, reuse=may_change(dataset))
             segments = (
                 build_segments(
                     embeddings.shards, kind, store, cosine=self.takes_cosine, memory=self.runtime.setup.memory
@@ -184,7 +184,7 @@ class DenseRetriever(Bound[VectorSearch]):
         return DenseSearcher(self, dataset.corpus, encoder, embeddings, store, segments)
 
     def _late_searcher(self, loader: LateLoader, dataset: Dataset, store: Store) -> LateSearcher:
-        encoder: Any = self.encoder(dataset, store)
+        encoder = self.encoder(dataset, store)
         turn = _turn(encoder, self.stage.name, self.runtime)
         return LateSearcher(self.stage.name, loader, dataset, encoder, store, self.runtime, turn)
 
@@ -208,14 +208,6 @@ class DenseRetriever(Bound[VectorSearch]):
             meta = store.make("recall", key, build).meta
         measured = meta["recall"], meta["sample"], meta["measured"]
         return (Approximation(str(self.stage), kind.name, asdict(kind), *measured),)
-
-
-def _may_change(dataset: Dataset) -> bool:
-    """Return True for a dataset of the user, which may change.
-
-    A dataset of the hub never changes and is encoded in full.
-    """
-    return dataset.card is None or dataset.card.hub is None
 
 
 def _turn(encoder: Encoder, name: str, runtime: Runtime) -> AbstractContextManager[object]:
@@ -323,7 +315,7 @@ def query_vectors(
     are averaged first. Some queries instead join both to one string.
     """
     stored = embed_texts([_query_text(query) for query in queries], "query", encoder, store, engine)
-    vectors, cost = np.array(stored.vectors), stored.cost
+    vectors, cost = np.array(stored.arrays["vectors"]), stored.cost
     averaged = [(i, q.generated) for i, q in enumerate(queries) if q.generated and q.dense_form in (MEAN, TEXTS_ALONE)]
     if averaged:
         flat = [text for _, generated in averaged for text in generated]
@@ -331,7 +323,7 @@ def query_vectors(
         cost += written.cost
         ends = np.cumsum([len(generated) for _, generated in averaged])
         for (index, generated), end in zip(averaged, ends, strict=True):
-            mean = written.vectors[end - len(generated) : end].mean(axis=0)
+            mean = written.arrays["vectors"][end - len(generated) : end].mean(axis=0)
             vectors[index] = mean if queries[index].dense_form == TEXTS_ALONE else (vectors[index] + mean) / 2
     return Encoded(vectors, cost)
 

@@ -10,17 +10,18 @@ from typing import assert_never
 
 from r2med.data import Dataset
 from r2med.data.runs.run import Run
-from r2med.foundation.core.cost import Cost, total
+from r2med.foundation.core.cost import Cost
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.runtime.runtime import Runtime
-from r2med.foundation.store import Artefact, Store, about
+from r2med.foundation.store import Store, about
 from r2med.models.encoders.devices import gpu_of
+from r2med.models.encoders.encoder import Encoder
 from r2med.models.encoders.model_cards import LateLoader
-from r2med.models.encoders.ragged import Ragged, RaggedEncoder
+from r2med.models.encoders.ragged import Ragged
 from r2med.systems.retrieve.late.maxsim import Hits, TokenIndex, search_maxsim
-from r2med.systems.retrieve.late.ragged_shards import encode_corpus, encode_texts, opened
 from r2med.systems.retrieve.late.term_index import TermIndex
 from r2med.systems.retrieve.retriever import MEAN, TEXTS_ALONE, Searched, SearchQuery
+from r2med.systems.retrieve.vectors.embeddings import Embeddings, embed_corpus, embed_texts, may_change
 
 
 class LateSearcher:
@@ -31,7 +32,7 @@ class LateSearcher:
         name: str,
         loader: LateLoader,
         dataset: Dataset,
-        encoder: RaggedEncoder,
+        encoder: Encoder,
         store: Store,
         runtime: Runtime,
         turn: AbstractContextManager[object],
@@ -39,9 +40,9 @@ class LateSearcher:
         self._name, self._encoder, self._runtime, self._turn = name, encoder, runtime, turn
         self._corpus, self._store = dataset.corpus, store
         with about(dataset=dataset.label, model=name):
-            shards = encode_corpus(dataset.corpus, encoder, store, runtime.engine)
-            self._prepared = total(Cost.from_dict(shard.meta["cost"]) for shard in shards)
-            self._index = _index(loader, shards, store)
+            embeddings = embed_corpus(dataset.corpus, encoder, store, runtime.engine, reuse=may_change(dataset))
+            self._prepared = embeddings.cost
+            self._index = _index(loader, embeddings, store)
         self._keeps: Store | None = store
 
     def search(self, queries: Sequence[SearchQuery], k: int) -> Searched:
@@ -49,7 +50,9 @@ class LateSearcher:
         if k < 1:
             raise UserError(f"k must be at least 1, not {k}")
         with self._turn, about(model=self._name):
-            asked = encode_texts([_text(query) for query in queries], "query", self._encoder, self._keeps)
+            asked = embed_texts(
+                [_text(query) for query in queries], "query", self._encoder, self._keeps, self._runtime.engine
+            )
         started = time.perf_counter()
         run = Run.ranked([query.query.id for query in queries], self._hits(asked, k), self._corpus)
         return Searched(run, asked.cost + Cost(seconds=time.perf_counter() - started), self._prepared)
@@ -79,11 +82,11 @@ def _text(search: SearchQuery) -> str:
     return search.dense_form.format(query=search.query.text, text=" ".join(search.generated))
 
 
-def _index(loader: LateLoader, shards: Sequence[Artefact], store: Store) -> TokenIndex | TermIndex:
+def _index(loader: LateLoader, embeddings: Embeddings, store: Store) -> TokenIndex | TermIndex:
     match loader:
         case "multi-vector":
-            return TokenIndex([(shard.meta["start"], opened(shard)) for shard in shards])
+            return TokenIndex(embeddings.parts)
         case "sparse":
-            return TermIndex.of(shards, store)
+            return TermIndex.of(embeddings.shards, store)
         case other:
             assert_never(other)

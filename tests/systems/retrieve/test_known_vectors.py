@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -15,25 +16,27 @@ from r2med.data.dataset_cards import ANY_DATASET
 from r2med.data.tables.importing import plan_import
 from r2med.foundation.core.cost import Cost
 from r2med.foundation.engine.reporting import Progress, listening
+from r2med.foundation.engine.work import Needs, Threads
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store import Store
-from r2med.models.encoders.encoder import Encoded, open_encoder
+from r2med.models.encoders.encoder import Encoded, Encoder, Role, open_encoder
 from r2med.models.encoders.model_cards import MODELS
-from r2med.systems.retrieve.dense import earlier_vectors, embeddings
-from r2med.systems.retrieve.dense.embeddings import Embeddings, embed_corpus
+from r2med.models.encoders.ragged import Ragged, joined
+from r2med.systems.retrieve.vectors import known_vectors, vector_shard
+from r2med.systems.retrieve.vectors.embeddings import Embeddings, embed_corpus
 from support.api_encoders import opened
 
 
-class Counting:
+class Counting(Encoder):
     """Encoder that counts letters and records its texts."""
 
     def __init__(self, model: str = "letters", dies: bool = False) -> None:
         self.model, self.dies, self.encoded = model, dies, list[str]()
 
-    def key(self, role: str) -> dict[str, Any]:
+    def key(self, role: Role) -> dict[str, Any]:
         return {"model": self.model}
 
-    def encode(self, texts: Sequence[str], role: str) -> Encoded:
+    def encode(self, texts: Sequence[str], role: Role) -> Encoded:
         if self.dies:
             raise KeyboardInterrupt
         self.encoded += texts
@@ -51,7 +54,7 @@ def all_vectors(found: Embeddings) -> Any:
 
 @pytest.fixture
 def small_shards(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(embeddings, "SHARD_DOCUMENTS", 4)
+    monkeypatch.setattr(Encoder, "shard_documents", 4)
 
 
 @pytest.mark.usefixtures("small_shards")
@@ -75,7 +78,105 @@ def test_a_new_document_anywhere_is_the_only_one_that_is_encoded(store: Store, p
     whole = embed_corpus(Corpus.of(later), Counting(), Store(store.root / "other"))
     assert np.array_equal(all_vectors(found), all_vectors(whole))
     assert (found.cost.texts, found.cost.seconds) == (whole.cost.texts, pytest.approx(whole.cost.seconds))
-    assert not list((store.root / "vector-parts").iterdir())
+
+
+def stored_vectors(store: Store) -> int:
+    """Return the number of vectors in all shards of documents."""
+    return sum(len(np.load(path)) for path in store.root.glob("vectors/*/vectors.npy"))
+
+
+@pytest.mark.usefixtures("small_shards")
+def test_vectors_of_known_texts_are_not_stored_again(store: Store) -> None:
+    versions = [notes(12) for _ in range(4)]
+    versions[1][5] = ("n5", "abc changed")
+    versions[2] = [versions[1][place] for place in (11, 3, 7, 5, 1, 0, 2, 4, 6, 8, 9, 10)]
+    versions[3] = [*versions[2][:4], ("new", "cba"), *versions[2][5:]]
+    for version, count in zip(versions, (12, 13, 13, 14), strict=True):
+        found = embed_corpus(Corpus.of(version), Counting(), store, reuse=True)
+        again = embed_corpus(Corpus.of(version), Counting(dies=True), store, reuse=True)
+        whole = embed_corpus(Corpus.of(version), Counting(), Store(store.root / "other"))
+        for each in (found, again):
+            assert np.array_equal(all_vectors(each), all_vectors(whole))
+            assert each.cost.texts == 12
+        assert stored_vectors(store) == count
+
+
+@pytest.mark.usefixtures("small_shards")
+def test_scattered_vectors_are_gathered_in_memory(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vector_shard, "MAX_PARTS", 2)
+    embed_corpus(Corpus.of(notes(12)), Counting(), store, reuse=True)
+    scattered = Corpus.of(notes(12)[::-1])
+    found = embed_corpus(scattered, Counting(dies=True), store, reuse=True)
+    assert [len(shard.parts) for shard in found.shards] == [1, 1, 1]
+    whole = embed_corpus(scattered, Counting(), Store(store.root / "other"))
+    assert np.array_equal(all_vectors(found), all_vectors(whole))
+    assert stored_vectors(store) == 12
+
+
+@pytest.mark.usefixtures("small_shards")
+@pytest.mark.parametrize("change", ["removed", "damaged", "made again"])
+def test_a_corpus_whose_vectors_lay_in_another_one_is_encoded_again_if_they_are_gone(store: Store, change: str) -> None:
+    first, second = Corpus.of(notes(3)), Corpus.of([*notes(3), ("b", "b")])
+    third = Corpus.of([("b", "b"), ("c", "c")])
+    [source] = embed_corpus(first, Counting(), store, reuse=True).shards
+    [other] = embed_corpus(second, Counting(), store, reuse=True).shards
+    embed_corpus(third, Counting(), store, reuse=True)
+    if change == "damaged":
+        source.own.file("vectors.npy").write_bytes(b"")
+        other.own.file("vectors.npy").write_bytes(b"")
+    else:
+        store.discard("vectors", source.key)
+        store.discard("vectors", other.key)
+    if change == "made again":  # it now has the vectors of all its texts, at other places than before
+        embed_corpus(second, Counting(), store)
+    for corpus in (third, second, first):
+        whole = embed_corpus(corpus, Counting(), Store(store.root / "other"))
+        assert np.array_equal(all_vectors(embed_corpus(corpus, Counting(), store)), all_vectors(whole))
+
+
+def test_a_node_makes_a_shard_again_that_took_vectors_from_elsewhere(store: Store) -> None:
+    class Node(Threads):
+        """An engine with its own store, from which results are copied."""
+
+        def map(self, work: Any, items: Any, _: Store, needs: Needs) -> Any:
+            for item in items:
+                made = work(item, node)
+                shutil.copytree(made.path, store.root / "vectors" / made.path.name, dirs_exist_ok=True)
+                yield item, made
+
+    node, first, second = Store(store.root / "node"), Corpus.of(notes(3)), Corpus.of([*notes(3), ("b", "b")])
+    for corpus in (first, second):
+        found = embed_corpus(corpus, Counting(), store, Node(), reuse=True)
+    assert [len(shard.sources) for shard in found.shards] == [1]
+    shutil.rmtree(store.root / "vectors")
+    whole = embed_corpus(second, Counting(), store, Node(), reuse=True)
+    assert np.array_equal(all_vectors(found), all_vectors(whole))
+    assert [len(shard.sources) for shard in whole.shards] == [0]
+
+
+def test_the_vectors_of_tokens_are_not_stored_again(store: Store) -> None:
+    class Tokens(Counting):
+        shards_in = "token-vectors"
+        shard_documents = 5
+
+        def encode_ragged(self, texts: Sequence[str], role: Role) -> Ragged:
+            self.encoded += texts
+            parts = [{"vectors": np.array([[ord(letter)] for letter in text], np.float16)} for text in texts]
+            return joined(parts, Cost(texts=len(texts)))
+
+    words = ["one", "three", "seventeen", "no", "a", "of", "word"]
+    embed_corpus(Corpus.of((word, word) for word in words), Tokens(), store, reuse=True)
+    words[1:3] = ["change"]
+    encoder = Tokens()
+    found = embed_corpus(Corpus.of((word, word) for word in words), encoder, store, reuse=True)
+    assert encoder.encoded == ["change"]
+    read = [
+        "".join(map(chr, part.rows("vectors", row)[:, 0].astype(int)))
+        for _, part in found.parts
+        for row in range(len(part))
+    ]
+    assert read == words
+    assert sum(len(np.load(path)) for path in store.root.glob("token-vectors/*/vectors.npy")) == 26 + 6
 
 
 @pytest.mark.usefixtures("small_shards")
@@ -117,9 +218,9 @@ def test_a_corpus_does_not_reuse_its_own_shards(store: Store) -> None:
 
 
 def test_the_newest_vectors_are_used_if_there_are_too_many(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    for count in (5, 3):
-        embed_corpus(Corpus.of(notes(count)), Counting(), store, reuse=True)
-    monkeypatch.setattr(earlier_vectors, "MAX_DOCUMENTS", 4)
+    for some in (slice(3, 8), slice(3)):
+        embed_corpus(Corpus.of(notes(8)[some]), Counting(), store, reuse=True)
+    monkeypatch.setattr(known_vectors, "MAX_DOCUMENTS", 4)
     encoder = Counting()
     embed_corpus(Corpus.of(notes(6)), encoder, store, reuse=True)
     assert encoder.encoded == [text for _, text in notes(6)[3:]]

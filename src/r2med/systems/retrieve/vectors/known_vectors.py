@@ -1,6 +1,6 @@
 """Find vectors of texts that were encoded for another corpus, such as an earlier version of this one.
 
-Texts are compared by their digests, which are saved beside each shard of vectors. This needs 16 bytes of memory for
+Texts are compared by their digests, which are saved beside the vectors of each shard. This needs 16 bytes of memory for
 each earlier document. At most `MAX_DOCUMENTS` documents are used, the newest first.
 """
 
@@ -19,7 +19,8 @@ from r2med.foundation.core.cost import Cost, total
 from r2med.foundation.store import Artefact, Store, about
 from r2med.foundation.store.files import text_digest
 from r2med.foundation.store.manifest import MANIFEST
-from r2med.models.encoders.encoder import Vectors
+from r2med.models.encoders.ragged import Origins, Ragged, gathered
+from r2med.systems.retrieve.vectors.vector_shard import read_ragged, texts_digest
 
 MAX_DOCUMENTS = 10_000_000
 """Maximum number of earlier documents that are kept in memory."""
@@ -34,15 +35,24 @@ def text_digests(texts: Iterable[str]) -> Digests:
 
 
 @dataclass(frozen=True)
-class KnownVectors:
-    """Vectors that need not be computed: positions of the texts, their vectors, and the cost of making these."""
+class TakenVectors:
+    """Vectors of a shard's texts that other shards have."""
 
     positions: npt.NDArray[np.int64]
-    vectors: Vectors
+    """Positions of the texts in the shard, ascending."""
+    sources: tuple[tuple[str, str], ...]
+    """The key of each other shard that is used, and a digest of its texts."""
+    origins: Origins
+    """The number of the source of each text, from 1, and its place there."""
     cost: Cost
+    """What it cost to make these vectors."""
+    zeros: int
+    """Number of these texts whose vectors are all zero."""
+    nothing: Ragged
+    """Vectors of no text, of the same form."""
 
 
-class EarlierVectors:
+class KnownVectors:
     """The vectors of other corpora by one encoder."""
 
     def __init__(self, shards: Sequence[Artefact]) -> None:
@@ -54,20 +64,20 @@ class EarlierVectors:
         self._sorted = joined[self._order]
 
     @classmethod
-    def find(cls, store: Store, encoder: str, corpus: str) -> EarlierVectors | None:
+    def find(cls, store: Store, kind: str, encoder: str, corpus: str) -> KnownVectors | None:
         """Return the vectors of an encoder for all corpora except this one.
 
         `encoder` is the digest of its key. `corpus` is the fingerprint of the current corpus. It is left out
         because its own shards are found by their keys.
         """
         shards, documents = [], 0
-        for path in _newest_first((store.root / "vectors").glob(f"*/{MANIFEST}")):
+        for path in _newest_first((store.root / kind).glob(f"*/{MANIFEST}")):
             meta = _meta(path)
             if meta.get("encoder") != encoder or meta.get("corpus") == corpus:
                 continue
-            with about(alone=True):  # The vectors are copied, so the shard still belongs to its own dataset only.
-                shard = store.get("vectors", path.parent.name)
-            if shard is None:
+            with about(alone=True):  # It belongs to the datasets whose texts are found in it, which is not known yet.
+                shard = store.get(kind, path.parent.name)
+            if shard is None or not len(shard.array("digests")):
                 continue
             documents += len(shard.array("digests"))
             if documents > MAX_DOCUMENTS:
@@ -75,45 +85,45 @@ class EarlierVectors:
             shards.append(shard)
         return cls(shards) if shards else None
 
-    def take(self, texts: Sequence[str]) -> KnownVectors | None:
-        """Return the vectors of the known texts, or None if no text is known."""
+    def take(self, texts: Sequence[str]) -> TakenVectors | None:
+        """Return where the vectors of known texts are, or None if no text is known."""
         digests = text_digests(texts)
         at = np.minimum(np.searchsorted(self._sorted, digests[:, 0]), len(self._sorted) - 1)
         found = np.flatnonzero(self._sorted[at] == digests[:, 0])
         rows = self._order[at[found]]
         numbers = np.searchsorted(self._starts, rows, side="right") - 1
-        parts = []
+        places = rows - self._starts[numbers]
+        # A text may match only the first half of the digest.
+        same = np.zeros(len(found), dtype=bool)
         for number in np.unique(numbers):
-            positions, own = found[numbers == number], rows[numbers == number] - self._starts[number]
-            parts.append(_known(self._shards[number], own, positions, digests))
-        parts = [part for part in parts if len(part.positions)]
-        if not parts:
+            mine = numbers == number
+            same[mine] = self._shards[number].array("digests")[places[mine], 1] == digests[found[mine], 1]
+        found, numbers, places = found[same], numbers[same], places[same]
+        if not len(found):
             return None
-        positions = np.concatenate([part.positions for part in parts])
-        vectors = np.concatenate([part.vectors for part in parts])
-        return KnownVectors(positions, vectors, total(part.cost for part in parts))
+        used, of_used = np.unique(numbers, return_inverse=True)
+        sources = [self._shards[number] for number in used]
+        origins = np.stack((of_used, places), axis=1).astype(np.int32)
+        return TakenVectors(
+            found,
+            tuple((source.path.name, texts_digest(source)) for source in sources),
+            origins + np.array([1, 0], dtype=np.int32),
+            total(_cost_of(source, int((of_used == number).sum())) for number, source in enumerate(sources)),
+            _zeros(sources, origins),
+            gathered([read_ragged(sources[0])], origins[:0]),
+        )
 
 
-def _known(
-    shard: Artefact, rows: npt.NDArray[np.int64], positions: npt.NDArray[np.int64], digests: Digests
-) -> KnownVectors:
-    """Return the vectors of rows of a shard, without texts that match only the first half of the digest."""
-    same = shard.array("digests")[rows, 1] == digests[positions, 1]
-    share = float(same.sum()) / len(shard.array("digests"))
-    cost = Cost.from_dict(shard.meta["cost"])
-    return KnownVectors(positions[same], np.array(shard.array("vectors")[rows[same]]), _share(cost, share))
+def _zeros(sources: Sequence[Artefact], origins: Origins) -> int:
+    if not any(source.meta.get("zeros") for source in sources):
+        return 0
+    return gathered([read_ragged(source) for source in sources], origins).zeros()
 
 
-def _share(cost: Cost, share: float) -> Cost:
-    return Cost(
-        seconds=cost.seconds * share,
-        encoder_seconds=cost.encoder_seconds * share,
-        texts=round(cost.texts * share),
-        tokens=round(cost.tokens * share),
-        cut=round(cost.cut * share),
-        dollars=cost.dollars * share,
-        unpriced=round(cost.unpriced * share),
-    )
+def _cost_of(source: Artefact, texts: int) -> Cost:
+    """Return the cost of making the vectors of some texts of a folder: a share of the cost of all."""
+    cost = Cost.from_dict(source.meta.get("own_cost", source.meta["cost"]))
+    return cost.times(texts / len(source.array("digests")))
 
 
 def _newest_first(manifests: Iterable[Path]) -> list[Path]:
