@@ -13,7 +13,7 @@ from r2med.cli.cache_command import verify
 from r2med.foundation.store import Store, default_store
 from r2med.foundation.store.rows import Rows
 from r2med.models.llm.chat import RawAnswer
-from r2med.models.llm.journal import Journal, journal_file
+from support.chat_models import save_answer
 from support.datasets import r2med_folder
 from support.fork_server import Command
 
@@ -106,9 +106,8 @@ def test_what_is_kept_is_cleared_by_dataset_and_model(r2med: Command) -> None:
 
 def test_answers_of_an_llm_are_listed_and_forgotten_by_its_name(r2med: Command) -> None:
     keys = {name: bytes([number]) * 16 for number, name in enumerate(("gpt4", "o3-mini"))}
-    with Journal(journal_file(default_store())) as journal:
-        for name, key in keys.items():
-            journal.put(key, name, RawAnswer("text"))
+    for name, key in keys.items():
+        save_answer(default_store(), key, name, RawAnswer("text"))
     assert json.loads(r2med("cache", "list", "--json").stdout)["answers"] == {"gpt4": 1, "o3-mini": 1}
     assert "1 answer of gpt4 removed" in r2med("cache", "clear", "--llm", "gpt4", "--yes").stdout
     assert json.loads(r2med("cache", "list", "--json").stdout)["answers"] == {"o3-mini": 1}

@@ -7,7 +7,8 @@ from typing import Any
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.setup import Setup
 from r2med.foundation.store import Store
-from r2med.models.llm.chat import ChatRequest, Failure, Generation, Message, Sampling
+from r2med.models.llm.chat import ChatRequest, Failure, Generation, Message, RawAnswer, Sampling
+from r2med.models.llm.journal import JournalEntry, journal_file, open_journal
 from r2med.models.llm.journaled import JournaledChat, open_chat
 from r2med.models.llm.llm_cards import LLMCard, Price
 from support.chat_server import Server
@@ -24,6 +25,12 @@ _OF_SETUP = {"concurrency", "idle", "deadline", "attempts", "ask_again"}
 def card(**changes: Any) -> LLMCard:
     settings: dict[str, Any] = {"name": "m", "model": "org/m", "price": Price(prompt=1e6, completion=1e6)}
     return LLMCard(**(settings | {"max_tokens": 20} | changes))
+
+
+def save_answer(store: Store, key: bytes, model: str, answer: RawAnswer | Failure) -> None:
+    """Put an answer into the journal of a store."""
+    with open_journal(journal_file(store), model) as journal:
+        journal.put({key: JournalEntry(answer)})
 
 
 def ask(*questions: str, sample: int = 0, **sampling: Any) -> list[ChatRequest]:

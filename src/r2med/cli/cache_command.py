@@ -97,6 +97,7 @@ def clear(
         same_corpus,
         unfinished,
     )
+    from r2med.foundation.store.memo import MEMOS
     from r2med.models.llm.journal import answers_by_model, forget_answers
 
     if not (dataset or model or llm or everything):
@@ -117,7 +118,7 @@ def clear(
     wanted = [holding for holding in held if named or (everything and holding.kind != "api")]
     parts = [f"{counted(sum(len(h.paths) for h in wanted), 'artefact')} ({shown_bytes(sum(h.size for h in wanted))})"]
     for file, keys in rows_about(store, datasets).items() if texts else ():
-        parts.append(f"{len(keys):,} {_ROWS[file.parent.name]}")
+        parts.append(f"{len(keys):,} {MEMOS[file.parent.name].rows}")
     if llm:
         parts.append(f"{counted(len(answers[llm]), 'answer')} of {llm}")
     if left := unfinished(store) if texts or everything else []:
@@ -201,10 +202,6 @@ def _print_quoting_files(folders: Sequence[Path], word: str, hashes: Hashes, lea
         print(printable(f"still holds texts of {word}, delete it yourself: {path}"))
     for path in found.unread:
         print(printable(f"could not be searched: {path}"))
-
-
-_ROWS = {"journal": "answers of LLMs", "api": "vectors of embedding APIs", "scores": "scores of rerankers"}
-"""Folder of the store -> what the rows in it are."""
 
 
 @cache.command()

@@ -17,14 +17,13 @@ from r2med.foundation.core.stages import Stage
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.setup import Setup
 from r2med.foundation.store import Store
-from r2med.foundation.store.rows import Rows
 from r2med.models.crossencoders.pair_scorer import ScoredPair
 from r2med.models.llm.call_plans import asking_seconds
 from r2med.models.llm.chat import ChatRequest, Message, RawAnswer, Sampling
 from r2med.models.llm.costs import CostPreview
-from r2med.models.llm.journal import Journal, journal_file
 from r2med.models.llm.llm_cards import LLMCard
-from r2med.systems.rerank.cross import packed
+from r2med.systems.rerank.cross import score_memo
+from support.chat_models import save_answer
 
 
 def planned(systems: list[str], data: list[str], setup: Setup) -> dict[str, StagePlan]:
@@ -80,17 +79,16 @@ def test_the_time_of_an_llm_is_that_of_its_answers_of_before_or_a_guess(setup: S
     preview = CostPreview(card, asked, asked)
     seconds, answers = asking_seconds(card, preview.estimate, setup)
     assert (seconds > 0, answers) == (True, 0)
-    with Journal(journal_file(setup.store)) as journal:
-        journal.put(b"1", "judge-1", RawAnswer("yes", seconds=3.0))
-        journal.put(b"2", "judge-1", RawAnswer("no", seconds=5.0))
-        journal.put(b"3", "another", RawAnswer("no", seconds=500.0))
+    save_answer(setup.store, b"1", "judge-1", RawAnswer("yes", seconds=3.0))
+    save_answer(setup.store, b"2", "judge-1", RawAnswer("no", seconds=5.0))
+    save_answer(setup.store, b"3", "another", RawAnswer("no", seconds=500.0))
     assert asking_seconds(card, preview.estimate, setup) == (32 * 4.0 / setup.setup.concurrency, 2)
     assert asking_seconds(card, preview.estimate, setup.with_settings(llm_backend="local")) == (32 * 4.0, 2)
 
 
 def test_the_time_of_a_reranker_is_that_of_pairs_it_has_scored(setup: Setup) -> None:
-    with Rows(setup.store.root / "scores" / "bge-reranker.sqlite", "cache of scores", "scores") as cache:
-        cache.put({b"a": packed(ScoredPair(0.5, seconds=0.1)), b"b": packed(ScoredPair(0.5, seconds=0.3))})
+    with score_memo(setup.store, "bge-reranker") as memo:
+        memo.put({b"a": ScoredPair(0.5, seconds=0.1), b"b": ScoredPair(0.5, seconds=0.3)})
     stages = planned(["bm25 → bge-reranker@10"], ["Biology"], setup)
     assert stages["bge-reranker@10"].seconds == pytest.approx(1030 * 0.2)
 

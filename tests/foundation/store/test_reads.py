@@ -19,19 +19,16 @@ def build(folder: Path) -> dict[str, int]:
 
 def test_what_is_read_inside_the_block_is_noted(store: Store, tmp_path: Path) -> None:
     store.make("run", RUN, build)
-    store.remember("fact", {"a": 1})
     with Rows(tmp_path / "t.sqlite", "table") as rows:
         rows.put({b"k": b"v", b"other": b"v"})
     with noted_reads() as reads:
         store.make("run", RUN, build)
         store.make("bm25-postings", INDEX, build)  # an index may be made: a pack does not hold it
-        store.recall("fact")
         with Rows(tmp_path / "t.sqlite", "table") as rows:
             rows.get([b"k"])
     store.make("vectors", RUN, build)
     assert reads.artefacts == {("run", RUN)}
     assert reads.rows == {tmp_path / "t.sqlite": {b"k"}}
-    assert reads.notes == {"fact"}
     assert current_reads() is None
 
 

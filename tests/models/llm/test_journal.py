@@ -16,15 +16,17 @@ from typing import Any
 import pytest
 
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.store import Store
+from r2med.foundation.store import Store, claims
+from r2med.foundation.store.claims import Claims
+from r2med.foundation.store.memo import memo_rows
 from r2med.foundation.store.rows import Rows
 from r2med.models.llm import journal
 from r2med.models.llm.chat import Failure, RawAnswer, ToolCall
 from r2med.models.llm.costs import answers_cost
-from r2med.models.llm.journal import Journal, Leases, answers_by_model, decoded_answer, journal_file
+from r2med.models.llm.journal import answers_by_model, decoded_answer, journal_file
 from r2med.models.llm.journaled import JournaledChat
 from support import chat_server as api
-from support.chat_models import ask, card, numbered, opened, texts
+from support.chat_models import ask, card, numbered, opened, save_answer, texts
 from support.chat_server import Server, reply_to
 from support.keys import KEY
 from support.processes import PATIENCE, started, wait_for
@@ -181,51 +183,17 @@ def test_a_backend_that_omits_answers_raises_an_error(home: Path) -> None:
         JournaledChat(card(), Forgetful(), Store(home)).complete(numbered(2))
 
 
-@pytest.fixture
-def brief_leases(monkeypatch: pytest.MonkeyPatch) -> float:
-    monkeypatch.setattr(journal, "LEASE_SECONDS", 0.4)
-    return 0.4
-
-
-def test_a_lease_belongs_to_its_living_owner_whatever_the_clocks_say(
-    home: Path, brief_leases: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with Journal(home / "a.sqlite") as one, Journal(home / "a.sqlite") as other:
-        with one.leases() as mine:
-            assert mine.take([b"k"]) == [b"k"]
-            monkeypatch.setattr(time, "time", lambda: 4e9)  # nobody asks that clock
-            for _ in range(4):
-                with other.leases() as theirs:
-                    assert theirs.take([b"k", b"l"]) == [b"l"]
-                time.sleep(brief_leases / 2)
-        with other.leases() as theirs:
-            assert theirs.take([b"k"]) == [b"k"], "given back"
-
-
-@pytest.mark.usefixtures("brief_leases")
 def test_the_log_says_which_process_is_waited_for_and_how_long(
-    server: Server, home: Path, caplog: pytest.LogCaptureFixture
+    server: Server, home: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(claims, "CLAIM_SECONDS", 0.4)
     chat, [request] = opened(server, home), numbered(1)
-    lease = (journal.request_key(chat._raw_key(), request), "old-laptop-00000000~4711~0123abcd")
-    with Journal(journal_file(Store(home))) as another:
-        another._rows.database.write(lambda sql: sql.execute("INSERT INTO heartbeats VALUES (?, ?, 0)", lease))
+    claim = (journal.request_key(chat._raw_key(), request), "old-laptop-00000000~4711~0123abcd")
+    with memo_rows(journal_file(Store(home))) as rows:
+        rows.database.write(lambda sql: sql.execute("INSERT INTO claims VALUES (?, ?)", claim))
     with caplog.at_level("INFO", "r2med"):
         texts(chat.complete([request]))
     assert "waiting for 1 answers that process 4711 on old-laptop is asking for; if it does not respond" in caplog.text
-
-
-def test_a_lease_without_a_sign_of_life_can_be_taken(
-    home: Path, brief_leases: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(Leases, "_count_up", lambda self: None)  # stopped, or on a machine that is gone
-    with Journal(home / "a.sqlite") as one, Journal(home / "a.sqlite") as other, one.leases() as mine:
-        mine.take([b"k"])
-        with other.leases() as theirs:
-            assert theirs.take([b"k"]) == []
-            time.sleep(brief_leases * 1.5)
-            assert theirs.take([b"k"]) == [b"k"]
-        assert mine.lapsed
 
 
 def test_a_process_that_was_stopped_checks_the_journal_before_asking(
@@ -239,11 +207,11 @@ def test_a_process_that_was_stopped_checks_the_journal_before_asking(
         await api.answer()(exchange)
 
     def other_process() -> None:
-        monkeypatch.setattr(Leases, "_lives", lambda self, owner, beat: False)
+        monkeypatch.setattr(Claims, "_lives", lambda self, sql, owner: False)
         texts(other.complete(numbered(5)))
         monkeypatch.undo()
         monkeypatch.setenv("OPENAI_API_KEY", KEY)
-        monkeypatch.setattr(Leases, "lapsed", True)
+        monkeypatch.setattr(Claims, "lapsed", True)
 
     server.plan = {"question 0": [stop_the_asker]}
     texts(chat.complete(numbered(5)))
@@ -270,11 +238,9 @@ def test_half_a_surrogate_pair_anywhere_in_an_answer_is_replaced_also_in_the_jou
 def test_an_estimate_reads_only_the_newest_answers_of_its_model(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(journal, "TIMED_ANSWERS", 3)
     monkeypatch.setattr(Rows, "items", lambda self: pytest.fail("all rows were read"))
-    with Journal(journal_file(store)) as opened_journal:
-        for number in range(10):
-            opened_journal.put(
-                bytes([number] * 32), "a" if number % 2 else "b", RawAnswer("text", seconds=float(number))
-            )
+    for number in range(10):
+        answer = RawAnswer("text", seconds=float(number))
+        save_answer(store, bytes([number] * 32), "a" if number % 2 else "b", answer)
     assert journal.answer_seconds(store, "a") == [9.0, 7.0, 5.0]
     assert journal.answer_seconds(store, "c") == []
 

@@ -209,16 +209,16 @@ def test_packs_of_several_people_merge(person: Person, tmp_path: Path) -> None:
 
 def test_another_answer_to_the_same_question_is_not_overwritten(person: Person, tmp_path: Path) -> None:
     store, out = Store(tmp_path / "store"), tmp_path / "out"
-    with unpacking.opened_rows(person.store.root / "journal/chat.sqlite") as rows:
+    with unpacking.memo_rows(person.store.root / "journal/chat.sqlite") as rows:
         key, value = next(iter(rows.items()))
-    with unpacking.opened_rows(store.root / "journal/chat.sqlite") as mine:
+    with unpacking.memo_rows(store.root / "journal/chat.sqlite") as mine:
         mine.put({key: value.replace(b'"content": "', b'"content": "no: ')})
     before = tree(store.root, tmp_path)
     with pytest.raises(r2med.UserError, match=r"chat .* is here with another content: r2med unpack --keep-mine"):
         r2med.unpack(person.pack, out, store=store)
     assert tree(store.root, tmp_path) == before
     r2med.unpack(person.pack, out, store=store, keep_mine=True)
-    with unpacking.opened_rows(store.root / "journal/chat.sqlite") as mine:
+    with unpacking.memo_rows(store.root / "journal/chat.sqlite") as mine:
         kept = dict(mine.items())
     assert len(kept) == 8
     assert b"no: " in kept[key]

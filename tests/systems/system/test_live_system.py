@@ -65,7 +65,7 @@ def test_of_a_question_nothing_is_kept(dataset, store, setup, shortest):
     outcome = live.answer("a question that is nobody's business", 3)
     assert outcome.expansion.queries[0].generated
     assert files(store) == before
-    kept = live.store.answers
+    kept = live.store.memo_file("journal", "chat").parent
     assert list(kept.iterdir())
     live.store.close()
     assert not kept.exists()

@@ -15,7 +15,8 @@ from r2med.foundation.core.errors import UserError
 from r2med.foundation.store import Store
 from r2med.foundation.store.dataset_labels import folder_in
 from r2med.foundation.store.holdings import holdings, rows_about
-from r2med.models.llm.journal import journal_file, journal_rows
+from r2med.foundation.store.memo import memo_rows
+from r2med.models.llm.journal import journal_file
 
 
 def dataset_texts(store: Store, labels: Collection[str], folders: Iterable[Path] = ()) -> Iterator[str]:
@@ -43,7 +44,7 @@ def _written(store: Store, labels: Collection[str]) -> Iterator[str]:
     """Yield the answers of LLMs about some datasets."""
     path = journal_file(store)
     if keys := rows_about(store, sorted(labels)).get(path):
-        with journal_rows(path) as rows:
+        with memo_rows(path) as rows:
             for content in rows.get(keys).values():
                 yield str((json.loads(content).get("answer") or {}).get("content", ""))
 

@@ -108,10 +108,18 @@ class Store:
         """True if rankings, scores and notices of a question are kept; False where each question is its asker's own."""
         return self.policy != "live"
 
+    def memo_file(self, folder: str, name: str) -> Path:
+        """Return the file of a memo. A live store keeps answers about questions only until the process ends.
+
+        Vectors of embedding APIs are kept, because they contain no text.
+        """
+        root = self.root if self.keeps_questions or folder == "api" else self._answers
+        return root / folder / f"{name}.sqlite"
+
     @cached_property
-    def answers(self) -> Path:
-        """The folder in which answers of LLMs are kept; a live store has one that ends with the process."""
-        return self.root / "journal" if self.keeps_questions else self.scratch()
+    def _answers(self) -> Path:
+        """The folder of answers that end with the process."""
+        return self.scratch()
 
     @property
     def is_writable(self) -> bool:
@@ -140,7 +148,7 @@ class Store:
         """Close what is open. A live store removes the answers of LLMs; the end of the process does it, too."""
         self._opened.clear()
         if not self.keeps_questions:
-            shutil.rmtree(self.answers, ignore_errors=True)
+            shutil.rmtree(self._answers, ignore_errors=True)
 
     def usable(self, key: str) -> bool:
         """Return True if stored data of a key may be used. A run that redoes everything uses only its own data."""
@@ -226,8 +234,6 @@ class Store:
         note = self._note(key) if self.usable(key) else None
         if note is None:
             return None
-        if (reads := current_reads()) is not None:
-            reads.add_note(key)
         if not {*current_datasets()} <= {*note["datasets"]}:
             with contextlib.suppress(OSError):  # a read-only store is fine
                 self._write_note(key, note["value"], note["datasets"])

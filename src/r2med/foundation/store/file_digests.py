@@ -14,7 +14,6 @@ from pathlib import Path
 from r2med.foundation.store.artefacts import Store
 from r2med.foundation.store.dataset_labels import about
 from r2med.foundation.store.files import digest, file_state, sha256
-from r2med.foundation.store.reads import unnoted_reads
 
 MIN_REMEMBERED_BYTES = 1 << 20
 """Size from which a digest is remembered. Reading a smaller file takes as long as reading the note."""
@@ -29,7 +28,7 @@ def file_digest(path: Path, store: Store) -> str:
     if state[0] < MIN_REMEMBERED_BYTES or abs(time.time() - state[2] / 1e9) < SETTLED_SECONDS:
         return sha256(path)
     note = digest(["file digest", str(path.resolve()), *state])
-    with about(alone=True), unnoted_reads():  # weights belong to no dataset, and no pack holds this note
+    with about(alone=True):  # weights belong to no dataset
         if known := store.recall(note):
             return str(known["sha256"])
         found = _read_once(path.resolve(), *state)

@@ -14,12 +14,9 @@ from r2med.foundation.store.artefacts import Artefact, Store
 from r2med.foundation.store.database import recovery
 from r2med.foundation.store.dataset_labels import artefact_datasets
 from r2med.foundation.store.manifest import MANIFEST, DamagedError
+from r2med.foundation.store.memo import MEMOS, memo_rows
 from r2med.foundation.store.owners import is_owner, lives_here, place_of
-from r2med.foundation.store.rows import Rows, count_rows
-
-TABLES = {"journal": "journal", "api": "embeddings", "scores": "scores"}
-"""Folder of the store -> name of the table in each of its SQLite files."""
-
+from r2med.foundation.store.rows import count_rows
 
 DOCUMENT_VECTORS = ("vectors", "token-vectors", "term-weights")
 """Folders of the store with vectors of documents, which contain no text."""
@@ -71,7 +68,7 @@ def dataset_labels(store: Store) -> list[str]:
     """Return the labels of all datasets that a store holds anything of."""
     labels = {label for _, datasets, _, _ in _entries(store) for label in datasets}
     for path in _row_files(store):
-        with _opened(path) as rows:
+        with memo_rows(path) as rows:
             labels |= {*rows.datasets()}
     return sorted(labels)
 
@@ -96,10 +93,10 @@ def clear(store: Store, holding: Holding) -> None:
 
 
 def rows_about(store: Store, datasets: Sequence[str]) -> dict[Path, list[bytes]]:
-    """Return the keys of answers, API vectors and scores of some datasets, by the file that holds them."""
+    """Return the keys of the answers in memos about some datasets, by the file that holds them."""
     found = {}
     for path in _row_files(store):
-        with _opened(path) as rows:
+        with memo_rows(path) as rows:
             if keys := {key for dataset in datasets for key in rows.keys_about(dataset)}:
                 found[path] = sorted(keys)
     return found
@@ -110,14 +107,14 @@ def clear_replaced(store: Store, datasets: Sequence[str]) -> None:
     for holding in holdings(store):
         if holding.kind not in DOCUMENT_VECTORS and {*datasets} & {*holding.datasets}:
             clear(store, holding)
-    clear_texts(store, datasets, ["journal"])
+    clear_texts(store, datasets, ["journal", "remote"])
 
 
-def clear_texts(store: Store, datasets: Sequence[str], folders: Collection[str] = tuple(TABLES)) -> None:
+def clear_texts(store: Store, datasets: Sequence[str], folders: Collection[str] = tuple(MEMOS)) -> None:
     """Remove the rows and notes of some datasets."""
     for path, keys in rows_about(store, datasets).items():
         if path.parent.name in folders:
-            with _opened(path) as rows:
+            with memo_rows(path) as rows:
                 rows.remove(keys)
     for dataset in datasets:
         for key in store.notes_about(dataset):
@@ -150,11 +147,7 @@ def _owner(path: Path) -> str:
 
 
 def _row_files(store: Store) -> list[Path]:
-    return [path for folder in TABLES for path in sorted((store.root / folder).glob("*.sqlite"))]
-
-
-def _opened(path: Path) -> Rows:
-    return Rows(path, "cache", TABLES[path.parent.name])
+    return [path for folder in MEMOS for path in sorted((store.root / folder).glob("*.sqlite"))]
 
 
 @dataclass(frozen=True)

@@ -38,8 +38,6 @@ class Reads:
         """(kind, key) of each artefact."""
         self.rows: dict[Path, set[bytes]] = {}
         """File -> keys of its rows."""
-        self.notes: set[str] = set()
-        """Keys of remembered facts."""
         self._lock = threading.Lock()
 
     def add_artefact(self, kind: str, key: str, found: bool) -> None:
@@ -58,11 +56,6 @@ class Reads:
         with self._lock:
             self.rows.setdefault(file, set()).update(wanted)
 
-    def add_note(self, key: str) -> None:
-        """Note a remembered fact."""
-        with self._lock:
-            self.notes.add(key)
-
 
 _reads: ContextVar[Reads | None] = ContextVar("r2med_reads", default=None)
 
@@ -74,7 +67,7 @@ def current_reads() -> Reads | None:
 
 @contextlib.contextmanager
 def unnoted_reads() -> Iterator[None]:
-    """Note nothing inside the block: what it reads says only something about files of this machine."""
+    """Note nothing inside the block."""
     token = _reads.set(None)
     try:
         yield

@@ -8,7 +8,6 @@ import struct
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,8 +23,8 @@ from r2med.foundation.net.retry import Policy, send
 from r2med.foundation.net.throttle import AdaptiveLimiter
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store import Store, default_store, digest
-from r2med.foundation.store.files import exclusive, text_digest
-from r2med.foundation.store.rows import Rows
+from r2med.foundation.store.files import text_digest
+from r2med.foundation.store.memo import Memo, Missing
 from r2med.foundation.text.unicode import to_unicode
 from r2med.models.encoders.api_providers import (
     EMBEDDINGS_PATH,
@@ -107,17 +106,13 @@ class ApiEncoder(Encoder):
         keys = self._keys(sent, role)
         text_of = dict(zip(keys, sent, strict=True))
         report = _reporting(keys)
-        file = self._folder() / f"{self._provider.name}.sqlite"
-        with self._lock, Rows(file, "cache of API answers", "embeddings") as cache:
-            vectors = self._paid(cache, list(text_of))
-            report(vectors)
-            if len(vectors) < len(text_of):
-                # Only one process at a time. Otherwise two processes could pay for the same texts, and they share the
-                # rate limit of one account. A killed process releases the lock.
-                with exclusive(self._folder() / f"{digest(self._answer_key(role))}.lock"):
-                    vectors |= self._paid(cache, [key for key in text_of if key not in vectors])
-                    missing = {key: text for key, text in text_of.items() if key not in vectors}
-                    vectors |= self._fetch(missing, role, cache, report)
+        with self._lock, self._memo() as memo:
+            missing = memo.missing(text_of)
+            report(missing.answers)
+            vectors = missing.fill(
+                lambda wanted: self._fetch({key: text_of[key] for key in wanted}, role, wanted),
+                lambda paid, stored: report(paid),
+            )
         cut = sum(len(short) < len(text) for short, text in zip(sent, whole, strict=True))
         return Encoded(self._matrix([vectors[key].vector for key in keys]), self._cost(vectors, len(texts), cut))
 
@@ -127,11 +122,7 @@ class ApiEncoder(Encoder):
         unpriced = 0 if self._has_price else len(vectors)
         return Cost(texts=texts, tokens=tokens, cut=cut, dollars=dollars, unpriced=unpriced)
 
-    def _fetch(
-        self, texts: Mapping[bytes, str], role: Role, cache: Rows, report: Callable[[Iterable[bytes]], None]
-    ) -> dict[bytes, PaidVector]:
-        if not texts:
-            return {}
+    def _fetch(self, texts: Mapping[bytes, str], role: Role, missing: Missing[PaidVector]) -> None:
         pending = [PendingText(key, text, self._limiter.bound(text)) for key, text in texts.items()]
         side = self._card.side(role)
         key = self._endpoint.key()
@@ -139,17 +130,16 @@ class ApiEncoder(Encoder):
         if not endpoint.is_local and self._card.spec not in self._warned:
             warn_before_sending("r2med", self._card.spec, texts.values(), self._warned)
 
-        async def fetch() -> dict[bytes, PaidVector]:
+        async def fetch() -> None:
             async with Client(endpoint, self._policy.idle, key=key, extra="api") as client:
 
                 async def ask(batch: Sequence[str]) -> Any:
                     body = self._provider.body(self._model(role), side.input_type, batch)
                     return read_json(await client.post(EMBEDDINGS_PATH, body), endpoint.server)
 
-                run = _Fetch(ask, self._provider, self._policy, self._budget, self._card, cache, report)
-                return await run.all(pending)
+                await _Fetch(ask, self._provider, self._policy, self._budget, self._card, missing).all(pending)
 
-        return run_sync(fetch())
+        run_sync(fetch())
 
     def _written(self, text: str) -> str:
         """Return a text in the form that is sent.
@@ -175,26 +165,26 @@ class ApiEncoder(Encoder):
     def _model(self, role: Role) -> str:
         return self._card.side(role).repository or self._card.repository or self._card.name
 
-    def _paid(self, cache: Rows, keys: Sequence[bytes]) -> dict[bytes, PaidVector]:
-        """Return the cached vectors.
+    def _memo(self) -> Memo[PaidVector]:
+        store = self._store or default_store()
+        return Memo(store.memo_file("api", self._provider.name), _packed, self._unpacked)
 
-        Vectors of another dimension are ignored, because the card had another value then.
-        """
-        vectors = {}
-        for key, value in cache.get(keys).items():
-            size, odd_bytes = divmod(len(value) - _TOKENS_FORMAT.size, 4)
-            if size > 0 and not odd_bytes and size == (self._card.dimension or size):
-                vector = np.frombuffer(value, dtype="<f4", offset=_TOKENS_FORMAT.size).astype(np.float32)
-                vectors[key] = PaidVector(vector, *_TOKENS_FORMAT.unpack_from(value))
-        return vectors
+    def _unpacked(self, value: bytes) -> PaidVector | None:
+        """Return a saved vector. One of another dimension is ignored, because the card had another value then."""
+        size, odd_bytes = divmod(len(value) - _TOKENS_FORMAT.size, 4)
+        if size <= 0 or odd_bytes or size != (self._card.dimension or size):
+            return None
+        vector = np.frombuffer(value, dtype="<f4", offset=_TOKENS_FORMAT.size).astype(np.float32)
+        return PaidVector(vector, *_TOKENS_FORMAT.unpack_from(value))
 
     def _matrix(self, rows: list[Vectors]) -> Vectors:
         dimension = check_dimension(rows, self._card.dimension, self._provider.name, self._card.spec)
         matrix = np.array(rows, dtype=np.float32).reshape(len(rows), dimension)
         return normalised(matrix) if self._card.normalise else matrix
 
-    def _folder(self) -> Path:
-        return (self._store or default_store()).root / "api"
+
+def _packed(paid: PaidVector) -> bytes:
+    return _TOKENS_FORMAT.pack(paid.tokens) + paid.vector.astype("<f4").tobytes()
 
 
 def _reporting(keys: Sequence[bytes]) -> Callable[[Iterable[bytes]], None]:
@@ -239,15 +229,13 @@ class _Fetch:
     policy: Policy
     budget: Budget
     card: ModelCard
-    cache: Rows
-    report: Callable[[Iterable[bytes]], None]
+    missing: Missing[PaidVector]
 
     def __post_init__(self) -> None:
-        self._vectors: dict[bytes, PaidVector] = {}
         self._dimension = self.card.dimension
 
-    async def all(self, pending: Sequence[PendingText]) -> dict[bytes, PaidVector]:
-        """Return the vectors of all texts.
+    async def all(self, pending: Sequence[PendingText]) -> None:
+        """Fetch and save the vectors of all texts.
 
         After an error or when the budget is used up, nothing new is sent. Running requests finish and are saved, and
         then the error is raised.
@@ -256,7 +244,6 @@ class _Fetch:
         unsent = await send_within_budget(requests, self._price, self._request, self.budget, self.policy.concurrency)
         if unsent:
             raise self.budget.exceeded(sum(map(len, unsent)))
-        return self._vectors
 
     async def _request(self, batch: list[PendingText], limiter: AdaptiveLimiter) -> None:
         reserved = self._price(batch)
@@ -274,15 +261,7 @@ class _Fetch:
         rows = [answer.rows[index] for index in good]
         self._dimension = check_dimension(rows, self._dimension, self.provider.name, self.card.spec)
         shares = bill_shares(tokens, [pending.tokens for pending in batch])
-        vectors = {batch[index].key: PaidVector(answer.rows[index], shares[index]) for index in good}
-        self.cache.put(
-            {
-                key: _TOKENS_FORMAT.pack(paid.tokens) + paid.vector.astype("<f4").tobytes()
-                for key, paid in vectors.items()
-            }
-        )
-        self._vectors |= vectors
-        self.report(vectors)
+        self.missing.put({batch[index].key: PaidVector(answer.rows[index], shares[index]) for index in good})
         if answer.bad:
             text = batch[answer.bad[0]].text
             raise UserError(

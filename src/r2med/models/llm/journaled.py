@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import contextvars
-import logging
-import threading
-import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from r2med.foundation.core.errors import UserError, unknown
@@ -16,17 +13,12 @@ from r2med.foundation.engine.tracing import TraceFile
 from r2med.foundation.net.personal_data_warning import warn_before_sending
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store import Store
-from r2med.foundation.store.owners import place_of
+from r2med.foundation.store.memo import Missing
 from r2med.models.llm import cleaning
-from r2med.models.llm.chat import SAVED_FAILURES, Ability, Backend, ChatRequest, Failure, Generation, RawAnswer
-from r2med.models.llm.journal import LEASE_SECONDS, Journal, JournalEntry, Leases, journal_file, request_key
+from r2med.models.llm.chat import Ability, Backend, ChatRequest, Failure, Generation, RawAnswer
+from r2med.models.llm.journal import JournalEntry, is_final, journal_file, open_journal, request_key
 from r2med.models.llm.llm_cards import LLMCard
 from r2med.models.llm.llm_spans import LLMSpans
-
-log = logging.getLogger("r2med")
-
-_POLL_SECONDS = 0.2
-"""Seconds between two checks for an answer that another process is asking for."""
 
 BACKENDS = {
     "openai": "r2med.models.llm.openai:OpenAIBackend",
@@ -99,7 +91,7 @@ class JournaledChat:
         """Return the distinct requests that `complete` would ask. Nothing is asked."""
         model = self._raw_key()
         by_key = {request_key(model, request): request for request in requests}
-        with Journal(self._file) as journal:
+        with open_journal(self._file) as journal:
             entries = journal.get(list(by_key))
         read = self._cleaning(keep_cut)
         return [
@@ -119,12 +111,37 @@ class JournaledChat:
     ) -> list[Outcome | Failure]:
         model = self._raw_key()
         keys = [request_key(model, request) for request in requests]
-        with Journal(self._file) as journal:
-            questions = dict(zip(keys, requests, strict=True))
-            spans = LLMSpans(self.card.model, self.trace)
-            asking = _Asking(self._backend, self.card.model, journal, questions, spans, self._warn)
-            answers = asking.answers(lambda entry: self._is_outdated(entry, read))
-        outcomes = {key: read(answer) for key, answer in answers.items()}
+        questions = dict(zip(keys, requests, strict=True))
+        spans = LLMSpans(self.card.model, self.trace)
+        context = contextvars.copy_context()  # progress is shown in it, but answers arrive in threads of the backend
+        reporter = Reporter("answers", len(questions))
+
+        def ask(missing: Missing[JournalEntry]) -> None:
+            self._warn(questions[key] for key in missing.open)
+            asked: list[bytes] = []
+
+            def wanted() -> Iterator[ChatRequest]:
+                for key in missing:
+                    asked.append(key)
+                    yield questions[key]
+
+            def done(number: int, answer: RawAnswer | Failure) -> None:
+                missing.put({asked[number]: JournalEntry(answer)}, save=is_final(answer))
+
+            self._backend.answer(wanted(), done)
+
+        def known(entries: Mapping[bytes, JournalEntry], stored: bool) -> None:
+            context.copy().run(reporter.advance, len(entries))
+            for key, entry in entries.items():
+                spans.write(questions[key], entry.answer, from_journal=stored)
+
+        with open_journal(self._file, self.card.model) as journal:
+            missing = journal.missing(questions, lambda key, entry: not self._is_outdated(entry, read))
+            reporter.skip(len(missing.answers))
+            for key, entry in missing.answers.items():
+                spans.write(questions[key], entry.answer, from_journal=True)
+            entries = missing.fill(ask, known)
+        outcomes = {key: read(entry.answer) for key, entry in entries.items()}
         return [outcomes[key] for key in keys]
 
     def _is_outdated(self, entry: JournalEntry, read: Callable[[RawAnswer | Failure], Outcome | Failure]) -> bool:
@@ -151,107 +168,3 @@ def _sent_text(request: ChatRequest) -> str:
     if request.prompt is not None:
         return request.prompt
     return "\n".join(message.content for message in request.messages if message.role != "system")
-
-
-def _log_waiting(answers: int, owners: Sequence[str]) -> None:
-    """Log which processes are asking for the missing answers, and how long this process waits at most."""
-    log.info(
-        "waiting for %s answers that %s is asking for; if it does not respond, they are asked again after %.0f s",
-        f"{answers:,}", " and ".join(map(place_of, owners)), LEASE_SECONDS,
-    )  # fmt: skip
-
-
-class _Asking:
-    """One call of a model: distinct questions by their keys."""
-
-    def __init__(
-        self,
-        backend: Backend,
-        model: str,
-        journal: Journal,
-        questions: dict[bytes, ChatRequest],
-        spans: LLMSpans,
-        warn: Callable[[Iterable[ChatRequest]], None],
-    ) -> None:
-        """Prepare to ask. `warn` gets the requests before the first of them is sent."""
-        self._warn = warn
-        self._spans = spans
-        self._backend = backend
-        self._model = model
-        self._journal = journal
-        self._questions = questions
-        self._lock = threading.Lock()
-        self._answers: dict[bytes, RawAnswer | Failure] = {}
-        self._outdated: dict[bytes, RawAnswer | Failure] = {}
-        self._reporter = Reporter("answers", 0)
-        # Progress is shown in this context, but answers arrive in the threads of the backend.
-        self._context = contextvars.copy_context()
-
-    def answers(self, is_outdated: Callable[[JournalEntry], bool]) -> dict[bytes, RawAnswer | Failure]:
-        """Return an answer or failure for each question."""
-        entries = self._journal.get(list(self._questions))
-        self._outdated = {key: entry.answer for key, entry in entries.items() if is_outdated(entry)}
-        self._answers = {key: entry.answer for key, entry in entries.items() if key not in self._outdated}
-        self._reporter = Reporter("answers", len(self._questions), before=len(self._answers))
-        for key, answer in self._answers.items():
-            self._spans.write(self._questions[key], answer, from_journal=True)
-        named: tuple[str, ...] = ()
-        while missing := self._missing():
-            with self._journal.leases() as leases:
-                self._ask(leases.take(missing), leases)
-                others = leases.others
-            # Wait for the questions of other processes. If these fail or die, ask the questions here.
-            if waiting := self._missing():
-                if others != named:
-                    named = others
-                    _log_waiting(len(waiting), others)
-                time.sleep(_POLL_SECONDS)
-                self._look(waiting)
-        return self._answers
-
-    def _missing(self) -> list[bytes]:
-        return [key for key in self._questions if key not in self._answers]
-
-    def _look(self, keys: Sequence[bytes]) -> None:
-        """Read answers that came into the journal in the meantime."""
-        entries = self._journal.get(keys).items()
-        fresh = {key: entry.answer for key, entry in entries if self._outdated.get(key) != entry.answer}
-        with self._lock:
-            self._answers |= fresh
-            if fresh:
-                self._context.run(self._reporter.advance, len(fresh))
-        for key, answer in fresh.items():
-            self._spans.write(self._questions[key], answer, from_journal=True)
-
-    def _ask(self, keys: Sequence[bytes], leases: Leases) -> None:
-        self._look(keys)  # Another process may have saved its answer just before it released the lease.
-        if all(key in self._answers for key in keys):
-            return
-        self._warn(self._questions[key] for key in keys if key not in self._answers)
-        asked: list[bytes] = []
-
-        def still_ours() -> Iterator[ChatRequest]:
-            for key in keys:
-                lapsed = leases.lapsed
-                if lapsed:  # This process was stopped for a while, and others may have asked in the meantime.
-                    self._look([key])
-                if key not in self._answers and (not lapsed or leases.take([key])):
-                    asked.append(key)
-                    yield self._questions[key]
-
-        def done(number: int, answer: RawAnswer | Failure) -> None:
-            key = asked[number]
-            # The answer is saved before anything else can go wrong.
-            if isinstance(answer, RawAnswer) or answer.kind in SAVED_FAILURES:
-                self._journal.put(key, self._model, answer)
-            with self._lock:
-                is_first = key not in self._answers  # A second call brings the bill of an answer that is already there.
-                self._answers[key] = answer
-                if is_first:
-                    self._context.run(self._reporter.advance, 1)
-            if is_first:
-                self._spans.write(self._questions[key], answer)
-
-        self._backend.answer(still_ours(), done)
-        if unanswered := [key for key in asked if key not in self._answers]:
-            raise RuntimeError(f"the backend returned without {len(unanswered)} of its {len(asked)} answers")

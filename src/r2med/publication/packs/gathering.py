@@ -93,7 +93,7 @@ def _add_reads(kept: StoredRecord, into: Needed, runtime: Runtime, vectors: bool
             system.approximations(dataset, store, record.settings["k"], expansion)
     except UserError as error:
         raise UserError(f"{kept.path}: {record.system} on {record.dataset.name}: {error}; {_again(record)}") from None
-    if expanding.notes | ranking.notes:
+    if any(file.parent.name == "remote" for file in (*expanding.rows, *ranking.rows)):
         raise UserError(f"{kept.path}: {record.system} read documents of a search server, which a pack cannot hold")
     with tempfile.TemporaryDirectory(prefix="r2med-") as folder:
         write_run(outcome.run, Path(folder) / "run.trec.gz", slug(system.name))

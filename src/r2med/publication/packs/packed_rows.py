@@ -14,10 +14,9 @@ from typing import Any
 
 from r2med.evaluation.records.public_values import public_value
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.store.holdings import TABLES
-from r2med.foundation.store.rows import Rows
+from r2med.foundation.store.memo import MEMOS, memo_rows
 from r2med.models.llm.chat import SAVED_FAILURES, Failure
-from r2med.models.llm.journal import decoded_answer, journal_rows
+from r2med.models.llm.journal import decoded_answer
 from r2med.systems.rerank.cross import unpacked
 
 
@@ -25,7 +24,6 @@ from r2med.systems.rerank.cross import unpacked
 class RowFormat:
     """How the rows of one folder of the store are passed on."""
 
-    noun: str
     public: Callable[[bytes], bytes]
     """Returns a value without what must not be passed on."""
     content: Callable[[bytes], object]
@@ -75,25 +73,17 @@ def _vector_content(value: bytes) -> object:
 
 
 FORMATS: Mapping[str, RowFormat] = {
-    "journal": RowFormat("answers of LLMs", _public_answer, _answer_content),
-    "scores": RowFormat("scores of rerankers", bytes, _score_content),
-    "api": RowFormat("vectors of embedding APIs", bytes, _vector_content),
+    "journal": RowFormat(_public_answer, _answer_content),
+    "scores": RowFormat(bytes, _score_content),
+    "api": RowFormat(bytes, _vector_content),
 }
 """Folder of the store -> how its rows are passed on."""
-
-
-def opened_rows(path: Path) -> Rows:
-    """Open a table of the store."""
-    folder = path.parent.name
-    if folder == "journal":
-        return journal_rows(path)
-    return Rows(path, f"cache of {FORMATS[folder].noun}", TABLES[folder])
 
 
 def row_lines(file: Path, keys: Iterable[bytes]) -> bytes:
     """Return rows as lines of JSON, sorted by key."""
     public = FORMATS[file.parent.name].public
-    with opened_rows(file) as rows:
+    with memo_rows(file) as rows:
         values = rows.get(sorted(keys))
     return b"".join(_line(key, public(values[key])) for key in sorted(values))
 
@@ -114,7 +104,7 @@ def read_row(line: bytes, folder: str) -> tuple[bytes, bytes]:
             raise ValueError
         FORMATS[folder].content(value)
     except (ValueError, TypeError, AttributeError, KeyError, RecursionError, binascii.Error, struct.error):
-        raise UserError(f"a row is not one of the {FORMATS[folder].noun}") from None
+        raise UserError(f"a row is not one of the {MEMOS[folder].rows}") from None
     return key, value
 
 
@@ -123,7 +113,7 @@ def differing_rows(file: Path, rows: Mapping[bytes, bytes]) -> Iterator[bytes]:
     if not file.is_file():
         return
     content = FORMATS[file.parent.name].content
-    with opened_rows(file) as table:
+    with memo_rows(file) as table:
         for key, own in table.get(list(rows)).items():
             try:
                 mine = content(FORMATS[file.parent.name].public(own))

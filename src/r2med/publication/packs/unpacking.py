@@ -19,11 +19,12 @@ from r2med.foundation.store import Store, default_store
 from r2med.foundation.store.dataset_labels import about_all, add_labels
 from r2med.foundation.store.files import replaced, sha256, write_atomically
 from r2med.foundation.store.manifest import MANIFEST
+from r2med.foundation.store.memo import memo_rows
 from r2med.publication.packs.gathering import command_of
 from r2med.publication.packs.pack_manifest import PackManifest, PackPart
 from r2med.publication.packs.pack_scores import scored_keys
 from r2med.publication.packs.packed_answers import answer_command, nuggets_path
-from r2med.publication.packs.packed_rows import differing_rows, opened_rows
+from r2med.publication.packs.packed_rows import differing_rows
 from r2med.publication.packs.verified_pack import OpenPack, PackedArtefact, pack_faults, verified_pack
 
 ROWS_AT_ONCE = 10_000
@@ -153,7 +154,7 @@ class _Unpacking:
             add_labels(own.path, own.meta)
 
     def _add_rows(self, part: PackPart, file: Path) -> None:
-        with about_all(part.datasets), opened_rows(file) as table:
+        with about_all(part.datasets), memo_rows(file) as table:
             for block in _blocks(self.pack.lines(part)):
                 here = table.get(list(block))
                 table.put({key: value for key, value in block.items() if key not in here})

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar
@@ -24,6 +24,7 @@ from r2med.foundation.net.personal_data_warning import warn_before_sending
 from r2med.foundation.net.retry import Policy, RequestFailed, explained, try_send
 from r2med.foundation.net.throttle import AdaptiveLimiter
 from r2med.foundation.store import Store, digest
+from r2med.foundation.store.memo import Memo, Missing
 from r2med.foundation.text.unicode import to_unicode
 from r2med.models.llm.chat import Failure
 from r2med.systems.agents.agent_spans import add_hits
@@ -157,21 +158,19 @@ class _OpenServer:
     def _documents(self, texts: Sequence[str]) -> dict[str, Documents]:
         """Return the documents of each text. The server is asked only if there is no stored answer."""
         server = self.address.endpoint.digest
-        keys = {text: digest(["retrieve", 1, server, text, self.depth]) for text in texts}
-        notes = {text: self.store.recall(key) for text, key in keys.items()}
-        known: dict[str, Documents] = {
-            text: tuple(Hit(*fields) for fields in note["documents"])
-            for text, note in notes.items()
-            if note is not None
-        }
-        if missing := [text for text in texts if text not in known]:
-            fresh = self._asked(missing)
-            for text, documents in fresh.items():
-                if not isinstance(documents, Failure):
-                    kept = [[hit.id, hit.contents, hit.score] for hit in documents]
-                    self.store.remember(keys[text], {"documents": kept})
-            known |= fresh
-        return known
+        keys = {bytes.fromhex(digest(["retrieve", 1, server, text, self.depth])): text for text in texts}
+
+        def ask(missing: Missing[Documents]) -> None:
+            wanted = {keys[key]: key for key in missing}
+            for text, documents in self._asked(list(wanted)).items():
+                missing.put({wanted[text]: documents}, save=not isinstance(documents, Failure))
+
+        def known(new: Mapping[bytes, Documents], stored: bool) -> None:
+            self.store.note_made(() if stored else (key.hex() for key in new))
+
+        with Memo[Documents](self.store.memo_file("remote", "search"), _packed, _unpacked) as memo:
+            missing = memo.missing(keys, lambda key, documents: self.store.usable(key.hex()))
+            return {keys[key]: documents for key, documents in missing.fill(ask, known).items()}
 
     def _asked(self, texts: Sequence[str]) -> dict[str, Documents]:
         if not (self.address.endpoint.is_local or self.warned):
@@ -232,6 +231,15 @@ class _OpenServer:
         except MalformedAnswer as error:
             reason = f"{client.endpoint.server} gave a malformed answer: {error}"
         raise RequestFailed(reason, again=True, kind="invalid", max_attempts=2)  # perhaps a short fault of a proxy
+
+
+def _packed(documents: Documents) -> bytes:
+    hits = () if isinstance(documents, Failure) else documents
+    return json.dumps([[hit.id, hit.contents, hit.score] for hit in hits]).encode()
+
+
+def _unpacked(value: bytes) -> Documents:
+    return tuple(Hit(*fields) for fields in json.loads(value))
 
 
 class MalformedAnswer(Exception):  # noqa: N818 - it names the answer

@@ -12,11 +12,9 @@ from __future__ import annotations
 import hashlib
 import math
 import struct
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby
-from pathlib import Path
+from itertools import groupby, islice
 from typing import Any, Literal
 
 import numpy as np
@@ -33,8 +31,8 @@ from r2med.foundation.engine.reporting import Reporter
 from r2med.foundation.engine.work import HERE, THREADS, Engine, Needs, Work
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store import Store, digest
-from r2med.foundation.store.files import exclusive, text_digest
-from r2med.foundation.store.rows import Rows as Table
+from r2med.foundation.store.files import text_digest
+from r2med.foundation.store.memo import Memo, Missing
 from r2med.models.crossencoders.api_scorer import ApiScorer, api_missing
 from r2med.models.crossencoders.pair_scorer import PairScorer, ScoredPair, cost_of, open_scorer
 from r2med.models.crossencoders.pairs import Pair
@@ -222,30 +220,24 @@ def pair_scores(
     if not store.keeps_questions:
         scores = dict(zip(pairs, work(_block(pairs, corpus), store), strict=True))
         return [[scores[key] for key in line] for line in keys]
-    file = _cache_file(store, name)
-    with _opened(file) as cache:
-        scores = _kept(cache, list(pairs), store, paid is not None)
-        missing = [key for key in pairs if key not in scores]
-        reporter = Reporter("pairs", len(pairs), before=len(scores))
+    with score_memo(store, name) as memo:
+        # A run that starts over uses only scores that it computed itself or that were paid for.
+        missing = memo.missing(pairs, lambda key, scored: paid is not None or store.usable(key.hex()))
+        reporter = Reporter("pairs", len(pairs), before=len(missing.answers))
 
-        def save(new: Mapping[bytes, ScoredPair]) -> None:
-            cache.put({key: packed(pair) for key, pair in new.items()})
-            store.note_made(key.hex() for key in new)
-            scores.update(new)
-            reporter.reach(len(scores))
-
-        # Another process with the same pairs waits here, and then finds the scores in the cache. Other datasets and
-        # depths do not wait, unless the scores cost money.
-        waiting = work.key if paid else sorted(key.hex() for key in pairs)
-        with exclusive(file.parent / f"{digest(waiting)}.lock") if missing else nullcontext():
-            scores |= _kept(cache, missing, store, paid is not None)
-            missing = [key for key in missing if key not in scores]
+        def ask(wanted: Missing[ScoredPair]) -> None:
             if paid is not None:
-                for block in _whole_queries(missing, pairs, corpus):
-                    _score_and_save(paid, block, save)
+                for block in _whole_queries(wanted, pairs, corpus):
+                    _score_and_save(paid, block, wanted.put)
             else:
-                for block, scored in engine.map(work, _even_blocks(missing, pairs, corpus), store, work.needs):
-                    save(dict(zip(block.keys, scored, strict=True)))
+                for block, scored in engine.map(work, _even_blocks(wanted, pairs, corpus), store, work.needs):
+                    wanted.put(dict(zip(block.keys, scored, strict=True)))
+
+        def known(new: Mapping[bytes, ScoredPair], stored: bool) -> None:
+            store.note_made(() if stored else (key.hex() for key in new))
+            reporter.advance(len(new))
+
+        scores = missing.fill(ask, known)
     return [[scores[key] for key in line] for line in keys]
 
 
@@ -255,19 +247,16 @@ TIMED_PAIRS = 10_000
 
 def seconds_per_pair(store: Store, name: str) -> float | None:
     """Return the mean time of the newest pairs in the cache of a model, or None if the cache is empty."""
-    if not (path := _cache_file(store, name)).is_file():
+    if not store.memo_file("scores", name).is_file():
         return None
-    with _opened(path) as cache:
-        scored = list(filter(None, map(unpacked, cache.newest(TIMED_PAIRS))))
+    with score_memo(store, name) as memo:
+        scored = memo.newest(TIMED_PAIRS)
     return sum(pair.seconds for pair in scored) / len(scored) if scored else None
 
 
-def _cache_file(store: Store, name: str) -> Path:
-    return store.root / "scores" / f"{name}.sqlite"
-
-
-def _opened(path: Path) -> Table:
-    return Table(path, "cache of scores", "scores")
+def score_memo(store: Store, name: str) -> Memo[ScoredPair]:
+    """Open the scores of a model."""
+    return Memo(store.memo_file("scores", name), packed, unpacked)
 
 
 def _keys(queries: Sequence[RankedQuery], model: str, corpus: Corpus) -> list[list[bytes]]:
@@ -280,22 +269,17 @@ def _keys(queries: Sequence[RankedQuery], model: str, corpus: Corpus) -> list[li
     return [[pair_key(model, text, digests[int(row)]) for row in query.rows] for query, text in asked]
 
 
-def _kept(cache: Table, keys: Sequence[bytes], store: Store, paid: bool) -> dict[bytes, ScoredPair]:
-    """Return the cached scores. A run that starts over gets only those that it computed itself or that were paid."""
-    scores = {key: unpacked(value) for key, value in cache.get(keys).items() if paid or store.usable(key.hex())}
-    return {key: scored for key, scored in scores.items() if scored is not None}
-
-
 def _even_blocks(
-    missing: Sequence[bytes], pairs: Mapping[bytes, tuple[RankedQuery, int]], corpus: Corpus
+    missing: Iterable[bytes], pairs: Mapping[bytes, tuple[RankedQuery, int]], corpus: Corpus
 ) -> Iterator[PairBlock]:
     """Yield blocks of the same size."""
-    for start in range(0, len(missing), PAIRS_PER_CHUNK):
-        yield _block({key: pairs[key] for key in missing[start : start + PAIRS_PER_CHUNK]}, corpus)
+    keys = iter(missing)
+    while block := list(islice(keys, PAIRS_PER_CHUNK)):
+        yield _block({key: pairs[key] for key in block}, corpus)
 
 
 def _whole_queries(
-    missing: Sequence[bytes], pairs: Mapping[bytes, tuple[RankedQuery, int]], corpus: Corpus
+    missing: Iterable[bytes], pairs: Mapping[bytes, tuple[RankedQuery, int]], corpus: Corpus
 ) -> Iterator[PairBlock]:
     """Yield blocks in which all documents of a query are together, so that they can be sent together."""
     chunk: dict[bytes, tuple[RankedQuery, int]] = {}
