@@ -8,7 +8,7 @@ import pytest
 from pydantic import Field
 
 from r2med.cli.stage_help import PURPOSE, stage_names, stage_pages
-from r2med.cli.stage_settings import Setting, help_of
+from r2med.cli.stage_settings import StageSetting, help_of
 from r2med.foundation.core import stages
 from r2med.foundation.core.stages import Numbers, Stage, argument, depth_field, names
 from r2med.systems.rerank.llm_reranker_cards import LLM_RERANKERS
@@ -49,7 +49,7 @@ def test_help_comes_from_the_declaration(monkeypatch: pytest.MonkeyPatch) -> Non
 @pytest.mark.parametrize(("name", "kind"), [(name, kind) for kind in PURPOSE for name in stage_names(kind)])
 def test_every_setting_of_every_stage_has_a_meaning_and_says_what_may_be_typed(name: str, kind: str) -> None:
     [page] = [page for page in stage_pages(name) if page["kind"] == kind]
-    for setting in (Setting(**each) for each in page["settings"]):
+    for setting in (StageSetting(**each) for each in page["settings"]):
         assert setting.meaning and setting.values.strip()
         assert not setting.values.startswith(" ") and setting.default != "None"
 

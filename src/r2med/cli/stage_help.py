@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 from r2med.foundation.core.errors import UserError, nearest
 
 if TYPE_CHECKING:
-    from r2med.cli.stage_settings import Setting
+    from r2med.cli.stage_settings import StageSetting
     from r2med.foundation.core.stages import Kind, Stage
     from r2med.foundation.pages.page import Section
 
@@ -115,7 +115,7 @@ def _page(name: str, kind: str) -> dict[str, Any]:
     }
 
 
-def _typed(name: str, settings: list[Setting]) -> str:
+def _typed(name: str, settings: list[StageSetting]) -> str:
     """Return how a stage is typed, as in groupwise(LLM, SETTING=VALUE, …)@DEPTH."""
     arguments = [setting.name.upper() for setting in settings if setting.at == "argument"]
     if any(not setting.at for setting in settings):

@@ -12,7 +12,7 @@ from r2med.foundation.core.stages import Kind, Stage, bare_type, place_of, print
 
 
 @dataclass(frozen=True)
-class Setting:
+class StageSetting:
     """The description of one setting for help and docs."""
 
     name: str
@@ -25,12 +25,12 @@ class Setting:
     required: bool = False
 
 
-def help_of(name: str, kind: Kind) -> Iterator[Setting]:
+def help_of(name: str, kind: Kind) -> Iterator[StageSetting]:
     """Yield the settings of a stage from its declaration. The argument comes first."""
     yield from help_of_class(stage_class(name, kind), name)
 
 
-def help_of_class(declared: type[Stage], name: str) -> Iterator[Setting]:
+def help_of_class(declared: type[Stage], name: str) -> Iterator[StageSetting]:
     """Yield the settings of a name that a class declares."""
     defaults = declared.defaults(name)
     for key, field in declared.model_fields.items():
@@ -41,7 +41,7 @@ def help_of_class(declared: type[Stage], name: str) -> Iterator[Setting]:
                 "the name of an LLM" if declared.needs == "llm" and place_of(field) == "argument" else _values(field)
             )
             shown = "" if default is None else printed(default)
-            yield Setting(key, shown, values, field.description or "", place_of(field), required)
+            yield StageSetting(key, shown, values, field.description or "", place_of(field), required)
 
 
 def _values(field: FieldInfo) -> str:

@@ -5,28 +5,46 @@ from __future__ import annotations
 import difflib
 import re
 import reprlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from r2med.foundation.core.notices import Notice
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
 
 
 class UserError(Exception):
-    """An error that the user can fix. Its text is one line, shown without a traceback. The exit code is 2."""
+    """An error that the user can fix. Its text is one line, shown without a traceback. The exit code is 2.
 
-    def __init__(self, message: str) -> None:
-        super().__init__(" ".join(message.split()))
+    Its parts are texts, settings and commands, notices and other errors (`foundation/core/notices.py`).
+    """
+
+    def __init__(self, *parts: object) -> None:
+        super().__init__(Notice(*parts).stripped())
+
+    @property
+    def message(self) -> Notice:
+        """Its text, with settings and commands as values."""
+        return Notice(*self.args)
+
+    def __reduce__(self) -> tuple[Callable[..., UserError], tuple[Any, ...], dict[str, Any]]:
+        return _copied, (type(self), *self.args), self.__dict__
+
+
+def _copied(kind: type[UserError], *args: object) -> UserError:
+    """Return an error with its text. A subclass may take other arguments, so it is not called."""
+    return kind.__new__(kind, *args)
 
 
 class MissingExtraError(UserError):
     """An optional part is not installed."""
 
-    def __init__(self, what: str, extra: str) -> None:
+    def __init__(self, what: object, extra: str) -> None:
         from r2med.foundation.core.installation import install_extra
 
-        super().__init__(f"{what} needs an optional part: {install_extra(extra)}")
+        super().__init__(what, f" needs an optional part: {install_extra(extra)}")
 
 
 def refuse_table(value: object, what: str, shape: str) -> None:

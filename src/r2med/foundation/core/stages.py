@@ -23,6 +23,7 @@ from r2med.foundation.core.errors import UserError, expected_type, nearest, unkn
 from r2med.foundation.core.foreign_code import foreign_code
 from r2med.foundation.core.keys import changed_values
 from r2med.foundation.core.lazy import loaded
+from r2med.foundation.core.notices import Notice, Setting
 from r2med.foundation.core.spec import Call, parse_stage
 from r2med.foundation.core.stage_plan import PlannedData, StagePlan
 
@@ -420,7 +421,9 @@ def _explained(stage: type[Stage], name: str, error: ValidationError) -> str:
     field = stage.model_fields.get(key)
     if first["type"] == "missing" and field is not None and place_of(field) == "argument":
         if stage.needs == "llm":
-            return f"{name} needs the name of an LLM, such as {name}(o3-mini), or Setup(llm='NAME')"
+            return Notice(
+                f"{name} needs the name of an LLM, such as {name}(o3-mini), or ", Setting("Setup", llm="NAME")
+            )
         return f"{name} needs {field.description}, as in {name}(…)"
     if first["type"] == "missing":
         return f"{name} needs {key}: {field.description if field else ''}"

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from r2med.foundation.core.errors import MissingExtraError, UserError
+from r2med.foundation.core.notices import Setting
 from r2med.foundation.engine.threads import cores
 
 ANSWER_SECONDS = 5.0
@@ -39,7 +40,7 @@ def connect(engine: str) -> bool:
     try:
         import ray
     except ModuleNotFoundError:
-        raise MissingExtraError("Setup(engine='ray')", "cluster") from None
+        raise MissingExtraError(Setting("Setup", engine="ray"), "cluster") from None
     if ray.is_initialized():
         return False
     stopped_by = signal.getsignal(signal.SIGTERM)
@@ -68,7 +69,11 @@ def check_local(addresses: Iterable[str]) -> None:
         if not _is_here(address):
             raise UserError(
                 f"offline: a node of the Ray cluster, {address}, is not this machine, so nothing was sent to it "
-                "(remove Setup(offline=True) to allow this, or use Setup(engine='threads'))"
+                "(remove ",
+                Setting("Setup", offline=True),
+                " to allow this, or use ",
+                Setting("Setup", engine="threads"),
+                ")",
             )
 
 

@@ -21,6 +21,7 @@ from types import MappingProxyType
 from typing import Any, Literal, TypeVar
 
 from r2med.foundation.core.errors import UserError
+from r2med.foundation.core.notices import Setting
 from r2med.foundation.core.version import __version__
 
 SpanKind = Literal["CHAIN", "AGENT", "LLM", "RETRIEVER", "RERANKER", "EMBEDDING", "EVALUATOR"]
@@ -47,7 +48,7 @@ class TraceFile:
                 os.fchmod(self._file, 0o600)
         except OSError as error:
             reason = error.strerror or str(error)
-            raise UserError(f"Setup(trace={str(path)!r}): the file cannot be written ({reason})") from None
+            raise UserError(Setting("Setup", trace=str(path)), f": the file cannot be written ({reason})") from None
         size = os.fstat(self._file).st_size
         if size and os.pread(self._file, 1, size - 1) != b"\n":  # a full disk cut the last line
             os.write(self._file, b"\n")

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from r2med.foundation.core.errors import UserError, unknown
+from r2med.foundation.core.notices import Setting
 from r2med.foundation.core.one_or_many import several
 from r2med.foundation.core.spec import typed_path
 
@@ -31,9 +32,9 @@ _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 class SettingError(UserError):
     """A field of Setup with a value that it cannot have."""
 
-    def __init__(self, name: str, value: object, reason: str) -> None:
+    def __init__(self, name: str, value: object, *reason: object) -> None:
         shown = value if isinstance(value, int) else str(value)
-        super().__init__(f"Setup({name}={shown!r}): {reason}")
+        super().__init__(Setting("Setup", **{name: shown}), ": ", *reason)
 
 
 @dataclass(frozen=True)
@@ -183,7 +184,7 @@ class Setup:
         if self.budget is not None and (not math.isfinite(self.budget) or self.budget < 0):
             raise SettingError("budget", self.budget, "it must be a number of dollars, 0 or more")
         if self.trace_content and self.trace is None:
-            raise SettingError("trace_content", True, "it needs Setup(trace='FILE') as well")
+            raise SettingError("trace_content", True, "it needs ", Setting("Setup", trace="FILE"), " as well")
         if self.generations is not None and not self.generations.is_dir():
             raise SettingError("generations", self.generations, "there is no such folder")
         if self.generations is not None:

@@ -15,6 +15,9 @@ from dataclasses import fields, replace
 from types import EllipsisType
 from typing import TYPE_CHECKING
 
+from r2med.foundation.core.notices import Notice, Setting
+from r2med.foundation.runtime.typed_notices import as_typed as _of_settings
+
 if TYPE_CHECKING:
     from r2med.foundation.pages.page import Content, Page, Section
 
@@ -33,6 +36,10 @@ _FLAGS = {"llms": "--llm", "models": "--model", "overlays": "--overlay", "rerank
 
 def as_typed(message: str) -> str:
     """Return a message with its calls in Python as flags and commands."""
+    if isinstance(message, Notice):
+        return "".join(
+            _of_settings(Notice(part)) if isinstance(part, Setting) else as_typed(part) for part in message.parts
+        )
     pieces, start = [], 0
     for found in _CALL.finditer(message):
         if found.start() >= start and (call := _call_at(message, found.start())):

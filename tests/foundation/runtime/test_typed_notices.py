@@ -1,0 +1,105 @@
+"""A command line shows the settings of notices as flags. Every flag that a notice names exists."""
+
+import ast
+import inspect
+from collections.abc import Iterator
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+import r2med as package
+from r2med.analysis.material import Material
+from r2med.cli.app import command
+from r2med.data.tables.importing import plan_import
+from r2med.foundation.core.errors import UserError
+from r2med.foundation.core.notices import Command, Notice, Setting
+from r2med.foundation.pages.page import Note, Page, Section, Table
+from r2med.foundation.runtime.setup import Setup
+from r2med.foundation.runtime.typed_notices import COMMANDS, as_typed, flag_name, page_as_typed
+
+SOURCE = Path(package.__file__).parent
+SETTINGS = [each.name for each in fields(Setup)]
+REST = {
+    **dict.fromkeys(("Setup", "run", "generate", "answer"), SETTINGS),
+    "import_tables": inspect.signature(plan_import).parameters,
+    "analyse": [each.name for each in fields(Material)],
+}
+"""Function -> the names that it takes as **settings."""
+
+
+@pytest.mark.parametrize(
+    ("setting", "typed"),
+    [
+        (Setting("Setup", trust_remote_code=True), "--trust-remote-code"),
+        (Setting("Setup", device="cpu", dtype="float32"), "--device cpu --dtype float32"),
+        (Setting("Setup", dtype=...), "--dtype"),
+        (Setting("Setup", model_paths={"minilm": "DIR"}), "--model-path minilm=DIR"),
+        (Setting("Setup", models_kept=5), "Setup(models_kept=5)"),  # it has no flag
+        (Setting("run", expand=["hyde", "rm3"], llms=["o3-mini"]), "--expand hyde --expand rm3 --llm o3-mini"),
+        (Setting("board", texts=False), "--without-texts"),
+        (Command("run", "rm3 → bm25", data="demo"), "r2med run 'rm3 → bm25' --data demo"),
+        (Command("run", ["bm25", "rm3"], data="it's"), """r2med run bm25 rm3 --data 'it'"'"'s'"""),
+        (Command("import_tables", "a.csv", text="COLUMN"), "r2med data import a.csv --text COLUMN"),
+    ],
+)
+def test_settings_become_what_one_types(setting, typed):
+    assert as_typed(Notice("see (", setting, ")")) == f"see ({typed})"
+
+
+def test_only_settings_change_on_a_command_line():
+    assert as_typed("Setup(device='cpu')") == "Setup(device='cpu')"
+    assert (
+        as_typed(str(UserError("no Setup(x): ", UserError(Setting("Setup", offline=True))))) == "no Setup(x): --offline"
+    )
+
+
+def test_notes_of_a_page_name_flags_and_its_tables_stay():
+    call = Notice(Setting("Setup", offline=True))
+    table = Table((), [], note=call)
+    page = page_as_typed(Page("", [Section("", [Note(call), table], notes=[call])]))
+    assert page.sections[0].parts == [Note("--offline"), table] and list(page.sections[0].notes) == ["--offline"]
+
+
+def _settings() -> Iterator[tuple[str, ast.Call]]:
+    """Yield all settings and commands of notices in the source, with their places."""
+    for file in sorted(SOURCE.rglob("*.py")):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if (
+                isinstance(node, ast.Call)
+                and isinstance(node.func, ast.Name)
+                and node.func.id in ("Setting", "Command")
+            ):
+                yield f"{file.relative_to(SOURCE)}:{node.lineno}", node
+
+
+def _flags(words: str) -> set[str]:
+    """Return the flags of a command."""
+    found = command()
+    for word in words.split():
+        found = found.commands[word]
+    return {flag for each in found.params for flag in (*each.opts, *each.secondary_opts)}
+
+
+def _every_flag() -> set[str]:
+    commands, flags = [command()], set()
+    while commands:
+        each = commands.pop()
+        commands += getattr(each, "commands", {}).values()
+        flags |= {flag for parameter in each.params for flag in (*parameter.opts, *parameter.secondary_opts)}
+    return flags
+
+
+def test_every_setting_of_a_notice_is_a_parameter_with_a_flag():
+    wrong = []
+    for place, call in _settings():
+        name = ast.literal_eval(call.args[0])
+        known = {*inspect.signature(getattr(package, name)).parameters, *REST.get(name, ())}
+        flags = _every_flag() if name == "Setup" else _flags(COMMANDS.get(name, name))
+        for keyword in (each for each in call.keywords if each.arg):  # without one for **{name: value}
+            flag = flag_name(keyword.arg)
+            if isinstance(keyword.value, ast.Constant) and keyword.value.value is False:
+                flag = f"--without-{keyword.arg}"
+            if keyword.arg not in known or (flag and flag not in flags):
+                wrong.append(f"{place}: {name}({keyword.arg}=...) {flag}")
+    assert not wrong
