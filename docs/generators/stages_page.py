@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from generators.markdown import NOTICE, code, prose, table
 from r2med.cli.stage_help import FORMS, PURPOSE, stage_pages
-from r2med.cli.stage_settings import Setting, help_of
+from r2med.cli.stage_settings import StageSetting, help_of
 from r2med.construction.step_table import KIND, STEPS
 from r2med.foundation.core.stages import KINDS, PREFIXES, TABLE, Kind, stage_class
 from r2med.models.crossencoders.reranker_cards import RERANKERS
@@ -41,7 +41,7 @@ def _kind(kind: str, names: Iterable[str]) -> Iterator[str]:
     for name in names:
         (shown,) = [each for each in stage_pages(name) if each["kind"] == kind]
         yield f"\n### `{name}`\n\n{prose(shown['summary'])}\n\n```text\n{shown['typed']}\n```\n" + _settings(
-            [[Setting(**each) for each in shown["settings"]]]
+            [[StageSetting(**each) for each in shown["settings"]]]
         )
 
 
@@ -71,7 +71,7 @@ def _llm_rerankers() -> str:
     return head + table(("form", "names"), ((form, ", ".join(names)) for form, names in by_form.items()))
 
 
-def _settings(declared: list[list[Setting]]) -> str:
+def _settings(declared: list[list[StageSetting]]) -> str:
     """Return the table of the settings that these stages share; a default that differs is as the card says."""
     if not declared[0]:
         return "\nIt has no settings.\n"
