@@ -19,7 +19,7 @@ PARTIAL = {
     ("models/llm/cleaning.py", "_MARKS"): "a plain answer has no mark",
     ("construction/steps/personal_data.py", "RULE_KINDS"): "the other kinds only warn before texts are sent",
     ("assessment/audit/copies.py", "PARTS"): "equal and near copies are found by another check",
-    ("systems/rerank/judge.py", "ABILITIES"): "a seed is only wished for",
+    ("systems/rerank/llm_reranker.py", "ABILITIES"): "a seed is only wished for",
     ("foundation/core/stages.py", "_MORE"): "most kinds need no further words",
 }
 """Tables that leave words out on purpose, and why."""
@@ -71,18 +71,16 @@ def test_a_table_with_a_closed_set_as_keys_has_a_row_for_every_word():
     assert {(file, name) for file, name, named, words in found if named != words} == set(PARTIAL)
 
 
-def test_every_form_of_an_llm_reranker_has_a_class_with_its_questions_and_orders():
+def test_every_form_of_an_llm_reranker_has_a_class_with_its_orders_and_every_kind_of_answer_a_form():
     from r2med.foundation.core.stages import FORMS, loaded_class
-    from r2med.systems.rerank.judge import JudgeStage
-    from r2med.systems.rerank.llm_reranker_cards import ANSWERS, Form, LLMRerankerCard
+    from r2med.systems.rerank.llm_reranker import LLMRerankerStage
+    from r2med.systems.rerank.llm_reranker_cards import LLM_RERANKERS, Answer
 
-    assert set(FORMS) == set(get_args(Form))
-    for form in FORMS.values():
-        stage = loaded_class(form)
-        assert stage.questions is not JudgeStage.questions, f"{stage.__name__} needs questions(), which --plan counts"
-        assert stage.orders is not JudgeStage.orders
-    read = {answer for answers in ANSWERS.values() for answer in answers}
-    assert read == set(get_args(LLMRerankerCard.model_fields["answer"].annotation))
+    forms = {name: loaded_class(path) for name, path in FORMS.items()}
+    assert set(forms) <= set(LLM_RERANKERS), "the card of a form has its name"
+    for form in forms.values():
+        assert form.orders is not LLMRerankerStage.orders
+    assert sorted(answer for form in forms.values() for answer in form.answers) == sorted(get_args(Answer))
 
 
 def test_every_rerank_api_has_its_settings_and_own_servers_a_prefix():

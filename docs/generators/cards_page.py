@@ -10,7 +10,7 @@ from r2med.models.crossencoders.reranker_cards import RERANKERS, RerankerCard
 from r2med.models.encoders.model_cards import MODELS, ModelCard
 from r2med.models.llm.llm_cards import LLMS, LLMCard
 from r2med.systems.expand.method_cards import METHODS, MethodCard
-from r2med.systems.rerank.card_prompts import open_card_prompts
+from r2med.systems.rerank.llm_prompts import open_prompts
 from r2med.systems.rerank.llm_reranker_cards import LLM_RERANKERS, LLMRerankerCard
 
 HEAD = """# Cards
@@ -90,12 +90,13 @@ def _llm_rerankers() -> str:
 
 
 def _server(card: LLMRerankerCard) -> str:
-    asks = "raw texts" if open_card_prompts(card, "case").is_raw else "chat"
+    asks = "raw texts" if open_prompts(card, "case").is_raw else "chat"
     return f"{asks}, log-probabilities" if card.uses_probabilities else asks
 
 
 LLM_RERANKERS_FOOT = """
-A limit is written `{ most = 300, unit = "words" }`; the unit may also be `characters` or `tokens`. `[llm]` has the
+A limit is written `{ most = 300, unit = "words" }`; the unit may also be `characters` or `tokens`. In a limit of words,
+`word_characters = 12` counts at most 12 characters as one word, for texts without blanks. `[llm]` has the
 fields of a card in [`llms/`](#llms), and `[settings]` those of the form's [stage](stages.md#rerankers).
 """
 

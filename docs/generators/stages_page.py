@@ -8,11 +8,12 @@ from generators.markdown import NOTICE, code, prose, table
 from r2med.cli.stage_help import FORMS, PURPOSE, stage_pages
 from r2med.cli.stage_settings import StageSetting, help_of
 from r2med.construction.step_table import KIND, STEPS
+from r2med.foundation.core.stages import FORMS as LLM_FORMS
 from r2med.foundation.core.stages import KINDS, PREFIXES, TABLE, Kind, stage_class
 from r2med.models.crossencoders.reranker_cards import RERANKERS
 from r2med.models.encoders.model_cards import MODELS
 from r2med.systems.expand.method_cards import METHODS
-from r2med.systems.rerank.llm_reranker_cards import ANSWERS, LLM_RERANKERS
+from r2med.systems.rerank.llm_reranker_cards import LLM_RERANKERS
 
 HEAD = """# Stages and their settings
 
@@ -31,8 +32,13 @@ OF_CARDS = {
 
 def page() -> str:
     """Return the page."""
-    systems = (part for kind in KINDS for part in (*_kind(kind, TABLE[kind]), *_without_code(kind)))
+    systems = (part for kind in KINDS for part in (*_kind(kind, _declared(kind)), *_without_code(kind)))
     return HEAD + "".join((*systems, *_kind(KIND, STEPS), NOTICE))
+
+
+def _declared(kind: Kind) -> list[str]:
+    """Return the stages with a section of their own: those with code, and the forms of LLM rerankers."""
+    return [*(LLM_FORMS if kind == "rerank" else ()), *TABLE[kind]]
 
 
 def _kind(kind: str, names: Iterable[str]) -> Iterator[str]:
@@ -65,8 +71,8 @@ def _of_cards(kind: Kind) -> str:
 
 
 def _llm_rerankers() -> str:
-    by_form = {form: [code(name) for name, card in LLM_RERANKERS.items() if card.form == form] for form in ANSWERS}
-    head = "\n### LLM rerankers with a card\n\nThey ask an LLM in the form of their authors ([their cards]"
+    by_form = {form: [code(name) for name, card in LLM_RERANKERS.items() if card.form == form] for form in LLM_FORMS}
+    head = "\n### LLM rerankers with a card\n\nThey ask an LLM in one of the forms above ([their cards]"
     head += "(cards.md#llm-rerankers)). `r2med show NAME` prints the settings of one.\n\n"
     return head + table(("form", "names"), ((form, ", ".join(names)) for form, names in by_form.items()))
 

@@ -11,7 +11,8 @@ from r2med.foundation.runtime.setup import Setup
 from r2med.models.prompts.prompt_sets import find_set, named_templates, prompt_sets, write_set
 from r2med.systems.expand.expansion_prompts import open_prompts
 from r2med.systems.expand.method_cards import METHODS
-from r2med.systems.rerank.judge_prompts import open_prompts as open_judge_prompts
+from r2med.systems.rerank.llm_prompts import open_prompts as open_rerank_prompts
+from r2med.systems.rerank.llm_reranker_cards import LLM_RERANKERS
 from r2med.systems.system import System
 
 KINDS = ("post", "exam", "case", "similar-case")
@@ -34,7 +35,8 @@ def test_every_shipped_set_serves_every_kind_of_task(kind: str) -> None:
             assert len(short.ask.text) < len(ours.ask.text) / 2
             assert all(short.ask.names(field) for field in METHODS[method].fields)
         for method in ("pointwise", "listwise", "groupwise"):
-            assert open_judge_prompts(method, kind, folder).digest != open_judge_prompts(method, kind).digest
+            card = LLM_RERANKERS[method]
+            assert open_rerank_prompts(card, kind, folder).digest != open_rerank_prompts(card, kind).digest
 
 
 def test_a_set_of_a_plugin_is_named_and_what_it_lacks_is_built_in(mine: Path, caplog: pytest.LogCaptureFixture) -> None:

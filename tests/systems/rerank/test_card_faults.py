@@ -10,11 +10,10 @@ from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.spec import parse_stage
 from r2med.foundation.core.stages import stage
 from r2med.models.llm.chat import ChatRequest, Failure, Generation
-from r2med.systems.rerank.card_answers import read_order, read_scores
-from r2med.systems.rerank.card_prompts import CardPrompts, open_card_prompts
-from r2med.systems.rerank.judge_prompts import Question
+from r2med.systems.rerank.llm_answers import read_order, read_scores
+from r2med.systems.rerank.llm_prompts import Question, RerankPrompts, open_prompts
 from r2med.systems.rerank.llm_reranker_cards import LLM_RERANKERS, LLMRerankerCard
-from support.judging import judged, permutation, places, rerank
+from support.llm_rerankers import graded, permutation, places, rerank
 
 
 def said(text: str) -> Generation:
@@ -54,7 +53,7 @@ def test_documents_of_a_failed_call_keep_their_places_where_unreadable_answers_h
             return Failure("rate_limit", "429", attempts=3)
         return '<answer>{"[1]": 9, "[2]": 9}</answer><score>90</score>'
 
-    reranked, _ = rerank(name, reply, judged(permutation(6)), tmp_path)
+    reranked, _ = rerank(name, reply, graded(permutation(6)), tmp_path)
     assert places(reranked.run) == list(range(6))
     assert reranked.failure_kinds == {"rate_limit": 1}
     assert "keep their positions" in reranked.notices[0]
@@ -64,7 +63,7 @@ def test_a_notice_says_that_unreadable_answers_count_as_the_card_says(tmp_path: 
     def reply(request: ChatRequest) -> str:
         return "no idea" if "document 0 of query" in request.messages[-1].content else "<score>90</score>"
 
-    reranked, _ = rerank("retro-star-8b", reply, judged(permutation(3)), tmp_path)
+    reranked, _ = rerank("retro-star-8b", reply, graded(permutation(3)), tmp_path)
     assert places(reranked.run) == [1, 2, 0]
     assert "1 unreadable answers count as the card says" in reranked.notices[0]
 
@@ -73,7 +72,7 @@ def test_a_notice_says_that_unreadable_answers_count_as_the_card_says(tmp_path: 
     ("change", "fault"),
     [
         ({"pattern": r"\d+"}, "it needs a group around the number"),
-        ({"passage": "{foo} {text}"}, "{foo} is not a field of a passage: {number}, {text} or {score}"),
+        ({"passage": "{foo} {text}"}, "{foo} is not a field of passage: {text} or {number} or {score}"),
     ],
 )
 def test_a_wrong_card_is_refused_when_it_is_read(change: dict[str, str], fault: str) -> None:
@@ -94,8 +93,8 @@ def test_a_fault_of_two_fields_together_has_one_colon(tmp_path: Path) -> None:
             "first-7b(window=30)@40",
             "30 documents in a call are too many: first-7b labels them with letters",
         ),
-        ("setwise(judge, children=26)@40", "27 documents in a call are too many"),
-        ("rankgpt(judge)@10", "depth 10 with window=20 would rerank nothing"),
+        ("setwise(ranker, children=26)@40", "27 documents in a call are too many"),
+        ("rankgpt(ranker)@10", "depth 10 with window=20 would rerank nothing"),
         ("rearank-7b@19", "give rearank-7b@20 or a smaller window"),
     ],
 )
@@ -106,7 +105,7 @@ def test_settings_that_a_card_cannot_follow_are_refused(spec: str, fault: str) -
 
 
 def test_a_run_in_which_no_window_is_full_says_so(tmp_path: Path) -> None:
-    reranked, llm = rerank("rankgpt(judge)", lambda request: "[1]", judged(permutation(5)), tmp_path)
+    reranked, llm = rerank("rankgpt(ranker)", lambda request: "[1]", graded(permutation(5)), tmp_path)
     assert not llm.asked and "nothing was asked" in reranked.notices[0]
 
 
@@ -116,9 +115,9 @@ def test_scores_of_a_group_reach_to_the_highest_of_the_card() -> None:
     assert parsed is not None and parsed.value == {0: 85.0, 1: 100.0} and parsed.repairs == {"clipped": 1}
 
 
-def prompts_of(card: str, name: str, text: str, folder: Path) -> CardPrompts:
+def prompts_of(card: str, name: str, text: str, folder: Path) -> RerankPrompts:
     (folder / name).write_text(text)
-    return open_card_prompts(LLM_RERANKERS[card], "case", folder)
+    return open_prompts(LLM_RERANKERS[card], "case", folder)
 
 
 def test_a_turn_of_another_name_is_refused(tmp_path: Path) -> None:
@@ -137,16 +136,42 @@ def test_the_wording_of_a_card_may_show_passages_one_by_one(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("token", ["</s>", "<s>", "[INST]", "[/INST]", "<|im_end|>", "<think>", "</think>"])
-def test_no_passage_can_end_a_turn_or_a_thought(token: str) -> None:
-    prompts = open_card_prompts(LLM_RERANKERS["first-7b"], "case")
+@pytest.mark.parametrize("name", ["first-7b", "listwise", "groupwise", "pointwise"])
+def test_no_passage_can_end_a_turn_or_a_thought(name: str, token: str) -> None:
+    prompts = open_prompts(LLM_RERANKERS[name], "case")
     rendered = prompts._rendered(Question("why?", (f"a {token} b",)), 100)
-    assert rendered.text is not None and f"a {token} b" not in rendered.text and f"a ‹{token[1:]} b" in rendered.text
+    text = rendered.text or rendered.messages[-1].content
+    assert f"a {token} b" not in text and f"a ‹{token[1:]} b" in text
+
+
+@pytest.mark.parametrize("tag", ["<passage 2>", "</Passage 1>", "< / query>"])
+def test_no_passage_can_write_a_tag_of_its_layout(tag: str) -> None:
+    def shown(name: str) -> str:
+        rendered = open_prompts(LLM_RERANKERS[name], "case")._rendered(Question("why?", (f"a {tag} b",)), 100)
+        return rendered.messages[-1].content
+
+    assert f"a ‹{tag[1:]} b" in shown("listwise")
+    assert f"a {tag} b" in shown("rankzephyr-7b"), "the layout of this card has no tags"
+
+
+def test_a_template_of_the_user_may_have_its_own_system_turn(tmp_path: Path) -> None:
+    alone = prompts_of("listwise", "listwise.txt", "Order: {query} {passages}", tmp_path)
+    assert [turn.role for turn in alone.turns] == ["system", "user"]
+    own = prompts_of("listwise", "listwise.txt", "<<system>>\nMine.\n<<user>>\n{query} {passages}", tmp_path)
+    assert [(turn.role, turn.template.text) for turn in own.turns] == [
+        ("system", "Mine."),
+        ("user", "{query} {passages}"),
+    ]
+    (tmp_path / "system.txt").write_text(" ")
+    (tmp_path / "listwise.txt").write_text("Order: {query} {passages}")
+    silent = open_prompts(LLM_RERANKERS["listwise"], "case", tmp_path)
+    assert [turn.role for turn in silent.turns] == ["user"], "some servers refuse an empty message"
 
 
 def test_a_document_that_takes_two_calls_fails_once_and_counts_once(tmp_path: Path) -> None:
     def reply(request: ChatRequest) -> str | Failure:
         return Failure("rate_limit", "429", attempts=3) if request.sampling.max_tokens == 1 else "a thought"
 
-    reranked, _ = rerank("rank1-7b", reply, judged(permutation(6)), tmp_path)
+    reranked, _ = rerank("rank1-7b", reply, graded(permutation(6)), tmp_path)
     assert reranked.failures == reranked.asked > 1
     assert f"{reranked.failures} of {reranked.asked} calls gave no usable order" in reranked.notices[0]

@@ -10,11 +10,11 @@ from r2med.foundation.core.stages import stage
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store import Store
 from r2med.models.llm.llm_cards import LLMS
-from r2med.systems.rerank.judge import LLMReranker
+from r2med.systems.rerank.llm_reranker import LLMReranker
 from r2med.systems.rerank.llm_reranker_cards import LLM_RERANKERS
-from support.judging import judged
+from support.llm_rerankers import graded
 
-DATA, _ = judged([1.0, 2.0])
+DATA, _ = graded([1.0, 2.0])
 
 
 @pytest.fixture(autouse=True)

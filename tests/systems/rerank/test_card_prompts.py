@@ -10,11 +10,11 @@ from r2med.foundation.core.stages import stage
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store import Store
 from r2med.models.llm.chat import ChatRequest
-from r2med.systems.rerank.judge import LLMReranker
+from r2med.systems.rerank.llm_reranker import LLMReranker
 from r2med.systems.rerank.llm_reranker_cards import LLM_RERANKERS
-from support.judging import judged, permutation, places, rerank
+from support.llm_rerankers import graded, permutation, places, rerank
 
-DATA, _ = judged(permutation(3))
+DATA, _ = graded(permutation(3))
 
 
 def bound(spec: str, home: Path) -> LLMReranker:
@@ -53,7 +53,7 @@ def test_a_card_and_a_prompt_of_a_plugin_make_a_reranker(tmp_path: Path, monkeyp
         asked.append(request)
         return "[1] is not an answer <best>[4] > [3] > [2] > [1]</best>"
 
-    reranked, _ = rerank("orderer(judge)", reply, judged(permutation(4)), tmp_path)
+    reranked, _ = rerank("orderer(ranker)", reply, graded(permutation(4)), tmp_path)
     assert places(reranked.run) == [3, 2, 1, 0]
     assert [message.role for message in asked[0].messages] == ["system", "user"]
     assert "(1) document 0 of query 0" in asked[0].messages[1].content

@@ -176,7 +176,7 @@ def test_a_ranking_is_not_taken_for_scores():
     ],
 )
 def test_one_score_is_read_at_any_position(text, score, repairs):
-    parsed = parse_score(text, 1)
+    parsed = parse_score(text)
     assert parsed is not None
     assert (parsed.value, parsed.repairs) == (score, repairs)
 
@@ -185,7 +185,7 @@ def test_one_score_is_read_at_any_position(text, score, repairs):
     "text", ["", "{}", "It is relevant.", "这段文字很相关。", "In 2019, 45 patients were treated.", '{"score": "high"}']
 )
 def test_an_answer_without_a_score_parses_to_none(text):
-    assert parse_score(text, 1) is None
+    assert parse_score(text) is None
 
 
 PIECES = st.lists(
@@ -207,7 +207,7 @@ JSON = st.recursive(
 def test_for_any_text_an_order_is_a_permutation_and_scores_are_on_the_scale(text, count):
     order = parse_order(text, count)
     assert order is None or sorted(order.value) == list(range(count))
-    for scores in (parse_scores(text, count), parse_score(text, 1)):
+    for scores in (parse_scores(text, count), parse_score(text)):
         if scores is not None:
             found = scores.value if isinstance(scores.value, dict) else {0: scores.value}
             assert found
@@ -257,7 +257,7 @@ def test_only_the_end_of_a_huge_answer_is_read_and_few_brackets_are_tried(monkey
     parsed = parse_order(text, 20)
     assert (parsed.value if parsed else None) == order
     assert parse_scores(text, 20) is None
-    assert parse_score(text, 1) is None
+    assert parse_score(text) is None
     assert len(in_vain) <= 3 * json_in_text.MAX_FAILED_BRACKETS
     assert parse_order("[1] > [2]" + " " * json_in_text.MAX_CHARACTERS + "[2] > [1]", 2).value == (1, 0)
     assert parse_order("[1] > [2]" + " " * json_in_text.MAX_CHARACTERS, 2) is None

@@ -11,7 +11,7 @@ from r2med.foundation.store import Store
 from r2med.models.llm.journaled import JournaledChat
 from r2med.models.llm.llama import LlamaBackend
 from r2med.models.llm.llm_cards import LLMS
-from r2med.systems.rerank.judge import LLMReranker
+from r2med.systems.rerank.llm_reranker import LLMReranker
 from r2med.systems.retrieve.bm25 import BM25, BM25Retriever
 from r2med.systems.retrieve.retriever import SearchQuery
 

@@ -11,7 +11,7 @@ from r2med.data.runs.run import Run
 from r2med.foundation.core.spec import parse_stage
 from r2med.foundation.core.stages import stage
 from r2med.foundation.store.reads import noted_reads
-from r2med.systems.rerank.judge import LLMReranker
+from r2med.systems.rerank.llm_reranker import LLMReranker
 from r2med.systems.retrieve.retriever import SearchQuery
 from support import chat_server as api
 from support.chat_models import setup

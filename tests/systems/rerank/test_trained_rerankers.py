@@ -19,12 +19,12 @@ from r2med.foundation.core.stages import names, stage, stage_class
 from r2med.foundation.runtime.setup import Setup
 from r2med.models.llm.chat import ChatRequest, Failure, RawAnswer
 from r2med.models.llm.llm_cards import LLMS, sampling_of
-from r2med.systems.rerank.card_prompts import open_card_prompts
-from r2med.systems.rerank.judge import JudgeStage
+from r2med.systems.rerank.llm_prompts import open_prompts
+from r2med.systems.rerank.llm_reranker import LLMRerankerStage
 from r2med.systems.rerank.llm_reranker_cards import LLM_RERANKERS, LLMRerankerCard
 from r2med.systems.rerank.parse_scores import parse_scores
 from r2med.systems.rerank.setwise import heapsort
-from support.judging import judged, permutation, places, rerank, scores
+from support.llm_rerankers import graded, permutation, places, rerank, scores
 
 SHOWN = re.compile(r"[\[ ](\w+)\][.:]? document (\d+) of query|Passage (\w+): \"document (\d+) of query")
 
@@ -51,9 +51,9 @@ LISTWISE = {
     "reasonrank-32b": "smaller",
     "rank-k-32b": "smaller",
     "rankzephyr-7b": "smaller",
-    "insertrank(judge)": "smaller",
+    "insertrank(ranker)": "smaller",
     "rearank-7b": "none",
-    "rankgpt(judge)": "none",
+    "rankgpt(ranker)": "none",
 }
 
 
@@ -129,7 +129,7 @@ def test_listwise_rankings_equal_a_plain_implementation(name: str, seed: int, tm
     def order_of(documents: list[int]) -> list[int]:
         return [documents[index] for index in plain_order(name, answer_about(documents), len(documents))]
 
-    reranked, _ = rerank(name, reply, judged(permutation(count)), tmp_path)
+    reranked, _ = rerank(name, reply, graded(permutation(count)), tmp_path)
     assert places(reranked.run) == slid(count, 20, 10, LISTWISE[name], order_of)
     assert reranked.failures == 0
 
@@ -154,7 +154,7 @@ def test_first_orders_letters_by_the_probability_of_the_first_token(seed: int, t
         known = sorted(logprobs, key=lambda letter: -logprobs[letter])
         return [documents[letters.index(letter)] for letter in [*known, *(x for x in letters if x not in known)]]
 
-    reranked, llm = rerank("first-7b", reply, judged(permutation(count)), tmp_path, card=own_llm("first-7b"))
+    reranked, llm = rerank("first-7b", reply, graded(permutation(count)), tmp_path, card=own_llm("first-7b"))
     assert places(reranked.run) == slid(count, 20, 10, "smaller", order_of)
     assert all(request.sampling.max_tokens == 1 for request in llm.asked)
 
@@ -193,9 +193,9 @@ def heap_sorted(items: list[int], children: int, top: int, best_of: Callable[[li
 
 
 @pytest.mark.parametrize("seed", range(50))
-@pytest.mark.parametrize("name", ["setwise(judge)", "rank-r1-7b", "rank-r1-32b"])
+@pytest.mark.parametrize("name", ["setwise(ranker)", "rank-r1-7b", "rank-r1-32b"])
 def test_setwise_rankings_equal_a_plain_implementation(name: str, seed: int, tmp_path: Path) -> None:
-    children = {"setwise(judge)": 3, "rank-r1-7b": 19, "rank-r1-32b": 9}[name]
+    children = {"setwise(ranker)": 3, "rank-r1-7b": 19, "rank-r1-32b": 9}[name]
     count = random.Random(seed).choice([2, 5, 11, 30, 100])
 
     def pick(documents: list[int]) -> int | None:
@@ -214,18 +214,18 @@ def test_setwise_rankings_equal_a_plain_implementation(name: str, seed: int, tmp
         best = pick(documents)
         return 0 if best is None else documents.index(best)  # a void answer is won by the parent
 
-    reranked, _ = rerank(name, reply, judged(permutation(count)), tmp_path)
+    reranked, _ = rerank(name, reply, graded(permutation(count)), tmp_path)
     assert places(reranked.run) == heap_sorted(list(range(count)), children, 10, best_of)
 
 
 def test_zero_shot_setwise_shows_the_parent_first_and_rank_r1_a_random_order(tmp_path: Path) -> None:
-    for name, in_heap_order in (("setwise(judge)", True), ("rank-r1-7b", False)):
-        _, llm = rerank(name, lambda request: "nothing", judged(permutation(30)), tmp_path)
+    for name, in_heap_order in (("setwise(ranker)", True), ("rank-r1-7b", False)):
+        _, llm = rerank(name, lambda request: "nothing", graded(permutation(30)), tmp_path)
         first = [list(shown(request).values()) for request in llm.asked][:1]
         assert all((documents[0] == min(documents)) == in_heap_order for documents in first), name
 
 
-def test_a_right_judge_brings_the_ten_best_to_the_top_with_few_comparisons() -> None:
+def test_a_right_llm_brings_the_ten_best_to_the_top_with_few_comparisons() -> None:
     worth = permutation(100)
     sorting = heapsort(100, 19, 10)
     asked, members = 0, next(sorting)
@@ -245,7 +245,7 @@ def test_a_right_judge_brings_the_ten_best_to_the_top_with_few_comparisons() -> 
 
 
 @pytest.mark.parametrize("seed", range(13))
-@pytest.mark.parametrize("name", ["grouprank-7b", "grouprank-32b", "grouprank-32b:sorted", "grouprank(judge)"])
+@pytest.mark.parametrize("name", ["grouprank-7b", "grouprank-32b", "grouprank-32b:sorted", "grouprank(ranker)"])
 def test_groupwise_rankings_equal_a_plain_implementation(name: str, seed: int, tmp_path: Path) -> None:
     count = random.Random(seed).choice([4, 20, 40, 100])
     groups: list[list[int]] = []
@@ -265,7 +265,7 @@ def test_groupwise_rankings_equal_a_plain_implementation(name: str, seed: int, t
         fenced = f"```json\n{listed}\n```" if rng.random() < 0.7 else listed
         return f"<reason> [1]: 9 is likely </reason>\n<answer>\n{fenced}\n</answer>"
 
-    reranked, _ = rerank(name, reply, judged(permutation(count)), tmp_path)
+    reranked, _ = rerank(name, reply, graded(permutation(count)), tmp_path)
     scores: dict[int, int] = {}
     for group, said in zip(groups, answers, strict=True):
         scores |= dict.fromkeys(group, 0) if said is None else said
@@ -310,7 +310,7 @@ def test_pointwise_rankings_equal_a_plain_implementation(name: str, seed: int, t
             return RawAnswer(text, last_tokens=tuple(tokens), first_choices=(("<", 0.0),))
         return rank1(request, document, rng, scores)
 
-    reranked, llm = rerank(name, reply, judged(permutation(count)), tmp_path, card=own_llm(name))
+    reranked, llm = rerank(name, reply, graded(permutation(count)), tmp_path, card=own_llm(name))
     assert places(reranked.run) == sorted(range(count), key=lambda place: -scores[place])
     if name == "rank1-7b":
         assert len(llm.asked) == 2 * count
@@ -340,13 +340,13 @@ def test_every_card_has_a_prompt_and_a_stage_and_is_listed() -> None:
     assert len(LLM_RERANKERS) > 30
     for name in LLM_RERANKERS:
         card = LLM_RERANKERS[name]
-        prompts = open_card_prompts(card, "case")
+        prompts = open_prompts(card, "case")
         text = "\n".join(turn.template.text for turn in prompts.turns)
         assert "{query}" in text and ("{passages}" in text or "{passage}" in text)
         declared = stage_class(name, "rerank")(name=name, **({} if card.llm else {"llm": "gpt4"}))
         assert str(declared) == (f"{name}@100" if card.llm else f"{name}(gpt4)@100")
         assert name.partition(":")[0] in names("rerank")
-        assert card.published
+        assert card.published or name in ("listwise", "groupwise", "pointwise")
 
 
 @pytest.mark.parametrize(
@@ -356,7 +356,7 @@ def test_every_card_has_a_prompt_and_a_stage_and_is_listed() -> None:
         ("reasonrank-7b", Failure("rate_limit", "429", attempts=3), "rate_limit"),
         ("reasonrank-7b", Failure("truncated", "its thought was cut off", attempts=1), "truncated"),
         ("rank-r1-7b", Failure("rate_limit", "429", attempts=3), "rate_limit"),
-        ("setwise(judge)", Failure("budget", "used up", attempts=0), "budget"),
+        ("setwise(ranker)", Failure("budget", "used up", attempts=0), "budget"),
         ("grouprank-7b", "<answer> all are good </answer>", "invalid"),
         ("retro-star-8b", "<score> high </score>", "invalid"),
         ("rank-k-32b", "", "invalid"),
@@ -365,7 +365,7 @@ def test_every_card_has_a_prompt_and_a_stage_and_is_listed() -> None:
 def test_an_answer_that_cannot_be_used_is_counted_and_moves_nothing(
     spec: str, answer: str | Failure, kind: str, tmp_path: Path
 ) -> None:
-    reranked, llm = rerank(spec, lambda request: answer, judged(permutation(12)), tmp_path)
+    reranked, llm = rerank(spec, lambda request: answer, graded(permutation(12)), tmp_path)
     assert places(reranked.run) == list(range(12))
     assert reranked.failure_kinds == {kind: len(llm.asked)}
     assert reranked.failed and reranked.notices
@@ -373,14 +373,14 @@ def test_an_answer_that_cannot_be_used_is_counted_and_moves_nothing(
 
 def test_labels_inside_passages_do_not_look_like_labels(tmp_path: Path) -> None:
     card = LLM_RERANKERS.card("reasonrank-7b")
-    prompts = open_card_prompts(card, "case")
+    prompts = open_prompts(card, "case")
     assert prompts._plain("see [7] and <|im_end|>") == "see (7) and ‹|im_end|>"
 
 
 @pytest.mark.parametrize(
     ("change", "fault"),
     [
-        ({"answer": "scores"}, "form listwise reads answers as order or ties or first-token, not scores"),
+        ({"answer": "scores"}, "form listwise reads answers as free-order or order or ties or first-token, not scores"),
         ({"pattern": "("}, "it is not a regular expression"),
         ({"passage": "[{number}]"}, "it must hold {text} once"),
     ],
@@ -396,7 +396,7 @@ def test_a_card_says_how_much_of_a_passage_is_shown() -> None:
 
 
 def test_a_prompt_that_would_not_fit_has_shorter_passages(tmp_path: Path) -> None:
-    data = judged(permutation(20))
+    data = graded(permutation(20))
     long = own_llm("rankzephyr-7b").model_copy(update={"context_length": 1000})
     reranked, llm = rerank("rankzephyr-7b", lambda request: "[2] > [1]", data, tmp_path, card=long)
     assert all(len(written(request)) // 4 < 850 for request in llm.asked)
@@ -409,7 +409,7 @@ def test_a_file_that_the_user_names_for_a_trained_reranker_is_what_is_asked(
 ) -> None:
     (tmp_path / file).touch()
     stage = stage_class("rank-r1-7b", "rerank")(name="rank-r1-7b")
-    assert isinstance(stage, JudgeStage)
+    assert isinstance(stage, LLMRerankerStage)
     assert stage.llm_card(Setup()).backend == "openai"
     own = stage.llm_card(Setup(model_paths=(("rank-r1-7b", tmp_path / file),)))
     assert (own.backend, own.model, own.temperature) == (backend, "ielabgroup/Rank-R1-7B-v0.1", 0.0)
@@ -420,7 +420,7 @@ def test_a_file_that_the_user_names_for_a_trained_reranker_is_what_is_asked(
 
 def of_cosines(worth: list[float], span: float = 0.07) -> tuple[Dataset, Run]:
     """Return the candidates of a retriever whose cosines are as close to each other as real ones."""
-    dataset, run = judged(worth)
+    dataset, run = graded(worth)
     cosines = np.linspace(0.8 + span, 0.8, len(worth), dtype=np.float32)[None]
     return dataset, Run(run.queries, run.rows, cosines, run.documents)
 
@@ -431,7 +431,7 @@ def in_tens(request: ChatRequest) -> str:
 
 
 def test_grouprank_adds_the_raw_cosine_which_only_orders_equal_scores(tmp_path: Path) -> None:
-    fused, _ = rerank("grouprank(judge)@20", in_tens, of_cosines(permutation(20)), tmp_path)
+    fused, _ = rerank("grouprank(ranker)@20", in_tens, of_cosines(permutation(20)), tmp_path)
     expected = {place: 0.6 * (place % 5 * 2) / 10 + 0.4 * (0.87 - 0.07 * place / 19) for place in range(20)}
     assert places(fused.run) == sorted(range(20), key=lambda place: -expected[place])
     assert scores(fused.run) == pytest.approx(sorted(expected.values(), reverse=True))
@@ -439,23 +439,23 @@ def test_grouprank_adds_the_raw_cosine_which_only_orders_equal_scores(tmp_path: 
 
 
 def test_grouprank_after_bm25_adds_no_scores_and_says_so(tmp_path: Path) -> None:
-    fused, _ = rerank("grouprank-7b@20", in_tens, judged(permutation(20)), tmp_path)
+    fused, _ = rerank("grouprank-7b@20", in_tens, graded(permutation(20)), tmp_path)
     assert places(fused.run) == sorted(range(20), key=lambda place: (-(place % 5), place))
     assert any("are not cosines, so they only order documents with equal LLM scores" in said for said in fused.notices)
 
 
 def test_ties_by_id_are_ordered_as_the_authors_evaluation_does(tmp_path: Path) -> None:
     """trec_eval orders equal scores by document id, descending."""
-    by_id, _ = rerank("grouprank(judge, weight=1, ties=id)@20", in_tens, of_cosines(permutation(20)), tmp_path)
+    by_id, _ = rerank("grouprank(ranker, weight=1, ties=id)@20", in_tens, of_cosines(permutation(20)), tmp_path)
     assert places(by_id.run) == sorted(range(20), key=lambda place: (-(place % 5), -place))
-    kept, _ = rerank("grouprank(judge, weight=1)@20", in_tens, of_cosines(permutation(20)), tmp_path)
+    kept, _ = rerank("grouprank(ranker, weight=1)@20", in_tens, of_cosines(permutation(20)), tmp_path)
     assert places(kept.run) == sorted(range(20), key=lambda place: (-(place % 5), place))
 
 
 def test_rankgpt_and_setwise_ask_at_temperature_0_and_another_can_be_given() -> None:
     def temperature(spec: str) -> float | None:
         declared = stage(parse_stage(spec)[0], "rerank")
-        assert isinstance(declared, JudgeStage)
+        assert isinstance(declared, LLMRerankerStage)
         return sampling_of(declared.llm_card(Setup())).temperature
 
     assert temperature("rankgpt(gpt4)") == temperature("setwise(gpt4)") == 0
@@ -466,7 +466,7 @@ def test_rankgpt_and_setwise_ask_at_temperature_0_and_another_can_be_given() -> 
 
 @pytest.mark.parametrize("name", ["reasonrank-7b", "reasonrank-8b", "rank-k-32b", "rank-r1-7b", "rank-r1-32b"])
 def test_line_breaks_in_passages_stay_as_in_the_authors_prompts(name: str) -> None:
-    prompts = open_card_prompts(LLM_RERANKERS.card(name), "case")
+    prompts = open_prompts(LLM_RERANKERS.card(name), "case")
     assert prompts.shortened(" Fever.\nNo rash.\n", prompts.size) == "Fever.\nNo rash."
 
 

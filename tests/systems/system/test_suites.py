@@ -77,7 +77,7 @@ def test_a_misspelt_suite_is_named() -> None:
 def test_every_part_of_the_reasoner_can_be_replaced() -> None:
     plain = spelt_out("reasoner(o3-mini)")
     assert [stage.partition("(")[0] for stage in plain.split(" → ")] == ["hyde", "fuse", "groupwise"]
-    other = spelt_out("reasoner(o3-mini, rounds=2, dense=bge, judge=qwq-32b, depth=20)")
+    other = spelt_out("reasoner(o3-mini, rounds=2, dense=bge, ranker=qwq-32b, depth=20)")
     assert "rounds=2" in other and "bm25+bge" in other and "groupwise(qwq-32b" in other and other.endswith("@20")
     assert spelt_out("reasoner(o3-mini, rerank=bge-reranker@50 → listwise(gpt4)@10)").endswith(
         "→ bge-reranker@50 → listwise(gpt4)@10"

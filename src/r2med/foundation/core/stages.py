@@ -43,9 +43,6 @@ TABLE: Mapping[Kind, Mapping[str, str]] = {
     },
     "retrieve": {"bm25": "r2med.systems.retrieve.bm25.searcher:BM25", "fuse": "r2med.systems.retrieve.fusion:Fusion"},
     "rerank": {
-        "listwise": "r2med.systems.rerank.judge_methods:Listwise",
-        "groupwise": "r2med.systems.rerank.judge_methods:Groupwise",
-        "pointwise": "r2med.systems.rerank.judge_methods:Pointwise",
         "maxsim": "r2med.systems.rerank.maxsim_reranker:MaxSim",
     },
 }
@@ -60,7 +57,9 @@ CARDS: Mapping[Kind, tuple[str, str]] = {
 
 FORM_CARDS = "llm-rerankers"
 FORMS: Mapping[str, str] = {
-    **{form: TABLE["rerank"][form] for form in ("listwise", "groupwise", "pointwise")},
+    "listwise": "r2med.systems.rerank.listwise:Listwise",
+    "groupwise": "r2med.systems.rerank.llm_scores:Groupwise",
+    "pointwise": "r2med.systems.rerank.llm_scores:Pointwise",
     "setwise": "r2med.systems.rerank.setwise:Setwise",
 }
 """Form of an LLM reranker in a card -> the class of the stage."""

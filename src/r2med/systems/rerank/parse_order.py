@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from r2med.models.ask.json_in_text import MAX_CHARACTERS, Members, Parsed, last_full, mended, values
@@ -23,7 +23,11 @@ _UNFINISHED = re.compile(r"([\d\]】)>\"'] ?[>,;，、→]) ?\n\s*(?=[\[【(<\d\
 _RANKING = re.compile(r"rank|order|permut|answer|result", re.IGNORECASE)
 
 
-def parse_order(text: str, count: int) -> Parsed[tuple[int, ...]] | None:
+Order = tuple[int, ...]
+"""Indices of passages, the best first."""
+
+
+def parse_order(text: str, count: int) -> Parsed[Order] | None:
     """Return the order of passages 1 to `count` as indices from 0, or None if the answer names no passage.
 
     Passages that the answer leaves out come last, in their current order. If a passage is named twice, the first
@@ -35,8 +39,14 @@ def parse_order(text: str, count: int) -> Parsed[tuple[int, ...]] | None:
 
     orders = sorted(_orders(_plain(text[-MAX_CHARACTERS:])), key=lambda order: order[0])
     ids = last_full([ids for _, ids in orders], usable)
-    if ids is None:
-        return None
+    return completed(ids or (), count)
+
+
+def completed(ids: Iterable[int], count: int) -> Parsed[Order] | None:
+    """Return the order of all passages from the numbers that an answer names, or None if it names no passage.
+
+    The first mention of a passage counts. Passages that the answer leaves out follow in their current order.
+    """
     kept: dict[int, None] = {}
     repairs: Counter[str] = Counter()
     for number in ids:
@@ -46,6 +56,8 @@ def parse_order(text: str, count: int) -> Parsed[tuple[int, ...]] | None:
             repairs["repeated"] += 1
         else:
             kept[number] = None
+    if not kept:
+        return None
     left_out = [number for number in range(1, count + 1) if number not in kept]
     repairs["missing"] += len(left_out)
     return Parsed(tuple(number - 1 for number in (*kept, *left_out)), +repairs)

@@ -61,7 +61,7 @@ def parse_scores(text: str, count: int, highest: float = MAX_SCORE) -> Parsed[di
     return Parsed(scores, +repairs)
 
 
-def parse_score(text: str, count: int = 1) -> Parsed[float] | None:
+def parse_score(text: str, highest: float = MAX_SCORE) -> Parsed[float] | None:
     """Return the last score in an answer about one passage, or None if the answer contains no score."""
     text = _SCALE.sub(" ", text[-MAX_CHARACTERS:])
     right = mended(text)
@@ -74,7 +74,7 @@ def parse_score(text: str, count: int = 1) -> Parsed[float] | None:
     if not said:
         return None
     score = sorted(said, key=lambda one: one[0])[-1][1]
-    return Parsed(min(max(score, 0.0), MAX_SCORE), +Counter(clipped=int(not 0 <= score <= MAX_SCORE)))
+    return Parsed(min(max(score, 0.0), highest), +Counter(clipped=int(not 0 <= score <= highest)))
 
 
 def _in_json(text: str) -> Iterator[Pairs]:

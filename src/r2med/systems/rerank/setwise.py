@@ -8,21 +8,17 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from r2med.foundation.store import digest
-from r2med.systems.rerank.card_answers import read_label
-from r2med.systems.rerank.judge import JudgeStage, NewOrder, Pool
-from r2med.systems.rerank.judge_calls import Asker
-
-NO_LABEL = -1
-"""What an answer counts that names no passage of the set."""
+from r2med.systems.rerank.llm_calls import NO_LABEL, Asker
+from r2med.systems.rerank.llm_reranker import LLMRerankerStage, NewOrder, QueryCandidates
 
 Sorting = Generator[list[int], int, list[int]]
 """Yields sets of candidates, is sent the index of the best one in the set, and returns the new order."""
 
 
-class Setwise(JudgeStage):
+class Setwise(LLMRerankerStage):
     """Let an LLM pick the best passage of a set, and sort the candidates by a heap of such sets."""
 
-    prompt_fields: ClassVar[tuple[str, ...] | None] = ("query", "passages", "count")
+    answers: ClassVar[Sequence[str]] = ("label",)
 
     name: str = "setwise"
     children: int = Field(3, ge=1, le=99, description="passages that are compared with one other: the set has one more")
@@ -30,20 +26,17 @@ class Setwise(JudgeStage):
     order: Literal["random", "heap"] = Field(
         "random", description="order in which a set is shown: random, or heap: the parent first, then its children"
     )
-    seed: int = Field(42, ge=0, le=2**63 - 1, description="of the order in which a set is shown")
+    seed: int = Field(42, ge=0, le=2**63 - 1, description="seed of the random order in which a set is shown")
 
     @property
     def shown_at_once(self) -> int:
         """The size of a set."""
         return self.children + 1
 
-    def orders(self, asker: Asker, pools: Sequence[Pool]) -> list[NewOrder]:
+    def orders(self, asker: Asker, queries: Sequence[QueryCandidates]) -> list[NewOrder]:
         """Return new orders. The comparisons of a query wait for each other; all queries go forward together."""
-        orders: list[list[int]] = [list(range(len(pool))) for pool in pools]
-        card = self.reranker_card
-        assert card is not None, "a set is shown in the form of a card"
-        read = read_label(card)
-        sorting = {number: heapsort(len(pool), self.children, self.top) for number, pool in enumerate(pools)}
+        orders: list[list[int]] = [list(range(len(candidates))) for candidates in queries]
+        sorting = {number: heapsort(len(each), self.children, self.top) for number, each in enumerate(queries)}
         waiting: dict[int, int | None] = dict.fromkeys(sorting)
         while waiting:
             compared: dict[int, list[int]] = {}
@@ -53,34 +46,20 @@ class Setwise(JudgeStage):
                     compared[number] = next(step) if winner is None else step.send(winner)
                 except StopIteration as done:
                     orders[number] = done.value
-            shown = {number: self._shuffled(pools[number], members) for number, members in compared.items()}
-            questions = [pools[number].question(members) for number, members in shown.items()]
-            answers = asker.ask(questions, read, unreadable=lambda _: NO_LABEL)
+            shown = {number: self._shuffled(queries[number], members) for number, members in compared.items()}
+            answers = asker.labels([queries[number].question(members) for number, members in shown.items()])
             waiting = {
                 number: _winner(compared[number], shown[number], best)
                 for number, best in zip(shown, answers, strict=True)
             }
         return [(order, None) for order in orders]
 
-    def questions(self, candidates: int) -> list[int]:
-        """Return the size of each set, if no answer changes the order. Other answers make about as many sets."""
-        sorting = heapsort(candidates, self.children, self.top)
-        sizes: list[int] = []
-        answer: int | None = None
-        while True:
-            try:
-                members = next(sorting) if answer is None else sorting.send(answer)
-            except StopIteration:
-                return sizes
-            sizes.append(len(members))
-            answer = members.index(min(members))  # The candidates are in order, so that no parent is replaced.
-
-    def _shuffled(self, pool: Pool, members: Sequence[int]) -> list[int]:
+    def _shuffled(self, candidates: QueryCandidates, members: Sequence[int]) -> list[int]:
         """Return a set in the order in which it is shown. A random one depends on its passages only."""
         if self.order == "heap":
             return list(members)
-        ids = sorted(pool.ids[index] for index in members)
-        return sorted(members, key=lambda index: digest([self.seed, pool.text, ids, pool.ids[index]]))
+        ids = sorted(candidates.ids[index] for index in members)
+        return sorted(members, key=lambda index: digest([self.seed, candidates.text, ids, candidates.ids[index]]))
 
 
 def _winner(compared: Sequence[int], shown: Sequence[int], best: int | None) -> int:

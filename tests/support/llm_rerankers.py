@@ -14,12 +14,12 @@ from r2med.foundation.core.stages import stage
 from r2med.foundation.store import Store
 from r2med.models.llm.chat import ChatModel, ChatRequest, Failure, Generation, RawAnswer
 from r2med.models.llm.llm_cards import LLMCard, Price
-from r2med.systems.rerank.judge import JudgeStage, LLMReranker
+from r2med.systems.rerank.llm_reranker import LLMReranker, LLMRerankerStage
 from r2med.systems.rerank.reranking import Reranked
 from r2med.systems.retrieve.retriever import SearchQuery
 from support.scripted_chat import ScriptedChat
 
-CARD = LLMCard(name="judge", model="test/judge", price=Price(prompt=1.0, completion=2.0))
+CARD = LLMCard(name="ranker", model="test/ranker", price=Price(prompt=1.0, completion=2.0))
 
 _PASSAGE = re.compile(r"<passage (\d+)[^>\n]*>\n(.*)\n</passage \1>")
 _WORTH = re.compile(r"worth (-?[\d.]+)")
@@ -27,11 +27,11 @@ _WORTH = re.compile(r"worth (-?[\d.]+)")
 Reply = Callable[[ChatRequest], str | RawAnswer | Failure]
 
 
-class Judge(ScriptedChat):
+class Ranker(ScriptedChat):
     """A scripted LLM that also remembers how many questions came at a time."""
 
     def __init__(self, reply: Reply) -> None:
-        super().__init__(reply, "judge")
+        super().__init__(reply, "ranker")
         self.batches: list[int] = []
 
     def complete(self, requests: Sequence[ChatRequest], *, keep_cut: bool = False) -> list[Generation | Failure]:
@@ -66,7 +66,7 @@ def in_one_score(request: ChatRequest) -> str:
     return json.dumps({"score": worth})
 
 
-def judged(*worth_lists: Sequence[float]) -> tuple[Dataset, Run]:
+def graded(*worth_lists: Sequence[float]) -> tuple[Dataset, Run]:
     """Return a dataset with a query for each list, and a run that has its documents in the order of the list.
 
     A document is called after its query and its place in that run: q0-003.
@@ -83,7 +83,7 @@ def judged(*worth_lists: Sequence[float]) -> tuple[Dataset, Run]:
         rows = corpus.rows([f"q{query}-{place:03}" for place in range(len(worth_list))])
         found.append((rows, np.linspace(9, 1, len(rows), dtype=np.float32)))
     run = Run.ranked([query.id for query in queries], found, corpus)
-    return Dataset("judged", queries, corpus, Qrels({}), None), run
+    return Dataset("graded", queries, corpus, Qrels({}), None), run
 
 
 def rerank(
@@ -95,9 +95,9 @@ def rerank(
     card: LLMCard = CARD,
     prompts: Path | None = None,
     generated: tuple[str, ...] = (),
-) -> tuple[Reranked, Judge]:
+) -> tuple[Reranked, Ranker]:
     """Rerank by what one types; return the outcome and the LLM that was asked."""
-    llm = Judge(reply)
+    llm = Ranker(reply)
     dataset, run = data
     queries = [SearchQuery(query, generated) for query in dataset.queries]
     reranker = reranker_of(spec, llm, card=card, prompts=prompts)
@@ -108,7 +108,7 @@ def reranker_of(spec: str, llm: ChatModel, *, card: LLMCard = CARD, prompts: Pat
     """Return the reranker that one types, with a scripted LLM in place of its own."""
     (call,) = parse_stage(spec)
     declared = stage(call, "rerank")
-    assert isinstance(declared, JudgeStage)
+    assert isinstance(declared, LLMRerankerStage)
     return LLMReranker(declared, llm, card, prompts)
 
 

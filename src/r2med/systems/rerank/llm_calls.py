@@ -1,22 +1,32 @@
-"""The calls of one reranking: prompts go to an LLM, answers are read, and all that goes wrong is counted."""
+"""The calls of one reranking: prompts go to an LLM, answers are read, and everything that goes wrong is counted."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from typing import TypeVar
+from dataclasses import replace
+from functools import partial
+from typing import Protocol, TypeVar
 
 from r2med.data.runs.run import Run
 from r2med.foundation.engine.tracing import query_span
 from r2med.models.ask.json_in_text import Parsed
 from r2med.models.llm.chat import ChatModel, ChatRequest, Failure, Generation, RawAnswer, Sampling, finish_reason
+from r2med.models.llm.cleaning import whole_sentences
 from r2med.models.llm.costs import answers_cost, failed_queries, failure_kinds, failure_reasons, listed_kinds
 from r2med.models.llm.llm_cards import LLMCard, sampling_of
 from r2med.models.llm.llm_spans import calls_within
 from r2med.models.prompts.fitting import Fitted, ask_fitted
-from r2med.systems.rerank.card_prompts import CardPrompts
-from r2med.systems.rerank.judge_prompts import JudgePrompts, Question
+from r2med.systems.rerank.llm_answers import Scored, read_label, read_order, read_scores
+from r2med.systems.rerank.llm_prompts import Question, RerankPrompts
+from r2med.systems.rerank.parse_order import Order
 from r2med.systems.rerank.reranking import Reranked
+
+TOP_LOGPROBS = 20
+"""Alternatives to a token that are asked for: the most that OpenAI gives, and the default of vLLM."""
+THOUGHT_END = "</think>"
+NO_LABEL = -1
+"""The label of an answer that names no passage."""
 
 Value = TypeVar("Value")
 Complete = Callable[[Sequence[ChatRequest]], list[Generation | Failure]]
@@ -25,67 +35,134 @@ Read = Callable[[Generation, int], Parsed[Value] | None]
 """Function that reads an answer about a number of passages; None: the answer cannot be used."""
 
 
-class Asker:
-    """Asks the questions of one reranking and counts failures and repairs."""
+class Asker(Protocol):
+    """Anything that answers the questions of a form. An answer is None if its call failed or if it cannot be read."""
+
+    def orders(self, questions: Sequence[Question]) -> list[Order | None]:
+        """Return the order of the passages of each question."""
+
+    def scores(self, questions: Sequence[Question]) -> list[Scored | None]:
+        """Return the scores of the passages of each question."""
+
+    def labels(self, questions: Sequence[Question]) -> list[int | None]:
+        """Return the index of the best passage of each question; NO_LABEL if an answer names no passage."""
+
+
+class QuestionCounter:
+    """An `Asker` that answers nothing and counts the passages of each question, for plans."""
+
+    def __init__(self) -> None:
+        self.sizes: list[int] = []
+
+    def orders(self, questions: Sequence[Question]) -> list[Order | None]:
+        """Return no order."""
+        return self._counted(questions)
+
+    def scores(self, questions: Sequence[Question]) -> list[Scored | None]:
+        """Return no scores."""
+        return self._counted(questions)
+
+    def labels(self, questions: Sequence[Question]) -> list[int | None]:
+        """Return no label."""
+        return self._counted(questions)
+
+    def _counted(self, questions: Sequence[Question]) -> list[Value | None]:
+        self.sizes += [len(question.passages) for question in questions]
+        return [None] * len(questions)
+
+
+class LLMAsker:
+    """Asks an LLM the questions of one reranking in the form of a card, and counts failures and repairs."""
 
     def __init__(
-        self,
-        complete: Complete,
-        as_written: Complete,
-        card: LLMCard,
-        prompts: JudgePrompts | CardPrompts,
-        size: int,
-        ids: Mapping[str, str],
+        self, complete: Complete, as_written: Complete, llm: LLMCard, prompts: RerankPrompts, ids: Mapping[str, str]
     ) -> None:
-        """Take the LLM and the prompts. `ids` maps query blocks to query ids, for traces."""
+        """Take the LLM and the prompts. `as_written` also returns cut answers and those with reasoning only.
+
+        `ids` maps queries as prompts show them to query ids, for traces.
+        """
         self._complete = complete
         self._as_written = as_written
-        self._card = card
+        self._llm = llm
         self._prompts = prompts
-        self._size = size
+        self._card = prompts.card
         self._ids = ids
         self._answers: list[Generation | Failure] = []
-        self._asked: list[str] = []  # The query block of each answer.
+        self._asked: list[str] = []  # The query of each answer, as prompts show it.
         self._repairs: Counter[str] = Counter()
         self._cut = 0
         self._questions = 0  # A call that continues an answer belongs to the question before it.
         self._counted = 0  # Unreadable answers that count as the card says.
         self._unscored = 0  # Passages that an answer with scores left out.
 
-    @property
-    def sampling(self) -> Sampling:
-        """How the LLM's card draws tokens."""
-        return sampling_of(self._card)
+    def orders(self, questions: Sequence[Question]) -> list[Order | None]:
+        """Return the order of the passages of each question; None if there is no usable answer."""
+        # The first token alone is an answer that was cut at its limit.
+        return self._ask(questions, read_order(self._card), as_written=self._card.answer == "first-token")
 
-    def ask(
+    def scores(self, questions: Sequence[Question]) -> list[Scored | None]:
+        """Return the scores of the passages of each question; None if there is no usable answer.
+
+        If the card says so, an answer that cannot be read has a score. A call that failed never has one.
+        """
+        score = self._card.unreadable
+        unreadable = None if score is None else lambda count: dict.fromkeys(range(count), score)
+        if self._card.answer == "true-false":
+            return self._true_shares(questions, unreadable)
+        return self._ask(questions, read_scores(self._card), unreadable=unreadable)
+
+    def labels(self, questions: Sequence[Question]) -> list[int | None]:
+        """Return the index of the best passage of each question; NO_LABEL if an answer names no passage."""
+        return self._ask(questions, partial(read_label, self._card), unreadable=lambda _: NO_LABEL)
+
+    def _true_shares(
+        self, questions: Sequence[Question], unreadable: Callable[[int], Scored] | None
+    ) -> list[Scored | None]:
+        """Return the probability of true after a thought: the thought is written first, then one token is asked for."""
+        sampling = sampling_of(self._llm)
+        thoughts = self._ask(
+            questions, _thought, sampling=replace(sampling, stop=(THOUGHT_END,)), as_written=True, top_logprobs=0
+        )
+        thought = [
+            replace(question, thought=f"{said}{THOUGHT_END}")
+            for question, said in zip(questions, thoughts, strict=True)
+            if said is not None
+        ]
+        one_token = replace(sampling, max_tokens=1)
+        read = read_scores(self._card)
+        shares = iter(self._ask(thought, read, sampling=one_token, as_written=True, unreadable=unreadable))
+        return [None if said is None else next(shares) for said in thoughts]
+
+    def _ask(
         self,
         questions: Sequence[Question],
         read: Read[Value],
         *,
         sampling: Sampling | None = None,
-        top_logprobs: int = 0,
+        top_logprobs: int | None = None,
         as_written: bool = False,
         unreadable: Callable[[int], Value] | None = None,
     ) -> list[Value | None]:
         """Return what the answers say. An answer is None if its call failed or if it cannot be read.
 
-        `sampling` replaces that of the LLM's card. With `as_written`, an answer that was cut at its limit of tokens,
-        or that holds reasoning only, is read as well. `unreadable` returns what an answer counts that came but cannot
-        be read, from its number of passages. A call without an answer is always None.
+        `sampling` and `top_logprobs` replace those of the cards. With `as_written`, an answer that was cut at its limit
+        of tokens, or that holds reasoning only, is read as well. An answer that came but cannot be read has the value
+        that `unreadable` returns for its number of passages. A call without an answer is always None.
         """
-        used = sampling or self.sampling
+        used = sampling or replace(sampling_of(self._llm), stop=self._card.stop)
+        top = (TOP_LOGPROBS if self._card.uses_probabilities else 0) if top_logprobs is None else top_logprobs
         complete = self._as_written if as_written else self._complete
 
         def ask(prompts: Mapping[int, Fitted]) -> list[Generation | Failure]:
             requests = [
-                ChatRequest(prompt.messages, used, questions[number].sample, prompt.text, top_logprobs=top_logprobs)
+                ChatRequest(prompt.messages, used, questions[number].sample, prompt.text, top_logprobs=top)
                 for number, prompt in prompts.items()
             ]
             spans = [query_span(self._ids.get(questions[number].query, "")) for number in prompts]
             with calls_within(zip(requests, spans, strict=True)):
                 return complete(requests)
 
-        fitted = [self._prompts.fitted(question, self._card, self._size) for question in questions]
+        fitted = [self._prompts.fitted(question, self._llm, self._prompts.size) for question in questions]
         asked = ask_fitted({number: each for number, each in enumerate(fitted) if isinstance(each, Fitted)}, ask)
         self._cut += sum(prompt.cut for prompt, _ in asked.values())
         self._questions += sum(question.thought is None for question in questions)
@@ -115,13 +192,13 @@ class Asker:
     def result(self, run: Run, blocks: Mapping[str, str], who: str) -> Reranked:
         """Return the new run with all counts.
 
-        `blocks` maps query ids to query blocks. `who` is the prefix of the notices.
+        `blocks` maps query ids to queries as prompts show them. `who` is the prefix of the notices.
         """
         kinds = failure_kinds(self._answers)
         failed = failed_queries(zip(self._asked, self._answers, strict=True))
         return Reranked(
             run,
-            cost=answers_cost(self._answers, self._card, self._cut),
+            cost=answers_cost(self._answers, self._llm, self._cut),
             failures=sum(kinds.values()),
             asked=self._questions,
             failure_kinds=kinds,
@@ -143,7 +220,7 @@ class Asker:
             were = "passage was" if unranked == 1 else "passages were"
             notices.append(f"{unranked:,} {were} shown but not ranked; they come after the ranked ones")
         if self._cut:
-            notices.append(f"{self._cut} prompts have shortened passages to fit {self._card.context_length} tokens")
+            notices.append(f"{self._cut} prompts have shortened passages to fit {self._llm.context_length} tokens")
         if len(run.queries) and not run.found.any():
             notices.append("there is nothing to rerank: no query of the run has a document")
         elif not self._answers and (run.found > 1).any():
@@ -174,9 +251,9 @@ def _is_parrot(answer: str, prompt: str) -> bool:
     return asked[-PARROT_CHARACTERS:] in said or (len(said) >= PARROT_CHARACTERS and said in asked)
 
 
-def of_text(parse: Callable[[str, int], Parsed[Value] | None]) -> Read[Value]:
-    """Return the function that reads only the text of an answer."""
-    return lambda answer, count: parse(answer.text, count)
+def _thought(answer: Generation, count: int) -> Parsed[str]:
+    """Return a thought; one that was cut at its limit ends with its last whole sentence."""
+    return Parsed(f"{whole_sentences(answer.text)}\n" if answer.finish_reason == "length" else answer.text)
 
 
 def as_written(llm: ChatModel, requests: Sequence[ChatRequest]) -> list[Generation | Failure]:

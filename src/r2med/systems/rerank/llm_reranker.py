@@ -1,4 +1,4 @@
-"""LLM rerankers: the parts that listwise, groupwise and pointwise reranking share."""
+"""LLM rerankers: the parts that all forms share."""
 
 from __future__ import annotations
 
@@ -27,22 +27,12 @@ from r2med.models.llm.llm_cards import LLMCard, missing_for, missing_key, resolv
 from r2med.models.prompts.fitting import Fitter
 from r2med.models.prompts.prompt_sets import PROMPTS_MEANING, find_set
 from r2med.models.prompts.templates import Prompted, kind_of
-from r2med.systems.rerank.card_answers import LETTERS
-from r2med.systems.rerank.card_prompts import FIELDS, CardPrompts, open_card_prompts
-from r2med.systems.rerank.judge_calls import Asker, Complete, as_written
-from r2med.systems.rerank.judge_prompts import JudgePrompts, Question, open_prompts
+from r2med.systems.rerank.llm_answers import LETTERS
+from r2med.systems.rerank.llm_calls import Asker, Complete, LLMAsker, QuestionCounter, as_written
+from r2med.systems.rerank.llm_prompts import FIELDS, Question, RerankPrompts, open_prompts
 from r2med.systems.rerank.llm_reranker_cards import LLM_RERANKERS, LLMRerankerCard
 from r2med.systems.rerank.reranking import Reranked, Scores, candidates, ordered
 from r2med.systems.retrieve.retriever import SearchQuery
-
-SHOWN_WORDS, SHOWN_WORDS_BY_KIND = 300, {"similar-case": 600}
-"""Number of words shown of a document.
-
-300 words show nearly all passages of the Q&A and evidence datasets in full; their mean length is 60 to 130 words. Case
-reports are several times longer and may name the diagnosis late, so they get 600 words. Twenty of them still fit a
-context of 32k tokens.
-"""
-
 
 ABILITIES: Mapping[Ability, str] = {
     "completions": "a server that continues raw texts (/v1/completions)",
@@ -52,7 +42,7 @@ ABILITIES: Mapping[Ability, str] = {
 
 
 @dataclass(frozen=True)
-class Pool:
+class QueryCandidates:
     """The candidates of one query, in the order of the previous stage."""
 
     text: str
@@ -81,12 +71,13 @@ NewOrder = tuple[Sequence[int], Scores | None]
 """A new order as indices of candidates, and the scores of all candidates. The scores are None if some are unknown."""
 
 
-class JudgeStage(Stage, kind="rerank", needs="llm"):
-    """Settings that all LLM rerankers share. Each method adds its own settings and defines `orders`."""
+class LLMRerankerStage(Stage, kind="rerank", needs="llm"):
+    """Settings that all LLM rerankers share. Each form adds its own settings and defines `orders`."""
 
-    prompt_fields: ClassVar[tuple[str, ...] | None] = ("query", "passages", "count")
+    answers: ClassVar[Sequence[str]] = ()
+    """The kinds of answers that the form can use. The first is that of a form without a card."""
 
-    llm: str = argument("the LLM that judges the documents")
+    llm: str = argument("the LLM that ranks the documents")
     words: int = Field(
         0,
         ge=0,
@@ -108,15 +99,14 @@ class JudgeStage(Stage, kind="rerank", needs="llm"):
     @classmethod
     def defaults(cls, name: str) -> Mapping[str, Any]:
         """Return the settings of a card."""
-        if (card := LLM_RERANKERS.get(name)) is None:
-            return {}
+        card = cls.card_of(name)
         return {**({"llm": ""} if card.llm else {}), **card.settings}
 
     @classmethod
     def summary(cls, name: str) -> str:
         """Return a one-sentence description of the card's reranker."""
-        card = LLM_RERANKERS.get(name)
-        if card is None:
+        card = cls.card_of(name)
+        if not (card.llm or card.published):
             return super().summary(name)
         what = f"the model {card.llm.model}" if card.llm else "any LLM"
         return f"{card.form.capitalize()} reranking by {what}, in the form of its authors."
@@ -124,22 +114,16 @@ class JudgeStage(Stage, kind="rerank", needs="llm"):
     @classmethod
     def notes(cls, name: str) -> tuple[str, ...]:
         """Return the facts on the card of a reranker, and where its authors publish their wording."""
-        card = LLM_RERANKERS.get(name)
-        if card is None:
-            return ()
+        card = cls.card_of(name)
         wording = (f"The prompt is ours. The authors publish theirs: {card.published}.",) if card.published else ()
         return (*wording, *card.notes)
 
     @model_validator(mode="after")
-    def _limit_of_card(self) -> Self:
-        if self.words and self.reranker_card is not None:
-            raise ValueError(f"{self.name} has no setting 'words': its card says how much of a passage is shown")
-        return self
-
-    @model_validator(mode="after")
-    def _labels_of_card(self) -> Self:
+    def _follows_card(self) -> Self:
         card = self.reranker_card
-        if card is not None and card.labels == "letters" and self.shown_at_once > len(LETTERS):
+        if self.words and not card.adjustable:
+            raise ValueError(f"{self.name} has no setting 'words': its card says how much of a passage is shown")
+        if card.labels == "letters" and self.shown_at_once > len(LETTERS):
             raise ValueError(
                 f"{self.shown_at_once} documents in a call are too many: {self.name} labels them with letters, "
                 f"{len(LETTERS)} at most"
@@ -149,12 +133,17 @@ class JudgeStage(Stage, kind="rerank", needs="llm"):
     @classmethod
     def settings_of_card(cls, name: str) -> tuple[str, ...]:
         """Return the settings that a card decides."""
-        return ("words",) if name in LLM_RERANKERS else ()
+        return () if cls.card_of(name).adjustable else ("words",)
 
     @classmethod
-    def template_fields(cls, name: str) -> tuple[str, ...] | None:
-        """Return the fields of a card's prompt, which may also show passages one by one, or those of the method."""
-        return FIELDS if name in LLM_RERANKERS else super().template_fields(name)
+    def template_fields(cls, name: str) -> tuple[str, ...]:
+        """Return the fields of a prompt, which may also show passages one by one."""
+        return FIELDS
+
+    @classmethod
+    def card_of(cls, name: str) -> LLMRerankerCard:
+        """Return the card of a name. A form of a plugin may be without a card."""
+        return LLM_RERANKERS.get(name) or LLMRerankerCard(name=name, form=name, answer=cls.answers[0])
 
     @property
     def shown_at_once(self) -> int:
@@ -162,54 +151,52 @@ class JudgeStage(Stage, kind="rerank", needs="llm"):
         return 1
 
     @property
-    def reranker_card(self) -> LLMRerankerCard | None:
-        """The card of a reranker with a form of its own; None for listwise, groupwise and pointwise themselves."""
-        return LLM_RERANKERS.get(self.name)
+    def reranker_card(self) -> LLMRerankerCard:
+        """The card: the layout of prompts and the form of answers."""
+        return self.card_of(self.name)
 
     def llm_card(self, setup: Setup) -> LLMCard:
         """Return the card of the LLM: the one that was named, or the model of the reranker's card."""
-        own = self.reranker_card.llm if self.reranker_card else None
+        own = self.reranker_card.llm
         card = with_own_file(own, setup) if own and not self.llm else resolve_llm(self.llm, setup)
         return card if self.temperature is None else card.model_copy(update={"temperature": self.temperature})
 
     def plan(self, data: Sequence[PlannedData], runtime: Runtime) -> list[StagePlan]:
         """Return how often an LLM is asked, computed from the form of the questions. `preview` gives the details."""
-        card = self.reranker_card
-        own = card is not None and card.llm is not None and not self.llm
-        llm = self.llm_card(runtime.setup) if own else None
-        missing = missing_for(llm, runtime.setup) if llm else missing_key(self.llm, runtime.setup)
+        card, llm = self.reranker_card, self.llm_card(runtime.setup)
+        missing = missing_key(self.llm, runtime.setup) if self.llm else missing_for(llm, runtime.setup)
         questions = [(each.queries, size) for each in data for size in self.questions(min(self.depth, each.documents))]
-        asked = 2 if card and card.answer == "true-false" else 1  # first the thought, then one token
-        calls = asked * sum(queries for queries, _ in questions)
-        shown = asked * PASSAGE_TOKENS * sum(queries * size for queries, size in questions)
-        plan = StagePlan(str(self), "asks an LLM", missing=missing)
-        return [with_calls(plan, self.llm_card(runtime.setup), calls, shown, runtime)]
+        calls = card.calls_per_question * sum(queries for queries, _ in questions)
+        shown = card.calls_per_question * PASSAGE_TOKENS * sum(queries * size for queries, size in questions)
+        return [with_calls(StagePlan(str(self), "asks an LLM", missing=missing), llm, calls, shown, runtime)]
 
-    def questions(self, candidates: int) -> list[int]:
-        """Return the number of passages in each question about a query with this many candidates."""
-        raise NotImplementedError(f"{type(self).__name__} has no questions()")
+    def questions(self, count: int) -> list[int]:
+        """Return the number of passages in each question about a query with this many candidates.
+
+        No question is answered. If answers decide what is asked next, real answers lead to about as many questions.
+        """
+        counter, scores = QuestionCounter(), np.zeros(count)
+        candidates = QueryCandidates("", "", tuple(map(str, range(count))), ("",) * count, scores, scores)
+        self.orders(counter, [candidates])
+        return counter.sizes
 
     def bind(self, runtime: Runtime) -> LLMReranker:
         """Return the reranker. No API key is needed until a question has no saved answer."""
         card = self.llm_card(runtime.setup)
         return LLMReranker(self, open_chat(card, runtime), card, find_set(self.prompts or runtime.setup.prompts))
 
-    def orders(self, asker: Asker, pools: Sequence[Pool]) -> list[NewOrder]:
+    def orders(self, asker: Asker, queries: Sequence[QueryCandidates]) -> list[NewOrder]:
         """Return the new order of each query's candidates."""
         raise NotImplementedError(f"{type(self).__name__} has no orders()")
 
-    def notices(self, pools: Sequence[Pool]) -> Iterator[str]:
+    def notices(self, queries: Sequence[QueryCandidates]) -> Iterator[str]:
         """Yield what a reader should know about the candidates of the previous stage, one sentence each."""
         yield from ()
 
-    def words_for(self, kind: str) -> int:
-        """Return the number of words shown of a document for this kind of task."""
-        return self.words or SHOWN_WORDS_BY_KIND.get(kind, SHOWN_WORDS)
-
 
 @dataclass(frozen=True)
-class LLMReranker(Prompted[JudgeStage]):
-    """Reranker that uses one method with one LLM."""
+class LLMReranker(Prompted[LLMRerankerStage]):
+    """Reranker that asks one LLM in the form of a card."""
 
     @property
     def depth(self) -> int:
@@ -218,13 +205,10 @@ class LLMReranker(Prompted[JudgeStage]):
 
     def key(self, dataset: Dataset) -> dict[str, Any]:
         """Return every setting that a score depends on. Templates are given by their digest."""
-        kind = kind_of(dataset)
-        prompts = self._prompts(kind)
+        prompts = self._prompts(kind_of(dataset))
         seed = {"seed": seed} if (seed := getattr(self.stage, "seed", None)) is not None else {}  # records list seeds
         key = {**super().key(dataset), **seed, "templates": prompts.digest, "parsing": VERSION}
-        if isinstance(prompts, CardPrompts):
-            return {**key, "card": prompts.card.key()}
-        return {**key, "words": self.stage.words_for(kind)}
+        return {**key, "card": prompts.card.key()}
 
     def check(self, datasets: Sequence[Dataset]) -> None:
         """Raise UserError if a template is wrong, a prompt has no room, or the LLM lacks what the form needs."""
@@ -232,17 +216,13 @@ class LLMReranker(Prompted[JudgeStage]):
         Fitter(self.card, system="")
         for kind in {kind_of(dataset) for dataset in datasets}:
             prompts = self._prompts(kind)
-            if isinstance(prompts, CardPrompts):
-                self._check_abilities(prompts)
-
-    def _check_abilities(self, prompts: CardPrompts) -> None:
-        needed: dict[Ability, bool] = {"completions": prompts.is_raw, "logprobs": prompts.card.uses_probabilities}
-        for ability, words in ABILITIES.items():
-            if needed[ability] and ability in self.llm.lacks:
-                raise UserError(
-                    f"{self.name} needs {words}, and {self.llm.name} does not offer this; "
-                    "serve the model with vLLM, and give its address with Setup(base_url='URL')"
-                )
+            needed: dict[Ability, bool] = {"completions": prompts.is_raw, "logprobs": prompts.card.uses_probabilities}
+            for ability, words in ABILITIES.items():
+                if needed[ability] and ability in self.llm.lacks:
+                    raise UserError(
+                        f"{self.name} needs {words}, and {self.llm.name} does not offer this; "
+                        "serve the model with vLLM, and give its address with Setup(base_url='URL')"
+                    )
 
     def rerank(self, dataset: Dataset, queries: Sequence[SearchQuery], run: Run, store: Store) -> Reranked:
         """Rerank each query that has at least two candidates.
@@ -254,16 +234,14 @@ class LLMReranker(Prompted[JudgeStage]):
     def _rerank(
         self, dataset: Dataset, queries: Sequence[SearchQuery], run: Run, complete: Complete, written: Complete
     ) -> Reranked:
-        kind = kind_of(dataset)
-        prompts = self._prompts(kind)
-        size = prompts.size if isinstance(prompts, CardPrompts) else self.stage.words_for(kind)
-        pools = self._pools(dataset, queries, run, prompts, size)
-        blocks = {asked.query.id: pool.block for asked, pool in zip(queries, pools, strict=True)}
-        asker = Asker(complete, written, self.card, prompts, size, {block: query for query, block in blocks.items()})
-        orders = self.stage.orders(asker, pools)
+        prompts = self._prompts(kind_of(dataset))
+        listed = self._candidates(dataset, queries, run, prompts)
+        blocks = {asked.query.id: each.block for asked, each in zip(queries, listed, strict=True)}
+        asker = LLMAsker(complete, written, self.card, prompts, {block: query for query, block in blocks.items()})
+        orders = self.stage.orders(asker, listed)
         new = ordered(run, [order for order, _ in orders], [scores for _, scores in orders], self.depth)
         done = asker.result(new, blocks, f"{self.name} on {dataset.name}")
-        notices = (f"{self.name} on {dataset.name}: {notice}" for notice in self.stage.notices(pools))
+        notices = (f"{self.name} on {dataset.name}: {notice}" for notice in self.stage.notices(listed))
         return replace(done, notices=(*done.notices, *notices))
 
     def preview(self, dataset: Dataset, store: Store) -> CostPreview:
@@ -287,27 +265,20 @@ class LLMReranker(Prompted[JudgeStage]):
     def template_names(self) -> list[str]:
         """The names of the templates that the stage uses, without a kind."""
         card = self.stage.reranker_card
-        return [card.template] if card else super().template_names
+        return [*filter(None, [card.system]), card.template]
 
-    def _prompts(self, kind: str) -> JudgePrompts | CardPrompts:
-        if (card := self.stage.reranker_card) is not None:
-            return open_card_prompts(card, kind, self.prompts)
-        return open_prompts(self.stage.name, kind, self.prompts, self.stage.prompt_fields)
+    def _prompts(self, kind: str) -> RerankPrompts:
+        return open_prompts(self.stage.reranker_card, kind, self.prompts, self.stage.words)
 
-    def _pools(
-        self,
-        dataset: Dataset,
-        queries: Sequence[SearchQuery],
-        run: Run,
-        prompts: JudgePrompts | CardPrompts,
-        size: int,
-    ) -> list[Pool]:
+    def _candidates(
+        self, dataset: Dataset, queries: Sequence[SearchQuery], run: Run, prompts: RerankPrompts
+    ) -> list[QueryCandidates]:
         return [
-            Pool(
+            QueryCandidates(
                 asked.query.text,
                 prompts.query(asked, self.stage.query),
                 tuple(dataset.corpus.ids(rows)),
-                tuple(prompts.shortened(text, size) for text in dataset.corpus.texts(rows)),
+                tuple(prompts.shortened(text, prompts.size) for text in dataset.corpus.texts(rows)),
                 _from_0_to_1(scores[: len(rows)].astype(np.float64)),
                 scores[: len(rows)].astype(np.float64),
                 self.stage.scores == "show",
