@@ -7,9 +7,10 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from html import escape
+
+from r2med.foundation.core.events import listener_of, listening_to
 
 
 @dataclass(frozen=True)
@@ -37,23 +38,17 @@ class Progress:
         return (self.total - self.done) / self.rate if self.rate > 0 and self.done < self.total else None
 
 
-_listener: ContextVar[Callable[[Progress], None] | None] = ContextVar("r2med_progress", default=None)
-
-
 @contextmanager
 def listening(listener: Callable[[Progress], None]) -> Iterator[None]:
     """Call `listener` with the progress of all work that starts inside the block."""
-    token = _listener.set(listener)
-    try:
+    with listening_to(Progress, listener):
         yield
-    finally:
-        _listener.reset(token)
 
 
 @contextmanager
 def part_of(begun: int, total: int) -> Iterator[None]:
     """Report work that starts inside the block as part of larger work, with `begun` of `total` items done."""
-    listener = _listener.get()
+    listener = listener_of(Progress)
     if listener is None:
         yield
         return
@@ -75,7 +70,7 @@ class Reporter:
         self._before = before
         self._done = before
         self._started = time.perf_counter()
-        self._listener = _listener.get()
+        self._listener = listener_of(Progress)
         self._lock = threading.Lock()
 
     def __reduce__(self) -> tuple[type[Reporter], tuple[str, int, int]]:

@@ -13,11 +13,11 @@ import os
 import secrets
 import stat
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, Literal, TypeVar
 
 from r2med.foundation.core.errors import UserError
@@ -148,12 +148,33 @@ class Span:
         self.file.write(written)
 
 
-_current: ContextVar[Span | None] = ContextVar("r2med_span", default=None)
+@dataclass(frozen=True)
+class Place:
+    """Where in a trace the work of a block belongs."""
+
+    span: Span | None = None
+    """The span around the block."""
+    queries: Mapping[str, Span] = field(default_factory=dict)
+    """Query id -> the span of the work on this query, where a stage works on many queries together."""
+    calls: Mapping[Hashable, Sequence[Span]] = field(default_factory=dict)
+    """Request to an LLM -> the spans that the call belongs to."""
+
+
+_place: ContextVar[Place] = ContextVar("r2med_place", default=Place())  # noqa: B039 - it is never changed
+
+
+@contextmanager
+def _at(**changes: Any) -> Iterator[None]:
+    token = _place.set(replace(_place.get(), **changes))
+    try:
+        yield
+    finally:
+        _place.reset(token)
 
 
 def current_span() -> Span | None:
     """Return the span around this code; None without one."""
-    return _current.get()
+    return _place.get().span
 
 
 @contextmanager
@@ -162,20 +183,19 @@ def span(name: str, kind: SpanKind = "CHAIN", file: TraceFile | None = None) -> 
 
     Without a span around it, it starts a new trace in `file`.
     """
-    parent = _current.get()
+    parent = current_span()
     file = parent.file if parent else file
     if file is None:
         yield None
         return
     opened = Span(file, name, kind, parent)
-    token = _current.set(opened)
     try:
-        yield opened
+        with _at(span=opened):
+            yield opened
     except BaseException as error:
         opened.fail(type(error).__name__, str(error))
         raise
     finally:
-        _current.reset(token)
         opened.end()
 
 
@@ -211,7 +231,7 @@ def open_spans(
     parents: Mapping[Key, Span] | None = None,
 ) -> dict[Key, Span]:
     """Return the spans of `item_spans`, for a caller that ends them with `end_spans`."""
-    around = _current.get()
+    around = current_span()
     spans: dict[Key, Span] = {}
     for key, attributes in items.items():
         parent = (parents or {}).get(key) or around
@@ -227,22 +247,32 @@ def end_spans(spans: Iterable[Span]) -> None:
         each.end_with_parts()
 
 
-_queries: ContextVar[Mapping[str, Span]] = ContextVar("r2med_query_spans", default=MappingProxyType({}))
-
-
 def query_span(query: str) -> Span | None:
     """Return the span that the work on a query is a part of; None if it is a part of the stage's span."""
-    return _queries.get().get(query)
+    return _place.get().queries.get(query)
 
 
 @contextmanager
 def queries_within(spans: Mapping[str, Span]) -> Iterator[None]:
     """Make the work on each query a part of its own span: query id -> span. Stages work on many queries together."""
-    token = _queries.set({**_queries.get(), **spans})
-    try:
+    with _at(queries={**_place.get().queries, **spans}):
         yield
-    finally:
-        _queries.reset(token)
+
+
+@contextmanager
+def calls_within(owners: Iterable[tuple[Hashable, Span | None]]) -> Iterator[None]:
+    """Make the calls for these requests parts of these spans. Other calls are parts of the span around the code."""
+    spans: dict[Hashable, list[Span]] = {}
+    for request, owner in owners:
+        if owner is not None:
+            spans.setdefault(request, []).append(owner)
+    with _at(calls=spans):
+        yield
+
+
+def call_owners() -> Mapping[Hashable, Sequence[Span]]:
+    """Return the spans that calls belong to, by their requests. Answers may arrive in threads: take it before."""
+    return _place.get().calls
 
 
 def _value(value: str | bool | int | float) -> dict[str, Any]:

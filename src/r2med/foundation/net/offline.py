@@ -15,7 +15,6 @@ import sys
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from contextvars import ContextVar
 from functools import cache
 from typing import Any
 
@@ -100,22 +99,24 @@ def is_loopback(host: str | bytes | None) -> bool:
     return bool(mapped.is_loopback or mapped.is_unspecified)
 
 
-_planning: ContextVar[bool] = ContextVar("r2med planning", default=False)
+_plans = 0
+"""Number of open blocks of `planning`. It counts for the whole process, as offline mode does."""
 
 
 @contextmanager
 def planning() -> Iterator[None]:
     """Allow addresses of other machines to be named inside a `with` block, as `--plan` does. Nothing can be sent."""
-    token = _planning.set(True)
+    global _plans
+    _plans += 1
     try:
         yield
     finally:
-        _planning.reset(token)
+        _plans -= 1
 
 
 def is_planning() -> bool:
     """Return True inside the block of `planning`."""
-    return _planning.get()
+    return _plans > 0
 
 
 def refuse(host: str) -> UserError:

@@ -30,6 +30,7 @@ from typing import Any, Literal, TypeVar
 import numpy.typing as npt
 
 from r2med.foundation.core.errors import UserError
+from r2med.foundation.core.events import emit
 from r2med.foundation.core.shared_objects import SharedObjects
 from r2med.foundation.store.dataset_labels import LABEL_PREFIX, add_labels, current_datasets, current_labels
 from r2med.foundation.store.files import (
@@ -45,7 +46,7 @@ from r2med.foundation.store.files import (
 from r2med.foundation.store.library_versions import listed, note_versions, noted_versions
 from r2med.foundation.store.manifest import MANIFEST, STAMP, DamagedError, check_files, read_manifest, seal, write_stamp
 from r2med.foundation.store.owners import abandoned, process_name, stale, stale_work
-from r2med.foundation.store.reads import current_reads
+from r2med.foundation.store.reads import ArtefactRead
 
 log = logging.getLogger("r2med")
 
@@ -162,8 +163,7 @@ class Store:
     def get(self, kind: str, key: str) -> Artefact | None:
         """Return the artefact, or None if it is missing. A damaged artefact is removed and treated as missing."""
         artefact = self._found(kind, key)
-        if (reads := current_reads()) is not None:
-            reads.add_artefact(kind, key, artefact is not None)
+        emit(ArtefactRead(kind, key, artefact is not None))
         return artefact
 
     def _found(self, kind: str, key: str) -> Artefact | None:

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping
-from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Any
 
+from r2med.foundation.core.events import emit, listener_of, listening_to
 from r2med.foundation.core.version import installed_versions
 
 LIBRARIES = ("torch", "transformers", "sentence-transformers", "openvino")
@@ -18,7 +19,12 @@ LIBRARIES = ("torch", "transformers", "sentence-transformers", "openvino")
 Versions = dict[str, list[str]]
 """Package -> its versions, sorted. There are several if vectors were made at different times."""
 
-_noted: ContextVar[dict[str, set[str]] | None] = ContextVar("r2med_library_versions", default=None)
+
+@dataclass(frozen=True)
+class VersionsUsed:
+    """Something that certain versions made is used."""
+
+    versions: Mapping[str, set[str]]
 
 
 def versions_of(encoder: object) -> Versions:
@@ -30,22 +36,24 @@ def versions_of(encoder: object) -> Versions:
 @contextlib.contextmanager
 def noted_versions() -> Iterator[dict[str, set[str]]]:
     """Yield the versions behind everything that is made or read inside the block. The block around it gets them too."""
-    outer, inner = _noted.get(), dict[str, set[str]]()
-    token = _noted.set(inner)
-    try:
-        yield inner
-    finally:
-        _noted.reset(token)
+    outer, noted = listener_of(VersionsUsed), dict[str, set[str]]()
+
+    def note(used: VersionsUsed) -> None:
+        for name, each in used.versions.items():
+            noted.setdefault(name, set()).update(each)
         if outer is not None:
-            _add(outer, inner)
+            outer(used)
+
+    with listening_to(VersionsUsed, note):
+        yield noted
 
 
 def note_versions(meta: Mapping[str, Any]) -> None:
     """Note the versions in the metadata of an artefact. A pack of others may have anything there."""
     versions = meta.get("versions")
-    if (noted := _noted.get()) is not None and isinstance(versions, dict):
+    if isinstance(versions, dict):
         known = {name: each for name, each in versions.items() if name in LIBRARIES and isinstance(each, list)}
-        _add(noted, {name: {one for one in each if isinstance(one, str)} for name, each in known.items()})
+        emit(VersionsUsed({name: {one for one in each if isinstance(one, str)} for name, each in known.items()}))
 
 
 def listed(noted: Mapping[str, set[str]]) -> Versions:
@@ -62,8 +70,3 @@ def differing(noted: Mapping[str, set[str]]) -> str:
         for name, each in others.items()
         if each
     )
-
-
-def _add(into: dict[str, set[str]], more: Mapping[str, set[str]]) -> None:
-    for name, each in more.items():
-        into.setdefault(name, set()).update(each)

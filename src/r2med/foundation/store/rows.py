@@ -13,9 +13,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from r2med.foundation.core.events import listener_of
 from r2med.foundation.store.database import Database, chunks
 from r2med.foundation.store.dataset_labels import current_datasets
-from r2med.foundation.store.reads import current_reads
+from r2med.foundation.store.reads import RowsRead
 
 _ROWS_AT_ONCE = 1000
 """Number of rows in memory while all are read. The answer of an LLM may have 100 kB."""
@@ -42,7 +43,7 @@ class Rows:
         self._table = table
         # Threads of backends put rows too, and they do not know the labels of their caller.
         self._datasets = [name.encode() for name in current_datasets()]
-        self._reads = current_reads()
+        self._heard = listener_of(RowsRead)
         create = (
             f"CREATE TABLE IF NOT EXISTS {table} (key BLOB PRIMARY KEY, value BLOB NOT NULL, checksum BLOB NOT NULL)",
             f"CREATE TABLE IF NOT EXISTS {table}_labels (key BLOB NOT NULL, dataset BLOB NOT NULL, "
@@ -67,8 +68,8 @@ class Rows:
             return values
 
         values = self.database.read(select)
-        if self._reads is not None:
-            self._reads.add_rows(self.database.path, keys, values)
+        if self._heard is not None:
+            self._heard(RowsRead(self.database.path, keys, values))
         if unlabelled := self._unlabelled(values):
             self.database.write(lambda sql: self._label(sql, unlabelled), durable=False)
         return values

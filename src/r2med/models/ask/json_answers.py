@@ -12,14 +12,13 @@ from typing import Any, Generic, TypeVar
 from r2med.foundation.core.cost import NOTHING, Cost
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.engine.reporting import part_of
-from r2med.foundation.engine.tracing import Span
+from r2med.foundation.engine.tracing import Span, calls_within
 from r2med.models.ask.answers import LLMAnswer
 from r2med.models.ask.json_in_text import json_objects
 from r2med.models.llm.chat import ChatRequest, Failure, Generation
 from r2med.models.llm.costs import answers_cost
 from r2med.models.llm.journaled import JournaledChat
 from r2med.models.llm.llm_cards import LLMCard, sampling_of
-from r2med.models.llm.llm_spans import calls_within
 from r2med.models.prompts.fitting import Fitted, Fitter, ask_fitted
 from r2med.models.prompts.templates import Template
 

@@ -6,7 +6,6 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from functools import wraps
 from importlib import import_module
@@ -17,6 +16,7 @@ import numpy.typing as npt
 
 from r2med.foundation.core.cost import Cost
 from r2med.foundation.core.errors import MissingExtraError, UserError
+from r2med.foundation.core.events import listener_of, listening_to
 from r2med.foundation.engine.tracing import Span, span
 from r2med.foundation.engine.work import HERE, Needs
 from r2med.models.encoders.ragged import Ragged
@@ -206,13 +206,18 @@ def normalised(rows: Vectors) -> Vectors:
     return unit_rows
 
 
+@dataclass(frozen=True)
+class EncodedBatch:
+    """Texts that an encoder has finished."""
+
+    positions: Sequence[int]
+    """Positions of the texts."""
+    encoded: Encoded | Ragged | None
+    """Their vectors; None if the encoder saves them itself. Their cost has no seconds."""
+
+
 Receiver = Callable[[Sequence[int], Encoded | Ragged | None], None]
-"""Function that gets the positions and vectors of encoded texts.
-
-The vectors are None if the encoder saves them itself.
-"""
-
-_receiver: ContextVar[Receiver | None] = ContextVar("r2med_batches", default=None)
+"""Function that gets the positions and vectors of an `EncodedBatch`."""
 
 
 @contextmanager
@@ -220,15 +225,14 @@ def receiving(receiver: Receiver) -> Iterator[None]:
     """Pass every batch that an encoder finishes to `receiver`, long before `encode` returns.
 
     This shows progress, and a kill then loses only a minute instead of the hours that a shard may take. An encoder may
-    report nothing before it returns, for example a user's object. The costs of batches contain no seconds.
+    report nothing before it returns, for example a user's object.
     """
-    token = _receiver.set(receiver)
-    try:
+    with listening_to(EncodedBatch, lambda batch: receiver(batch.positions, batch.encoded)):
         yield
-    finally:
-        _receiver.reset(token)
 
 
 def batch_receiver() -> Receiver | None:
     """Return the receiver of finished batches. Call this in the thread that called `encode`."""
-    return _receiver.get()
+    if (listener := listener_of(EncodedBatch)) is None:
+        return None
+    return lambda positions, encoded: listener(EncodedBatch(positions, encoded))

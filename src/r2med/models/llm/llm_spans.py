@@ -3,29 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
-from types import MappingProxyType
 
-from r2med.foundation.engine.tracing import Span, TraceFile, current_span
+from r2med.foundation.engine.tracing import Span, TraceFile, call_owners, current_span
 from r2med.models.llm.chat import ChatRequest, Failure, Message, RawAnswer
-
-_owners: ContextVar[Mapping[ChatRequest, Sequence[Span]]] = ContextVar("r2med_calls", default=MappingProxyType({}))
-
-
-@contextmanager
-def calls_within(owners: Iterable[tuple[ChatRequest, Span | None]]) -> Iterator[None]:
-    """Make the calls for these requests parts of these spans. Other calls are parts of the span around the code."""
-    spans: dict[ChatRequest, list[Span]] = {}
-    for request, owner in owners:
-        if owner is not None:
-            spans.setdefault(request, []).append(owner)
-    token = _owners.set(spans)
-    try:
-        yield
-    finally:
-        _owners.reset(token)
 
 
 class LLMSpans:
@@ -35,7 +15,7 @@ class LLMSpans:
         self._model = model
         self._parent = current_span()
         self._file = self._parent.file if self._parent else file
-        self._owners = _owners.get()  # answers arrive in the threads of the backend
+        self._owners = call_owners()  # answers arrive in the threads of the backend
 
     def write(self, request: ChatRequest, answer: RawAnswer | Failure, from_journal: bool = False) -> None:
         """Write the span of an answer that has just arrived, or that an earlier run left in the journal."""

@@ -10,10 +10,9 @@ from itertools import groupby
 from r2med.data import Query
 from r2med.foundation.core.cost import NOTHING, Cost
 from r2med.foundation.core.errors import unknown
-from r2med.foundation.engine.tracing import query_span
+from r2med.foundation.engine.tracing import calls_within, query_span
 from r2med.models.llm.chat import ChatModel, ChatRequest, Failure, Message, RawAnswer, Sampling, finish_reason
 from r2med.models.llm.costs import request_tokens
-from r2med.models.llm.llm_spans import calls_within
 from r2med.models.prompts.templates import Template
 from r2med.systems.agents.conversation import Agent, AwaitModel, AwaitReading, AwaitSearch, Conversation
 from r2med.systems.agents.sources import Source

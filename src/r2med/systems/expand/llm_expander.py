@@ -12,7 +12,7 @@ import numpy as np
 from r2med.data import Dataset
 from r2med.foundation.core.cost import NOTHING, Cost, total
 from r2med.foundation.core.keys import key_of
-from r2med.foundation.engine.tracing import query_span
+from r2med.foundation.engine.tracing import calls_within, query_span
 from r2med.foundation.store import Store
 from r2med.models.llm.chat import Failure, Generation
 from r2med.models.llm.costs import (
@@ -24,7 +24,6 @@ from r2med.models.llm.costs import (
     listed_kinds,
 )
 from r2med.models.llm.llm_cards import sampling_of
-from r2med.models.llm.llm_spans import calls_within
 from r2med.models.prompts.fitting import Fitted, Fitter, ask_fitted, first_words
 from r2med.models.prompts.templates import Prompted, kind_of
 from r2med.systems.expand.expansion import (

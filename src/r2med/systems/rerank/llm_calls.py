@@ -9,13 +9,12 @@ from functools import partial
 from typing import Protocol, TypeVar
 
 from r2med.data.runs.run import Run
-from r2med.foundation.engine.tracing import query_span
+from r2med.foundation.engine.tracing import calls_within, query_span
 from r2med.models.ask.json_in_text import Parsed
 from r2med.models.llm.chat import ChatModel, ChatRequest, Failure, Generation, RawAnswer, Sampling, finish_reason
 from r2med.models.llm.cleaning import whole_sentences
 from r2med.models.llm.costs import answers_cost, failed_queries, failure_kinds, failure_reasons, listed_kinds
 from r2med.models.llm.llm_cards import LLMCard, sampling_of
-from r2med.models.llm.llm_spans import calls_within
 from r2med.models.prompts.fitting import Fitted, ask_fitted
 from r2med.systems.rerank.llm_answers import Scored, read_label, read_order, read_scores
 from r2med.systems.rerank.llm_prompts import Question, RerankPrompts

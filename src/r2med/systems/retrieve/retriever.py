@@ -19,11 +19,12 @@ from r2med.data.runs.ties import TIE_RULE
 from r2med.foundation.core.approximation import Approximation
 from r2med.foundation.core.cost import NOTHING, Cost, stated_or_measured
 from r2med.foundation.core.errors import UserError
+from r2med.foundation.core.events import emit
 from r2med.foundation.core.keys import changed_values, key_of
 from r2med.foundation.core.stages import described
 from r2med.foundation.store import Artefact, Store, about, digest
 from r2med.foundation.store.files import write_array
-from r2med.foundation.store.reads import current_reads, noted_reads
+from r2med.foundation.store.reads import RankingRead, noted_reads
 from r2med.systems.retrieve.added_worth import FusionMethod
 
 log = logging.getLogger("r2med")
@@ -191,8 +192,7 @@ def cached_search(
                 raise UserError(f"stage {_name(retriever)} returned a ranking that cannot be used: {fault}")
         if artefact.meta.get("unpacked"):
             artefact = _searched_again(artefact, store, run_key, lambda: _search(opened(), dataset, queries, k))
-        if (reads := current_reads()) is not None and reads.search_again:
-            _search(opened(), dataset, queries, k)  # what it reads is noted; the stored run is returned
+        emit(RankingRead(lambda: _search(opened(), dataset, queries, k)))
     run = Run(tuple(query.query.id for query in queries), artefact.array("rows"), artefact.array("scores"), corpus)
     return Searched(run, Cost.from_dict(artefact.meta["cost"]), Cost.from_dict(artefact.meta["prepared"]))
 
