@@ -15,7 +15,7 @@ from r2med.evaluation.measure.intervals import FEWEST_VALUES
 from r2med.evaluation.measure.scores import Floats
 from r2med.evaluation.measure.significance import ALPHA, SystemPairs, Values, means
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.core.spec import ARROW, parse
+from r2med.foundation.core.spec import Call, joined_stages, parse
 from r2med.foundation.pages.cells import Column, Value
 from r2med.foundation.pages.estimate import Estimate
 from r2med.foundation.pages.page import Curves, Table
@@ -55,9 +55,13 @@ def without_settings(system: str) -> str:
         stages = parse(system)
     except UserError:  # The name of a foreign run can be any text.
         return system
-    return ARROW.join(
-        "+".join(f"{_VARIANT.sub('', call.name)}({', '.join(call.arguments)})" for call in stage) for stage in stages
-    )
+    return joined_stages("+".join(map(_plain, stage)) for stage in stages)
+
+
+def _plain(call: Call) -> str:
+    if call.system is not None:
+        return f"[{without_settings(call.name[1:-1])}]"
+    return f"{_VARIANT.sub('', call.name)}({', '.join(call.arguments)})"
 
 
 _VARIANT = re.compile(r":[\w-]+$")

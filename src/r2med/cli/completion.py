@@ -14,7 +14,7 @@ from r2med.foundation.core.spec import joined_words, parse
 if TYPE_CHECKING:
     from r2med.foundation.core.stages import Kind
 
-_JOINTS = re.compile(r"→\s*|->\s*|[+(,=]\s*")
+_JOINTS = re.compile(r"→\s*|->\s*|[+(,=\[]\s*")
 """Signs after which a name can start within one word, if a system is typed in quotes."""
 
 
@@ -45,10 +45,21 @@ def _next_names(before: str, joint: str) -> Iterable[str]:
         return plugins.files("llms", ".toml") if joint == "(" else ()
     if joint == "+":
         return names("retrieve")
-    kinds = _kinds_before(before) if joint else ()
+    kinds = _kinds_before(_inside_brackets(before)) if joint else ()
     if not kinds:
         return [*names("expand"), *names("retrieve"), *plugins.files("systems", ".toml")]
     return names("retrieve" if kinds == ("expand",) else "rerank")
+
+
+def _inside_brackets(text: str) -> str:
+    """Return what is typed since the last bracket that is still open."""
+    opened = [0]
+    for index, sign in enumerate(text):
+        if sign == "[":
+            opened.append(index + 1)
+        elif sign == "]" and len(opened) > 1:
+            opened.pop()
+    return text[opened[-1] :]
 
 
 def _kinds_before(text: str) -> tuple[Kind, ...]:

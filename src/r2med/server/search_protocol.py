@@ -150,16 +150,17 @@ def answer_of(system: LiveSystem, question: str, k: int) -> SearchResponse:
     outcome = system.answer(question, k)
     stages = list(_stages(system, outcome))
     [query] = outcome.expansion.queries
-    trace = outcome.expansion.traces.get(query.query.id, {})
+    traces = outcome.traces.get(query.query.id, [])
+    turns = [turn for trace in (traces if isinstance(traces, list) else [traces]) for turn in trace["turns"]]
     passages = list(_passages(system, outcome))
     return SearchResponse(
         system=system.name,
         status="ok" if all(stage.status == "ok" for stage in stages) else "partial",
         problem="" if passages else NOTHING_FOUND,
         passages=passages,
-        generated=list(query.generated),
+        generated=list(outcome.generated.get(query.query.id, ())),
         terms=sorted(query.terms, key=lambda term: (-term[1], term[0]))[:TERMS],
-        turns=[_turn(turn) for turn in trace.get("turns", ())],
+        turns=list(map(_turn, turns)),
         stages=stages,
     )
 
@@ -169,7 +170,9 @@ def _stages(system: LiveSystem, outcome: Outcome) -> Iterator[StageReport]:
     if declared.expander is not None:
         status: Status = "failed" if expansion.failures else "partial" if expansion.failure_kinds else "ok"
         yield _report("expand", str(declared.expander), expansion.cost, status, expansion.notices)
-    yield _report("retrieve", str(declared.retriever), outcome.searched.cost)
+    inside = outcome.searched.report
+    status = "failed" if 0 < inside.asked <= inside.failures else "partial" if inside.failure_kinds else "ok"
+    yield _report("retrieve", str(declared.retriever), outcome.searched.cost, status, inside.notices)
     for stage, reranked in zip(declared.rerankers, outcome.reranked, strict=True):
         failed = reranked.failures
         status = "ok" if not failed else "failed" if failed >= max(reranked.asked, 1) else "partial"

@@ -105,7 +105,7 @@ def open_served_corpus(dataset: Dataset, spec: str | Stage, runtime: Runtime, st
     from r2med.foundation.core.stages import Stage, bound
     from r2med.systems.retrieve.retriever import live_searcher
 
-    stage = spec if isinstance(spec, Stage) else _only_retriever(spec)
+    stage = spec if isinstance(spec, Stage) else _only_retriever(spec, runtime)
     searcher = live_searcher(bound(stage, runtime), dataset, store.with_policy("live"))
     served = ServedCorpus(dataset.name, dataset.corpus, str(stage), searcher)
     served.search(["warm up"], 1)  # loads the weights now, so that no client has to wait
@@ -117,26 +117,42 @@ def open_served(
 ) -> tuple[ServedCorpus, tuple[LiveSystem, ...]]:
     """Return the served corpus, and the systems of the specs. Parts that they share are opened once.
 
-    The default retriever is that of the first system, or BM25 if there is no system. The retriever is also one of the
-    systems, so that the others can be compared with it.
+    The default retriever is that of the first system, or BM25 if there is no system. Of one that asks an LLM, it is the
+    retriever inside. The retriever is also one of the systems, so that the others can be compared with it.
     """
     from r2med.systems.system.system import System
 
     systems = [System.parse(spec, runtime) for spec in specs]
-    stage = systems[0].retriever if systems and not retriever else _only_retriever(retriever or "bm25")
+    if systems and not retriever:
+        stage = without_llm(systems[0].retriever)
+    else:
+        stage = _only_retriever(retriever or "bm25", runtime)
     served = open_served_corpus(dataset, stage, runtime, store)
     named = {system.name: system for system in (*systems, System(stage, runtime=runtime))}
     return served, tuple(system.live(dataset, store) for system in named.values())
 
 
-def _only_retriever(spec: str) -> Stage:
-    """Return the stage of a spec. Raises UserError if the spec is not a single retriever."""
+def without_llm(retriever: Stage) -> Stage:
+    """Return a retriever, or the first one inside it if it asks an LLM, which every client of /retrieve would pay."""
+    from r2med.foundation.core.stages import with_nested
+
+    while any(each.needs == "llm" for each in with_nested(retriever)):
+        retriever = next(each for each in with_nested(retriever) if each.kind == "retrieve" and each is not retriever)
+    return retriever
+
+
+def _only_retriever(spec: str, runtime: Runtime) -> Stage:
+    """Return the stage of a spec. Raises UserError if the spec is not a single retriever without an LLM."""
     from r2med.foundation.core.spec import parse
-    from r2med.foundation.core.stages import names, retriever
+    from r2med.foundation.core.stages import names, retriever, with_nested
+    from r2med.systems.system.system_specs import completed_call
 
     stages = parse(spec)
     if len(stages) > 1:
         raise UserError(f"{spec!r} has {len(stages)} stages: this needs a single retriever, such as bm25+minilm")
     if (name := stages[0][0].name) in names("expand"):
         raise UserError(f"{name} is an expansion: this needs a single retriever, such as bm25+minilm")
-    return retriever(stages[0])
+    stage = retriever([completed_call(call, runtime.setup) for call in stages[0]])
+    if any(each.needs == "llm" for each in with_nested(stage)):
+        raise UserError(f"{stage} asks an LLM, which every search would pay for: this needs a retriever without one")
+    return stage

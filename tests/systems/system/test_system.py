@@ -55,7 +55,7 @@ def test_every_system_parses_back_from_its_name(scorer, k1, b, expander):
     [
         ("bm52", "did you mean bm25"),
         ("", "cannot read"),
-        ("bm25(", "do not match"),
+        ("bm25(", "'(' at position 5 is not closed"),
         ("bm25(k2=1)", "did you mean k1"),
         ("bm25(k1=high)", "not a number"),
         ("bm25(scorer=lucent)", "did you mean lucene"),

@@ -59,12 +59,12 @@ class StoredRecord:
         """
         return self._beside(self.record.run)
 
-    def traces(self) -> dict[str, Any]:
-        """Return the traces of a search agent: query -> trace. Raises UserError if the file is missing or changed."""
+    def traces(self) -> dict[str, list[Any]]:
+        """Return query -> the traces of its search agents. Raises UserError if the file is missing or changed."""
         file = self._beside(self.record.traces)
         with self._as_written(file):
-            traces = json.loads(file.read_bytes()) if file else {}
-            return dict(traces)
+            traces = dict(json.loads(file.read_bytes()) if file else {})
+            return {query: trace if isinstance(trace, list) else [trace] for query, trace in traces.items()}
 
     def generated(self) -> dict[str, list[str]]:
         """Return the texts of an expansion: query -> texts. Raises UserError if the file is missing or changed."""

@@ -13,12 +13,12 @@ from r2med.foundation.store import digest
 _SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSWORD")
 
 _PATHS = (
-    re.compile(r"(?P<before>path:|run:)(?P<path>[^(),+=@→]*[^(),+=@→\s])"),
-    re.compile(r"(?P<before>prompts=)(?P<path>[^\s(),+=@→]+)"),
-    re.compile(r"(?P<before>)(?<![\w.:/%~-])(?P<path>(?:~|\.{1,2})?/[^\s(),+=@→]+)"),
-    re.compile(r"(?P<before>)(?<!\w)(?P<path>[A-Za-z]:\\[^(),+=@→]+)"),
+    re.compile(r"(?P<before>path:|run:)(?P<path>[^(),+=@→\[\]]*[^(),+=@→\[\]\s])"),
+    re.compile(r"(?P<before>prompts=)(?P<path>[^\s(),+=@→\[\]]+)"),
+    re.compile(r"(?P<before>)(?<![\w.:/%~-])(?P<path>(?:~|\.{1,2})?/[^\s(),+=@→\[\]]+)"),
+    re.compile(r"(?P<before>)(?<!\w)(?P<path>[A-Za-z]:\\[^(),+=@→\[\]]+)"),
 )
-_URL = re.compile(r"https?://[^\s(),+=@→]+")
+_URL = re.compile(r"https?://[^\s(),+=@→\[\]]+")
 
 
 def public_value(value: Any) -> Any:

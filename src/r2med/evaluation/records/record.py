@@ -116,9 +116,13 @@ class StageFacts(RecordPart):
     latency_p95: float = 0.0
     """Seconds that 95 % of these calls or searches need at most."""
     failures: int = 0
-    """Number of queries without generated text, or of questions to a reranker without an order."""
+    """Number of queries without generated text, or of questions to a reranker without an order. In a search that asks
+    LLMs, both.
+    """
     asked: int = 0
-    """Number of questions to an LLM reranker, each about one document or one list. Older records have 0."""
+    """Number of questions to an LLM reranker, each about one document or one list, and of the queries of agents and
+    expansions inside a search. Older records have 0.
+    """
     failure_kinds: dict[str, int] = {}
     """Kind of failure -> number of failures."""
     failed: dict[str, str] = {}
@@ -204,13 +208,18 @@ class Record(RecordPart):
 
     @property
     def failures(self) -> int:
-        """Number of queries that got no generated text and were searched unchanged."""
-        return sum(stage.failures for stage in self.stages if stage.stage == "expand")
+        """Number of queries that got no generated text and were searched unchanged, and of failures inside searches."""
+        return sum(stage.failures for stage in self.stages if stage.stage in ("expand", "retrieve"))
 
     @property
     def unordered(self) -> int:
-        """Number of failed questions to rerankers. Such a record is made again, because they may succeed next time."""
+        """Number of failed questions to rerankers."""
         return sum(stage.failures for stage in self.stages if stage.stage == "rerank")
+
+    @property
+    def may_improve(self) -> bool:
+        """True if a call failed whose success would not change the key. Such a record is made again."""
+        return bool(self.unordered) or any(stage.failure_kinds for stage in self.stages if stage.stage == "retrieve")
 
     @property
     def cost_is_known(self) -> bool:
@@ -298,7 +307,6 @@ def declared_stages(settings: Any) -> Iterator[Mapping[str, Any]]:
 
 def llms_of(record: Record) -> list[str]:
     """Return the LLMs of a system by name. A trained reranker or rewriter that names none has a model of its own."""
-    stages = [record.settings.get("expand"), *record.settings.get("rerank", ())]
-    asking = [stage for stage in stages if stage and "llm" in stage]
+    asking = [stage for stage in declared_stages(record.settings) if "llm" in stage]
     named = [str(stage["llm"] or (stage.get("model") or {}).get("model", "")) for stage in asking]
     return list(dict.fromkeys(filter(None, named)))

@@ -109,10 +109,10 @@ def _evaluated(
         write_run(outcome.run, run_file, tag)
         write_run_metadata(run_file, system, dataset, settings, tag)
         files["run"] = RunFacts(file=run_file.name, sha256=sha256(run_file), depth=k)
-        files["traces"] = _write_text(_json(expansion.traces), traces_path(path)) if expansion.traces else None
-        texts = [{"id": query.query.id, "texts": query.generated} for query in expansion.queries if query.generated]
+        files["traces"] = _write_text(_json(outcome.traces), traces_path(path)) if outcome.traces else None
+        texts = [{"id": query, "texts": generated} for query, generated in outcome.generated.items()]
         files["generated"] = _write_text("\n".join(map(_json, texts)), generated_path(path)) if texts else None
-    approximate = system.approximations(dataset, store, k, expansion)
+    approximate = system.approximations(dataset, store, k, outcome)
     locked = lock.digest if lock else ""
     record = new_record(key, system, dataset, outcome, settings, approximate, locked, listed(versions), **files)
     if path is not None:
@@ -187,7 +187,7 @@ def _recorded(path: Path, key: str, dataset: Dataset) -> Record | None:
         record.write(path)
     # After failures, the evaluation runs again. Answers are in the journal, so only failed calls are repeated. Offline,
     # a record made online is made again, so that the new one can say that no text left this machine.
-    return None if record.unordered or (is_offline() and not record.offline) else record
+    return None if record.may_improve or (is_offline() and not record.offline) else record
 
 
 def _unpacked_fault(record: Record, path: Path, dataset: Dataset) -> str:

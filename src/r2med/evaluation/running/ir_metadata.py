@@ -22,6 +22,7 @@ from r2med.foundation.core.version import installed_versions, source_digest
 from r2med.foundation.store.files import write_atomically
 from r2med.systems.retrieve.fusion import Fusion
 from r2med.systems.system import System
+from r2med.systems.system.nested_system import NestedSystem
 
 ENDING = ".ir_metadata.yml"
 
@@ -92,16 +93,26 @@ def _facts(
 
 def _components(system: System, settings: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield the stages in their order. A stage that uses the rankings of other stages names them."""
-    if system.expander is not None:
-        yield {"name": str(system.expander), "method": "query expansion", "params": settings["expand"]}
-    yield from _retrieval(system.retriever, settings["retrieve"])
-    before = system.retriever
-    for stage, params in zip(system.rerankers, settings["rerank"], strict=True):
+    yield from _stages(system.expander, system.retriever, system.rerankers, settings)
+
+
+def _stages(
+    expander: Stage | None, retriever: Stage, rerankers: Sequence[Stage], settings: Mapping[str, Any]
+) -> Iterator[dict[str, Any]]:
+    if expander is not None:
+        yield {"name": str(expander), "method": "query expansion", "params": settings["expand"]}
+    yield from _retrieval(retriever, settings["retrieve"])
+    before = retriever
+    for stage, params in zip(rerankers, settings["rerank"], strict=True):
         yield {"name": str(stage), "method": "reranking", "reranks": str(before), "params": params}
         before = stage
 
 
 def _retrieval(stage: Stage, params: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    if isinstance(stage, NestedSystem):
+        yield from _stages(stage.expander, stage.retriever, stage.rerankers, params)
+        yield {"name": str(stage), "method": "system", "params": {"stage": "system"}}
+        return
     if not isinstance(stage, Fusion):
         yield {"name": str(stage), "method": "retrieval", "params": params}
         return

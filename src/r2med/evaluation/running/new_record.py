@@ -11,7 +11,7 @@ from r2med.data.dataset import Dataset
 from r2med.evaluation.measure import relevant_ranks
 from r2med.evaluation.measure.dataset_scores import dataset_scores
 from r2med.evaluation.records.dataset_facts import dataset_facts, query_facts
-from r2med.evaluation.records.record import FileFacts, Record, StageFacts
+from r2med.evaluation.records.record import FileFacts, Record, StageFacts, declared_stages
 from r2med.foundation.core.approximation import Approximation
 from r2med.foundation.core.cost import Cost
 from r2med.foundation.core.version import installed_versions, source_digest
@@ -74,11 +74,18 @@ def _stage_facts(
             details={**expansion.counts, **({"cut_texts": expansion.cut_texts} if expansion.cut_texts else {})},
             approximate=approximate["expand"],
         )
+    inside = searched.report
     yield StageFacts(
         stage="retrieve",
         name=str(system.retriever),
         **_costs(searched.cost),
         prepared=_bare(searched.prepared),
+        failures=inside.failures,
+        asked=inside.asked,
+        failure_kinds=dict(inside.failure_kinds),
+        failed=dict(inside.failed),
+        repairs=dict(inside.repairs),
+        details=dict(inside.counts),
         approximate=approximate["retrieve"],
         gold=relevant_ranks(dataset.qrels, outcome.run if not system.rerankers else searched.run),
     )
@@ -107,9 +114,11 @@ def _bare(cost: Cost) -> Cost:
 
 def seeds_of(settings: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
     """Yield the name of a stage and its seed, for every seed in the settings of a system."""
-    stages = {"expand": settings.get("expand") or {}}
-    stages |= {f"rerank {number}": stage for number, stage in enumerate(settings.get("rerank") or (), 1)}
-    for name, stage in stages.items():
+    stages = [("expand", settings.get("expand") or {})]
+    inside = [stage for stage in declared_stages(settings.get("retrieve")) if "llm" in stage]
+    stages += [(f"retrieve {number}", stage) for number, stage in enumerate(inside, 1)]
+    stages += [(f"rerank {number}", stage) for number, stage in enumerate(settings.get("rerank") or (), 1)]
+    for name, stage in stages:
         sampling = stage.get("sampling") or {}
         if sampling.get("seed") is not None:
             yield f"{name} llm", sampling["seed"]

@@ -27,6 +27,7 @@ from r2med.foundation.text.plurals import counted
 
 FAILED = {
     "expand": ("query", "queries", "got no generated text, so the search used the query alone"),
+    "retrieve": ("query or call", "queries and calls", "failed inside the search"),
     "rerank": ("call", "calls", "failed and gave no order"),
 }
 

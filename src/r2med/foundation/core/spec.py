@@ -3,14 +3,16 @@
 system = stage ("→" stage)*        "->" is read as "→"
 stage  = call ("+" call)*          several calls are fused
 call   = name ["(" argument ("," argument)* ")"] ["@" depth]
+       | "[" system "]"            a whole system, where a retriever may stand
 argument = [key "="] stage-or-word
 """
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import quote, unquote
 
@@ -19,14 +21,14 @@ from r2med.foundation.core.errors import UserError
 ARROW = " → "
 
 DEEPEST = 20
-"""Maximum depth of nested parentheses. Real systems need fewer, and each level is a level of recursion."""
+"""Maximum depth of nested parentheses and brackets. Real systems need fewer; each level is a level of recursion."""
 
 PATHS = ("path:", "run:")
 """Prefixes of names that are paths."""
 
 _EXAMPLE = "bm25 → bge-reranker@100, or in quotes 'bm25 -> bge-reranker@100', since a shell writes a file for a bare >"
 
-_AWKWARD = re.compile(r"[\s()+,=@%]|→|->")
+_AWKWARD = re.compile(r"[\s()\[\]+,=@%]|→|->")
 """Characters with a meaning in the grammar. A name with such a path would not parse back."""
 
 _INSTEAD = r"-|=|>|=>|\|"
@@ -61,7 +63,10 @@ def typed_path(text: str) -> Path:
 
 @dataclass(frozen=True)
 class Call:
-    """A name with its arguments. Arguments without a key come first, in order."""
+    """A name with its arguments. Arguments without a key come first, in order.
+
+    The name of a system in brackets is its whole text, as `[bm25 → bge-reranker@100]`.
+    """
 
     name: str
     arguments: tuple[str, ...] = ()
@@ -73,6 +78,11 @@ class Call:
         inside = [*self.arguments, *(f"{key}={value}" for key, value in self.settings)]
         at = "" if self.depth is None else f"@{self.depth}"
         return f"{self.name}({', '.join(inside)}){at}" if inside else f"{self.name}{at}"
+
+    @property
+    def system(self) -> Calls | None:
+        """The system inside the brackets; None for a call without brackets."""
+        return parse(self.name[1:-1]) if self.name.startswith("[") else None
 
 
 def joined_words(words: Iterable[str]) -> list[str]:
@@ -92,12 +102,14 @@ Calls = tuple[tuple[Call, ...], ...]
 
 def parse(spec: str) -> Calls:
     """Return the stages of a system, each as the calls to be fused."""
+    _check_balance(spec)  # as typed, so that positions in messages are those of the user
     return tuple(_stage(part, spec) for part in split(spec.replace("->", "→"), "→", spec))
 
 
 def parse_stage(text: str) -> tuple[Call, ...]:
     """Return the calls of one stage."""
-    return _stage(text, text)
+    _check_balance(text)
+    return _stage(text.replace("->", "→"), text)
 
 
 def printed_system(calls: Calls) -> str:
@@ -114,15 +126,24 @@ def _stage(text: str, spec: str) -> tuple[Call, ...]:
     return tuple(_call(part, spec) for part in split(text, "+", spec))
 
 
+def bracketed(calls: Calls) -> Call:
+    """Return the call that holds a whole system."""
+    return Call(f"[{printed_system(calls)}]")
+
+
 def _call(text: str, spec: str) -> Call:
     text, depth = _depth(text.strip())
+    if text.startswith("[") and _closing(text) == len(text) - 1:
+        return replace(bracketed(parse(text[1:-1])), depth=depth)
     name, paren, rest = text.partition("(")
     is_path = name.strip().startswith(PATHS)
-    awkward = re.search(r"[,=)]" if is_path else r"[\s,=)>|]", name.strip())  # a folder's name may have spaces
+    awkward = re.search(r"[,=)\[\]]" if is_path else r"[\s,=)>|\[\]]", name.strip())  # a folder may have spaces
     if not name.strip() or (paren and not rest.endswith(")")) or awkward:
         hint = "write it as NAME or NAME(SETTING=VALUE, …)"
         if is_path:
             hint = "in a path, signs of the grammar are percent-encoded, as %2C for a comma"
+        elif text.startswith("["):
+            hint = "brackets hold a whole system and stand alone, as in [hyde(o3-mini) → bm25]+bge"
         elif re.search(rf"(^|\s)({_INSTEAD})(\s|$)|[>|]", name):
             hint = f"stages are joined by arrows, as in {_EXAMPLE}"
         elif re.search(r"\)\s*@", text):
@@ -140,6 +161,12 @@ def _call(text: str, spec: str) -> Call:
     return Call(name.strip(), tuple(arguments), tuple(settings), depth)
 
 
+def _closing(text: str) -> int:
+    """Return the position of the bracket that closes the first one."""
+    depths = itertools.accumulate((sign in "([") - (sign in ")]") for sign in text)
+    return next(index for index, depth in enumerate(depths) if depth == 0)
+
+
 def _depth(text: str) -> tuple[str, int | None]:
     # Only digits at the very end: a revision after a model name, as in hf:org/model@main, is not a depth.
     match = re.fullmatch(r"(.+?)\s*@\s*(\d{1,9})", text, re.DOTALL)
@@ -148,23 +175,41 @@ def _depth(text: str) -> tuple[str, int | None]:
 
 def _key_value(argument: str) -> tuple[str, str, str]:
     # Only an "=" before the first parenthesis makes a setting, so fuse(bm25(k1=1)+bge) has no setting.
-    head = argument.partition("(")[0]
+    head = re.split(r"[(\[]", argument, maxsplit=1)[0]
     key, equals, _ = head.partition("=")
     return key.strip(), equals, argument[len(key) + 1 :].strip() if equals else ""
 
 
 def split(text: str, mark: str, spec: str) -> list[str]:
-    """Split a text at each mark outside parentheses."""
+    """Split a text at each mark outside parentheses and brackets."""
+    _check_balance(text, spec)
     parts, depth, start = [], 0, 0
     for index, character in enumerate(text):
-        depth += (character == "(") - (character == ")")
-        if depth < 0:
-            break
-        if depth > DEEPEST:
-            raise UserError(f"{spec[:60]!r}… has parentheses more than {DEEPEST} deep: write it with fewer")
+        depth += (character in "([") - (character in ")]")
         if character == mark and depth == 0:
             parts.append(text[start:index])
             start = index + 1
-    if depth:
-        raise UserError(f"the parentheses of {spec!r} do not match")
     return [*parts, text[start:]]
+
+
+def _check_balance(text: str, spec: str = "") -> None:
+    """Raise UserError if parentheses or brackets do not match, are too deep, or if brackets are empty."""
+    opened: list[int] = []
+    for index, sign in enumerate(text):
+        if sign in "([":
+            opened.append(index)
+        elif sign in ")]":
+            if not opened or text[opened[-1]] + sign not in ("()", "[]"):
+                fits = "not closed before it" if opened else "missing"
+                other = f"{text[opened[-1]]!r} at position {opened[-1] + 1}" if opened else f"its {'(['[sign == ']']!r}"
+                raise UserError(f"{spec or text!r}: {sign!r} at position {index + 1}: {other} is {fits}")
+            if sign == "]" and not text[opened[-1] + 1 : index].strip():
+                raise UserError(
+                    f"{spec or text!r}: the brackets at position {opened[-1] + 1} are empty: write a system in them, "
+                    "as in [bm25 → bge-reranker@100]"
+                )
+            opened.pop()
+        if len(opened) > DEEPEST:
+            raise UserError(f"{(spec or text)[:60]!r}… has parentheses more than {DEEPEST} deep: write it with fewer")
+    if opened:
+        raise UserError(f"{spec or text!r}: {text[opened[-1]]!r} at position {opened[-1] + 1} is not closed")

@@ -8,11 +8,11 @@ from another only in data is a card.
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import metadata
-from typing import Annotated, Any, ClassVar, Generic, Literal, Self, TypeVar, get_args, get_origin
+from typing import Annotated, Any, ClassVar, Generic, Literal, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, ValidationError
 from pydantic.fields import FieldInfo
@@ -68,6 +68,7 @@ PREFIXES: Mapping[Kind, Mapping[str, str]] = {
     "expand": {},
     "retrieve": {
         **dict.fromkeys(("hf:", "path:", "py:"), CARDS["retrieve"][1]),
+        "[": "r2med.systems.system.nested_system:NestedSystem",
         "run:": "r2med.systems.retrieve.candidates:Candidates",
         "mteb:": "r2med.publication.bridges.mteb_models:MtebModel",
         "pyterrier:": "r2med.publication.bridges.pipelines:PipelineStage",
@@ -78,7 +79,10 @@ PREFIXES: Mapping[Kind, Mapping[str, str]] = {
         "pyterrier:": "r2med.publication.bridges.pipelines:PipelineReranker",
     },
 }
-"""Prefixes of stages without a card: hub models, folders, Python objects, served models, run files, MTEB models, …"""
+"""Prefixes of stages without a card: hub models, folders, Python objects, served models, run files, MTEB models, …
+
+A whole system in brackets is one of them.
+"""
 
 
 class Stage(BaseModel):
@@ -134,7 +138,7 @@ class Stage(BaseModel):
         return cls.prompt_fields
 
     @classmethod
-    def parse(cls, call: Call) -> Self:
+    def parse(cls, call: Call) -> Stage:
         """Return the stage of a call. Raises UserError if a setting does not exist or has a wrong value."""
         values: dict[str, Any] = {"name": call.name}
         argument, depth = _field_at(cls, "argument"), _field_at(cls, "depth")
@@ -186,6 +190,10 @@ class Stage(BaseModel):
         """Return the expansion for a retriever. Feedback uses that retriever for its own searches."""
         return self
 
+    def own_queries(self) -> Stage | None:
+        """Return the part of a retriever that makes its own queries, so that it does not use those of an expansion."""
+        return None
+
     def plan(self, data: Sequence[PlannedData], runtime: Any) -> list[StagePlan]:
         """Return the plans of the stage and of its own searches on some datasets. Nothing is asked or loaded."""
         return [StagePlan(str(self), "does not say what it would do")]
@@ -232,9 +240,26 @@ class Bound(Generic[StageType]):
         """The spec of the stage."""
         return str(self.stage)
 
+    @property
+    def inner(self) -> tuple[Any, ...]:
+        """The bound stages that do parts of this stage's work, such as the retrievers of a fusion."""
+        return ()
+
+    @property
+    def is_replayed(self) -> bool:
+        """True if the store keeps the work of the inner stages and the answers of LLMs, and not the result itself."""
+        return any(getattr(each, "is_replayed", False) for each in self.inner)
+
     def key(self, dataset: Any) -> dict[str, Any]:
         """Return all values that the result depends on, ready for JSON. Nothing is asked or loaded."""
         return self.stage.settings()
+
+
+def with_inner(bound: Any) -> Iterator[Any]:
+    """Yield a bound stage and all stages inside it."""
+    yield bound
+    for each in getattr(bound, "inner", ()):
+        yield from with_inner(each)
 
 
 def argument(description: str, **more: Any) -> Any:
@@ -307,6 +332,21 @@ Fused = Annotated[
     PlainSerializer(lambda values: [value.settings() for value in values]),
 ]
 """Retrievers joined by plus signs."""
+
+
+def with_nested(stage: Stage) -> Iterator[Stage]:
+    """Yield a stage and all stages in its settings."""
+    yield stage
+    for field in type(stage).model_fields:
+        value = getattr(stage, field)
+        for each in value if isinstance(value, tuple) else (value,):
+            if isinstance(each, Stage):
+                yield from with_nested(each)
+
+
+def holds_stages(field: FieldInfo) -> bool:
+    """Return True if the values of a setting are retrievers."""
+    return bare_type(field.annotation) in (Stage, tuple[Stage, ...])
 
 
 def retriever(calls: Sequence[Call]) -> Stage:

@@ -19,6 +19,7 @@ from r2med.foundation.runtime.setup import Setup
 from r2med.foundation.store import Store
 from r2med.models.llm.chat import FailureKind
 from r2med.systems.system import System
+from r2med.systems.system.nested_system import NestedSystem
 
 SETTINGS = {"expand", "generations", "retrieve", "rerank", "k"}
 """The settings that a record may have. A board shows them, so others are refused: they could hold any text."""
@@ -116,6 +117,12 @@ def _difference(stage: Stage, stated: Any) -> str:
     """
     if not isinstance(stated, Mapping):
         return "stage"
+    if isinstance(stage, NestedSystem):
+        parts = [stated.get("expand"), stated.get("retrieve"), *(stated.get("rerank") or ())]
+        inside = (stage.expander, stage.retriever, *stage.rerankers)
+        if stated.get("stage") != "system" or [each is None for each in inside] != [each is None for each in parts]:
+            return "stage"
+        return next(filter(None, (_difference(*each) for each in zip(inside, parts, strict=True) if each[0])), "")
     declared, changed = public_value({**stage.model_dump(mode="json"), "stage": stage.name}), stage.settings()
     for name in _typed(stage, declared):
         if name not in stated:

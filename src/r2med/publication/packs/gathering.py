@@ -90,7 +90,7 @@ def _add_reads(kept: StoredRecord, into: Needed, runtime: Runtime, vectors: bool
             raise UserError(f"{difference(record.settings, settings)}: give the flags of its r2med run")
         with noted_reads(search_again=vectors) as ranking:
             outcome = system.run(dataset, store, record.settings["k"], expansion)
-            system.approximations(dataset, store, record.settings["k"], expansion)
+            system.approximations(dataset, store, record.settings["k"], outcome)
     except UserError as error:
         raise UserError(f"{kept.path}: {record.system} on {record.dataset.name}: {error}; {_again(record)}") from None
     if any(file.parent.name == "remote" for file in (*expanding.rows, *ranking.rows)):
@@ -99,9 +99,9 @@ def _add_reads(kept: StoredRecord, into: Needed, runtime: Runtime, vectors: bool
         write_run(outcome.run, Path(folder) / "run.trec.gz", slug(system.name))
         if record.run is not None and sha256(Path(folder) / "run.trec.gz") != record.run.sha256:
             raise UserError(f"{kept.path}: this store gives another run than that of the record; {_again(record)}")
-    if system.recorded is not None and runtime.setup.generations is not None:
-        path = f"{record.dataset.name}/{generations_path(system.recorded.stage.name, system.recorded.llm)}"
-        into.generations.setdefault(path, (record.key, _recorded_rows(system.recorded, dataset)))
+    for recorded in system.recorded if runtime.setup.generations is not None else ():
+        path = f"{record.dataset.name}/{generations_path(recorded.stage.name, recorded.llm)}"
+        into.generations.setdefault(path, (record.key, _recorded_rows(recorded, dataset)))
     into.add(expanding, into.texts)
     into.add(ranking, into.scores)
 

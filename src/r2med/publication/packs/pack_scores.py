@@ -17,7 +17,7 @@ from r2med.data import Dataset
 from r2med.data.runs.run import NO_DOCUMENT
 from r2med.data.runs.run_file import Rankings, read_rankings
 from r2med.evaluation.records.local_datasets import dataset_here
-from r2med.evaluation.records.record import DatasetFacts, Record
+from r2med.evaluation.records.record import DatasetFacts, Record, declared_stages
 from r2med.evaluation.running.scored_again import score_fault
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.store import Store
@@ -67,10 +67,13 @@ def scored_keys(pack: OpenPack, store: Store) -> set[str]:
 def _check_stored_ranking(pack: OpenPack, record: Record, path: Path, file: Path, dataset: Dataset | None) -> None:
     """Raise UserError if the pack has stored rankings, and none is that of the run file.
 
-    A reranker and the finds of a search agent change the ranking that is stored, so their records are left out.
+    A reranker, a search agent and a system in brackets change the rankings that are stored, so their records are left
+    out.
     """
     stored = [each for each in pack.artefacts if each.kind == "run" and record.dataset.name in each.datasets]
     if not stored or record.settings.get("rerank") or record.traces is not None:
+        return
+    if any(stage["stage"] == "system" for stage in declared_stages(record.settings.get("retrieve"))):
         return
     written = read_rankings(file, encoded=True)
     if not any(_is_ranking(pack, each, written, dataset) for each in stored):

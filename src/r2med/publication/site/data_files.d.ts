@@ -237,7 +237,9 @@ interface QueryFile {
   lookup?: Map<string, (number | [number, number, number])[]>;
 }
 
-interface TraceFile {
+type TraceFile = AgentTrace[]; // one for each agent of the system
+
+interface AgentTrace {
   prompt: string;
   turns: {
     text: string;

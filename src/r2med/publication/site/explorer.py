@@ -87,7 +87,7 @@ class Rankings:
     with_copies: Mapping[str, list[int]]
     """The ranks of the relevant documents if copies of their texts count, for queries where this differs."""
     generated: Mapping[str, list[str]]
-    traces: Mapping[str, Any]
+    traces: Mapping[str, list[Any]]
     failures: Mapping[str, str]
     """Query -> what failed, for queries with failures."""
 
@@ -175,7 +175,7 @@ def _read(
     )
 
 
-def _texts(kept: StoredRecord) -> tuple[Mapping[str, list[str]], Mapping[str, Any]]:
+def _texts(kept: StoredRecord) -> tuple[Mapping[str, list[str]], Mapping[str, list[Any]]]:
     """Return generated texts and traces. If their file is missing, the ranking is shown without them."""
     try:
         return kept.generated(), kept.traces()
@@ -185,20 +185,22 @@ def _texts(kept: StoredRecord) -> tuple[Mapping[str, list[str]], Mapping[str, An
 
 
 def _failures(
-    record: Record, queries: Iterable[str], generated: Mapping[str, Any], traces: Mapping[str, Any]
+    record: Record, queries: Iterable[str], generated: Mapping[str, Any], traces: Mapping[str, list[Any]]
 ) -> dict[str, str]:
     """Return query -> what failed, stage by stage. For a search agent, the reason comes from its trace."""
     failures: dict[str, list[str]] = {}
     for stage in record.stages:
         expands = stage.stage == "expand"
+        searches = stage.stage != "rerank"
         # Older records have only the number of failed queries. These are the queries without a text.
         bare = [query for query in queries if expands and stage.failures and query not in generated]
         for query, kinds in (stage.failed or dict.fromkeys(bare, ", ".join(stage.failure_kinds))).items():
-            traced = (traces.get(query) or {}).get("failure") if expands else None
-            reason = f"{traced['kind']}: {traced['message']}" if traced else kinds
-            found = expands and (traces.get(query) or {}).get("finds")
+            own = traces.get(query, ()) if searches else ()
+            failed = [trace["failure"] for trace in own if trace.get("failure")]
+            reason = "; ".join(f"{each['kind']}: {each['message']}" for each in failed) or kinds
+            found = any(trace.get("finds") for trace in own)
             outcome = _FOUND if found else _PARTLY if query in generated else _BARE
-            failures.setdefault(query, []).append(f"{stage.name}: {outcome if expands else _STAYED} ({reason})")
+            failures.setdefault(query, []).append(f"{stage.name}: {outcome if searches else _STAYED} ({reason})")
     return {query: "; ".join(lines) for query, lines in failures.items()}
 
 

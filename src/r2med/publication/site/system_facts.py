@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from r2med.evaluation.records.record import Record, llms_of
+from r2med.evaluation.records.record import Record, declared_stages, llms_of
 from r2med.foundation.core.cards import parameter_count
 from r2med.foundation.core.spec import joined_stages
 from r2med.models.crossencoders.reranker_cards import RERANKERS
@@ -24,18 +24,22 @@ def parts_of_record(record: Record) -> dict[str, Any]:
     """Return the parts of a system that was run."""
     names = {kind: joined_stages(s.name for s in record.stages if s.stage == kind) for kind in KINDS}
     searching, llms = record.settings.get("retrieve") or {}, llms_of(record)
-    settings = [searching, *record.settings.get("rerank", ())]
-    stages = [name for stage in settings for name in _stage_names(stage)]
-    kind = _kind(names["expand"], names["rerank"], fused="parts" in searching)
+    inside = list(declared_stages(searching))
+    settings = [*inside, *record.settings.get("rerank", ())]
+    stages = [str(stage["stage"]) for stage in settings if "llm" not in stage and stage.get("stage") not in _COMPOSED]
+    agent = any(str(stage["stage"]).startswith(AGENTS) and "llm" in stage for stage in inside)
+    expands = [str(stage["expand"]["stage"]) for stage in inside if stage.get("expand")]
+    kind = _kind(
+        "agent" if agent else names["expand"] or "".join(expands[:1]),
+        names["rerank"] or any(stage.get("rerank") for stage in inside),
+        fused="parts" in searching,
+    )
     sizes = [_size(name) for name in (*stages, *llms)]
     return _parts(kind, names["retrieve"], names["expand"], names["rerank"], llms, sizes)
 
 
-def _stage_names(settings: Mapping[str, Any]) -> list[str]:
-    """Return the names of a stage's models. A stage that asks an LLM has no model of its own."""
-    if "parts" in settings:
-        return [name for part in settings["parts"] for name in _stage_names(part)]
-    return [] if "llm" in settings else [str(settings.get("stage", ""))]
+_COMPOSED = ("fuse", "system", "rm3", "rocchio")
+"""Stages without a model: what they consist of has its own entries."""
 
 
 def judged_by_kin(record: Record) -> bool:
@@ -69,7 +73,7 @@ def _parts(
     }
 
 
-def _kind(expansion: str, reranker: str, *, fused: bool) -> str:
+def _kind(expansion: str, reranker: str | bool, *, fused: bool) -> str:
     if expansion.startswith(AGENTS):
         return "agent"
     if expansion:

@@ -11,7 +11,7 @@ from r2med.data.dataset_cards import cards, groups, home_group
 from r2med.evaluation.comparison.comparison import slice_figures
 from r2med.evaluation.measure.slices import KINDS
 from r2med.evaluation.records.collection import RecordCollection
-from r2med.evaluation.records.record import Record, StageFacts
+from r2med.evaluation.records.record import Record, StageFacts, declared_stages
 from r2med.publication.site.board_sets import board_sets, part, runs_of
 from r2med.publication.site.leaderboard import DEMO, triple
 
@@ -55,8 +55,8 @@ def command(record: Record, datasets: Sequence[str], places: Mapping[str, str]) 
     typed = [places.get(name) or (name if name in known else f"path/to/{name}") for name in datasets]
     words = ["r2med", "run", record.system, "--data", group or ",".join(typed)]
     depth = record.settings.get("k")
-    expand = record.settings.get("expand") or {}
-    recorded = expand.get("source") == "recorded" and expand.get("llm") != "author"
+    stages = declared_stages(record.settings)
+    recorded = any(stage.get("source") == "recorded" and stage.get("llm") != "author" for stage in stages)
     return shlex.join([*words, *(["--k", str(depth)] if depth != 1000 else []), *(["--recorded"] if recorded else [])])
 
 
@@ -74,11 +74,11 @@ def _record(record: Record, dataset: int) -> dict[str, Any]:
 
 
 def _stage(stage: StageFacts, settings: Mapping[str, Any]) -> dict[str, Any]:
-    cost, expand = stage.cost, settings.get("expand") or {}
+    cost, inside = stage.cost, declared_stages(settings.get(stage.stage)) if stage.stage != "rerank" else ()
     return {
         "stage": stage.stage,
         "name": stage.name,
-        "recorded": stage.stage == "expand" and expand.get("source") == "recorded",
+        "recorded": any(each.get("source") == "recorded" for each in inside),
         "seconds": cost.seconds,
         "prepared": stage.prepared.seconds,
         "calls": cost.calls,

@@ -13,7 +13,16 @@ from r2med.foundation.engine.tracing import span
 from r2med.foundation.store import Store
 from r2med.systems.retrieve.added_worth import DEFAULT_DEPTH, AddedWorth
 from r2med.systems.retrieve.ranking_spans import RETRIEVED, add_rankings, name_of, stage_kind
-from r2med.systems.retrieve.retriever import Retriever, Search, Searched, Searcher, SearchQuery, cached_search, indexed
+from r2med.systems.retrieve.retriever import (
+    NO_REPORT,
+    Retriever,
+    Search,
+    Searched,
+    Searcher,
+    SearchQuery,
+    cached_search,
+    indexed,
+)
 
 
 @dataclass(frozen=True)
@@ -62,10 +71,11 @@ def _search_apart(
         return indexed(retriever, dataset, store)
 
     depth = max(DEFAULT_DEPTH, k)
-    worth, costs, prepared, own = AddedWorth(len(queries)), [], Cost(), 0.0
+    worth, costs, prepared, own, report = AddedWorth(len(queries)), [], Cost(), 0.0, NO_REPORT
     for batch in batches:
         searched = cached_search(retriever, dataset, batch.queries, depth, store, timed, index)
         costs.append(searched.cost)
+        report += searched.report
         prepared = searched.prepared  # The corpus is prepared once, and every run has its cost.
         started = time.perf_counter()
         run = searched.run
@@ -73,7 +83,7 @@ def _search_apart(
             worth.add(line, rows, scores, queries[line].fuse, weight)
         own += time.perf_counter() - started
     fused = worth.ranked([query.query.id for query in queries], k, dataset.corpus)
-    return Searched(fused, replace(total(costs) + Cost(seconds=own), latencies=_latencies(costs)), prepared)
+    return Searched(fused, replace(total(costs) + Cost(seconds=own), latencies=_latencies(costs)), prepared, report)
 
 
 def searches_apart(

@@ -8,7 +8,7 @@ from __future__ import annotations
 import copy
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal, Self, assert_never, cast, get_args
 
@@ -26,12 +26,15 @@ from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store import Store, digest
 from r2med.systems.retrieve.added_worth import DEFAULT_DEPTH, METHODS_MEANING, AddedWorth, FusionMethod
 from r2med.systems.retrieve.retriever import (
+    NO_REPORT,
     TEXTS_ALONE,
     Approximate,
     Retriever,
+    Search,
     Searched,
     Searcher,
     SearchQuery,
+    SearchReport,
     cached_search,
     indexed,
     live_of,
@@ -82,6 +85,11 @@ class Fusion(Stage, kind="retrieve"):
         chosen = cast(tuple[Searching, ...], self.queries)  # They were checked above.
         return chosen if len(chosen) == len(self.parts) else (chosen or ("expanded",)) * len(self.parts)
 
+    def own_queries(self) -> Stage | None:
+        """Return the first part that makes its own queries, unless it is to search the original query."""
+        asked = zip(self.parts, self.searched, strict=True)
+        return next((found for part, word in asked if word != "original" and (found := part.own_queries())), None)
+
     def plan(self, data: Sequence[PlannedData], runtime: Runtime) -> list[StagePlan]:
         """Return the plans of all parts."""
         return [each for part in self.parts for each in part.plan(data, runtime)]
@@ -101,6 +109,11 @@ class FusedRetriever(Bound[Fusion]):
     """Several retrievers that search together."""
 
     parts: tuple[Retriever, ...]
+
+    @property
+    def inner(self) -> tuple[Retriever, ...]:
+        """The retrievers that are fused."""
+        return self.parts
 
     def key(self, dataset: Dataset) -> dict[str, Any]:
         """Return every setting that a score depends on."""
@@ -146,6 +159,7 @@ class FusionSearcher:
         self._dataset = dataset
         self._store = store
         self._keys = [digest(key_of(part, dataset)) for part in retriever.parts]
+        self._corpora = [digest(key_of(_index_of(part), dataset)) for part in retriever.parts]
         self._indexed: dict[str, Searcher] = {}
         self._live: tuple[Searcher, ...] = ()
 
@@ -154,19 +168,31 @@ class FusionSearcher:
         stage = self._retriever.stage
         worth = AddedWorth(len(queries))
         depth = stage.depth or max(DEFAULT_DEPTH, k)
-        costs, prepared = {}, {}
+        costs, prepared, reports = {}, {}, {}
         own = 0.0
         for part, weight, asked in self._retriever.runs(queries):
             searched = self._search(part, asked, depth)
             # One part prepares its corpus once, and the same search runs once.
             costs[self._keys[part], tuple(asked)] = searched.cost
-            prepared[self._keys[part]] = searched.prepared
+            prepared[self._corpora[part]] = searched.prepared
+            reports[self._keys[part], tuple(asked)] = self._report(part, asked, depth, searched)
             started = time.perf_counter()
             for line, (rows, scores) in enumerate(zip(searched.run.rows, searched.run.scores, strict=True)):
                 worth.add(line, rows, scores, stage.method, weight)
             own += time.perf_counter() - started
         run = worth.ranked([query.query.id for query in queries], k, self._dataset.corpus)
-        return Searched(run, total(costs.values()) + Cost(seconds=own), total(prepared.values()))
+        cost = total(costs.values()) + Cost(seconds=own)
+        if not self._retriever.is_replayed:
+            return Searched(run, cost, total(prepared.values()))
+        # Calls of LLMs and searches take different times, so that quantiles over both would say nothing.
+        return Searched(run, replace(cost, latencies=()), total(prepared.values()), sum(reports.values(), NO_REPORT))
+
+    def _report(self, part: int, asked: Sequence[SearchQuery], depth: int, searched: Searched) -> SearchReport:
+        """Return what happened inside the search of a part, with the search itself if it is a single one."""
+        retriever = self._retriever.parts[part]
+        if getattr(retriever, "is_replayed", False):
+            return searched.report
+        return replace(searched.report, searches=(Search(retriever, self._dataset, tuple(asked), depth),))
 
     def live(self) -> FusionSearcher:
         """Return a searcher that saves no run. It uses the parts that are already open, and opens the others now."""
@@ -186,6 +212,12 @@ class FusionSearcher:
             return search_with(self._live[part], self._dataset.corpus, queries, depth)
         index = partial(self._index, part)
         return cached_search(self._retriever.parts[part], self._dataset, queries, depth, self._store, index=index)
+
+
+def _index_of(retriever: Any) -> Any:
+    """Return the retriever whose index a part uses: of a whole system, the one inside it."""
+    inside = getattr(retriever, "searches_with", None)
+    return retriever if inside is None else _index_of(inside)
 
 
 def _asked(search: SearchQuery, word: Searching) -> SearchQuery:

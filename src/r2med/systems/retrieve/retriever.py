@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 import logging
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
@@ -78,6 +78,53 @@ class SearchQuery:
 
 
 @dataclass(frozen=True)
+class SearchReport:
+    """What happened inside a search that asks LLMs or has several stages. Reports can be added."""
+
+    failures: int = 0
+    """Number of queries and of questions to rerankers that failed."""
+    asked: int = 0
+    """Number of queries and of questions that could fail."""
+    failure_kinds: Mapping[str, int] = field(default_factory=dict)
+    """Kind of failure -> number of failures."""
+    failed: Mapping[str, str] = field(default_factory=dict)
+    """Query id -> number of its failures by kind, in words."""
+    repairs: Mapping[str, int] = field(default_factory=dict)
+    """Kind of repair of an LLM's ranking -> number of repairs."""
+    counts: Mapping[str, float] = field(default_factory=dict)
+    """Further facts for a record, such as turns and searches of an agent."""
+    notices: tuple[str, ...] = ()
+    """Remarks for the user, one sentence each."""
+    texts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Query id -> texts that an expansion inside the search wrote."""
+    traces: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    """Query id -> the conversations of search agents, ready for JSON."""
+    searches: tuple[Search, ...] = field(default=(), compare=False)
+    """The searches of single retrievers inside the search."""
+
+    def __add__(self, other: SearchReport) -> SearchReport:
+        return SearchReport(**{name: _added(getattr(self, name), getattr(other, name)) for name in _REPORTED})
+
+    def __radd__(self, other: int) -> SearchReport:
+        return self  # so that sum() works, which begins with 0
+
+
+def _added(mine: Any, others: Any) -> Any:
+    if not isinstance(mine, Mapping):
+        return mine + others
+    both = {name: _joined(mine[name], others[name]) for name in mine if name in others}
+    return {**mine, **others, **both}
+
+
+def _joined(mine: Any, others: Any) -> Any:
+    return f"{mine}, {others}" if isinstance(mine, str) else mine + others
+
+
+_REPORTED = tuple(each.name for each in fields(SearchReport))
+NO_REPORT = SearchReport()
+
+
+@dataclass(frozen=True)
 class Searched:
     """A run, and its cost when it was made."""
 
@@ -87,6 +134,8 @@ class Searched:
     """Cost of searching these queries."""
     prepared: Cost = NOTHING
     """Cost of preparing the corpus. This is done once for all searches."""
+    report: SearchReport = NO_REPORT
+    """What happened inside a search that asks LLMs or has several stages."""
 
 
 @runtime_checkable
@@ -157,16 +206,21 @@ def cached_search(
     """Search, using the store. The excluded documents of each query are left out of its ranking.
 
     With `timed`, some queries are then searched one by one, to know the latency of a search. A live store keeps no run.
+    A retriever that is replayed is always searched: the searches inside it are in the store, and the answers of LLMs.
     `index` returns the searcher of the retriever where it may be open already.
     """
     if not store.keeps_questions:
         return _search(live_searcher(retriever, dataset, store), dataset, queries, k)
-    corpus = dataset.corpus
-    asked = [query.key for query in queries]
-    run_key = digest(["run", VERSION, TIE_RULE, key_of(retriever, dataset), corpus.fingerprint, asked, k])
 
     def opened() -> Searcher:
         return index() if index is not None else indexed(retriever, dataset, store)
+
+    if getattr(retriever, "is_replayed", False):
+        with about(dataset=dataset.label):
+            return _search(opened(), dataset, queries, k)
+    corpus = dataset.corpus
+    asked = [query.key for query in queries]
+    run_key = digest(["run", VERSION, TIE_RULE, key_of(retriever, dataset), corpus.fingerprint, asked, k])
 
     def build(folder: Path) -> dict[str, Any]:
         searcher = opened()

@@ -79,10 +79,11 @@ def ask(system: System | str, dataset: Dataset, question: str, k: int = 10) -> A
     store = system.runtime.store
     outcome = system.answer(dataset, question, k, store)
     if not store.keeps_questions:  # a system logs no notices about live questions
-        for notice in (*outcome.expansion.notices, *(each for stage in outcome.reranked for each in stage.notices)):
+        reranked = (each for stage in outcome.reranked for each in stage.notices)
+        for notice in (*outcome.expansion.notices, *outcome.searched.report.notices, *reranked):
             log.info("%s", notice)
     [rows], [scores] = outcome.run.rows, outcome.run.scores
     found = rows[rows != NO_DOCUMENT]
     passages = zip(dataset.corpus.ids(found), scores.tolist(), dataset.corpus.texts(found), strict=False)
-    [searched] = outcome.expansion.queries
-    return Answer(question, searched.generated, tuple(Passage(*passage) for passage in passages))
+    generated = next(iter(outcome.generated.values()), ())
+    return Answer(question, generated, tuple(Passage(*passage) for passage in passages))

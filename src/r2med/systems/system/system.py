@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property, wraps
 from typing import Any, TypeVar, cast
@@ -17,9 +17,9 @@ from r2med.data.runs.run import Run
 from r2med.foundation.core import stages
 from r2med.foundation.core.approximation import Approximation
 from r2med.foundation.core.cost import Cost, total
-from r2med.foundation.core.errors import UserError, nearest
+from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.keys import key_of
-from r2med.foundation.core.spec import ARROW, Call, Calls, encoded, joined_stages, printed_system
+from r2med.foundation.core.spec import Call, Calls, joined_stages, parse, printed_system
 from r2med.foundation.core.stages import Stage
 from r2med.foundation.engine.tracing import Span, current_span, span
 from r2med.foundation.runtime.runtime import Runtime
@@ -29,12 +29,12 @@ from r2med.systems.expand.expansion import AskingStage, Expander, Expansion, che
 from r2med.systems.expand.recorded import Recorded
 from r2med.systems.rerank.reranking import Reranked, Reranker
 from r2med.systems.retrieve.apart import search_apart, searches_apart
-from r2med.systems.retrieve.candidates import Candidates
 from r2med.systems.retrieve.finds import finds_first
 from r2med.systems.retrieve.ranking_spans import MAX_DOCUMENTS
-from r2med.systems.retrieve.retriever import Retriever, Searched, SearchQuery, cached_search
+from r2med.systems.retrieve.retriever import Retriever, Search, Searched, SearchQuery, SearchReport, cached_search
+from r2med.systems.system.declared_system import check_expansion, declared
 from r2med.systems.system.stage_spans import traced_expand, traced_rerank
-from r2med.systems.system.system_specs import read
+from r2med.systems.system.system_specs import completed, completed_call
 
 log = logging.getLogger("r2med")
 
@@ -53,8 +53,52 @@ class Outcome:
     @property
     def cost(self) -> Cost:
         """The cost of all stages, including the preparation of the corpus."""
-        of_search = self.searched.prepared + self.searched.cost
-        return self.expansion.cost + of_search + total(stage.cost for stage in self.reranked)
+        return self.searched.prepared + self._own_cost
+
+    @property
+    def _own_cost(self) -> Cost:
+        return self.expansion.cost + self.searched.cost + total(stage.cost for stage in self.reranked)
+
+    @property
+    def generated(self) -> dict[str, tuple[str, ...]]:
+        """Query id -> texts that the expansion wrote, and those inside the search."""
+        texts = {query.query.id: query.generated for query in self.expansion.queries if query.generated}
+        return dict((SearchReport(texts=texts) + self.searched.report).texts)
+
+    @property
+    def traces(self) -> dict[str, Any]:
+        """Query id -> the conversation of a search agent, or a list of them if several agents worked on the query."""
+        return {query: list(made) if len(made) > 1 else made[0] for query, made in self._traces.items()}
+
+    @property
+    def _traces(self) -> Mapping[str, tuple[Any, ...]]:
+        traces = {query: (trace,) for query, trace in self.expansion.traces.items()}
+        return (SearchReport(traces=traces) + self.searched.report).traces
+
+    def searched_as_part(self, notices: Iterable[str], searches: tuple[Search, ...], *, expands: bool) -> Searched:
+        """Return this outcome as a search of another system. `searches` are those of a single retriever."""
+        expansion = self.expansion
+        cut = {"cut_texts": expansion.cut_texts} if expansion.cut_texts else {}
+        wrote = SearchReport(
+            expansion.failures,
+            len(expansion.queries) if expands else 0,
+            expansion.failure_kinds,
+            expansion.failed,
+            counts={**expansion.counts, **cut},
+            searches=(*expansion.searches, *searches),
+        )
+        ordered = (
+            SearchReport(stage.failures, stage.asked, stage.failure_kinds, stage.failed, stage.repairs)
+            for stage in self.reranked
+        )
+        report = replace(
+            sum(ordered, wrote + self.searched.report),
+            notices=tuple(notices),
+            texts=self.generated if expands else self.searched.report.texts,
+            traces=self._traces,
+        )
+        # Calls of LLMs and searches take different times, so that quantiles over both would say nothing.
+        return Searched(self.run, replace(self._own_cost, latencies=()), self.searched.prepared, report)
 
 
 def _offline_if_asked(method: Method) -> Method:
@@ -85,25 +129,23 @@ class System:
     def parse(cls, spec: str | Calls, setup: Setup | Runtime | None = None) -> System:
         """Return the system of a spec. Raises UserError if a stage does not exist or is in a wrong position."""
         runtime = setup if isinstance(setup, Runtime) else Runtime(setup)
-        setup = runtime.setup
-        calls = [list(stage) for stage in read(spec, setup.llm)]
         typed = spec if isinstance(spec, str) else printed_system(spec)
-        before = _expansion(calls, typed)
-        retriever = _retriever(calls, typed, before, setup)
-        after = [_reranker(stage, typed, setup) for stage in calls]
-        expander = None if before is None else stages.stage(_with_prompts(before, setup), "expand")
-        return cls(retriever, expander, tuple(after), runtime)
+        calls = completed(parse(spec) if isinstance(spec, str) else spec, runtime.setup)
+        return cls(*declared(calls, typed, runtime.setup.candidates), runtime)
 
     def expanded(self, call: Call) -> System:
         """Return this system with an expansion before it. Raises UserError if it has one already."""
         if self.expander is not None:
             spec = joined_stages((call, self.name))
             raise UserError(f"{self.expander} in {spec!r} is a second expansion: a system has one")
-        return replace(self, expander=stages.stage(_with_prompts(call, self.runtime.setup), "expand"))
+        expander = stages.stage(completed_call(call, self.runtime.setup), "expand")
+        check_expansion(expander, self.retriever)
+        return replace(self, expander=expander)
 
     def reranked(self, call: Call) -> System:
         """Return this system with one more reranker."""
-        return replace(self, rerankers=(*self.rerankers, _reranker([call], str(call), self.runtime.setup)))
+        reranker = stages.stage(completed_call(call, self.runtime.setup, reranks=True), "rerank")
+        return replace(self, rerankers=(*self.rerankers, reranker))
 
     @cached_property
     def name(self) -> str:
@@ -125,16 +167,16 @@ class System:
     @_offline_if_asked
     def check(self, datasets: Sequence[Dataset]) -> None:
         """Raise UserError if the system cannot run on one of the datasets. It is called before the first LLM call."""
-        check((self._expander, *self._rerankers), datasets)
+        check(self.bound_stages, datasets)
         for dataset in datasets:  # this finds missing weights
             self.stage_keys(dataset)
 
     @property
     def asking(self) -> dict[str, AskingStage]:
         """The stages that ask an LLM, by name. Each can preview its calls."""
-        typed = (self.expander, *self.rerankers)
-        bound: tuple[object, ...] = (self._expander, *self._rerankers)
-        return {str(name): stage for name, stage in zip(typed, bound, strict=True) if isinstance(stage, AskingStage)}
+        named = {} if self._expander is None else {str(self.expander): self._expander}
+        named |= {each.name: each for each in self.bound_stages if each is not self._expander}
+        return {name: stage for name, stage in named.items() if isinstance(stage, AskingStage)}
 
     @_offline_if_asked
     def key(self, dataset: Dataset, expansion: Expansion) -> dict[str, Any]:
@@ -146,14 +188,14 @@ class System:
         """Return every setting that is known before an LLM is asked: those of `key` without the generated texts."""
         return {
             "expand": key_of(self._expander, dataset) if self._expander else None,
-            "retrieve": key_of(self._retriever, dataset),
+            "retrieve": key_of(self.bound_retriever, dataset),
             "rerank": [key_of(reranker, dataset) for reranker in self._rerankers],
         }
 
     @property
-    def recorded(self) -> Recorded | None:
-        """The reader of recorded texts, if the expansion uses them."""
-        return self._expander if isinstance(self._expander, Recorded) else None
+    def recorded(self) -> tuple[Recorded, ...]:
+        """The readers of recorded texts, where expansions use them."""
+        return tuple(each for each in self.bound_stages if isinstance(each, Recorded))
 
     @contextmanager
     def traced(self, dataset: Dataset) -> Iterator[Span | None]:
@@ -169,11 +211,14 @@ class System:
     @_offline_if_asked
     def expand(self, dataset: Dataset, store: Store) -> Expansion:
         """Return the queries to search with. If the system expands queries, this asks the LLM."""
-        if self._expander is None:
-            return Expansion(tuple(SearchQuery(query) for query in dataset.queries))
-        expansion = traced_expand(self._expander, dataset, store, self.runtime.trace)
+        expansion = self._expanded(dataset, store)
         _log(expansion.notices, store)
         return expansion
+
+    def _expanded(self, dataset: Dataset, store: Store) -> Expansion:
+        if self._expander is None:
+            return Expansion(tuple(SearchQuery(query) for query in dataset.queries))
+        return traced_expand(self._expander, dataset, store, self.runtime.trace)
 
     @_offline_if_asked
     def run(
@@ -185,34 +230,57 @@ class System:
     ) -> Outcome:
         """Search a dataset and rerank. Earlier searches, scores and answers are reused."""
         with about(dataset=dataset.label), self.traced(dataset):
-            return self._run(dataset, store, k, expansion or self.expand(dataset, store))
+            expansion = expansion or self.expand(dataset, store)
+            return self._run(dataset, store, k, expansion, lambda notices: _log(notices, store))
 
-    def _run(self, dataset: Dataset, store: Store, k: int, expansion: Expansion) -> Outcome:
+    def search(self, dataset: Dataset, queries: Sequence[SearchQuery], k: int, store: Store) -> Searched:
+        """Search as a part of another system, which gets all costs and notices. Other queries than the dataset's may
+        be searched. If the system expands queries, it uses only their own text.
+        """
+        asked = replace(dataset, queries=tuple(each.query for each in queries))
+        expansion = Expansion(tuple(queries)) if self._expander is None else self._expanded(asked, store)
+        notices = list(expansion.notices)
+        outcome = self._run(asked, store, k, expansion, notices.extend)
+        own = () if self._replays else self._searches(asked, k, outcome)
+        return outcome.searched_as_part(notices, own, expands=self._expander is not None)
+
+    def _run(
+        self, dataset: Dataset, store: Store, k: int, expansion: Expansion, note: Callable[[Iterable[str]], None]
+    ) -> Outcome:
         wide, queries = self._searched_depth(k), expansion.queries
-        searched = search_apart(self._retriever, dataset, queries, wide, store, timed=True)
+        searched = search_apart(self.bound_retriever, dataset, queries, wide, store, timed=True)
         if expansion.rankings:
             run = finds_first(searched.run, expansion.rankings, dataset.corpus, wide)
             searched = replace(searched, run=run)
+        note(searched.report.notices)
         run, reranked = searched.run, []
         for stage, reranker in zip(self.rerankers, self._rerankers, strict=True):
             reranked.append(traced_rerank(reranker, dataset, expansion.queries, run, store))
             run = reranked[-1].run
-            odd = _odd_candidates(run, str(stage), reranker.depth, len(dataset.corpus))
-            _log((*odd, *reranked[-1].notices), store)
+            if store.keeps_questions:
+                note(_odd_candidates(run, str(stage), reranker.depth, len(dataset.corpus)))
+            note(reranked[-1].notices)
         return Outcome(run.without({}, k) if wide > k else run, expansion, searched, tuple(reranked))
 
     @_offline_if_asked
     def approximations(
-        self, dataset: Dataset, store: Store, k: int, expansion: Expansion
+        self, dataset: Dataset, store: Store, k: int, outcome: Outcome
     ) -> dict[str, tuple[Approximation, ...]]:
         """Return kind of stage -> recall of its approximate searches; empty if the searches are exact."""
-        last = searches_apart(self._retriever, dataset, expansion.queries, self._searched_depth(k))
-        searches = {"expand": expansion.searches, "retrieve": last}
+        last = outcome.searched.report.searches if self._replays else self._searches(dataset, k, outcome)
+        searches = {"expand": outcome.expansion.searches, "retrieve": last}
         with about(dataset=dataset.label):
             return {
                 kind: tuple(each for search in made for each in search.approximations(store))
                 for kind, made in searches.items()
             }
+
+    def _searches(self, dataset: Dataset, k: int, outcome: Outcome) -> tuple[Search, ...]:
+        return searches_apart(self.bound_retriever, dataset, outcome.expansion.queries, self._searched_depth(k))
+
+    @property
+    def _replays(self) -> bool:
+        return bool(getattr(self.bound_retriever, "is_replayed", False))
 
     def _searched_depth(self, k: int) -> int:
         """Return the depth of the search. It is at least the depth of every reranker, even if k is smaller."""
@@ -225,9 +293,9 @@ class System:
         Raises UserError if a stage cannot run. The outcome reports failed LLM calls, as for a dataset.
         """
         own = dataset.by_text.get(" ".join(question.split()))
-        if own is None and isinstance(self._expander, Recorded):
+        if own is None and self.recorded:
             raise UserError(
-                f"{self.expander} has texts only for the {len(dataset.by_text)} questions of {dataset.name}: "
+                f"{self.recorded[0].name} has texts only for the {len(dataset.by_text)} questions of {dataset.name}: "
                 "ask one of them, or choose a system that asks an LLM"
             )
         asked = replace(dataset, queries=(own or Query("question", question),))
@@ -237,7 +305,8 @@ class System:
                 trace.set_content({"input.value": question})
             with self.runtime.turn(("question", self.expansion_name, question)):
                 expansion = self.expand(asked, store)
-            outcome = self.run(asked, store, k, expansion)
+            with self.runtime.turn(("question", str(self.retriever), question)) if self._replays else nullcontext():
+                outcome = self.run(asked, store, k, expansion)
             if trace is not None:
                 found = [identifier for identifier, _ in outcome.run.top(asked.queries[0].id, MAX_DOCUMENTS)]
                 trace.set({"output.value": json.dumps(found), "output.mime_type": "application/json"})
@@ -261,11 +330,20 @@ class System:
     def _warm_up(self, dataset: Dataset, store: Store) -> None:
         """Load the weights of all stages, so that the first question does not wait for them."""
         queries = (SearchQuery(Query("", "warm up")),)
-        cached_search(self._retriever, dataset, queries, 1, store)
         first = Run.ranked([""], [(np.zeros(1, np.int32), np.ones(1, np.float32))], dataset.corpus)
-        for reranker in self._rerankers:
-            if not isinstance(reranker, AskingStage):
-                reranker.rerank(dataset, queries, first, store)
+        for each in self.bound_stages:
+            if isinstance(each, AskingStage) or getattr(each, "is_replayed", False):
+                continue  # an LLM needs no warming up, and the other stages inside follow
+            if hasattr(each, "index"):
+                cached_search(each, dataset, queries, 1, store)
+            elif hasattr(each, "rerank"):
+                each.rerank(dataset, queries, first, store)
+
+    @cached_property
+    def bound_stages(self) -> tuple[Any, ...]:
+        """All stages that do the work, with those inside them."""
+        mine = (*filter(None, (self._expander,)), self.bound_retriever, *self._rerankers)
+        return tuple(each for stage in mine for each in stages.with_inner(stage))
 
     @cached_property
     def _expander(self) -> Expander | None:
@@ -273,7 +351,8 @@ class System:
         return cast(Expander, stages.bound(expander, self.runtime)) if expander else None
 
     @cached_property
-    def _retriever(self) -> Retriever:
+    def bound_retriever(self) -> Retriever:
+        """The retriever that does the work."""
         return cast(Retriever, stages.bound(self.retriever, self.runtime))
 
     @cached_property
@@ -303,75 +382,6 @@ def _log(notices: Iterable[str], store: Store) -> None:
     """Log notices. Notices about a live question are not logged, because its outcome has them."""
     for notice in notices if store.keeps_questions else ():
         log.info("%s", notice)
-
-
-def _expansion(calls: list[list[Call]], spec: str) -> Call | None:
-    """Remove the expansion from the front of the stages and return it, if there is one."""
-    if not _is(calls[0], "expand"):
-        return None
-    [call] = calls.pop(0)
-    if calls and _is(calls[0], "expand"):
-        raise UserError(f"{calls[0][0]} in {spec!r} is a second expansion: a system has one")
-    return call
-
-
-def _retriever(calls: list[list[Call]], spec: str, before: Call | None, setup: Setup) -> Stage:
-    """Remove the retriever from the front of the stages and return it. Candidates of the setup replace a retriever."""
-    anybody = tuple(stages.PREFIXES["rerank"])
-    if setup.candidates is not None:
-        if not calls or not (_is(calls[0], "rerank") or calls[0][0].name.startswith(anybody)):
-            raise UserError(
-                f"{spec!r}: Setup(candidates={str(setup.candidates)!r}) is what was retrieved: name "
-                "the rerankers that follow it"
-            )
-        return Candidates.at(setup.candidates)
-    if not calls:
-        raise UserError(f"{spec!r} is an expansion: add a retriever, as in {before}{ARROW}bm25")
-    first = calls.pop(0)
-    if _is(first, "rerank"):
-        raise UserError(
-            f"{first[0]} is a reranker: put a retriever before it, as in bm25{ARROW}{first[0]}, "
-            "or give a run with Setup(candidates='FILE')"
-        )
-    if calls and before is None and len(first) == 1:
-        _check_known(first[0].name, spec)
-    return stages.retriever(first)
-
-
-def _check_known(name: str, spec: str) -> None:
-    """Raise UserError if the first stage is neither an expansion nor a retriever. The message suggests both kinds."""
-    if stages.kind_of(name) is None and not name.startswith(tuple(stages.PREFIXES["retrieve"])):
-        expansions = stages.names("expand")
-        hint = nearest(name, (*expansions, *stages.names("retrieve")))
-        raise UserError(f"no expansion or retriever {name!r}{hint} in {spec!r}: r2med list stages shows all")
-
-
-def _reranker(calls: Sequence[Call], spec: str, setup: Setup) -> Stage:
-    if len(calls) > 1:
-        raise UserError(f"{'+'.join(map(str, calls))} in {spec!r}: rerankers cannot be fused; join them by arrows")
-    [call] = calls
-    if _is(calls, "expand"):
-        raise UserError(f"{call} in {spec!r} is an expansion: put it before the retriever")
-    deep = replace(call, depth=setup.depth if call.depth is None else call.depth)
-    return stages.stage(_with_prompts(deep, setup), "rerank")
-
-
-def _is(calls: Sequence[Call], kind: stages.Kind) -> bool:
-    return len(calls) == 1 and stages.kind_of(calls[0].name) == kind
-
-
-def _with_prompts(call: Call, setup: Setup) -> Call:
-    """Return a call with the prompt set of the setup as a setting, so that two prompt sets are two systems."""
-    kind = stages.kind_of(call.name)
-    if not setup.prompts or kind is None or "prompts" in dict(call.settings):
-        return call
-    if "prompts" not in stages.settings_of(stages.stage_class(call.name, kind)) or _is_recorded(call, kind, setup):
-        return call
-    return replace(call, settings=(*call.settings, ("prompts", encoded(setup.prompts))))
-
-
-def _is_recorded(call: Call, kind: stages.Kind, setup: Setup) -> bool:
-    return kind == "expand" and (setup.recorded or call.arguments == ("author",))
 
 
 def _odd_candidates(run: Run, name: str, depth: int, documents: int) -> list[str]:

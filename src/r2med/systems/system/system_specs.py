@@ -4,13 +4,46 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from r2med.foundation.core import stages
 from r2med.foundation.core.errors import UserError, unknown
-from r2med.foundation.core.spec import ARROW, Call, Calls, parse, parse_stage, split
+from r2med.foundation.core.spec import ARROW, Call, Calls, bracketed, encoded, parse, parse_stage, split
+from r2med.foundation.runtime.setup import Setup
 from r2med.systems.system.presets import PRESETS
+
+
+def completed(calls: Calls, setup: Setup) -> Calls:
+    """Return a system with what its setup gives to the parts: presets spelt out, LLMs, prompt sets, depths.
+
+    Systems in brackets are completed too. Brackets that change nothing are removed.
+    """
+    calls = _unbracketed(read(calls, setup.llm))
+    last = -1 if setup.candidates is not None else 0  # the position of the retriever
+    if _kinds(calls[0]) == ["expand"]:
+        last += 1
+    return tuple(
+        tuple(completed_call(call, setup, reranks=number > last) for call in stage)
+        for number, stage in enumerate(calls)
+    )
+
+
+def completed_call(call: Call, setup: Setup, *, reranks: bool = False) -> Call:
+    """Return a call with what the setup gives to it. Two prompt sets are two systems, so they are settings."""
+    inside = replace(setup, candidates=None) if setup.candidates is not None else setup
+    call = _changed_inside(call, lambda calls: completed(calls, inside), lambda each: completed_call(each, inside))
+    if setup.llm and _lacks_llm(call):
+        call = replace(call, arguments=(setup.llm,))
+    kind = stages.kind_of(call.name)
+    if reranks and call.depth is None and call.system is None and kind in (None, "rerank"):
+        call = replace(call, depth=setup.depth)
+    if not setup.prompts or kind is None or "prompts" in dict(call.settings):
+        return call
+    recorded = kind == "expand" and (setup.recorded or call.arguments == ("author",))
+    if recorded or "prompts" not in stages.settings_of(stages.stage_class(call.name, kind)):
+        return call
+    return replace(call, settings=(*call.settings, ("prompts", encoded(setup.prompts))))
 
 
 def read(spec: str | Calls, llm: str = "") -> Calls:
@@ -28,9 +61,7 @@ def is_preset(calls: Calls) -> bool:
 
 def wants_llm(calls: Calls) -> bool:
     """Return True if a part of a system needs an LLM and does not name one."""
-    if is_preset(calls):
-        return not calls[0][0].arguments
-    return any(_lacks_llm(call) for stage in calls for call in stage)
+    return with_llm(calls, "any") != calls
 
 
 def with_llm(calls: Calls, llm: str) -> Calls:
@@ -38,9 +69,52 @@ def with_llm(calls: Calls, llm: str) -> Calls:
     if is_preset(calls):
         [[call]] = calls
         return calls if call.arguments else ((replace(call, arguments=(llm,)),),)
-    return tuple(
-        tuple(replace(call, arguments=(llm,)) if _lacks_llm(call) else call for call in stage) for stage in calls
-    )
+
+    def filled(call: Call) -> Call:
+        call = _changed_inside(call, lambda inside: with_llm(inside, llm), filled)
+        return replace(call, arguments=(llm,)) if _lacks_llm(call) else call
+
+    return tuple(tuple(map(filled, stage)) for stage in calls)
+
+
+def _changed_inside(call: Call, system: Callable[[Calls], Calls], part: Callable[[Call], Call]) -> Call:
+    """Return a call with the system in its brackets changed, or the retrievers in its settings."""
+    if (calls := call.system) is not None:
+        return replace(bracketed(system(calls)), depth=call.depth)
+    kind = stages.kind_of(call.name)
+    if kind is None or not (call.arguments or call.settings):
+        return call
+    fields = stages.stage_class(call.name, kind).model_fields
+    retrievers = {name for name, field in fields.items() if stages.holds_stages(field)}
+    if not retrievers:
+        return call
+
+    def changed(text: str) -> str:
+        return "+".join(str(part(each)) for each in parse_stage(text))
+
+    arguments, settings = call.arguments, call.settings
+    if any(stages.place_of(fields[name]) == "argument" for name in retrievers):
+        arguments = tuple(map(changed, arguments))
+    settings = tuple((key, changed(value) if key in retrievers else value) for key, value in settings)
+    return replace(call, arguments=arguments, settings=settings)
+
+
+def _unbracketed(calls: Calls) -> Calls:
+    """Return a system without the brackets around all of it, or around its retriever and the first rerankers."""
+    before = 1 if _kinds(calls[0]) == ["expand"] and len(calls) > 1 else 0
+    stage, rest = calls[before], calls[before + 1 :]
+    inside = stage[0].system if len(stage) == 1 and stage[0].depth is None else None
+    if inside is None:
+        return calls
+    inside = _unbracketed(read(inside))
+    # Brackets with an expansion are needed if something else is there: its texts are not for the stages outside.
+    if _kinds(inside[0]) == ["expand"] and (before or rest):
+        return calls
+    return (*calls[:before], *inside, *rest)
+
+
+def _kinds(stage: Sequence[Call]) -> list[stages.Kind | None]:
+    return [stages.kind_of(call.name) for call in stage]
 
 
 def _lacks_llm(call: Call) -> bool:
@@ -94,9 +168,10 @@ def llm_names(llms: Iterable[str]) -> list[str]:
     """Return the names of LLMs, also if commas join them. Raises UserError if a name cannot be part of a spec."""
     names = [name.strip() for text in llms for name in text.split(",")]
     for name in names:
-        if not name or re.search(r"[()=→]|->", name):
+        if not name or re.search(r"[()\[\]=→]|->", name):
             raise UserError(
-                f"run(llms=[{name!r}]): the name of an LLM must not be empty or contain parentheses, '=' or arrows"
+                f"run(llms=[{name!r}]): the name of an LLM must not be empty or contain parentheses, brackets, '=' or "
+                "arrows"
             )
     return list(dict.fromkeys(names))
 

@@ -24,7 +24,8 @@ pages.explorerRankings = (view) => {
     if (trace)
       trace.addEventListener(
         "toggle",
-        async () => trace.append(...turns(await pages.load(`explorer/${view.number}/t${system}-${position}`))),
+        async () =>
+          trace.append(...(await pages.load(`explorer/${view.number}/t${system}-${position}`)).flatMap(turns)),
         { once: true },
       );
     return [text, trace];

@@ -24,7 +24,7 @@ from r2med.data.runs.ties import best, best_positive
 from r2med.foundation.core.cost import Cost
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.stage_plan import PlannedData, StagePlan
-from r2med.foundation.core.stages import Bound, Stage
+from r2med.foundation.core.stages import Bound, Stage, with_nested
 from r2med.foundation.engine import cores, map_threads
 from r2med.foundation.engine.work import THREADS, Engine
 from r2med.foundation.runtime.runtime import Runtime
@@ -89,11 +89,8 @@ class BM25(Stage, kind="retrieve"):
 
 
 def all_bm25(retriever: Stage) -> Iterator[BM25]:
-    """Yield the BM25s of a retriever, and of the parts of a fused one."""
-    if isinstance(retriever, BM25):
-        yield retriever
-    for part in getattr(retriever, "parts", ()):
-        yield from all_bm25(part)
+    """Yield the BM25s of a retriever, and those inside it, as in a fusion."""
+    return (each for each in with_nested(retriever) if isinstance(each, BM25))
 
 
 @dataclass(frozen=True)
