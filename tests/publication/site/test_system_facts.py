@@ -18,7 +18,9 @@ from support.records import record
 def test_a_system_whose_llm_is_kin_of_the_judge_is_flagged(llm, flagged):
     plain = record("hyde → bm25", "mine", [0.5])
     judged = plain.dataset.model_copy(update={"judges": ("qwen",)})
-    ran = plain.model_copy(update={"dataset": judged, "settings": {"expand": {"llm": llm}, "rerank": []}})
+    ran = plain.model_copy(
+        update={"dataset": judged, "settings": {"expand": {"stage": "hyde", "llm": llm}, "rerank": []}}
+    )
     assert judged_by_kin(ran) is flagged
     assert not judged_by_kin(ran.model_copy(update={"dataset": plain.dataset}))
 
