@@ -1,4 +1,4 @@
-"""The Containerfile installs what the README says. No image is built: the steps of its base run in a clean folder."""
+"""The Containerfile installs what docs/install.md says. No image is built: the steps of its base run in a clean folder."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ def installs(stage: str) -> list[str]:
     return [*before, *(rest for word, rest in instructions if word == "RUN")]
 
 
-def test_every_step_is_a_command_of_the_readme() -> None:
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    told = set(re.findall(r"pip install [^#`\n]*[^#`\n ]", readme))
+def test_every_step_is_a_command_of_the_page_about_installing() -> None:
+    page = (ROOT / "docs" / "install.md").read_text(encoding="utf-8")
+    told = set(re.findall(r"pip install [^#`\n]*[^#`\n ]", page))
     assert set(installs("cpu")) <= told
     assert set(installs("cuda")) == {step for step in installs("cpu") if "whl/cpu" not in step}
     assert {line for line in told if line.startswith("pip install -e")} == set(installs("cuda"))

@@ -59,7 +59,10 @@ def typed(page: str) -> list[Line]:
     ]
 
 
-HERE = [page.name for page in sorted(DOCS.glob("*.md")) if page.name not in ELSEWHERE and typed(page.name)]
+HERE = [
+    "../README.md",
+    *(page.name for page in sorted(DOCS.glob("*.md")) if page.name not in ELSEWHERE and typed(page.name)),
+]
 
 
 @pytest.fixture(scope="module")
