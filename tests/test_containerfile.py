@@ -1,4 +1,4 @@
-"""The Containerfile installs what docs/install.md says. No image is built: the steps of its base run in a clean folder."""
+"""The Containerfile installs what docs/install.md says. No image is built: its steps run in a clean folder."""
 
 from __future__ import annotations
 
