@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from generators.markdown import NOTICE, code, field_tables, table
 from r2med.data.dataset_cards import DatasetCard, cards, groups
 from r2med.models.crossencoders.reranker_cards import RERANKERS, RerankerCard
+from r2med.models.encoders.embedding_apis import EMBEDDING_APIS, EmbeddingApi
 from r2med.models.encoders.model_cards import MODELS, ModelCard
 from r2med.models.llm.llm_cards import LLMS, LLMCard
 from r2med.systems.expand.method_cards import METHODS, MethodCard
@@ -15,9 +16,9 @@ from r2med.systems.rerank.llm_reranker_cards import LLM_RERANKERS, LLMRerankerCa
 
 HEAD = """# Cards
 
-A card is a TOML file that describes a dataset, a model, an LLM, a reranker or a method of expansion. It is named after
-what it describes, and is in the folder of its kind, in this package or in a folder of yours ([examples](extend.md)).
-`r2med show NAME` prints a card. A field without a default must be in the card.
+A card is a TOML file that describes a dataset, a model, an embedding API, an LLM, a reranker or a method of expansion.
+It is named after what it describes, and is in the folder of its kind, in this package or in a folder of yours
+([examples](extend.md)). `r2med show NAME` prints a card. A field without a default must be in the card.
 """
 
 
@@ -26,6 +27,7 @@ def page() -> str:
     parts = [
         ("Datasets", "datasets/", _datasets(), DatasetCard),
         ("Dense models", "models/", _models(), ModelCard),
+        ("Embedding APIs", "embedding-apis/", _embedding_apis(), EmbeddingApi),
         ("LLMs", "llms/", _llms(), LLMCard),
         ("Rerankers", "rerankers/", _rerankers(), RerankerCard),
         ("Methods of expansion", "methods/", _methods(), MethodCard),
@@ -54,6 +56,11 @@ def _models() -> str:
         repository, tokens = card.repository or card.query.repository, str(card.document.max_tokens or "")
         rows.append((code(name), repository, card.parameters, tokens, card.licence))
     return table(("name", "model", "parameters", "tokens", "licence"), rows)
+
+
+def _embedding_apis() -> str:
+    rows = ((code(name), api.urls[-1][1], code(api.key_variable)) for name, api in EMBEDDING_APIS.items())
+    return table(("name", "address", "key"), rows)
 
 
 def _llms() -> str:

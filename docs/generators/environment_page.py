@@ -8,7 +8,7 @@ from generators.markdown import NOTICE, code, table
 from r2med.cli import INTERRUPTED, TERMINATED, USER_FAULT
 from r2med.models.crossencoders.rerank_apis import RERANK_APIS
 from r2med.models.crossencoders.reranker_cards import OWN_SERVERS, RERANKERS
-from r2med.models.encoders.api_providers import PROVIDERS
+from r2med.models.encoders.embedding_apis import EMBEDDING_APIS
 from r2med.models.llm.llm_cards import LLMS
 
 OPENAI_KEY = "OPENAI_API_KEY"
@@ -94,7 +94,7 @@ def _keys() -> Iterator[tuple[str, str]]:
         if card.backend != "openai" or (card.api_key_env == OPENAI_KEY and card.licence != "proprietary"):
             continue
         uses.setdefault(card.api_key_env, []).append(f"`{name}`")
-    for provider in PROVIDERS.values():
+    for provider in EMBEDDING_APIS.values():
         uses.setdefault(provider.key_variable, []).append(f"the embeddings `{provider.name}`")
     for name, card in RERANKERS.items():
         if card.is_api:
@@ -102,7 +102,7 @@ def _keys() -> Iterator[tuple[str, str]]:
     uses[OPENAI_KEY].append("every LLM on a server of your own (`--base-url`), if the server needs one")
     for variable, names in sorted(uses.items()):
         yield code(variable), f"Key of {', '.join(names)}."
-    for provider in PROVIDERS.values():
+    for provider in EMBEDDING_APIS.values():
         also = " It is also the address of LLMs whose key is `OPENAI_API_KEY`." if provider.name == "openai" else ""
         yield (
             code(provider.url_variable),

@@ -10,7 +10,7 @@ from r2med.foundation.net.retry import Policy
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store import Store
 from r2med.models.encoders.api_encoder import ApiEncoder
-from r2med.models.encoders.api_providers import TokenLimiter
+from r2med.models.encoders.api_tokenizers import TokenLimiter
 from r2med.models.encoders.model_cards import ModelCard, Side
 from support import embedding_server as api
 from support.embedding_server import Server, vector
@@ -60,7 +60,7 @@ def opened(
 def patient(encoder: ApiEncoder, policy: Policy = FAST) -> ApiEncoder:
     """Return the encoder with another patience, and with a tokenizer that need not be downloaded."""
     encoder._policy = policy
-    encoder._limiter = TokenLimiter(Words, encoder._provider.overhead)
+    encoder._limiter = TokenLimiter(Words, encoder._api.added_tokens)
     return encoder
 
 

@@ -14,7 +14,7 @@ from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.setup import Setup
 from r2med.foundation.store import Store
 from r2med.models.encoders.api_encoder import ApiEncoder
-from r2med.models.encoders.api_providers import PROVIDERS
+from r2med.models.encoders.embedding_apis import EMBEDDING_APIS
 from r2med.models.encoders.model_cards import ModelCard
 from support import embedding_server as api
 from support.api_encoders import TEXTS, WORDS, card, expected, opened
@@ -94,7 +94,7 @@ def test_a_missing_http_library_names_the_extra(
 
 
 def test_the_key_determines_the_address_of_the_provider() -> None:
-    voyage = PROVIDERS["voyage"]
+    voyage = EMBEDDING_APIS["voyage"]
     assert voyage.url("pa-1") == "https://api.voyageai.com/v1"
     assert voyage.url("al-1") == "https://ai.mongodb.com/v1"
 
@@ -106,4 +106,4 @@ def test_a_card_of_another_kind_is_refused(home: Path) -> None:
 
 def test_the_help_of_base_url_names_the_environment_variables_of_embedding_apis() -> None:
     told = next(field.metadata["flag"].help for field in fields(Setup) if field.name == "base_url")
-    assert "for any LLM" in told and all(provider.url_variable in told for provider in PROVIDERS.values())
+    assert "for any LLM" in told and EMBEDDING_APIS["openai"].url_variable in told

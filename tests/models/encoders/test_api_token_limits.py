@@ -10,7 +10,8 @@ from r2med.foundation.core.errors import UserError
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store import Store
 from r2med.models.encoders.api_encoder import ApiEncoder, PendingText, batches
-from r2med.models.encoders.api_providers import PROVIDERS, TokenLimiter, load_tiktoken, load_voyage
+from r2med.models.encoders.api_tokenizers import TokenLimiter, load_hub, load_tiktoken
+from r2med.models.encoders.embedding_apis import EMBEDDING_APIS
 from r2med.models.encoders.model_cards import Side
 from support.api_encoders import WORDS, card, expected, opened
 from support.embedding_server import Server
@@ -54,7 +55,7 @@ def test_a_cut_may_not_go_through_a_character_or_add_tokens() -> None:
     encoding = tiktoken.Encoding("tiny", pat_str=r"\S+|\s+", mergeable_ranks=ranks, special_tokens={"<|end|>": 258})
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tiktoken, "get_encoding", lambda name: encoding)
-        limiter = TokenLimiter(lambda: load_tiktoken("m"))
+        limiter = TokenLimiter(lambda: load_tiktoken("cl100k_base", "m"))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tiktoken, "get_encoding", lambda name: encoding)
         assert limiter.cut("ää" * 3, 5) == "ää"
@@ -72,13 +73,13 @@ def test_voyage_texts_are_cut_by_its_hub_tokenizer() -> None:
     tokenizer.post_processor = tokenizers.processors.TemplateProcessing("[CLS] $A", special_tokens=[("[CLS]", 1)])
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tokenizers, "Tokenizer", SimpleNamespace(from_pretrained=lambda name: tokenizer))
-        limiter = TokenLimiter(lambda: load_voyage("m"))
+        limiter = TokenLimiter(lambda: load_hub("voyageai/m", "m"))
         assert limiter.cut("one two  three", 3) == "one two", "its first special token counts"
         assert limiter.cut("one two  three", 4) == "one two  three"
 
 
 def test_requests_stay_within_the_limits_of_a_provider() -> None:
-    openai = PROVIDERS["openai"]
+    openai = EMBEDDING_APIS["openai"]
     assert [len(b) for b in batches([PendingText(b"", "", 1)] * 600, openai)] == [256, 256, 88]
     assert [len(b) for b in batches([PendingText(b"", "", 40_000)] * 5, openai)] == [2, 2, 1]
     assert [len(b) for b in batches([PendingText(b"", "", 200_000)] * 2, openai)] == [1, 1]

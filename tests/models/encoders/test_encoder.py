@@ -2,16 +2,16 @@
 
 import subprocess
 import sys
-from typing import get_args
 
 import pytest
+from pydantic import ValidationError
 
 from r2med.data.dataset_cards import ANY_DATASET
 from r2med.foundation.core.errors import MissingExtraError, UserError
 from r2med.foundation.runtime.runtime import Runtime
-from r2med.models.encoders.api_providers import PROVIDERS
+from r2med.models.encoders.embedding_apis import EMBEDDING_APIS
 from r2med.models.encoders.encoder import LOADERS, open_encoder
-from r2med.models.encoders.model_cards import MODELS, resolve_card
+from r2med.models.encoders.model_cards import MODELS, PROCESS_LOADERS, ModelCard, resolve_card
 
 
 def test_cards_and_specs_are_read_without_torch():
@@ -30,10 +30,10 @@ def test_without_torch_one_line_says_what_to_install(name, device, monkeypatch):
 
 
 def test_every_loader_of_a_card_is_known():
-    from r2med.models.encoders.model_cards import ModelCard
-
-    assert set(get_args(ModelCard.model_fields["loader"].annotation)) == {*LOADERS, *PROVIDERS}
-    assert not set(LOADERS) & set(PROVIDERS)
+    assert {*PROCESS_LOADERS} == {*LOADERS}
+    assert not set(LOADERS) & set(EMBEDDING_APIS)
+    with pytest.raises(ValidationError, match=r"'opnai' \(did you mean openai\?\) is no loader: transformers, "):
+        ModelCard(name="x", loader="opnai")
 
 
 @pytest.mark.parametrize(

@@ -20,8 +20,8 @@ from r2med.foundation.net.http import Client, run_sync
 from r2med.foundation.net.retry import RequestFailed
 from r2med.foundation.store import Store, default_store
 from r2med.models.crossencoders.rerank_apis import RERANK_APIS
-from r2med.models.encoders.api_providers import PROVIDERS
 from r2med.models.encoders.devices import devices
+from r2med.models.encoders.embedding_apis import EMBEDDING_APIS
 from r2med.models.llm.llm_cards import LLMS
 
 ANSWER_SECONDS = 5.0
@@ -58,10 +58,10 @@ def doctor(base_urls: str | Sequence[str] = (), store: Store | None = None) -> D
     It contacts only the endpoints of `base_urls` and of the environment.
     """
     root = (store or default_store()).root
-    variables = [card.api_key_env for card in LLMS.values()] + [each.key_variable for each in PROVIDERS.values()]
+    variables = [card.api_key_env for card in LLMS.values()] + [each.key_variable for each in EMBEDDING_APIS.values()]
     variables += [api.key_variable for api in RERANK_APIS.values() if api.urls]  # a user's own servers rarely need one
     keys = {name: bool(os.environ.get(name, "").strip()) for name in dict.fromkeys([*variables, "HF_TOKEN"])}
-    of_environment = [os.environ.get(each.url_variable, "").strip() for each in PROVIDERS.values()]
+    of_environment = [os.environ.get(each.url_variable, "").strip() for each in EMBEDDING_APIS.values()]
     endpoints = [
         endpoint_at(url, "endpoint", "OPENAI_API_KEY")
         for url in dict.fromkeys([*several(base_urls), *of_environment])

@@ -22,6 +22,7 @@ GROUP = "r2med.plugins"
 
 BUILT_IN = {
     "datasets": "data/cards",
+    "embedding-apis": "models/encoders/apis",
     "methods": "systems/expand/methods",
     "models": "models/encoders/cards",
     "llms": "models/llm/cards",

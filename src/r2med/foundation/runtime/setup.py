@@ -103,7 +103,7 @@ class Setup:
     base_url: str = _setting(
         "",
         "An OpenAI-compatible endpoint for any LLM, and the server of vllm:MODEL and tei:MODEL. Embedding APIs: "
-        "OPENAI_BASE_URL, VOYAGE_BASE_URL.",
+        "OPENAI_BASE_URL and the like.",
         LLMS,
         metavar="URL",
         show_default=False,

@@ -33,7 +33,7 @@ from r2med.models.crossencoders.rerank_apis import (
     with_limit,
 )
 from r2med.models.crossencoders.reranker_cards import RerankerCard
-from r2med.models.encoders.api_providers import bill_shares, billed_tokens, read_json
+from r2med.models.encoders.embedding_apis import bill_shares, billed_tokens, read_json
 
 Save = Callable[[Mapping[int, ScoredPair]], None]
 """Function that gets finished pairs by their position. It is called in the thread of the network."""

@@ -26,16 +26,13 @@ from r2med.foundation.store import Store, default_store, digest
 from r2med.foundation.store.files import text_digest
 from r2med.foundation.store.memo import Memo, Missing
 from r2med.foundation.text.unicode import to_unicode
-from r2med.models.encoders.api_providers import (
-    EMBEDDINGS_PATH,
-    PROVIDERS,
-    EmbeddingProvider,
-    TokenLimiter,
+from r2med.models.encoders.api_tokenizers import TokenLimiter
+from r2med.models.encoders.embedding_apis import (
+    EMBEDDING_APIS,
+    EmbeddingApi,
     bill_shares,
     billed_tokens,
     check_dimension,
-    provider_endpoint,
-    read_answer,
     read_json,
 )
 from r2med.models.encoders.encoder import Encoded, Encoder, Role, Vectors, batch_receiver, normalised, timed
@@ -52,14 +49,14 @@ class PaidVector(NamedTuple):
 
 
 class ApiEncoder(Encoder):
-    """Encoder that uses a provider's model.
+    """Encoder that uses a model behind an API.
 
     Nothing is sent and no key is needed until a text is not in the cache. Paid answers are used even by a run that
     starts over, because they depend on nothing that is made here.
     """
 
     def __init__(self, card: ModelCard, instruction: Instruction, runtime: Runtime, store: Store | None = None) -> None:
-        if card.loader not in PROVIDERS:
+        if card.loader not in EMBEDDING_APIS:
             raise UserError(f"{card.spec} is not an API model; its loader is {card.loader!r}")
         has_price = "price_per_million_tokens" in card.model_fields_set
         if runtime.budget.limit is not None and not has_price:
@@ -69,10 +66,12 @@ class ApiEncoder(Encoder):
             )
         self._card = card
         self._instruction = instruction
-        self._provider = provider = PROVIDERS[card.loader]
-        self._endpoint = provider_endpoint(provider, runtime.setup)
+        self._api = api = EMBEDDING_APIS[card.loader]
+        self._endpoint = api.endpoint(runtime.setup)
         self._policy = _policy(runtime)
-        self._limiter = TokenLimiter(lambda: provider.load_tokenizer(self._model("document")), provider.overhead)
+        self._limiter = TokenLimiter(
+            (lambda: api.load_tokenizer(self._model("document"))) if api.tokenizer else None, api.added_tokens
+        )
         self._store = store  # None if only its key is needed.
         self._budget = runtime.budget
         self._warned = runtime.warned
@@ -125,8 +124,8 @@ class ApiEncoder(Encoder):
     def _fetch(self, texts: Mapping[bytes, str], role: Role, missing: Missing[PaidVector]) -> None:
         pending = [PendingText(key, text, self._limiter.bound(text)) for key, text in texts.items()]
         side = self._card.side(role)
-        key = self._endpoint.key()
-        endpoint = replace(self._endpoint, url=self._endpoint.url or self._provider.url(key))
+        key = self._endpoint.key() if self._api.urls or self._endpoint.has_key else ""
+        endpoint = replace(self._endpoint, url=self._endpoint.url or self._api.url(key))
         if not endpoint.is_local and self._card.spec not in self._warned:
             warn_before_sending("r2med", self._card.spec, texts.values(), self._warned)
 
@@ -134,10 +133,10 @@ class ApiEncoder(Encoder):
             async with Client(endpoint, self._policy.idle, key=key, extra="api") as client:
 
                 async def ask(batch: Sequence[str]) -> Any:
-                    body = self._provider.body(self._model(role), side.input_type, batch)
-                    return read_json(await client.post(EMBEDDINGS_PATH, body), endpoint.server)
+                    body = self._api.body(self._model(role), side.input_type, batch)
+                    return read_json(await client.post(self._api.path, body), endpoint.server)
 
-                await _Fetch(ask, self._provider, self._policy, self._budget, self._card, missing).all(pending)
+                await _Fetch(ask, self._api, self._policy, self._budget, self._card, missing).all(pending)
 
         run_sync(fetch())
 
@@ -149,13 +148,14 @@ class ApiEncoder(Encoder):
         text = to_unicode(text)
         return json.dumps(text.replace("\n", " ")) if self._card.as_json else text or " "
 
-    def _answer_key(self, role: Role) -> dict[str, str]:
-        """Return everything that a provider's answer depends on, except the text."""
+    def _answer_key(self, role: Role) -> dict[str, Any]:
+        """Return everything that an answer depends on, except the text."""
         return {
-            "provider": self._provider.name,
+            "provider": self._api.name,
             "model": self._model(role),
             "endpoint": self._endpoint.digest,
             "input_type": self._card.side(role).input_type,
+            **self._api.key(),
         }
 
     def _keys(self, sent: Sequence[str], role: Role) -> list[bytes]:
@@ -167,7 +167,7 @@ class ApiEncoder(Encoder):
 
     def _memo(self) -> Memo[PaidVector]:
         store = self._store or default_store()
-        return Memo(store.memo_file("api", self._provider.name), _packed, self._unpacked)
+        return Memo(store.memo_file("api", self._api.name), _packed, self._unpacked)
 
     def _unpacked(self, value: bytes) -> PaidVector | None:
         """Return a saved vector. One of another dimension is ignored, because the card had another value then."""
@@ -178,7 +178,7 @@ class ApiEncoder(Encoder):
         return PaidVector(vector, *_TOKENS_FORMAT.unpack_from(value))
 
     def _matrix(self, rows: list[Vectors]) -> Vectors:
-        dimension = check_dimension(rows, self._card.dimension, self._provider.name, self._card.spec)
+        dimension = check_dimension(rows, self._card.dimension, self._api.name, self._card.spec)
         matrix = np.array(rows, dtype=np.float32).reshape(len(rows), dimension)
         return normalised(matrix) if self._card.normalise else matrix
 
@@ -225,7 +225,7 @@ class _Fetch:
     """The requests of one call of `encode`. Several run at once, and each answer is saved as soon as it arrives."""
 
     ask: Callable[[Sequence[str]], Any]
-    provider: EmbeddingProvider
+    api: EmbeddingApi
     policy: Policy
     budget: Budget
     card: ModelCard
@@ -240,7 +240,7 @@ class _Fetch:
         After an error or when the budget is used up, nothing new is sent. Running requests finish and are saved, and
         then the error is raised.
         """
-        requests = batches(pending, self.provider)
+        requests = batches(pending, self.api)
         unsent = await send_within_budget(requests, self._price, self._request, self.budget, self.policy.concurrency)
         if unsent:
             raise self.budget.exceeded(sum(map(len, unsent)))
@@ -250,35 +250,35 @@ class _Fetch:
         cost = 0.0
         try:
             texts = [pending.text for pending in batch]
-            body = await send(lambda: self.ask(texts), self.provider.name, self.policy, limiter)
+            body = await send(lambda: self.ask(texts), self.api.name, self.policy, limiter)
             # Nothing waits from here to the last line. So at Ctrl-C, an answer is either saved or has not arrived yet.
-            tokens = billed_tokens(body, sum(pending.tokens for pending in batch))
+            tokens = billed_tokens(body, sum(pending.tokens for pending in batch), self.api.tokens)
             cost = tokens * self.card.price_per_million_tokens / 1e6
         finally:
             self.budget.settle(reserved, cost)
-        answer = read_answer(body, len(batch), self.provider.name)
+        answer = self.api.read(body, len(batch))
         good = [index for index in range(len(batch)) if index not in answer.bad]
         rows = [answer.rows[index] for index in good]
-        self._dimension = check_dimension(rows, self._dimension, self.provider.name, self.card.spec)
+        self._dimension = check_dimension(rows, self._dimension, self.api.name, self.card.spec)
         shares = bill_shares(tokens, [pending.tokens for pending in batch])
         self.missing.put({batch[index].key: PaidVector(answer.rows[index], shares[index]) for index in good})
         if answer.bad:
             text = batch[answer.bad[0]].text
             raise UserError(
-                f"{self.provider.name}: the returned embedding of {text[:60]!r} has values that are not finite numbers"
+                f"{self.api.name}: the returned embedding of {text[:60]!r} has values that are not finite numbers"
             )
 
     def _price(self, batch: Sequence[PendingText]) -> float:
         return sum(pending.tokens for pending in batch) * self.card.price_per_million_tokens / 1e6
 
 
-def batches(pending: Sequence[PendingText], provider: EmbeddingProvider) -> list[list[PendingText]]:
-    """Return the texts in order, in batches within a provider's limits."""
+def batches(pending: Sequence[PendingText], api: EmbeddingApi) -> list[list[PendingText]]:
+    """Return the texts in order, in batches within the limits of an API."""
     groups: list[list[PendingText]] = []
     tokens = 0
     for text in pending:
         tokens += text.tokens
-        if not groups or len(groups[-1]) >= provider.texts_per_request or tokens > provider.tokens_per_request:
+        if not groups or len(groups[-1]) >= api.texts_per_request or tokens > api.tokens_per_request:
             groups.append([])
             tokens = text.tokens
         groups[-1].append(text)

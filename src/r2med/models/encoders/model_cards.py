@@ -12,11 +12,11 @@ from pydantic import BaseModel, ConfigDict, field_validator
 
 from r2med.data.dataset_cards import Instruction
 from r2med.foundation.core.cards import Catalogue
-from r2med.foundation.core.errors import UserError
+from r2med.foundation.core.errors import UserError, nearest
 from r2med.foundation.core.spec import decoded, typed_path
 from r2med.foundation.store import digest
 from r2med.models.encoders import weights
-from r2med.models.encoders.api_providers import EmbeddingApi
+from r2med.models.encoders.embedding_apis import EMBEDDING_APIS
 
 log = logging.getLogger("r2med")
 
@@ -53,17 +53,17 @@ class Side(BaseModel):
 LateLoader = Literal["multi-vector", "sparse"]
 """Loaders of models that give a text more than one vector, or weights of terms."""
 LATE_LOADERS: tuple[LateLoader, ...] = get_args(LateLoader)
-ProcessLoader = Literal["transformers", "sentence-transformers", "remote-code", LateLoader, "custom"]
-"""Loaders of models that run in this process."""
+PROCESS_LOADERS = ("transformers", "sentence-transformers", "remote-code", *LATE_LOADERS, "custom")
+"""Loaders of models that run in this process. The others are embedding APIs."""
 
 
 class ModelCard(weights.WeightsCard):
     """Everything needed to encode with a model as its authors intended."""
 
-    loader: Literal[ProcessLoader, EmbeddingApi]
-    """What runs the model: transformers with the pooling below, sentence-transformers, code of its own repository, an
-    API, or a user's object. multi-vector: a model with a vector for each token (ColBERT). sparse: a model with weights
-    of terms (SPLADE). Both need sentence-transformers 6.
+    loader: str
+    """What runs the model: transformers with the pooling below, sentence-transformers, code of its own repository
+    (remote-code), a user's object (custom), or the name of an embedding API. multi-vector: a model with a vector for
+    each token (ColBERT). sparse: a model with weights of terms (SPLADE). Both need sentence-transformers 6.
     """
     architecture: str = ""
     """Class of transformers that loads the model. Empty: as its configuration says."""
@@ -105,6 +105,14 @@ class ModelCard(weights.WeightsCard):
     """How documents are encoded."""
     generated: Literal["query", "document", "bare"] = "bare"
     """How generated text is encoded: like a query, like a document, or bare: as a query without its prefix."""
+
+    @field_validator("loader")
+    @classmethod
+    def _loader_exists(cls, loader: str) -> str:
+        if loader not in PROCESS_LOADERS and loader not in EMBEDDING_APIS:
+            loaders = (*PROCESS_LOADERS, *EMBEDDING_APIS)
+            raise ValueError(f"{loader!r}{nearest(loader, loaders)} is no loader: {', '.join(loaders)}")
+        return loader
 
     @field_validator("known_pairs")
     @classmethod

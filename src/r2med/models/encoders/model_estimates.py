@@ -9,8 +9,8 @@ from typing import Any
 from r2med.foundation.core.cards import parameter_count
 from r2med.foundation.core.stage_plan import gpu_memory
 from r2med.foundation.runtime.setup import Setup
-from r2med.models.encoders.api_providers import PROVIDERS, provider_endpoint
 from r2med.models.encoders.devices import devices
+from r2med.models.encoders.embedding_apis import EMBEDDING_APIS
 from r2med.models.encoders.weights import is_here, is_offline
 
 PASSAGE_TOKENS = 300
@@ -29,8 +29,8 @@ def bytes_to_fetch(
         if source not in ("hf", "mteb"):  # These would use the network.
             resolve(name)
         return (None if source == "hf" else 0.0), ""
-    if card.loader in PROVIDERS:
-        return 0.0, provider_endpoint(PROVIDERS[card.loader], setup).missing(needs_key=True)
+    if card.loader in EMBEDDING_APIS:
+        return 0.0, EMBEDDING_APIS[card.loader].missing(setup)
     if is_here(card, setup):
         return 0.0, ""
     size = parameter_count(card.parameters)
@@ -43,7 +43,7 @@ def model_memory(name: str, known: Mapping[str, Any]) -> float | None:
     card = known.get(name)
     if card is None:
         return None
-    return 0.0 if card.loader in PROVIDERS else gpu_memory(card.parameters)
+    return 0.0 if card.loader in EMBEDDING_APIS else gpu_memory(card.parameters)
 
 
 def own_weights(name: str) -> str:
