@@ -23,8 +23,8 @@ from r2med.foundation.store import Store
 from r2med.foundation.store.files import write_array
 from r2med.models.encoders.encoder import Encoder
 from r2med.systems.retrieve.dense.approximate import Hnsw, build_segments
-from r2med.systems.retrieve.dense.exact_search import search_exact
 from r2med.systems.retrieve.dense.recall import mean_recall
+from r2med.systems.retrieve.exact.exact_search import search_exact
 from r2med.systems.retrieve.vectors.vector_shard import VectorShard
 
 EFFORTS = [Hnsw(32, 200), Hnsw(32, 2000)]

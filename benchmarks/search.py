@@ -27,7 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from r2med.systems.retrieve.dense.exact_search import SearchCache, search_exact
+from r2med.systems.retrieve.exact.exact_search import SearchCache, search_exact
 
 BEIR_CHUNK = 50_000
 Contenders = dict[str, Callable[[], Any]]
@@ -168,7 +168,7 @@ def on_gpu(args: argparse.Namespace) -> None:
     lines = {"streamed": timed_on_gpu(search, 2)}
     lines["streamed and kept"] = timed_on_gpu(lambda: search(cache=cache), 1)
     lines["resident"] = timed_on_gpu(lambda: search(cache=cache))
-    chunks = [chunk.halves for chunk in cache.on_gpu.values()]
+    chunks = [chunk.halves[: len(chunk.rows)] for chunk in cache.on_gpu.values()]
     assert len(chunks) and sum(map(len, chunks)) == args.documents, "the vectors do not fit on the GPU: use fewer"
     halves = torch.from_numpy(queries).half().to(args.device)
     lines["product alone, half precision"] = timed_on_gpu(lambda: [halves @ chunk.T for chunk in chunks])

@@ -1,9 +1,11 @@
-"""Compare exact dense search on all devices with brute force in float64."""
+"""Compare exact search on all devices with brute force in float64."""
 
 import numpy as np
 import pytest
 
-from r2med.systems.retrieve.dense.exact_search import search_exact
+from r2med.foundation.core.cost import Cost
+from r2med.models.encoders.ragged import Ragged, joined
+from r2med.systems.retrieve.exact.exact_search import search_exact
 
 torch = pytest.importorskip("torch")
 DEVICES = ["cpu", "gpu"] + ["cuda"] * torch.cuda.is_available()
@@ -20,34 +22,53 @@ def ranking(found, ranks):
 
 
 def brute_force(queries, documents, k, ranks, cosine=False):
-    q, d = queries.astype(np.float64), documents.astype(np.float64)
-    scores = q @ d.T
-    if cosine:
-        norms = np.outer(np.linalg.norm(q, axis=1), np.linalg.norm(d, axis=1))
-        scores = np.divide(scores, norms, out=np.zeros_like(scores), where=norms > 0)
-    scores = scores.astype(np.float32)
-    orders = [np.lexsort((-ranks, -line))[:k] for line in scores]
-    return [(order.tolist(), line[order]) for order, line in zip(orders, scores, strict=True)]
+    """Return the k best by float64 scores, each product added up alone, rounded once to float32."""
+    rankings = []
+    for query in queries:
+        if isinstance(documents, list) or query.ndim == 2:
+            texts, asked = map(np.atleast_2d, documents), np.atleast_2d(query)
+            lines = [_products(asked, text, cosine).max(1) if len(text) else [0] for text in texts]
+            scores = np.array([np.sum(line) for line in lines])
+        else:
+            scores = _products(query[None], documents, cosine)[0]
+        scores = scores.astype(np.float32)
+        order = np.lexsort((-ranks, -scores))[:k]
+        rankings.append((order.tolist(), scores[order]))
+    return rankings
+
+
+def _products(query, document, cosine):
+    query, document = query.astype(np.float64), document.astype(np.float64)
+    products = np.einsum("ik,jk->ij", query, document)
+    if not cosine:
+        return products
+    lengths, own = (np.sqrt(np.einsum("ij,ij->i", side, side)) for side in (document, query))
+    norms = lengths * own[:, None]
+    return np.divide(products, norms, out=np.zeros_like(products), where=norms > 0)
 
 
 def check_search(queries, documents, k, *, cosine=False, blocks=None, seed=0, **settings):
-    """Compare all backends with brute force: equal rankings, and scores equal up to float32 precision."""
+    """Check that rankings and scores of all devices are those of brute force, bit by bit."""
     ranks = np.random.default_rng(seed).permutation(len(documents)).astype(np.int32)
     expected = brute_force(queries, documents, k, ranks, cosine)
-    lengths = [np.linalg.norm(side.astype(np.float64), axis=1).max(initial=0) for side in (queries, documents)]
-    largest = 1 if cosine else lengths[0] * lengths[1]
+    asked = ragged(queries) if isinstance(queries, list) else queries
     for device in DEVICES:
-        given_blocks = blocks if blocks is not None else [(0, documents)]
-        found = search_exact(queries, given_blocks, k, ranks, cosine=cosine, device=device, **settings)
+        given_blocks = blocks if blocks is not None else split(documents, max(1, len(documents)))
+        found = search_exact(asked, given_blocks, k, ranks, cosine=cosine, device=device, **settings)
         assert len(found) == len(queries)
         for (rows, scores), (true_rows, true_scores) in zip(ranking(found, ranks), expected, strict=True):
             assert rows == true_rows, device
             assert scores.dtype == np.float32
-            np.testing.assert_allclose(scores, true_scores, rtol=0, atol=1e-6 * largest)
+            np.testing.assert_array_equal(scores, true_scores)
+
+
+def ragged(texts) -> Ragged:
+    return joined([{"vectors": text} for text in texts], Cost())
 
 
 def split(documents, size):
-    return [(start, documents[start : start + size]) for start in range(0, len(documents), size)]
+    parts = [(start, documents[start : start + size]) for start in range(0, len(documents), size)]
+    return [(start, ragged(part)) for start, part in parts] if isinstance(documents, list) else parts
 
 
 def normal(*shape, seed=1):

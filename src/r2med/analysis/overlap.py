@@ -226,7 +226,7 @@ def cosines(dataset: Dataset, model: str, runtime: Runtime) -> dict[str, tuple[D
     from r2med.models.encoders.encoder import open_encoder
     from r2med.models.encoders.model_cards import resolve_card
     from r2med.systems.retrieve.dense.dense_retriever import query_vectors
-    from r2med.systems.retrieve.dense.exact_search import search_exact
+    from r2med.systems.retrieve.exact.exact_search import search_exact
     from r2med.systems.retrieve.vectors.embeddings import embed_corpus
 
     queries = judged_queries(dataset)

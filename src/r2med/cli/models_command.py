@@ -99,7 +99,7 @@ def _check_late_encoder(name: str, encoder: Any) -> None:
     sides = [encoder.encode_ragged([text], role) for text, role in zip(SAMPLES, ROLES[:2], strict=True)]
     query, document = (side.arrays for side in sides)
     if "vectors" in query:
-        from r2med.systems.retrieve.late.maxsim import maxsim
+        from r2med.systems.retrieve.exact.exact_scores import maxsim
 
         rows = f"vectors of {query['vectors'].shape[1]} dimensions"
         score = maxsim(query["vectors"], document["vectors"])

@@ -2,7 +2,7 @@
 
 import pytest
 
-from r2med.systems.retrieve.dense import exact_search
+from r2med.systems.retrieve.exact import exact_search
 
 
 @pytest.fixture(autouse=True)

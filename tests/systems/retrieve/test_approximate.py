@@ -18,8 +18,8 @@ from r2med.foundation.store.files import write_array
 from r2med.foundation.store.holdings import holdings
 from r2med.systems.retrieve.dense import approximate
 from r2med.systems.retrieve.dense.approximate import Hnsw, build_segments
-from r2med.systems.retrieve.dense.exact_search import search_exact
 from r2med.systems.retrieve.dense.recall import mean_recall, sampled
+from r2med.systems.retrieve.exact.exact_search import search_exact
 from r2med.systems.retrieve.vectors.vector_shard import VectorShard
 from r2med.systems.system import System
 from support.processes import python

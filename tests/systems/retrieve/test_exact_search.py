@@ -1,13 +1,12 @@
-"""Exact dense search: every backend gives the float64 ranking."""
+"""Exact search with one vector per text: every backend gives the ranking and the scores of float64."""
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from r2med.systems.retrieve.dense import cpu_products, gpu_products, shortlist
-from r2med.systems.retrieve.dense.cpu_products import CpuProducts
-from r2med.systems.retrieve.dense.exact_search import search_exact
+from r2med.systems.retrieve.exact import cpu_products, gpu_products, shortlist
+from r2med.systems.retrieve.exact.exact_search import search_exact
 from support.exact_search import DEVICES, brute_force, check_search, normal, split
 
 
@@ -52,16 +51,16 @@ def test_lists_that_fill_in_every_batch_lose_nothing(q, n, k, seed, cosine, kind
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(cpu_products, "TILE_DOCUMENTS", batch)
         patch.setattr(cpu_products, "TILE_SCORES", 1)
-        patch.setattr(gpu_products, "CHUNK_ROWS", batch)
+        patch.setattr(gpu_products, "CHUNK_TEXTS", batch)
         patch.setattr(gpu_products, "MAX_CANDIDATES", 8 * batch)
-        patch.setattr(gpu_products, "QUERIES_AT_ONCE", 3)
+        patch.setattr(gpu_products, "GROUP_QUERIES", 3)
         patch.setattr(shortlist, "SPARE_CANDIDATES", 32)
         check_search(queries, documents, k, cosine=cosine, seed=seed)
 
 
 @pytest.mark.parametrize("cosine", [False, True])
 def test_a_deep_ranking_over_many_documents_is_exact(cosine):
-    # Deep enough that only samples and near ties are scored again, and wide enough that the threshold is estimated.
+    # Wide enough that the first floor is estimated from bundles.
     check_search(normal(40, 96), normal(20_000, 96, seed=2), 1000, cosine=cosine)
 
 
@@ -231,15 +230,3 @@ def test_reduced_precision_chosen_for_models_does_not_reach_the_search():
         assert torch.get_float32_matmul_precision() == "medium"
     finally:
         torch.set_float32_matmul_precision("highest")
-
-
-def test_the_measured_bound_grows_when_a_near_tie_deviates_more_than_the_sample(monkeypatch):
-    # The product has a large error for a few documents. The sample of eight per query probably misses them.
-    real = CpuProducts._multiply
-
-    def careless(self, piece, lengths, out):
-        real(self, piece, lengths, out)
-        out[:, 5::40] += np.float32(2e-6)
-
-    monkeypatch.setattr(CpuProducts, "_multiply", careless)
-    check_search(normal(130, 64), normal(6000, 64, seed=19), 800)

@@ -1,4 +1,4 @@
-"""Exact dense search: bounded memory, caches, and refused input."""
+"""Exact search: bounded memory, caches, and refused input."""
 
 import subprocess
 import sys
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from r2med.foundation.core.errors import UserError
-from r2med.systems.retrieve.dense.exact_search import SearchCache, search_exact
+from r2med.systems.retrieve.exact.exact_search import SearchCache, search_exact
 from support.exact_search import DEVICES, brute_force, check_search, normal, ranking, split
 
 
@@ -42,7 +42,8 @@ def test_lengths_of_documents_are_computed_once(kind, cosine, monkeypatch):
         expected = brute_force(queries, documents, 60, ranks, cosine=cosine)
         assert [rows for rows, _ in ranking(found, ranks)] == [rows for rows, _ in expected]
         right = np.linalg.norm(documents.astype(np.float64), axis=1)
-        np.testing.assert_allclose(cache.lengths(3000), right, rtol=1e-5)
+        found = np.concatenate([cache.lengths[first, len(part)] for first, part in split(documents, 700)])
+        np.testing.assert_allclose(found, right, rtol=1e-5)
 
 
 def test_more_shards_than_the_limit_of_open_files_are_searched(tmp_path):
@@ -53,7 +54,7 @@ import numpy as np
 from r2med.foundation.core.cost import Cost
 from r2med.systems.retrieve.vectors.embeddings import Embeddings
 from r2med.systems.retrieve.vectors.vector_shard import VectorShard
-from r2med.systems.retrieve.dense.exact_search import search_exact
+from r2med.systems.retrieve.exact.exact_search import search_exact
 from r2med.foundation.store import Artefact
 resource.setrlimit(resource.RLIMIT_NOFILE, (64, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
 shards = []
@@ -174,7 +175,7 @@ real = importlib.util.find_spec
 importlib.util.find_spec = lambda name, *rest: None if name == "torch" else real(name, *rest)
 import numpy as np
 from r2med.foundation.core.errors import MissingExtraError
-from r2med.systems.retrieve.dense.exact_search import search_exact
+from r2med.systems.retrieve.exact.exact_search import search_exact
 documents, ranks = np.eye(5, dtype=np.float32), np.arange(5, dtype=np.int32)
 found = search_exact(documents[2:3], [(0, documents)], 1, ranks)
 assert found[0][0].tolist() == [2], found

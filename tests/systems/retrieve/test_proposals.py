@@ -7,8 +7,8 @@ from r2med.foundation.engine.work import THREADS, Threads
 from r2med.foundation.store import Store
 from r2med.foundation.store.files import write_array
 from r2med.systems.retrieve.dense import proposals
-from r2med.systems.retrieve.dense.exact_search import search_exact
 from r2med.systems.retrieve.dense.proposals import ProposeNearest, search_by_nodes
+from r2med.systems.retrieve.exact.exact_search import search_exact
 from r2med.systems.retrieve.vectors.vector_shard import VectorShard
 
 SIZE, COUNT, K = 50, 40, 7

@@ -20,7 +20,7 @@ from r2med.models.encoders.encoder import open_encoder
 from r2med.models.encoders.model_cards import MODELS, resolve_card, safe_name
 from r2med.models.encoders.model_estimates import bytes_to_fetch, model_memory, own_weights, reading_seconds
 from r2med.systems.rerank.cross import CrossEncoder, CrossReranker
-from r2med.systems.retrieve.late.maxsim import maxsim
+from r2med.systems.retrieve.exact.exact_scores import maxsim
 
 
 class MaxSim(CrossEncoder, kind="rerank"):

@@ -29,7 +29,8 @@ from r2med.foundation.engine import cores, map_threads
 from r2med.foundation.engine.reporting import Reporter
 from r2med.foundation.store import Artefact, Store, digest
 from r2med.models.encoders.encoder import Encoder, Vectors
-from r2med.systems.retrieve.dense.exact_scores import Block, ExactScorer, Rows
+from r2med.systems.retrieve.exact.exact_scores import Block, ExactScorer
+from r2med.systems.retrieve.exact.text_vectors import Hits, Rows, TextVectors
 from r2med.systems.retrieve.vectors.vector_shard import VectorShard
 
 VERSION = 1
@@ -104,13 +105,14 @@ class Segments:
         ranks: npt.NDArray[np.int32],
         *,
         cosine: bool = False,
-    ) -> list[tuple[Rows, Vectors]]:
+    ) -> list[Hits]:
         """Return (rows, exact scores) of the k best proposed documents of each query, in no particular order."""
         queries = np.ascontiguousarray(queries, dtype=np.float32)
         with _pool(cores()) as pool:
             # Half precision may misplace some documents at the cutoff.
             proposed = self._propose(queries, k + k // 8 + 16, pool)
-        return _scored(ExactScorer(queries, cosine), blocks, [rows[rows != NO_DOCUMENT] for rows in proposed], k, ranks)
+        scorer = ExactScorer(TextVectors(queries), cosine)
+        return _scored(scorer, blocks, [np.sort(rows[rows != NO_DOCUMENT]) for rows in proposed], k, ranks)
 
     def _propose(self, queries: Vectors, count: int, pool: ThreadPoolExecutor) -> Rows:
         """Return the rows of the best `count` documents of each query, by the scores of the index."""
@@ -137,14 +139,14 @@ class Segments:
 
 def _scored(
     scorer: ExactScorer, blocks: Sequence[Block], proposed: Sequence[Rows], k: int, ranks: npt.NDArray[np.int32]
-) -> list[tuple[Rows, Vectors]]:
+) -> list[Hits]:
     """Return the k best (rows, exact scores) of the rows proposed for each query, in no particular order."""
     for first, block in blocks:
         scorer.hold(first, block)
 
-    def score(line: int) -> tuple[Rows, Vectors]:
+    def score(line: int) -> Hits:
         rows = proposed[line]
-        scores = scorer.score(np.full(len(rows), line), rows).astype(np.float32)
+        scores = scorer.score(line, rows).astype(np.float32)
         kept = best(scores, k, ranks[rows])
         return rows[kept], scores[kept]
 

@@ -38,10 +38,11 @@ from r2med.models.encoders.model_estimates import (
 )
 from r2med.models.encoders.weights import IN_FOLDER
 from r2med.systems.retrieve.dense.approximate import Hnsw, Segments, build_segments, load_faiss
-from r2med.systems.retrieve.dense.exact_scores import Block, Rows
-from r2med.systems.retrieve.dense.exact_search import SearchCache, search_exact
 from r2med.systems.retrieve.dense.proposals import ProposeNearest, search_by_nodes
 from r2med.systems.retrieve.dense.recall import SAMPLE_QUERIES, SAMPLE_SEED, mean_recall, sampled
+from r2med.systems.retrieve.exact.exact_scores import Block
+from r2med.systems.retrieve.exact.exact_search import SearchCache, search_exact
+from r2med.systems.retrieve.exact.text_vectors import Hits
 from r2med.systems.retrieve.late.late_searcher import LateSearcher
 from r2med.systems.retrieve.retriever import MEAN, TEXTS_ALONE, Searched, SearchQuery
 from r2med.systems.retrieve.vectors.embeddings import Embeddings, embed_corpus, embed_texts, may_change
@@ -275,13 +276,13 @@ class DenseSearcher:
         blocks, dims = self._embeddings.blocks, self._retriever.stage.dims
         return [(first, block[:, :dims]) for first, block in blocks] if dims else blocks
 
-    def _nearest(self, vectors: Vectors, k: int) -> list[tuple[Rows, Vectors]]:
+    def _nearest(self, vectors: Vectors, k: int) -> list[Hits]:
         if self._segments is None:
             return self._exactly(vectors, k)
         ranks, cosine = self._corpus.id_ranks(), self._retriever.takes_cosine
         return self._segments.search(vectors, self._embeddings.blocks, k, ranks, cosine=cosine)
 
-    def _exactly(self, vectors: Vectors, k: int) -> list[tuple[Rows, Vectors]]:
+    def _exactly(self, vectors: Vectors, k: int) -> list[Hits]:
         cosine, runtime = self._retriever.takes_cosine, self._retriever.runtime
         ranks, work = self._corpus.id_ranks(), ProposeNearest(vectors, k, cosine, runtime.setup.memory)
         if not self._retriever.stage.dims:  # nodes compare whole vectors

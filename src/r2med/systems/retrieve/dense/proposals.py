@@ -15,8 +15,8 @@ import numpy as np
 from r2med.foundation.engine.work import THREADS, Engine, Needs, Work
 from r2med.foundation.store import Store
 from r2med.models.encoders.encoder import Vectors
-from r2med.systems.retrieve.dense.exact_scores import Rows
-from r2med.systems.retrieve.dense.exact_search import search_exact
+from r2med.systems.retrieve.exact.exact_search import search_exact
+from r2med.systems.retrieve.exact.text_vectors import Rows
 from r2med.systems.retrieve.vectors.vector_shard import VectorShard, open_shard
 
 GROUP_SHARDS = 64

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from r2med.data.runs.ties import best
 from r2med.models.encoders.encoder import Vectors
-from r2med.systems.retrieve.dense.exact_scores import Positions, Rows
+from r2med.systems.retrieve.exact.text_vectors import Positions, Rows
 
 SAMPLE_QUERIES = 50
 SAMPLE_SEED = 13

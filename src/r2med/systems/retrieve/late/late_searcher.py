@@ -14,11 +14,12 @@ from r2med.foundation.core.cost import Cost
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store import Store, about
-from r2med.models.encoders.devices import gpu_of
 from r2med.models.encoders.encoder import Encoder
 from r2med.models.encoders.model_cards import LateLoader
 from r2med.models.encoders.ragged import Ragged
-from r2med.systems.retrieve.late.maxsim import Hits, TokenIndex, search_maxsim
+from r2med.systems.retrieve.exact.exact_scores import Block
+from r2med.systems.retrieve.exact.exact_search import SearchCache, search_exact
+from r2med.systems.retrieve.exact.text_vectors import Hits
 from r2med.systems.retrieve.late.term_index import TermIndex
 from r2med.systems.retrieve.retriever import MEAN, TEXTS_ALONE, Searched, SearchQuery
 from r2med.systems.retrieve.vectors.embeddings import Embeddings, embed_corpus, embed_texts, may_change
@@ -44,6 +45,7 @@ class LateSearcher:
             self._prepared = embeddings.cost
             self._index = _index(loader, embeddings, store)
         self._keeps: Store | None = store
+        self._cache = SearchCache()
 
     def search(self, queries: Sequence[SearchQuery], k: int) -> Searched:
         """Return the k best documents of each query."""
@@ -61,8 +63,7 @@ class LateSearcher:
         ranks, setup = self._corpus.id_ranks(), self._runtime.setup
         if isinstance(self._index, TermIndex):
             return self._index.search(asked, k, ranks)
-        queries = [asked.rows("vectors", number) for number in range(len(asked))]
-        return search_maxsim(queries, self._index, k, ranks, memory=setup.memory, gpu=gpu_of(setup.device))
+        return search_exact(asked, self._index, k, ranks, memory=setup.memory, device=setup.device, cache=self._cache)
 
     def live(self) -> LateSearcher:
         """Return one that keeps nothing of a query."""
@@ -82,10 +83,10 @@ def _text(search: SearchQuery) -> str:
     return search.dense_form.format(query=search.query.text, text=" ".join(search.generated))
 
 
-def _index(loader: LateLoader, embeddings: Embeddings, store: Store) -> TokenIndex | TermIndex:
+def _index(loader: LateLoader, embeddings: Embeddings, store: Store) -> Sequence[Block] | TermIndex:
     match loader:
         case "multi-vector":
-            return TokenIndex(embeddings.parts)
+            return embeddings.parts
         case "sparse":
             return TermIndex.of(embeddings.shards, store)
         case other:

@@ -1,0 +1,162 @@
+"""Matrix products of exact search with NumPy, in float32. They select candidates with a proven error bound."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from r2med.foundation.engine import map_threads
+from r2med.models.encoders.encoder import Vectors
+from r2med.systems.retrieve.exact.exact_scores import ExactScorer
+from r2med.systems.retrieve.exact.shortlist import Shortlists
+from r2med.systems.retrieve.exact.text_vectors import Exact, Piece, TextVectors
+
+FLOAT32_ERROR = 2.0**-24
+"""Largest relative error of one float32 operation."""
+TILE_SCORES = 1 << 23
+"""Number of scores in a tile, unless it has few documents."""
+TILE_DOCUMENTS = 1 << 15
+"""Minimum number of documents in a tile. With fewer, too many documents become candidates."""
+PIECE_VECTORS = 1 << 12
+"""Maximum number of vectors multiplied at a time. Their products with a hundred vectors fit into a core's cache."""
+QUERY_VECTORS = 1 << 12
+"""Maximum number of query vectors multiplied at a time, if a text has several vectors."""
+SAFE_SQUARES = (2.0**-80, 2.0**100)
+"""Range of squared lengths that float32 computes without overflow and underflow."""
+FLUSH_ERROR = 2.0**-125
+"""Largest absolute error of one float32 operation on numbers that may be flushed to zero."""
+LONG_DOCUMENTS = 16
+"""Maximum number of long documents in a tile. They are scored exactly and do not count for the error of the others."""
+LONG_DOCUMENT_RATIO = 8
+"""A long document is this many times as long as all others."""
+
+
+class CpuProducts:
+    """Matrix products of the queries of one search, computed with NumPy."""
+
+    piece_vectors = PIECE_VECTORS
+    tile_vectors = 1 << 62
+
+    def __init__(
+        self,
+        scorer: ExactScorer,
+        shortlists: Shortlists,
+        lengths: dict[tuple[int, int], Exact],
+        documents: int,
+        k: int,
+        memory: int,
+        pool: ThreadPoolExecutor,
+    ) -> None:
+        self._scorer, self._shortlists, self._lengths, self._pool = scorer, shortlists, lengths, pool
+        vectors, norms, count = scorer.queries.vectors, scorer.norms[:, None], len(scorer.queries)
+        if scorer.cosine:
+            vectors = np.divide(vectors, norms, out=np.zeros(vectors.shape), where=norms > 0).astype(np.float32)
+        self._vectors: Vectors = vectors
+        wanted = min(max(TILE_DOCUMENTS, TILE_SCORES // count, 8 * k), max(1, documents))
+        self.tile_texts = max(1, min(wanted, memory // 8 // (4 * max(count, vectors.shape[1], 1))))
+        self._scores = np.empty((count, self.tile_texts), np.float32)
+
+    def lengths(self, first: int, block: TextVectors) -> Exact:
+        """Return the lengths of the vectors of a block. Raises ValueError if one is not finite."""
+        key = first, len(block)
+        if key not in self._lengths:
+            starts = range(0, len(block.vectors), PIECE_VECTORS)
+            parts = self._pool.map(lambda at: _lengths(block.vectors[at : at + PIECE_VECTORS]), starts)
+            lengths = np.concatenate([np.empty(0), *parts])
+            if not (finite := np.isfinite(lengths)).all():
+                row = first + np.searchsorted(block.starts, np.flatnonzero(~finite)[0], side="right") - 1
+                raise ValueError(f"row {row} has NaN or infinite values")
+            self._lengths[key] = lengths
+        return self._lengths[key]
+
+    def search(self, pieces: list[Piece]) -> None:
+        """Add the documents of a tile that may be among the k best."""
+        rows = np.concatenate([piece.rows for piece in pieces])
+        lengths = np.concatenate([piece.texts.largest(piece.lengths) for piece in pieces])
+        self._scorer.check_length(int(rows[lengths.argmax()]), float(lengths.max()))
+        scores, at = self._scores[:, : len(rows)], 0
+        for piece, vectors in zip(pieces, self._single(pieces), strict=True):
+            self._multiply(piece, vectors, scores[:, at : at + len(piece.texts)])
+            at += len(piece.texts)
+        longest = 1.0
+        if not self._scorer.cosine:
+            long, longest = _long(lengths)
+            for line in range(len(scores) if len(long) else 0):
+                self._shortlists.add_exact(line, rows[long], self._scorer.score(line, rows[long]))
+            scores[:, long] = -np.inf
+        self._shortlists.choose(scores, rows, self._errors(longest))
+
+    def flush(self) -> None:
+        """Do nothing, because candidates are added immediately."""
+
+    def _single(self, pieces: list[Piece]) -> Iterator[Vectors]:
+        """Yield the vectors of each piece in single precision."""
+        if all(piece.texts.vectors.dtype == np.float32 for piece in pieces):
+            return (piece.texts.vectors for piece in pieces)
+        return map_threads(lambda piece: piece.texts.vectors.astype(np.float32), pieces, self._pool)
+
+    def _multiply(self, piece: Piece, vectors: Vectors, out: Vectors) -> None:
+        """Write the scores of all queries with some documents."""
+        factors: Vectors | None = None
+        if self._scorer.cosine:
+            vectors, factors = _scaled(vectors, piece.lengths)
+        queries = self._scorer.queries
+        if queries.offsets is None and piece.texts.offsets is None:
+            np.matmul(self._vectors, vectors.T, out=out)
+            if factors is not None:
+                out *= factors
+            return
+        begin = 0
+        while begin < len(queries):
+            end = queries.end_of_part(begin, len(queries), QUERY_VECTORS)
+            products = self._vectors[queries.span(begin, end)] @ vectors.T
+            if factors is not None:
+                products *= factors
+            # Along lines, NumPy finds the largest a hundred times as fast as across them.
+            out[begin:end] = queries.part(begin, end).sums(piece.texts.largest(products))
+            begin = end
+
+    def _errors(self, longest: float) -> Exact:
+        """Return for each query the largest error of a score, for documents up to a given length.
+
+        A sum of d products in any order has an error of at most d units of |q||d|, and the sum over n vectors of a
+        query adds n units. Eight more units cover lengths in float32 and scores that are equal only after rounding to
+        float32. Cosines add the rounding of both lengths.
+        """
+        dimension, sizes, counts = self._vectors.shape[1], self._scorer.sizes, self._scorer.queries.sizes
+        roundings = counts + (2 * dimension + 20 if self._scorer.cosine else dimension + 8)
+        flushed = counts * (dimension + dimension**0.5 * (sizes + longest))
+        return np.asarray(1.02 * roundings * FLOAT32_ERROR * sizes * longest + flushed * FLUSH_ERROR)
+
+
+def _lengths(vectors: npt.NDArray[Any]) -> Exact:
+    single = vectors.astype(np.float32, copy=False)
+    with np.errstate(over="ignore", invalid="ignore"):
+        squares = np.einsum("ij,ij->i", single, single).astype(np.float64)
+    odd = np.flatnonzero(~((squares > SAFE_SQUARES[0]) & (squares < SAFE_SQUARES[1])))
+    squares[odd] = np.einsum("ij,ij->i", vectors[odd], vectors[odd], dtype=np.float64)
+    return np.asarray(np.sqrt(squares))
+
+
+def _scaled(vectors: Vectors, lengths: Exact) -> tuple[Vectors, Vectors]:
+    """Return vectors and the factors of their products that make cosines of them."""
+    factors = np.divide(1, lengths, out=np.zeros(len(lengths)), where=lengths > 0)
+    odd = np.flatnonzero((factors > 2.0**40) | (factors < 2.0**-50) & (factors > 0))
+    if len(odd):  # Such a factor, or the product with it, would overflow or underflow in float32.
+        vectors = vectors.copy()
+        vectors[odd] = vectors[odd] * factors[odd, None]
+        factors[odd] = 1
+    return vectors, factors.astype(np.float32)
+
+
+def _long(lengths: Exact) -> tuple[npt.NDArray[np.intp], float]:
+    """Return the positions of a few documents that are much longer than all others, and the largest other length."""
+    if len(lengths) <= LONG_DOCUMENTS or lengths.max() <= LONG_DOCUMENT_RATIO * lengths.mean():
+        return np.empty(0, np.intp), float(lengths.max())
+    usual = np.partition(lengths, -LONG_DOCUMENTS - 1)[-LONG_DOCUMENTS - 1]
+    long = lengths > LONG_DOCUMENT_RATIO * usual
+    return np.flatnonzero(long), float(lengths.max(where=~long, initial=0))
