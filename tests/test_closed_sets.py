@@ -72,11 +72,12 @@ def test_a_table_with_a_closed_set_as_keys_has_a_row_for_every_word():
 
 
 def test_every_form_of_an_llm_reranker_has_a_class_with_its_orders_and_every_kind_of_answer_a_form():
-    from r2med.foundation.core.stages import FORMS, loaded_class
+    from r2med.foundation.core.registry import registered
+    from r2med.foundation.core.stages import loaded_class
     from r2med.systems.rerank.llm_reranker import LLMRerankerStage
     from r2med.systems.rerank.llm_reranker_cards import LLM_RERANKERS, Answer
 
-    forms = {name: loaded_class(path) for name, path in FORMS.items()}
+    forms = {name: loaded_class(path) for name, path in registered("rerank").cards["llm-rerankers"].classes.items()}
     assert set(forms) <= set(LLM_RERANKERS), "the card of a form has its name"
     for form in forms.values():
         assert form.orders is not LLMRerankerStage.orders
@@ -85,12 +86,12 @@ def test_every_form_of_an_llm_reranker_has_a_class_with_its_orders_and_every_kin
 
 def test_every_rerank_api_has_its_settings_and_own_servers_a_prefix():
     from r2med.cli.stage_help import FORMS
-    from r2med.foundation.core.stages import PREFIXES
+    from r2med.foundation.core.registry import registered
     from r2med.models.crossencoders.rerank_apis import OWN_SERVERS, RERANK_APIS, RerankApiName
 
     assert tuple(RERANK_APIS) == get_args(RerankApiName)
     served = {f"{name}:" for name in OWN_SERVERS}
-    assert served <= set(PREFIXES["rerank"])
+    assert served <= set(registered("rerank").prefixes)
     assert served <= set(FORMS)
 
 

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 import r2med
+from r2med.foundation.core.registry import card_folders, registered
+from r2med.foundation.core.stages import KINDS, loaded_class
 
 SOURCE = Path(r2med.__file__).parent
 HEAVY = {"numpy", "scipy", "pyarrow", "pydantic_core", "torch", "huggingface_hub"}
@@ -48,6 +50,26 @@ def test_the_help_page_imports_nothing_heavy():
     modules = set(out.partition("MODULES")[2].split())
     assert "r2med" in modules
     assert not modules & (HEAVY - {"pydantic_core"})  # newer releases of typer bring pydantic along
+
+
+def test_the_first_floor_names_no_later_one():
+    later = tuple(f"r2med.{floor}" for floor in FLOORS if floor != "foundation")
+    named = {
+        path.relative_to(SOURCE).as_posix()
+        for path in (SOURCE / "foundation").rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.startswith(later)
+    }
+    assert named == set()
+
+
+def test_every_class_and_folder_that_a_floor_registers_is_there():
+    for kind in (*KINDS, "build"):
+        known = registered(kind)
+        by_card = [path for cards in known.cards.values() for path in cards.classes.values()]
+        for path in (*known.names.values(), *known.prefixes.values(), *by_card):
+            assert loaded_class(path).kind == kind
+    assert all((SOURCE / folder).is_dir() for folder in card_folders().values())
 
 
 def test_every_public_name_is_there():

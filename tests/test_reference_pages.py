@@ -18,7 +18,8 @@ import r2med
 from r2med.assessment.review.reviews import Review
 from r2med.cli.app import command
 from r2med.evaluation.advice.advice import Advice, Rung
-from r2med.foundation.core.stages import TABLE
+from r2med.foundation.core.registry import registered
+from r2med.foundation.core.stages import KINDS
 from support.answer_records import answer_record, answered
 from support.synthetic_answers import write
 
@@ -59,7 +60,7 @@ def test_the_page_of_commands_has_every_option_and_the_page_of_stages_every_stag
     every = set(options(command()))
     assert {"--data", "--budget", "-o"} <= every
     assert [option for option in every if f"`{option}`" not in commands] == []
-    assert [name for names in TABLE.values() for name in names if f"### `{name}`" not in stages] == []
+    assert [name for kind in KINDS for name in registered(kind).names if f"### `{name}`" not in stages] == []
 
 
 def variables_read() -> Iterator[str]:

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator
 from generators.markdown import NOTICE, code, prose, table
 from r2med.cli.stage_help import FORMS, PURPOSE, stage_pages
 from r2med.cli.stage_settings import StageSetting, help_of
-from r2med.construction.step_table import KIND, STEPS
-from r2med.foundation.core.stages import FORMS as LLM_FORMS
-from r2med.foundation.core.stages import KINDS, PREFIXES, TABLE, Kind, stage_class
+from r2med.construction.step_table import KIND
+from r2med.foundation.core.registry import registered
+from r2med.foundation.core.stages import KINDS, Kind, stage_class
 from r2med.models.crossencoders.reranker_cards import RERANKERS
 from r2med.models.encoders.model_cards import MODELS
 from r2med.systems.expand.method_cards import METHODS
@@ -23,6 +23,8 @@ the depth of a reranker. `r2med show NAME` prints the settings of one stage.
 """
 
 TITLES = {"expand": "Expansions", "retrieve": "Retrievers", "rerank": "Rerankers", "build": "Steps of a build"}
+LLM_FORMS = registered("rerank").cards["llm-rerankers"].classes
+
 OF_CARDS = {
     "expand": ("Methods with a card", METHODS, "cards.md#methods-of-expansion"),
     "retrieve": ("Dense models", MODELS, "cards.md#dense-models"),
@@ -33,12 +35,12 @@ OF_CARDS = {
 def page() -> str:
     """Return the page."""
     systems = (part for kind in KINDS for part in (*_kind(kind, _declared(kind)), *_without_code(kind)))
-    return HEAD + "".join((*systems, *_kind(KIND, STEPS), NOTICE))
+    return HEAD + "".join((*systems, *_kind(KIND, registered(KIND).names), NOTICE))
 
 
 def _declared(kind: Kind) -> list[str]:
     """Return the stages with a section of their own: those with code, and the forms of LLM rerankers."""
-    return [*(LLM_FORMS if kind == "rerank" else ()), *TABLE[kind]]
+    return [*(LLM_FORMS if kind == "rerank" else ()), *registered(kind).names]
 
 
 def _kind(kind: str, names: Iterable[str]) -> Iterator[str]:
@@ -55,8 +57,8 @@ def _without_code(kind: Kind) -> Iterator[str]:
     yield _of_cards(kind)
     if kind == "rerank":
         yield _llm_rerankers()
-    if PREFIXES[kind]:
-        rows = [(code(FORMS[prefix][0]), FORMS[prefix][1]) for prefix in PREFIXES[kind]]
+    if prefixes := registered(kind).prefixes:
+        rows = [(code(FORMS[prefix][0]), FORMS[prefix][1]) for prefix in prefixes]
         yield f"\n### {TITLES[kind]} without a card\n\n" + table(("typed", "what it is"), rows)
 
 

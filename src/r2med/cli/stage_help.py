@@ -78,11 +78,11 @@ def stage_names(kind: str) -> list[str]:
 
 def stage_rows(kind: str) -> Iterator[tuple[str, str]]:
     """Yield the stages of a kind, each with what it does."""
-    from r2med.foundation.core import stages
+    from r2med.foundation.core.registry import registered
 
     for name in stage_names(kind):
         yield name, _declared(name, kind).summary(name)
-    for prefix in stages.PREFIXES[kind] if kind in stages.KINDS else ():
+    for prefix in registered(kind).prefixes:
         yield FORMS[prefix]
 
 

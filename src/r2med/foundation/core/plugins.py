@@ -15,30 +15,16 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 
 from r2med.foundation.core.errors import UserError
+from r2med.foundation.core.registry import card_folders
 
 log = logging.getLogger("r2med")
 
 GROUP = "r2med.plugins"
 
-BUILT_IN = {
-    "datasets": "data/cards",
-    "embedding-apis": "models/encoders/apis",
-    "methods": "systems/expand/methods",
-    "models": "models/encoders/cards",
-    "llms": "models/llm/cards",
-    "llm-rerankers": "systems/rerank/cards",
-    "prompts": "models/prompts/texts",
-    "rerankers": "models/crossencoders/cards",
-    "rubrics": "assessment/rubrics/cards",
-    "suites": "systems/system/suite_files",
-    "systems": "systems/system/preset_files",
-}
-"""Kind of file -> its folder inside this package."""
-
 
 def folders(kind: str) -> Iterator[Traversable]:
     """Yield the folders with files of a kind: first of this package, then of installed plugins, then of the user."""
-    yield resources.files("r2med").joinpath(BUILT_IN[kind])
+    yield resources.files("r2med").joinpath(card_folders()[kind])
     for package in _installed():
         yield package.joinpath(kind)
     yield from _own_folders(kind)
@@ -78,7 +64,7 @@ def _installed() -> tuple[Traversable, ...]:
 @cache
 def _built_in_files(kind: str) -> list[Traversable]:
     """Return the files of this package. They do not change while a process runs, and a system asks for them often."""
-    return _listed(resources.files("r2med").joinpath(BUILT_IN[kind]))
+    return _listed(resources.files("r2med").joinpath(card_folders()[kind]))
 
 
 def _listed(folder: Traversable) -> list[Traversable]:

@@ -1,8 +1,8 @@
 """Stages: the parts of a system. A stage is declared once, as a frozen value.
 
 The declaration gives its syntax, its canonical name, its values in keys and records, its help, and the error for a
-wrong setting. A new stage is one class, named in TABLE or in the entry-point group `r2med.stages`. A stage that differs
-from another only in data is a card.
+wrong setting. A new stage is one class, named in the file `floor.toml` of its floor, or in the entry-point group
+`r2med.stages`. A stage that differs from another only in data is a card.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from r2med.foundation.core.foreign_code import foreign_code
 from r2med.foundation.core.keys import changed_values
 from r2med.foundation.core.lazy import loaded
 from r2med.foundation.core.notices import Notice, Setting
+from r2med.foundation.core.registry import registered
 from r2med.foundation.core.spec import Call, parse_stage
 from r2med.foundation.core.stage_plan import PlannedData, StagePlan
 
@@ -32,57 +33,6 @@ log = logging.getLogger("r2med")
 Kind = Literal["expand", "retrieve", "rerank"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 GROUP = "r2med.stages"
-
-TABLE: Mapping[Kind, Mapping[str, str]] = {
-    "expand": {
-        "rm3": "r2med.systems.expand.feedback:RM3",
-        "rocchio": "r2med.systems.expand.feedback:Rocchio",
-        "search-r1": "r2med.systems.agents.search_r1:SearchR1",
-        "search-o1": "r2med.systems.agents.search_o1:SearchO1",
-        "agent": "r2med.systems.agents.tool_agent:ToolAgent",
-    },
-    "retrieve": {"bm25": "r2med.systems.retrieve.bm25.searcher:BM25", "fuse": "r2med.systems.retrieve.fusion:Fusion"},
-    "rerank": {
-        "maxsim": "r2med.systems.rerank.maxsim_reranker:MaxSim",
-    },
-}
-"""Stages that need code: name -> "module:Class", imported when it is first used."""
-
-CARDS: Mapping[Kind, tuple[str, str]] = {
-    "expand": ("methods", "r2med.systems.expand.generate:Generated"),
-    "retrieve": ("models", "r2med.systems.retrieve.dense.dense_retriever:Dense"),
-    "rerank": ("rerankers", "r2med.systems.rerank.cross:CrossEncoder"),
-}
-"""Kind of stage -> the folder of its cards, and the class that a card is a setting of."""
-
-FORM_CARDS = "llm-rerankers"
-FORMS: Mapping[str, str] = {
-    "listwise": "r2med.systems.rerank.listwise:Listwise",
-    "groupwise": "r2med.systems.rerank.llm_scores:Groupwise",
-    "pointwise": "r2med.systems.rerank.llm_scores:Pointwise",
-    "setwise": "r2med.systems.rerank.setwise:Setwise",
-}
-"""Form of an LLM reranker in a card -> the class of the stage."""
-
-PREFIXES: Mapping[Kind, Mapping[str, str]] = {
-    "expand": {},
-    "retrieve": {
-        **dict.fromkeys(("hf:", "path:", "py:"), CARDS["retrieve"][1]),
-        "[": "r2med.systems.system.nested_system:NestedSystem",
-        "run:": "r2med.systems.retrieve.candidates:Candidates",
-        "mteb:": "r2med.publication.bridges.mteb_models:MtebModel",
-        "pyterrier:": "r2med.publication.bridges.pipelines:PipelineStage",
-    },
-    "rerank": {
-        **dict.fromkeys(("hf:", "path:", "py:", "vllm:", "vllm-score:", "tei:"), CARDS["rerank"][1]),
-        "mteb:": "r2med.publication.bridges.mteb_models:MtebCrossEncoder",
-        "pyterrier:": "r2med.publication.bridges.pipelines:PipelineReranker",
-    },
-}
-"""Prefixes of stages without a card: hub models, folders, Python objects, served models, run files, MTEB models, …
-
-A whole system in brackets is one of them.
-"""
 
 
 class Stage(BaseModel):
@@ -364,22 +314,21 @@ def kind_of(name: str) -> Kind | None:
     """Return the kind of a name. None if it is unknown, or if its position decides, as for hf:ORG/NAME."""
     base = name.partition(":")[0]
     for kind in KINDS:
-        if name in TABLE[kind] or base in _cards(kind):
+        if name in registered(kind).names or base in _cards(kind):
             return kind
     return next((kind for kind in KINDS if name in plugged(kind)), None)
 
 
 def stage_class(name: str, kind: Kind) -> type[Stage]:
     """Return the class that declares a name. Raises UserError if no stage of this kind has the name."""
-    for prefix, path in PREFIXES[kind].items():
+    known = registered(kind)
+    for prefix, path in known.prefixes.items():
         if name.startswith(prefix):
             return loaded_class(path)
-    if name in TABLE[kind]:
-        return loaded_class(TABLE[kind][name])
-    if kind == "rerank" and (form := _form(name)):
-        return loaded_class(FORMS[form])
-    if name.partition(":")[0] in _cards(kind):
-        return loaded_class(CARDS[kind][1])
+    if name in known.names:
+        return loaded_class(known.names[name])
+    if (of_card := _card_class(name, kind)) is not None:
+        return loaded_class(of_card)
     if name in plugged(kind):
         return plugged(kind)[name]
     raise unknown(NOUNS[kind], name, names(kind), _MORE.get(kind, ""))
@@ -397,7 +346,7 @@ _MORE: Mapping[Kind, str] = {
 
 def names(kind: Kind) -> list[str]:
     """Return the names of all stages of a kind."""
-    return [*TABLE[kind], *sorted(_cards(kind)), *plugged(kind)]
+    return [*registered(kind).names, *sorted(_cards(kind)), *plugged(kind)]
 
 
 def plugged(kind: str) -> dict[str, type[Stage]]:
@@ -407,19 +356,25 @@ def plugged(kind: str) -> dict[str, type[Stage]]:
 
 def _cards(kind: Kind) -> Collection[str]:
     """Return the names of the cards of a kind."""
-    if kind == "rerank":
-        return {**plugins.files(CARDS[kind][0], ".toml"), **plugins.files(FORM_CARDS, ".toml")}
-    return plugins.files(CARDS[kind][0], ".toml")
+    return {name for folder in registered(kind).cards for name in plugins.files(folder, ".toml")}
 
 
-def _form(name: str) -> str:
-    """Return the form of an LLM reranker from its card; empty if there is no such card."""
-    if (file := plugins.files(FORM_CARDS, ".toml").get(name.partition(":")[0])) is None:
-        return ""
-    form = str(read_toml(file).get("form", ""))
-    if form not in FORMS:
-        raise UserError(f"{file}: form {form!r}{nearest(form, FORMS)}: {' or '.join(FORMS)}")
-    return form
+def _card_class(name: str, kind: Kind) -> str | None:
+    """Return the class of a card's stage; None if there is no such card.
+
+    Raises UserError if the field of the card that decides has a wrong value.
+    """
+    for folder, declared in registered(kind).cards.items():
+        file = plugins.files(folder, ".toml").get(name.partition(":")[0])
+        if file is None:
+            continue
+        value = str(read_toml(file).get(declared.field, "")) if declared.field else ""
+        path = declared.classes.get(value, declared.classes.get(""))
+        if path is None:
+            known = declared.classes
+            raise UserError(f"{file}: {declared.field} {value!r}{nearest(value, known)}: {' or '.join(known)}")
+        return path
+    return None
 
 
 def loaded_class(path: str) -> type[Stage]:
@@ -440,9 +395,13 @@ def _plugged() -> Mapping[str, type[Stage]]:
     return found
 
 
+def _is_registered(name: str) -> bool:
+    return any(name in registered(kind).names or name in _cards(kind) for kind in KINDS)
+
+
 def _fault(entry: metadata.EntryPoint, found: Collection[str]) -> str:
     """Return why an entry point adds no stage; empty if it adds one."""
-    if entry.name in found or any(entry.name in TABLE[kind] or entry.name in _cards(kind) for kind in KINDS):
+    if entry.name in found or _is_registered(entry.name):
         return f"there is a stage {entry.name} already, and a plugin cannot replace it; give it another name"
     try:
         loaded = entry.load()

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validat
 from r2med.foundation.core.cards import Catalogue
 from r2med.foundation.core.keys import changed_values
 from r2med.foundation.core.lazy import loaded
-from r2med.foundation.core.stages import FORMS
+from r2med.foundation.core.registry import registered
 from r2med.models.llm.llm_cards import LLMCard, with_named_llm
 
 Unit = Literal["words", "characters", "tokens"]
@@ -145,8 +145,9 @@ class LLMRerankerCard(BaseModel):
 
     @model_validator(mode="after")
     def _answer_fits_form(self) -> LLMRerankerCard:
-        if self.form in FORMS:
-            readable: tuple[Answer, ...] = loaded(FORMS[self.form]).answers
+        forms = registered("rerank").cards["llm-rerankers"].classes
+        if self.form in forms:
+            readable: tuple[Answer, ...] = loaded(forms[self.form]).answers
             if self.answer not in readable:
                 raise ValueError(f"form {self.form} reads answers as {' or '.join(readable)}, not {self.answer}")
         return self

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from r2med.foundation.core import stages
 from r2med.foundation.core.errors import UserError, nearest
+from r2med.foundation.core.registry import registered
 from r2med.foundation.core.spec import ARROW, Call, Calls
 from r2med.foundation.core.stages import Stage
 from r2med.systems.retrieve.candidates import Candidates
@@ -56,7 +57,7 @@ def _expansion(calls: list[tuple[Call, ...]], spec: str) -> Call | None:
 
 def _retriever(calls: list[tuple[Call, ...]], spec: str, before: Call | None, candidates: Path | None) -> Stage:
     """Remove the retriever from the front of the stages and return it. Candidates of the setup replace a retriever."""
-    anybody = tuple(stages.PREFIXES["rerank"])
+    anybody = tuple(registered("rerank").prefixes)
     if candidates is not None:
         if not calls or not (_is(calls[0], "rerank") or calls[0][0].name.startswith(anybody)):
             raise UserError(
@@ -79,7 +80,7 @@ def _retriever(calls: list[tuple[Call, ...]], spec: str, before: Call | None, ca
 
 def _check_known(name: str, spec: str) -> None:
     """Raise UserError if the first stage is neither an expansion nor a retriever. The message suggests both kinds."""
-    if stages.kind_of(name) is None and not name.startswith(tuple(stages.PREFIXES["retrieve"])):
+    if stages.kind_of(name) is None and not name.startswith(tuple(registered("retrieve").prefixes)):
         expansions = stages.names("expand")
         hint = nearest(name, (*expansions, *stages.names("retrieve")))
         raise UserError(f"no expansion or retriever {name!r}{hint} in {spec!r}: r2med list stages shows all")
