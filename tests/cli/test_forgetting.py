@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from r2med import import_tables, run
-from r2med.foundation.store import about, default_store
+from r2med.foundation.store import default_store
 from r2med.foundation.store.owners import process_name
 from r2med.models.llm.chat import RawAnswer
-from r2med.models.llm.journal import journal_file, open_journal
+from r2med.models.llm.journal import open_journal
 from support.chat_models import save_answer
 from support.fork_server import Command
 from support.serving import serving
@@ -123,12 +123,11 @@ def test_answers_go_with_every_dataset_that_asked_for_them_and_stay_for_others(h
     store = default_store()
     keys = [bytes([number]) * 16 for number in range(3)]
     for dataset, key, text in (("a", keys[0], "only a"), ("b", keys[1], "both"), ("b", keys[2], "only b")):
-        with about(dataset=dataset):
-            save_answer(store, key, "gpt4", RawAnswer(text))
-    with about(dataset="a"), open_journal(journal_file(store)) as journal:
+        save_answer(store.about(dataset), key, "gpt4", RawAnswer(text))
+    with open_journal(store.about("a")) as journal:
         assert set(journal.get(keys[:2])) == set(keys[:2])
     clear_texts(store, ["a"])
-    with open_journal(journal_file(store)) as journal:
+    with open_journal(store) as journal:
         assert set(journal.get(keys)) == {keys[2]}
     assert not files_with(home, ("only a", "both"))
     assert files_with(home, ("only b",))
@@ -138,8 +137,7 @@ def test_a_note_that_an_update_removes_is_gone_from_the_store(tables: tuple[Path
     folder = tables[0].with_name("ward")
     dataset = import_tables(tables, folder)
     run("bm25", dataset)
-    with about(dataset=dataset.label):
-        save_answer(default_store(), b"k" * 16, "gpt4", RawAnswer(f"as {PLANTED[0]} said"))
+    save_answer(default_store().about(dataset.label), b"k" * 16, "gpt4", RawAnswer(f"as {PLANTED[0]} said"))
     tables[0].write_text(f"{tables[0].read_text()}n99,A further note.\n")
     import_tables(tables, folder, update=True)
     assert any("journal/" in file for file in files_with(home, PLANTED[:1])), "nothing was removed from the tables"
@@ -164,16 +162,14 @@ def test_work_that_a_killed_container_left_is_removed_with_the_dataset(r2med: Co
 def test_only_their_owner_can_read_what_is_kept(r2med: Command, tables: tuple[Path, Path], home: Path) -> None:
     succeed(r2med, "data", "import", *tables, "-o", "ward", "--yes")
     succeed(r2med, "run", "bm25", "--data", "ward")
-    with about(dataset="ward"):
-        save_answer(default_store(), b"k" * 16, "gpt4", RawAnswer("text"))
+    save_answer(default_store().about("ward"), b"k" * 16, "gpt4", RawAnswer("text"))
     open_to_others = [path for path in (home, *home.rglob("*")) if path.stat().st_mode & 0o077]
     assert open_to_others == []
 
 
 def test_an_agents_answers_are_of_the_corpus_that_it_searches_too(tmp_path: Path) -> None:
-    from r2med.foundation.store.dataset_labels import current_datasets
     from r2med.systems.agents.sources import LocalSearch
     from r2med.systems.retrieve.bm25 import BM25, BM25Retriever
 
-    with about(dataset="ward"), LocalSearch(BM25Retriever(BM25()), "demo/Biology").labels():
-        assert current_datasets() == ("demo/Biology", "ward")
+    labels = LocalSearch(BM25Retriever(BM25()), "demo/Biology").labels()
+    assert default_store().about("ward").about(*labels).labels.datasets == ("demo/Biology", "ward")

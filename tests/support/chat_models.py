@@ -8,7 +8,7 @@ from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.setup import Setup
 from r2med.foundation.store import Store
 from r2med.models.llm.chat import ChatRequest, Failure, Generation, Message, RawAnswer, Sampling
-from r2med.models.llm.journal import JournalEntry, journal_file, open_journal
+from r2med.models.llm.journal import JournalEntry, open_journal
 from r2med.models.llm.journaled import JournaledChat, open_chat
 from r2med.models.llm.llm_cards import LLMCard, Price
 from support.chat_server import Server
@@ -29,7 +29,7 @@ def card(**changes: Any) -> LLMCard:
 
 def save_answer(store: Store, key: bytes, model: str, answer: RawAnswer | Failure) -> None:
     """Put an answer into the journal of a store."""
-    with open_journal(journal_file(store), model) as journal:
+    with open_journal(store, model) as journal:
         journal.put({key: JournalEntry(answer)})
 
 

@@ -1,7 +1,7 @@
 """A chat model that says what a test tells it to, and remembers what it was asked."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Self
 
 from r2med.models.llm.chat import ChatRequest, Failure, Generation, RawAnswer
 
@@ -24,6 +24,9 @@ class ScriptedChat:
 
     def key(self) -> dict[str, Any]:
         return {"model": f"test/{self.name}"}
+
+    def about(self, *datasets: str) -> Self:
+        return self
 
     def unanswered(self, requests: Sequence[ChatRequest], *, keep_cut: bool = False) -> list[ChatRequest]:
         return list(requests)

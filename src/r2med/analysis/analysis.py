@@ -17,7 +17,6 @@ from r2med.foundation.pages.html import page_html
 from r2med.foundation.pages.page import Page, Section
 from r2med.foundation.runtime.runtime import Runtime, running
 from r2med.foundation.runtime.setup import Setup
-from r2med.foundation.store.dataset_labels import about_all
 from r2med.foundation.store.files import write_atomically
 from r2med.models.llm.costs import CostPreview
 
@@ -115,9 +114,7 @@ def _analysed(
     for name in wanted:
         announce(name)
         try:
-            asked = given.datasets.values() if ANALYSES[name].asks else ()
-            with about_all(dataset.label for dataset in asked):
-                sections.append(function(name)(given))
+            sections.append(function(name)(given))
         except UserError as error:
             if names:
                 raise

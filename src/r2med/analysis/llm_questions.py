@@ -24,6 +24,8 @@ class Questions:
     """All questions to an LLM for one report."""
 
     runtime: Runtime
+    labels: Callable[[], Sequence[str]] = tuple
+    """Returns the labels of the datasets that the LLM is asked about."""
     rehearsal: bool = False
     tallies: defaultdict[str, Tally] = field(default_factory=lambda: defaultdict(Tally))
     """Name of a prompt -> what its questions cost, and how many failed."""
@@ -39,7 +41,7 @@ class Questions:
     @cached_property
     def chat(self) -> JournaledChat:
         """The opened LLM. Opening it sends no request."""
-        return open_chat(self.card, self.runtime)
+        return open_chat(self.card, self.runtime).about(*self.labels())
 
     def ask(
         self,

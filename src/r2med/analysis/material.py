@@ -72,7 +72,7 @@ class Material:
     @cached_property
     def questions(self) -> Questions:
         """The LLM, with the questions that it was asked so far."""
-        return Questions(self.runtime, self.rehearsal)
+        return Questions(self.runtime, lambda: [each.label for each in self.datasets.values()], self.rehearsal)
 
     @cached_property
     def collection(self) -> RecordCollection:

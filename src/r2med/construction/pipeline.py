@@ -26,7 +26,7 @@ from r2med.foundation.core.cost import Cost
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.runtime.runtime import Runtime, running
 from r2med.foundation.runtime.setup import Setup
-from r2med.foundation.store import about, digest
+from r2med.foundation.store import digest
 from r2med.foundation.store.dataset_labels import dataset_label
 from r2med.foundation.store.files import exclusive, sha256, write_atomically
 from r2med.models.llm.chat import FROM_THE_MODEL
@@ -178,12 +178,12 @@ class Build:
         """
         self._spare_other_plan()
         self.out.mkdir(parents=True, exist_ok=True)
-        with exclusive(self.out / ".lock"), about(dataset=self.label):
+        with exclusive(self.out / ".lock"):
             write_atomically(self.out / PLAN, self.plan.file.read_bytes())
             if (guideline := self.plan.file.with_name(GUIDELINE)).is_file():
                 write_atomically(self.out / GUIDELINE, guideline.read_bytes())
             with running(setup) as runtime:
-                return self._run(runtime, announce)
+                return self._run(runtime.with_store(runtime.store.about(self.label)), announce)
 
     def _spare_other_plan(self) -> None:
         copy, own = self.out / PLAN, self.plan.file.read_bytes()

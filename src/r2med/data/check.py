@@ -14,7 +14,7 @@ from r2med.data.problems import DATA_CHECKS, EXAMPLES, Problems
 from r2med.data.source_rows import AspectRow, JudgementRow, QueryRow
 from r2med.data.text_copies import ListedTexts, find_copies
 from r2med.foundation.pages.finding import Evidence, Finding
-from r2med.foundation.store import Store, about, default_store
+from r2med.foundation.store import Store, default_store
 
 QUERIES, DOCUMENTS, PARTS, REPEATS = "scorable-queries", "missing-documents", "aspects-and-nuggets", "repeated-queries"
 """Names of checks in `DATA_CHECKS`."""
@@ -26,8 +26,7 @@ def check(name_or_path: str | Path, store: Store | None = None) -> Problems:
     store = store or default_store()
     location = locate(name_or_path, store)
     problems = Problems()
-    with about(dataset=location.label):
-        reading = read(location, problems, store)
+    reading = read(location, problems, store.about(location.label))
     dataset, layout = reading.dataset, reading.layout
     # Read again for the line numbers. Faults inside the lines have been reported already.
     _check_links(dataset, list(layout.judgements(Problems())), layout.qrels_file, problems)

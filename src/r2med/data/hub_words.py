@@ -11,7 +11,7 @@ from r2med.data.dataset_cards import DatasetCard, Hub, cards
 from r2med.data.hub import FetchedTables
 from r2med.data.layouts.hub_tables import UnknownColumnsError
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.store import Store, about, digest
+from r2med.foundation.store import Store, digest
 
 HUB_PREFIX = "hub:"
 
@@ -70,8 +70,8 @@ def guessed_folder(fetched: FetchedTables, name: str, unknown: UnknownColumnsErr
         return {"dataset": name, "guess": "; ".join(_guess(part) for part in plan.parts)}
 
     names = [str(file.relative_to(fetched.folder)) for file in files]
-    with about(dataset=name):
-        made = store.make("hub", digest(["hub guess 1", fetched.hub.repository, fetched.hub.revision, names]), build)
+    key = digest(["hub guess 1", fetched.hub.repository, fetched.hub.revision, names])
+    made = store.about(name).make("hub", key, build)
     return made.path / "dataset", str(made.meta["guess"])
 
 

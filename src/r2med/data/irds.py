@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from r2med.foundation.core.errors import MissingExtraError, UserError, nearest
-from r2med.foundation.store import Store, about, digest
+from r2med.foundation.store import Store, digest
 from r2med.foundation.store.files import json_line, write_atomically
 
 PREFIX = "irds:"
@@ -39,8 +39,8 @@ def irds_folder(identifier: str, store: Store) -> Path:
         return {"dataset": identifier}
 
     try:
-        with about(dataset=identifier):
-            return store.make("irds", digest(["irds 1", identifier, ir_datasets.__version__]), build).path
+        key = digest(["irds 1", identifier, ir_datasets.__version__])
+        return store.about(identifier).make("irds", key, build).path
     except RequestException as error:
         raise UserError(
             f"ir_datasets cannot download {identifier} ({type(error).__name__}): try again online"

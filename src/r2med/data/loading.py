@@ -28,7 +28,7 @@ from r2med.data.qrels_file import gather, read_judgements
 from r2med.data.query_file import gather_queries
 from r2med.data.source_rows import DocumentRow
 from r2med.foundation.core.errors import UserError, refuse_table
-from r2med.foundation.store import Store, about, default_store, digest
+from r2med.foundation.store import Store, default_store, digest
 from r2med.foundation.store.dataset_labels import dataset_label
 from r2med.foundation.store.files import file_state
 from r2med.foundation.text.plurals import counted
@@ -88,8 +88,8 @@ def label_of(word: str, store: Store) -> str:
 
 def _loaded(location: Location, word: str, store: Store) -> Dataset:
     problems = Problems()
-    with about(dataset=location.label, alone=True):
-        dataset = replace(read(location, problems, store).dataset, own_folder=location.own_folder)
+    own = store.about(location.label, alone=True)
+    dataset = replace(read(location, problems, own).dataset, own_folder=location.own_folder)
     problems.raise_first(word)
     dataset = _honestly_named(dataset, store)
     if dataset.label != location.label:  # read again, so that what is stored of it has its own label

@@ -16,7 +16,7 @@ from r2med.data.layouts.detect import unpack_advice
 from r2med.data.layouts.hub_tables import HubTables, UnknownColumnsError
 from r2med.data.overlays import overlay_files
 from r2med.foundation.core.errors import UserError, nearest, nearest_path, unknown
-from r2med.foundation.store import Store, about
+from r2med.foundation.store import Store
 from r2med.foundation.store.dataset_labels import dataset_label
 from r2med.foundation.text.unicode import to_unicode
 
@@ -111,8 +111,7 @@ def _hub_location(hub: Hub, name: str, store: Store) -> Location:
 
 def _tables_location(hub: Hub, name: str, card: DatasetCard | None, store: Store) -> Location:
     """Return the tables of a hub repository as a dataset. Tables with unknown columns are guessed."""
-    with about(dataset=name):
-        fetched = hub_client.fetch_tables(hub, store)
+    fetched = hub_client.fetch_tables(hub, store.about(name))
     card = described(fetched, name) if card is None else card
     source = f"{fetched.hub.repository}@{fetched.hub.revision}"
     short = source[: len(fetched.hub.repository) + 1 + SHOWN_DIGITS]

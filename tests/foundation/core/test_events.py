@@ -1,6 +1,7 @@
 """Events: the innermost block that listens to a kind of event gets it, and no other kind."""
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from r2med.foundation.core.events import emit, listener_of, listening_to
 from r2med.foundation.store import library_versions
@@ -41,3 +42,11 @@ def test_versions_reach_the_block_around_too() -> None:
         note_versions({"versions": {library_versions.LIBRARIES[0]: ["1", 2], "numpy": ["3"]}})
         note_versions({"versions": "nonsense"})
     assert inner == outer == {library_versions.LIBRARIES[0]: {"1"}}
+
+
+def test_the_project_has_two_context_variables() -> None:
+    """What work depends on is an argument. Only listeners and the place in a trace belong to a block."""
+    import r2med
+
+    files = [path for path in Path(r2med.__file__).parent.rglob("*.py") if "ContextVar(" in path.read_text("utf-8")]
+    assert sorted(path.stem for path in files) == ["events", "tracing"]

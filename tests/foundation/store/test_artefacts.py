@@ -114,9 +114,10 @@ def test_a_live_store_that_cannot_be_written_makes_what_it_lacks_elsewhere(
     assert live.make("index", "sound", other).path == kept.path
     assert [live.make("index", key, other).array("numbers").tolist() for key in ("damaged", "new", "new")] == [[8]] * 3
     live.remember("fact", {"value": 1})
-    assert live.recall("fact") == {"value": 1} and live.answers.is_dir() and other.times == 2
+    answers = live.memo_file("journal", "chat").parents[1]
+    assert live.recall("fact") == {"value": 1} and answers.is_dir() and other.times == 2
     live.close()
-    assert sorted(store.root.rglob("*")) == before and not live.answers.exists()
+    assert sorted(store.root.rglob("*")) == before and not answers.exists()
 
 
 def test_what_a_store_opened_is_shared_until_it_is_closed(store: Store) -> None:

@@ -5,10 +5,9 @@ import os
 
 import pytest
 
-from r2med.foundation.store import Store, about
+from r2med.foundation.store import Store
 from r2med.foundation.store import file_digests as module
 from r2med.foundation.store.file_digests import MIN_REMEMBERED_BYTES, file_digest, path_digest
-from r2med.foundation.store.reads import noted_reads
 
 
 @pytest.fixture
@@ -67,11 +66,10 @@ def test_a_fresh_store_and_a_read_only_one_do_not_need_the_note(large, store, re
     assert file_digest(large, store) == first
 
 
-def test_the_note_belongs_to_no_dataset_and_to_no_pack(large, store, read):
+def test_the_note_belongs_to_no_dataset(large, store, read):
     for _ in range(2):
-        with about(dataset="mine"), noted_reads() as reads:
-            file_digest(large, store)
-        assert not reads.notes and not store.notes_about("mine")
+        file_digest(large, store.about("mine"))
+        assert not store.notes_about("mine")
 
 
 def test_a_folder_is_its_names_and_contents_without_hidden_and_ignored_files(tmp_path, store):

@@ -18,7 +18,6 @@ from pathlib import Path
 import pytest
 
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.store import about
 from r2med.foundation.store.rows import Rows
 
 NOUN = "cache of scores"
@@ -33,8 +32,8 @@ def rows(count: int, longest: int = 200) -> dict[bytes, bytes]:
     return {key(number): chance.randbytes(chance.randint(0, longest)) for number in range(count)}
 
 
-def kept(path: Path, content: dict[bytes, bytes]) -> Path:
-    with Rows(path, NOUN) as table:
+def kept(path: Path, content: dict[bytes, bytes], *datasets: str) -> Path:
+    with Rows(path, NOUN, datasets=datasets) as table:
         table.put(content)
     return path
 
@@ -71,7 +70,6 @@ def test_all_rows_are_read_in_parts_and_the_newest_alone(file: Path, monkeypatch
 def test_rows_that_are_not_made_durable_survive_the_end_of_their_process(file: Path) -> None:
     script = f"""
 import os, pathlib
-from r2med.foundation.store import about
 from r2med.foundation.store.rows import Rows
 table = Rows(pathlib.Path({str(file)!r}), "cache")
 table.put({{b"k": b"first"}})
@@ -160,8 +158,7 @@ def test_a_damaged_file_stops_the_command_and_stays_as_it_is(file: Path, damage:
 
 @pytest.mark.skipif(shutil.which("sqlite3") is None, reason="sqlite3 is not installed")
 def test_the_command_of_the_message_recovers_rows_and_labels_or_changes_nothing(file: Path) -> None:
-    with about(dataset="ward"):
-        kept(file, rows(30))
+    kept(file, rows(30), "ward")
     no_index(file)
     damaged = file.read_bytes()
     with pytest.raises(UserError) as error:

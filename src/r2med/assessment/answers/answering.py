@@ -39,7 +39,6 @@ from r2med.foundation.engine.reporting import notebook_progress
 from r2med.foundation.engine.tracing import Span, queries_within
 from r2med.foundation.runtime.runtime import Runtime, running
 from r2med.foundation.runtime.setup import Setup
-from r2med.foundation.store import about
 from r2med.models.llm.costs import CostPreview
 from r2med.models.llm.llm_cards import sampling_of
 from r2med.systems.system import System
@@ -308,8 +307,8 @@ class AnswerPlan:
         questions = self._questions(reader, dataset, lists)
         in_trace = answer_spans(questions, reader.card.spec, each.retrieval.system, self.runtime.trace, roots)
         opened = spans.enter_context(in_trace)
-        with self.runtime.network(), about(dataset=dataset.label):
-            said = reader.ask(questions, opened)
+        with self.runtime.network():
+            said = reader.about(dataset.label).ask(questions, opened)
         nuggets = self._nuggets(dataset) if self.judge else None
         return _ReaderSaid(each, questions, said, AnswerSheet(dataset, reader.card, said.given, nuggets, opened))
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -53,7 +52,6 @@ from r2med.evaluation.records.answer_record import CitedSentence, GivenAnswer, J
 from r2med.evaluation.records.answer_words import can_be_right
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.engine.tracing import Span
-from r2med.foundation.store import about
 from r2med.models.llm.costs import CostPreview
 
 MORE_QUESTIONS = "ask more questions, or use a judge that is not tested (r2med answer --untested)"
@@ -286,8 +284,8 @@ class AnswerJudging:
             numbers = [number for number, item in enumerate(items) if item.source == name]
             asked = [items[number] for number in numbers]
             spans = {place: within[id(item)] for place, item in enumerate(asked) if id(item) in within}
-            with about(dataset=dataset.label) if asked else nullcontext():
-                matches, failed = match_nuggets(self.judge.nuggets, asked, self.nuggets, spans, planted)
+            question = self.judge.nuggets.about(dataset.label)
+            matches, failed = match_nuggets(question, asked, self.nuggets, spans, planted)
             found |= {numbers[place]: match for place, match in matches.items()}
             lost |= {numbers[place]: kind for place, kind in failed.items()}
         return found, lost

@@ -12,7 +12,6 @@ from r2med.data.nuggets_file import Nugget, Nuggets
 from r2med.foundation.core.cost import Cost
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.runtime.runtime import Runtime
-from r2med.foundation.store import about
 from r2med.foundation.text.english import english
 from r2med.models.ask.answers import LLMAnswer, Text, field_reader, one_of
 from r2med.models.ask.ask import Ask, AskedItem
@@ -106,8 +105,7 @@ class NuggetPlan:
 
     def make(self) -> MadeNuggets:
         """Ask the LLM. Raises UserError if it wrote nothing that can be used."""
-        with about(dataset=self.label):
-            asked = self.question.ask(self.items, self._nuggets)
+        asked = self.question.about(self.label).ask(self.items, self._nuggets)
         if not asked.outcomes:
             raise UserError(f"{self.llm} wrote no nuggets that can be used: try another LLM")
         made = Nuggets.of(nugget for number in sorted(asked.outcomes) for nugget in asked.outcomes[number])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import assert_never
 
 from r2med.assessment.answers.answer_options import options_of
@@ -61,6 +61,10 @@ class AnswerReader:
         """Return the reader of this name. Nothing is asked. Raises UserError if there is no such LLM."""
         card = resolve_llm(name, runtime.setup)
         return cls(card, open_chat(card, runtime))
+
+    def about(self, *datasets: str) -> AnswerReader:
+        """Return this reader for questions of some datasets. Saved answers get their labels."""
+        return replace(self, chat=self.chat.about(*datasets))
 
     def questions(
         self,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -14,7 +13,6 @@ from r2med.assessment.panels.ratings import Rating
 from r2med.assessment.rubrics.item import Item
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.engine.tracing import Span
-from r2med.foundation.store import about
 
 Trust = Literal["", "not tested", "failed its controls"]
 UNTESTED: Trust = "not tested"
@@ -143,8 +141,7 @@ class Panel:
             random.Random(source).shuffle(numbers)
             asked = [items[number] for number in numbers]
             spans = {place: span for place, item in enumerate(asked) if (span := within(item))}
-            with about(dataset=self.labels[source]) if source in self.labels else nullcontext():
-                ratings, lost = judge.rate(asked, spans, planted)
+            ratings, lost = judge.about(self.labels.get(source, "")).rate(asked, spans, planted)
             found |= {number: each for number, each in zip(numbers, ratings, strict=True) if each is not None}
             failures |= {numbers[place]: kind for place, kind in lost.items()}
         return found, failures

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from r2med.assessment.panels.ratings import Rating
@@ -54,6 +54,10 @@ class LLMRater:
         """Return the rater that asks an opened LLM. Several raters can share a tally."""
         name, template = f"judge {rubric.name}", rubric.template(prompt)
         return cls(rubric, Ask(name, chat, template, rubric.answer, "EVALUATOR", tally=tally or Tally()))
+
+    def about(self, *datasets: str) -> LLMRater:
+        """Return this rater for items of some datasets. Saved answers get their labels."""
+        return replace(self, ask=self.ask.about(*datasets))
 
     @property
     def card(self) -> LLMCard:

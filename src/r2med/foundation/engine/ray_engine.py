@@ -20,7 +20,6 @@ from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.notices import Setting
 from r2med.foundation.engine.ray_connection import check_local, connect
 from r2med.foundation.engine.work import THREADS, Agreed, Item, Needs, Result, Work
-from r2med.foundation.store.dataset_labels import current_datasets
 
 if TYPE_CHECKING:
     from r2med.foundation.engine.ray_worker import SentArtefact
@@ -288,7 +287,7 @@ class Flight(Generic[Item, Result]):
                 if task is None:
                     return
                 view = self._store.view
-                call = member.actor.do.remote([self._work], task.item, self._note, view, current_datasets())
+                call = member.actor.do.remote([self._work], task.item, self._note, view, self._store.labels.datasets)
                 self._flying[call] = (member, task)
                 load[id(member)] += 1
 

@@ -17,7 +17,6 @@ from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.version import __version__, source_digest
 from r2med.foundation.store import Artefact, Store, default_store
 from r2med.foundation.store.artefacts import is_content
-from r2med.foundation.store.dataset_labels import about_all
 
 if TYPE_CHECKING:
     from r2med.foundation.engine.work import Work
@@ -91,8 +90,7 @@ class RayWorker:
         identifies a run that uses only what it made; it is empty for others. Data stored here is labelled with the
         datasets.
         """
-        with about_all(datasets):
-            return _in_one_line(lambda: self._do(work, item, note, view))
+        return _in_one_line(lambda: self._do(work, item, note, self._viewed(view).about(*datasets)))
 
     def files(self, kind: str, key: str) -> Files:
         """Return the files of an artefact that was made here."""
@@ -104,7 +102,7 @@ class RayWorker:
             self._fresh = view, self._store.with_policy("fresh")
         return self._fresh[1] if view else self._store
 
-    def _do(self, reference: list[Any], item: Any, note: str, view: str) -> Any:
+    def _do(self, reference: list[Any], item: Any, note: str, store: Store) -> Any:
         if self._work[0] != note:
             import ray
 
@@ -112,7 +110,7 @@ class RayWorker:
             work.check()
             self._work = (note, work)
         try:
-            result = self._work[1](item, self._viewed(view))
+            result = self._work[1](item, store)
         except OSError as error:
             if error.errno not in DISK_FULL_CODES:
                 raise

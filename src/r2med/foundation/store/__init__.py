@@ -1,7 +1,6 @@
 """Store artefacts on disk: content-addressed, atomic, verified, safe with several processes."""
 
 from r2med.foundation.store.artefacts import Artefact, Store, default_store
-from r2med.foundation.store.dataset_labels import about
 from r2med.foundation.store.files import digest
 
-__all__ = ["Artefact", "Store", "about", "default_store", "digest"]
+__all__ = ["Artefact", "Store", "default_store", "digest"]

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import copy
 import json
 import logging
 import os
@@ -23,7 +24,6 @@ import time
 import uuid
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -32,7 +32,7 @@ import numpy.typing as npt
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.events import emit
 from r2med.foundation.core.shared_objects import SharedObjects
-from r2med.foundation.store.dataset_labels import LABEL_PREFIX, add_labels, current_datasets, current_labels
+from r2med.foundation.store.dataset_labels import LABEL_PREFIX, Labels, add_labels
 from r2med.foundation.store.files import (
     SHARED,
     digest,
@@ -61,11 +61,6 @@ Value = TypeVar("Value")
 def is_content(name: str) -> bool:
     """Return True if a file is part of the content of an artefact, and not a manifest, stamp or label."""
     return name not in (MANIFEST, STAMP) and not name.startswith(LABEL_PREFIX)
-
-
-def _labelled(meta: dict[str, Any] | None) -> dict[str, Any]:
-    labels = current_labels()
-    return {**(meta or {}), **({"about": labels} if labels else {})}
 
 
 @dataclass(frozen=True)
@@ -99,10 +94,26 @@ class Store:
         """Identifies the view of a run that uses only what it made, also on other machines. Empty for other views."""
         self._swept: set[Path] = set()
         self._opened = SharedObjects()
+        self._folders = SharedObjects()
+        self.labels = Labels()
+        """What the data belongs to that is made or used through this view."""
+
+    def about(self, *datasets: str, model: str = "", alone: bool = False) -> Store:
+        """Return a view of this store for data of some datasets and a model. Labels of this view stay, unless `alone`.
+
+        All that is put into the store or read from it through the view gets these labels.
+        """
+        view = copy.copy(self)
+        view.labels = (Labels() if alone else self.labels).with_more(datasets, model)
+        return view
 
     def with_policy(self, policy: StorePolicy) -> Store:
         """Return this store under another policy. Under its own policy it is the same object, with what it made."""
-        return self if policy == self.policy else Store(self.root, policy)
+        if policy == self.policy:
+            return self
+        other = Store(self.root, policy)
+        other.labels = self.labels
+        return other
 
     @property
     def keeps_questions(self) -> bool:
@@ -117,20 +128,23 @@ class Store:
         root = self.root if self.keeps_questions or folder == "api" else self._answers
         return root / folder / f"{name}.sqlite"
 
-    @cached_property
+    @property
     def _answers(self) -> Path:
         """The folder of answers that end with the process."""
-        return self.scratch()
+        return self._folders.get("answers", self.scratch).value
 
     @property
     def is_writable(self) -> bool:
         """True if new artefacts can be kept in the folder of this store, or if the folder can be made."""
         return os.access(next(folder for folder in (self.root, *self.root.parents) if folder.exists()), os.W_OK)
 
-    @cached_property
+    @property
     def _output(self) -> Path:
         """The folder of new artefacts: the root, or a temporary folder if a live store cannot be written."""
-        if self.keeps_questions or self.is_writable:
+        return self.root if self.keeps_questions else self._folders.get("output", self._live_output).value
+
+    def _live_output(self) -> Path:
+        if self.is_writable:
             return self.root
         folder = Path(tempfile.mkdtemp(prefix="r2med-"))
         atexit.register(shutil.rmtree, folder, ignore_errors=True)
@@ -189,7 +203,7 @@ class Store:
             try:
                 started = time.perf_counter()
                 with noted_versions() as versions:
-                    meta = _labelled(build(work))
+                    meta = {**(build(work) or {}), **self.labels.as_meta()}
                     note_versions(meta)
                 meta |= {"versions": listed(versions)} if versions else {}
                 meta.setdefault("seconds", round(time.perf_counter() - started, 6))
@@ -206,7 +220,7 @@ class Store:
                     _remove(folder)
                     return artefact
                 note_versions(meta)
-                return self._put(folder, self._cleared(kind, key, locked), _labelled(meta), locked)
+                return self._put(folder, self._cleared(kind, key, locked), {**meta, **self.labels.as_meta()}, locked)
             except BaseException:
                 _remove(folder)
                 raise
@@ -234,7 +248,7 @@ class Store:
         note = self._note(key) if self.usable(key) else None
         if note is None:
             return None
-        if not {*current_datasets()} <= {*note["datasets"]}:
+        if not {*self.labels.datasets} <= {*note["datasets"]}:
             with contextlib.suppress(OSError):  # a read-only store is fine
                 self._write_note(key, note["value"], note["datasets"])
         value: dict[str, Any] = note["value"]
@@ -243,7 +257,7 @@ class Store:
     def remember(self, key: str, value: dict[str, Any]) -> None:
         """Save a small fact that can be computed again, such as the digest of a file."""
         note = self._note(key)
-        if note is None or note["value"] != value or not {*current_datasets()} <= {*note["datasets"]}:
+        if note is None or note["value"] != value or not {*self.labels.datasets} <= {*note["datasets"]}:
             self._write_note(key, value, note["datasets"] if note else ())
         self.note_made([key])
 
@@ -266,7 +280,7 @@ class Store:
             return None
 
     def _write_note(self, key: str, value: dict[str, Any], datasets: Iterable[str]) -> None:
-        names = sorted({*datasets, *current_datasets()})
+        names = sorted({*datasets, *self.labels.datasets})
         note = {"value": value, "check": digest(value), **({"datasets": names} if names else {})}
         private_folder(self._output / "notes")
         write_atomically(self._output / "notes" / f"{key}.json", json.dumps(note).encode(), private=True)
@@ -279,7 +293,7 @@ class Store:
         artefact = _open(path)
         note_versions(artefact.meta)
         with contextlib.suppress(OSError):  # a read-only store is fine
-            add_labels(path, artefact.meta)
+            add_labels(path, artefact.meta, self.labels.datasets)
         return artefact
 
     def _sweep(self, folder: Path) -> None:
@@ -316,7 +330,7 @@ class Store:
     def _put(self, folder: Path, path: Path, meta: dict[str, Any], locked: bool) -> Artefact:
         """Move a finished folder to its final path. An existing equal artefact is kept."""
         seal(folder, meta)
-        add_labels(folder, meta)
+        add_labels(folder, meta, self.labels.datasets)
         try:
             if not path.exists():
                 folder.replace(path)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterable, Iterator
-from contextvars import ContextVar
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +13,27 @@ from r2med.foundation.store.files import digest, write_atomically
 LABEL_PREFIX = "dataset-"
 """Prefix of the files beside the manifest that name the datasets which use an artefact."""
 
-_about: ContextVar[dict[str, str]] = ContextVar("r2med_about", default={})  # noqa: B039 - it is never changed
-_datasets: ContextVar[tuple[str, ...]] = ContextVar("r2med_datasets", default=())
+
+@dataclass(frozen=True)
+class Labels:
+    """What stored data belongs to. Keys do not depend on it."""
+
+    datasets: tuple[str, ...] = ()
+    """Labels of all datasets, sorted."""
+    dataset: str = ""
+    """The dataset that was named last."""
+    model: str = ""
+
+    def with_more(self, datasets: Sequence[str], model: str) -> Labels:
+        """Return these labels with further datasets and another model, if they are given."""
+        names = [name for name in datasets if name]
+        return Labels(tuple(sorted({*self.datasets, *names})), (names or [self.dataset])[-1], model or self.model)
+
+    def as_meta(self) -> dict[str, Any]:
+        """Return the labels for the metadata of an artefact."""
+        stated = {"dataset": self.dataset, "model": self.model}
+        about = {name: value for name, value in stated.items() if value}
+        return {"about": about} if about else {}
 
 
 def dataset_label(name: str, folder: Path | None) -> str:
@@ -59,44 +77,9 @@ def _folder_in(label: str, name: str) -> str:
     return inside if label == f"{name} ({inside})" and Path(inside).is_absolute() else ""
 
 
-@contextlib.contextmanager
-def about(*, alone: bool = False, **labels: str) -> Iterator[None]:
-    """Label all data made or used inside the block, as `dataset="MedQA-Diag", model="bge"`. Keys do not change.
-
-    Data made inside two nested blocks belongs to the datasets of both. With `alone`, only the inner block counts.
-    """
-    before = () if alone else _datasets.get()
-    token = _about.set({**_about.get(), **labels})
-    names = _datasets.set(tuple(sorted({*before, *filter(None, [labels.get("dataset")])})))
-    try:
-        yield
-    finally:
-        _datasets.reset(names)
-        _about.reset(token)
-
-
-@contextlib.contextmanager
-def about_all(datasets: Iterable[str]) -> Iterator[None]:
-    """Label all data made or used inside the block with each of these datasets."""
-    with contextlib.ExitStack() as labels:
-        for dataset in datasets:
-            labels.enter_context(about(dataset=dataset))
-        yield
-
-
-def current_labels() -> dict[str, str]:
-    """Return the labels for data made now. In nested blocks, the dataset is that of the innermost block."""
-    return _about.get()
-
-
-def current_datasets() -> tuple[str, ...]:
-    """Return the names of all datasets that data made now belongs to."""
-    return _datasets.get()
-
-
-def add_labels(folder: Path, meta: dict[str, Any]) -> None:
+def add_labels(folder: Path, meta: dict[str, Any], datasets: Iterable[str]) -> None:
     """Record the datasets that use an artefact now, in addition to the first one, in one file each."""
-    for name in current_datasets():
+    for name in datasets:
         label = folder / f"{LABEL_PREFIX}{digest(name)}"
         if meta.get("about", {}).get("dataset") != name and not label.exists():
             write_atomically(label, name.encode(), private=True)

@@ -12,7 +12,6 @@ from functools import lru_cache
 from pathlib import Path
 
 from r2med.foundation.store.artefacts import Store
-from r2med.foundation.store.dataset_labels import about
 from r2med.foundation.store.files import digest, file_state, sha256
 
 MIN_REMEMBERED_BYTES = 1 << 20
@@ -28,13 +27,13 @@ def file_digest(path: Path, store: Store) -> str:
     if state[0] < MIN_REMEMBERED_BYTES or abs(time.time() - state[2] / 1e9) < SETTLED_SECONDS:
         return sha256(path)
     note = digest(["file digest", str(path.resolve()), *state])
-    with about(alone=True):  # weights belong to no dataset
-        if known := store.recall(note):
-            return str(known["sha256"])
-        found = _read_once(path.resolve(), *state)
-        if file_state(path) == state:
-            with contextlib.suppress(OSError):  # a read-only store is allowed: the file is only read again next time
-                store.remember(note, {"sha256": found})
+    store = store.about(alone=True)  # weights belong to no dataset
+    if known := store.recall(note):
+        return str(known["sha256"])
+    found = _read_once(path.resolve(), *state)
+    if file_state(path) == state:
+        with contextlib.suppress(OSError):  # a read-only store is allowed: the file is only read again next time
+            store.remember(note, {"sha256": found})
     return found
 
 

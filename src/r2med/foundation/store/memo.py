@@ -60,10 +60,10 @@ MEMOS: Mapping[str, MemoKind] = {
 """Folder of the store -> what its files hold."""
 
 
-def memo_rows(path: Path) -> Rows:
-    """Open the rows of a memo as bytes. The name of its folder says what it holds."""
+def memo_rows(path: Path, datasets: Iterable[str] = ()) -> Rows:
+    """Open the rows of a memo as bytes. The name of its folder says what it holds. `datasets` are their labels."""
     kind = MEMOS[path.parent.name]
-    return _ClaimedRows(path, kind.noun, kind.table, CLAIM_TABLES)
+    return _ClaimedRows(path, kind.noun, kind.table, CLAIM_TABLES, datasets=datasets)
 
 
 class _ClaimedRows(Rows):
@@ -78,9 +78,18 @@ class _ClaimedRows(Rows):
 class Memo(Generic[Value]):
     """An open memo, used as a context manager. It is thread-safe."""
 
-    def __init__(self, path: Path, encode: Callable[[Value], bytes], decode: Callable[[bytes], Value | None]) -> None:
-        """Open or create the file. `decode` returns None for bytes that are not a valid answer."""
-        self._rows = memo_rows(path)
+    def __init__(
+        self,
+        path: Path,
+        encode: Callable[[Value], bytes],
+        decode: Callable[[bytes], Value | None],
+        datasets: Iterable[str] = (),
+    ) -> None:
+        """Open or create the file. `decode` returns None for bytes that are not a valid answer.
+
+        Answers that are put or found get the labels of `datasets`.
+        """
+        self._rows = memo_rows(path, datasets)
         self._encode = encode
         self._decode = decode
         self._flushed = -math.inf

@@ -15,7 +15,6 @@ from typing import Any
 
 from r2med.foundation.core.events import listener_of
 from r2med.foundation.store.database import Database, chunks
-from r2med.foundation.store.dataset_labels import current_datasets
 from r2med.foundation.store.reads import RowsRead
 
 _ROWS_AT_ONCE = 1000
@@ -33,16 +32,16 @@ class Rows:
         other_tables: Sequence[str] = (),
         *,
         private: bool = True,
+        datasets: Iterable[str] = (),
     ) -> None:
-        """Open or create the file. Rows that are put or found get the labels that are current now.
+        """Open or create the file. Rows that are put or found get the labels of these datasets.
 
         `noun` is the name of the content in messages. `other_tables` are statements that create tables of temporary
         data, such as leases, in the same file. `database` gives access to them. Only the owner can read a private
         file.
         """
         self._table = table
-        # Threads of backends put rows too, and they do not know the labels of their caller.
-        self._datasets = [name.encode() for name in current_datasets()]
+        self._datasets = [name.encode() for name in datasets]
         self._heard = listener_of(RowsRead)
         create = (
             f"CREATE TABLE IF NOT EXISTS {table} (key BLOB PRIMARY KEY, value BLOB NOT NULL, checksum BLOB NOT NULL)",

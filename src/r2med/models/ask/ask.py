@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from r2med.foundation.core.cost import NOTHING, Cost
@@ -78,6 +78,10 @@ class Ask:
     kind: SpanKind = "CHAIN"
     tries: int = TRIES
     tally: Tally = field(default_factory=Tally)
+
+    def about(self, *datasets: str) -> Ask:
+        """Return this question for items of some datasets. Saved answers get their labels."""
+        return replace(self, chat=self.chat.about(*datasets))
 
     def question(self, fields: Mapping[str, str], answer: type[LLMAnswer] | None = None) -> JsonQuestion:
         """Return the question about one item. If the prompt is too long, the field `text` is cut."""

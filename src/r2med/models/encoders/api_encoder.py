@@ -167,7 +167,7 @@ class ApiEncoder(Encoder):
 
     def _memo(self) -> Memo[PaidVector]:
         store = self._store or default_store()
-        return Memo(store.memo_file("api", self._api.name), _packed, self._unpacked)
+        return Memo(store.memo_file("api", self._api.name), _packed, self._unpacked, store.labels.datasets)
 
     def _unpacked(self, value: bytes) -> PaidVector | None:
         """Return a saved vector. One of another dimension is ignored, because the card had another value then."""

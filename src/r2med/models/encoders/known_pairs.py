@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.store import Store, about, digest
+from r2med.foundation.store import Store, digest
 from r2med.models.encoders.encoder import Encoder, normalised, receiving
 
 if TYPE_CHECKING:
@@ -45,8 +45,8 @@ def check_once(encoder: Encoder, card: ModelCard, store: Store) -> None:
         check_pairs(encoder, card)
         return {"versions": versions}
 
-    with about(model=card.spec):
-        store.make(KIND, digest([KIND, roles, card.similarity, card.known_pairs, versions]), build)
+    key = digest([KIND, roles, card.similarity, card.known_pairs, versions])
+    store.about(model=card.spec).make(KIND, key, build)
 
 
 def check_pairs(encoder: Encoder, card: ModelCard) -> None:

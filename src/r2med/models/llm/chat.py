@@ -272,6 +272,9 @@ class ChatModel(Protocol):
     def key(self) -> dict[str, Any]:
         """Return everything that an answer depends on, except the request: model name, cleaning, thinking, …"""
 
+    def about(self, *datasets: str) -> ChatModel:
+        """Return this LLM for questions about some datasets. Saved answers get the labels of these datasets."""
+
     def unanswered(self, requests: Sequence[ChatRequest], *, keep_cut: bool = False) -> list[ChatRequest]:
         """Return the distinct requests that `complete` would ask. Nothing is asked."""
 

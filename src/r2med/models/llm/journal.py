@@ -73,9 +73,9 @@ def forget_answers(store: Store, keys: Sequence[bytes]) -> None:
         rows.remove(keys)
 
 
-def open_journal(path: Path, model: str = "") -> Memo[JournalEntry]:
-    """Open the journal. `model` is the name of the LLM whose answers are saved."""
-    return Memo(path, partial(_encoded, model), _decoded)
+def open_journal(store: Store, model: str = "") -> Memo[JournalEntry]:
+    """Open the journal of a store. `model` is the name of the LLM whose answers are saved."""
+    return Memo(journal_file(store), partial(_encoded, model), _decoded, store.labels.datasets)
 
 
 def is_final(answer: RawAnswer | Failure) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextvars
+import copy
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -16,7 +17,7 @@ from r2med.foundation.store import Store
 from r2med.foundation.store.memo import Missing
 from r2med.models.llm import cleaning
 from r2med.models.llm.chat import Ability, Backend, ChatRequest, Failure, Generation, RawAnswer
-from r2med.models.llm.journal import JournalEntry, is_final, journal_file, open_journal, request_key
+from r2med.models.llm.journal import JournalEntry, is_final, open_journal, request_key
 from r2med.models.llm.llm_cards import LLMCard
 from r2med.models.llm.llm_spans import LLMSpans
 
@@ -57,7 +58,7 @@ class JournaledChat:
     ) -> None:
         self.card = card
         self._backend = backend
-        self._file = journal_file(store)
+        self._store = store
         self.trace = trace
         """The file that spans are written to; None if nothing is traced."""
         self.warned: set[str] = set()
@@ -87,11 +88,17 @@ class JournaledChat:
             "cleaning": f"{self.card.cleaning} {cleaning.VERSION}",
         }
 
+    def about(self, *datasets: str) -> JournaledChat:
+        """Return this LLM for questions about some datasets. The answers get their labels."""
+        chat = copy.copy(self)
+        chat._store = self._store.about(*datasets)
+        return chat
+
     def unanswered(self, requests: Sequence[ChatRequest], *, keep_cut: bool = False) -> list[ChatRequest]:
         """Return the distinct requests that `complete` would ask. Nothing is asked."""
         model = self._raw_key()
         by_key = {request_key(model, request): request for request in requests}
-        with open_journal(self._file) as journal:
+        with open_journal(self._store) as journal:
             entries = journal.get(list(by_key))
         read = self._cleaning(keep_cut)
         return [
@@ -135,7 +142,7 @@ class JournaledChat:
             for key, entry in entries.items():
                 spans.write(questions[key], entry.answer, from_journal=stored)
 
-        with open_journal(self._file, self.card.model) as journal:
+        with open_journal(self._store, self.card.model) as journal:
             missing = journal.missing(questions, lambda key, entry: not self._is_outdated(entry, read))
             reporter.skip(len(missing.answers))
             for key, entry in missing.answers.items():

@@ -16,7 +16,7 @@ from r2med.evaluation.records.answer_record import AnswerRecord
 from r2med.evaluation.records.record import Record
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.store import Store, default_store
-from r2med.foundation.store.dataset_labels import about_all, add_labels
+from r2med.foundation.store.dataset_labels import add_labels
 from r2med.foundation.store.files import replaced, sha256, write_atomically
 from r2med.foundation.store.manifest import MANIFEST
 from r2med.foundation.store.memo import memo_rows
@@ -150,11 +150,10 @@ class _Unpacking:
             self.written += 1
         else:
             self.known += 1
-        with about_all(artefact.datasets):
-            add_labels(own.path, own.meta)
+        add_labels(own.path, own.meta, artefact.datasets)
 
     def _add_rows(self, part: PackPart, file: Path) -> None:
-        with about_all(part.datasets), memo_rows(file) as table:
+        with memo_rows(file, part.datasets) as table:
             for block in _blocks(self.pack.lines(part)):
                 here = table.get(list(block))
                 table.put({key: value for key, value in block.items() if key not in here})

@@ -256,9 +256,10 @@ class AgentExpander(Prompted[ConversingStage]):
         if not dataset.queries:
             return Expansion.of(())
         agent, dialogue, _ = self._open(dataset)
-        source = self.source.open(dataset, store, self.stage.search_depth)
-        with self.source.labels(), conversation_spans(self.name, dataset.queries) as spans:
-            finished = converse(agent, dialogue, self.llm, source, dataset.queries)
+        store = store.about(*self.source.labels())
+        source, llm = self.source.open(dataset, store, self.stage.search_depth), self.llm.about(*store.labels.datasets)
+        with conversation_spans(self.name, dataset.queries) as spans:
+            finished = converse(agent, dialogue, llm, source, dataset.queries)
             pairs = list(zip(dataset.queries, finished.conversations, strict=True))
             for query, each in pairs:
                 if query.id in spans:

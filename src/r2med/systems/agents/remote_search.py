@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar
 from urllib.parse import urlsplit
@@ -112,9 +111,9 @@ class RemoteSearch:
         """Return what identifies the server. The documents it found are covered by the digest of the texts."""
         return {"remote": self.address.endpoint.digest}
 
-    def labels(self) -> AbstractContextManager[None]:
-        """Return a block without labels, because the datasets of a server are not known here."""
-        return nullcontext()
+    def labels(self) -> tuple[str, ...]:
+        """Return no labels, because the datasets of a server are not known here."""
+        return ()
 
     def open(self, dataset: Dataset, store: Store, topk: int) -> Source:
         """Return the search for the queries of one dataset."""
@@ -168,7 +167,8 @@ class _OpenServer:
         def known(new: Mapping[bytes, Documents], stored: bool) -> None:
             self.store.note_made(() if stored else (key.hex() for key in new))
 
-        with Memo[Documents](self.store.memo_file("remote", "search"), _packed, _unpacked) as memo:
+        file = self.store.memo_file("remote", "search")
+        with Memo[Documents](file, _packed, _unpacked, self.store.labels.datasets) as memo:
             missing = memo.missing(keys, lambda key, documents: self.store.usable(key.hex()))
             return {keys[key]: documents for key, documents in missing.fill(ask, known).items()}
 

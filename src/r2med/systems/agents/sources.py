@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Protocol
 
@@ -13,7 +12,7 @@ from r2med.data.runs.run import NO_DOCUMENT, Run
 from r2med.foundation.core.cost import NOTHING, Cost
 from r2med.foundation.core.keys import key_of
 from r2med.foundation.engine.tracing import span
-from r2med.foundation.store import Store, about, default_store
+from r2med.foundation.store import Store, default_store
 from r2med.models.llm.chat import Failure
 from r2med.systems.agents.conversation import Hit
 from r2med.systems.retrieve.ranking_spans import RETRIEVED, add_rankings, name_of, stage_kind
@@ -60,13 +59,13 @@ class LocalSearch:
         searched = self._searched(dataset, self.store)
         return {"by": key_of(self.by, dataset), "corpus": searched.corpus.fingerprint}
 
-    def labels(self) -> AbstractContextManager[None]:
-        """Return a block that labels data with the other dataset too, because answers may quote its documents."""
+    def labels(self) -> tuple[str, ...]:
+        """Return the label of the other dataset, because answers may quote its documents."""
         if not self.corpus:
-            return nullcontext()
+            return ()
         from r2med.data.locating import locate
 
-        return about(dataset=locate(self.corpus, self.store or default_store()).label)
+        return (locate(self.corpus, self.store or default_store()).label,)
 
     def open(self, dataset: Dataset, store: Store, topk: int) -> Source:
         """Return the search for the queries of one dataset."""

@@ -115,11 +115,11 @@ class LLMExpander(Prompted[GeneratedSettings]):
         prepared = [self._drafts(dataset, store, shown)]
         # The answers that count: all samples, each with the queries in order, and once more for each round that adds.
         asked = [query.id for query in dataset.queries] * self.stage.samples
-        prepared[0], answers = self._ask(prepared[0], asked)
+        prepared[0], answers = self._ask(prepared[0], asked, store)
         kept = [answers]
         answered = list(zip(asked, kept[0], strict=True))
         for _ in range(self.stage.rounds):
-            refinement, new = self._ask(self._refinement(dataset, kept, store, shown), asked)
+            refinement, new = self._ask(self._refinement(dataset, kept, store, shown), asked, store)
             prepared.append(refinement)
             answered += [pair for pair in zip(asked, new, strict=True) if pair[1] is not NO_DRAFT]
             # A draft whose refinement failed is still an answer to the query.
@@ -233,13 +233,17 @@ class LLMExpander(Prompted[GeneratedSettings]):
         """True if an answer that was cut at the token limit is used. The last query of a list would not be whole."""
         return self.method.answer != "queries"
 
-    def _ask(self, prepared: Prepared, asked: Sequence[str]) -> tuple[Prepared, list[Generation | Failure]]:
+    def _ask(
+        self, prepared: Prepared, asked: Sequence[str], store: Store
+    ) -> tuple[Prepared, list[Generation | Failure]]:
         """Return the prompts as they were sent, and the answer to each. `asked` are the ids of their queries."""
+
+        llm = self.llm.about(*store.labels.datasets)
 
         def ask(prompts: Mapping[int, Fitted]) -> list[Generation | Failure]:
             requests = [prepared.request(number, prompt) for number, prompt in prompts.items()]
             with calls_within(zip(requests, (query_span(asked[number]) for number in prompts), strict=True)):
-                return self.llm.complete(requests, keep_cut=self._keeps_cut)
+                return llm.complete(requests, keep_cut=self._keeps_cut)
 
         fitting = {number: each for number, each in enumerate(prepared.prompts) if isinstance(each, Fitted)}
         answered = ask_fitted(fitting, ask)

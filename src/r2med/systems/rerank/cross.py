@@ -256,7 +256,7 @@ def seconds_per_pair(store: Store, name: str) -> float | None:
 
 def score_memo(store: Store, name: str) -> Memo[ScoredPair]:
     """Open the scores of a model."""
-    return Memo(store.memo_file("scores", name), packed, unpacked)
+    return Memo(store.memo_file("scores", name), packed, unpacked, store.labels.datasets)
 
 
 def _keys(queries: Sequence[RankedQuery], model: str, corpus: Corpus) -> list[list[bytes]]:

@@ -229,7 +229,8 @@ class LLMReranker(Prompted[LLMRerankerStage]):
 
         The journal saves the answers, so nothing else is saved.
         """
-        return self._rerank(dataset, queries, run, self.llm.complete, lambda asked: as_written(self.llm, asked))
+        llm = self.llm.about(*store.labels.datasets)
+        return self._rerank(dataset, queries, run, llm.complete, lambda asked: as_written(llm, asked))
 
     def _rerank(
         self, dataset: Dataset, queries: Sequence[SearchQuery], run: Run, complete: Complete, written: Complete

@@ -22,7 +22,7 @@ from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.events import emit
 from r2med.foundation.core.keys import changed_values, key_of
 from r2med.foundation.core.stages import described
-from r2med.foundation.store import Artefact, Store, about, digest
+from r2med.foundation.store import Artefact, Store, digest
 from r2med.foundation.store.files import write_array
 from r2med.foundation.store.reads import RankingRead, noted_reads
 from r2med.systems.retrieve.added_worth import FusionMethod
@@ -211,13 +211,13 @@ def cached_search(
     """
     if not store.keeps_questions:
         return _search(live_searcher(retriever, dataset, store), dataset, queries, k)
+    store = store.about(dataset.label)
 
     def opened() -> Searcher:
         return index() if index is not None else indexed(retriever, dataset, store)
 
     if getattr(retriever, "is_replayed", False):
-        with about(dataset=dataset.label):
-            return _search(opened(), dataset, queries, k)
+        return _search(opened(), dataset, queries, k)
     corpus = dataset.corpus
     asked = [query.key for query in queries]
     run_key = digest(["run", VERSION, TIE_RULE, key_of(retriever, dataset), corpus.fingerprint, asked, k])
@@ -236,17 +236,16 @@ def cached_search(
     def fault_of(artefact: Artefact) -> str:
         return ranking_fault(artefact.array("rows"), artefact.array("scores"), len(queries), len(corpus))
 
-    with about(dataset=dataset.label):
+    artefact = store.make("run", run_key, build)
+    if fault := fault_of(artefact):  # a pack may have brought it
+        log.warning("the stored ranking %s is damaged (%s): making it again", run_key[:8], fault)
+        store.discard("run", run_key)
         artefact = store.make("run", run_key, build)
-        if fault := fault_of(artefact):  # a pack may have brought it
-            log.warning("the stored ranking %s is damaged (%s): making it again", run_key[:8], fault)
-            store.discard("run", run_key)
-            artefact = store.make("run", run_key, build)
-            if fault := fault_of(artefact):
-                raise UserError(f"stage {_name(retriever)} returned a ranking that cannot be used: {fault}")
-        if artefact.meta.get("unpacked"):
-            artefact = _searched_again(artefact, store, run_key, lambda: _search(opened(), dataset, queries, k))
-        emit(RankingRead(lambda: _search(opened(), dataset, queries, k)))
+        if fault := fault_of(artefact):
+            raise UserError(f"stage {_name(retriever)} returned a ranking that cannot be used: {fault}")
+    if artefact.meta.get("unpacked"):
+        artefact = _searched_again(artefact, store, run_key, lambda: _search(opened(), dataset, queries, k))
+    emit(RankingRead(lambda: _search(opened(), dataset, queries, k)))
     run = Run(tuple(query.query.id for query in queries), artefact.array("rows"), artefact.array("scores"), corpus)
     return Searched(run, Cost.from_dict(artefact.meta["cost"]), Cost.from_dict(artefact.meta["prepared"]))
 
@@ -299,8 +298,7 @@ def live_searcher(retriever: Retriever, dataset: Dataset, store: Store) -> Searc
     key = digest(["searcher", key_of(retriever, dataset), dataset.corpus.fingerprint])
 
     def open() -> Searcher:
-        with about(dataset=dataset.label):
-            return live_of(indexed(retriever, dataset, store))
+        return live_of(indexed(retriever, dataset, store.about(dataset.label)))
 
     return store.opened(key, open)
 

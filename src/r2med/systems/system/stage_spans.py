@@ -10,7 +10,7 @@ from r2med.data.dataset import Dataset
 from r2med.data.runs.run import Run
 from r2med.foundation.core.cost import stated_or_measured
 from r2med.foundation.engine.tracing import Attributes, Span, TraceFile, queries_within, query_span, span
-from r2med.foundation.store import Store, about
+from r2med.foundation.store import Store
 from r2med.systems.expand.expansion import Expander, Expansion
 from r2med.systems.expand.recorded import Recorded
 from r2med.systems.rerank.reranking import Reranked, Reranker
@@ -20,9 +20,9 @@ from r2med.systems.retrieve.retriever import SearchQuery
 
 def traced_expand(expander: Expander, dataset: Dataset, store: Store, file: TraceFile | None) -> Expansion:
     """Expand the queries of a dataset, inside a span."""
-    with about(dataset=dataset.label), span(expander.name, "CHAIN", file) as trace:
+    with span(expander.name, "CHAIN", file) as trace:
         started = time.perf_counter()
-        expansion = expander.expand(dataset, store)
+        expansion = expander.expand(dataset, store.about(dataset.label))
         if not isinstance(expander, Recorded):  # what its texts cost is not known here
             expansion = replace(expansion, cost=stated_or_measured(expansion.cost, started))
         if trace is not None:

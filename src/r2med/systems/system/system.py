@@ -24,7 +24,7 @@ from r2med.foundation.core.stages import Stage
 from r2med.foundation.engine.tracing import Span, current_span, span
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.setup import Setup
-from r2med.foundation.store import Store, about
+from r2med.foundation.store import Store
 from r2med.systems.expand.expansion import AskingStage, Expander, Expansion, check
 from r2med.systems.expand.recorded import Recorded
 from r2med.systems.rerank.reranking import Reranked, Reranker
@@ -229,7 +229,8 @@ class System:
         expansion: Expansion | None = None,
     ) -> Outcome:
         """Search a dataset and rerank. Earlier searches, scores and answers are reused."""
-        with about(dataset=dataset.label), self.traced(dataset):
+        store = store.about(dataset.label)
+        with self.traced(dataset):
             expansion = expansion or self.expand(dataset, store)
             return self._run(dataset, store, k, expansion, lambda notices: _log(notices, store))
 
@@ -269,11 +270,11 @@ class System:
         """Return kind of stage -> recall of its approximate searches; empty if the searches are exact."""
         last = outcome.searched.report.searches if self._replays else self._searches(dataset, k, outcome)
         searches = {"expand": outcome.expansion.searches, "retrieve": last}
-        with about(dataset=dataset.label):
-            return {
-                kind: tuple(each for search in made for each in search.approximations(store))
-                for kind, made in searches.items()
-            }
+        store = store.about(dataset.label)
+        return {
+            kind: tuple(each for search in made for each in search.approximations(store))
+            for kind, made in searches.items()
+        }
 
     def _searches(self, dataset: Dataset, k: int, outcome: Outcome) -> tuple[Search, ...]:
         return searches_apart(self.bound_retriever, dataset, outcome.expansion.queries, self._searched_depth(k))
@@ -322,9 +323,8 @@ class System:
         live = store.with_policy("live")
         # Models must stay loaded, so that no question waits for weights.
         system = replace(self, runtime=self.runtime.serving(live))
-        with about(dataset=dataset.label):
-            system.check([dataset])
-            system._warm_up(dataset, live)
+        system.check([dataset])
+        system._warm_up(dataset, live.about(dataset.label))
         return LiveSystem(system, dataset, live)
 
     def _warm_up(self, dataset: Dataset, store: Store) -> None:

@@ -28,7 +28,7 @@ from r2med.foundation.core.stages import Bound, Stage, with_nested
 from r2med.foundation.engine import cores, map_threads
 from r2med.foundation.engine.work import THREADS, Engine
 from r2med.foundation.runtime.runtime import Runtime
-from r2med.foundation.store import Store, about, digest
+from r2med.foundation.store import Store, digest
 from r2med.foundation.store.files import array_file, let_go
 from r2med.foundation.text.analysers import analyser
 from r2med.foundation.text.plurals import counted
@@ -111,10 +111,10 @@ class BM25Retriever(Bound[BM25]):
             raise UserError("the corpus is empty: there is nothing to search")
         if self.stage.language == ENGLISH and dataset.card:
             _hint_at_language(dataset.name, *dataset.card.languages[-1:])
-        with about(dataset=dataset.label):
-            counts_repeats = SCORERS[self.stage.scorer].counts_repeats
-            index = open_index(corpus, store, counts_repeats, self.engine, self.memory, self.stage.language)
-            impacts = [self._impacts(index, segment, store, self.key(dataset)) for segment in index.segments]
+        store = store.about(dataset.label)
+        counts_repeats = SCORERS[self.stage.scorer].counts_repeats
+        index = open_index(corpus, store, counts_repeats, self.engine, self.memory, self.stage.language)
+        impacts = [self._impacts(index, segment, store, self.key(dataset)) for segment in index.segments]
         return BM25Searcher(self.stage, corpus, index, impacts, self.memory)
 
     def _impacts(self, index: Index, segment: Segment, store: Store, key: dict[str, Any]) -> Floats:

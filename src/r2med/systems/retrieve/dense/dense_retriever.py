@@ -25,9 +25,10 @@ from r2med.foundation.core.stage_plan import PlannedData, StagePlan
 from r2med.foundation.core.stages import Bound, Stage
 from r2med.foundation.engine.work import THREADS, Engine
 from r2med.foundation.runtime.runtime import Runtime
-from r2med.foundation.store import Store, about, digest
+from r2med.foundation.store import Store, digest
+from r2med.foundation.store.dataset_labels import Labels
 from r2med.foundation.text.plurals import counted
-from r2med.models.encoders.encoder import Encoded, Encoder, Vectors, open_encoder
+from r2med.models.encoders.encoder import LOADERS, Encoded, Encoder, Vectors, open_encoder
 from r2med.models.encoders.model_cards import LATE_LOADERS, MODELS, LateLoader, ModelCard, resolve_card
 from r2med.models.encoders.model_estimates import (
     PASSAGE_TOKENS,
@@ -130,7 +131,7 @@ class DenseRetriever(Bound[VectorSearch]):
     """An embedding model that searches a corpus."""
 
     runtime: Runtime
-    _encoders: dict[tuple[Instruction, Path], Encoder] = field(default_factory=dict, compare=False, repr=False)
+    _encoders: dict[tuple[Instruction, Path, Labels], Encoder] = field(default_factory=dict, compare=False, repr=False)
 
     @cached_property
     def card(self) -> ModelCard:
@@ -145,7 +146,8 @@ class DenseRetriever(Bound[VectorSearch]):
     def encoder(self, dataset: Dataset, store: Store | None = None) -> Encoder:
         """Return the encoder for a dataset. Datasets with the same instruction share an encoder."""
         kept = store or self.runtime.store
-        key = dataset.instruction, kept.root
+        # An API's answers get the labels of the store. Other encoders store nothing themselves.
+        key = dataset.instruction, kept.root, Labels() if self.card.loader in LOADERS else kept.labels
         if key not in self._encoders:
             self._encoders[key] = open_encoder(self.card, dataset.instruction, self.runtime, kept)
         return self._encoders[key]
@@ -172,19 +174,18 @@ class DenseRetriever(Bound[VectorSearch]):
         kind = self.stage.approximate
         if kind:
             load_faiss()  # A missing library is reported before hours of encoding.
+        store = store.about(dataset.label, model=self.stage.name)
         encoder = self.encoder(dataset, store)
-        with about(dataset=dataset.label, model=self.stage.name):
-            embeddings = embed_corpus(dataset.corpus, encoder, store, self.runtime.engine, reuse=may_change(dataset))
-            segments = (
-                build_segments(
-                    embeddings.shards, kind, store, cosine=self.takes_cosine, memory=self.runtime.setup.memory
-                )
-                if kind
-                else None
-            )
+        embeddings = embed_corpus(dataset.corpus, encoder, store, self.runtime.engine, reuse=may_change(dataset))
+        segments = (
+            build_segments(embeddings.shards, kind, store, cosine=self.takes_cosine, memory=self.runtime.setup.memory)
+            if kind
+            else None
+        )
         return DenseSearcher(self, dataset.corpus, encoder, embeddings, store, segments)
 
     def _late_searcher(self, loader: LateLoader, dataset: Dataset, store: Store) -> LateSearcher:
+        store = store.about(dataset.label, model=self.stage.name)
         encoder = self.encoder(dataset, store)
         turn = _turn(encoder, self.stage.name, self.runtime)
         return LateSearcher(self.stage.name, loader, dataset, encoder, store, self.runtime, turn)
@@ -205,8 +206,7 @@ class DenseRetriever(Bound[VectorSearch]):
             recall, seconds = searcher.recall(queries, k)
             return {"recall": recall, "sample": min(SAMPLE_QUERIES, len(queries)), "measured": seconds}
 
-        with about(dataset=dataset.label, model=self.stage.name):
-            meta = store.make("recall", key, build).meta
+        meta = store.about(dataset.label, model=self.stage.name).make("recall", key, build).meta
         measured = meta["recall"], meta["sample"], meta["measured"]
         return (Approximation(str(self.stage), kind.name, asdict(kind), *measured),)
 
@@ -262,7 +262,7 @@ class DenseSearcher:
 
     def _vectors(self, queries: Sequence[SearchQuery]) -> Encoded:
         stage, runtime = self._retriever.stage, self._retriever.runtime
-        with self._turn, about(model=stage.name):
+        with self._turn:
             asked = query_vectors(queries, self._encoder, self._store, runtime.engine)
         if asked.vectors.shape[1] != self._embeddings.dimension:
             sizes = f"{asked.vectors.shape[1]} for queries and {self._embeddings.dimension} for documents"

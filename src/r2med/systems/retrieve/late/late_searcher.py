@@ -13,7 +13,7 @@ from r2med.data.runs.run import Run
 from r2med.foundation.core.cost import Cost
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.runtime.runtime import Runtime
-from r2med.foundation.store import Store, about
+from r2med.foundation.store import Store
 from r2med.models.encoders.encoder import Encoder
 from r2med.models.encoders.model_cards import LateLoader
 from r2med.models.encoders.ragged import Ragged
@@ -39,11 +39,11 @@ class LateSearcher:
         turn: AbstractContextManager[object],
     ) -> None:
         self._name, self._encoder, self._runtime, self._turn = name, encoder, runtime, turn
+        store = store.about(dataset.label, model=name)
         self._corpus, self._store = dataset.corpus, store
-        with about(dataset=dataset.label, model=name):
-            embeddings = embed_corpus(dataset.corpus, encoder, store, runtime.engine, reuse=may_change(dataset))
-            self._prepared = embeddings.cost
-            self._index = _index(loader, embeddings, store)
+        embeddings = embed_corpus(dataset.corpus, encoder, store, runtime.engine, reuse=may_change(dataset))
+        self._prepared = embeddings.cost
+        self._index = _index(loader, embeddings, store)
         self._keeps: Store | None = store
         self._cache = SearchCache()
 
@@ -51,7 +51,7 @@ class LateSearcher:
         """Return the k best documents of each query."""
         if k < 1:
             raise UserError(f"k must be at least 1, not {k}")
-        with self._turn, about(model=self._name):
+        with self._turn:
             asked = embed_texts(
                 [_text(query) for query in queries], "query", self._encoder, self._keeps, self._runtime.engine
             )

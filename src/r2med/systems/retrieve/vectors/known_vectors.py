@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from r2med.foundation.core.cost import Cost, total
-from r2med.foundation.store import Artefact, Store, about
+from r2med.foundation.store import Artefact, Store
 from r2med.foundation.store.files import text_digest
 from r2med.foundation.store.manifest import MANIFEST
 from r2med.models.encoders.ragged import Origins, Ragged, gathered
@@ -75,8 +75,8 @@ class KnownVectors:
             meta = _meta(path)
             if meta.get("encoder") != encoder or meta.get("corpus") == corpus:
                 continue
-            with about(alone=True):  # It belongs to the datasets whose texts are found in it, which is not known yet.
-                shard = store.get(kind, path.parent.name)
+            # It belongs to the datasets whose texts are found in it, which is not known yet.
+            shard = store.about(alone=True).get(kind, path.parent.name)
             if shard is None or not len(shard.array("digests")):
                 continue
             documents += len(shard.array("digests"))
