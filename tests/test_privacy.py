@@ -379,7 +379,7 @@ VALUES = [
     *("Cost", "Dataset", "Diagnosis", "Encoder", "Entry", "Expander", "Expansion", "GeneratedTexts", "Judgement"),
     *("Labelling", "Lock", "Measure", "Overlay", "OverlayLabel", "PackManifest", "Passage", "Qrels", "Query", "Record"),
     *("Report", "Reproduction", "Reranked", "Reranker", "Results", "Retriever", "Run", "Runtime", "Scores", "Searched"),
-    *("Searcher", "Setup", "Stage", "StagePlan", "Story", "System", "Unpacked", "UserError", "__version__"),
+    *("Searcher", "Setup", "Stage", "Plan", "Story", "System", "Unpacked", "UserError", "__version__"),
     *(
         "AskingStep",
         "Candidate",

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from r2med.evaluation.running.text_generation import GeneratedTexts, generate
     from r2med.foundation.core.cost import Cost
     from r2med.foundation.core.errors import UserError
-    from r2med.foundation.core.stage_plan import StagePlan
+    from r2med.foundation.core.plan import Plan
     from r2med.foundation.core.stages import Bound, Stage, argument, depth_field, derived
     from r2med.foundation.runtime.runtime import Runtime
     from r2med.foundation.runtime.setup import Setup
@@ -109,6 +109,7 @@ __all__ = [
     "PackManifest",
     "PageChunk",
     "Passage",
+    "Plan",
     "PyTerrierRetriever",
     "Qrels",
     "Query",
@@ -130,7 +131,6 @@ __all__ = [
     "SourcePage",
     "SourceQuestion",
     "Stage",
-    "StagePlan",
     "Step",
     "StepWork",
     "Story",

@@ -202,11 +202,11 @@ def test_a_rehearsal_asks_nothing_and_counts_what_every_step_would(tmp_path):
     plan = BuildPlan.read(plan_file(tmp_path, STEPS, {"e.jsonl": EXAM}, ANSWERS))
     made = Build(plan, tmp_path / "out")
     setup = plan.setup(store=Store(tmp_path / "store"))
-    calls = [(step.name, work.estimate.calls, work.answered) for step, work in made.rehearse(setup)]
+    calls = [(step.name, work.plan.calls, work.plan.answered) for step, work in made.rehearse(setup)]
     assert calls == [("read-exam", 0, 0), ("label-kind", 12, 0), ("label-body-system", 12, 0), ("reason", 12, 0)]
     assert not made.out.exists()
     made.run(setup)
-    assert [(work.estimate.calls, work.answered) for _, work in made.rehearse(setup)] == [
+    assert [(work.plan.calls, work.plan.answered) for _, work in made.rehearse(setup)] == [
         (0, 0),
         (0, 12),
         (0, 11),

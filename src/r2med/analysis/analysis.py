@@ -12,13 +12,13 @@ from r2med.analysis.material import Material
 from r2med.foundation.core.errors import UserError, unknown
 from r2med.foundation.core.lazy import loaded
 from r2med.foundation.core.one_or_many import flattened
+from r2med.foundation.core.plan import Plan
 from r2med.foundation.pages.csv_text import table_csv
 from r2med.foundation.pages.html import page_html
 from r2med.foundation.pages.page import Page, Section
 from r2med.foundation.runtime.runtime import Runtime, running
 from r2med.foundation.runtime.setup import Setup
 from r2med.foundation.store.files import write_atomically
-from r2med.models.llm.costs import CostPreview
 
 
 @dataclass(frozen=True)
@@ -132,7 +132,7 @@ def _analysed(
     return Analysed(page, tuple(_write(Path(out), page, found)))
 
 
-def rehearse(*names: str, setup: Setup | Runtime | None = None, **material: Any) -> dict[str, CostPreview]:
+def rehearse(*names: str, setup: Setup | Runtime | None = None, **material: Any) -> dict[str, Plan]:
     """Return what the analyses would ask, by prompt template. Nothing is asked or written."""
     with running(setup) as runtime:
         untraced = runtime.with_settings(trace=None, trace_content=False)  # answers of the journal are read

@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeVar
 
+from r2med.foundation.core.plan import Plan
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.models.ask.answers import LLMAnswer
 from r2med.models.ask.ask import Ask, AskedItem, Tally
-from r2med.models.llm.costs import CostPreview, listed_kinds
+from r2med.models.llm.costs import listed_kinds
 from r2med.models.llm.journaled import JournaledChat, open_chat
 from r2med.models.llm.llm_cards import LLMCard, resolve_llm
 from r2med.models.prompts.templates import packaged_template
@@ -29,7 +30,7 @@ class Questions:
     rehearsal: bool = False
     tallies: defaultdict[str, Tally] = field(default_factory=lambda: defaultdict(Tally))
     """Name of a prompt -> what its questions cost, and how many failed."""
-    previews: dict[str, CostPreview] = field(default_factory=dict)
+    previews: dict[str, Plan] = field(default_factory=dict)
     remarks: dict[str, list[str]] = field(default_factory=dict)
     """Name of a prompt -> further sentences for its notes."""
 
@@ -65,7 +66,7 @@ class Questions:
             outcomes = ask.ask(items, read).outcomes
         return [outcomes.get(number) for number in range(len(items))]
 
-    def add_preview(self, prompt: str, preview: CostPreview) -> None:
+    def add_preview(self, prompt: str, preview: Plan) -> None:
         """Add what further questions with a prompt would cost."""
         known = self.previews.get(prompt)
         self.previews[prompt] = known + preview if known else preview

@@ -104,7 +104,7 @@ def analyse(
 
     from r2med.analysis.analysis import analyse as run
     from r2med.analysis.analysis import checked_names, rehearse
-    from r2med.cli.plan import show_previews
+    from r2med.cli.plan_output import show_previews
     from r2med.cli.progress import steps
     from r2med.foundation.pages.page import Note, Section
 

@@ -104,7 +104,7 @@ def answer(
     """Let LLMs answer questions from the results of systems, and record every answer with what was read."""
     from r2med.assessment.answers.answer_page import answer_json, answer_page
     from r2med.assessment.answers.answering import plan_answers
-    from r2med.cli.plan import show_previews
+    from r2med.cli.plan_output import show_previews
     from r2med.cli.progress import steps
 
     plan = plan_answers(

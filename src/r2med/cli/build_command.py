@@ -16,6 +16,7 @@ from r2med.foundation.text.terminal_text import printable
 
 if TYPE_CHECKING:
     from r2med.construction.pipeline import Build, Done
+    from r2med.foundation.core.plan import Plan
     from r2med.foundation.pages.page import Page
 
 LETTERS = 1000
@@ -199,32 +200,38 @@ def _steps(made: Build, done: list[Done | None]) -> Page:
 
 
 def _rehearsal(made: Build, runtime: Any) -> Page:
+    from dataclasses import replace
+
+    from r2med.foundation.core.plan import Plan
     from r2med.foundation.pages.cells import Column
     from r2med.foundation.pages.page import Note, Table, table_page
-    from r2med.models.llm.costs import NO_CALLS
 
-    rows: list[tuple[str, ...]] = []
-    total, unknown = NO_CALLS, False
-    for number, (step, work) in enumerate(made.rehearse(runtime), 1):
-        about = work.estimate
-        total += about
-        unknown |= work.unpriced and about.calls > 0
-        rows.append((str(number), str(step), *_figures(about, work.answered, work.unpriced)))
-    *counts, dollars, at_most = _figures(total, None, unpriced=unknown and not total.dollars)
-    more = " + unknown" if unknown and total.dollars else ""
-    rows.append(("", "together", *counts, f"{dollars}{more}", f"{at_most}{more}"))
+    plans = [(str(step), work.plan) for step, work in made.rehearse(runtime)]
+    rows = [(str(number), step, *_figures(plan)) for number, (step, plan) in enumerate(plans, 1)]
+    together = sum((plan for _, plan in plans), Plan())
+    known = replace(
+        together,
+        dollars=sum(plan.dollars or 0.0 for _, plan in plans),
+        dollars_at_most=sum(plan.dollars_at_most or 0.0 for _, plan in plans),
+    )
+    more = " + unknown" if together.dollars is None and known.dollars else ""
+    calls, _, *tokens, dollars, at_most = _figures(known if known.dollars else together)
+    rows.append(("", "together", calls, "", *tokens, f"{dollars}{more}", f"{at_most}{more}"))
     heads = ("#", "step", "calls", "answered", "prompt tokens", "completion tokens", "dollars", "at most")
     columns = [Column(head, "text" if head == "step" else "number") for head in heads]
     note = Note("At most: no step leaves anything out before it has asked. Nothing was asked.", "quiet")
     return table_page("What the build would ask", Table(columns, rows), notes=[note])
 
 
-def _figures(about: Any, answered: int | None, unpriced: bool) -> tuple[str, ...]:
-    if not about.calls and not answered:
+def _figures(plan: Plan) -> tuple[str, ...]:
+    if not plan.calls and not plan.answered:
         return ("", "", "", "", "", "")
-    dollars = ("unknown", "unknown") if unpriced else (f"{about.dollars:.2f}", f"{about.dollars_at_most:.2f}")
-    counts = (about.calls, answered, about.prompt_tokens, about.completion_tokens)
-    return (*("" if count is None else f"{count:,}" for count in counts), *dollars)
+    counts = (plan.calls, plan.answered, plan.prompt_tokens, plan.completion_tokens)
+    prices = (plan.dollars, plan.dollars_at_most)
+    return (
+        *(f"{count or 0:,}" for count in counts),
+        *("unknown" if each is None else f"{each:.2f}" for each in prices),
+    )
 
 
 def _print_item(title: str, fields: dict[str, Any]) -> None:

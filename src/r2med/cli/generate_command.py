@@ -57,7 +57,7 @@ def generate(
     runtime: Runtime,
 ) -> None:
     """Write an LLM's texts for every query; `r2med run --generations DIR` searches with them, without an LLM."""
-    from r2med.cli.plan import show_stages
+    from r2med.cli.plan_output import show_stages
     from r2med.cli.progress import steps
     from r2med.evaluation.running.text_generation import plan_generation
 

@@ -70,7 +70,7 @@ def judge(
     """Label the documents that systems return and that have no label, in an overlay. The dataset is not changed."""
     from r2med.assessment.judgements.committee import plan_judging
     from r2med.assessment.judgements.judge_page import judge_json, judge_page
-    from r2med.cli.plan import show_previews
+    from r2med.cli.plan_output import show_previews
     from r2med.cli.progress import steps
     from r2med.evaluation.records.collection import collect
     from r2med.evaluation.records.relabelled import recorded_datasets

@@ -46,7 +46,7 @@ def nuggets(
     import shlex
 
     from r2med.assessment.answers.nugget_making import plan_nuggets
-    from r2med.cli.plan import show_previews
+    from r2med.cli.plan_output import show_previews
     from r2med.cli.progress import steps
     from r2med.data.loading import load
     from r2med.foundation.core.errors import UserError

@@ -16,7 +16,7 @@ from r2med.foundation.core.spec import joined_words
 from r2med.foundation.text.terminal_text import printable
 
 if TYPE_CHECKING:
-    from r2med.evaluation.running.batch import Plan
+    from r2med.evaluation.running.batch import RunPlan
     from r2med.foundation.runtime.runtime import Runtime
 
 DEMO_SYSTEMS = ("bm25", "hyde(author) → bm25")
@@ -85,7 +85,7 @@ def run(
     runtime: Runtime,
 ) -> None:
     """Evaluate systems on datasets. Without arguments: BM25 with and without expansion on the bundled demo."""
-    from r2med.cli.plan import show_plan
+    from r2med.cli.plan_output import show_plan
     from r2med.cli.progress import steps
     from r2med.evaluation.measure.measures import recorded_measure
     from r2med.evaluation.running.batch import plan_run
@@ -153,7 +153,7 @@ def _locked_measure(lock: Path, measure: str) -> str:
     return decided
 
 
-def _check_used(plan: Plan, given: list[str]) -> None:
+def _check_used(plan: RunPlan, given: list[str]) -> None:
     """Raise UserError for a flag about texts or LLMs if no system has a stage that uses it."""
     if given and not any(system.expander or system.rerankers for system in plan.systems):
         raise UserError(f"{given[0]} is about texts of an LLM, and no system uses any: add --expand hyde --llm NAME")

@@ -24,6 +24,7 @@ from r2med.construction.repeated_items import REPEATED_ID, KnownItems
 from r2med.construction.step import Step, StepWork, Streams, damaged
 from r2med.foundation.core.cost import Cost
 from r2med.foundation.core.errors import UserError
+from r2med.foundation.core.plan import Plan
 from r2med.foundation.runtime.runtime import Runtime, running
 from r2med.foundation.runtime.setup import Setup
 from r2med.foundation.store import digest
@@ -261,7 +262,7 @@ class Build:
                 work = StepWork(runtime, rehearsal=True)
                 last = Done.read(turn.folder)
                 if last is not None and last.key == turn.key and last.is_final and not last.changed_file(turn.folder):
-                    work.answered = last.cost.calls
+                    work.plan = Plan(answered=last.cost.calls)
                 else:
                     turn.key = f"rehearsed {turn.number}"  # later steps depend on output that does not exist yet
                     turn.folder = Path(scratch) / str(turn.number)

@@ -22,9 +22,9 @@ from r2med.construction.items import (
 from r2med.construction.labels import LABELLING, Labelling
 from r2med.foundation.core.cost import NOTHING, Cost
 from r2med.foundation.core.errors import UserError
+from r2med.foundation.core.plan import Plan
 from r2med.foundation.core.stages import Stage
 from r2med.foundation.runtime.runtime import Runtime
-from r2med.models.llm.costs import NO_CALLS, CallEstimate
 
 AnyItem = TypeVar("AnyItem", bound=StreamItem)
 
@@ -105,12 +105,8 @@ class StepWork:
     rehearsal: bool = False
     """True if nothing may be asked. A step then passes its items on unchanged and records what it would ask."""
     cost: Cost = NOTHING
-    estimate: CallEstimate = NO_CALLS
-    """In a rehearsal, the requests that the journal does not answer yet."""
-    answered: int = 0
-    """In a rehearsal, the number of requests that the journal already answers."""
-    unpriced: bool = False
-    """In a rehearsal, True if an LLM without a known price would be asked."""
+    plan: Plan = field(default_factory=Plan)
+    """In a rehearsal, the calls that the step would make."""
     facts: dict[str, Any] = field(default_factory=dict)
     """Facts for the status and the datasheet, as JSON values."""
     failures: dict[str, int] = field(default_factory=dict)

@@ -80,7 +80,7 @@ def test_an_llm_writes_evidence_for_questions_whose_source_cites_nothing_and_is_
     }
     assert {item.author for item in written.values()} == {"gpt-4o-2024-11-20"}
     assert all(words in work.facts["prompt"] for words in ("careless judge", "every careful judge"))
-    assert run_step(PlantControls(llm="gpt4"), given, tmp_path, rehearsal=True)[2].estimate.calls == 5
+    assert run_step(PlantControls(llm="gpt4"), given, tmp_path, rehearsal=True)[2].plan.calls == 5
 
 
 def test_orders_to_the_judge_stand_in_unrelated_texts_in_many_forms(tmp_path):

@@ -219,7 +219,7 @@ def test_a_server_that_fails_during_the_controls_stops_the_step_and_is_no_wrong_
 def test_a_rehearsal_counts_the_controls(tmp_path, monkeypatch):
     asked_of(right, monkeypatch)
     work = run_step(judge("judge(gpt4)"), pool(tmp_path), tmp_path, rehearsal=True)[2]
-    assert work.estimate.calls == 140
+    assert work.plan.calls == 140
 
 
 RUBRIC = '''

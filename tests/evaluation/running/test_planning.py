@@ -10,9 +10,9 @@ from r2med.data.dataset_cards import groups
 from r2med.evaluation.running import planning
 from r2med.evaluation.running.batch import plan_run
 from r2med.evaluation.running.plan_table import plan_table
-from r2med.evaluation.running.planning import stage_plans, with_preview
+from r2med.evaluation.running.planning import stage_plans
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.core.stage_plan import StagePlan
+from r2med.foundation.core.plan import Plan
 from r2med.foundation.core.stages import Stage
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.setup import Setup
@@ -20,13 +20,13 @@ from r2med.foundation.store import Store
 from r2med.models.crossencoders.pair_scorer import ScoredPair
 from r2med.models.llm.call_plans import asking_seconds
 from r2med.models.llm.chat import ChatRequest, Message, RawAnswer, Sampling
-from r2med.models.llm.costs import CostPreview
+from r2med.models.llm.costs import plan_requests
 from r2med.models.llm.llm_cards import LLMCard
 from r2med.systems.rerank.cross import score_memo
 from support.chat_models import save_answer
 
 
-def planned(systems: list[str], data: list[str], setup: Setup) -> dict[str, StagePlan]:
+def planned(systems: list[str], data: list[str], setup: Setup) -> dict[str, Plan]:
     plan = plan_run(systems, data, setup=setup)
     return {stage.name: stage for _, stages in stage_plans(plan) for stage in stages}
 
@@ -76,14 +76,14 @@ def test_what_is_kept_is_not_planned_again(setup: Setup) -> None:
 def test_the_time_of_an_llm_is_that_of_its_answers_of_before_or_a_guess(setup: Setup) -> None:
     card = LLMCard(name="judge", model="judge-1")
     asked = tuple(ChatRequest((Message("user", f"question {number}"),), Sampling()) for number in range(32))
-    preview = CostPreview(card, asked, asked)
-    seconds, answers = asking_seconds(card, preview.estimate, setup)
+    preview = plan_requests(card, asked)
+    seconds, answers = asking_seconds(card, preview, setup)
     assert (seconds > 0, answers) == (True, 0)
     save_answer(setup.store, b"1", "judge-1", RawAnswer("yes", seconds=3.0))
     save_answer(setup.store, b"2", "judge-1", RawAnswer("no", seconds=5.0))
     save_answer(setup.store, b"3", "another", RawAnswer("no", seconds=500.0))
-    assert asking_seconds(card, preview.estimate, setup) == (32 * 4.0 / setup.setup.concurrency, 2)
-    assert asking_seconds(card, preview.estimate, setup.with_settings(llm_backend="local")) == (32 * 4.0, 2)
+    assert asking_seconds(card, preview, setup) == (32 * 4.0 / setup.setup.concurrency, 2)
+    assert asking_seconds(card, preview, setup.with_settings(llm_backend="local")) == (32 * 4.0, 2)
 
 
 def test_the_time_of_a_reranker_is_that_of_pairs_it_has_scored(setup: Setup) -> None:
@@ -134,21 +134,25 @@ def test_a_stage_that_does_not_plan_itself_has_an_unknown_time(setup: Setup) -> 
 R2MED = groups()["R2MED"]
 
 
-def top(setup: Setup) -> list[tuple[r2med.System, list[StagePlan]]]:
+def top(setup: Setup) -> list[tuple[r2med.System, list[Plan]]]:
     return list(stage_plans(plan_run([], [], suite="top", setup=setup)))
 
 
 def test_the_needs_of_the_best_rows_are_known_without_their_data(setup: Setup, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(planning, "load", lambda *_: pytest.fail("a dataset was loaded"))
     table = plan_table(top(setup), "cpu")
-    assert (len(table.rows), table.heads[1:]) == (20, ("GPU memory", "LLM calls", "hours", "dollars", "downloads"))
+    assert (len(table.rows), table.heads[1:]) == (
+        20,
+        ("GPU memory", "LLM calls", "tokens", "hours", "dollars", "downloads"),
+    )
     assert all(cell not in ("", None) for row in table.rows for cell in row)
     rows = {str(row[0]): row[1:] for row in table.rows}
-    memory, calls, hours, dollars, downloads = rows["diver → grouprank-32b@100"]
+    memory, calls, tokens, hours, dollars, downloads = rows["diver → grouprank-32b@100"]
     assert memory == "about 9.6 GB; served: about 77 GB of GPU memory at the server"
     assert (calls, dollars, downloads) == (5 * 876, "your server's", "about 8.0 GB")
     assert isinstance(hours, float) and hours > 0.5
-    memory, calls, _, dollars, downloads = rows["bm25 → insertrank(deepseek-r1)@100"]
+    assert tokens == f"{876 * (100 * 300 + 5 * 500):,} read, {5 * 876 * 400:,} written"
+    memory, calls, _, _, dollars, downloads = rows["bm25 → insertrank(deepseek-r1)@100"]
     assert (memory, calls, downloads) == ("none", 9 * 876, "none")
     assert isinstance(dollars, float) and dollars > 1
     assert rows["reasonembed:512"][:2] == ("about 19 GB", 0)
@@ -159,9 +163,9 @@ def test_what_is_not_known_is_said_in_its_cell(setup: Setup) -> None:
     systems = ["hf:someone/model", *agents, "hyde(gpt4, samples=2, rounds=1) → bm25"]
     plan = plan_run(systems, R2MED, setup=setup.with_settings(base_url="http://127.0.0.1:1/v1"))
     unknown, agent, of_provider, hyde = plan_table(list(stage_plans(plan)), "cpu").rows
-    assert (unknown[1], unknown[3]) == ("unknown size of hf:someone/model", "unknown for hf:someone/model")
-    assert (agent[2], agent[4]) == ("unknown: search-r1(qwen-7b) decides", "your server's")
-    assert of_provider[4] == "unknown, as the calls are"
+    assert (unknown[1], unknown[4]) == ("unknown size of hf:someone/model", "unknown for hf:someone/model")
+    assert agent[2] == agent[3] == "unknown: search-r1(qwen-7b) decides" and agent[5] == "your server's"
+    assert of_provider[5] == "unknown, as the calls are"
     assert hyde[2] == 4 * 876
 
 
@@ -188,14 +192,16 @@ def test_the_calls_of_a_form_are_those_that_its_prompts_would_make(setup: Setup,
     preview = asking.preview(r2med.load("demo/Biology", setup.store), setup.store)
     # A preview has no answers. So it lacks the call after a thought, and the second round asks as the first.
     assert stage.calls == asked * len(preview.requests)
-    assert with_preview(stage, preview).calls == stage.calls
+    assert stage.with_prompts(preview).calls == stage.calls
 
 
 def test_calls_that_were_answered_are_not_planned(setup: Setup) -> None:
     card = LLMCard(name="judge", model="judge-1", price={"prompt": 1.0, "completion": 1.0})
     asked = tuple(ChatRequest((Message("user", f"question {number}"),), Sampling()) for number in range(8))
-    stage = StagePlan("judge", "asks an LLM", seconds=80.0, calls=16, dollars=1.0)
-    left = with_preview(stage, CostPreview(card, asked, asked[:2]))
+    stage = Plan("judge", "asks an LLM", seconds=80.0, calls=16, dollars=1.0)
+    known = plan_requests(card, asked, asked[:2])
+    left = stage.with_prompts(known)
     assert (left.calls, left.seconds, left.work) == (4, 20.0, "asks an LLM about 4 times")
-    assert left.dollars == pytest.approx(2 * CostPreview(card, asked, asked[:2]).estimate.dollars)
-    assert with_preview(stage, CostPreview(card, asked, ())).dollars == 0
+    assert left.dollars == pytest.approx(2 * (known.dollars or 0)) and left.dollars
+    assert (left.prompt_tokens, left.completion_tokens) == (2 * (known.prompt_tokens or 0), 4 * 400)
+    assert stage.with_prompts(plan_requests(card, asked, ())).dollars == 0

@@ -288,13 +288,13 @@ def test_an_agent_that_found_nothing_leaves_the_query_to_the_retriever(store):
 def test_the_most_that_conversations_can_cost_is_known_before(store):
     card = CARD.model_copy(update={"max_tokens": 100})
     preview = agent("agent", scripted({}), card=card, turns=3).preview(dataset(), store)
-    assert (len(preview.requests), preview.conversations.calls) == (3, 9)
+    assert (len(preview.requests), preview.conversation_calls) == (3, 9)
     growth = 100 + card.context_length // 4
     (tokens,) = {len(request.tools) // 4 for request in preview.requests}
-    start = preview.estimate.prompt_tokens / 3
+    start = preview.prompt_tokens / 3
     assert start > tokens
-    assert preview.conversations.dollars == pytest.approx(3 * (3 * start + 3 * growth + 3 * 100 * 2) / 1e6)
-    assert (preview + preview).conversations.calls == 18
+    assert preview.conversation_dollars == pytest.approx(3 * (3 * start + 3 * growth + 3 * 100 * 2) / 1e6)
+    assert (preview + preview).conversation_calls == 18
 
 
 def test_the_text_of_a_turn_ends_at_its_first_call():

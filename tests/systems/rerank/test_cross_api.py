@@ -13,8 +13,8 @@ from r2med.data.corpus import Corpus
 from r2med.data.dataset import Dataset, Qrels, Query
 from r2med.data.runs.run import Run
 from r2med.foundation.core.errors import UserError
+from r2med.foundation.core.plan import Plan
 from r2med.foundation.core.spec import parse_stage
-from r2med.foundation.core.stage_plan import StagePlan
 from r2med.foundation.core.stages import stage
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store import Store
@@ -116,7 +116,7 @@ class Sizes:
         return False
 
 
-def planned(spec: str, **settings: Any) -> StagePlan:
+def planned(spec: str, **settings: Any) -> Plan:
     [call] = parse_stage(spec)
     [plan] = stage(call, "rerank").plan([Sizes(10, 5000), Sizes(5, 20)], Runtime(**settings))
     return plan

@@ -31,15 +31,15 @@ from r2med.evaluation.records.answer_record import AnswerRecord, CitedSentence, 
 from r2med.evaluation.records.answer_words import CONDITIONS, AnswerForm, Condition
 from r2med.evaluation.records.collection import collect
 from r2med.evaluation.records.record import Record
-from r2med.evaluation.running.batch import Plan, plan_run
+from r2med.evaluation.running.batch import RunPlan, plan_run
 from r2med.evaluation.running.evaluation import record_path, run_path
 from r2med.foundation.core.errors import UserError, unknown
 from r2med.foundation.core.one_or_many import several
+from r2med.foundation.core.plan import Plan
 from r2med.foundation.engine.reporting import notebook_progress
 from r2med.foundation.engine.tracing import Span, queries_within
 from r2med.foundation.runtime.runtime import Runtime, running
 from r2med.foundation.runtime.setup import Setup
-from r2med.models.llm.costs import CostPreview
 from r2med.models.llm.llm_cards import sampling_of
 from r2med.systems.system import System
 
@@ -156,7 +156,7 @@ class _ReaderSaid:
 class AnswerPlan:
     """The systems, datasets and readers of an evaluation of answers, before anything is asked."""
 
-    retrieval: Plan
+    retrieval: RunPlan
     readers: tuple[AnswerReader, ...]
     runtime: Runtime
     passages: int
@@ -179,13 +179,13 @@ class AnswerPlan:
         pairs = len(self.retrieval.systems) * len(self.retrieval.data)
         return pairs * (1 + len(self.readers)) + bool(self.judge)
 
-    def preview(self, out: Path) -> dict[str, CostPreview]:
+    def preview(self, out: Path) -> dict[str, Plan]:
         """Return reader or judge -> what it would cost. Nothing is asked and nothing is searched.
 
         The results of a system without a record in `out` are not known. Passages of other questions take their place.
         The cost of a judge is a guess, because the answers are not known.
         """
-        kinds: dict[str, list[CostPreview]] = {}
+        kinds: dict[str, list[Plan]] = {}
         sheets = []
         for dataset in self.retrieval.datasets():
             for system in self.retrieval.systems:
@@ -197,7 +197,7 @@ class AnswerPlan:
                     sheets.append(self._stand_ins(system.name, dataset, reader, questions))
         if self.judge and any(sheet.answers for sheet in sheets):
             judging = AnswerJudging(JudgeOfAnswers.open(self.judge, self.runtime), sheets, self.untested)
-            guess = CostPreview(judging.judge.card, (), (), note=GUESS_NOTE)
+            guess = Plan(llm=judging.judge.card, note=GUESS_NOTE)
             kinds[f"{self.judge} as judge"] = [guess, *judging.preview()]
         return {name: reduce(add, previews) for name, previews in kinds.items() if previews}
 

@@ -51,8 +51,8 @@ from r2med.data.nuggets_file import Nuggets
 from r2med.evaluation.records.answer_record import CitedSentence, GivenAnswer, JudgeFacts
 from r2med.evaluation.records.answer_words import can_be_right
 from r2med.foundation.core.errors import UserError
+from r2med.foundation.core.plan import Plan
 from r2med.foundation.engine.tracing import Span
-from r2med.models.llm.costs import CostPreview
 
 MORE_QUESTIONS = "ask more questions, or use a judge that is not tested (r2med answer --untested)"
 """What helps if there are too few controls."""
@@ -157,7 +157,7 @@ class AnswerJudging:
         if self.tested is None and self._graded:
             self.panel.check(MORE_QUESTIONS)
 
-    def preview(self) -> list[CostPreview]:
+    def preview(self) -> list[Plan]:
         """Return what the judge would be asked. Nothing is asked."""
         judge, matched = self.judge, self.nugget_controls
         nuggets = [each.item for each in (*matched.first, *matched.mixed)] + [*self._matched.values()]

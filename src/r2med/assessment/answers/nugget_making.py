@@ -11,11 +11,11 @@ from r2med.data.dataset import Dataset, Query
 from r2med.data.nuggets_file import Nugget, Nuggets
 from r2med.foundation.core.cost import Cost
 from r2med.foundation.core.errors import UserError
+from r2med.foundation.core.plan import Plan
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.text.english import english
 from r2med.models.ask.answers import LLMAnswer, Text, field_reader, one_of
 from r2med.models.ask.ask import Ask, AskedItem
-from r2med.models.llm.costs import CostPreview
 from r2med.models.llm.journaled import open_chat
 from r2med.models.llm.llm_cards import resolve_llm
 from r2med.models.prompts.templates import packaged_template
@@ -99,7 +99,7 @@ class NuggetPlan:
             for query in self.queries
         ]
 
-    def preview(self) -> CostPreview:
+    def preview(self) -> Plan:
         """Return what asking would cost. Nothing is asked."""
         return self.question.preview(self.items)
 

@@ -16,12 +16,12 @@ from r2med.data.dataset import Dataset, Query
 from r2med.evaluation.records.answer_record import GivenAnswer
 from r2med.evaluation.records.answer_words import AnswerForm, AnswerStatus, Condition
 from r2med.foundation.core.cost import NOTHING, Cost
+from r2med.foundation.core.plan import Plan
 from r2med.foundation.engine.tracing import Span
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.models.ask.answers import Choice, OpenAnswer
 from r2med.models.ask.ask import Tally, preview, put, warn_of_identifiers
 from r2med.models.llm.chat import FROM_THE_MODEL
-from r2med.models.llm.costs import CostPreview
 from r2med.models.llm.journaled import JournaledChat, open_chat
 from r2med.models.llm.llm_cards import LLMCard, resolve_llm
 
@@ -114,7 +114,7 @@ class AnswerReader:
                 case other:
                     assert_never(other)
 
-    def preview(self, questions: Sequence[ReaderQuestion], note: str = "") -> CostPreview:
+    def preview(self, questions: Sequence[ReaderQuestion], note: str = "") -> Plan:
         """Return what asking would cost. Nothing is asked."""
         cut = sum(each.cut > 0 for each in questions if each.prompt.fits)
         return preview(self.chat, (each.prompt for each in questions), note, cut)

@@ -26,8 +26,8 @@ from r2med.evaluation.records.rankings import ranked_lists
 from r2med.evaluation.records.record import llms_of
 from r2med.foundation.core.cost import NOTHING, Cost
 from r2med.foundation.core.errors import UserError
+from r2med.foundation.core.plan import Plan
 from r2med.foundation.runtime.runtime import Runtime
-from r2med.models.llm.costs import CostPreview
 from r2med.models.llm.llm_cards import LLMS, LLMCard
 
 DEPTH = 10
@@ -140,7 +140,7 @@ class JudgePlan:
     def _pool(self) -> list[Item]:
         return [item for each in self.pools for item in pool_items(each, self.rubric)]
 
-    def preview(self) -> dict[str, CostPreview]:
+    def preview(self) -> dict[str, Plan]:
         """Return judge -> what it would cost, controls included. Nothing is asked."""
         items = self.panel.items(self._pool)
         return {judge.name: judge.preview(items) for judge in self.panel.judges}

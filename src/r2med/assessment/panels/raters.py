@@ -13,12 +13,13 @@ from r2med.assessment.rubrics.item import Item
 from r2med.assessment.rubrics.rubric import WHY, Rubric
 from r2med.foundation.core.cost import Cost
 from r2med.foundation.core.errors import UserError
+from r2med.foundation.core.plan import Plan
 from r2med.foundation.engine.tracing import Span
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store import digest
 from r2med.models.ask.ask import SYSTEM, Ask, AskedItem, Tally
 from r2med.models.llm.chat import SAVED_FAILURES
-from r2med.models.llm.costs import CostPreview, listed_kinds
+from r2med.models.llm.costs import listed_kinds
 from r2med.models.llm.journaled import JournaledChat, open_chat
 from r2med.models.llm.llm_cards import LLMCard, families, resolve_llm
 
@@ -84,7 +85,7 @@ class LLMRater:
         known = {family for card in others for family in families(card)}
         return tuple(family for family in families(self.card) if family in known)
 
-    def preview(self, items: Sequence[Item]) -> CostPreview:
+    def preview(self, items: Sequence[Item]) -> Plan:
         """Return what rating would cost. Nothing is asked."""
         return self.ask.preview([self._asked(item) for item in items])
 

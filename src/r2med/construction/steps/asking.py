@@ -22,7 +22,6 @@ from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store import digest
 from r2med.models.ask.answers import LLMAnswer
 from r2med.models.ask.ask import Ask, AskedItem
-from r2med.models.llm.costs import is_priced
 from r2med.models.llm.journaled import JournaledChat, open_chat
 from r2med.models.llm.llm_cards import LLMCard, resolve_llm
 from r2med.models.prompts.templates import Template, read_template
@@ -148,10 +147,7 @@ class AskingStep(Step, Generic[ItemType], kind="build", needs="llm"):
 
     def _rehearsed(self, ask: Ask, items: Sequence[ItemType], work: StepWork) -> list[StreamItem | None]:
         """Count the requests that would be sent, and return what is passed on instead of answers."""
-        preview = ask.preview([self.asked_item(item) for item in items])
-        work.estimate += preview.estimate
-        work.answered += len(preview.requests) - len(preview.unanswered)
-        work.unpriced |= not is_priced(preview.card)
+        work.plan += ask.preview([self.asked_item(item) for item in items]).totals
         return [self.unread(item) for item in items]
 
     def _answered(self, ask: Ask, items: Sequence[ItemType], work: StepWork) -> list[StreamItem | Rejected | None]:

@@ -70,7 +70,7 @@ def run(
 
 
 @dataclass(frozen=True)
-class Plan:
+class RunPlan:
     """The systems and the datasets of an evaluation, before anything is loaded or searched."""
 
     systems: tuple[System, ...]
@@ -154,7 +154,7 @@ def plan_run(
     suite: str = "",
     lock: Path | str = "",
     setup: Setup | Runtime,
-) -> Plan:
+) -> RunPlan:
     """Return the systems and datasets to evaluate. Raises UserError if a name is unknown or a setting has no effect."""
     runtime = setup if isinstance(setup, Runtime) else Runtime(setup)
     specs: list[str | Calls] = [_spec(system, runtime) for system in systems if not isinstance(system, System)]
@@ -184,7 +184,7 @@ def plan_run(
     for source in data or ["demo"]:
         meant = [source] if isinstance(source, Dataset) else names(source)
         sources += [each for each in meant if isinstance(each, Dataset) or each not in sources]
-    return Plan(tuple(parsed.values()), tuple(sources), runtime, lock)
+    return RunPlan(tuple(parsed.values()), tuple(sources), runtime, lock)
 
 
 def _expansion_key(system: System, dataset: Dataset) -> tuple[object, ...]:

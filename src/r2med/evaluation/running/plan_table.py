@@ -1,10 +1,10 @@
-"""The table of a plan: GPU memory, LLM calls, hours, dollars and downloads of each system."""
+"""The table of a plan: GPU memory, LLM calls, tokens, hours, dollars and downloads of each system."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from r2med.foundation.core.stage_plan import StagePlan
+from r2med.foundation.core.plan import Plan
 from r2med.foundation.pages.cells import Column, Value
 from r2med.foundation.pages.page import Table
 from r2med.models.encoders.model_estimates import gpu_speed_up
@@ -19,25 +19,26 @@ NOTE = (
 )
 
 
-def plan_table(planned: Sequence[tuple[System, Sequence[StagePlan]]], device: str) -> Table:
+def plan_table(planned: Sequence[tuple[System, Sequence[Plan]]], device: str) -> Table:
     """Return a row for each system. A cell without a number says why."""
     columns = (
         Column("system"),
         Column("GPU memory"),
         Column("LLM calls", "integer"),
+        Column("tokens"),
         Column("hours", "number", 1),
         Column("dollars", "dollars"),
         Column("downloads"),
     )
     rows = [
-        (system.name, _memory(stages), _calls(stages), _hours(stages), _dollars(stages), _downloads(stages))
+        (system.name, *(cell(stages) for cell in (_memory, _calls, _tokens, _hours, _dollars, _downloads)))
         for system, stages in planned
     ]
     faster = f"; a GPU encodes about {gpu_speed_up():,.0f} times as fast." if device == "cpu" else "."
     return Table(columns, rows, "What each system needs", NOTE.format(device=device) + faster)
 
 
-def _memory(stages: Sequence[StagePlan]) -> str:
+def _memory(stages: Sequence[Plan]) -> str:
     """Return the memory of the largest model here, because models run one after the other, and that of servers."""
     unknown = [f"unknown size of {each.name}" for each in stages if each.memory is None or each.served is None]
     here = max((each.memory or 0.0 for each in stages), default=0.0)
@@ -47,18 +48,26 @@ def _memory(stages: Sequence[StagePlan]) -> str:
     return "; ".join([*parts, *unknown]) or "none"
 
 
-def _calls(stages: Sequence[StagePlan]) -> Value:
+def _calls(stages: Sequence[Plan]) -> Value:
     calls = [each.calls for each in stages]
     unknown = next((each.name for each in stages if each.calls is None), "")
     return f"unknown: {unknown} decides" if unknown else sum(filter(None, calls))
 
 
-def _hours(stages: Sequence[StagePlan]) -> Value:
+def _tokens(stages: Sequence[Plan]) -> str:
+    """Return the tokens that LLMs and APIs read and write."""
+    if unknown := next((each.name for each in stages if each.prompt_tokens is None), ""):
+        return f"unknown: {unknown} decides"
+    read, written = sum(each.prompt_tokens or 0 for each in stages), sum(each.completion_tokens or 0 for each in stages)
+    return ", ".join([f"{read:,} read"] * bool(read) + [f"{written:,} written"] * bool(written)) or "none"
+
+
+def _hours(stages: Sequence[Plan]) -> Value:
     unknown = next((each.name for each in stages if each.seconds is None), "")
     return f"unknown for {unknown}" if unknown else sum(each.seconds or 0.0 for each in stages) / 3600
 
 
-def _dollars(stages: Sequence[StagePlan]) -> Value:
+def _dollars(stages: Sequence[Plan]) -> Value:
     known = sum(each.dollars or 0.0 for each in stages)
     unpriced = [each for each in stages if each.dollars is None]
     if not unpriced:
@@ -71,7 +80,7 @@ def _dollars(stages: Sequence[StagePlan]) -> Value:
     return f"{known:.2f} and {reason}" if known else reason
 
 
-def _downloads(stages: Sequence[StagePlan]) -> str:
+def _downloads(stages: Sequence[Plan]) -> str:
     unknown = [f"unknown size of {each.name}" for each in stages if each.fetch is None]
     size = sum(each.fetch or 0.0 for each in stages)
     return "; ".join([*([f"about {_gigabytes(size)}"] if size else []), *unknown]) or "none"

@@ -3,39 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 from r2med.data import Dataset, load
 from r2med.data.dataset_cards import cards
 from r2med.data.hub import is_fetched
 from r2med.data.loading import label_of
-from r2med.evaluation.running.batch import Plan
-from r2med.foundation.core.stage_plan import StagePlan
+from r2med.evaluation.running.batch import RunPlan
+from r2med.foundation.core.plan import Plan
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store.holdings import holdings
-from r2med.models.llm.costs import CostPreview
 from r2med.systems.system import System
 
 
-def with_preview(plan: StagePlan, preview: CostPreview) -> StagePlan:
-    """Return the plan of a stage without the calls that have an answer already, with the price of its own prompts."""
-    about, asked = preview.estimate, len(preview.requests)
-    if plan.calls is None or plan.seconds is None or not asked:
-        return plan
-    share = about.calls / asked
-    calls = round(plan.calls * share)
-    dollars = about.dollars * calls / about.calls if about.calls else 0.0
-    return replace(
-        plan,
-        work=f"asks an LLM about {calls:,} times",
-        calls=calls,
-        seconds=plan.seconds * share,
-        dollars=None if plan.dollars is None else dollars,
-    )
-
-
-def absent_data(plan: Plan) -> list[str]:
+def absent_data(plan: RunPlan) -> list[str]:
     """Return the names of the datasets that would have to be fetched from the hub before they can be read."""
     known = [cards()[source] for source in plan.data if isinstance(source, str) and source in cards()]
     return [
@@ -43,7 +25,7 @@ def absent_data(plan: Plan) -> list[str]:
     ]
 
 
-def stage_plans(plan: Plan) -> Iterator[tuple[System, list[StagePlan]]]:
+def stage_plans(plan: RunPlan) -> Iterator[tuple[System, list[Plan]]]:
     """Yield every system with the plans of its stages, each stage once. Nothing is loaded or asked."""
     held = frozenset((h.kind, name, h.model) for h in holdings(plan.runtime.store) for name in h.datasets)
     runtime = plan.runtime

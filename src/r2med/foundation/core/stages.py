@@ -24,9 +24,9 @@ from r2med.foundation.core.foreign_code import foreign_code
 from r2med.foundation.core.keys import changed_values
 from r2med.foundation.core.lazy import loaded
 from r2med.foundation.core.notices import Notice, Setting
+from r2med.foundation.core.plan import Plan, PlannedData
 from r2med.foundation.core.registry import registered
 from r2med.foundation.core.spec import Call, parse_stage
-from r2med.foundation.core.stage_plan import PlannedData, StagePlan
 
 log = logging.getLogger("r2med")
 
@@ -144,9 +144,9 @@ class Stage(BaseModel):
         """Return the part of a retriever that makes its own queries, so that it does not use those of an expansion."""
         return None
 
-    def plan(self, data: Sequence[PlannedData], runtime: Any) -> list[StagePlan]:
+    def plan(self, data: Sequence[PlannedData], runtime: Any) -> list[Plan]:
         """Return the plans of the stage and of its own searches on some datasets. Nothing is asked or loaded."""
-        return [StagePlan(str(self), "does not say what it would do")]
+        return [Plan(str(self), "does not say what it would do")]
 
     def bind(self, runtime: Any) -> Any:
         """Return the expander, retriever or reranker of these settings. Nothing is asked or loaded yet."""

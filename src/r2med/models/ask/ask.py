@@ -11,11 +11,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from r2med.foundation.core.cost import NOTHING, Cost
+from r2med.foundation.core.plan import Plan
 from r2med.foundation.engine.tracing import Attributes, Span, SpanKind, item_spans
 from r2med.foundation.net.personal_data_warning import warn_before_sending
 from r2med.models.ask.answers import LLMAnswer
 from r2med.models.ask.json_answers import JsonAnswers, JsonQuestion, ask_json, json_question
-from r2med.models.llm.costs import CostPreview, listed_kinds
+from r2med.models.llm.costs import listed_kinds, plan_requests
 from r2med.models.llm.journaled import JournaledChat
 from r2med.models.prompts.fitting import Fitter
 from r2med.models.prompts.templates import Template
@@ -92,7 +93,7 @@ class Ask:
         """Return the question about each item, by its number."""
         return {number: self.question(item.fields, item.answer) for number, item in enumerate(items)}
 
-    def preview(self, items: Sequence[AskedItem]) -> CostPreview:
+    def preview(self, items: Sequence[AskedItem]) -> Plan:
         """Return what asking would cost. Nothing is asked."""
         return preview(self.chat, self.questions(items).values())
 
@@ -124,9 +125,7 @@ class Ask:
                     spans[number].set({"output.value": said(answers.outcomes[number])})
         return answers
 
-    def known(
-        self, items: Sequence[AskedItem], read: Callable[[int, Any], Outcome]
-    ) -> tuple[CostPreview, dict[int, Outcome]]:
+    def known(self, items: Sequence[AskedItem], read: Callable[[int, Any], Outcome]) -> tuple[Plan, dict[int, Outcome]]:
         """Return what asking would cost, and the outcomes that the journal has already. Nothing is asked."""
         questions = self.questions(items)
         found = preview(self.chat, questions.values())
@@ -136,11 +135,12 @@ class Ask:
         return found, ask_json(answered, read, self.chat, card, tries=1).outcomes
 
 
-def preview(chat: JournaledChat, questions: Iterable[JsonQuestion], note: str = "", cut: int = 0) -> CostPreview:
+def preview(chat: JournaledChat, questions: Iterable[JsonQuestion], note: str = "", cut: int = 0) -> Plan:
     """Return what questions would cost. Nothing is asked."""
     given = list(questions)
     requests = [each.request(chat.card) for each in given if each.fits]
-    return CostPreview.of(chat, chat.card, requests, cut=cut, unfit=len(given) - len(requests), note=note)
+    unfit = len(given) - len(requests)
+    return plan_requests(chat.card, requests, chat.unanswered(requests), cut=cut, unfit=unfit, note=note)
 
 
 def put(

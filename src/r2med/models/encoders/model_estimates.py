@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from r2med.foundation.core.cards import parameter_count
-from r2med.foundation.core.stage_plan import gpu_memory
+from r2med.foundation.core.plan import gpu_memory
 from r2med.foundation.runtime.setup import Setup
 from r2med.models.encoders.devices import devices
 from r2med.models.encoders.embedding_apis import EMBEDDING_APIS

@@ -1,13 +1,14 @@
-"""Tokens, prices and failures of LLM calls, and previews of the calls of a stage."""
+"""Tokens, prices and failures of LLM calls, and plans of calls whose prompts are known."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import astuple, dataclass
+from typing import Any
 
 from r2med.foundation.core.cost import Cost
-from r2med.models.llm.chat import ChatModel, ChatRequest, Failure, Generation, Message, RawAnswer
+from r2med.foundation.core.plan import Plan, PlannedCall
+from r2med.models.llm.chat import ChatRequest, Failure, Generation, Message, RawAnswer
 from r2med.models.llm.llm_cards import LLMCard
 
 LLMResult = Generation | RawAnswer | Failure
@@ -143,102 +144,25 @@ def failure_notices(what: str, answers: Sequence[LLMResult]) -> list[str]:
     return [f"{what} ({listed_kinds(kinds)})", *(f"{kind}: {reason}" for kind, reason in first.items())]
 
 
-@dataclass(frozen=True)
-class CallEstimate:
-    """Approximate cost of calls."""
-
-    calls: int
-    prompt_tokens: int
-    completion_tokens: int
-    """Tokens of typical answers to all calls."""
-    dollars: float
-    dollars_at_most: float
-    """Price if every answer uses its whole token limit."""
-
-    def __add__(self, other: CallEstimate) -> CallEstimate:
-        return CallEstimate(*(mine + others for mine, others in zip(astuple(self), astuple(other), strict=True)))
-
-
-NO_CALLS = CallEstimate(0, 0, 0, 0.0, 0.0)
-
-
 def typical_answer_tokens(card: LLMCard) -> int:
     """Return the rough number of tokens that an LLM writes for one answer."""
     return _TYPICAL_ANSWER_TOKENS[card.api_style == "reasoning" or card.answer in ("think", "final-response")]
 
 
-def estimate(requests: Iterable[ChatRequest], card: LLMCard) -> CallEstimate:
-    """Return the approximate cost of these requests. Identical requests count once."""
-    distinct = list(dict.fromkeys(requests))
-    prompt = sum(request_tokens(request) for request in distinct)
-    limits = [_most_answer_tokens(card, request) for request in distinct]
-    completion = sum(min(typical_answer_tokens(card), limit) for limit in limits)
-    about, most = dollars(card, prompt, completion), dollars(card, prompt, sum(limits))
-    return CallEstimate(len(distinct), prompt, completion, about, most)
+def plan_requests(
+    card: LLMCard, requests: Iterable[ChatRequest], unanswered: Iterable[ChatRequest] | None = None, **more: Any
+) -> Plan:
+    """Return the plan of requests, before any is sent. Identical requests count once.
 
-
-@dataclass(frozen=True)
-class ConversationCost:
-    """The most that conversations can take: calls, and dollars if every turn is as long as it may be."""
-
-    calls: int = 0
-    dollars: float = 0.0
-
-
-@dataclass(frozen=True)
-class CostPreview:
-    """The questions of a stage about one dataset, known before any is asked.
-
-    Previews of several datasets can be added.
+    `unanswered` are those that have no answer yet; by default all of them. `more` are further fields of the plan.
     """
+    distinct = list(dict.fromkeys(requests))
+    left = set(distinct if unanswered is None else unanswered)
+    return Plan.of_calls(card, [_planned(card, request, request not in left) for request in distinct], **more)
 
-    card: LLMCard
-    requests: tuple[ChatRequest, ...]
-    unanswered: tuple[ChatRequest, ...]
-    """Requests that would be sent, because they have no answer yet."""
-    cut: int = 0
-    """Number of prompts that would be shortened."""
-    unfit: int = 0
-    """Number of prompts that would not fit at all and would not be asked."""
-    note: str = ""
-    """Further information, for example about the turns of a conversation that begins with each request."""
-    conversations: ConversationCost = ConversationCost()
-    """The most that the conversations take which the requests begin. 0 calls: there are no further calls."""
 
-    @classmethod
-    def of(
-        cls,
-        llm: ChatModel,
-        card: LLMCard,
-        requests: Sequence[ChatRequest],
-        *,
-        keep_cut: bool = False,
-        cut: int = 0,
-        unfit: int = 0,
-        note: str = "",
-    ) -> CostPreview:
-        """Return the preview of requests.
-
-        Each distinct request counts once. `keep_cut` is the argument of `complete`.
-        """
-        distinct = tuple(dict.fromkeys(requests))
-        return cls(card, distinct, tuple(llm.unanswered(distinct, keep_cut=keep_cut)), cut, unfit, note)
-
-    def __add__(self, other: CostPreview) -> CostPreview:
-        return CostPreview(
-            self.card,
-            tuple(dict.fromkeys(self.requests + other.requests)),
-            tuple(dict.fromkeys(self.unanswered + other.unanswered)),
-            self.cut + other.cut,
-            self.unfit + other.unfit,
-            self.note or other.note,
-            ConversationCost(
-                self.conversations.calls + other.conversations.calls,
-                self.conversations.dollars + other.conversations.dollars,
-            ),
-        )
-
-    @property
-    def estimate(self) -> CallEstimate:
-        """Approximate cost of the unanswered requests."""
-        return estimate(self.unanswered, self.card)
+def _planned(card: LLMCard, request: ChatRequest, is_answered: bool) -> PlannedCall:
+    prompt, most = request_tokens(request), _most_answer_tokens(card, request)
+    typical = min(typical_answer_tokens(card), most)
+    about, at_most = (dollars(card, prompt, written) if is_priced(card) else None for written in (typical, most))
+    return PlannedCall(request, prompt, typical, about, at_most, is_answered)

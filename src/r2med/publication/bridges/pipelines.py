@@ -17,7 +17,7 @@ from r2med.data.dataset import Dataset
 from r2med.data.runs.run import Run, on_corpus
 from r2med.foundation.core.cost import Cost
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.core.stage_plan import PlannedData, StagePlan
+from r2med.foundation.core.plan import Plan, PlannedData
 from r2med.foundation.core.stages import Bound, Stage, depth_field
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store import Store
@@ -69,9 +69,9 @@ class UserPipeline:
 class PipelineStage(Stage, kind="retrieve"):
     """Search with a pipeline of PyTerrier, which takes qid and query and returns docno and score."""
 
-    def plan(self, data: Sequence[PlannedData], runtime: Runtime) -> list[StagePlan]:
+    def plan(self, data: Sequence[PlannedData], runtime: Runtime) -> list[Plan]:
         """Return the plan, without estimates: a pipeline has its own index and weights."""
-        return [StagePlan(str(self), OWN_WORK)]
+        return [Plan(str(self), OWN_WORK)]
 
     def bind(self, runtime: Runtime) -> PipelineRetriever:
         """Return the retriever. The pipeline is imported when its key is asked for."""
@@ -115,9 +115,9 @@ class PipelineReranker(Stage, kind="rerank"):
 
     depth: int = depth_field()
 
-    def plan(self, data: Sequence[PlannedData], runtime: Runtime) -> list[StagePlan]:
+    def plan(self, data: Sequence[PlannedData], runtime: Runtime) -> list[Plan]:
         """Return the plan, without estimates: a pipeline has its own index and weights."""
-        return [StagePlan(str(self), OWN_WORK)]
+        return [Plan(str(self), OWN_WORK)]
 
     def bind(self, runtime: Runtime) -> BoundPipelineReranker:
         """Return the reranker."""

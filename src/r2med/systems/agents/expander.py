@@ -11,22 +11,21 @@ from pydantic import Field, model_validator
 
 from r2med.data import Dataset, Query
 from r2med.data.corpus import Corpus
+from r2med.foundation.core.plan import Plan, PlannedData
 from r2med.foundation.core.spec import decoded
-from r2med.foundation.core.stage_plan import PlannedData, StagePlan
 from r2med.foundation.core.stages import Retrieving, Stage, argument, bound
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store import Store
 from r2med.models.llm.call_plans import with_calls
 from r2med.models.llm.chat import ChatRequest, Failure, Sampling
 from r2med.models.llm.costs import (
-    ConversationCost,
-    CostPreview,
     answers_cost,
     approximate_tokens,
     dollars,
     failed_queries,
     failure_kinds,
     failure_notices,
+    plan_requests,
     request_tokens,
 )
 from r2med.models.llm.journaled import open_chat
@@ -173,7 +172,7 @@ class AgentStage(ConversingStage, kind="expand", needs="llm"):
         """Return the chat template of a raw text; empty if messages are sent."""
         return (self.template or card.chat_template) if self.via == "completion" else ""
 
-    def plan(self, data: Sequence[PlannedData], runtime: Runtime) -> list[StagePlan]:
+    def plan(self, data: Sequence[PlannedData], runtime: Runtime) -> list[Plan]:
         """Return the plan: LLM calls or recorded texts, and the searches, unless a remote server makes them."""
         texts = plan_texts(self, self.llm, runtime.setup)
         if texts.work != RECORDED:
@@ -182,7 +181,7 @@ class AgentStage(ConversingStage, kind="expand", needs="llm"):
             return [texts]
         if self.corpus:
             work = f"searches the corpus of {decoded(self.corpus)}; it is not known what is cached"
-            return [texts, StagePlan(str(self.by), work)]
+            return [texts, Plan(str(self.by), work)]
         return [texts, *self.by.plan(data, runtime)]
 
     def bind(self, runtime: Runtime) -> Expander:
@@ -233,16 +232,17 @@ class AgentExpander(Prompted[ConversingStage]):
             "search": self.source.key(dataset),
         }
 
-    def preview(self, dataset: Dataset, store: Store) -> CostPreview:
+    def preview(self, dataset: Dataset, store: Store) -> Plan:
         """Return the first request of every conversation. The later ones are not known in advance."""
         agent, dialogue, _ = self._open(dataset)
         openings = [dialogue.request(agent.start(query.text)) for query in dataset.queries]
         requests = [request for request in openings if request is not None]
         most = self.stage.max_calls
         note = f"for the first calls only: each starts a conversation of up to {most} calls, and the prompts grow"
-        preview = CostPreview.of(self.llm, self.card, requests, unfit=len(openings) - len(requests), note=note)
-        price = sum(map(self._most_dollars, preview.requests))
-        return replace(preview, conversations=ConversationCost(len(preview.requests) * most, price))
+        unfit = len(openings) - len(requests)
+        plan = plan_requests(self.card, requests, self.llm.unanswered(requests), unfit=unfit, note=note)
+        price = sum(map(self._most_dollars, plan.requests))
+        return replace(plan, conversation_calls=len(plan.requests) * most, conversation_dollars=price)
 
     def _most_dollars(self, opening: ChatRequest) -> float:
         """Return the maximum price of a conversation in dollars, if every turn is as long as it may be."""

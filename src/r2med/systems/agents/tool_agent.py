@@ -8,7 +8,7 @@ from typing import ClassVar, Literal, Self
 from pydantic import Field, model_validator
 
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.core.stage_plan import PlannedData, StagePlan
+from r2med.foundation.core.plan import Plan, PlannedData
 from r2med.foundation.core.stages import Retrieving, Stage, argument
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.models.llm.call_plans import with_calls
@@ -103,9 +103,9 @@ class ToolAgent(ConversingStage, kind="expand", needs="llm"):
             _result_tokens(card),
         )
 
-    def plan(self, data: Sequence[PlannedData], runtime: Runtime) -> list[StagePlan]:
+    def plan(self, data: Sequence[PlannedData], runtime: Runtime) -> list[Plan]:
         """Return the plan: LLM calls, and the searches with a retriever of its own."""
-        plan = StagePlan(str(self), "asks an LLM turn by turn", missing=missing_key(self.llm, runtime.setup))
+        plan = Plan(str(self), "asks an LLM turn by turn", missing=missing_key(self.llm, runtime.setup))
         asks = with_calls(plan, resolve_llm(self.llm, runtime.setup), None, 0, runtime)
         return [asks, *(self.by.plan(data, runtime) if self.by else [])]
 

@@ -9,8 +9,8 @@ from typing import Any, Literal, Protocol, runtime_checkable
 
 from r2med.data import Dataset, Query
 from r2med.foundation.core.cost import NOTHING, Cost
+from r2med.foundation.core.plan import Plan
 from r2med.foundation.store import Store, digest
-from r2med.models.llm.costs import CostPreview
 from r2med.systems.retrieve.added_worth import FusionMethod
 from r2med.systems.retrieve.retriever import MEAN, Search, SearchQuery
 
@@ -158,7 +158,7 @@ class CheckedStage(Protocol):
 class AskingStage(Protocol):
     """A stage that calls an LLM."""
 
-    def preview(self, dataset: Dataset, store: Store) -> CostPreview:
+    def preview(self, dataset: Dataset, store: Store) -> Plan:
         """Return the calls for one dataset without making them."""
 
 

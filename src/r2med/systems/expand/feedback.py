@@ -18,7 +18,7 @@ from pydantic import Field, field_validator, model_validator
 
 from r2med.data import Dataset
 from r2med.foundation.core.keys import key_of
-from r2med.foundation.core.stage_plan import PlannedData, StagePlan
+from r2med.foundation.core.plan import Plan, PlannedData
 from r2med.foundation.core.stages import Bound, Retrieving, Stage
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store import Store
@@ -59,10 +59,10 @@ class Feedback(Stage, kind="expand"):
         """Return the same feedback for a retriever. Without `by`, the first search uses the retriever's own BM25."""
         return self if self.by else self.model_copy(update={"by": next(all_bm25(retriever), BM25())})
 
-    def plan(self, data: Sequence[PlannedData], runtime: Runtime) -> list[StagePlan]:
+    def plan(self, data: Sequence[PlannedData], runtime: Runtime) -> list[Plan]:
         """Return the plan: a first search with its cost."""
         first = self.by or BM25()
-        return [StagePlan(str(self), "learns from a first search", seconds=0.0), *first.plan(data, runtime)]
+        return [Plan(str(self), "learns from a first search", seconds=0.0), *first.plan(data, runtime)]
 
     def bind(self, runtime: Runtime) -> FeedbackExpander:
         """Return the expander."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from r2med.foundation.core.stage_plan import PlannedData, StagePlan
+from r2med.foundation.core.plan import Plan, PlannedData
 from r2med.foundation.core.stages import Stage, bound
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.models.llm.call_plans import with_calls
@@ -46,7 +46,7 @@ class Generated(GeneratedSettings, kind="expand", needs="llm"):
             return self
         return self.model_copy(update={"by": retriever})
 
-    def plan(self, data: Sequence[PlannedData], runtime: Runtime) -> list[StagePlan]:
+    def plan(self, data: Sequence[PlannedData], runtime: Runtime) -> list[Plan]:
         """Return the plan: LLM calls or recorded texts, and the searches."""
         texts = plan_texts(self, self.llm, runtime.setup, asked=self.card.asked, own=self.own_llm is not None)
         if texts.work == RECORDED:

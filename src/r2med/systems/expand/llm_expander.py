@@ -12,16 +12,17 @@ import numpy as np
 from r2med.data import Dataset
 from r2med.foundation.core.cost import NOTHING, Cost, total
 from r2med.foundation.core.keys import key_of
+from r2med.foundation.core.plan import Plan
 from r2med.foundation.engine.tracing import calls_within, query_span
 from r2med.foundation.store import Store
 from r2med.models.llm.chat import Failure, Generation
 from r2med.models.llm.costs import (
-    CostPreview,
     answers_cost,
     failed_queries,
     failure_kinds,
     failure_notices,
     listed_kinds,
+    plan_requests,
 )
 from r2med.models.llm.llm_cards import sampling_of
 from r2med.models.prompts.fitting import Fitted, Fitter, ask_fitted, first_words
@@ -82,7 +83,7 @@ class LLMExpander(Prompted[GeneratedSettings]):
         refine = [self.method.refine] if self.stage.rounds else []
         return [*system, self.method.prompt, *examples, *refine]
 
-    def preview(self, dataset: Dataset, store: Store) -> CostPreview:
+    def preview(self, dataset: Dataset, store: Store) -> Plan:
         """Return the calls before any round of refinement. BM25 may search for passages, but no LLM is called."""
         # Another retriever would have to load a model and encode the corpus.
         sampled = "passages" in self.method.fields and not isinstance(self.first, BM25Retriever)
@@ -96,11 +97,10 @@ class LLMExpander(Prompted[GeneratedSettings]):
                 else []
             ),
         ]
-        return CostPreview.of(
-            self.llm,
+        return plan_requests(
             self.card,
             prepared.requests,
-            keep_cut=self._keeps_cut,
+            self.llm.unanswered(prepared.requests, keep_cut=self._keeps_cut),
             cut=prepared.cut,
             unfit=sum(isinstance(prompt, Failure) for prompt in prepared.prompts),
             note="; ".join(notes),

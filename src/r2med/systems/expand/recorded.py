@@ -14,7 +14,7 @@ from r2med.data.problems import Problems
 from r2med.data.source_rows import Fields
 from r2med.foundation.core.errors import UserError, nearest
 from r2med.foundation.core.keys import changed_values
-from r2med.foundation.core.stage_plan import StagePlan
+from r2med.foundation.core.plan import Plan
 from r2med.foundation.core.stages import Bound, Stage
 from r2med.foundation.runtime.setup import Setup
 from r2med.foundation.store import Store
@@ -70,12 +70,12 @@ def open_recorded(
     return Recorded(stage, llm, joining, setup.generations, otherwise, style, cleaning, whole)
 
 
-def plan_texts(stage: Stage, llm: str, setup: Setup, *, asked: bool = True, own: bool = False) -> StagePlan:
+def plan_texts(stage: Stage, llm: str, setup: Setup, *, asked: bool = True, own: bool = False) -> Plan:
     """Return the plan: LLM calls or recorded texts, by the rule of `open_recorded`."""
     if setup.recorded or llm == AUTHOR or not asked:
-        return StagePlan(str(stage), RECORDED, seconds=0.0)
+        return Plan(str(stage), RECORDED, seconds=0.0)
     missing = "" if own else missing_key(llm, setup)
-    return StagePlan(str(stage), "asks an LLM", missing=missing, served=None, calls=None, dollars=None)
+    return Plan(str(stage), "asks an LLM", missing=missing)
 
 
 @dataclass(frozen=True)

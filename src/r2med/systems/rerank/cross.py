@@ -25,7 +25,7 @@ from r2med.data.dataset import Dataset
 from r2med.data.dataset_cards import Instruction
 from r2med.data.runs.run import Run
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.core.stage_plan import PlannedData, StagePlan, gpu_memory
+from r2med.foundation.core.plan import Plan, PlannedData, gpu_memory
 from r2med.foundation.core.stages import Bound, Stage, depth_field
 from r2med.foundation.engine.reporting import Reporter
 from r2med.foundation.engine.work import HERE, THREADS, Engine, Needs, Work
@@ -82,7 +82,7 @@ class CrossEncoder(Stage, kind="rerank"):
             else f"Scores of the cross-encoder {card.repository}."
         )
 
-    def plan(self, data: Sequence[PlannedData], runtime: Runtime) -> list[StagePlan]:
+    def plan(self, data: Sequence[PlannedData], runtime: Runtime) -> list[Plan]:
         """Return how many pairs would be scored and how much would be downloaded."""
         card = resolve_reranker(self.name) if _is_api(self.name) else None
         if card is not None:
@@ -94,7 +94,7 @@ class CrossEncoder(Stage, kind="rerank"):
         known = seconds_per_pair(runtime.store, self.name)
         seconds = reading_seconds(RERANKERS, self.name, 2 * pairs, runtime.setup) if known is None else pairs * known
         work = f"scores {pairs:,} pairs of queries and documents{own_weights(self.name)}"
-        return [StagePlan(str(self), work, fetch, seconds, missing, memory=model_memory(self.name, RERANKERS))]
+        return [Plan(str(self), work, fetch, seconds, missing, memory=model_memory(self.name, RERANKERS))]
 
     def bind(self, runtime: Runtime) -> CrossReranker:
         """Return the reranker of a card, hf:ORG/NAME, path:DIR or py:MODULE:NAME. No weights are loaded yet."""
@@ -301,23 +301,25 @@ def _is_api(name: str) -> bool:
     return card.is_api if card else is_served(name)
 
 
-def _api_plan(name: str, card: RerankerCard, sizes: Sequence[tuple[int, int]], runtime: Runtime) -> StagePlan:
+def _api_plan(name: str, card: RerankerCard, sizes: Sequence[tuple[int, int]], runtime: Runtime) -> Plan:
     """Return the plan of a reranker behind an API. `sizes` are the queries of each dataset and their candidates."""
     pairs = sum(queries * depth for queries, depth in sizes)
     searches = sum(queries * math.ceil(depth / DOCUMENTS_PER_SEARCH) for queries, depth in sizes)
-    dollars = card.dollars(2 * PASSAGE_TOKENS * pairs, searches)
+    tokens = 2 * PASSAGE_TOKENS * pairs
+    dollars = card.dollars(tokens, searches)
     price = f"about ${dollars:,.2f}" if card.is_priced else "its price is not in the card"
     free = card.loader in OWN_SERVERS
     known = seconds_per_pair(runtime.store, card.name)
     work = f"scores {pairs:,} pairs of queries and documents by an API{'' if free else f', {price}'}"
     seconds = None if known is None else pairs * known / runtime.setup.concurrency
-    return StagePlan(
+    return Plan(
         name,
         work,
         0.0,
         seconds,
         api_missing(card, runtime.setup),
         served=gpu_memory(card.parameters) if free else 0.0,
+        prompt_tokens=tokens,
         dollars=dollars if card.is_priced and not free else None,
     )
 

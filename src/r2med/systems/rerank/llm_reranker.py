@@ -12,7 +12,7 @@ from pydantic import Field, model_validator
 from r2med.data.dataset import Dataset
 from r2med.data.runs.run import Run
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.core.stage_plan import PlannedData, StagePlan
+from r2med.foundation.core.plan import Plan, PlannedData
 from r2med.foundation.core.stages import Stage, argument, depth_field
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.setup import Setup
@@ -21,7 +21,7 @@ from r2med.models.ask.json_in_text import VERSION
 from r2med.models.encoders.model_estimates import PASSAGE_TOKENS
 from r2med.models.llm.call_plans import with_calls
 from r2med.models.llm.chat import Ability, ChatRequest, Failure, Generation
-from r2med.models.llm.costs import CostPreview
+from r2med.models.llm.costs import plan_requests
 from r2med.models.llm.journaled import open_chat
 from r2med.models.llm.llm_cards import LLMCard, missing_for, missing_key, resolve_llm, with_own_file
 from r2med.models.prompts.fitting import Fitter
@@ -161,14 +161,14 @@ class LLMRerankerStage(Stage, kind="rerank", needs="llm"):
         card = with_own_file(own, setup) if own and not self.llm else resolve_llm(self.llm, setup)
         return card if self.temperature is None else card.model_copy(update={"temperature": self.temperature})
 
-    def plan(self, data: Sequence[PlannedData], runtime: Runtime) -> list[StagePlan]:
+    def plan(self, data: Sequence[PlannedData], runtime: Runtime) -> list[Plan]:
         """Return how often an LLM is asked, computed from the form of the questions. `preview` gives the details."""
         card, llm = self.reranker_card, self.llm_card(runtime.setup)
         missing = missing_key(self.llm, runtime.setup) if self.llm else missing_for(llm, runtime.setup)
         questions = [(each.queries, size) for each in data for size in self.questions(min(self.depth, each.documents))]
         calls = card.calls_per_question * sum(queries for queries, _ in questions)
         shown = card.calls_per_question * PASSAGE_TOKENS * sum(queries * size for queries, size in questions)
-        return [with_calls(StagePlan(str(self), "asks an LLM", missing=missing), llm, calls, shown, runtime)]
+        return [with_calls(Plan(str(self), "asks an LLM", missing=missing), llm, calls, shown, runtime)]
 
     def questions(self, count: int) -> list[int]:
         """Return the number of passages in each question about a query with this many candidates.
@@ -245,7 +245,7 @@ class LLMReranker(Prompted[LLMRerankerStage]):
         notices = (f"{self.name} on {dataset.name}: {notice}" for notice in self.stage.notices(listed))
         return replace(done, notices=(*done.notices, *notices))
 
-    def preview(self, dataset: Dataset, store: Store) -> CostPreview:
+    def preview(self, dataset: Dataset, store: Store) -> Plan:
         """Return the requests that a run would send, estimated with documents sampled evenly from the corpus."""
         size = min(self.depth, len(dataset.corpus))
         rows = np.linspace(0, len(dataset.corpus) - 1, size).astype(np.int32)
@@ -260,7 +260,7 @@ class LLMReranker(Prompted[LLMRerankerStage]):
 
         self._rerank(dataset, queries, run, listen, listen)
         note = "estimate: uses a sample of the corpus instead of the documents that a search would find"
-        return CostPreview(self.card, tuple(asked), tuple(asked), note=note)
+        return plan_requests(self.card, asked, note=note)
 
     @property
     def template_names(self) -> list[str]:

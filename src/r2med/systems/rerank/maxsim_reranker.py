@@ -9,7 +9,7 @@ from typing import Any
 
 from r2med.data.dataset import Dataset
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.core.stage_plan import PlannedData, StagePlan
+from r2med.foundation.core.plan import Plan, PlannedData
 from r2med.foundation.core.stages import argument
 from r2med.foundation.engine.work import Needs
 from r2med.foundation.runtime.runtime import Runtime
@@ -29,13 +29,13 @@ class MaxSim(CrossEncoder, kind="rerank"):
     name: str = "maxsim"
     model: str = argument("multi-vector model: a card's name, hf:ORG/NAME or path:DIR", min_length=1)
 
-    def plan(self, data: Sequence[PlannedData], runtime: Runtime) -> list[StagePlan]:
+    def plan(self, data: Sequence[PlannedData], runtime: Runtime) -> list[Plan]:
         """Return how many pairs would be scored and how much would be downloaded."""
         pairs = sum(each.queries * min(self.depth, each.documents) for each in data)
         fetch, missing = bytes_to_fetch(self.model, MODELS, resolve_card, runtime.setup)
         seconds = reading_seconds(MODELS, self.model, pairs, runtime.setup)
         work = f"scores {pairs:,} pairs of queries and documents{own_weights(self.model)}"
-        return [StagePlan(str(self), work, fetch, seconds, missing, memory=model_memory(self.model, MODELS))]
+        return [Plan(str(self), work, fetch, seconds, missing, memory=model_memory(self.model, MODELS))]
 
     def bind(self, runtime: Runtime) -> MaxSimReranker:
         """Return the reranker. No weights are loaded yet."""

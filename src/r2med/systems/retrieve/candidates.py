@@ -12,8 +12,8 @@ from r2med.data.corpus import Corpus
 from r2med.data.runs.run import Run, on_corpus
 from r2med.data.runs.run_file import require_run_file
 from r2med.foundation.core.errors import UserError
+from r2med.foundation.core.plan import Plan, PlannedData
 from r2med.foundation.core.spec import decoded, encoded, typed_path
-from r2med.foundation.core.stage_plan import PlannedData, StagePlan
 from r2med.foundation.core.stages import Bound, Stage
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store import Store
@@ -37,9 +37,9 @@ class Candidates(Stage, kind="retrieve"):
         """Path of the run or the folder. If a path exists exactly as typed, it is used as typed."""
         return Path(decoded(self.name.removeprefix(RUN_PREFIX)))
 
-    def plan(self, data: Sequence[PlannedData], runtime: Runtime) -> list[StagePlan]:
+    def plan(self, data: Sequence[PlannedData], runtime: Runtime) -> list[Plan]:
         """Return a plan which says that a file is read."""
-        return [StagePlan(str(self), "reads an existing run; nothing is indexed or encoded", seconds=0.0)]
+        return [Plan(str(self), "reads an existing run; nothing is indexed or encoded", seconds=0.0)]
 
     def bind(self, runtime: Runtime) -> CandidateRetriever:
         """Return the retriever. It depends only on the files."""

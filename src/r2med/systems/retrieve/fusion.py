@@ -19,8 +19,8 @@ from r2med.foundation.core.approximation import Approximation
 from r2med.foundation.core.cost import Cost, total
 from r2med.foundation.core.errors import nearest
 from r2med.foundation.core.keys import key_of
+from r2med.foundation.core.plan import Plan, PlannedData
 from r2med.foundation.core.spec import Call
-from r2med.foundation.core.stage_plan import PlannedData, StagePlan
 from r2med.foundation.core.stages import Bound, Fused, Numbers, Stage, Words, argument, bound
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store import Store, digest
@@ -90,7 +90,7 @@ class Fusion(Stage, kind="retrieve"):
         asked = zip(self.parts, self.searched, strict=True)
         return next((found for part, word in asked if word != "original" and (found := part.own_queries())), None)
 
-    def plan(self, data: Sequence[PlannedData], runtime: Runtime) -> list[StagePlan]:
+    def plan(self, data: Sequence[PlannedData], runtime: Runtime) -> list[Plan]:
         """Return the plans of all parts."""
         return [each for part in self.parts for each in part.plan(data, runtime)]
 

@@ -9,8 +9,8 @@ from typing import Any
 
 from r2med.data.dataset import Dataset
 from r2med.foundation.core.errors import UserError
+from r2med.foundation.core.plan import Plan, PlannedData
 from r2med.foundation.core.spec import Call, joined_stages
-from r2med.foundation.core.stage_plan import PlannedData, StagePlan
 from r2med.foundation.core.stages import Bound, Stage, derived
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.setup import Setup
@@ -53,7 +53,7 @@ class NestedSystem(Stage, kind="retrieve"):
         """Return this stage if it expands queries itself, so that an expansion before it has no effect."""
         return self if self.expander is not None else self.retriever.own_queries()
 
-    def plan(self, data: Sequence[PlannedData], runtime: Runtime) -> list[StagePlan]:
+    def plan(self, data: Sequence[PlannedData], runtime: Runtime) -> list[Plan]:
         """Return the plans of all stages."""
         return [plan for stage in self.stages for plan in stage.plan(data, runtime)]
 

@@ -23,7 +23,7 @@ from r2med.data.runs.run import Run
 from r2med.data.runs.ties import best, best_positive
 from r2med.foundation.core.cost import Cost
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.core.stage_plan import PlannedData, StagePlan
+from r2med.foundation.core.plan import Plan, PlannedData
 from r2med.foundation.core.stages import Bound, Stage, with_nested
 from r2med.foundation.engine import cores, map_threads
 from r2med.foundation.engine.work import THREADS, Engine
@@ -75,13 +75,13 @@ class BM25(Stage, kind="retrieve"):
     def _can_be_analysed(cls, code: str) -> str:
         return code if code == ENGLISH else search_language(code).code
 
-    def plan(self, data: Sequence[PlannedData], runtime: Runtime) -> list[StagePlan]:
+    def plan(self, data: Sequence[PlannedData], runtime: Runtime) -> list[Plan]:
         """Return how many documents would be indexed."""
         todo = [each for each in data if not each.keeps("bm25-postings")]
         documents = sum(each.documents for each in todo)
         kept = f"{len(data) - len(todo)} of {len(data)} datasets are in the store"
         work = f"indexes {counted(documents, 'document')}; {kept}"
-        return [StagePlan(str(self), work, seconds=documents / DOCUMENTS_PER_SECOND)]
+        return [Plan(str(self), work, seconds=documents / DOCUMENTS_PER_SECOND)]
 
     def bind(self, runtime: Runtime) -> BM25Retriever:
         """Return the retriever. Its key depends only on its settings, not on the engine that builds the index."""

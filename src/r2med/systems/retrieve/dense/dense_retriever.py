@@ -21,7 +21,7 @@ from r2med.data.runs.run import Run
 from r2med.foundation.core.approximation import Approximation
 from r2med.foundation.core.cost import Cost
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.core.stage_plan import PlannedData, StagePlan
+from r2med.foundation.core.plan import Plan, PlannedData
 from r2med.foundation.core.stages import Bound, Stage
 from r2med.foundation.engine.work import THREADS, Engine
 from r2med.foundation.runtime.runtime import Runtime
@@ -82,7 +82,7 @@ class VectorSearch(Stage):
         """The approximate index, or None for exact search."""
         return Hnsw(self.links, self.ef) if self.index == "hnsw" else None
 
-    def plan(self, data: Sequence[PlannedData], runtime: Runtime) -> list[StagePlan]:
+    def plan(self, data: Sequence[PlannedData], runtime: Runtime) -> list[Plan]:
         """Return how many documents would be encoded and how much would be downloaded."""
         card = MODELS.get(self.name)
         kept_in = STORED_IN[card.loader] if card and card.loader in LATE_LOADERS else "vectors"
@@ -93,15 +93,17 @@ class VectorSearch(Stage):
         seconds = reading_seconds(MODELS, self.name, documents, runtime.setup)
         work = f"encodes {counted(documents, 'document')}; {kept}"
         price = card.price_per_million_tokens if card else 0.0
+        sent = documents * PASSAGE_TOKENS if price else 0
         return [
-            StagePlan(
+            Plan(
                 str(self),
                 work,
                 fetch if todo else 0.0,
                 seconds,
                 missing,
                 memory=model_memory(self.name, MODELS),
-                dollars=documents * PASSAGE_TOKENS * price / 1e6,
+                prompt_tokens=sent,
+                dollars=sent * price / 1e6,
             )
         ]
 

@@ -10,18 +10,17 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from r2med.data import Dataset
-    from r2med.evaluation.running.batch import Plan
-    from r2med.foundation.core.stage_plan import StagePlan
+    from r2med.evaluation.running.batch import RunPlan
+    from r2med.foundation.core.plan import Plan
     from r2med.foundation.runtime.runtime import Runtime
     from r2med.models.llm.chat import ChatRequest
-    from r2med.models.llm.costs import CostPreview
     from r2med.systems.expand.expansion import AskingStage
     from r2med.systems.system import System
 
 SHOWN = 3
 
 
-def show_plan(plan: Plan) -> None:
+def show_plan(plan: RunPlan) -> None:
     """Print the stages of each system, a table of their needs, and the LLM calls. Nothing is asked or downloaded.
 
     Prompts and exact prices are shown if the datasets are on this machine. Otherwise the sizes in their cards are used.
@@ -29,7 +28,7 @@ def show_plan(plan: Plan) -> None:
     from r2med.cli.formats import show_page
     from r2med.data.dataset_cards import groups
     from r2med.evaluation.running.plan_table import plan_table
-    from r2med.evaluation.running.planning import absent_data, stage_plans, with_preview
+    from r2med.evaluation.running.planning import absent_data, stage_plans
     from r2med.foundation.pages.page import table_page
     from r2med.models.encoders.devices import devices
 
@@ -42,7 +41,7 @@ def show_plan(plan: Plan) -> None:
         system.check(datasets)
     previews = {} if absent else _previews(asking, datasets, plan.runtime)
     planned = [
-        (system, [with_preview(stage, previews[stage.name]) if stage.name in previews else stage for stage in stages])
+        (system, [stage.with_prompts(previews[stage.name]) if stage.name in previews else stage for stage in stages])
         for system, stages in stage_plans(plan)
     ]
     _show_trees(planned, len(plan.data))
@@ -57,7 +56,7 @@ def show_plan(plan: Plan) -> None:
     show_previews(previews, plan.runtime)
 
 
-def _show_trees(planned: Iterable[tuple[System, Sequence[StagePlan]]], datasets: int) -> None:
+def _show_trees(planned: Iterable[tuple[System, Sequence[Plan]]], datasets: int) -> None:
     from r2med.foundation.text.plurals import counted
     from r2med.foundation.text.terminal_text import printable
 
@@ -67,7 +66,7 @@ def _show_trees(planned: Iterable[tuple[System, Sequence[StagePlan]]], datasets:
             print(printable(f"{'└' if number == len(stages) else '├'}─ {_plan_line(stage)}"))
 
 
-def _plan_line(stage: StagePlan) -> str:
+def _plan_line(stage: Plan) -> str:
     """Return one line of the tree."""
     from r2med.cli.progress import clock_time
     from r2med.foundation.runtime.typed_text import as_typed
@@ -92,16 +91,14 @@ def show_stages(stages: Mapping[str, AskingStage], datasets: Sequence[Dataset], 
     show_previews(_previews(stages, datasets, runtime), runtime)
 
 
-def _previews(
-    stages: Mapping[str, AskingStage], datasets: Sequence[Dataset], runtime: Runtime
-) -> dict[str, CostPreview]:
+def _previews(stages: Mapping[str, AskingStage], datasets: Sequence[Dataset], runtime: Runtime) -> dict[str, Plan]:
     return {
         name: reduce(add, [stage.preview(dataset, runtime.store) for dataset in datasets])
         for name, stage in stages.items()
     }
 
 
-def show_previews(previews: Mapping[str, CostPreview], runtime: Runtime) -> None:
+def show_previews(previews: Mapping[str, Plan], runtime: Runtime) -> None:
     """Print the calls, tokens, time and cost of each stage by name, and the first prompts."""
     for name, preview in previews.items():
         _show(name, preview, runtime)
@@ -111,30 +108,30 @@ def show_previews(previews: Mapping[str, CostPreview], runtime: Runtime) -> None
     _show_prompts(shown[:SHOWN])
 
 
-def _show(name: str, preview: CostPreview, runtime: Runtime) -> None:
+def _show(name: str, plan: Plan, runtime: Runtime) -> None:
     from r2med.cli.progress import clock_time
     from r2med.foundation.text.plurals import counted
     from r2med.foundation.text.terminal_text import printable
     from r2med.models.llm.call_plans import asking_seconds
 
-    card, about = preview.card, preview.estimate
-    answered = len(preview.requests) - about.calls
-    print(f"{printable(name)}: {counted(about.calls, 'call')}, {answered:,} answered already")
-    dollars = f"about ${about.dollars:.2f}, at most ${about.dollars_at_most:.2f}"
-    priced = "price" in card.model_fields_set
-    print(f"  {about.prompt_tokens:,} prompt tokens and about {about.completion_tokens:,} completion tokens")
-    print(f"  {dollars if priced else 'what it costs is not known: it has no card with a price'}")
-    seconds, known = asking_seconds(card, about, runtime)
-    source = f"from {counted(known, 'earlier answer')}" if known else "a guess: it has answered nothing yet"
-    print(f"  about {clock_time(seconds)} ({source})")
-    if preview.note:
-        print(f"  {preview.note}")
-    if most := preview.conversations.calls:
-        price = f" and ${preview.conversations.dollars:.2f}" if priced else ""
+    print(f"{printable(name)}: {counted(plan.calls or 0, 'call')}, {plan.answered:,} answered already")
+    print(f"  {plan.prompt_tokens:,} prompt tokens and about {plan.completion_tokens:,} completion tokens")
+    if plan.dollars is None or plan.dollars_at_most is None:
+        print("  what it costs is not known: it has no card with a price")
+    else:
+        print(f"  about ${plan.dollars:.2f}, at most ${plan.dollars_at_most:.2f}")
+    if plan.llm:
+        seconds, known = asking_seconds(plan.llm, plan, runtime)
+        source = f"from {counted(known, 'earlier answer')}" if known else "a guess: it has answered nothing yet"
+        print(f"  about {clock_time(seconds)} ({source})")
+    if plan.note:
+        print(f"  {plan.note}")
+    if most := plan.conversation_calls:
+        price = "" if plan.dollars is None else f" and ${plan.conversation_dollars:.2f}"
         print(f"  at most {counted(most, 'call')}{price} for whole conversations")
-    if preview.cut or preview.unfit:
-        room = f"{card.context_length:,} tokens, {preview.unfit:,} would not fit at all and not be asked"
-        print(f"  {preview.cut:,} prompts would be cut to fit {room}")
+    if plan.llm and (plan.cut or plan.unfit):
+        room = f"{plan.llm.context_length:,} tokens, {plan.unfit:,} would not fit at all and not be asked"
+        print(f"  {plan.cut:,} prompts would be cut to fit {room}")
 
 
 def _show_prompts(requests: Iterable[ChatRequest]) -> None:
