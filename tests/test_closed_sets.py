@@ -101,23 +101,28 @@ def test_every_measure_from_qrels_is_computed_recorded_and_known_to_the_board():
 
     script = (BOARD / "assets/measure.js").read_text(encoding="utf-8")
     assert set(_COMPUTE) == set(FAMILIES) == {measure.family for measure in DEFAULT_MEASURES}
-    assert quoted(re.search(r"const FAMILIES = (\[[^]]*\])", script)[1]) == set(FAMILIES)
     assert set(re.findall(r"^    (\w+): \(ranks", script, re.MULTILINE)) == set(FAMILIES)
 
 
 def test_the_board_knows_every_condition_and_status_of_answers():
     from r2med.evaluation.records.answer_words import AnswerStatus, Condition
+    from r2med.publication.site.answer_labels import ABOUT_CONDITION, ABOUT_STATUS, READ_IN
 
     types = (BOARD / "data_files.d.ts").read_text(encoding="utf-8")
     assert quoted(re.search(r"type AnswerCondition = (.*);", types)[1]) == set(get_args(Condition))
     assert quoted(re.search(r"type AnswerStatus = (.*);", types)[1]) == set(get_args(AnswerStatus))
-    rows = (BOARD / "assets/answer_rows.js").read_text(encoding="utf-8")
-    others = re.findall(r'^    \["([^"]+)"', re.search(r"const OTHERS = \[(.*?)\];", rows, re.DOTALL)[1], re.MULTILINE)
-    assert {*others, "retrieved"} == set(get_args(Condition))
-    shown = (BOARD / "assets/explorer_answers.js").read_text(encoding="utf-8")
-    for name, words in (("READ", Condition), ("STATUSES", AnswerStatus)):
-        table = re.search(rf"const {name} = \{{(.*?)\}};", shown, re.DOTALL)[1]
-        assert set(re.findall(r'^    "?([a-z ]+)"?: ', table, re.MULTILINE)) == set(get_args(words))
+    assert set(READ_IN) == set(ABOUT_CONDITION) == set(get_args(Condition))
+    assert set(ABOUT_STATUS) == set(get_args(AnswerStatus))
+
+
+def test_the_board_has_a_title_for_every_group_of_the_ladder_and_every_kind_of_slices():
+    from r2med.evaluation.advice.advice import Group
+    from r2med.evaluation.measure.slices import KINDS
+    from r2med.publication.site.advice_page import GROUPS
+    from r2med.publication.site.system_pages import SLICE_TITLES
+
+    assert tuple(GROUPS) == get_args(Group)
+    assert tuple(SLICE_TITLES) == KINDS
 
 
 def test_every_setting_of_runs_with_a_panel_is_a_flag_of_a_command():

@@ -20,7 +20,7 @@ from support.served_app import request, requests
 from support.traces import kind_of, read_spans
 
 HYDE, JUDGED = "hyde(some-model) → bm25", "bm25 → listwise(some-model)@3"
-SHARED = ("shell.js", "formats.js", "marks.js", "base.css", "icon.svg")
+SHARED = ("shell.js", "formats.js", "marks.js", "parts.js", "base.css", "icon.svg")
 
 
 @pytest.fixture
@@ -70,9 +70,9 @@ def test_words_that_match_are_marked_by_whose_they_are(app, chat_server):
     chat_server.script = [answer("knee bowel")]
     passages = {each["id"]: each for each in search(app, "a fall on the knee", system=HYDE)["passages"]}
     text = passages["knee"]["text"]
-    marked = [(text[start:stop], kind) for start, stop, kind in passages["knee"]["marks"]]
+    marked = [(text[each["start"] : each["stop"]], each["kind"]) for each in passages["knee"]["marks"]]
     assert marked == [("knee", "both"), ("fall", "query")]
-    assert passages["knee"]["window"] == [0, len(text)]
+    assert passages["knee"]["window"] == {"start": 0, "stop": len(text)}
 
 
 def test_words_are_marked_by_the_analyser_of_the_system(tmp_path):
@@ -82,7 +82,7 @@ def test_words_are_marked_by_the_analyser_of_the_system(tmp_path):
     marked = {}
     for system in ("bm25(language=de)", "bm25"):
         [passage] = search(app, "Krankenhäuser, Fieber", system=system)["passages"]
-        marked[system] = [passage["text"][start:stop] for start, stop, _ in passage["marks"]]
+        marked[system] = [passage["text"][each["start"] : each["stop"]] for each in passage["marks"]]
     assert marked == {"bm25(language=de)": ["Krankenhaus", "Fieber"], "bm25": ["Fieber"]}
 
 
@@ -183,7 +183,7 @@ def test_a_page_of_another_site_cannot_ask(app, chat_server):
 def test_hostile_text_comes_back_as_it_is_and_marks_nothing_else(app):
     [passage] = [each for each in search(app, MARKUP, system="bm25")["passages"] if each["id"] == MARKUP]
     assert passage["text"] == dict(LIVE_DOCUMENTS)[MARKUP]
-    assert all(0 <= start < stop <= len(passage["text"]) for start, stop, _ in passage["marks"])
+    assert all(0 <= each["start"] < each["stop"] <= len(passage["text"]) for each in passage["marks"])
 
 
 @pytest.mark.parametrize("name", ["", *(f"assets/{name}" for name in ("search.js", "search.css", *SHARED))])

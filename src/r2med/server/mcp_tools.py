@@ -165,7 +165,7 @@ def _result(value: BaseModel) -> CallToolResult:
 
 def _excerpt(passage: FoundPassage) -> Excerpt:
     """Return the characters of a passage around the window that matches best."""
-    middle = sum(passage.window) // 2
+    middle = (passage.window.start + passage.window.stop) // 2
     start = max(0, min(middle - EXCERPT // 2, len(passage.text) - EXCERPT))
     shown = passage.text[start : start + EXCERPT]
     return Excerpt(id=passage.id, score=passage.score, text=shown, cut=passage.cut or len(shown) < len(passage.text))

@@ -175,6 +175,6 @@ def _json(value: View, status: int = 200) -> Response:
 _SCRIPTS = ("", "_access", "_enter", "_guideline", "_replies", "_sending", "_texts")
 _ASSETS = {
     "r2med.server": ("review.html", "review.css", *(f"review{part}.js" for part in _SCRIPTS)),
-    "r2med.foundation.web": ("base.css", "shell.js", "formats.js", "pages.js", "marks.js", "icon.svg"),
+    "r2med.foundation.web": ("base.css", "shell.js", "formats.js", "parts.js", "pages.js", "marks.js", "icon.svg"),
 }
 """Room -> files of the page, which uses the shell of the board."""

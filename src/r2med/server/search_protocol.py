@@ -44,6 +44,26 @@ class SearchRequest(BaseModel):
     k: int = Field(K, description="Number of passages to return.")
 
 
+class TextWindow(BaseModel):
+    """A part of a text, in characters."""
+
+    start: int
+    stop: int
+
+
+class MarkedWord(TextWindow):
+    """A word of a text that matches."""
+
+    kind: Kind = Field(description="Source of the word: the query, a generated text, or both.")
+
+
+class WeightedTerm(BaseModel):
+    """A term of the search with its weight."""
+
+    term: str
+    weight: float
+
+
 class FoundPassage(BaseModel):
     """One document of an answer, with the part of its text that is shown."""
 
@@ -52,8 +72,8 @@ class FoundPassage(BaseModel):
     text: str
     cut: bool = Field(description="True if the document is longer than the text.")
     before: int | None = Field(None, description="The rank before the rerankers, from 1.")
-    window: tuple[int, int] = Field(description="Start and end of the window of the text that matches best.")
-    marks: list[tuple[int, int, Kind]] = Field(description="Matching words: start, end, source of the word.")
+    window: TextWindow = Field(description="The part of the text that matches best.")
+    marks: list[MarkedWord] = Field(description="Matching words.")
 
 
 class ReportedTurn(BaseModel):
@@ -88,7 +108,7 @@ class SearchResponse(BaseModel):
     problem: str = Field("", description="Why there are no passages, in one line.")
     passages: list[FoundPassage] = []
     generated: list[str] = Field(default_factory=list, description="Texts that an LLM wrote for the search.")
-    terms: list[tuple[str, float]] = Field(default_factory=list, description="Weighted terms of the search.")
+    terms: list[WeightedTerm] = Field(default_factory=list, description="Weighted terms of the search.")
     turns: list[ReportedTurn] = Field(default_factory=list, description="The turns of a search agent.")
     stages: list[StageReport] = []
     spent: float = Field(0.0, description="Dollars that this server has spent so far.")
@@ -159,7 +179,10 @@ def answer_of(system: LiveSystem, question: str, k: int) -> SearchResponse:
         problem="" if passages else NOTHING_FOUND,
         passages=passages,
         generated=list(outcome.generated.get(query.query.id, ())),
-        terms=sorted(query.terms, key=lambda term: (-term[1], term[0]))[:TERMS],
+        terms=[
+            WeightedTerm(term=term, weight=weight)
+            for term, weight in sorted(query.terms, key=lambda each: (-each[1], each[0]))[:TERMS]
+        ],
         turns=list(map(_turn, turns)),
         stages=stages,
     )
@@ -221,8 +244,8 @@ def _passages(system: LiveSystem, outcome: Outcome) -> Iterator[FoundPassage]:
             text=shown,
             cut=len(text) > TEXT,
             before=rank,
-            window=(window.start, window.stop),
-            marks=[(match.start, match.stop, match.kind) for match in matches(shown, words)],
+            window=TextWindow(start=window.start, stop=window.stop),
+            marks=[MarkedWord(start=match.start, stop=match.stop, kind=match.kind) for match in matches(shown, words)],
         )
 
 

@@ -133,6 +133,31 @@ def whole(page: Any) -> None:
     page.wait_for_function("() => !document.querySelector('[aria-busy=true]')")
 
 
+UNREACHED = """() => {
+  const hidden = (each) => {
+    each.scrollIntoView({ block: 'center', inline: 'nearest' }); // as the focus does
+    const { left, right, top, bottom, width } = each.getBoundingClientRect();
+    if (!width || left < 0 || right > innerWidth) return true;
+    if (!each.contains(document.elementFromPoint((left + right) / 2, (top + bottom) / 2))) return true;
+    const scrolled = each.closest('.table-wrap');
+    return !each.matches('a') && scrolled && scrolled.tabIndex !== 0;
+  };
+  if (document.documentElement.scrollWidth > innerWidth) return ['the page'];
+  const all = [...document.querySelectorAll('main thead th[scope=col], #nav a')];
+  return all.filter(hidden).map((each) => each.textContent);
+}"""
+
+
+def unreached(page: Any, width: int) -> list[str]:
+    """Return the tabs and the heads of columns that touch and keyboard cannot bring onto a screen of this width.
+
+    A table scrolls inside its region, which takes the focus. The page itself never scrolls sideways.
+    """
+    page.set_viewport_size({"width": width, "height": 844})
+    whole(page)
+    return list(page.evaluate(UNREACHED))
+
+
 @cache
 def read(records: Path, system: str, dataset: str) -> Record:
     """Return the record of a system on a dataset."""

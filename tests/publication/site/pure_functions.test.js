@@ -14,7 +14,8 @@ const ROOMS = path.join(__dirname, "../../../src/r2med");
 globalThis.shell = { h: () => null, visible: String };
 globalThis.pages = { h: () => null, svg: () => null, named: String, visible: String };
 globalThis.location = { hash: "#/leaderboard" };
-const WEB = ["formats", "marks"].map((name) => `foundation/web/assets/${name}.js`);
+globalThis.document = { addEventListener: () => {} };
+const WEB = ["formats", "marks", "parts"].map((name) => `foundation/web/assets/${name}.js`);
 const SITE = ["measure", "chart", "rows", "export", "ranking"].map((name) => `publication/site/assets/${name}.js`);
 for (const file of [...WEB, ...SITE]) {
   vm.runInThisContext(fs.readFileSync(path.join(ROOMS, file), "utf8"), { filename: file });
@@ -46,8 +47,8 @@ test("offsets in characters, as Python counts them, become those of JavaScript",
 });
 
 test("a measure is a family with a cutoff, which R and P need", () => {
-  assert.deepEqual(measure.parse("nDCG@10"), ["nDCG", 10]);
-  assert.deepEqual(measure.parse("MRR"), ["MRR", null]);
+  assert.deepEqual({ ...measure.parse("nDCG@10") }, { family: "nDCG", cutoff: 10 });
+  assert.deepEqual({ ...measure.parse("MRR") }, { family: "MRR", cutoff: null });
   for (const wrong of ["R", "P", "P@0", "nDCG@", "ndcg@10", "nDCG@1e3", ""]) assert.equal(measure.parse(wrong), null);
 });
 
@@ -158,7 +159,13 @@ test("a column of another kind is one entry: its values are found, written, sort
   const facts = { short: "", task: "", scenario: "", queries: 1, documents: 1, apart: false };
   const system = (name, score, seconds, llm) => ({
     ...{ name, entry: "", kind: "retriever", retriever: "", expansion: "", reranker: "", llm, size: 0, failures: 0 },
-    ...{ figures: [[score, null, null]], averages: [null], classes: [null], approximate: [], judged_by_kin: [] },
+    ...{
+      figures: [{ value: score, low: null, high: null }],
+      averages: [null],
+      classes: [null],
+      approximate: [],
+      judged_by_kin: [],
+    },
     aspects: [null],
     cost: { dollars: null, seconds, tokens: null },
   });
@@ -221,8 +228,14 @@ test("the mimic rate is a column if a system has it; the lowest is the best, and
     datasets: ["a", "b"].map((name) => ({ name, ...facts })),
     sets: ["a", "b"].map((name, i) => ({ name, datasets: [i], group: name, missing: [], overlays: [] })),
     systems: [
-      system("risky", [0.5, null, null], [[0.4375, 0.37, 0.5, 1], null]),
-      system("safe", [0.4, null, null], [[0.3, null, null, 0.85], null]),
+      system("risky", { value: 0.5, low: null, high: null }, [
+        { value: 0.4375, low: 0.37, high: 0.5, labelled: 1 },
+        null,
+      ]),
+      system("safe", { value: 0.4, low: null, high: null }, [
+        { value: 0.3, low: null, high: null, labelled: 0.85 },
+        null,
+      ]),
     ],
     published: [row],
   };

@@ -26,7 +26,7 @@ from r2med.publication.site.board_answers import read_board_answers
 from support.answer_records import JUDGE, answer_record, answered
 from support.synthetic_answers import write
 
-from .conftest import HOSTILE, Open, whole
+from .conftest import HOSTILE, Open, unreached, whole
 from .test_pages import CONTRAST
 from .test_site import value
 
@@ -89,7 +89,7 @@ def test_all_other_data_files_are_those_of_a_board_without_answers(site: Path, r
     assert {name for name in bare if bare[name] != full[name]} == {"data/site.js"}
     content = value(site, "site")
     assert "answers" not in value(records.parent / "bare-board", "site")
-    assert [content["datasets"][number]["name"] for number in content.pop("answers")] == [DATA]
+    assert [content["datasets"][number]["name"] for number in content.pop("answers")["datasets"]] == [DATA]
     assert content == value(records.parent / "bare-board", "site")
 
 
@@ -99,11 +99,11 @@ def test_a_row_has_the_means_of_its_record_and_the_gain_on_the_same_questions(si
     kept = read_board_answers([records], collect([records]))
     record = next(each.record for each in kept if each.record.name == row["name"])
     mean = {condition: values["accuracy"] for condition, values in record.mean.items()}
-    figure, low, high = row["scores"]["retrieved"]["accuracy"]
-    assert figure == pytest.approx(mean["retrieved"])
-    assert low < figure < high
-    assert row["gain"][0] == pytest.approx(mean["retrieved"] - mean["closed book"])
-    assert row["share"][0] == pytest.approx(row["gain"][0] / (mean["relevant"] - mean["closed book"]))
+    accuracy = row["scores"]["retrieved"]["accuracy"]
+    assert accuracy["value"] == pytest.approx(mean["retrieved"])
+    assert accuracy["low"] < accuracy["value"] < accuracy["high"]
+    assert row["gain"]["value"] == pytest.approx(mean["retrieved"] - mean["closed book"])
+    assert row["share"]["value"] == pytest.approx(row["gain"]["value"] / (mean["relevant"] - mean["closed book"]))
     assert "citation-support" not in row["scores"]["closed book"]
     size = len(record.queries)
     assert row["cost"] == row["costs"]["retrieved"]
@@ -117,7 +117,7 @@ def test_a_row_has_the_means_of_its_record_and_the_gain_on_the_same_questions(si
 
 def answer_of(site: Path, query: int, reader: int, condition: str = "retrieved") -> tuple[Any, Any]:
     """Return the file of the answers with the passages of the first system, and one of them."""
-    (number,) = value(site, "site")["answers"]
+    (number,) = value(site, "site")["answers"]["datasets"]
     shown = value(site, f"explorer/{number}/a0-{query}")
     return shown, next(each for each in shown["readers"][reader]["answers"] if each["condition"] == condition)
 
@@ -126,19 +126,22 @@ def test_a_citation_of_what_was_not_read_is_unknown_and_long_texts_are_cut(site:
     names = [each["reader"] for each in answer_of(site, 0, 0)[0]["readers"]]
     hostile = names.index(HOSTILE)
     _, answer = answer_of(site, 0, hostile)
-    assert [sentence[1:] for sentence in answer["sentences"]] == [[[0, 1], 0, True], [[], 2, False]]
+    assert [{**sentence, "text": ""} for sentence in answer["sentences"]] == [
+        {"text": "", "cited": [0, 1], "unknown": 0, "supported": True},
+        {"text": "", "cited": [], "unknown": 2, "supported": False},
+    ]
     _, answer = answer_of(site, 2, hostile)
-    assert sum(len(sentence[0]) for sentence in answer["sentences"]) == answer_texts.ANSWER_SHOWN
+    assert sum(len(sentence["text"]) for sentence in answer["sentences"]) == answer_texts.ANSWER_SHOWN
     assert answer["left_out"] == len(LONG) - answer_texts.ANSWER_SHOWN
 
 
 def test_passages_that_no_ranking_shows_come_with_the_answer(site: Path, dataset: Any) -> None:
-    (number,) = value(site, "site")["answers"]
+    (number,) = value(site, "site")["answers"]["datasets"]
     shown, answer = answer_of(site, 0, 0, "random")
     documents = [*value(site, f"explorer/{number}/q0")["documents"], *shown["more"]]
     expected = next(each for each in answered(dataset) if each.condition == "random" and each.query == "0")
-    assert [documents[place][0] for place in answer["read"]] == list(expected.read)
-    assert all(documents[place][1] for place in answer["read"])
+    assert [documents[place]["id"] for place in answer["read"]] == list(expected.read)
+    assert all(documents[place]["text"] for place in answer["read"])
 
 
 def test_nuggets_have_their_texts_only_if_they_are_those_of_the_record(records: Path, dataset: Any) -> None:
@@ -150,7 +153,10 @@ def test_nuggets_have_their_texts_only_if_they_are_those_of_the_record(records: 
     reading = answer_texts._Reading(StoredAnswers(record, source.path), ())
     known = answer_texts._known(reading, "0", nuggets)
     given = GivenAnswer(query="0", condition="retrieved", status="answered", nuggets={"n1": "support", "n2": "none"})
-    assert list(answer_texts._nuggets(given, known)) == [["Vessels constrict.", False, "support"], ["n2", None, "none"]]
+    assert list(answer_texts._nuggets(given, known)) == [
+        {"text": "Vessels constrict.", "vital": False, "found": "support"},
+        {"text": "n2", "vital": None, "found": "none"},
+    ]
 
 
 def test_a_record_that_cannot_be_shown_is_left_out_and_the_newest_counts(
@@ -224,6 +230,7 @@ def test_the_page_shows_each_reader_and_the_chart_what_it_knows_without_passages
     whole(page)
     assert page.inner_text("nav [aria-current]") == "Answers"
     assert page.locator("tr[data-position]").count() == 3
+    assert unreached(page, 900) == unreached(page, 390) == []
     page.keyboard.press("j")
     page.keyboard.press("o")
     assert "answered" in page.inner_text("tr.details .statuses >> nth=0")

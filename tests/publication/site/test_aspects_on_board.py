@@ -54,10 +54,11 @@ def test_the_explorer_has_the_aspects_of_a_query_with_their_documents(collection
     names, dataset = [WITH, WITHOUT], load(WITH)
     files = dict(explorer_files(collection, names, {WITH: dataset, WITHOUT: load(WITHOUT)}))
     query = files["explorer/0/q3"]
-    shown = [(name, weight, [query["documents"][at][0] for at in places]) for name, weight, places in query["aspects"]]
+    ids = [document["id"] for document in query["documents"]]
+    shown = [(each["name"], each["weight"], [ids[place] for place in each["documents"]]) for each in query["aspects"]]
     expected = [(name, each.weight, list(each.documents)) for name, each in dataset.aspects["3"].items()]
     assert shown == expected
-    assert all(at < query["gold"] for _, _, places in query["aspects"] for at in places)
+    assert all(place < query["gold"] for each in query["aspects"] for place in each["documents"])
     assert files["explorer/1/q0"]["aspects"] == []
 
 

@@ -64,11 +64,11 @@ def test_a_group_has_a_set_for_each_kind_of_scores(site: Path, records: Path, ov
     collection = collect(SYSTEMS, records)
     labelled = with_labels(collection, [Overlay.read(overlay)])
     again = [record.mean["nDCG@10"] for record in labelled.records("bm25").values()]
-    assert row["averages"][numbers["demo+judged"]][0] == pytest.approx(sum(again) / 3, abs=1e-6)
+    assert row["averages"][numbers["demo+judged"]]["value"] == pytest.approx(sum(again) / 3, abs=1e-6)
     datasets = {name: load(name) for name in DATASETS}
     estimate = corrected_scores(collection, [Overlay.read(overlay)], datasets).scores["bm25"]
-    assert row["averages"][numbers["demo+judged (estimated)"]][0] == pytest.approx(estimate.value / 100, abs=1e-6)
-    assert len({row["averages"][number][0] for name, number in numbers.items() if name != "R2MED"}) == 3
+    assert row["averages"][numbers["demo+judged (estimated)"]]["value"] == pytest.approx(estimate.value / 100, abs=1e-6)
+    assert len({row["averages"][number]["value"] for name, number in numbers.items() if name != "R2MED"}) == 3
 
 
 def test_what_was_run_counts_once(site: Path, records: Path, tmp_path: Path) -> None:
@@ -118,7 +118,7 @@ def test_the_page_switches_between_the_three_and_every_row_says_which_it_is(open
         shown = dict(zip(names(page), figures(page, "Average"), strict=True))
         expected = {row["name"]: row["averages"][number] for row in systems if row["averages"][number]}
         assert {system: shown[system].split()[0] for system in expected} == {
-            system: f"{100 * score[0]:.2f}" for system, score in expected.items()
+            system: f"{100 * score['value']:.2f}" for system, score in expected.items()
         }
         assert page.evaluate("new URLSearchParams(location.hash.split('?')[1]).get('set')") == name
     page.click(".system-name a")

@@ -33,17 +33,18 @@ UNRATED = [record("a", "MedQA-Diag", [0.5] * 20), record("b", "MedQA-Diag", [0.4
 def test_rates_are_means_over_the_datasets_with_labels() -> None:
     found = mimic_rates(collection([*RATED, *UNRATED]))
     assert list(found) == ["a"], "b has no record on PMC-Clinical"
-    rate, low, high, labelled = found["a"]
-    assert (rate, labelled) == (pytest.approx(0.4), pytest.approx(0.75))
+    rate = found["a"]
+    assert (rate["value"], rate["labelled"]) == (pytest.approx(0.4), pytest.approx(0.75))
     mean = intervals(collection(RATED), "Mimic@10")["a"].mean
     assert mean is not None
     assert mean.low is not None
     assert mean.high is not None
-    assert (low, high) == (pytest.approx(mean.low / 100, abs=1e-6), pytest.approx(mean.high / 100, abs=1e-6))
+    assert rate["low"] == pytest.approx(mean.low / 100, abs=1e-6)
+    assert rate["high"] == pytest.approx(mean.high / 100, abs=1e-6)
 
 
 def test_without_labels_there_are_no_rates() -> None:
     assert mimic_rates(collection(UNRATED)) == {}
     assert all(system["mimics"] == [None] for system in site_value(collection(UNRATED))["systems"])
     (a,) = (each for each in site_value(collection([*RATED, *UNRATED]))["systems"] if each["name"] == "a")
-    assert a["mimics"][0][0] == pytest.approx(0.4)
+    assert a["mimics"][0]["value"] == pytest.approx(0.4)

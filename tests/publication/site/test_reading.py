@@ -10,7 +10,7 @@ import pytest
 
 from r2med.publication.site import board as make_board
 
-from .conftest import SCREEN, SYSTEMS, Open, whole
+from .conftest import SCREEN, SYSTEMS, Open, unreached, whole
 from .test_pages import DEMO, figures
 
 BENCHMARK = "#/leaderboard?set=R2MED"
@@ -96,6 +96,12 @@ def test_on_a_phone_names_of_stages_are_whole_and_expected_figures_are_shown(ope
     assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
 
 
+def test_every_tab_and_every_column_can_be_reached_on_a_tablet_and_on_a_phone(open_page: Open) -> None:
+    for address in (DEMO, BENCHMARK, "#/system?name=bm25", "#/reproduce?open=0"):
+        page = open_page(address)
+        assert {width: unreached(page, width) for width in (900, 390)} == {900: [], 390: []}
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("address", [DEMO, "#/system?name=bm25", "#/reproduce"])
 def test_tables_can_be_scrolled_by_keyboard_and_buttons_are_large_enough(open_page: Open, address: str) -> None:
@@ -147,9 +153,9 @@ def test_the_explorer_says_who_a_and_b_are_and_keeps_them_apart(open_page: Open)
 def test_the_same_documents_in_another_order_are_not_called_the_same_ranking(open_page: Open) -> None:
     page = open_page("#/explorer")
     summary = "([a, b, gold]) => pages.ranking.summary(a, b, gold, 'nDCG@10', [null, null]).textContent"
-    moved = page.evaluate(summary, [[1, 2, 3], [1, 3, 2], [["d2", 2, 3]]])
+    moved = page.evaluate(summary, [[1, 2, 3], [1, 3, 2], [{"id": "d2", "a": 2, "b": 3}]])
     assert moved == "A and B have the same top 3, in another order. Relevant d2 moves from 2 to 3. "
-    same = page.evaluate(summary, [[1, 2, 3], [1, 2, 3], [["d2", 2, 2]]])
+    same = page.evaluate(summary, [[1, 2, 3], [1, 2, 3], [{"id": "d2", "a": 2, "b": 2}]])
     assert same == "A and B have the same top 3, in the same order. No relevant document moves. "
 
 

@@ -152,7 +152,7 @@ class ReviewDesk:
             "token": token,
             "beside": _texts(item, rubric.beside),
             "main": _texts(item, rubric.main),
-            "sentences": item.sentences,
+            "sentences": [{"source": source, "translation": text} for source, text in item.sentences],
             "origin": dict(item.origin) or None,
             "verdict": said.verdict if said else None,
             "answers": dict(said.answers) if said else {},
@@ -178,7 +178,7 @@ def opinion_view(review: Review) -> View:
     return review.model_dump(include={"verdict", "answers", "comment", "correction"})
 
 
-def _alphas(reviews: Sequence[Review]) -> Iterator[tuple[str, list[float | int | None]]]:
+def _alphas(reviews: Sequence[Review]) -> Iterator[tuple[str, dict[str, float | int | None]]]:
     """Yield each point with its α, the interval and the number of items, from reviews of one kind.
 
     JSON has no NaN, so points with an undefined α are left out.
@@ -187,7 +187,7 @@ def _alphas(reviews: Sequence[Review]) -> Iterator[tuple[str, list[float | int |
         for point in rubric.points:
             alpha = ratings_of(reviews, rubric, point.name).agreement().alpha
             if not math.isnan(alpha.value):
-                yield point.name, [alpha.value, alpha.low, alpha.high, alpha.units]
+                yield point.name, {"value": alpha.value, "low": alpha.low, "high": alpha.high, "items": alpha.units}
 
 
 def _moved(path: Sequence[str], at: str, start: int, step: int) -> tuple[int, str | None]:

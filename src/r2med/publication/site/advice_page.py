@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from r2med.evaluation.advice.advice import SUFFIX, Advice
+from r2med.evaluation.advice.advice import SUFFIX, Advice, Group
 from r2med.foundation.runtime.typed_text import as_typed
+
+GROUPS: Mapping[Group, str] = {
+    "words": "Words",
+    "feedback": "Feedback",
+    "dense": "Dense models",
+    "fusion": "Fusion",
+    "expansion": "Expansion by an LLM",
+    "reranking": "Reranking",
+}
+"""Group of the ladder -> its title, in the order of the ladder."""
 
 
 def read_advice(sources: Sequence[str | Path]) -> list[Advice]:
@@ -21,6 +31,7 @@ def advice_value(advice: Advice) -> dict[str, Any]:
     """Return advice in the form of the page, with scores between 0 and 1. Its sentences name flags and commands."""
     return {
         **asdict(advice),
+        "groups": [{"name": name, "title": title} for name, title in GROUPS.items()],
         "left_out": list(map(as_typed, advice.left_out)),
         "not_tried": list(map(as_typed, advice.not_tried)),
         "rungs": [

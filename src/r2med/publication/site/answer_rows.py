@@ -23,19 +23,9 @@ from r2med.foundation.core.cost import total
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.pages.estimate import Estimate
 from r2med.publication.leaderboard.answer_verification import unverified
+from r2med.publication.site.answer_labels import MEASURES
 from r2med.publication.site.board_sets import dataset_sets
-from r2med.publication.site.leaderboard import triple
-
-MEASURES = (
-    "accuracy",
-    "undecided",
-    "nugget-recall",
-    "vital-recall",
-    "nugget-precision",
-    "citation-support",
-    "citation-relevance",
-)
-"""The measures of an answer, in the order of the columns."""
+from r2med.publication.site.leaderboard import known_score
 
 MAX_NOTICES = 20
 NOTICE_SHOWN = 500
@@ -67,7 +57,13 @@ def _view(
         "datasets": [names.index(dataset) for dataset in datasets],
         "rows": list(_rows(kept, datasets, _worths(kept, datasets), collection)),
         "correlations": [
-            [each.reader, each.systems, each.questions, each.observed, _figure(each.corrected)]
+            {
+                "reader": each.reader,
+                "systems": each.systems,
+                "questions": each.questions,
+                "observed": each.observed,
+                "corrected": _share(each.corrected),
+            }
             for each in correlations(kept, data=datasets)
         ],
     }
@@ -104,8 +100,8 @@ def _rows(
             "questions": sum(len(record.queries) for record in records.values()),
             "asked": sum(most.values()),
             "scores": {condition: _scores(records, condition) for condition in CONDITIONS},
-            "gain": triple(value.gain) if value else None,
-            "share": _figure(value.share) if value else None,
+            "gain": known_score(value.gain) if value else None,
+            "share": _share(value.share) if value else None,
             "statuses": {condition: _statuses(records.values(), condition) for condition in CONDITIONS},
             "cost": _cost(records.values(), RETRIEVED),
             "costs": {condition: _cost(records.values(), condition) for condition in CONDITIONS},
@@ -132,15 +128,15 @@ def _submitted(sources: Sequence[StoredAnswers]) -> dict[str, Any]:
     }
 
 
-def _figure(figure: Estimate | None) -> list[float | None] | None:
-    """Return an estimate that is not in points: value, low and high."""
-    return None if figure is None else [figure.value, figure.low, figure.high]
+def _share(share: Estimate | None) -> dict[str, float | None] | None:
+    """Return an estimate that is not in points, in the form of the data files."""
+    return None if share is None else {"value": share.value, "low": share.low, "high": share.high}
 
 
 def _scores(records: Mapping[str, AnswerRecord], condition: Condition) -> dict[str, Any]:
     """Return measure -> mean over the questions that have a value, with its interval."""
     scores = {}
-    for measure in MEASURES:
+    for measure in (each.name for each in MEASURES):
         rows = {name: _rows_with(record, condition, measure) for name, record in records.items()}
         known = any(measure in row for each in rows.values() for row in each)
         if known and all(rows.values()):
@@ -148,7 +144,7 @@ def _scores(records: Mapping[str, AnswerRecord], condition: Condition) -> dict[s
             points = {name: 100 * np.array([[row.get(measure, 0.0) for row in each]]) for name, each in rows.items()}
             further = UNDECIDED if measure == MAIN_MEASURE else ""
             added = {name: 100 * np.array([[row.get(further, 0.0) for row in each]]) for name, each in rows.items()}
-            scores[measure] = triple(with_ranges(points, added)[0])
+            scores[measure] = known_score(with_ranges(points, added)[0])
     return scores
 
 
@@ -158,12 +154,12 @@ def _rows_with(record: AnswerRecord, condition: Condition, measure: str) -> list
     return [scores for scores in record.per_query.get(condition, {}).values() if needed in scores]
 
 
-def _statuses(records: Collection[AnswerRecord], condition: Condition) -> list[tuple[str, int]]:
+def _statuses(records: Collection[AnswerRecord], condition: Condition) -> dict[str, int]:
     counts: dict[str, int] = {}
     for record in records:
         for status, count in record.statuses.get(condition, {}).items():
             counts[status] = counts.get(status, 0) + count
-    return list(counts.items())
+    return counts
 
 
 def _judge(judges: Sequence[JudgeFacts]) -> dict[str, Any] | None:
@@ -174,7 +170,7 @@ def _judge(judges: Sequence[JudgeFacts]) -> dict[str, Any] | None:
         "names": list(dict.fromkeys(each.judge for each in judges)),
         "agreed": sum(each.agreed for each in judges),
         "both": sum(each.both for each in judges),
-        "controls": [sum(right for right, _ in controls), sum(asked for _, asked in controls)],
+        "controls": {"right": sum(right for right, _ in controls), "asked": sum(asked for _, asked in controls)},
         "own_family": any(each.own_family for each in judges),
         "trust": next((each.trust for each in judges if each.trust), ""),
     }

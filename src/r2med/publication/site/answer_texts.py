@@ -17,7 +17,7 @@ from r2med.evaluation.records.answer_collection import StoredAnswers
 from r2med.evaluation.records.answer_record import GivenAnswer
 from r2med.evaluation.records.answer_words import CONDITIONS
 from r2med.foundation.core.errors import UserError
-from r2med.publication.site.answer_rows import MEASURES
+from r2med.publication.site.answer_labels import MEASURES
 
 log = logging.getLogger("r2med")
 
@@ -62,7 +62,7 @@ def answer_files(
                 positions.append(position)
                 value = _query_file(query, readings[query], dataset, shown[query], texts, nuggets)
                 yield f"{folder}/a{number}-{position}", value
-        index.append([number, positions])
+        index.append({"system": number, "queries": positions})
     yield f"{folder}/answers", index
 
 
@@ -150,9 +150,10 @@ def _known(reading: _Reading, query: str, nuggets: Nuggets | None) -> dict[str, 
     return {nugget.id: nugget for nugget in nuggets.by_query.get(query, ())}
 
 
-def _passage(document: str, text: str | None, grade: int | None) -> list[Any]:
+def _passage(document: str, text: str | None, grade: int | None) -> dict[str, Any]:
     left = max(0, len(text) - PASSAGE_SHOWN) if text is not None else 0
-    return [document, text[:PASSAGE_SHOWN] if text is not None else None, 0, left, grade, -1]
+    shown = text[:PASSAGE_SHOWN] if text is not None else None
+    return {"id": document, "text": shown, "before": 0, "after": left, "grade": grade, "copy": None}
 
 
 def _answer(answer: GivenAnswer, places: Mapping[str, int], nuggets: Mapping[str, Nugget]) -> dict[str, Any]:
@@ -173,21 +174,22 @@ def _answer(answer: GivenAnswer, places: Mapping[str, int], nuggets: Mapping[str
         "by_judge": answer.by_judge,
         "why": answer.why[:REASON_SHOWN],
         "nuggets": list(_nuggets(answer, nuggets)),
-        "statements": [answer.statements_found, answer.statements],
-        "scores": [
-            [measure, value] for measure in MEASURES if math.isfinite(value := answer.scores.get(measure, math.nan))
-        ],
+        "statements": {"found": answer.statements_found, "all": answer.statements},
+        "scores": {
+            each.name: value for each in MEASURES if math.isfinite(value := answer.scores.get(each.name, math.nan))
+        },
     }
 
 
-def _nuggets(answer: GivenAnswer, known: Mapping[str, Nugget]) -> Iterator[list[Any]]:
+def _nuggets(answer: GivenAnswer, known: Mapping[str, Nugget]) -> Iterator[dict[str, Any]]:
     """Yield each nugget: its text or id, if it is vital (None if this is not known), and if the answer contains it."""
     for name, found in list(answer.nuggets.items())[:MAX_NUGGETS]:
         nugget = known.get(name)
-        yield [(nugget.text if nugget else name)[:REASON_SHOWN], nugget.vital if nugget else None, found]
+        text = (nugget.text if nugget else name)[:REASON_SHOWN]
+        yield {"text": text, "vital": nugget.vital if nugget else None, "found": found}
 
 
-def _sentences(answer: GivenAnswer, read: Sequence[str]) -> Iterator[list[Any]]:
+def _sentences(answer: GivenAnswer, read: Sequence[str]) -> Iterator[dict[str, Any]]:
     """Yield each sentence: its text, the numbers of the cited passages, unknown citations, and if it is supported.
 
     A document that the answer did not read is an unknown citation, whatever the record says.
@@ -199,5 +201,6 @@ def _sentences(answer: GivenAnswer, read: Sequence[str]) -> Iterator[list[Any]]:
             return
         cited = sorted({number_of[document] for document in sentence.documents if document in number_of})
         unknown = sentence.unknown + sum(document not in number_of for document in sentence.documents)
-        yield [sentence.text[:room], cited, unknown, sentence.supported]
+        text = sentence.text[:room]
+        yield {"text": text, "cited": cited, "unknown": unknown, "supported": sentence.supported}
         room -= len(sentence.text)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from r2med.data.dataset import Dataset
 from r2med.data.overlays import Overlay, add_labels
@@ -16,8 +17,8 @@ from r2med.foundation.core.errors import UserError
 PERSON = "a person"
 """Shown instead of the name of a reviewer, because boards are published."""
 
-Said = Mapping[str, Mapping[str, Sequence[tuple[str, int, str]]]]
-"""Query -> document -> who labelled it, the grade, and the reason."""
+Said = Mapping[str, Mapping[str, Sequence[Mapping[str, Any]]]]
+"""Query -> document -> its labels, in the form of the data files: who said it, the grade, and why."""
 
 
 @dataclass(frozen=True)
@@ -83,8 +84,8 @@ def _said(overlays: Sequence[Overlay], name: str) -> Said:
         for overlay in overlays
         for label in overlay.of(name)
     }
-    said: dict[str, dict[str, list[tuple[str, int, str]]]] = {}
+    said: dict[str, dict[str, list[dict[str, Any]]]] = {}
     for label in latest.values():
-        line = (label.judge or PERSON, label.grade, label.why)
+        line = {"who": label.judge or PERSON, "grade": label.grade, "why": label.why}
         said.setdefault(label.query, {}).setdefault(label.document, []).append(line)
     return said

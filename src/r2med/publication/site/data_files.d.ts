@@ -1,7 +1,14 @@
 /* The shapes of the data files that Python writes and the scripts read, checked by `make check`. Nothing of this is shipped.
    Scores are between 0 and 1. A document, a query, a system or a dataset that another file names is named by its number. */
 
-type Score = [value: number, low: number | null, high: number | null];
+/* Many rows as an object of columns, which is much smaller. pages.fromColumns makes rows of it. */
+type Columns<Row> = { [Name in keyof Row]: Row[Name][] };
+
+interface Score {
+  value: number;
+  low: number | null; // the ends of its 95 % interval
+  high: number | null;
+}
 
 /* --- data/site.js: leaderboard.py --------------------------------------------------------------------------------- */
 
@@ -38,6 +45,7 @@ interface SystemRow extends SystemParts {
   name: string;
   entry: string; // the name of the entry that it was submitted in
   unverified: string; // why the entry is not verified; "" if it is, and for systems run here
+  unknown: string; // what of its settings a check of the entry does not know; "" if nothing
   figures: (Score | null)[]; // by dataset
   estimates: (Score | null)[]; // by dataset; empty if nothing is estimated
   averages: (Score | null)[]; // by set
@@ -52,7 +60,9 @@ interface SystemRow extends SystemParts {
   judged_by_kin: string[];
 }
 
-type MimicRate = [value: number, low: number | null, high: number | null, labelled: number];
+interface MimicRate extends Score {
+  labelled: number; // share of the passages that have a label
+}
 
 interface PublishedRow extends SystemParts {
   name: string;
@@ -75,18 +85,38 @@ interface Site {
   qualifications?: string[];
   advice: boolean;
   measure: string;
+  explored_measures: string[]; // that the explorer offers
+  system_kinds: string[]; // in the order of the marks in charts
   aspect_measures: string[]; // the columns of systems' `aspects`
   latex: Record<string, string>;
   datasets: DatasetFacts[];
   sets: DatasetSet[];
   systems: SystemRow[];
   published: PublishedRow[];
-  answers?: number[]; // datasets with answers of readers; left out if there are none
+  answers?: AnswerLabels; // left out if there are no answers of readers
+}
+
+/* The lists of answer_labels.py, and the datasets with answers of readers. */
+interface AnswerLabels {
+  datasets: number[];
+  condition: AnswerCondition; // that systems are ranked by
+  conditions: { name: AnswerCondition; label: string; about: string; read: string }[];
+  measures: AnswerMeasure[];
+  statuses: Record<AnswerStatus, string>; // what each means; "" if the answer is one
+}
+
+interface AnswerMeasure {
+  name: string;
+  title: string;
+  label: string; // the head of its column; "" if it has none
+  group: string;
+  about: string;
 }
 
 /* --- data/answers.js: answer_rows.py ------------------------------------------------------------------------------ */
 
 type AnswerCondition = "closed book" | "retrieved" | "relevant" | "random";
+type StatusCounts = Partial<Record<AnswerStatus, number>>;
 type AnswerStatus = "answered" | "refused" | "other language" | "copied" | "cut off" | "unreadable" | "failed";
 
 interface AnswerCost {
@@ -106,7 +136,7 @@ interface AnswerRow {
   scores: Record<AnswerCondition, Record<string, Score>>; // condition -> measure -> score
   gain: Score | null; // accuracy with retrieved passages minus closed book
   share: Score | null; // the gain as a share of the gain of the labelled passages
-  statuses: Record<AnswerCondition, [status: AnswerStatus, answers: number][]>;
+  statuses: Record<AnswerCondition, StatusCounts>;
   cost: AnswerCost | null; // of one answer with the system's passages; null if it is not known
   costs: Record<AnswerCondition, AnswerCost | null>;
   judging: number | null; // dollars of judging one answer
@@ -114,7 +144,7 @@ interface AnswerRow {
     names: string[];
     agreed: number;
     both: number;
-    controls: [right: number, asked: number];
+    controls: { right: number; asked: number };
     own_family: boolean;
     trust: string; // "not tested" or "failed its controls"; "" if it passed
   } | null;
@@ -127,21 +157,18 @@ interface AnswerRow {
 /* The rows of one dataset, or of a group of datasets, and the correlation of nDCG@10 with accuracy across systems. */
 interface AnswersView {
   name: string;
-  correlations: [
-    reader: string,
-    systems: number,
-    questions: number,
-    observed: number | null,
-    corrected: Score | null,
-  ][];
+  correlations: {
+    reader: string;
+    systems: number;
+    questions: number;
+    observed: number | null;
+    corrected: Score | null;
+  }[];
   datasets: number[];
   rows: AnswerRow[];
 }
 
 /* --- data/system/N.js: system_pages.py ---------------------------------------------------------------------------- */
-
-type Fact = [name: string, value: string];
-type Count = [kind: string, times: number];
 
 interface StageRecord {
   stage: "expand" | "retrieve" | "rerank";
@@ -154,9 +181,9 @@ interface StageRecord {
   dollars: number;
   unpriced: number;
   failures: number;
-  kinds: Count[];
-  failed: [query: string, kinds: string][];
-  repairs: Count[];
+  kinds: Record<string, number>; // kind of failure -> times
+  failed: Record<string, string>; // query -> kinds of its failures
+  repairs: Record<string, number>; // kind of repair -> times
 }
 
 interface SystemRecord {
@@ -170,14 +197,18 @@ interface SystemRecord {
   stages: StageRecord[];
 }
 
-type Slice = [kind: string, label: string, queries: number, score: Score];
+/* The slices of one kind, such as those by length. */
+interface SlicesOfKind {
+  title: string;
+  slices: { label: string; queries: number; score: Score }[];
+}
 
 interface SystemFile {
   command: string;
-  settings: Fact[];
-  versions: Fact[];
+  settings: Record<string, string>;
+  versions: Record<string, string>;
   records: SystemRecord[];
-  slices: Slice[][]; // by set
+  slices: SlicesOfKind[][]; // by set
 }
 
 /* --- data/gold/N.js: gold_ranks.py -------------------------------------------------------------------------------- */
@@ -192,11 +223,11 @@ interface GoldFile {
 /* --- data/explorer/…: explorer.py --------------------------------------------------------------------------------- */
 
 interface ExplorerDatasets {
-  datasets: [dataset: number, systems: number[]][];
+  datasets: { dataset: number; systems: number[] }[];
 }
 
 interface ExplorerIndex {
-  queries: [id: string, text: string, answer: string, body: string][];
+  queries: { id: string; text: string; answer: string; body: string }[];
   systems: number[];
   edges: string; // characters that are never the first or the last of a word
   blanks: string; // characters between words
@@ -205,36 +236,47 @@ interface ExplorerIndex {
 interface RankingsFile {
   rankings: number[][]; // by query: documents of its query file
   scores: number[][];
-  copies: [query: number, ranks: number[]][]; // ranks of relevant documents where copies of their text count
-  failures: [query: number, text: string][];
+  copies: { query: number; ranks: number[] }[]; // ranks of relevant documents where copies of their text count
+  failures: { query: number; text: string }[];
   traces: number[]; // queries that an agent worked on
 }
 
-type ShownDocument = [
-  id: string,
-  text: string | null,
-  before: number, // characters left out before the text
-  after: number,
-  grade: number | null, // null: unjudged
-  copy: number, // the relevant document that has the same text; -1: none
-];
+interface ShownDocument {
+  id: string;
+  text: string | null; // null: not in the corpus
+  before: number; // characters left out before the text
+  after: number;
+  grade: number | null; // null: unjudged
+  copy: number | null; // the relevant document that has the same text
+}
 
-/* A written form, and the index terms in it: one term for all of it, or [start, stop, term] for each part. */
-type WordForm = [written: string, ...terms: (number | [start: number, stop: number, term: number])[]];
+/* The index terms in a written form: one term for all of it, or a term for each part. */
+type WordForm = number | { start: number; stop: number; term: number }[];
 
-type LabelLine = [who: string, grade: number, why: string];
+interface LabelLine {
+  who: string;
+  grade: number;
+  why: string;
+}
+
+/* Texts that systems searched with. */
+interface GeneratedTexts {
+  texts: string[];
+  terms: number[];
+  systems: number[];
+}
 
 interface QueryFile {
   documents: ShownDocument[]; // the relevant ones first
   gold: number; // how many of them are relevant
-  said: [document: number, lines: LabelLine[]][]; // labels of overlays
-  aspects: [name: string, weight: number, documents: number[]][]; // parts of the answer, and the documents that support them
+  said: { document: number; lines: LabelLine[] }[]; // labels of overlays
+  aspects: { name: string; weight: number; documents: number[] }[]; // parts of the answer, and the documents that support them
   words: number; // terms below this number are the query's
   common: number[];
-  forms: WordForm[];
-  generated: [texts: string[], terms: number[], systems: number[]][];
+  forms: Record<string, WordForm>; // by what is written
+  generated: GeneratedTexts[];
   chunk?: RegExp; // made of it by marks.js, once
-  lookup?: Map<string, (number | [number, number, number])[]>;
+  lookup?: Map<string, WordForm>;
 }
 
 type TraceFile = AgentTrace[]; // one for each agent of the system
@@ -256,14 +298,20 @@ interface AgentTrace {
 
 /* --- data/explorer/N/answers.js and data/explorer/N/aSYSTEM-QUERY.js: answer_texts.py ------------------------------ */
 
-type AnswersIndex = [system: number, queries: number[]][];
+type AnswersIndex = { system: number; queries: number[] }[];
 
-type AnswerSentence = [
-  text: string,
-  cited: number[], // positions in `read`
-  unknown: number, // citations of passages that do not exist
-  supported: boolean | null, // null: no judge decided
-];
+interface AnswerSentence {
+  text: string;
+  cited: number[]; // positions in `read`
+  unknown: number; // citations of passages that do not exist
+  supported: boolean | null; // null: no judge decided
+}
+
+interface ShownNugget {
+  text: string;
+  vital: boolean | null; // null: not known
+  found: "support" | "partial" | "none";
+}
 
 interface ShownAnswer {
   condition: AnswerCondition;
@@ -280,9 +328,9 @@ interface ShownAnswer {
   by_rule: boolean | null;
   by_judge: boolean | null;
   why: string;
-  nuggets: [text: string, vital: boolean | null, found: "support" | "partial" | "none"][];
-  statements: [found: number, all: number];
-  scores: [measure: string, value: number][];
+  nuggets: ShownNugget[];
+  statements: { found: number; all: number };
+  scores: Record<string, number>; // by measure
 }
 
 interface ReaderAnswers {
@@ -313,7 +361,12 @@ interface Reproduction {
   near: number;
   verdict: Verdict;
   run_with: string;
-  figures: [dataset: string, measure: string, expected: number, observed: number | null, verdict: Verdict][];
+  figures: Columns<{ dataset: string; measure: string; expected: number; observed: number | null; verdict: Verdict }>;
+}
+
+interface ReproduceFile {
+  verdicts: Verdict[]; // in the order of the page
+  rows: Reproduction[];
 }
 
 interface Rung {
@@ -336,6 +389,7 @@ interface AdviceFile {
   dataset: string;
   questions: number;
   rungs: Rung[];
+  groups: { name: string; title: string }[]; // of rungs, in the order of the ladder
   best: string;
   recommended: string;
   fastest: string;
@@ -350,7 +404,7 @@ interface AdviceFile {
 type DataFile<Name extends string> = Name extends "site"
   ? Site
   : Name extends "reproduce"
-    ? Reproduction[]
+    ? ReproduceFile
     : Name extends "advice"
       ? AdviceFile[]
       : Name extends "answers"
@@ -399,7 +453,7 @@ interface Column {
   dataset?: number; // the only one of them
   main?: boolean; // the first column, by which systems are ranked
   value?: (row: Omit<Row, "cells">) => number | string | null; // of a column that is not a mean of scores
-  interval?: (row: Omit<Row, "cells">) => [low: number | null, high: number | null]; // of that value
+  interval?: (row: Omit<Row, "cells">) => Omit<Score, "value"> | null; // of that value
   most?: (row: Omit<Row, "cells">) => number | null; // the upper end, if the value is the lower end of a range
   about?: string; // what its values are, for readers who do not know
   note?: (row: Omit<Row, "cells">) => string; // about one value
@@ -426,30 +480,51 @@ interface Row extends Partial<Omit<SystemRow, keyof PublishedRow>>, Partial<Publ
   rank?: number;
   last?: boolean; // below all complete rows and without a rank, because it is not about all queries
   system?: string; // the system of a row that is not a system itself
-  chips?: [text: string, bad: boolean, title: string][]; // further notes beside the name
+  chips?: Chip[]; // further notes beside the name
   answers?: AnswerRow;
 }
 
-interface LeaderboardView {
+/* Ranked rows of the leaderboard or of the page Answers: ranked_view.js draws them. */
+interface RankedContent {
   site: Site;
   set: DatasetSet;
   setNumber: number;
   measure: string;
   columns: Column[];
   all: Row[];
-  rows: Row[];
   params: URLSearchParams;
+  chartLines?: (by: string) => { label: string; value: number }[]; // scores to compare with, drawn across the chart
+  chartNotes?: { unplaced: string; line: string };
+}
+
+interface RankedView extends RankedContent {
+  rows: Row[];
   body: HTMLElement;
   selected: number;
-  marked: string | null;
   lines: Map<Row, HTMLElement>;
   order: () => { by: string; upwards: boolean };
   change: (changes: Record<string, string>) => void; // of the address; drawn again
   sort: (column: string, upwards?: boolean) => void;
   restart: (changes: Record<string, string>) => void; // with other rows
-  open: (position: number) => void; // the details of a row
-  chartLines?: [label: string, value: number][]; // scores to compare with, drawn across the chart
-  chartNotes?: { unplaced: string; line: string };
+  open: (position: number) => Promise<boolean>; // the details of a row
+  draw: () => void;
+}
+
+interface RankedDrawing {
+  title: string;
+  nouns: string; // what the rows are
+  kind: string; // a class of the results
+  labels: string; // which labels the scores are made with
+  details: (row: Row) => any; // the content of the details of a row
+  notes: () => any; // below the table
+}
+
+/* A filter of the leaderboard: a name in the address, what it offers, and which rows pass. */
+interface RowFilter {
+  name: string;
+  label: string;
+  options: (rows: Row[]) => Option[];
+  passes: (row: Row, wanted: string) => boolean;
 }
 
 /* What is saved as a file. */
@@ -461,10 +536,14 @@ interface ExportedView {
   latex: Record<string, string>;
 }
 
-/* A word of a text that matches. */
-interface Match {
+/* A part of a text. */
+interface Stretch {
   start: number;
   stop: number;
+}
+
+/* A word of a text that matches. */
+interface Match extends Stretch {
   term: number;
   kind: "query" | "generated" | "both" | "answer";
   common: boolean;
@@ -473,7 +552,7 @@ interface Match {
 /* What is looked for in the texts of a query. */
 interface WantedWords {
   chunk: RegExp;
-  lookup: Map<string, (number | [number, number, number])[]>;
+  lookup: Map<string, WordForm>;
   edges: string;
   query: number;
   common: Set<number>;
@@ -508,6 +587,7 @@ interface ExplorerView {
   step: (by: number) => void;
   compare: () => void;
   wantedBy: (system: number) => WantedWords;
+  reference: (answer: string) => HTMLElement | null;
   citedBy: (file: AnswersFile | null) => Map<number, string[]>;
   files: RankingsFile[]; // of A, and of B where there is one
   query: QueryFile;
@@ -553,7 +633,38 @@ interface Side {
   wanted: WantedWords;
 }
 
-type PageKey = [key: string, what: string, action: (event: KeyboardEvent) => unknown];
+interface PageKey {
+  key: string;
+  what: string; // what it does, for the help
+  action: (event: KeyboardEvent) => unknown;
+}
+
+/* One of several values that a person can choose. */
+interface Option {
+  value: string;
+  label: string;
+}
+
+interface Fact {
+  name: string;
+  value: any;
+}
+
+interface Chip {
+  text: string;
+  kind?: string; // its colour: bad, solid, gold
+  title?: string;
+}
+
+/* A column of a table: its head, and what it shows of a row. */
+interface TableColumn<Row> {
+  title: string;
+  axis?: Element; // of a chart in its cells, drawn instead of a title
+  num?: boolean; // aligned to the right
+  isHead?: boolean; // its cells name the rows
+  kind?: string; // a class of its head and its cells
+  cell: (row: Row, position: number) => any; // the content of a cell, or a cell
+}
 
 /* A page: what it is called, and what draws it. */
 interface Page {
@@ -569,7 +680,9 @@ interface Page {
 type ReviewVerdict = "accept" | "unsure" | "reject";
 type ReviewReply = string; // a word of the scale
 type ReviewReplies = Record<string, ReviewReply>; // by the name of a point
-type ReviewAlpha = [value: number, low: number | null, high: number | null, items: number];
+interface ReviewAlpha extends Score {
+  items: number;
+}
 
 /* A kind of review items: its rubric. */
 interface ReviewKind {
@@ -590,7 +703,7 @@ interface ReviewItem {
   token: string;
   beside: ReviewText[]; // to compare with
   main: ReviewText[]; // to review
-  sentences: [source: string, translation: string][];
+  sentences: { source: string; translation: string }[];
   origin: { title: string; url: string; source: string } | null; // of a passage
   verdict: ReviewVerdict | null; // what this person said
   answers: ReviewReplies; // to each point
@@ -659,8 +772,8 @@ interface SearchPassage {
   text: string;
   cut: boolean;
   before: number | null;
-  window: [start: number, stop: number];
-  marks: [start: number, stop: number, kind: Match["kind"]][]; // in characters, as Python counts them
+  window: Stretch;
+  marks: (Stretch & { kind: Match["kind"] })[]; // in characters, as Python counts them
 }
 
 interface SearchStage {
@@ -682,7 +795,7 @@ interface SearchAnswer {
   problem: string;
   passages: SearchPassage[];
   generated: string[];
-  terms: [term: string, weight: number][];
+  terms: { term: string; weight: number }[];
   turns: { text: string; query: string; documents: string[]; notice: string }[];
   stages: SearchStage[];
   spent: number;

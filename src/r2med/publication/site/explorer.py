@@ -107,7 +107,8 @@ def explorer_files(
     """
     cells = {name: _cells(collection, name) for name in names if name in datasets}
     numbers = [number for number, name in enumerate(names) if cells.get(name)]
-    yield "explorer/index", {"datasets": [[number, list(cells[names[number]])] for number in numbers]}
+    listed = [{"dataset": number, "systems": list(cells[names[number]])} for number in numbers]
+    yield "explorer/index", {"datasets": listed}
     for number in numbers:
         name = names[number]
         here = [each for each in answers if each.record.dataset.name == name]
@@ -135,7 +136,9 @@ def dataset_files(
     yield (
         f"{folder}/index",
         {
-            "queries": [[q.id, q.text, q.answer, q.body_system] for q in dataset.queries],
+            "queries": [
+                {"id": q.id, "text": q.text, "answer": q.answer, "body": q.body_system} for q in dataset.queries
+            ],
             "systems": list(systems),
             "edges": EDGE_MARKS,
             "blanks": BLANKS,
@@ -215,8 +218,10 @@ def _system_file(rankings: Rankings, shown: Mapping[str, Mapping[str, int]]) -> 
     return {
         "rankings": [[shown[query][document] for document, _ in rankings.top[query]] for query in shown],
         "scores": [[float(f"{score:.6g}") for _, score in rankings.top[query]] for query in shown],
-        "copies": [[position[query], ranks] for query, ranks in rankings.with_copies.items()],
-        "failures": [[position[query], text] for query in shown if (text := rankings.failures.get(query))],
+        "copies": [{"query": position[query], "ranks": ranks} for query, ranks in rankings.with_copies.items()],
+        "failures": [
+            {"query": position[query], "text": text} for query in shown if (text := rankings.failures.get(query))
+        ],
         "traces": [position[query] for query in shown if query in rankings.traces],
     }
 
@@ -243,24 +248,29 @@ def _query_files(
             f"{folder}/q{number}",
             {
                 "documents": [
-                    [document, *cut, grades.get(document), copy_of.get(document, -1)]
-                    for document, *cut in documents.cut(query.id, telling)
+                    {**cut, "grade": grades.get(document), "copy": copy_of.get(document)}
+                    for document, cut in documents.cut(query.id, telling)
                 ],
                 "gold": len(relevant),
                 "said": [
-                    [shown[query.id][document], lines]
+                    {"document": shown[query.id][document], "lines": lines}
                     for document, lines in said.get(query.id, {}).items()
                     if document in shown[query.id]
                 ],
                 "aspects": [
-                    [name, aspect.weight, [relevant[document] for document in aspect.documents if document in relevant]]
+                    {
+                        "name": name,
+                        "weight": aspect.weight,
+                        "documents": [relevant[document] for document in aspect.documents if document in relevant],
+                    }
                     for name, aspect in dataset.aspects.get(query.id, {}).items()
                 ],
                 "words": len(words.query),
                 "common": [number for number, term in enumerate(terms) if words.is_common(term)],
                 "forms": documents.words.forms(documents.rows(query.id), terms),
                 "generated": [
-                    [texts, numbers, own[texts]] for texts, numbers in zip(own, generated_terms, strict=True)
+                    {"texts": texts, "terms": numbers, "systems": own[texts]}
+                    for texts, numbers in zip(own, generated_terms, strict=True)
                 ],
             },
         )
@@ -314,17 +324,21 @@ class _Documents:
         """Return the rows of the texts shown for a query: its documents, the query itself, and generated texts."""
         return [*(self._row_of[d] for d in self._shown[query] if d in self._row_of), *self._own[query]]
 
-    def cut(self, query: str, telling: Mask) -> Iterator[tuple[str, str | None, int, int]]:
-        """Yield (id, text, characters cut before it, characters cut after it) of each document; None without a text."""
+    def cut(self, query: str, telling: Mask) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Yield each document with its id, its text, and the numbers of characters cut before and after the text.
+
+        The text of a document that is not in the corpus is None.
+        """
         grades = self._dataset.qrels.get(query, {})
         for document in self._shown[query]:
             row = self._row_of.get(document)
             if row is None:
-                yield document, None, 0, 0
+                yield document, {"id": document, "text": None, "before": 0, "after": 0}
                 continue
             text = self._texts[row]
             width = RELEVANT_SHOWN if grades.get(document, 0) > 0 else SHOWN
             start, stop = 0, len(text)
             if stop > width:
                 start, stop = around(text, *self.words.densest(row, telling, width), width)
-            yield document, text[start:stop], start, len(text) - stop
+            cut = {"text": text[start:stop], "before": start, "after": len(text) - stop}
+            yield document, {"id": document, **cut}

@@ -23,11 +23,15 @@ from r2med.foundation.text.plurals import counted
 from r2med.publication.leaderboard.expectations import expectation_of
 from r2med.publication.leaderboard.published import PublishedRow, published
 from r2med.publication.leaderboard.stated_settings import unknown_system
+from r2med.publication.site.answer_labels import answer_labels
 from r2med.publication.site.board_labels import BoardEstimates
 from r2med.publication.site.board_sets import BoardSet, board_sets, dataset_names, part, runs_of, verified
-from r2med.publication.site.system_facts import judged_by_kin, parts_of_published, parts_of_record
+from r2med.publication.site.system_facts import SYSTEM_KINDS, judged_by_kin, parts_of_published, parts_of_record
 
 DEMO = "demo"
+
+EXPLORED_MEASURES = ("nDCG@10", "R@10", "R@100", "MRR", "MAP")
+"""The measures that the explorer offers. It can also compute others that an address names."""
 
 REASON_SHOWN = 500
 """Number of characters of the reason why an entry is not verified."""
@@ -36,8 +40,8 @@ ASPECT_COLUMNS = tuple(measure for measure in ASPECT_MEASURES if measure.cutoff 
 """The measures of aspects on the leaderboard: those that BRIGHT-Pro reports, and alpha-nDCG."""
 
 
-def mimic_rates(collection: RecordCollection) -> dict[str, list[float | None]]:
-    """Return system -> its rate, the interval of the rate and the share of labelled passages, between 0 and 1.
+def mimic_rates(collection: RecordCollection) -> dict[str, dict[str, float | None]]:
+    """Return system -> its rate with an interval, and `labelled`, the share of labelled passages, between 0 and 1.
 
     They are means over the datasets with labels of mimics. A system without a record on one of them is left out, and
     without such datasets the result is empty.
@@ -49,9 +53,7 @@ def mimic_rates(collection: RecordCollection) -> dict[str, list[float | None]]:
     for system, standing in intervals(labelled, str(MIMIC)).items():
         if standing.mean is not None:
             shares = [record.mean[str(MIMIC_LABELLED)] for record in labelled.records(system).values()]
-            points = (standing.mean.value, standing.mean.low, standing.mean.high)
-            rate = [None if each is None else round(each / 100, 6) for each in points]
-            rates[system] = [*rate, round(sum(shares) / len(shares), 6)]
+            rates[system] = {**score(standing.mean), "labelled": round(sum(shares) / len(shares), 6)}
     return rates
 
 
@@ -74,14 +76,20 @@ def site_value(
         "foot": _foot(collection, own_texts),
         "advice": advice,
         "measure": str(HEADLINE_MEASURE),
+        "explored_measures": list(EXPLORED_MEASURES),
+        "system_kinds": list(SYSTEM_KINDS),
         "aspect_measures": list(map(str, ASPECT_COLUMNS)),
         "latex": LATEX_SIGNS,
         "datasets": [_dataset(collection, name) for name in names],
         "sets": [_set(each, names) for each in sets],
         "systems": list(_systems(collection, names, sets, estimates)),
         "published": [_published(row, names) for row in published()],
-        **({"answers": [names.index(name) for name in names if name in answered]} if answered else {}),
+        **({"answers": {**answer_labels(), "datasets": _numbers(names, answered)}} if answered else {}),
     }
+
+
+def _numbers(names: Sequence[str], some: Collection[str]) -> list[int]:
+    return [number for number, name in enumerate(names) if name in some]
 
 
 def _set(each: BoardSet, names: Sequence[str]) -> dict[str, Any]:
@@ -150,10 +158,11 @@ def _systems(
             "entry": kept[0].entry,
             "unverified": _unverified(kept),
             "unknown": next(chain.from_iterable(unknown_system(each.record) for each in kept if each.entry), ""),
-            "figures": [triple(figures.get(name)) for name in names],
-            "estimates": [triple(estimates.score([name], system)) for name in names] if estimates.datasets else [],
+            "figures": [known_score(figures.get(name)) for name in names],
+            "estimates": [known_score(estimates.score([name], system)) for name in names] if estimates.datasets else [],
             "averages": [
-                triple(_average(each, standing, estimates, system)) for each, standing in zip(sets, mine, strict=True)
+                known_score(_average(each, standing, estimates, system))
+                for each, standing in zip(sets, mine, strict=True)
             ],
             "classes": [each.get(system) for each in levels],
             "mimics": [each.get(system) for each in mimics],
@@ -196,11 +205,15 @@ def _lock(records: Sequence[Record]) -> str:
     return locks.pop() if len(locks) == 1 else ""
 
 
-def triple(figure: Estimate | None) -> list[float | None] | None:
-    """Return a score in the form of the data files: value, low and high, between 0 and 1."""
-    if figure is None:
-        return None
-    return [None if each is None else round(each / 100, 6) for each in (figure.value, figure.low, figure.high)]
+def known_score(points: Estimate | None) -> dict[str, float | None] | None:
+    """Return a score in the form of the data files; None if it is not known."""
+    return None if points is None else score(points)
+
+
+def score(points: Estimate) -> dict[str, float | None]:
+    """Return a score in the form of the data files: between 0 and 1, with the ends of its interval."""
+    ends = {"value": points.value, "low": points.low, "high": points.high}
+    return {name: None if each is None else round(each / 100, 6) for name, each in ends.items()}
 
 
 def _cost(records: Sequence[Record]) -> dict[str, float | None]:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args
 
 from r2med.evaluation.records.collection import RecordCollection
 from r2med.publication.leaderboard.expectations import expectations
-from r2med.publication.leaderboard.reproduction import Reproduction, outcome
+from r2med.publication.leaderboard.reproduction import Figure, Reproduction, Verdict, outcome
 
 
-def reproduce_value(collection: RecordCollection) -> list[dict[str, Any]]:
-    """Return all expectations in their order, with the scores of the records."""
-    return [_row(outcome(expected, collection.records(expected.system))) for expected in expectations()]
+def reproduce_value(collection: RecordCollection) -> dict[str, Any]:
+    """Return all expectations in their order, with the scores of the records, and the verdicts that there are."""
+    rows = [_row(outcome(expected, collection.records(expected.system))) for expected in expectations()]
+    return {"verdicts": get_args(Verdict), "rows": rows}
 
 
 def _row(reproduction: Reproduction) -> dict[str, Any]:
@@ -27,5 +28,5 @@ def _row(reproduction: Reproduction) -> dict[str, Any]:
         "near": expected.near,
         "verdict": reproduction.verdict,
         "run_with": ", ".join(f"{name} {version}" for name, version in reproduction.versions.items()),
-        "figures": [[f.dataset, f.measure, f.expected, f.observed, f.verdict] for f in reproduction.figures],
+        "figures": {name: [getattr(each, name) for each in reproduction.figures] for name in Figure.model_fields},
     }

@@ -14,6 +14,9 @@ from r2med.models.encoders.model_cards import MODELS
 from r2med.models.llm.llm_cards import LLMS, LLMCard, families
 from r2med.publication.leaderboard.published import PublishedRow
 
+SYSTEM_KINDS = ("retriever", "expansion", "reranking", "expansion and reranking", "agent", "fusion")
+"""What a system can be, in the order of the marks in charts."""
+
 AGENTS = ("search-r1", "search-o1", "agent")
 
 CARDS: tuple[Mapping[str, Any], ...] = (MODELS, RERANKERS, LLMS)

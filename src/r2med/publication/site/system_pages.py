@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from r2med.data.dataset_cards import cards, groups, home_group
@@ -13,7 +14,29 @@ from r2med.evaluation.measure.slices import KINDS
 from r2med.evaluation.records.collection import RecordCollection
 from r2med.evaluation.records.record import Record, StageFacts, declared_stages
 from r2med.publication.site.board_sets import board_sets, part, runs_of
-from r2med.publication.site.leaderboard import DEMO, triple
+from r2med.publication.site.leaderboard import DEMO, known_score
+
+SLICE_TITLES = {
+    "task": "By task",
+    "scenario": "By scenario",
+    "body-system": "By body system",
+    "length": "By length of the query",
+    "positives": "By number of relevant documents",
+}
+"""Kind of slices -> the title of their table."""
+
+
+@dataclass(frozen=True)
+class _ScoredSlice:
+    """Some queries, and the scores of the systems that have all of them."""
+
+    kind: str
+    label: str
+    queries: int
+    scores: Mapping[str, Any]
+
+    def of(self, system: str) -> dict[str, Any]:
+        return {"label": self.label, "queries": self.queries, "score": self.scores[system]}
 
 
 def system_values(
@@ -35,11 +58,16 @@ def system_values(
                 [run.dataset.name for run in runs_of(collection, system)],
                 places,
             ),
-            "settings": list(_flat(first.settings)),
-            "versions": list(first.versions.items()),
+            "settings": dict(_flat(first.settings)),
+            "versions": dict(first.versions),
             "records": [_record(records[name], position) for position, name in enumerate(names) if name in records],
             "slices": [
-                [[kind, label, size, of[system]] for kind, label, size, of in cut if system in of] for cut in cuts
+                [
+                    {"title": SLICE_TITLES[kind], "slices": own}
+                    for kind in KINDS
+                    if (own := [each.of(system) for each in cut if each.kind == kind and system in each.scores])
+                ]
+                for cut in cuts
             ],
         }
 
@@ -86,9 +114,9 @@ def _stage(stage: StageFacts, settings: Mapping[str, Any]) -> dict[str, Any]:
         "dollars": cost.dollars,
         "unpriced": cost.unpriced,
         "failures": stage.failures,
-        "kinds": list(stage.failure_kinds.items()),
-        "failed": list(stage.failed.items()),
-        "repairs": list(stage.repairs.items()),
+        "kinds": dict(stage.failure_kinds),
+        "failed": dict(stage.failed),
+        "repairs": dict(stage.repairs),
     }
 
 
@@ -104,10 +132,10 @@ def _flat(settings: Any, path: str = "") -> Iterator[tuple[str, str]]:
         yield path, settings if isinstance(settings, str) else json.dumps(settings)
 
 
-def _slices(collection: RecordCollection) -> Iterator[tuple[str, str, int, dict[str, Any]]]:
-    """Yield each slice: kind, label, number of queries, and the scores of systems that have all of its queries."""
+def _slices(collection: RecordCollection) -> Iterator[_ScoredSlice]:
     for kind in KINDS if collection.cells else ():
         cut = list(slice_figures(collection, kind))
         for each, figures in cut if len(cut) > 1 else ():
-            by_system = zip(collection.systems, map(triple, figures), strict=True)
-            yield kind, each.label, len(each), {name: figure for name, figure in by_system if figure}
+            by_system = zip(collection.systems, map(known_score, figures), strict=True)
+            scores = {name: figure for name, figure in by_system if figure}
+            yield _ScoredSlice(kind, each.label, len(each), scores)

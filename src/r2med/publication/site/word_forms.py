@@ -46,18 +46,18 @@ class WordForms:
             matching[self._chunks_of.get(term, [])] = True
         return matching
 
-    def forms(self, rows: Iterable[int], terms: Sequence[str]) -> list[list[Any]]:
-        """Return the written forms of `terms` in some of the texts.
+    def forms(self, rows: Iterable[int], terms: Sequence[str]) -> dict[str, Any]:
+        """Return the written forms of `terms` in some of the texts: chunk -> its terms.
 
-        If a chunk is one word, its form is [chunk, number of the term]. Otherwise it is [chunk, [start, stop, number],
-        …] with positions in UTF-16 units, as in JavaScript.
+        If a chunk is one word, it has the number of the term. Otherwise it has a list of parts, each with `start` and
+        `stop` in UTF-16 units, as in JavaScript, and the number of its `term`.
         """
         number_of = {term: number for number, term in enumerate(terms)}
         present = np.zeros(len(self._written), dtype=bool)
         for row in rows:
             present[self._row(row)] = True
         chunks = np.flatnonzero(self.matching(terms) & present)
-        return [self._form(chunk, number_of) for chunk in chunks.tolist()]
+        return {self._written[chunk]: self._form(chunk, number_of) for chunk in chunks.tolist()}
 
     def densest(self, row: int, matching: Mask, width: int) -> tuple[int, int]:
         """Return the positions of the first and the last match in the window of this width with the most matches.
@@ -80,17 +80,20 @@ class WordForms:
     def _row(self, row: int) -> npt.NDArray[np.int32]:
         return self._chunks[self._bounds[row] : self._bounds[row + 1]]
 
-    def _form(self, chunk: int, number_of: dict[str, int]) -> list[Any]:
+    def _form(self, chunk: int, number_of: dict[str, int]) -> int | list[dict[str, int]]:
         written, located = self._written[chunk], self._located[chunk]
-        parts: list[list[int]] = []
+        parts: list[tuple[int, int, int]] = []
         end = 0
         for start, stop, term in located:  # Korean terms overlap, and a page marks each character once
             if term in number_of and (first := max(start, end)) < stop:
-                parts.append([first, stop, number_of[term]])
+                parts.append((first, stop, number_of[term]))
                 end = stop
-        if parts[0][:2] == [0, len(written)]:
-            return [written, parts[0][2]]
-        return [written, *([_units(written[:start]), _units(written[:stop]), term] for start, stop, term in parts)]
+        if parts[0][:2] == (0, len(written)):
+            return parts[0][2]
+        return [
+            {"start": _units(written[:start]), "stop": _units(written[:stop]), "term": term}
+            for start, stop, term in parts
+        ]
 
 
 def _starts(text: str) -> npt.NDArray[np.int64]:

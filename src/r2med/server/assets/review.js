@@ -107,7 +107,7 @@
         }
       }
       if (!(await send(page, item))) return;
-      pages.toast(done(page, item.verdict, page.replies));
+      parts.toast(done(page, item.verdict, page.replies));
       if (again && isSeveral(page)) {
         refocus(
           page,
@@ -135,7 +135,7 @@
       const isCorrected = corrected(page, item) !== item.correction;
       if (!isCorrected && page.comment?.value.trim() === item.comment) return;
       page.replies = { ...item.answers };
-      if (await send(page, item)) pages.toast(isCorrected ? "Correction saved" : "Comment saved");
+      if (await send(page, item)) parts.toast(isCorrected ? "Correction saved" : "Comment saved");
     });
 
   /* Return the corrected text; empty if it is the text of the item. */
@@ -198,9 +198,9 @@
       );
     const mine = finished === undefined ? `${reviewed} reviewed` : `${reviewed} reviewed · ${finished} finished`;
     const count = page.disputes ? `${open} to settle · ${settled} settled` : mine;
-    const figures = Object.entries(alpha || {});
-    const figure = figures.length
-      ? h("span", { class: "muted" }, `Agreement of ${annotators}: ${agreement(page, figures)}`)
+    const isKnown = Object.keys(alpha ?? {}).length > 0;
+    const figure = isKnown
+      ? h("span", { class: "muted" }, `Agreement of ${annotators}: ${agreement(page, alpha ?? {})}`)
       : null;
     const leave = h(
       "button",
@@ -234,9 +234,12 @@
   function kinds(page) {
     const all = page.site.kinds;
     if (all.length < 2) return null;
-    const options = all.map((kind) => [kind.name, plural(kind)[0].toUpperCase() + plural(kind).slice(1)]);
+    const options = all.map((kind) => ({
+      value: kind.name,
+      label: plural(kind)[0].toUpperCase() + plural(kind).slice(1),
+    }));
     const change = (kind) => pages.go(page.disputes ? "disagreements" : "review", { name: page.name, kind });
-    const group = pages.segmented("What to review", options, page.kind.name, change);
+    const group = parts.segmented("What to review", options, page.kind.name, change);
     group.classList.add("kinds");
     return group;
   }
@@ -485,28 +488,26 @@
    * @returns {NonNullable<Page["keys"]>}
    */
   const keysNow = () => [
-    ...(shown?.kind.scale ?? []).map(
-      ({ key, label, word }) => /** @type {PageKey} */ ([key, label.toLowerCase(), () => decide(word)]),
-    ),
-    ["j", "on", () => step(1)],
-    ["k", "back to your earlier verdicts", () => step(-1)],
-    ["g", "open or close the guideline", () => toggleGuideline()],
-    ["/", "write a comment; Escape leaves it", () => shown?.comment?.focus()],
+    ...(shown?.kind.scale ?? []).map(({ key, label, word }) => ({
+      key,
+      what: label.toLowerCase(),
+      action: () => decide(word),
+    })),
+    { key: "j", what: "on", action: () => step(1) },
+    { key: "k", what: "back to your earlier verdicts", action: () => step(-1) },
+    { key: "g", what: "open or close the guideline", action: () => toggleGuideline() },
+    { key: "/", what: "write a comment; Escape leaves it", action: () => shown?.comment?.focus() },
   ];
-  pages.page("review", {
-    title: "Review",
-    label: "Review",
-    get keys() {
-      return areKeysOn() ? keysNow() : null;
-    },
-    show: (main, params, site) => show(false, main, params, site),
-  });
-  pages.page("disagreements", {
-    title: "Disagreements",
-    label: "Disagreements",
-    get keys() {
-      return areKeysOn() ? keysNow() : null;
-    },
-    show: (main, params, site) => show(true, main, params, site),
-  });
+  for (const { name, title, disputes } of [
+    { name: "review", title: "Review", disputes: false },
+    { name: "disagreements", title: "Disagreements", disputes: true },
+  ])
+    pages.page(name, {
+      title,
+      label: title,
+      get keys() {
+        return areKeysOn() ? keysNow() : null;
+      },
+      show: (main, params, site) => show(disputes, main, params, site),
+    });
 })();

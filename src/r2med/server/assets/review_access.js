@@ -48,7 +48,7 @@ pages.reviewAccess = ({ put, get }) => {
       status.textContent = disputes ? "Nothing to settle." : "Nothing is waiting for you.";
       return;
     }
-    const text = item.sentences.length ? item.sentences[0][1] : item.main[item.main.length - 1].text;
+    const text = item.sentences.length ? item.sentences[0].translation : item.main[item.main.length - 1].text;
     const start = text.length > 200 ? `${text.slice(0, 200)}…` : text;
     const place = disputes ? `${open} to settle` : item.verdict ? "reviewed before" : `${reviewed} reviewed so far`;
     const asked = kind.points.map((point) => point.text).join(" ");

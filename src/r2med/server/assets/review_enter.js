@@ -30,7 +30,7 @@ pages.reviewEnter = async (main, site, { post, begin }) => {
     begin(given);
   }
 
-  const field = (label, input, kind = "") => h("label", { class: `field ${kind}` }, h("span", null, label), input);
+  const { field } = parts;
   const form = h(
     "form",
     { onsubmit: introduce },
@@ -62,15 +62,15 @@ pages.reviewEnter = async (main, site, { post, begin }) => {
       )
     : null;
   const passages = [
-    ["Accept", "The passage gives the answer, or a step of the reasoning that decides it."],
-    ["Reject", "It does not, even if it shares many words with the question."],
+    { name: "Accept", value: "The passage gives the answer, or a step of the reasoning that decides it." },
+    { name: "Reject", value: "It does not, even if it shares many words with the question." },
   ];
   const facts = [
     ...(kinds.some((kind) => kind.name === "passage") ? passages : []),
     ...kinds
       .filter((kind) => kind.name !== "passage")
-      .map((kind) => [kind.noun[0].toUpperCase() + kind.noun.slice(1), kind.task]),
-    ["Unsure", "You cannot decide. Write why, and continue."],
+      .map((kind) => ({ name: kind.noun[0].toUpperCase() + kind.noun.slice(1), value: kind.task })),
+    { name: "Unsure", value: "You cannot decide. Write why, and continue." },
   ];
   main.replaceChildren(
     h(
@@ -85,11 +85,7 @@ pages.reviewEnter = async (main, site, { post, begin }) => {
           : "You see one item at a time.",
         " You do not see the opinions of models or other people.",
       ),
-      h(
-        "dl",
-        { class: "facts" },
-        facts.map(([term, text]) => [h("dt", null, term), h("dd", null, text)]),
-      ),
+      parts.facts(facts),
       site.guideline
         ? h(
             "details",

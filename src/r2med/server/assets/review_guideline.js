@@ -19,11 +19,11 @@
   /* Return the kind of a line and its text without the mark. */
   function line(text) {
     const heading = /^#{1,6}\s+(.*)$/.exec(text);
-    if (heading) return ["h3", heading[1]];
+    if (heading) return { kind: "h3", words: heading[1] };
     const bullet = /^\s*[-*+]\s+(.*)$/.exec(text);
-    if (bullet) return ["ul", bullet[1]];
+    if (bullet) return { kind: "ul", words: bullet[1] };
     const number = /^\s*\d{1,3}[.)]\s+(.*)$/.exec(text);
-    return number ? ["ol", number[1]] : [text.trim() ? "p" : "", text.trim()];
+    return number ? { kind: "ol", words: number[1] } : { kind: text.trim() ? "p" : "", words: text.trim() };
   }
 
   /**
@@ -35,7 +35,7 @@
     /** @type {HTMLElement[]} */
     const blocks = [];
     let open = ""; // the block that the next line may continue
-    for (const [kind, words] of text.split(/\r?\n/).map(line)) {
+    for (const { kind, words } of text.split(/\r?\n/).map(line)) {
       const last = blocks.at(-1);
       if (kind === "ul" || kind === "ol") {
         const list = last && open === kind ? last : h(kind);
@@ -46,7 +46,7 @@
         const end = open === "p" ? last : /** @type {HTMLElement} */ (last.lastElementChild);
         end.append(" ", ...inline(words)); // a long line goes on
       } else {
-        if (kind) blocks.push(h(kind, null, inline(words)));
+        if (kind) blocks.push(h(/** @type {"h3" | "p"} */ (kind), null, inline(words)));
         open = kind === "p" ? "p" : "";
       }
     }

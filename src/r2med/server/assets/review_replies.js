@@ -21,13 +21,15 @@ pages.reviewReplies = (() => {
   const done = (page, verdict, replies) =>
     page.kind.name === "passage" ? PAST[verdict] : isSeveral(page) ? "Saved" : described(page, replies);
 
-  /** @type {(page: ReviewPage, figures: [point: string, alpha: ReviewAlpha][]) => string} */
-  function agreement(page, figures) {
-    const shown = figures.map(([point, numbers]) => {
-      const [value, low, high] = numbers.map((figure) => figure?.toFixed(2).replace("-", "−"));
-      return `${isSeveral(page) ? `${point.replaceAll("_", " ")} ` : ""}α ${value}${low ? ` [${low}, ${high}]` : ""}`;
+  const written = (value) => value.toFixed(2).replace("-", "−");
+
+  /** @type {(page: ReviewPage, alphas: Record<string, ReviewAlpha>) => string} */
+  function agreement(page, alphas) {
+    const shown = Object.entries(alphas).map(([point, { value, low, high }]) => {
+      const name = isSeveral(page) ? `${point.replaceAll("_", " ")} ` : "";
+      return `${name}α ${written(value)}${low === null ? "" : ` [${written(low)}, ${written(high)}]`}`;
     });
-    const items = figures[0][1][3];
+    const [{ items }] = Object.values(alphas);
     return `${shown.join(", ")} over ${items} ${items === 1 ? page.kind.noun : plural(page.kind)}`;
   }
 

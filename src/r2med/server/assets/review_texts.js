@@ -57,7 +57,7 @@ pages.reviewTexts = (() => {
         h(
           "li",
           null,
-          pair.map((text) => h("p", { class: "text", dir: "auto" }, readable(text))),
+          [pair.source, pair.translation].map((text) => h("p", { class: "text", dir: "auto" }, readable(text))),
         ),
       ),
     );

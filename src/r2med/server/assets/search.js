@@ -12,57 +12,25 @@
 
   const orDash = (value) => (value ? count(value) : "–");
 
+  /** @param {SearchStage[]} stages */
   function stageTable(stages) {
     const asks = stages.some((stage) => stage.calls);
-    const head = ["Stage", "Time", ...(asks ? ["Calls", "Tokens in", "out", "Cost"] : [])];
-    const rows = stages.map((stage) =>
-      h(
-        "tr",
-        null,
-        h(
-          "td",
-          null,
-          named(stage.name),
-          stage.status === "ok" ? null : [" ", h("span", { class: "chip bad" }, stage.status)],
-        ),
-        [
-          seconds(stage.seconds),
-          ...(asks
-            ? [
-                orDash(stage.calls),
-                orDash(stage.prompt_tokens),
-                orDash(stage.completion_tokens),
-                dollars(stage.dollars),
-              ]
-            : []),
-        ].map((text) =>
-          h(
-            "td",
-            { class: "num", title: text === formats.UNKNOWN ? "the price of this LLM is not known" : null },
-            text,
-          ),
-        ),
-      ),
-    );
-    return h(
-      "div",
-      { class: "table-wrap", role: "region", tabindex: 0, "aria-label": "Stages" },
-      h(
-        "table",
-        null,
-        h("caption", { class: "visually-hidden" }, "Cost of each stage"),
-        h(
-          "thead",
-          null,
-          h(
-            "tr",
-            null,
-            head.map((text, index) => h("th", { scope: "col", class: index ? "num" : null }, text)),
-          ),
-        ),
-        h("tbody", null, rows),
-      ),
-    );
+    const failed = (status) => [" ", parts.chip({ text: status, kind: "bad" })];
+    const price = (text) =>
+      h("td", { class: "num", title: text === formats.UNKNOWN ? "the price of this LLM is not known" : null }, text);
+    /** @type {TableColumn<SearchStage>[]} */
+    const columns = [
+      { title: "Stage", cell: ({ name, status }) => [named(name), status === "ok" ? null : failed(status)] },
+      { title: "Time", num: true, cell: (stage) => seconds(stage.seconds) },
+    ];
+    /** @type {TableColumn<SearchStage>[]} */
+    const ofLLM = [
+      { title: "Calls", num: true, cell: ({ calls }) => orDash(calls) },
+      { title: "Tokens in", num: true, cell: (stage) => orDash(stage.prompt_tokens) },
+      { title: "out", num: true, cell: (stage) => orDash(stage.completion_tokens) },
+      { title: "Cost", num: true, cell: (stage) => price(dollars(stage.dollars)) },
+    ];
+    return parts.table("Cost of each stage", asks ? [...columns, ...ofLLM] : columns, stages);
   }
 
   /* --- texts of the LLM ------------------------------------------------------------------------------------------ */
@@ -90,7 +58,7 @@
       ? h(
           "p",
           { class: "searched" },
-          answer.terms.map(([term, weight]) => `${visible(term)} ${weight.toFixed(3)}`).join(" · "),
+          answer.terms.map(({ term, weight }) => `${visible(term)} ${weight.toFixed(3)}`).join(" · "),
         )
       : null;
     return [
@@ -118,35 +86,24 @@
 
   /* --- passages -------------------------------------------------------------------------------------------------- */
 
+  /**
+   * @param {SearchPassage} document
+   * @param {number} index
+   */
   function passage(document, index) {
     const at = marks.units(document.text);
-    const [start, stop] = document.window.map(at);
-    const words = document.marks.map(([from, to, kind]) => ({ start: at(from), stop: at(to), kind, common: false }));
-    const all = start === 0 && stop >= document.text.length;
-    const text = h("div", { class: "text" });
-    let whole = false;
-    const more = h("button", {
-      type: "button",
-      class: "more",
-      onclick: () => {
-        whole = !whole;
-        draw();
-      },
-    });
-    function draw() {
-      const [from, to] = whole ? [0, document.text.length] : [start, stop];
-      text.replaceChildren(
-        from ? "… " : "",
-        ...marks.draw(document.text, words, [from, to]),
-        to < document.text.length || document.cut ? " …" : "",
-      );
-      more.textContent = whole ? "less" : "whole passage";
-      more.setAttribute("aria-expanded", String(whole));
-    }
-    draw();
+    const words = document.marks.map(({ start, stop, kind }) => ({
+      start: at(start),
+      stop: at(stop),
+      kind,
+      common: false,
+    }));
+    const window = { start: at(document.window.start), stop: at(document.window.stop) };
+    const after = document.cut ? "⋯ the document is longer ⋯" : "";
+    const { body, more } = marks.excerpt(document.text, words, window, { after });
     const moved =
       document.before && document.before !== index + 1
-        ? h("span", { class: "chip", title: "rank before the rerankers" }, `was ${document.before}`)
+        ? parts.chip({ text: `was ${document.before}`, title: "rank before the rerankers" })
         : null;
     return h(
       "li",
@@ -162,9 +119,9 @@
           `score ${Number(document.score.toPrecision(4))}`,
           moved,
           h("span", { class: "chip other", hidden: true }),
-          all ? null : more,
+          more,
         ),
-        text,
+        body,
       ),
     );
   }
@@ -276,16 +233,14 @@
       h("span", { class: "eyebrow" }, named(here.dataset), ` · ${counted(here.documents, "document")}`),
     );
     document.title = `${visible(here.dataset)} · r2med search`;
-    const options = here.systems.map((system) => [
-      system.name,
-      `${visible(system.name)}${system.asks ? " (asks an LLM)" : ""}`,
-    ]);
-    const option = ([value, text], selected) => h("option", { value, selected }, text);
-    $("first").append(...options.map((each, index) => option(each, index === 0)));
-    $("second").append(
-      option(["", "nothing"], options.length < 2),
-      ...options.map((each, index) => option(each, index === 1)),
-    );
+    const systems = here.systems.map((system) => ({
+      value: system.name,
+      label: `${visible(system.name)}${system.asks ? " (asks an LLM)" : ""}`,
+    }));
+    const fillSelect = (id, options, chosen) =>
+      $(id).append(...options.map(({ value, label }, i) => h("option", { value, selected: i === chosen }, label)));
+    fillSelect("first", systems, 0);
+    fillSelect("second", [{ value: "", label: "nothing" }, ...systems], systems.length < 2 ? 0 : 2);
     if (!here.questions.length) return;
     $("example").hidden = false;
     let next = 0;

@@ -34,7 +34,7 @@ const marks = (() => {
    */
   function words(file, { edges, blanks }, generated) {
     file.chunk ??= new RegExp(`[^${blanks.replace(/[\]\\^-]/g, "\\$&")}]+`, "g");
-    file.lookup ??= new Map(file.forms.map(([chunk, ...parts]) => [chunk, parts]));
+    file.lookup ??= new Map(Object.entries(file.forms));
     return {
       chunk: file.chunk,
       lookup: file.lookup,
@@ -65,8 +65,9 @@ const marks = (() => {
       while (first < last && wanted.edges.includes(chunk[first])) first += 1;
       while (last > first && wanted.edges.includes(chunk[last - 1])) last -= 1;
       const bare = chunk.slice(first, last).replace(CAPITALS, (letters) => letters.toLowerCase());
-      for (const part of wanted.lookup.get(bare) || []) {
-        const [start, stop, term] = typeof part === "number" ? [0, last - first, part] : part;
+      const form = wanted.lookup.get(bare) ?? [];
+      const found = typeof form === "number" ? [{ start: 0, stop: last - first, term: form }] : form;
+      for (const { start, stop, term } of found) {
         const of = kind(term, wanted);
         if (of)
           all.push({
@@ -82,14 +83,14 @@ const marks = (() => {
   }
 
   /**
-   * Return [start, stop] of the window of `width` characters with the most different words, as text/highlight.py does.
+   * Return the window of `width` characters with the most different words, as text/highlight.py does.
    * @param {string} text
    * @param {Match[]} all
    * @param {number} width
-   * @returns {[start: number, stop: number]}
+   * @returns {Stretch}
    */
   function best(text, all, width) {
-    if (text.length <= width) return [0, text.length];
+    if (text.length <= width) return { start: 0, stop: text.length };
     const telling = all.filter((match) => !match.common);
     const times = new Map();
     for (const { term } of telling) times.set(term, (times.get(term) || 0) + 1);
@@ -110,16 +111,16 @@ const marks = (() => {
       after = text.lastIndexOf(" ", stop - 1);
     if (start && before >= 0 && before < from) start = before + 1;
     if (stop < text.length && after >= to) stop = after;
-    return [start, stop];
+    return { start, stop };
   }
 
   /**
    * Return the nodes of a part of a text with its matches marked.
    * @param {string} text
    * @param {Pick<Match, "start" | "stop" | "kind" | "common">[]} all
-   * @param {[start: number, stop: number]} stretch
+   * @param {Stretch} [stretch] the whole text if it is left out
    */
-  function draw(text, all, [start, stop]) {
+  function draw(text, all, { start, stop } = { start: 0, stop: text.length }) {
     const nodes = [];
     let at = start;
     for (const match of all) {
@@ -132,6 +133,45 @@ const marks = (() => {
     }
     nodes.push(readable(text.slice(at, stop)));
     return nodes;
+  }
+
+  /**
+   * Draw a part of a text, with a button that shows the whole of it. Without more to show there is no button.
+   * @param {string} text
+   * @param {Pick<Match, "start" | "stop" | "kind" | "common">[]} all
+   * @param {Stretch} window
+   * @param {{ before?: string, after?: string }} [left] what is said where the text itself was cut; empty if it was not
+   */
+  function excerpt(text, all, window, { before = "", after = "" } = {}) {
+    const body = h("p", { class: "text" });
+    const isWhole = window.start === 0 && window.stop === text.length && !before && !after;
+    const note = (words) => (words ? h("span", { class: "left-out" }, words) : "");
+    const fill = (open) =>
+      open
+        ? body.replaceChildren(note(before), ...draw(text, all), note(after))
+        : body.replaceChildren(
+            window.start || before ? "… " : "",
+            ...draw(text, all, window),
+            window.stop < text.length || after ? " …" : "",
+          );
+    fill(isWhole);
+    if (isWhole) return { body, more: null };
+    const more = h(
+      "button",
+      {
+        type: "button",
+        class: "plain more",
+        "aria-expanded": "false",
+        onclick: () => {
+          const open = more.getAttribute("aria-expanded") !== "true";
+          more.setAttribute("aria-expanded", String(open));
+          more.textContent = open ? "Less" : "More";
+          fill(open);
+        },
+      },
+      "More",
+    );
+    return { body, more };
   }
 
   /* Draw the legend of the colours. */
@@ -162,5 +202,5 @@ const marks = (() => {
     return (offset) => starts[Math.min(offset, starts.length - 1)];
   }
 
-  return { readable, words, matches, best, draw, legend, units };
+  return { readable, words, matches, best, draw, excerpt, legend, units };
 })();

@@ -48,6 +48,19 @@ const pages = (() => {
     return entry.promise;
   }
 
+  /**
+   * Return the rows of an object of columns.
+   * @template Row
+   * @param {Columns<Row>} columns
+   * @returns {Row[]}
+   */
+  function fromColumns(columns) {
+    const names = /** @type {(keyof Row)[]} */ (Object.keys(columns));
+    return columns[names[0]].map(
+      (_, i) => /** @type {Row} */ (Object.fromEntries(names.map((name) => [name, columns[name][i]]))),
+    );
+  }
+
   /* --- addresses: #/page?key=value ----------------------------------------------------------------------------- */
 
   function address() {
@@ -72,6 +85,15 @@ const pages = (() => {
   function set(changes) {
     const { page, params } = address();
     history.replaceState(null, "", link(page, { ...Object.fromEntries(params), ...changes }));
+  }
+
+  /* Change some parameters of the address and of `params`, which were read from it. */
+  function change(params, changes) {
+    set(changes);
+    for (const [name, value] of Object.entries(changes)) {
+      if (value) params.set(name, value);
+      else params.delete(name);
+    }
   }
 
   /**
@@ -109,18 +131,22 @@ const pages = (() => {
 
   /* --- keys ---------------------------------------------------------------------------------------------------- */
 
-  /** @type {Page["keys"]} */
+  /** @type {PageKey[]} */
   const everywhere = [
-    ["?", "this help", () => help()],
-    ["/", "search", () => /** @type {HTMLElement} */ (document.querySelector("main input[type=search]"))?.focus()],
-    ["t", "light or dark", () => switchTheme()],
+    { key: "?", what: "this help", action: () => help() },
+    {
+      key: "/",
+      what: "search",
+      action: () => /** @type {HTMLElement} */ (document.querySelector("main input[type=search]"))?.focus(),
+    },
+    { key: "t", what: "light or dark", action: () => switchTheme() },
   ];
 
-  /* Return the keys of the shown page: [key, description, action]. */
+  /* Return the keys of the shown page. */
   const keysNow = () => {
     const { keys: own = [] } = added.get(current) ?? {};
     if (own === null) return []; // the person has turned shortcuts off
-    return [...own, ...everywhere.filter(([key]) => !own.some(([taken]) => taken === key))];
+    return [...own, ...everywhere.filter(({ key }) => !own.some((taken) => taken.key === key))];
   };
 
   function press(event) {
@@ -131,9 +157,9 @@ const pages = (() => {
       if (event.key === "Escape") typing.blur();
       return;
     }
-    const bound = keysNow().find(([key]) => key === event.key);
+    const bound = keysNow().find(({ key }) => key === event.key);
     if (!bound) return;
-    if (bound[2](event) !== false) event.preventDefault();
+    if (bound.action(event) !== false) event.preventDefault();
   }
 
   const HELP_ICON = [
@@ -143,95 +169,15 @@ const pages = (() => {
 
   function help() {
     const dialog = /** @type {HTMLDialogElement} */ (document.getElementById("help"));
-    const rows = keysNow().map(([key, text]) => h("tr", null, h("td", null, h("kbd", null, key)), h("td", null, text)));
+    const rows = keysNow().map(({ key, what }) =>
+      h("tr", null, h("td", null, h("kbd", null, key)), h("td", null, what)),
+    );
     const close = h("button", { type: "button", onclick: () => dialog.close() }, "Close");
     dialog.replaceChildren(h("h2", { id: "help-title" }, "Keys"), h("table", null, h("tbody", null, rows)), close);
     dialog.showModal();
   }
 
-  /* --- small parts that pages share ---------------------------------------------------------------------------- */
-
-  let toastTimer = 0;
-
-  function toast(text) {
-    const element = byId("toast");
-    element.textContent = text;
-    clearTimeout(toastTimer);
-    toastTimer = setTimeout(() => element.replaceChildren(), 2500);
-  }
-
-  async function copy(text) {
-    try {
-      await navigator.clipboard.writeText(text);
-    } catch {
-      // no clipboard on some file:// pages
-      const area = h("textarea", { class: "visually-hidden", value: text });
-      document.body.append(area);
-      area.select();
-      document.execCommand("copy");
-      area.remove();
-    }
-    toast("Copied");
-  }
-
-  /* Draw a command with a button that copies it. */
-  const command = (text) =>
-    h(
-      "div",
-      { class: "command" },
-      h("pre", null, h("code", null, visible(text))),
-      h("button", { type: "button", onclick: () => copy(text) }, "Copy"),
-    );
-
-  /* Draw facts as a list. They are pairs of a name and a value. */
-  const facts = (pairs) =>
-    h(
-      "dl",
-      { class: "facts" },
-      pairs.map(([name, value]) => [h("dt", null, visible(name)), h("dd", null, named(value))]),
-    );
-
-  /* Wrap a table that may be wider than the screen, so that the keyboard can scroll it. */
-  const region = (label, table, kind = "") =>
-    h("div", { class: `table-wrap ${kind}`, role: "region", tabindex: 0, "aria-label": visible(label) }, table);
-
-  /* Draw a row of buttons. One of them is pressed. Options are [value, label]. */
-  function segmented(label, options, chosen, change) {
-    const group = h("div", { class: "segmented", role: "group", "aria-label": label });
-    const draw = (now) =>
-      group.replaceChildren(
-        ...options.map(([value, text]) =>
-          h(
-            "button",
-            {
-              type: "button",
-              "aria-pressed": String(value === now),
-              onclick: () => {
-                draw(value);
-                group.querySelectorAll("button")[options.findIndex((o) => o[0] === value)].focus();
-                change(value);
-              },
-            },
-            text,
-          ),
-        ),
-      );
-    draw(chosen);
-    return group;
-  }
-
-  /* Draw a select with its label. Options are [value, text]. */
-  const select = (label, options, chosen, change) =>
-    h(
-      "label",
-      { class: "field" },
-      h("span", null, label),
-      h(
-        "select",
-        { onchange: (event) => change(event.target.value) },
-        options.map(([value, text]) => h("option", { value, selected: value === chosen }, visible(text))),
-      ),
-    );
+  /* --- lines and long pages ------------------------------------------------------------------------------------ */
 
   /* Select the next (1) or previous (-1) row with data-position after row `now`, and return its number. */
   function step(container, now, by) {
@@ -242,6 +188,28 @@ const pages = (() => {
     );
     lines[next]?.scrollIntoView({ block: "nearest" });
     return lines.length ? next : -1;
+  }
+
+  /**
+   * Return the keys of a page with lines: next, previous, details.
+   * @param {string} noun
+   * @param {() => { body: HTMLElement, selected: number }} current what is on the screen
+   * @param {(position: number) => unknown} open
+   * @returns {PageKey[]}
+   */
+  function lineKeys(noun, current, open) {
+    const move = (by) => {
+      const view = current();
+      view.selected = step(view.body, view.selected, by);
+    };
+    const details = () => {
+      if (current().selected >= 0) open(current().selected);
+    };
+    return [
+      { key: "j", what: `next ${noun}`, action: () => move(1) },
+      { key: "k", what: `previous ${noun}`, action: () => move(-1) },
+      { key: "o", what: "open or close the details", action: details },
+    ];
   }
 
   const afterFrame = (act) => requestAnimationFrame(() => setTimeout(act));
@@ -314,10 +282,7 @@ const pages = (() => {
 
   function start() {
     shell.tool("help-switch", "Keyboard help", HELP_ICON, help);
-    document.body.append(
-      h("dialog", { id: "help", "aria-labelledby": "help-title" }),
-      h("div", { id: "toast", role: "status", "aria-live": "polite" }),
-    );
+    document.body.append(h("dialog", { id: "help", "aria-labelledby": "help-title" }));
     document.addEventListener("keydown", press);
     file("site").promise.then((site) => {
       if (site.advice && !site.systems.length) home = "advice";
@@ -341,23 +306,18 @@ const pages = (() => {
     named,
     data,
     load,
+    fromColumns,
     page,
     link,
     go,
     set,
-    command,
-    facts,
-    region,
-    segmented,
-    select,
-    step,
+    change,
+    help,
+    lineKeys,
     afterFrame,
     fillInTurn,
     fillTable,
     supplant,
     download,
-    copy,
-    toast,
-    help,
   };
 })();

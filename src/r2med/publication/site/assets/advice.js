@@ -4,19 +4,10 @@
 (() => {
   const { h, named, visible } = pages;
   const { points, seconds, count, price } = formats;
-  const GROUPS = new Map([
-    ["words", "Words"],
-    ["feedback", "Feedback"],
-    ["dense", "Dense models"],
-    ["fusion", "Fusion"],
-    ["expansion", "Expansion by an LLM"],
-    ["reranking", "Reranking"],
-  ]);
-  const HEADS = ["expected loss", "adjusted p", "p50", "p95", "$ / 1,000"];
   const CHOICES = [
-    ["best", "gold"],
-    ["recommended", "solid"],
-    ["fastest", ""],
+    { name: "best", kind: "gold" },
+    { name: "recommended", kind: "solid" },
+    { name: "fastest", kind: "" },
   ];
 
   const latency = (value) => (value === null ? formats.UNKNOWN : seconds(value));
@@ -29,8 +20,8 @@
     main.append(
       lede(all, advice),
       choices(advice),
-      h("div", { class: "section" }, pages.command(advice.command)),
-      section(
+      h("div", { class: "section" }, parts.command(advice.command)),
+      parts.section(
         "The ladder",
         h(
           "p",
@@ -40,7 +31,7 @@
         ladder(advice),
       ),
       advice.left_out.length
-        ? section(
+        ? parts.section(
             "Left out",
             advice.left_out.map((line) => h("p", { class: "note" }, named(line))),
           )
@@ -48,23 +39,17 @@
     );
   }
 
-  const section = (title, ...content) => h("section", { class: "section" }, h("h2", null, title), content);
-
   function lede(all, advice) {
-    return h(
-      "div",
-      { class: "lede" },
-      h(
-        "p",
-        { class: "eyebrow" },
+    return parts.lede(
+      [
         named(advice.dataset),
         ` · ${count(advice.questions)} judged questions · ${advice.rungs.length} pipelines · nDCG@10 × 100`,
-      ),
-      h("h1", null, "Which pipeline to use"),
+      ],
+      "Which pipeline to use",
       all.length > 1
-        ? pages.segmented(
+        ? parts.segmented(
             "Dataset",
-            all.map((each) => [each.dataset, visible(each.dataset)]),
+            all.map((each) => ({ value: each.dataset, label: visible(each.dataset) })),
             advice.dataset,
             (data) => pages.go("advice", { data }),
           )
@@ -76,108 +61,94 @@
 
   function choices(advice) {
     const behind = (rung) => (rung.system === advice.best ? "the best" : `${points(rung.behind, 1)} points behind`);
-    const choice = (label, rung, figure, note) =>
-      h(
-        "div",
-        { class: "figure" },
-        h("dt", null, label),
-        h("dd", null, figure, h("small", null, note), h("small", null, named(rung.system))),
-      );
-    const [best, recommended, fastest] = CHOICES.map(([name]) => rungOf(advice, name));
-    return h(
-      "dl",
-      { class: "figures choices" },
-      choice(
-        "Best",
-        best,
-        points(best.value, 1),
-        best.low === null ? "" : `${points(best.low, 1)} to ${points(best.high, 1)}`,
-      ),
-      choice(
-        "Recommended",
-        recommended,
-        points(recommended.value, 1),
-        `${behind(recommended)}, ${price(recommended.dollars)}`,
-      ),
-      choice("Fastest", fastest, latency(fastest.p50), behind(fastest)),
+    const choice = (label, rung, value, note) => ({ label, value, notes: [note, named(rung.system)] });
+    const [best, recommended, fastest] = CHOICES.map(({ name }) => rungOf(advice, name));
+    const interval = best.low === null ? "" : `${points(best.low, 1)} to ${points(best.high, 1)}`;
+    return parts.figures(
+      [
+        choice("Best", best, points(best.value, 1), interval),
+        choice(
+          "Recommended",
+          recommended,
+          points(recommended.value, 1),
+          `${behind(recommended)}, ${price(recommended.dollars)}`,
+        ),
+        choice("Fastest", fastest, latency(fastest.p50), behind(fastest)),
+      ],
+      "choices",
     );
   }
 
+  /**
+   * @param {AdviceFile} advice
+   * @param {ReturnType<typeof pages.chart.scale>} scale
+   * @returns {TableColumn<Rung>[]}
+   */
+  const columns = (advice, scale) => [
+    { title: "Pipeline", isHead: true, cell: (rung) => pipeline(rung, advice) },
+    { title: "", axis: scale.head(), kind: "plot", cell: (rung) => scale.cell(rung) },
+    {
+      title: "nDCG@10",
+      num: true,
+      cell: (rung) => h("td", { class: rung.system === advice.best ? "num best" : "num" }, points(rung.value)),
+    },
+    { title: "expected loss", num: true, cell: (rung) => (rung.system === advice.best ? "–" : points(rung.behind)) },
+    { title: "adjusted p", num: true, cell: (rung) => (!rung.behind || rung.note ? "–" : chance(rung.p)) },
+    { title: "p50", num: true, cell: (rung) => latency(rung.p50) },
+    { title: "p95", num: true, cell: (rung) => latency(rung.p95) },
+    { title: "$ / 1,000", num: true, cell: (rung) => price(rung.dollars) },
+  ];
+
+  /** @param {AdviceFile} advice */
   function ladder(advice) {
     const scale = pages.chart.scale(advice.rungs, rungOf(advice, "best").value);
-    const groups = [...GROUPS]
-      .map(([group, title]) => [title, advice.rungs.filter((rung) => rung.group === group)])
-      .filter(([, rungs]) => rungs.length);
-    return pages.region(
+    const shown = columns(advice, scale);
+    const groups = advice.groups
+      .map(({ name, title }) => ({ title, rungs: advice.rungs.filter((rung) => rung.group === name) }))
+      .filter(({ rungs }) => rungs.length);
+    const heading = (title) =>
+      h(
+        "tr",
+        { class: "group" },
+        h("th", { scope: "rowgroup" }, title),
+        h("td", { class: "plot" }, scale.cell(null)),
+        h("td", { colspan: shown.length - 2 }),
+      );
+    return parts.region(
       "The ladder",
       h(
         "table",
         { class: "ladder" },
-        h(
-          "thead",
-          null,
-          h(
-            "tr",
-            null,
-            h("th", { scope: "col" }, "Pipeline"),
-            h("td", { class: "plot" }, scale.head()),
-            h("th", { scope: "col", class: "num" }, "nDCG@10"),
-            HEADS.map((text) => h("th", { scope: "col", class: "num aside" }, text)),
-          ),
-        ),
-        groups.map(([title, rungs]) =>
+        parts.tableHead(shown),
+        groups.map(({ title, rungs }) =>
           h(
             "tbody",
             null,
-            h(
-              "tr",
-              { class: "group" },
-              h("th", { scope: "rowgroup" }, title),
-              h("td", { class: "plot" }, scale.cell(null)),
-              h("td", { colspan: 1 + HEADS.length }),
-            ),
-            rungs.map((rung) => line(rung, advice, scale)),
+            heading(title),
+            rungs.map((rung, i) => parts.tableRow(shown, rung, i, { class: rung.note ? "stopped" : "rung" })),
           ),
         ),
       ),
     );
   }
 
-  function line(rung, advice, scale) {
-    const best = rung.system === advice.best;
+  /* Draw the name of a pipeline, what it was chosen for, and a note. */
+  function pipeline(rung, advice) {
     const note = rung.note
       ? `${rung.note}, after ${rung.questions} of ${advice.questions} questions`
       : rung.tuned > 1
         ? `${rung.tuned} settings tried`
         : "";
-    const beside = [
-      best ? "–" : points(rung.behind),
-      !rung.behind || rung.note ? "–" : chance(rung.p),
-      latency(rung.p50),
-      latency(rung.p95),
-      price(rung.dollars),
-    ];
-    return h(
-      "tr",
-      { class: rung.note ? "stopped" : "rung" },
+    const chosen = CHOICES.filter(({ name }) => advice[name] === rung.system);
+    return [
       h(
-        "th",
-        { scope: "row" },
-        h(
-          "div",
-          { class: "row" },
-          named(rung.system),
-          CHOICES.map(([name, kind]) =>
-            advice[name] === rung.system ? h("span", { class: `chip ${kind}` }, name) : null,
-          ),
-        ),
-        note ? h("small", null, named(note)) : null,
-        h("small", { class: "beside" }, `${latency(rung.p50)} · ${price(rung.dollars)}`),
+        "div",
+        { class: "row" },
+        named(rung.system),
+        chosen.map(({ name, kind }) => parts.chip({ text: name, kind })),
       ),
-      h("td", { class: "plot" }, scale.cell(rung)),
-      h("td", { class: best ? "num best" : "num" }, points(rung.value)),
-      beside.map((text) => h("td", { class: "num aside" }, text)),
-    );
+      note ? h("small", null, named(note)) : null,
+    ];
   }
 
   pages.page("advice", { title: "Advice", label: "Advice", when: (site) => site.advice, show });

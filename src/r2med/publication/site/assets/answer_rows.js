@@ -2,101 +2,64 @@
 "use strict";
 
 pages.answerRows = (() => {
-  /** @type {[condition: AnswerCondition, label: string, about: string][]} */
-  const OTHERS = [
-    ["closed book", "Closed book", "The reader reads no passage."],
-    ["relevant", "Relevant", "The reader reads the passages that are labelled as relevant."],
-    ["random", "Random", "The reader reads random passages of the same length."],
-  ];
-
-  /** @type {[measure: string, label: string, group: string, about: string][]} */
-  const FURTHER = [
-    ["nugget-recall", "Nuggets", "Facts", "Share of the facts of the reference answer that the answer contains."],
-    ["vital-recall", "Vital", "Facts", "Share of the vital facts that the answer contains completely."],
-    ["nugget-precision", "Precision", "Facts", "Share of the answer’s statements that are such a fact."],
-    ["citation-support", "Support", "Citations", "Share of the answer’s sentences that the cited passages support."],
-    ["citation-relevance", "Relevant", "Citations", "Share of the cited passages that are relevant."],
-  ];
-
   const score = (row, condition, measure) => row.answers.scores[condition]?.[measure] ?? null;
 
   /* Return the upper end of an accuracy: as if all undecided answers were right. Null if none is undecided. */
   function most(row, condition) {
-    const undecided = score(row, condition, "undecided")?.[0];
-    return undecided ? (score(row, condition, "accuracy")?.[0] ?? 0) + undecided : null;
+    const undecided = score(row, condition, "undecided")?.value;
+    return undecided ? (score(row, condition, "accuracy")?.value ?? 0) + undecided : null;
   }
 
-  /* Return a column of a score with its interval. */
-  /** @type {(id: string, title: string, label: string, group: string, about: string, of: (row: any) => Score | null) => Column} */
-  const scoreColumn = (id, title, label, group, about, of) => ({
-    id,
-    title,
-    label,
-    group,
+  /**
+   * Return a column of a score with its interval.
+   * @param {Pick<Column, "id" | "title" | "label" | "group" | "about">} names
+   * @param {(row: any) => Score | null} of
+   * @returns {Column}
+   */
+  const scoreColumn = (names, of) => ({
+    ...names,
     kind: "score",
-    about,
-    value: (row) => of(row)?.[0] ?? null,
-    interval: (row) => [of(row)?.[1] ?? null, of(row)?.[2] ?? null],
+    value: (row) => of(row)?.value ?? null,
+    interval: of,
   });
 
-  /* Return the share of the answers with passages of the system that are no answers, such as refusals. */
-  function unanswered(row) {
-    const statuses = row.answers?.statuses.retrieved ?? [];
-    const all = statuses.reduce((sum, [, times]) => sum + times, 0);
-    const answered = statuses.find(([status]) => status === "answered")?.[1] ?? 0;
-    return all ? (all - answered) / all : null;
+  /* Return the share of the answers that are no answers, such as refusals. */
+  function unanswered(row, condition) {
+    /** @type {StatusCounts} */
+    const counts = row.answers.statuses[condition] ?? {};
+    const all = Object.values(counts).reduce((sum, times) => sum + times, 0);
+    return all ? (all - (counts.answered ?? 0)) / all : null;
   }
 
-  const inWords = (statuses) => statuses.map(([status, times]) => `${formats.count(times)} ${status}`).join(", ");
+  /** @type {(counts: StatusCounts) => string} */
+  const inWords = (counts) =>
+    Object.entries(counts)
+      .map(([status, times]) => `${formats.count(times)} ${status}`)
+      .join(", ");
+
+  /* Return the conditions besides the one that systems are ranked by. */
+  /** @param {AnswerLabels} labels */
+  const otherConditions = (labels) => labels.conditions.filter(({ name }) => name !== labels.condition);
 
   /**
    * Return all columns. Those without any value are left out by `shown`.
-   * @type {() => Column[]}
+   * @param {AnswerLabels} labels
+   * @returns {Column[]}
    */
-  const columns = () => [
-    {
+  const columns = (labels) => [
+    ...mainColumns(labels.condition),
+    ...otherConditions(labels).map(({ name, label, about }) => ({
       ...scoreColumn(
-        "accuracy",
-        "Accuracy, retrieved passages",
-        "Accuracy",
-        "Retrieved",
-        "Share of the questions that are answered right with the system’s passages. A range goes from all undecided answers wrong to all right.",
-        (row) => score(row, "retrieved", "accuracy"),
+        { id: name, title: `Accuracy, ${label.toLowerCase()}`, label, group: "Other passages", about },
+        (row) => score(row, name, "accuracy"),
       ),
-      most: (row) => most(row, "retrieved"),
-      main: true,
-    },
-    {
-      ...scoreColumn(
-        "gain",
-        "Gain over closed book",
-        "Gain",
-        "Retrieved",
-        "Accuracy with the system’s passages minus accuracy without passages, on the same questions.",
-        (row) => row.answers.gain,
-      ),
-      kind: "difference",
-    },
-    {
-      ...scoreColumn(
-        "share",
-        "Share of the gap",
-        "Of gap",
-        "Retrieved",
-        "The gain as a share of the gain of the labelled passages.",
-        (row) => row.answers.share,
-      ),
-      kind: "share",
-    },
-    ...OTHERS.map(([condition, label, about]) => ({
-      ...scoreColumn(condition, `Accuracy, ${label.toLowerCase()}`, label, "Other passages", about, (row) =>
-        score(row, condition, "accuracy"),
-      ),
-      most: (row) => most(row, condition),
+      most: (row) => most(row, name),
     })),
-    ...FURTHER.map(([measure, label, group, about]) =>
-      scoreColumn(measure, pages.measureName(measure), label, group, about, (row) => score(row, "retrieved", measure)),
-    ),
+    ...labels.measures
+      .filter(({ label }) => label)
+      .map(({ name, title, label, group, about }) =>
+        scoreColumn({ id: name, title, label, group, about }, (row) => score(row, labels.condition, name)),
+      ),
     {
       id: "unanswered",
       title: "Not answered",
@@ -105,8 +68,8 @@ pages.answerRows = (() => {
       kind: "harm",
       about:
         "Share of the answers that were refused, only repeat the question, were cut off, unreadable, in another language, or failed.",
-      value: unanswered,
-      note: (row) => inWords(row.answers?.statuses.retrieved ?? []),
+      value: (row) => unanswered(row, labels.condition),
+      note: (row) => inWords(row.answers?.statuses[labels.condition] ?? {}),
     },
     {
       id: "dollars",
@@ -128,13 +91,60 @@ pages.answerRows = (() => {
     },
   ];
 
+  /* Return the columns of the answers that systems are ranked by, those with retrieved passages. */
+  /** @type {(condition: AnswerCondition) => Column[]} */
+  const mainColumns = (condition) => [
+    {
+      ...scoreColumn(
+        {
+          id: "accuracy",
+          title: "Accuracy, retrieved passages",
+          label: "Accuracy",
+          group: "Retrieved",
+          about:
+            "Share of the questions that are answered right with the system’s passages. A range goes from all undecided answers wrong to all right.",
+        },
+        (row) => score(row, condition, "accuracy"),
+      ),
+      most: (row) => most(row, condition),
+      main: true,
+    },
+    {
+      ...scoreColumn(
+        {
+          id: "gain",
+          title: "Gain over closed book",
+          label: "Gain",
+          group: "Retrieved",
+          about: "Accuracy with the system’s passages minus accuracy without passages, on the same questions.",
+        },
+        (row) => row.answers.gain,
+      ),
+      kind: "difference",
+    },
+    {
+      ...scoreColumn(
+        {
+          id: "share",
+          title: "Share of the gap",
+          label: "Of gap",
+          group: "Retrieved",
+          about: "The gain as a share of the gain of the labelled passages.",
+        },
+        (row) => row.answers.share,
+      ),
+      kind: "share",
+    },
+  ];
+
   /**
    * Return the rows of a view with their values and ranks, and the columns in which one of them has a value.
    * @param {AnswersView} view
    * @param {Site} site
+   * @param {AnswerLabels} labels
    * @returns {{ columns: Column[], all: Row[] }}
    */
-  function shown(view, site) {
+  function shown(view, site, labels) {
     const rows = view.rows.map((answers) => {
       const system = answers.number === null ? null : site.systems[answers.number];
       return {
@@ -150,11 +160,11 @@ pages.answerRows = (() => {
         level: null,
         cost: answers.cost,
         last: answers.questions < answers.asked,
-        chips: chips(answers),
+        chips: chips(answers, labels.condition),
         answers,
       };
     });
-    const known = columns().filter(
+    const known = columns(labels).filter(
       (column) => column.main || rows.some((row) => column.value?.(/** @type {any} */ (row)) != null),
     );
     /** @type {any[]} */
@@ -163,47 +173,46 @@ pages.answerRows = (() => {
     return { columns: known, all };
   }
 
-  /** Return the notes beside a name.
-   * @param {AnswerRow} row */
-  function chips({ judge, statuses, passages, unverified, no_verdict, questions, asked }) {
-    const failed = statuses.retrieved?.find(([status]) => status === "failed")?.[1] ?? 0;
-    return [
-      [formats.counted(passages, "passage"), false, "The number of passages that the reader reads"],
-      ...(questions < asked
-        ? [
-            [
-              `only ${formats.count(questions)} of ${formats.counted(asked, "question")}`,
-              true,
-              "Other records answer more questions, so this row has no rank and is below them",
-            ],
-          ]
-        : []),
-      ...(unverified && !no_verdict
-        ? [["partly verified", false, `No check can compute again: ${unverified.map(pages.visible).join("; ")}`]]
-        : []),
-      ...(judge?.trust
-        ? [[`judge ${pages.visible(judge.trust)}`, true, "Planted controls do not show that it can judge"]]
-        : []),
-      ...(judge?.own_family
-        ? [["judge’s own family", true, "The judge and the reader are of one family of LLMs"]]
-        : []),
-      ...(failed
-        ? [
-            [
-              `${formats.counted(failed, "failed answer")}`,
-              true,
-              "They have no score. The same command asks them again.",
-            ],
-          ]
-        : []),
+  /**
+   * Return the notes beside a name.
+   * @param {AnswerRow} row
+   * @param {AnswerCondition} condition
+   * @returns {Chip[]}
+   */
+  function chips({ judge, statuses, passages, unverified, no_verdict, questions, asked }, condition) {
+    const failed = statuses[condition]?.failed ?? 0;
+    const left = unverified?.map(pages.visible).join("; ");
+    /** @type {any[]} */
+    const all = [
+      { text: formats.counted(passages, "passage"), title: "The number of passages that the reader reads" },
+      questions < asked && {
+        text: `only ${formats.count(questions)} of ${formats.counted(asked, "question")}`,
+        kind: "bad",
+        title: "Other records answer more questions, so this row has no rank and is below them",
+      },
+      unverified && !no_verdict && { text: "partly verified", title: `No check can compute again: ${left}` },
+      judge?.trust && {
+        text: `judge ${pages.visible(judge.trust)}`,
+        kind: "bad",
+        title: "Planted controls do not show that it can judge",
+      },
+      judge?.own_family && {
+        text: "judge’s own family",
+        kind: "bad",
+        title: "The judge and the reader are of one family of LLMs",
+      },
+      failed && {
+        text: formats.counted(failed, "failed answer"),
+        kind: "bad",
+        title: "They have no score. The same command asks them again.",
+      },
     ];
+    return all.filter(Boolean);
   }
 
-  return { shown, inWords, most, OTHERS };
-})();
+  /* Return the name of a measure in words: "Nugget recall". */
+  /** @type {(labels: AnswerLabels, measure: string) => string} */
+  const titleOf = (labels, measure) => labels.measures.find(({ name }) => name === measure)?.title ?? measure;
 
-/* Return the name of a measure of answers in words: "nugget-recall" is "Nugget recall". */
-pages.measureName = (measure) => {
-  const words = measure.replaceAll("-", " ");
-  return `${words.charAt(0).toUpperCase()}${words.slice(1)}`;
-};
+  return { shown, inWords, most, otherConditions, titleOf };
+})();

@@ -4,18 +4,18 @@
 (() => {
   const { h, named, visible } = pages;
   const { points, counted, count, dollars } = formats;
-  const { KINDS } = pages.rows;
 
-  /** @type {LeaderboardView} */
+  /** @type {RankedView} */
   let view; // what is on the screen
-  let parts;
+  /** @type {AnswerLabels} */
+  let labels; // conditions, measures and statuses
 
   /** @type {Page["show"]} */
   async function show(main, params, site) {
     const views = await pages.load("answers");
     const chosen =
       views.find((each) => each.name === params.get("data")) ?? views.find(({ rows }) => rows.length) ?? views[0];
-    const { columns, all } = pages.answerRows.shown(chosen, site);
+    labels = /** @type {AnswerLabels} */ (site.answers);
     const set = {
       name: "",
       group: "",
@@ -25,45 +25,32 @@
       missing: [],
       estimated: false,
     };
-    view = {
-      site,
-      set,
-      setNumber: -1,
-      measure: "Accuracy",
-      columns,
-      all,
-      params,
-      selected: -1,
-      marked: null,
-      lines: new Map(),
-      rows: all,
-      body: h("div"),
-      order: () => ({ by: params.get("sort") || columns[0].id, upwards: params.get("up") === "1" }),
-      change,
-      sort: (id, upwards = pages.rows.startsUpwards(columns, id)) => change({ sort: id, up: upwards ? "1" : "" }),
-      restart: (changes) => pages.go("answers", { ...Object.fromEntries(params), ...changes }),
-      open: details,
-      chartNotes: {
-        unplaced: "this cost is not known for them",
-        line: "The line joins the pairs of system and reader that no other pair beats at the same or lower cost.",
+    view = pages.rankedView(
+      "answers",
+      {
+        ...pages.answerRows.shown(chosen, site, labels),
+        ...{ site, set, setNumber: -1, measure: "Accuracy", params, chartLines: referenceLines },
+        chartNotes: {
+          unplaced: "this cost is not known for them",
+          line: "The line joins the pairs of system and reader that no other pair beats at the same or lower cost.",
+        },
       },
-    };
-    parts = { ...pages.leaderboardTable(view), ...pages.leaderboardChart(view) };
-    const options = views.map(({ name, datasets }) => [
-      name,
-      datasets.length > 1 ? `${name}, ${datasets.length} datasets` : name,
-    ]);
+      {
+        title: "Systems and readers",
+        nouns: "pairs of system and reader",
+        kind: "answer-results",
+        labels: "",
+        details,
+        notes: () =>
+          "Scores × 100, means over the questions that have a value. Only an answer can be right: a refusal, the question again, or an answer that was cut off or is in another language counts as wrong. A failed request has no value. Where nobody decided whether answers are right, accuracy is a range from all of them wrong to all right, and rows are sorted by its lower end.",
+      },
+    );
+    const options = views.map(({ name, datasets }) => ({
+      value: name,
+      label: datasets.length > 1 ? `${name}, ${datasets.length} datasets` : name,
+    }));
     main.replaceChildren(lede(chosen), controls(options, chosen.name), view.body, ...correlations(chosen));
-    draw();
-  }
-
-  function change(changes) {
-    pages.set(changes);
-    for (const [name, value] of Object.entries(changes)) {
-      if (value) view.params.set(name, value);
-      else view.params.delete(name);
-    }
-    draw();
+    view.draw();
   }
 
   /* --- above the table --------------------------------------------------------------------------------------------- */
@@ -73,18 +60,14 @@
   function lede(chosen) {
     const systems = new Set(view.all.map((row) => row.system)).size;
     const questions = Math.max(0, ...view.all.map((row) => row.answers?.questions ?? 0));
-    return h(
-      "div",
-      { class: "lede" },
-      h(
-        "p",
-        { class: "eyebrow" },
+    return parts.lede(
+      [
         chosen.datasets.length > 1
           ? counted(chosen.datasets.length, "dataset")
           : named(view.site.datasets[chosen.datasets[0]].name),
         ` · ${counted(questions, "question")} · ${counted(systems, "system")}, ${counted(readers().length, "reader")}`,
-      ),
-      h("h1", null, "Does better retrieval make better answers?"),
+      ],
+      "Does better retrieval make better answers?",
       h("p", null, summary()),
     );
   }
@@ -104,10 +87,10 @@
         : ` if every undecided answer is wrong, and ${points(first.cells[0].most, 1)} if all are right`,
       gain
         ? [
-            gain[0]
-              ? `, ${points(Math.abs(gain[0]), 1)} points ${gain[0] < 0 ? "below" : "above"} the same reader without passages`
+            gain.value
+              ? `, ${points(Math.abs(gain.value), 1)} points ${gain.value < 0 ? "below" : "above"} the same reader without passages`
               : ", the same as this reader without passages",
-            gain[1] === null ? "" : ` (95 % interval ${points(gain[1], 1)} to ${points(gain[2], 1)})`,
+            gain.low === null ? "" : ` (95 % interval ${points(gain.low, 1)} to ${points(gain.high, 1)})`,
           ]
         : null,
       ".",
@@ -115,14 +98,8 @@
   }
 
   function controls(options, chosen) {
-    const { params } = view;
-    const search = h("input", {
-      type: "search",
-      placeholder: "Search systems and readers",
-      "aria-label": "Search systems and readers",
-      value: params.get("q") || "",
-      oninput: () => change({ q: search.value }),
-    });
+    const { searchField, filterField, sortField, viewSwitch } = pages.leaderboardControls(view);
+    const byReader = pages.rows.FILTERS.filter(({ name }) => name === "llm");
     return h(
       "div",
       { class: "controls" },
@@ -130,134 +107,58 @@
         "div",
         { class: "row filters-row" },
         options.length > 1
-          ? pages.select("Dataset", options, chosen, (data) =>
-              view.restart({ data: data === options[0][0] ? "" : data }),
+          ? parts.select("Dataset", options, chosen, (data) =>
+              view.restart({ data: data === options[0].value ? "" : data }),
             )
           : null,
-        readers().length > 1
-          ? pages.select(
-              "Reader",
-              [["", "all"], ...readers().map((name) => [name, name])],
-              params.get("llm") || "",
-              (llm) => change({ llm }),
-            )
-          : null,
-        h("label", { class: "field grow" }, h("span", null, "Search"), search),
-        pages.select(
-          "Sort by",
-          [...view.columns.map((column) => [column.id, column.title]), ["name", "Name"]],
-          view.order().by,
-          (id) => view.sort(id),
-        ),
-        pages.segmented(
-          "View",
-          [
-            ["", "Table"],
-            ["chart", "Quality against cost"],
-          ],
-          params.get("view") || "",
-          (value) => change({ view: value }),
-        ),
+        readers().length > 1 ? byReader.map((filter) => filterField({ ...filter, label: "Reader" })) : null,
+        searchField("Search systems and readers"),
+        sortField(),
+        viewSwitch(),
       ),
     );
   }
 
-  /* --- the table or the chart -------------------------------------------------------------------------------------- */
-
-  function draw() {
-    const { by, upwards } = view.order();
-    view.rows = pages.rows.sorted(pages.rows.passing(view.all, view.params), view.columns, by, upwards);
-    view.selected = -1;
-    view.chartLines = referenceLines(by);
-    const results = h(
-      "div",
-      { id: "results", class: "answer-results" },
-      h("h2", { class: "visually-hidden" }, "Systems and readers"),
-      h(
-        "div",
-        { class: "row spread results-head" },
-        h(
-          "p",
-          { class: "muted", role: "status" },
-          `${view.rows.length} of ${view.all.length} pairs of system and reader`,
-        ),
-        pages.exports.buttons(() => ({
-          measure: view.measure,
-          labels: "",
-          columns: view.columns,
-          rows: view.rows,
-          latex: view.site.latex,
-        })),
-      ),
-      view.params.get("view") === "chart" ? parts.chart() : parts.table(),
-      h(
-        "p",
-        { class: "note" },
-        "Scores × 100, means over the questions that have a value. Only an answer can be right: a refusal, the question again, or an answer that was cut off or is in another language counts as wrong. A failed request has no value. Where nobody decided whether answers are right, accuracy is a range from all of them wrong to all right, and rows are sorted by its lower end.",
-      ),
-    );
-    pages.supplant(view.body, results)();
-    view.body = results;
-  }
+  /* --- the chart and the correlations ------------------------------------------------------------------------------ */
 
   /* Return the scores of a reader without passages, with the relevant and with random ones, for the chart of accuracy.
      There are none for several readers, because each has its own. */
-  function referenceLines(by) {
+  function referenceLines() {
     const shown = new Set(view.rows.map((row) => row.llm));
-    const column = view.columns.find(({ id }) => id === by);
+    const column = view.columns.find(({ id }) => id === view.order().by);
     if (shown.size !== 1 || (column && column.kind === "score" && !column.main)) return [];
-    return pages.answerRows.OTHERS.flatMap(([condition, label]) => {
-      const known = view.rows
-        .map((row) => row.answers?.scores[condition]?.accuracy)
-        .filter((each) => each !== undefined);
-      const mean = known.reduce((sum, each) => sum + each[0], 0) / known.length;
-      return known.length ? [/** @type {[string, number]} */ ([label, mean])] : [];
+    return pages.answerRows.otherConditions(labels).flatMap(({ name, label }) => {
+      const known = view.rows.map((row) => row.answers?.scores[name]?.accuracy).filter((each) => each !== undefined);
+      const value = known.reduce((sum, each) => sum + each.value, 0) / known.length;
+      return known.length ? [{ label, value }] : [];
     });
   }
 
   /* Draw how retrieval and answers go together across systems, for readers of three or more systems. */
+  /** @param {AnswersView} chosen */
   function correlations(chosen) {
     if (!chosen.correlations.length) return [];
-    const r = (value) => (value === null ? "–" : value.toFixed(2));
-    const lines = chosen.correlations.map(([reader, systems, questions, observed, corrected]) =>
-      h(
-        "tr",
-        null,
-        h("th", { scope: "row" }, named(reader)),
-        [count(systems), count(questions), r(observed), r(corrected ? corrected[0] : null)].map((text) =>
-          h("td", { class: "num" }, text),
-        ),
-        h("td", { class: "num" }, corrected?.[1] == null ? "–" : `${r(corrected[1])} to ${r(corrected[2])}`),
-      ),
-    );
-    const heads = ["Systems", "Questions", "r observed", "r corrected", "95 % interval"];
+    const r = (value) => (value === null || value === undefined ? "–" : value.toFixed(2));
+    const interval = (score) => (score?.low == null ? "–" : `${r(score.low)} to ${r(score.high)}`);
     return [
-      h(
-        "section",
-        { class: "section" },
-        h("h2", null, "Do better rankings give better answers?"),
+      parts.section(
+        "Do better rankings give better answers?",
         h(
           "p",
           null,
           "Pearson’s r of nDCG@10 and accuracy across systems. Corrected: without the noise of few questions, which makes the plain r too small. There is no interval if systems do not differ by more than noise.",
         ),
-        pages.region(
+        parts.table(
           "Correlation of nDCG@10 and accuracy",
-          h(
-            "table",
-            null,
-            h(
-              "thead",
-              null,
-              h(
-                "tr",
-                null,
-                h("th", { scope: "col" }, "Reader"),
-                heads.map((text) => h("th", { scope: "col", class: "num" }, text)),
-              ),
-            ),
-            h("tbody", null, lines),
-          ),
+          [
+            { title: "Reader", isHead: true, cell: (row) => named(row.reader) },
+            { title: "Systems", num: true, cell: (row) => count(row.systems) },
+            { title: "Questions", num: true, cell: (row) => count(row.questions) },
+            { title: "r observed", num: true, cell: (row) => r(row.observed) },
+            { title: "r corrected", num: true, cell: (row) => r(row.corrected?.value) },
+            { title: "95 % interval", num: true, cell: (row) => interval(row.corrected) },
+          ],
+          chosen.correlations,
         ),
       ),
     ];
@@ -265,122 +166,81 @@
 
   /* --- details of a row -------------------------------------------------------------------------------------------- */
 
-  function details(position) {
-    const line = view.body.querySelector(`tr[data-position="${position}"]`);
-    const toggle = line?.querySelector(".toggle");
-    if (!line || !toggle) return; // the row is not drawn yet
-    const open = toggle.getAttribute("aria-expanded") !== "true";
-    toggle.setAttribute("aria-expanded", String(open));
-    if (line.nextElementSibling?.classList.contains("details")) line.nextElementSibling.remove();
-    if (!open) return;
-    const { answers, system } = view.rows[position];
-    if (!answers) return;
+  /** @param {Row} row */
+  function details({ answers, system }) {
+    if (!answers) return [];
     const explored = view.site.datasets[view.set.datasets[0]].name;
-    line.after(
+    return [
+      h("div", { class: "details-wide" }, h("h3", null, "By what the reader read"), conditions(answers)),
+      h("div", null, h("h3", null, "Judge"), parts.facts(facts(answers))),
       h(
-        "tr",
-        { class: "details" },
-        h(
-          "td",
-          { colspan: view.columns.length + 2 },
-          h(
-            "div",
-            { class: "details-inner" },
-            h("div", { class: "details-wide" }, h("h3", null, "By what the reader read"), conditions(answers)),
-            h("div", null, h("h3", null, "Judge"), pages.facts(facts(answers))),
-            h(
-              "div",
-              null,
-              h("h3", null, "Notices"),
-              answers.notices.length
-                ? answers.notices.map((notice) => h("p", { class: "note" }, named(notice)))
-                : h("p", { class: "muted" }, "none"),
-            ),
-            answers.number === null
-              ? null
-              : h(
-                  "p",
-                  { class: "row details-wide" },
-                  h("a", { href: pages.link("system", { name: system }) }, "System page"),
-                  answers.entry // an entry has no texts
-                    ? null
-                    : h(
-                        "a",
-                        { href: pages.link("explorer", { a: system, data: explored }) },
-                        "Its answers in the explorer",
-                      ),
-                ),
-          ),
-        ),
+        "div",
+        null,
+        h("h3", null, "Notices"),
+        answers.notices.length
+          ? answers.notices.map((notice) => h("p", { class: "note" }, named(notice)))
+          : h("p", { class: "muted" }, "none"),
       ),
-    );
+      answers.number === null
+        ? null
+        : h(
+            "p",
+            { class: "row details-wide" },
+            h("a", { href: pages.link("system", { name: system }) }, "System page"),
+            answers.entry // an entry has no texts
+              ? null
+              : h("a", { href: pages.link("explorer", { a: system, data: explored }) }, "Its answers in the explorer"),
+          ),
+    ];
   }
 
   /* Draw a table of all measures in all conditions. */
+  /** @param {AnswerRow} answers */
   function conditions(answers) {
-    const known = Object.keys(answers.scores).filter((each) => answers.statuses[each]?.length);
-    const measures = [...new Set(known.flatMap((each) => Object.keys(answers.scores[each])))].filter(
-      (measure) => measure !== "undecided" || known.some((each) => answers.scores[each].undecided?.[0]),
+    const known = labels.conditions.map(({ name }) => name).filter((name) => counts(answers, name).length);
+    const has = (measure) => known.some((name) => answers.scores[name]?.[measure.name]);
+    const measures = labels.measures.filter(
+      (measure) =>
+        has(measure) && (measure.name !== "undecided" || known.some((name) => answers.scores[name].undecided?.value)),
     );
-    return pages.region(
+    /** @type {{ title: string, kind?: string, of: (condition: AnswerCondition) => any }[]} */
+    const rows = [
+      ...measures.map(({ name, title }) => ({
+        title,
+        of: (condition) =>
+          figure(
+            answers.scores[condition][name],
+            name === "accuracy" ? pages.answerRows.most({ answers }, condition) : null,
+          ),
+      })),
+      { title: "Statuses", kind: "statuses", of: (each) => pages.answerRows.inWords(answers.statuses[each]) },
+      { title: "Cost of an answer", of: (each) => costInWords(answers.costs[each]) },
+    ];
+    return parts.table(
       "Scores by condition",
-      h(
-        "table",
-        null,
-        h(
-          "thead",
-          null,
-          h(
-            "tr",
-            null,
-            h("th", { scope: "col" }, "Measure"),
-            known.map((each) => h("th", { scope: "col", class: "num" }, each)),
-          ),
-        ),
-        h(
-          "tbody",
-          null,
-          measures.map((measure) =>
-            h(
-              "tr",
-              null,
-              h("th", { scope: "row" }, pages.measureName(measure)),
-              known.map((each) =>
-                h(
-                  "td",
-                  { class: "num" },
-                  figure(
-                    answers.scores[each][measure],
-                    measure === "accuracy" ? pages.answerRows.most({ answers }, each) : null,
-                  ),
-                ),
-              ),
-            ),
-          ),
-          h(
-            "tr",
-            null,
-            h("th", { scope: "row" }, "Statuses"),
-            known.map((each) => h("td", { class: "statuses" }, pages.answerRows.inWords(answers.statuses[each]))),
-          ),
-          h(
-            "tr",
-            null,
-            h("th", { scope: "row" }, "Cost of an answer"),
-            known.map((each) => h("td", { class: "num" }, costInWords(answers.costs[each]))),
-          ),
-        ),
-      ),
+      [
+        { title: "Measure", isHead: true, cell: (row) => row.title },
+        ...known.map((name) => ({
+          title: name,
+          num: true,
+          cell: (row) => (row.kind ? h("td", { class: row.kind }, row.of(name)) : row.of(name)),
+        })),
+      ],
+      rows,
     );
   }
+
+  const counts = (answers, condition) => Object.keys(answers.statuses[condition] ?? {});
 
   const figure = (score, most) =>
     !score
       ? "–"
       : [
-          KINDS.score.text(score[0]),
-          most == null ? null : ` … ${KINDS.score.text(most)}`,
-          score[1] === null ? null : h("small", { class: "muted" }, ` ${points(score[1], 1)} – ${points(score[2], 1)}`),
+          points(score.value),
+          most == null ? null : ` … ${points(most)}`,
+          score.low === null
+            ? null
+            : h("small", { class: "muted" }, ` ${points(score.low, 1)} – ${points(score.high, 1)}`),
         ];
 
   const costInWords = (cost) =>
@@ -392,53 +252,52 @@
         ]
       : "–";
 
-  /** @param {AnswerRow} row */
+  /**
+   * @param {AnswerRow} row
+   * @returns {Fact[]}
+   */
   function facts({ judge, judging: judgingCost, questions, passages, entry, unverified, no_verdict }) {
     const judging = judge
       ? [
-          ["Judge", `${judge.names.map(visible).join(", ")}${judge.trust ? ` (${visible(judge.trust)})` : ""}`],
-          ["Reference called right", judge.both ? `${count(judge.agreed)} of ${count(judge.both)}` : "never compared"],
-          [
-            "Planted controls",
-            judge.controls[1] ? `${count(judge.controls[0])} of ${count(judge.controls[1])} right` : "none",
-          ],
-          ["Cost of judging an answer", dollars(judgingCost)],
+          {
+            name: "Judge",
+            value: `${judge.names.map(visible).join(", ")}${judge.trust ? ` (${visible(judge.trust)})` : ""}`,
+          },
+          {
+            name: "Reference called right",
+            value: judge.both ? `${count(judge.agreed)} of ${count(judge.both)}` : "never compared",
+          },
+          {
+            name: "Planted controls",
+            value: judge.controls.asked
+              ? `${count(judge.controls.right)} of ${count(judge.controls.asked)} right`
+              : "none",
+          },
+          { name: "Cost of judging an answer", value: dollars(judgingCost) },
         ]
-      : [["Judge", "none: an answer that is the reference is right, and all others are undecided"]];
+      : [{ name: "Judge", value: "none: an answer that is the reference is right, and all others are undecided" }];
     return [
-      ["Questions", count(questions)],
-      ["Passages read", count(passages)],
+      { name: "Questions", value: count(questions) },
+      { name: "Passages read", value: count(passages) },
       ...judging,
       ...(entry
         ? [
-            ["Entry", visible(entry)],
-            ["Not verified", visible(no_verdict || (unverified ?? []).join("; "))],
+            { name: "Entry", value: visible(entry) },
+            { name: "Not verified", value: visible(no_verdict || (unverified ?? []).join("; ")) },
           ]
         : []),
     ];
   }
 
-  /* --- keys -------------------------------------------------------------------------------------------------------- */
-
-  const select = (by) => {
-    view.selected = pages.step(view.body, view.selected, by);
-  };
-
   pages.page("answers", {
     title: "Answers",
     label: "Answers",
     when: (site) => Boolean(site.answers),
-    keys: [
-      ["j", "next line", () => select(1)],
-      ["k", "previous line", () => select(-1)],
-      [
-        "o",
-        "show details",
-        () => {
-          if (view.selected >= 0) details(view.selected);
-        },
-      ],
-    ],
+    keys: pages.lineKeys(
+      "line",
+      () => view,
+      (position) => view.open(position),
+    ),
     show,
   });
 })();

@@ -77,16 +77,8 @@ pages.chart = (() => {
 
   /* --- the scatter ------------------------------------------------------------------------------------------------- */
 
-  const KINDS = new Map([
-    ["retriever", 1],
-    ["expansion", 2],
-    ["reranking", 3],
-    ["expansion and reranking", 4],
-    ["agent", 5],
-    ["fusion", 6],
-  ]);
+  // Kinds of systems are told apart by the shape and the colour of their marks, numbered from 1.
   const SHAPES = [
-    null,
     "M-5 0a5 5 0 1 0 10 0a5 5 0 1 0-10 0",
     "M0-6 5.5 4.5h-11z",
     "M-4.5-4.5h9v9h-9z",
@@ -94,12 +86,13 @@ pages.chart = (() => {
     "M0 6-5.5-4.5h11z",
     "M-5 0h10M0-5v10",
   ];
-  const colour = (kind) => `k${KINDS.get(kind) || 6}`;
+  const known = (shape) => (SHAPES[shape - 1] ? shape : SHAPES.length);
+  const colour = (shape) => `k${known(shape)}`;
 
-  const mark = (kind, solid) =>
+  const mark = (shape, solid) =>
     svg("path", {
-      class: `mark ${colour(kind)}`,
-      d: SHAPES[KINDS.get(kind) || 6],
+      class: `mark ${colour(shape)}`,
+      d: SHAPES[known(shape) - 1],
       fill: solid ? "currentColor" : "var(--bg)",
       stroke: "currentColor",
       "stroke-width": 1.5,
@@ -139,8 +132,8 @@ pages.chart = (() => {
     return Array.from({ length: Math.ceil((high - first) / step) + 1 }, (_, i) => first + i * step);
   }
 
-  /* Draw items: {x, y (points), low, high, name, kind, solid, costed, text, href}.
-     Items that are not `costed` are not on the line. `lines` are [label, value] of scores to compare with. */
+  /* Draw items: {x, y (points), low, high, name, shape, solid, costed, text, href}.
+     Items that are not `costed` are not on the line. `lines` are scores to compare with: {label, value}. */
   function scatter(items, { width, xLabel, yLabel, tick, lines = [] }) {
     const height = width < 560 ? 380 : 480;
     const frame = { left: 44, right: width - 16, top: 16, bottom: height - 46 };
@@ -149,7 +142,7 @@ pages.chart = (() => {
       frame.left,
       frame.right,
     );
-    const levels = lines.map(([, value]) => 100 * value);
+    const levels = lines.map(({ value }) => 100 * value);
     const ys = linearTicks(
       Math.min(...levels, ...items.map((item) => item.low ?? item.y)),
       Math.max(...levels, ...items.map((item) => item.high ?? item.y)),
@@ -175,7 +168,7 @@ pages.chart = (() => {
       ),
       svg("line", { class: "axis", x1: frame.left, x2: frame.right, y1: frame.bottom, y2: frame.bottom }),
       svg("text", { class: "axis-title", x: frame.right, y: height - 6, "text-anchor": "end" }, xLabel),
-      lines.map(([label], i) => [
+      lines.map(({ label }, i) => [
         svg("line", { class: "reference", x1: frame.left, x2: frame.right, y1: y(levels[i]), y2: y(levels[i]) }),
         svg(
           "text",
@@ -209,13 +202,13 @@ pages.chart = (() => {
     const marked = svg(
       "g",
       { transform: `translate(${x} ${y(item.y)})` },
-      mark(item.kind, item.solid),
+      mark(item.shape, item.solid),
       svg("title", null, item.text),
     );
     const whiskers =
       item.low === null
         ? null
-        : svg("line", { class: `whisker ${colour(item.kind)}`, x1: x, x2: x, y1: y(item.low), y2: y(item.high) });
+        : svg("line", { class: `whisker ${colour(item.shape)}`, x1: x, x2: x, y1: y(item.low), y2: y(item.high) });
     const facts = { "data-name": item.text, "data-x": x, "data-y": y(item.y) };
     return item.href
       ? svg("a", { href: item.href, "aria-label": item.text, ...facts }, whiskers, marked)
@@ -228,41 +221,40 @@ pages.chart = (() => {
 
   /* Draw names beside the Pareto points. A name that would cover a point or another name is left out. */
   function labels(front, items, x, y, frame) {
-    /** @typedef {[left: number, top: number, wide: number, high: number]} Box */
+    /** @typedef {{ left: number, top: number, wide: number, high: number }} Box */
     /** @type {Box[]} */
-    const taken = items.map((item) => [x(item.x) - RADIUS, y(item.y) - RADIUS, 2 * RADIUS, 2 * RADIUS]);
-    const free = ([left, top, wide, high]) =>
-      left >= frame.left &&
-      left + wide <= frame.right &&
-      top >= 0 &&
-      taken.every(([l, t, w, h]) => left + wide <= l || l + w <= left || top + high <= t || t + h <= top);
+    const taken = items.map((item) => ({
+      left: x(item.x) - RADIUS,
+      top: y(item.y) - RADIUS,
+      wide: 2 * RADIUS,
+      high: 2 * RADIUS,
+    }));
+    const apart = (one, other) =>
+      one.left + one.wide <= other.left ||
+      other.left + other.wide <= one.left ||
+      one.top + one.high <= other.top ||
+      other.top + other.high <= one.top;
+    const free = (box) =>
+      box.left >= frame.left &&
+      box.left + box.wide <= frame.right &&
+      box.top >= 0 &&
+      taken.every((other) => apart(box, other));
     return [...front].reverse().map((item) => {
       const name = item.name.length > 34 ? `${item.name.slice(0, 33)}…` : item.name;
       const [wide, at, level] = [name.length * SIGN, x(item.x), y(item.y)];
       const places = [
-        [at + 10, level - 18],
-        [at - 10 - wide, level - 18],
-        [at + 10, level + 5],
-        [at - 10 - wide, level + 5],
-        [at - wide / 2, level - 24],
-        [at - wide / 2, level + 12],
-      ];
-      const boxes = places.map(([left, top]) => /** @type {Box} */ ([left, top, wide, HEIGHT]));
-      const box = boxes.find(free);
+        { left: at + 10, top: level - 18, anchor: "start" },
+        { left: at - 10 - wide, top: level - 18, anchor: "end" },
+        { left: at + 10, top: level + 5, anchor: "start" },
+        { left: at - 10 - wide, top: level + 5, anchor: "end" },
+        { left: at - wide / 2, top: level - 24, anchor: "middle" },
+        { left: at - wide / 2, top: level + 12, anchor: "middle" },
+      ].map((place) => ({ ...place, wide, high: HEIGHT }));
+      const box = places.find(free);
       if (!box) return null;
       taken.push(box);
-      const left = box[0] < at && box[0] + wide <= at;
-      const middle = box[0] < at && !left;
-      return svg(
-        "text",
-        {
-          class: "pareto-name",
-          x: left ? box[0] + wide : middle ? at : box[0],
-          y: box[1] + 11,
-          "text-anchor": left ? "end" : middle ? "middle" : "start",
-        },
-        name,
-      );
+      const from = { start: box.left, end: box.left + wide, middle: at }[box.anchor];
+      return svg("text", { class: "pareto-name", x: from, y: box.top + 11, "text-anchor": box.anchor }, name);
     });
   }
 
@@ -270,16 +262,16 @@ pages.chart = (() => {
     h(
       "div",
       { class: "row legend" },
-      kinds.map((kind) =>
+      kinds.map(({ name, shape }) =>
         h(
           "span",
           { class: "row" },
-          svg("svg", { viewBox: "-8 -8 16 16", width: 14, height: 14, "aria-hidden": "true" }, mark(kind, true)),
-          kind,
+          svg("svg", { viewBox: "-8 -8 16 16", width: 14, height: 14, "aria-hidden": "true" }, mark(shape, true)),
+          name,
         ),
       ),
       note ? h("span", { class: "muted" }, note) : null,
     );
 
-  return { interval, scale, bar, span, scatter, legend, pareto, KINDS };
+  return { interval, scale, bar, span, scatter, legend, pareto };
 })();

@@ -4,19 +4,18 @@
 
 (() => {
   const { h } = pages;
-  const MEASURES = ["nDCG@10", "R@10", "R@100", "MRR", "MAP"];
   const ORDERS = [
-    ["", "in the order of the dataset"],
-    ["hard", "hardest first"],
-    ["gain", "B gains most over A"],
-    ["loss", "B loses most to A"],
-    ["apart", "scores differ most"],
-    ["tau", "rankings differ most (τ_AP)"],
-    ["only-a", "only A finds it"],
-    ["only-b", "only B finds it"],
-    ["neither", "neither finds it"],
+    { value: "", label: "in the order of the dataset" },
+    { value: "hard", label: "hardest first" },
+    { value: "gain", label: "B gains most over A", pair: true },
+    { value: "loss", label: "B loses most to A", pair: true },
+    { value: "apart", label: "scores differ most", pair: true },
+    { value: "tau", label: "rankings differ most (τ_AP)", pair: true },
+    { value: "only-a", label: "only A finds it", pair: true },
+    { value: "only-b", label: "only B finds it", pair: true },
+    { value: "neither", label: "neither finds it", pair: true },
   ];
-  const NEEDS_PAIR = new Set(["gain", "loss", "apart", "tau", "only-a", "only-b", "neither"]);
+  const NEEDS_PAIR = new Set(ORDERS.filter(({ pair }) => pair).map(({ value }) => value));
 
   const KEYS = ["data", "q", "a", "b", "order", "find", "measure"];
   const WIDE = window.matchMedia("(min-width: 60rem)"); // on smaller screens, the list of queries is folded
@@ -36,8 +35,8 @@
     view.compare = compare;
     const scores = (view.scores = pages.explorerScores(view));
     const { drawList, markCurrent } = pages.explorerList(view);
-    const { heading, drawLedger, drawAspects, wantedBy } = pages.explorerQuery(view);
-    view.wantedBy = wantedBy;
+    const { heading, reference, drawLedger, drawAspects, wantedBy } = pages.explorerQuery(view);
+    Object.assign(view, { wantedBy, reference });
     const answers = pages.explorerAnswers(view);
     view.citedBy = answers.citedBy;
     const { drawRankings } = pages.explorerRankings(view);
@@ -47,7 +46,7 @@
     /* Replace choices of the address that this dataset does not have. */
     function check() {
       chosen.data = view.dataset.name;
-      if (!ORDERS.some(([name]) => name === chosen.order)) chosen.order = "";
+      if (!ORDERS.some(({ value }) => value === chosen.order)) chosen.order = "";
       if (!pages.measure.parse(chosen.measure)) chosen.measure = view.site.measure;
       if (scores.number(chosen.a) === undefined) chosen.a = view.names[scores.standing()[0]];
       if (scores.number(chosen.b) === undefined || chosen.b === chosen.a) chosen.b = "";
@@ -122,9 +121,9 @@
 
     /* Return the position of the query to show: the chosen one, or the first in the list; -1 if the list is empty. */
     function openQuery() {
-      const asked = view.index.queries.findIndex(([id]) => id === chosen.q);
+      const asked = view.index.queries.findIndex(({ id }) => id === chosen.q);
       const position = view.shown.includes(asked) ? asked : (view.shown[0] ?? -1);
-      if (position >= 0) chosen.q = view.index.queries[position][0]; // otherwise it opens again after the search
+      if (position >= 0) chosen.q = view.index.queries[position].id; // otherwise it opens again after the search
       remember(false);
       view.order.value = chosen.order;
       return position;
@@ -160,17 +159,11 @@
 
     function frame(main) {
       const { site } = view;
-      const measures = MEASURES.includes(chosen.measure) ? MEASURES : [chosen.measure, ...MEASURES];
+      const offered = site.explored_measures;
+      const measures = offered.includes(chosen.measure) ? offered : [chosen.measure, ...offered];
       const names = view.available.map((each) => site.datasets[each].name);
       const elsewhere = (data) => pages.go("explorer", { ...chosen, data, q: "", find: "" });
-      const order = pages.select("Queries", ORDERS, chosen.order, (value) => choose({ order: value, q: "" }, true));
-      const search = h("input", {
-        type: "search",
-        placeholder: "Search queries and answers",
-        "aria-label": "Search queries",
-        value: chosen.find,
-        oninput: () => choose({ find: search.value }),
-      });
+      const order = parts.select("Queries", ORDERS, chosen.order, (value) => choose({ order: value, q: "" }, true));
       view.order = /** @type {HTMLSelectElement} */ (order.querySelector("select"));
       view.list = h("ol", { class: "entries" });
       view.count = h("p", { class: "muted entries-count", role: "status" });
@@ -182,21 +175,11 @@
         h(
           "div",
           { class: "explorer-controls" },
-          pages.select(
-            "Dataset",
-            names.map((name) => [name, name]),
-            chosen.data,
-            elsewhere,
-          ),
+          parts.select("Dataset", parts.asOptions(names), chosen.data, elsewhere),
           order,
-          pages.select(
-            "Measure",
-            measures.map((each) => [each, each]),
-            chosen.measure,
-            (measure) => choose({ measure }),
-          ),
+          parts.select("Measure", parts.asOptions(measures), chosen.measure, (measure) => choose({ measure })),
         ),
-        search,
+        parts.search("Search queries", "Search queries and answers", chosen.find, (find) => choose({ find })),
         view.count,
         view.list,
       );
@@ -210,9 +193,9 @@
 
     function step(by) {
       if (!view.listed) return;
-      const at = view.shown.findIndex((position) => view.index.queries[position][0] === chosen.q);
+      const at = view.shown.findIndex((position) => view.index.queries[position].id === chosen.q);
       const next = view.shown[at + by];
-      if (next !== undefined) choose({ q: view.index.queries[next][0] }, true);
+      if (next !== undefined) choose({ q: view.index.queries[next].id }, true);
     }
 
     function turnSystem(side, by) {
@@ -266,9 +249,9 @@
     const asked = ["a", "b"]
       .map((side) => site.systems.findIndex(({ name }) => name === params.get(side)))
       .filter((system) => system >= 0);
-    const [named] = datasets.filter(([each]) => site.datasets[each].name === params.get("data"));
-    const [fitting] = datasets.filter(([, systems]) => asked.every((system) => systems.includes(system)));
-    return (named ?? fitting ?? datasets[0])[0];
+    const [named] = datasets.filter(({ dataset }) => site.datasets[dataset].name === params.get("data"));
+    const [fitting] = datasets.filter(({ systems }) => asked.every((system) => systems.includes(system)));
+    return (named ?? fitting ?? datasets[0]).dataset;
   }
 
   /** @type {Page["show"]} */
@@ -283,18 +266,18 @@
     const [index, gold, answered] = await Promise.all([
       pages.load(`explorer/${number}/index`),
       pages.load(`gold/${number}`),
-      site.answers?.includes(number) ? pages.load(`explorer/${number}/answers`) : [],
+      site.answers?.datasets.includes(number) ? pages.load(`explorer/${number}/answers`) : [],
     ]);
     const place = new Map(gold.queries.map((id, i) => [id, i]));
     /** @type {Map<number, number>} */
     const judged = new Map();
-    index.queries.forEach(([id], i) => {
+    index.queries.forEach(({ id }, i) => {
       const at = place.get(id);
       if (at !== undefined) judged.set(i, at);
     });
     const view = /** @type {ExplorerView} */ ({
       site,
-      available: datasets.map(([each]) => each),
+      available: datasets.map(({ dataset }) => dataset),
       number,
       dataset: site.datasets[number],
       index,
@@ -303,8 +286,8 @@
       chosen: /** @type {any} */ (Object.fromEntries(KEYS.map((name) => [name, params.get(name) || ""]))),
       kept: new Map(),
       side: "a",
-      condition: "retrieved",
-      answered: new Map(answered.map(([system, queries]) => /** @type {const} */ ([system, new Set(queries)]))),
+      condition: site.answers?.condition,
+      answered: new Map(answered.map(({ system, queries }) => /** @type {const} */ ([system, new Set(queries)]))),
       names: site.systems.map(({ name }) => name),
     });
     open = explored(view);
@@ -317,15 +300,15 @@
     title: "Explorer",
     label: "Explorer",
     keys: [
-      ["j", "next query", () => open?.step(1)],
-      ["k", "previous query", () => open?.step(-1)],
-      ["[", "A: a better system", () => open?.turnSystem("a", -1)],
-      ["]", "A: a weaker system", () => open?.turnSystem("a", 1)],
-      ["{", "B: a better system", () => open?.turnSystem("b", -1)],
-      ["}", "B: a weaker system", () => open?.turnSystem("b", 1)],
-      ["c", "compare with another system, or stop", () => open?.compare()],
-      ["x", "swap A and B", () => open?.swap()],
-      ["g", "reference answer", () => open?.answer()],
+      { key: "j", what: "next query", action: () => open?.step(1) },
+      { key: "k", what: "previous query", action: () => open?.step(-1) },
+      { key: "[", what: "A: a better system", action: () => open?.turnSystem("a", -1) },
+      { key: "]", what: "A: a weaker system", action: () => open?.turnSystem("a", 1) },
+      { key: "{", what: "B: a better system", action: () => open?.turnSystem("b", -1) },
+      { key: "}", what: "B: a weaker system", action: () => open?.turnSystem("b", 1) },
+      { key: "c", what: "compare with another system, or stop", action: () => open?.compare() },
+      { key: "x", what: "swap A and B", action: () => open?.swap() },
+      { key: "g", what: "reference answer", action: () => open?.answer() },
     ],
     show,
   });

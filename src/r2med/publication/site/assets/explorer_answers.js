@@ -5,36 +5,23 @@
 pages.explorerAnswers = (view) => {
   const { h, named } = pages;
   const { counted, count } = formats;
-  const FIRST = "retrieved"; // the condition that is shown if none was chosen
   const WORD = /\p{L}[\p{L}\p{N}-]{4,}|\p{N}[\p{N}.,]+/gu; // words that say something: long ones, and numbers
 
-  /** @type {Record<AnswerStatus, string>} */
-  const STATUSES = {
-    answered: "",
-    refused: "The reader declined to answer, so the answer counts as wrong.",
-    "other language": "The answer is not in the language of the question, so it counts as wrong.",
-    copied: "The answer only repeats the question, so it counts as wrong.",
-    "cut off": "The reader wrote until its token limit and was not finished, so the answer counts as wrong.",
-    unreadable: "The answer does not have the form that was asked for, so it counts as wrong.",
-    failed: "The request failed, so there is no answer and no score. The same command asks it again.",
-  };
-  /** @type {Record<AnswerCondition, string>} */
-  const READ = {
-    "closed book": "no passage",
-    retrieved: "the best passages of the system",
-    relevant: "the labelled passages",
-    random: "random passages",
-  };
+  /* Conditions, measures and statuses. A board without answers has none. */
+  const labels = /** @type {AnswerLabels} */ (view.site.answers);
   const FOUND = {
-    support: ["✓", "in the answer"],
-    partial: ["◐", "partly in the answer"],
-    none: ["✗", "not in the answer"],
+    support: { sign: "✓", what: "in the answer" },
+    partial: { sign: "◐", what: "partly in the answer" },
+    none: { sign: "✗", what: "not in the answer" },
   };
-  const SUPPORT = new Map([
-    [true, ["supported", "✓", "The cited passages support this sentence"]],
-    [false, ["unsupported", "✗", "The cited passages do not support this sentence"]],
-    [null, ["undecided", "", "No judge decided if the cited passages support this sentence"]],
-  ]);
+  const SUPPORTED = { kind: "supported", sign: "✓", title: "The cited passages support this sentence" };
+  const UNSUPPORTED = { kind: "unsupported", sign: "✗", title: "The cited passages do not support this sentence" };
+  const UNDECIDED = {
+    kind: "undecided",
+    sign: "",
+    title: "No judge decided if the cited passages support this sentence",
+  };
+  const support = (supported) => (supported === null ? UNDECIDED : supported ? SUPPORTED : UNSUPPORTED);
 
   /** Load the answers of the systems on the screen; null for a system without answers to this query. */
   const load = (systems, position) =>
@@ -53,8 +40,8 @@ pages.explorerAnswers = (view) => {
     const cited = new Map();
     for (const { reader, answers } of file?.readers ?? [])
       for (const { condition, sentences, read } of answers)
-        if (condition === FIRST)
-          for (const at of new Set(sentences.flatMap(([, numbers]) => numbers))) {
+        if (condition === labels.condition)
+          for (const at of new Set(sentences.flatMap((sentence) => sentence.cited))) {
             const names = cited.get(read[at]) ?? [];
             if (!names.includes(reader)) cited.set(read[at], [...names, reader]);
           }
@@ -65,60 +52,65 @@ pages.explorerAnswers = (view) => {
 
   /** @param {ShownAnswer} answer */
   function verdict({ status, scores }) {
-    const { accuracy, undecided } = Object.fromEntries(scores);
+    const { accuracy, undecided } = scores;
     if (status !== "answered") return { sign: "✗", text: status, kind: "bad" };
     if (accuracy === undefined || undecided) return { sign: "?", text: "not decided", kind: "" };
     return accuracy >= 1 ? { sign: "✓", text: "right", kind: "solid" } : { sign: "✗", text: "wrong", kind: "bad" };
   }
 
   /**
-   * Return why an answer was judged as it was, as pairs of a name and a content.
+   * Return why an answer was judged as it was.
    * @param {ShownAnswer} answer
    * @param {ReaderAnswers} reader
+   * @returns {Fact[]}
    */
   function reasons(answer, { judge, own_family }) {
     const { by_rule, by_judge, why, nuggets, statements, scores, status, failure, options } = answer;
     const rule = options.length ? "the chosen option" : "comparison with the reference answer";
     const says = (value) => (value === null ? "cannot decide" : value ? "right" : "wrong");
-    return [
-      STATUSES[status] ? ["Status", [STATUSES[status], failure ? [" ", text(failure)] : null]] : null,
-      status === "answered" ? ["Rule", `${says(by_rule)} (${rule})`] : null,
-      by_judge === null && !why
-        ? null
-        : [
-            "Judge",
-            [
-              judge ? [named(judge), ": "] : null,
-              by_judge === null ? "no verdict" : says(by_judge),
-              own_family ? [" ", h("span", { class: "chip bad" }, "the reader’s own family")] : null,
-              why ? [". ", text(why)] : null,
-            ],
-          ],
-      nuggets.length ? ["Facts", nuggetList(nuggets)] : null,
-      statements[1]
-        ? ["Statements", `${statements[0]} of ${counted(statements[1], "statement")} say such a fact`]
-        : null,
-      scores.length
-        ? [
-            "Scores",
-            scores.map(([name, value]) => `${pages.measureName(name)} ${formats.points(value, 0)}`).join(" · "),
-          ]
-        : null,
-    ].filter((line) => line !== null);
+    const about = labels.statuses[status];
+    const all = [
+      about && { name: "Status", value: [about, failure ? [" ", text(failure)] : null] },
+      status === "answered" && { name: "Rule", value: `${says(by_rule)} (${rule})` },
+      (by_judge !== null || why) && {
+        name: "Judge",
+        value: [
+          judge ? [named(judge), ": "] : null,
+          by_judge === null ? "no verdict" : says(by_judge),
+          own_family ? [" ", parts.chip({ text: "the reader’s own family", kind: "bad" })] : null,
+          why ? [". ", text(why)] : null,
+        ],
+      },
+      nuggets.length && { name: "Facts", value: nuggetList(nuggets) },
+      statements.all && {
+        name: "Statements",
+        value: `${statements.found} of ${counted(statements.all, "statement")} say such a fact`,
+      },
+      Object.keys(scores).length && { name: "Scores", value: inWords(scores) },
+    ];
+    return /** @type {Fact[]} */ (all.filter(Boolean));
   }
+
+  const inWords = (scores) =>
+    Object.entries(scores)
+      .map(([name, value]) => `${pages.answerRows.titleOf(labels, name)} ${formats.points(value, 0)}`)
+      .join(" · ");
+
+  const readIn = (condition) => labels.conditions.find(({ name }) => name === condition)?.read ?? condition;
 
   const text = (content) => h("bdi", null, marks.readable(content));
 
+  /** @param {ShownNugget[]} nuggets */
   const nuggetList = (nuggets) =>
     h(
       "ul",
       { class: "nuggets" },
-      nuggets.map(([content, vital, found]) =>
+      nuggets.map(({ text: content, vital, found }) =>
         h(
           "li",
           { class: found },
-          h("span", { "aria-hidden": "true" }, FOUND[found][0]),
-          h("span", null, text(content), h("span", { class: "muted" }, ` ${FOUND[found][1]}`)),
+          h("span", { "aria-hidden": "true" }, FOUND[found].sign),
+          h("span", null, text(content), h("span", { class: "muted" }, ` ${FOUND[found].what}`)),
           vital === null ? null : h("span", { class: "chip" }, vital ? "vital" : "okay"),
         ),
       ),
@@ -150,7 +142,9 @@ pages.explorerAnswers = (view) => {
    * @param {AnswersFile} file
    */
   function passages({ read, sentences, cut }, file) {
-    const citing = read.map((_, at) => sentences.filter(([, cited]) => cited.includes(at)).map(([each]) => each));
+    const citing = read.map((_, at) =>
+      sentences.filter(({ cited }) => cited.includes(at)).map(({ text: each }) => each),
+    );
     const used = citing.filter((each) => each.length).length;
     const items = read.map((place, at) => passage(documentAt(file, place), citing[at], at));
     const fold = h(
@@ -175,8 +169,6 @@ pages.explorerAnswers = (view) => {
   }
 
   function passage(document, citing, at) {
-    const [id, content, before, after, grade] = document;
-    const judged = grade === null ? "unjudged" : grade > 0 ? "relevant" : "judged not relevant";
     return h(
       "li",
       { class: "passage", tabindex: -1 },
@@ -184,13 +176,11 @@ pages.explorerAnswers = (view) => {
         "p",
         { class: "hit-head" },
         h("b", null, `[${at + 1}]`),
-        named(id),
-        h("span", { class: grade !== null && grade > 0 ? "chip gold" : "muted" }, judged),
+        named(document.id),
+        pages.ranking.judgement(document, view.query.documents),
         citing.length ? h("span", { class: "chip solid" }, `cited by ${counted(citing.length, "sentence")}`) : null,
       ),
-      content === null
-        ? h("p", { class: "muted" }, "This document is not in the corpus.")
-        : pages.ranking.excerpt(content, before, after, sharedWords(content, citing)),
+      pages.ranking.excerpt(document, (content) => sharedWords(content, citing)),
     );
   }
 
@@ -207,7 +197,7 @@ pages.explorerAnswers = (view) => {
         {
           type: "button",
           class: "cite",
-          title: pages.visible(documentAt(file, answer.read[at])[0]),
+          title: pages.visible(documentAt(file, answer.read[at]).id),
           "aria-label": `Passage ${at + 1}`,
           onclick: () => shown.open(at),
           onpointerenter: () => shown.point(at, true),
@@ -215,8 +205,8 @@ pages.explorerAnswers = (view) => {
         },
         `[${at + 1}]`,
       );
-    return answer.sentences.map(([content, cited, unknown, supported]) => {
-      const [kind, sign, title] = /** @type {string[]} */ (SUPPORT.get(supported));
+    return answer.sentences.map(({ text: content, cited, unknown, supported }) => {
+      const { kind, sign, title } = support(supported);
       const judged = answer.read.length && (supported !== null || cited.length);
       return [
         h("span", judged ? { class: `sentence ${kind}`, title } : null, text(content)),
@@ -263,23 +253,14 @@ pages.explorerAnswers = (view) => {
         "p",
         { class: "row answer-facts" },
         h("span", { class: `chip ${kind}` }, `${sign} ${word}`),
-        h("span", { class: "muted" }, `read ${READ[answer.condition]}, about ${counted(answer.tokens, "token")}`),
+        h("span", { class: "muted" }, `read ${readIn(answer.condition)}, about ${counted(answer.tokens, "token")}`),
       ),
       answer.options.length ? optionList(answer) : null,
       answer.options.length && answer.choice !== null
         ? null
         : h("p", { class: "answer-text text" }, body ?? h("span", { class: "muted" }, "There is no text.")),
       answer.left_out ? h("p", { class: "left-out" }, `⋯ ${counted(answer.left_out, "character")} left out ⋯`) : null,
-      h(
-        "details",
-        { class: "why" },
-        h("summary", null, "Why it was judged so"),
-        h(
-          "dl",
-          { class: "facts" },
-          reasons(answer, reader).map(([name, content]) => [h("dt", null, name), h("dd", null, content)]),
-        ),
-      ),
+      h("details", { class: "why" }, h("summary", null, "Why it was judged so"), parts.facts(reasons(answer, reader))),
       shown.fold,
     ];
   }
@@ -291,9 +272,12 @@ pages.explorerAnswers = (view) => {
     const body = h("div", { class: "answer-body" });
     const of = (condition) => reader.answers.find((each) => each.condition === condition) ?? reader.answers[0];
     const draw = (condition) => body.replaceChildren(...shownNodes(drawAnswer(of(condition), reader, file)));
-    const wanted = of(of(view.condition).condition === view.condition ? view.condition : FIRST).condition;
+    const wanted = of(of(view.condition).condition === view.condition ? view.condition : labels.condition).condition;
     draw(wanted);
-    const options = reader.answers.map((each) => [each.condition, `${verdict(each).sign} ${each.condition}`]);
+    const options = reader.answers.map((each) => ({
+      value: each.condition,
+      label: `${verdict(each).sign} ${each.condition}`,
+    }));
     return h(
       "article",
       { class: "panel answer-card" },
@@ -301,8 +285,8 @@ pages.explorerAnswers = (view) => {
         "div",
         { class: "row spread" },
         h("h3", null, named(reader.reader)),
-        pages.segmented("What the reader read", options, wanted, (condition) => {
-          view.condition = condition;
+        parts.segmented("What the reader read", options, wanted, (condition) => {
+          view.condition = /** @type {AnswerCondition} */ (condition);
           draw(condition);
         }),
       ),
@@ -334,7 +318,6 @@ pages.explorerAnswers = (view) => {
   /* Draw the answers of A, and of B where there is one. A board without answers has no such section. */
   function drawAnswers(position) {
     if (!view.answers.some(Boolean)) return [];
-    const reference = view.index.queries[position][2];
     return [
       h(
         "section",
@@ -348,9 +331,7 @@ pages.explorerAnswers = (view) => {
           h("span", { class: "sentence undecided" }, "not decided"),
           h("span", { class: "muted" }, "[2] opens the passage that a sentence cites, with the words that both share."),
         ),
-        reference
-          ? h("details", { class: "answer" }, h("summary", null, "Reference answer"), h("p", null, text(reference)))
-          : null,
+        view.reference(view.index.queries[position].answer),
         h(
           "div",
           { class: view.answers.length > 1 ? "answer-sides two" : "answer-sides" },

@@ -42,10 +42,10 @@ pages.explorerList = (view) => {
   }
 
   /* Return true if a stage of A or B failed for a query. */
-  const failed = (position) => view.files.some(({ failures }) => failures.some(([at]) => at === position));
+  const failed = (position) => view.files.some(({ failures }) => failures.some(({ query }) => query === position));
 
   function entry(position) {
-    const [id, text] = view.index.queries[position];
+    const { id, text } = view.index.queries[position];
     const link = h(
       "a",
       {
@@ -71,7 +71,7 @@ pages.explorerList = (view) => {
     view.listDrawn = view.listed;
     const many = `${shown.length} of ${view.index.queries.length} queries`;
     view.count.textContent = shown.length === view.index.queries.length ? `${shown.length} queries` : many;
-    const current = shown.findIndex((position) => view.index.queries[position][0] === view.chosen.q);
+    const current = shown.findIndex((position) => view.index.queries[position].id === view.chosen.q);
     pages.fillInTurn(view.list, shown.length, (i) => entry(shown[i]), AT_ONCE, Math.max(0, current - ABOVE));
     markCurrent();
   }
@@ -79,7 +79,7 @@ pages.explorerList = (view) => {
   /* Mark the open query and scroll to it. */
   function markCurrent() {
     view.list.querySelector("[aria-current]")?.removeAttribute("aria-current");
-    const at = view.shown.findIndex((position) => view.index.queries[position][0] === view.chosen.q);
+    const at = view.shown.findIndex((position) => view.index.queries[position].id === view.chosen.q);
     const current = /** @type {HTMLElement} */ (view.list.children[at]?.firstChild);
     current?.setAttribute("aria-current", "true");
     if (current && view.list.clientHeight) {

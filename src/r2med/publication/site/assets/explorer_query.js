@@ -12,8 +12,8 @@ pages.explorerQuery = (view) => {
 
   /* Return the words to mark in texts for a system: those of the query and of its generated texts. */
   function wantedBy(system) {
-    const own = view.query.generated.find(([, , systems]) => systems.includes(system));
-    return marks.words(view.query, view.index, own ? own[1] : []);
+    const own = view.query.generated.find(({ systems }) => systems.includes(system));
+    return marks.words(view.query, view.index, own?.terms ?? []);
   }
 
   /* Draw the legend of A and B, with their marks in all drawings. */
@@ -66,7 +66,7 @@ pages.explorerQuery = (view) => {
   }
 
   function heading(position) {
-    const [id, text, answer, body] = view.index.queries[position];
+    const { id, text, answer, body } = view.index.queries[position];
     const about = [named(view.dataset.name), " · query ", named(id)];
     return h(
       "header",
@@ -79,16 +79,20 @@ pages.explorerQuery = (view) => {
       ),
       who(),
       questionOf(text),
-      answer
-        ? h(
-            "details",
-            { class: "answer" },
-            h("summary", null, "Reference answer"),
-            h("p", null, h("bdi", null, marks.readable(answer))),
-          )
-        : null,
+      reference(answer),
     );
   }
+
+  /* Draw the reference answer, closed. A query may have none. */
+  const reference = (answer) =>
+    answer
+      ? h(
+          "details",
+          { class: "answer" },
+          h("summary", null, "Reference answer"),
+          h("p", null, h("bdi", null, marks.readable(answer))),
+        )
+      : null;
 
   function drawLedger(position) {
     const [a, b] = sides();
@@ -96,17 +100,15 @@ pages.explorerQuery = (view) => {
     if (!relevant.length) return h("p", { class: "note" }, "No document is judged relevant to this query.");
     const of = (system, i) => (system === undefined ? null : (ranksOf(system, position)[i] ?? 0));
     const rows = relevant.map((document, i) => {
-      const ranks = view.index.systems.map((system) => [view.site.systems[system].name, of(system, i)]);
+      const ranks = view.index.systems.map((system) => ({
+        name: view.site.systems[system].name,
+        rank: of(system, i) ?? 0,
+      }));
       const wanted = wantedBy(b ?? a);
-      const open = () => [
-        ledger.standings(ranks),
-        ...(document[1] === null
-          ? [h("p", { class: "muted" }, "This document is not in the corpus.")]
-          : ranking.text(document[1], document[2], document[3], wanted)),
-      ];
-      return { name: document[0], ranks, a: of(a, i), b: of(b, i), open };
+      const open = () => [ledger.standings(ranks), ...ranking.text(document, wanted)];
+      return { name: document.id, ranks, a: of(a, i), b: of(b, i), open };
     });
-    const unfound = rows.filter((row) => row.ranks.every(([, rank]) => !rank)).length;
+    const unfound = rows.filter((row) => row.ranks.every(({ rank }) => !rank)).length;
     return h(
       "section",
       { class: "section" },
@@ -136,13 +138,13 @@ pages.explorerQuery = (view) => {
   function drawAspects(position) {
     const { aspects } = view.query;
     if (!aspects.length) return [];
-    const total = aspects.reduce((sum, [, weight]) => sum + weight, 0);
+    const total = aspects.reduce((sum, { weight }) => sum + weight, 0);
     const finds = (system, documents) =>
       documents.some((i) => {
         const rank = ranksOf(system, position)[i];
         return rank && rank <= FOUND;
       });
-    const lines = aspects.map(([name, weight, documents]) => {
+    const lines = aspects.map(({ name, weight, documents }) => {
       const found = view.index.systems.filter((system) => finds(system, documents));
       return { name, share: weight / total, found: found.map((system) => view.site.systems[system].name) };
     });
@@ -153,37 +155,14 @@ pages.explorerQuery = (view) => {
         { class: "section aspects" },
         h("h2", null, "Aspects of the answer"),
         lost ? h("p", { class: "note" }, `No system finds ${lost} of ${counted(aspects.length, "aspect")}.`) : null,
-        h(
-          "div",
-          { class: "scroll" },
-          h(
-            "table",
-            null,
-            h(
-              "thead",
-              null,
-              h(
-                "tr",
-                null,
-                h("th", null, "Aspect"),
-                h("th", { class: "num" }, "Weight"),
-                h("th", null, "Found in the first ten by"),
-              ),
-            ),
-            h(
-              "tbody",
-              null,
-              lines.map(({ name, share, found }) =>
-                h(
-                  "tr",
-                  null,
-                  h("td", null, h("bdi", null, marks.readable(name))),
-                  h("td", { class: "num" }, `${formats.points(share, 0)} %`),
-                  h("td", null, foundBy(found)),
-                ),
-              ),
-            ),
-          ),
+        parts.table(
+          "Aspects of the answer",
+          [
+            { title: "Aspect", cell: ({ name }) => h("bdi", null, marks.readable(name)) },
+            { title: "Weight", num: true, cell: ({ share }) => `${formats.points(share, 0)} %` },
+            { title: "Found in the first ten by", cell: ({ found }) => foundBy(found) },
+          ],
+          lines,
         ),
       ),
     ];
@@ -198,5 +177,5 @@ pages.explorerQuery = (view) => {
     return [...shown, found.length > 3 ? ` and ${found.length - 3} more` : ""];
   }
 
-  return { heading, drawLedger, drawAspects, wantedBy };
+  return { heading, reference, drawLedger, drawAspects, wantedBy };
 };

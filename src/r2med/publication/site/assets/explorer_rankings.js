@@ -8,16 +8,14 @@ pages.explorerRankings = (view) => {
   const { kept, standing, mean, valueOf, ranksOf, sides } = view.scores;
 
   function generated(system, letter, position, file) {
-    const own = view.query.generated.find(([, , systems]) => systems.includes(system));
+    const own = view.query.generated.find(({ systems }) => systems.includes(system));
     const wanted = view.wantedBy(-1);
     const folded = (title) => h("details", { class: "generated" }, h("summary", null, title));
     const text = own && folded(`Texts that ${letter} searched with`);
     if (text)
       pages.afterFrame(() =>
         text.append(
-          ...own[0].map((each) =>
-            h("p", { class: "text" }, marks.draw(each, marks.matches(each, wanted), [0, each.length])),
-          ),
+          ...own.texts.map((each) => h("p", { class: "text" }, marks.draw(each, marks.matches(each, wanted)))),
         ),
       );
     const trace = file.traces.includes(position) && folded(`Steps of ${letter}, turn by turn`);
@@ -72,11 +70,11 @@ pages.explorerRankings = (view) => {
   }
 
   function sidePicker(letter) {
-    const options = standing().map((each) => [
-      view.site.systems[each].name,
-      `${view.site.systems[each].name}  ·  ${points(mean(each), 1)}`,
-    ]);
-    const field = pages.select(letter, options, "", (name) => view.choose({ [letter.toLowerCase()]: name }));
+    const options = standing().map((each) => ({
+      value: view.site.systems[each].name,
+      label: `${view.site.systems[each].name}  ·  ${points(mean(each), 1)}`,
+    }));
+    const field = parts.select(letter, options, "", (name) => view.choose({ [letter.toLowerCase()]: name }));
     field.classList.add("side-picker", `picker-${letter.toLowerCase()}`);
     const select = /** @type {HTMLSelectElement} */ (field.querySelector("select"));
     select.dataset.focus = letter;
@@ -86,8 +84,8 @@ pages.explorerRankings = (view) => {
   /* Draw the head of a side: the system, its score for this query, and failures. */
   function sideHead(letter, system, position, file) {
     const value = valueOf(system, position);
-    const failure = file.failures.find(([query]) => query === position);
-    const copied = file.copies.find(([query]) => query === position);
+    const failure = file.failures.find(({ query }) => query === position);
+    const copied = file.copies.find(({ query }) => query === position);
     const grades = view.gold.grades[view.judged.get(position) ?? -1];
     const { field, select } = kept(`picker ${letter} ${view.chosen.measure}`, () => sidePicker(letter));
     select.value = view.site.systems[system].name;
@@ -103,7 +101,7 @@ pages.explorerRankings = (view) => {
           ? h(
               "span",
               { class: "muted", title: "Documents with the same text as a relevant document count as that document" },
-              ` · ${points(pages.measure.query(view.chosen.measure, copied[1], grades))} with copies counted`,
+              ` · ${points(pages.measure.query(view.chosen.measure, copied.ranks, grades))} with copies counted`,
             )
           : null,
       ),
@@ -113,7 +111,7 @@ pages.explorerRankings = (view) => {
             { class: "failure" },
             h("span", { class: "chip bad" }, "failed"),
             " ",
-            h("bdi", null, marks.readable(failure[1])),
+            h("bdi", null, marks.readable(failure.text)),
           )
         : null,
       generated(system, letter, position, file),
@@ -122,15 +120,15 @@ pages.explorerRankings = (view) => {
 
   /* On a phone, only one side is shown at a time. */
   const sideSwitch = () => {
-    const group = pages.segmented(
+    const group = parts.segmented(
       "Side",
       [
-        ["a", "A"],
-        ["b", "B"],
+        { value: "a", label: "A" },
+        { value: "b", label: "B" },
       ],
       view.side,
       (side) => {
-        view.side = side;
+        view.side = /** @type {"a" | "b"} */ (side);
         view.body.querySelector(".pair")?.setAttribute("data-side", side);
       },
     );
@@ -147,7 +145,7 @@ pages.explorerRankings = (view) => {
         system,
         file,
         documents: view.query.documents,
-        said: new Map(view.query.said),
+        said: new Map(view.query.said.map(({ document, lines }) => [document, lines])),
         cited: view.citedBy(view.answers[i]),
         ranking: file.rankings[position],
         scores: file.scores[position],
@@ -173,7 +171,7 @@ pages.explorerRankings = (view) => {
   function pair(position, a, b, legend) {
     const { gold: relevant, documents } = view.query;
     const ranks = (side, i) => ranksOf(side.system, position)[i] ?? 0;
-    const moves = documents.slice(0, relevant).map(([id], i) => [id, ranks(a, i), ranks(b, i)]);
+    const moves = documents.slice(0, relevant).map(({ id }, i) => ({ id, a: ranks(a, i), b: ranks(b, i) }));
     const values = [a, b].map((side) => valueOf(side.system, position));
     const between = h("div", { class: "between" });
     pages.afterFrame(() => between.append(ledger.slope(a.ranking, b.ranking, (document) => document < relevant)));
@@ -187,7 +185,7 @@ pages.explorerRankings = (view) => {
 
   function drawRankings(position) {
     const [a, b] = bothSides(position);
-    const isGenerated = ({ system }) => view.query.generated.some(([, , systems]) => systems.includes(system));
+    const isGenerated = ({ system }) => view.query.generated.some(({ systems }) => systems.includes(system));
     const legend = marks.legend([a, b].some((side) => side && isGenerated(side)));
     return h(
       "section",

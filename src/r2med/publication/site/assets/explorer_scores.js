@@ -47,14 +47,15 @@ pages.explorerScores = (view) => {
     const { order, find } = view.chosen;
     const [a, b] = sides();
     const needle = find.trim().toLowerCase();
-    const has = (i) => !needle || view.index.queries[i].some((text) => text.toLowerCase().includes(needle));
+    const has = (i) =>
+      !needle || Object.values(view.index.queries[i]).some((text) => text.toLowerCase().includes(needle));
     const all = view.index.queries.map((_, i) => i).filter(has);
     const judged = all.filter((i) => view.judged.has(i));
     const by = (key, some = judged) =>
       some
-        .map((i) => [key(i), i])
-        .sort((x, y) => x[0] - y[0] || x[1] - y[1])
-        .map(([, i]) => i);
+        .map((i) => ({ at: i, value: key(i) }))
+        .sort((x, y) => x.value - y.value || x.at - y.at)
+        .map(({ at }) => at);
     const difference = (i) => (valueOf(b, i) ?? 0) - (valueOf(a, i) ?? 0);
     /** @type {Record<string, () => number[]>} */
     const orders = {

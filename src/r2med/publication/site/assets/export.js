@@ -118,12 +118,12 @@ pages.exports = (() => {
     ].join("\n");
   }
 
-  /** @type {[label: string, ending: string, type: string, make: (view: ExportedView) => string][]} */
+  /** @type {{ label: string, ending: string, type: string, make: (view: ExportedView) => string }[]} */
   const FORMATS = [
-    ["CSV", "csv", "text/csv", csv],
-    ["JSON", "json", "application/json", json],
-    ["Markdown", "md", "text/markdown", markdown],
-    ["LaTeX", "tex", "application/x-tex", latex],
+    { label: "CSV", ending: "csv", type: "text/csv", make: csv },
+    { label: "JSON", ending: "json", type: "application/json", make: json },
+    { label: "Markdown", ending: "md", type: "text/markdown", make: markdown },
+    { label: "LaTeX", ending: "tex", type: "application/x-tex", make: latex },
   ];
 
   /* Return buttons that save the view from `current`: {measure, columns, rows, latex}. */
@@ -132,17 +132,10 @@ pages.exports = (() => {
       "div",
       { class: "row" },
       pages.h("span", { class: "muted" }, "Save this view as"),
-      FORMATS.map(([label, ending, type, make]) =>
-        pages.h(
-          "button",
-          {
-            type: "button",
-            class: "plain",
-            onclick: () => pages.download(`leaderboard.${ending}`, make(current()), type),
-          },
-          label,
-        ),
-      ),
+      FORMATS.map(({ label, ending, type, make }) => {
+        const save = () => pages.download(`leaderboard.${ending}`, make(current()), type);
+        return pages.h("button", { type: "button", class: "plain", onclick: save }, label);
+      }),
     );
 
   return { buttons, csv, json, markdown, latex };

@@ -2,62 +2,65 @@
 "use strict";
 
 pages.failures = (() => {
-  const { h, named, visible, facts } = pages;
+  const { h, named, visible } = pages;
   const { count } = formats;
 
-  /* Return the failures of some records by kind: [[kind, number]]. */
-  function failureKinds(records) {
-    const kinds = new Map();
-    for (const stage of records.flatMap((record) => record.stages)) {
-      const named = stage.kinds.length ? stage.kinds : stage.failures ? [["failed", stage.failures]] : [];
-      for (const [kind, times] of named)
-        kinds.set(`${stage.name}: ${kind}`, (kinds.get(`${stage.name}: ${kind}`) || 0) + times);
-    }
-    return [...kinds];
+  /* Return kind -> times, summed over several counts. */
+  /** @type {(counts: Record<string, number>[]) => Record<string, number>} */
+  function summed(counts) {
+    const sums = new Map();
+    for (const [kind, times] of counts.flatMap(Object.entries)) sums.set(kind, (sums.get(kind) || 0) + times);
+    return Object.fromEntries(sums);
   }
+
+  const stagesOf = (records) => records.flatMap((record) => record.stages);
+
+  /* Return the failures of some records: stage and kind -> times. */
+  const failureKinds = (records) =>
+    summed(
+      stagesOf(records).map(({ name, kinds, failures }) => {
+        const known = Object.keys(kinds).length || !failures ? kinds : { failed: failures };
+        return Object.fromEntries(Object.entries(known).map(([kind, times]) => [`${name}: ${kind}`, times]));
+      }),
+    );
 
   /* Return one line about the failures. */
   const inWords = (system) =>
-    failureKinds(system.records)
+    Object.entries(failureKinds(system.records))
       .map(([kind, times]) => `${kind} ${times}`)
       .join(", ") || "none";
+
+  const countFacts = (counts) =>
+    parts.facts(Object.entries(counts).map(([kind, times]) => ({ name: kind, value: count(times) })));
 
   /* Return the failed queries with links into the explorer. */
   function failedQueries(records, system, site) {
     const failed = records.flatMap((record) =>
       record.stages.flatMap((stage) =>
-        stage.failed.map(([query, kinds]) => [site.datasets[record.dataset].name, query, stage.name, kinds]),
+        Object.entries(stage.failed).map(([query, kinds]) => ({
+          query,
+          kinds,
+          stage: stage.name,
+          data: site.datasets[record.dataset].name,
+        })),
       ),
     );
+    const explored = ({ data, query }) => pages.link("explorer", { data, q: query, a: system.name });
     return failed.length
       ? h(
           "details",
           null,
           h("summary", null, "Which queries"),
-          pages.region(
+          parts.table(
             "Queries that failed",
-            h(
-              "table",
-              { class: "stages" },
-              h(
-                "tbody",
-                null,
-                failed.map(([data, query, stage, kinds]) =>
-                  h(
-                    "tr",
-                    null,
-                    h(
-                      "th",
-                      { scope: "row" },
-                      h("a", { href: pages.link("explorer", { data, q: query, a: system.name }) }, named(query)),
-                    ),
-                    h("td", null, named(data)),
-                    h("td", null, named(stage)),
-                    h("td", null, visible(kinds)),
-                  ),
-                ),
-              ),
-            ),
+            [
+              { title: "Query", isHead: true, cell: (row) => h("a", { href: explored(row) }, named(row.query)) },
+              { title: "Dataset", cell: (row) => named(row.data) },
+              { title: "Stage", cell: (row) => named(row.stage) },
+              { title: "What failed", cell: (row) => visible(row.kinds) },
+            ],
+            failed,
+            { kind: "stages" },
           ),
         )
       : null;
@@ -66,17 +69,12 @@ pages.failures = (() => {
   /* Return the whole section as nodes. */
   function list(records, system, site) {
     const kinds = failureKinds(records);
-    const repairs = records.flatMap((record) => record.stages.flatMap((stage) => stage.repairs));
-    const sums = new Map();
-    for (const [kind, times] of repairs) sums.set(kind, (sums.get(kind) || 0) + times);
+    const repairs = summed(stagesOf(records).map((stage) => stage.repairs));
+    const has = (counts) => Object.keys(counts).length > 0;
     return [
-      kinds.length
-        ? facts(kinds.map(([kind, times]) => [kind, count(times)]))
-        : h("p", null, "There were no failures."),
+      has(kinds) ? countFacts(kinds) : h("p", null, "There were no failures."),
       failedQueries(records, system, site),
-      sums.size
-        ? [h("h3", null, "Answers that were repaired"), facts([...sums].map(([kind, times]) => [kind, count(times)]))]
-        : null,
+      has(repairs) ? [h("h3", null, "Answers that were repaired"), countFacts(repairs)] : null,
     ];
   }
 

@@ -1,7 +1,7 @@
 /* The leaderboard as a chart of quality against cost. */
 "use strict";
 
-/** @param {LeaderboardView} view */
+/** @param {RankedView} view */
 pages.leaderboardChart = (view) => {
   const { h, visible } = pages;
   const { points } = formats;
@@ -37,6 +37,7 @@ pages.leaderboardChart = (view) => {
           low: cell.low === null ? null : 100 * cell.low,
           high: cell.high === null ? null : 100 * cell.high,
           name: visible(row.name),
+          shape: 1 + view.site.system_kinds.indexOf(row.kind),
           kind: row.kind,
           solid: row.ours,
           costed: !row.unverified && (!row.ours || row.cost?.seconds !== null),
@@ -44,14 +45,16 @@ pages.leaderboardChart = (view) => {
           text: `${visible(row.name)}: ${points(cell.value)}, ${tick(x(row))}`,
         };
       });
-    const switcher = pages.segmented(
+    const switcher = parts.segmented(
       "Against",
-      COSTS.map(({ id, title }) => [id, title]),
+      COSTS.map(({ id, title }) => ({ value: id, label: title })),
       axis.id,
       (value) => view.change({ x: value }),
     );
     const unplaced = view.rows.length - items.length;
-    const kinds = [...pages.chart.KINDS.keys()].filter((kind) => items.some((item) => item.kind === kind));
+    const kinds = view.site.system_kinds
+      .map((name, i) => ({ name, shape: i + 1 }))
+      .filter(({ name }) => items.some((item) => item.kind === name));
     const width = Math.max(340, Math.min(1240, view.body.clientWidth || 1240));
     return h(
       "section",
@@ -65,7 +68,7 @@ pages.leaderboardChart = (view) => {
               xLabel,
               yLabel: `${view.measure} × 100`,
               tick,
-              lines: view.chartLines,
+              lines: view.chartLines?.(axis.id),
             }),
             pointList(items),
           ]

@@ -1,7 +1,7 @@
 /* The part above the leaderboard's table: a summary in words, the measure, the filters. */
 "use strict";
 
-/** @param {LeaderboardView} view */
+/** @param {RankedView} view */
 pages.leaderboardControls = (view) => {
   const { h, named } = pages;
   const { points, counted } = formats;
@@ -10,16 +10,12 @@ pages.leaderboardControls = (view) => {
     const { site, set, measure } = view;
     const known = set.datasets.map((number) => site.datasets[number]);
     const queries = known.reduce((sum, dataset) => sum + (dataset.queries || 0), 0);
-    return h(
-      "div",
-      { class: "lede" },
-      h(
-        "p",
-        { class: "eyebrow" },
+    return parts.lede(
+      [
         `${set.group} · ${counted(known.length, "dataset")}, ${counted(queries, "query", "queries")} · ${measure} × 100`,
         site.sets.some(pages.sets.hasNote) ? ` · ${pages.sets.sentence(set)}` : "",
-      ),
-      h("h1", null, "Which systems reason about medicine?"),
+      ],
+      "Which systems reason about medicine?",
       h("p", null, summary()),
       set.group === "demo"
         ? h(
@@ -61,33 +57,13 @@ pages.leaderboardControls = (view) => {
   }
 
   function controls() {
-    const { site, set, params, measure } = view;
-    const search = h("input", {
-      type: "search",
-      placeholder: "Search systems",
-      "aria-label": "Search systems",
-      value: params.get("q") || "",
-      oninput: (event) => view.change({ q: event.target.value }),
-    });
-    const filters = pages.rows.FILTERS.map(([name, label, options]) => {
-      const offered = options(view.all);
-      return offered.length
-        ? pages.select(label, [["", "all"], ...offered], params.get(name) || "", (value) =>
-            view.change({ [name]: value }),
-          )
-        : null;
-    });
+    const { site, set, measure } = view;
     const rest = h(
       "div",
       { class: "row filters", id: "filters" },
-      h("label", { class: "field grow" }, h("span", null, "Search"), search),
-      filters,
-      pages.select(
-        "Sort by",
-        [...view.columns.map((column) => [column.id, column.title]), ["name", "Name"]],
-        view.order().by,
-        view.sort,
-      ),
+      searchField("Search systems"),
+      pages.rows.FILTERS.map(filterField),
+      sortField(),
     );
     const opener = h(
       "button",
@@ -107,15 +83,7 @@ pages.leaderboardControls = (view) => {
         "div",
         { class: "row spread" },
         pages.sets.switches(site.sets, set, (name) => view.restart({ set: name, sort: "" })),
-        pages.segmented(
-          "View",
-          [
-            ["", "Table"],
-            ["chart", "Quality against cost"],
-          ],
-          params.get("view") || "",
-          (value) => view.change({ view: value }),
-        ),
+        viewSwitch(),
         set.estimated ? null : measureField(measure),
         opener,
       ),
@@ -123,27 +91,60 @@ pages.leaderboardControls = (view) => {
     );
   }
 
+  /* --- fields that the page Answers has too ------------------------------------------------------------------------ */
+
+  const searchField = (label) =>
+    parts.field(
+      "Search",
+      parts.search(label, label, view.params.get("q") || "", (q) => view.change({ q })),
+      "grow",
+    );
+
+  /* Draw a filter, unless all rows have the same value. */
+  /** @param {RowFilter} filter */
+  function filterField({ name, label, options }) {
+    const offered = options(view.all);
+    const all = [{ value: "", label: "all" }, ...offered];
+    return offered.length
+      ? parts.select(label, all, view.params.get(name) || "", (value) => view.change({ [name]: value }))
+      : null;
+  }
+
+  const sortField = () =>
+    parts.select(
+      "Sort by",
+      [...view.columns.map((column) => ({ value: column.id, label: column.title })), { value: "name", label: "Name" }],
+      view.order().by,
+      (id) => view.sort(id),
+    );
+
+  const viewSwitch = () =>
+    parts.segmented(
+      "View",
+      [
+        { value: "", label: "Table" },
+        { value: "chart", label: "Quality against cost" },
+      ],
+      view.params.get("view") || "",
+      (value) => view.change({ view: value }),
+    );
+
   function measureField(measure) {
-    const [family, cutoff] = pages.measure.parse(measure);
+    const { family, cutoff } = pages.measure.parse(measure);
     const apply = (name, at) => {
       const wanted = at ? `${name}@${at}` : name;
       if (pages.measure.parse(wanted)) view.restart({ measure: wanted === view.site.measure ? "" : wanted });
-      else pages.toast(`${name} needs a cutoff`);
+      else parts.toast(`${name} needs a cutoff`);
     };
     const near = () => pages.rows.goldFiles(view.site, view.set);
     return h(
       "div",
       { class: "row measure", onpointerenter: near, onfocusin: near },
-      pages.select(
-        "Measure",
-        pages.measure.FAMILIES.map((name) => [name, name]),
-        family,
-        (name) => apply(name, cutoff || (name === "MRR" ? null : 10)),
+      parts.select("Measure", parts.asOptions(pages.measure.FAMILIES), family, (name) =>
+        apply(name, cutoff || (name === "MRR" ? null : 10)),
       ),
-      h(
-        "label",
-        { class: "field" },
-        h("span", null, "Cutoff"),
+      parts.field(
+        "Cutoff",
         h("input", {
           type: "number",
           min: 1,
@@ -156,5 +157,5 @@ pages.leaderboardControls = (view) => {
     );
   }
 
-  return { lede, controls };
+  return { lede, controls, searchField, filterField, sortField, viewSwitch };
 };

@@ -1,91 +1,65 @@
 /* The details below an open row of the leaderboard: all scores, settings, the command. */
 "use strict";
 
-/** @param {LeaderboardView} view */
+/** @param {RankedView} view */
 pages.leaderboardDetails = (view) => {
-  const { h, named, visible } = pages;
+  const { h, visible } = pages;
   const { points, count } = formats;
   const { KINDS } = pages.rows;
 
-  async function details(position) {
-    const line = view.body.querySelector(`tr[data-position="${position}"]`);
-    const toggle = line?.querySelector(".toggle");
-    if (!line || !toggle) return; // the row is not drawn yet
-    const open = () => toggle.getAttribute("aria-expanded") === "true";
-    toggle.setAttribute("aria-expanded", String(!open()));
-    if (line.nextElementSibling?.classList.contains("details")) line.nextElementSibling.remove();
-    if (!open()) return;
-    const row = view.rows[position];
-    const facts = row.ours ? await oursFacts(row) : publishedFacts(row);
-    if (!open()) return; // the row was closed or sorted meanwhile
-    line.after(
-      h(
-        "tr",
-        { class: "details" },
-        h(
-          "td",
-          { colspan: view.columns.length + 2 },
-          h("div", { class: "details-inner" }, row.ours ? null : running(row), scores(row), facts),
-        ),
-      ),
-    );
-  }
+  /** @param {Row} row */
+  const content = async (row) => [
+    row.ours ? null : running(row),
+    scores(row),
+    row.ours ? await oursFacts(row) : publishedFacts(row),
+  ];
 
-  const scores = (row) =>
-    h(
+  const scores = (row) => {
+    const shown = view.columns
+      .map((column, i) => ({ column, cell: row.cells[i] }))
+      .filter(({ cell }) => !row.average_only || cell.value !== null);
+    return h(
       "div",
       null,
       h("h3", null, "Scores"),
-      h(
-        "dl",
-        { class: "facts" },
-        view.columns.map((column, i) =>
-          row.average_only && row.cells[i].value === null ? null : score(row, column, i),
-        ),
-        row.average_only ? [h("dt", null, "Single datasets"), h("dd", null, "not published")] : null,
-      ),
+      parts.facts([
+        ...shown.map(({ column, cell }) => ({ name: column.title, value: score(row, column, cell) })),
+        ...(row.average_only ? [{ name: "Single datasets", value: "not published" }] : []),
+      ]),
     );
+  };
 
-  const score = (row, column, i) => [
-    h("dt", null, visible(column.title)),
-    h(
-      "dd",
-      null,
-      row.cells[i].value === null ? "–" : KINDS[column.kind].text(row.cells[i].value),
-      row.cells[i].low === null
-        ? ""
-        : h("span", { class: "muted" }, ` ${points(row.cells[i].low)} to ${points(row.cells[i].high)}`),
-      column.about && row.cells[i].value !== null
-        ? h("small", { class: "muted" }, ` ${column.about} ${column.note?.(row) ?? ""}.`)
-        : null,
-    ),
+  const score = (row, column, cell) => [
+    cell.value === null ? "–" : KINDS[column.kind].text(cell.value),
+    cell.low === null ? "" : h("span", { class: "muted" }, ` ${points(cell.low)} to ${points(cell.high)}`),
+    column.about && cell.value !== null
+      ? h("small", { class: "muted" }, ` ${column.about} ${column.note?.(row) ?? ""}.`)
+      : null,
   ];
 
   async function oursFacts(row) {
     const system = await pages.load(`system/${row.number}`);
+    const unverified = row.unverified || row.unknown;
     const facts = [
-      ...(row.unverified || row.unknown ? [["Not verified", visible(row.unverified || row.unknown)]] : []),
-      ["Kind", row.kind],
-      ["LLM", row.llm || "none"],
-      ["Failures", pages.failures.inWords(system)],
-      ...system.settings.map(([name, value]) => [name, value]),
+      ...(unverified ? [{ name: "Not verified", value: visible(unverified) }] : []),
+      { name: "Kind", value: row.kind },
+      { name: "LLM", value: row.llm || "none" },
+      { name: "Failures", value: pages.failures.inWords(system) },
+      ...parts.asFacts(system.settings),
     ];
+    const explored = { a: row.name, data: pages.sets.explored(view.site, view.set) };
     return [
-      h("div", null, h("h3", null, "Settings"), pages.facts(facts)),
+      h("div", null, h("h3", null, "Settings"), parts.facts(facts)),
       h(
         "div",
         { class: "details-wide" },
         h("h3", null, "Run it again"),
-        pages.command(system.command),
+        parts.command(system.command),
         h(
           "p",
           { class: "row" },
           h("a", { href: pages.link("system", { name: row.name, set: view.set.name }) }, "System page"),
-          h(
-            "a",
-            { href: pages.link("explorer", { a: row.name, data: pages.sets.explored(view.site, view.set) }) },
-            "Its queries in the explorer",
-          ),
+          h("a", { href: pages.link("explorer", explored) }, "Its queries in the explorer"),
         ),
       ),
     ];
@@ -93,40 +67,37 @@ pages.leaderboardDetails = (view) => {
 
   function publishedFacts(row) {
     const facts = [
-      ["Reported by", row.reported_by],
-      ["Source", row.source],
-      ["Note", row.note],
-      ["Maximum length", row.max_length && `${count(row.max_length)} tokens`],
-      ["Retriever", row.retriever],
-      ["Expansion", row.expansion],
-      ["LLM", row.llm],
-      ["Reranker", row.reranker],
-    ].filter(([, value]) => value);
-    return h("div", null, h("h3", null, "As published"), pages.facts(facts));
+      { name: "Reported by", value: row.reported_by },
+      { name: "Source", value: row.source },
+      { name: "Note", value: row.note },
+      { name: "Maximum length", value: row.max_length && `${count(row.max_length)} tokens` },
+      { name: "Retriever", value: row.retriever },
+      { name: "Expansion", value: row.expansion },
+      { name: "LLM", value: row.llm },
+      { name: "Reranker", value: row.reranker },
+    ].filter(({ value }) => value);
+    return h("div", null, h("h3", null, "As published"), parts.facts(facts));
   }
 
   /* Return the command of a published row with its known differences, or the reason why there is none. */
   const running = (row) =>
-    row.command
-      ? h(
-          "div",
-          { class: "details-wide" },
-          h("h3", null, "Run it here"),
-          pages.command(row.command),
-          h(
-            "p",
-            null,
-            row.differs
-              ? `Known to differ from the published run: ${visible(row.differs)}.`
-              : "No difference from the published run is known.",
-          ),
-        )
-      : h(
-          "div",
-          { class: "details-wide" },
-          h("h3", null, "Why it cannot be run here"),
-          h("p", null, visible(row.reason)),
-        );
+    h(
+      "div",
+      { class: "details-wide" },
+      row.command
+        ? [
+            h("h3", null, "Run it here"),
+            parts.command(row.command),
+            h(
+              "p",
+              null,
+              row.differs
+                ? `Known to differ from the published run: ${visible(row.differs)}.`
+                : "No difference from the published run is known.",
+            ),
+          ]
+        : [h("h3", null, "Why it cannot be run here"), h("p", null, visible(row.reason))],
+    );
 
-  return { details };
+  return { content };
 };

@@ -1,7 +1,7 @@
 /* The leaderboard's table, with a row for every system. */
 "use strict";
 
-/** @param {LeaderboardView} view */
+/** @param {RankedView} view */
 pages.leaderboardTable = (view) => {
   const { h, named, visible } = pages;
   const { points, counted } = formats;
@@ -102,7 +102,7 @@ pages.leaderboardTable = (view) => {
     const extra = view.columns.filter((column) => !column.main).length;
     table.style.setProperty("--extra-columns", String(extra));
     const kind = extra > WIDE ? "long wide" : "long"; // more columns than a screen: they scroll inside the table
-    return pages.region("Systems and their scores", pages.fillTable(table, view.rows, made), kind);
+    return parts.region("Systems and their scores", pages.fillTable(table, view.rows, made), kind);
   }
 
   const cellClass = (column, i, starts) =>
@@ -149,17 +149,7 @@ pages.leaderboardTable = (view) => {
       if (column.main) made.append(pages.chart.interval(cell, tracks[i].span));
       return column.main ? made : pages.chart.bar(made, cell.value, tracks[i].best);
     });
-    const toggle = h(
-      "button",
-      {
-        type: "button",
-        class: "plain toggle",
-        "aria-expanded": "false",
-        "aria-label": `Details of ${visible(row.name)}`,
-        onclick: () => view.open(Number(made.dataset.position)),
-      },
-      "▸",
-    );
+    const toggle = parts.toggle(row.name, () => view.open(Number(made.dataset.position)));
     const made = h(
       "tr",
       { class: row.ours ? "ours" : "published" },
@@ -185,29 +175,40 @@ pages.leaderboardTable = (view) => {
       ? h("a", { href: pages.link("system", { name: row.system ?? row.name, set: view.set.name }) }, named(row.name))
       : named(row.name);
 
-  const chip = (text, bad, title) => [" · ", h("span", { class: bad ? "chip bad" : "chip", title }, text)];
-
   /* Return the notes beside a name: where the system comes from, failures, approximate searches, a lock. */
   function about(row) {
     const from = row.entry ? `entry ${visible(row.entry)}` : row.from;
+    const origin = row.ours
+      ? [parts.chip({ text: from, kind: "solid" }), " ", row.kind]
+      : `${row.kind} · ${visible(row.reported_by)}`;
+    return [origin, chips(row).map((chip) => [" · ", parts.chip(chip)])];
+  }
+
+  /** @type {(row: Row) => Chip[]} */
+  function chips(row) {
     const searches = row.approximate?.map(visible).join(" · ");
     const judged = row.judged_by_kin?.map(visible).join(", ");
-    return [
-      row.ours
-        ? [h("span", { class: "chip solid" }, from), " ", row.kind]
-        : `${row.kind} · ${visible(row.reported_by)}`,
-      row.unverified ? chip("ranked last", true, `Not verified: ${visible(row.unverified)}`) : null,
-      row.unknown && !row.unverified ? chip("partly verified", false, `Not verified: ${visible(row.unknown)}`) : null,
-      view.set.overlays.length ? chip(pages.sets.kind(view.set)) : null,
-      row.average_only ? chip("average only as published") : null,
-      row.reason ? chip("cannot be run", false, visible(row.reason)) : null,
-      row.failures ? chip(counted(row.failures, "failure"), true) : null,
-      searches ? chip("≈ approximate search", false, searches) : null,
-      row.lock ? chip("locked", false, `Decided beforehand in a lock: ${visible(row.lock)}`) : null,
-      row.unpacked ? chip("from a pack, not scored here", true) : null,
-      judged ? chip("judge’s own family", true, `An LLM of the same family judged the documents of ${judged}`) : null,
-      row.chips?.map(([text, bad, title]) => chip(text, bad, title)),
+    const unverified = row.unverified && { kind: "bad", title: `Not verified: ${visible(row.unverified)}` };
+    const unknown = row.unknown && !row.unverified;
+    /** @type {any[]} */
+    const all = [
+      unverified && { text: "ranked last", ...unverified },
+      unknown && { text: "partly verified", title: `Not verified: ${visible(row.unknown)}` },
+      view.set.overlays.length && { text: pages.sets.kind(view.set) },
+      row.average_only && { text: "average only as published" },
+      row.reason && { text: "cannot be run", title: visible(row.reason) },
+      row.failures && { text: counted(row.failures, "failure"), kind: "bad" },
+      searches && { text: "≈ approximate search", title: searches },
+      row.lock && { text: "locked", title: `Decided beforehand in a lock: ${visible(row.lock)}` },
+      row.unpacked && { text: "from a pack, not scored here", kind: "bad" },
+      judged && {
+        text: "judge’s own family",
+        kind: "bad",
+        title: `An LLM of the same family judged the documents of ${judged}`,
+      },
+      ...(row.chips ?? []),
     ];
+    return all.filter(Boolean);
   }
 
   return { table };

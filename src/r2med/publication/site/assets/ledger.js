@@ -73,32 +73,32 @@ pages.ledger = (() => {
       svg("rect", { class: "seen", x: 0, y: 0, width: `${x(10) + 0.8}%`, height: 26 }),
       svg("line", { class: "rail", x1: "0%", x2: `${SPAN + 1}%`, y1: 13, y2: 13 }),
       ticks(
-        ranks.filter(([, rank]) => rank).map(([, rank]) => x(rank)),
+        ranks.filter(({ rank }) => rank).map(({ rank }) => x(rank)),
         26,
         6,
       ),
-      ranks.some(([, rank]) => !rank) ? ticks([BEYOND], 26, 6, "tick beyond") : null,
+      ranks.some(({ rank }) => !rank) ? ticks([BEYOND], 26, 6, "tick beyond") : null,
       pair(x, a, b),
     );
   }
 
   function note(ranks) {
-    const known = ranks.filter(([, rank]) => rank);
+    const known = ranks.filter(({ rank }) => rank);
     if (!ranks.length) return "";
     if (!known.length) return h("strong", { class: "nobody" }, "found by no system");
     const missing = ranks.length - known.length;
-    return `best ${count(Math.min(...known.map(([, rank]) => rank)))}${missing ? ` · ${missing} of ${ranks.length} beyond` : ""}`;
+    return `best ${count(Math.min(...known.map(({ rank }) => rank)))}${missing ? ` · ${missing} of ${ranks.length} beyond` : ""}`;
   }
 
   function spoken(ranks, a, b) {
     const of = (rank) => (rank ? `rank ${rank}` : "beyond the depth");
-    return `${a === null ? "" : `A ${of(a)}, `}${b === null ? "" : `B ${of(b)}, `}${ranks.filter(([, rank]) => rank).length} of ${ranks.length} systems find it`;
+    return `${a === null ? "" : `A ${of(a)}, `}${b === null ? "" : `B ${of(b)}, `}${ranks.filter(({ rank }) => rank).length} of ${ranks.length} systems find it`;
   }
 
-  /* Draw the ledger. `rows` are {name, ranks: [[system name, rank]], a, b, open() -> nodes}.
+  /* Draw the ledger. `rows` are {name, ranks: [{name of a system, rank}], a, b, open() -> nodes}.
      If no system is chosen, a or b is null. */
   function ledger(rows) {
-    const depth = depthOf(rows.flatMap((row) => row.ranks.map(([, rank]) => rank)));
+    const depth = depthOf(rows.flatMap((row) => row.ranks.map(({ rank }) => rank)));
     return h(
       "div",
       { class: "ledger" },
@@ -136,8 +136,8 @@ pages.ledger = (() => {
       "p",
       { class: "standings", role: "region", tabindex: 0, "aria-label": "Its rank in every system" },
       [...ranks]
-        .sort((x, y) => (x[1] || Infinity) - (y[1] || Infinity))
-        .map(([name, rank]) =>
+        .sort((x, y) => (x.rank || Infinity) - (y.rank || Infinity))
+        .map(({ name, rank }) =>
           h(
             "span",
             { class: rank ? null : "muted" },

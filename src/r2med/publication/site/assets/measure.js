@@ -2,27 +2,28 @@
 "use strict";
 
 pages.measure = (() => {
-  const FAMILIES = ["nDCG", "R", "P", "MAP", "MRR"];
+  const NEED_CUTOFF = ["R", "P"];
 
   /**
-   * Return [family, cutoff] of a measure such as "nDCG@10". The cutoff of "MRR" is null. Return null for other texts.
+   * Return the family and the cutoff of a measure such as "nDCG@10". The cutoff of "MRR" is null. Return null for other
+   * texts.
    * @param {string} text
-   * @returns {[family: string, cutoff: number | null] | null}
+   * @returns {{ family: string, cutoff: number | null } | null}
    */
   function parse(text) {
-    const match = /^(nDCG|R|P|MAP|MRR)(?:@([1-9][0-9]{0,8}))?$/.exec(text);
-    if (!match || (!match[2] && (match[1] === "R" || match[1] === "P"))) return null;
-    return [match[1], match[2] ? Number(match[2]) : null];
+    const [, family, cutoff] = /^([a-z]+)(?:@([1-9][0-9]{0,8}))?$/i.exec(text) ?? [];
+    if (!FAMILIES.includes(family) || (!cutoff && NEED_CUTOFF.includes(family))) return null;
+    return { family, cutoff: cutoff ? Number(cutoff) : null };
   }
 
   /**
    * @param {string} measure a measure that `parse` accepts
-   * @returns {[family: string, cutoff: number]}
+   * @returns {{ family: string, cutoff: number }}
    */
-  function parts(measure) {
+  function accepted(measure) {
     const parsed = parse(measure);
     if (!parsed) throw new Error(`${measure} is not a measure`);
-    return [parsed[0], parsed[1] ?? Infinity];
+    return { family: parsed.family, cutoff: parsed.cutoff ?? Infinity };
   }
 
   const discount = (rank) => 1 / Math.log2(rank + 1);
@@ -62,6 +63,8 @@ pages.measure = (() => {
     MRR: (ranks, grades, cutoff) => (first(ranks) <= cutoff ? 1 / first(ranks) : 0),
   };
 
+  const FAMILIES = Object.keys(COMPUTE);
+
   /* Return the gain of the best possible ranking of a query's relevant documents. */
   const ideal = (grades, cutoff) =>
     sum(
@@ -92,7 +95,7 @@ pages.measure = (() => {
    * @returns {number}
    */
   function query(measure, ranks, grades) {
-    const [family, cutoff] = parts(measure);
+    const { family, cutoff } = accepted(measure);
     const best = ideal(grades, cutoff);
     return best ? COMPUTE[family](ranks, grades, cutoff, best) : 0;
   }
@@ -105,7 +108,7 @@ pages.measure = (() => {
    * @returns {number[] | null}
    */
   function queries(measure, gold, system) {
-    const [family, cutoff] = parts(measure);
+    const { family, cutoff } = accepted(measure);
     const best = idealsOf(gold, cutoff);
     return (
       gold.ranks[system]?.map((ranks, i) => (best[i] ? COMPUTE[family](ranks, gold.grades[i], cutoff, best[i]) : 0)) ??

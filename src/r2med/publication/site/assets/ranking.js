@@ -8,56 +8,37 @@ pages.ranking = (() => {
   const COMPARED = 10;
   const AT_ONCE = 3;
 
-  /* Draw a text with the words of the query and of generated texts marked. */
-  const text = (content, before, after, wanted) => excerpt(content, before, after, marks.matches(content, wanted));
+  /**
+   * Draw the text of a document with the words of the query and of generated texts marked.
+   * @param {ShownDocument} document
+   * @param {WantedWords} wanted
+   */
+  const text = (document, wanted) => excerpt(document, (content) => marks.matches(content, wanted));
 
-  /* Draw a text that can be opened. It shows the window with the most matches first, and after a click the whole text
-     in the data file. */
-  function excerpt(content, before, after, all) {
-    const window = marks.best(content, all, WINDOW);
-    const whole = window[0] === 0 && window[1] === content.length;
-    const body = h("p", { class: "text" });
-    const left = (size) => (size ? h("span", { class: "left-out" }, `⋯ ${count(size)} characters left out ⋯`) : null);
-    const fill = (open) =>
-      body.replaceChildren(
-        ...(open
-          ? [left(before), ...marks.draw(content, all, [0, content.length]), left(after)]
-          : [
-              window[0] || before ? "… " : null,
-              ...marks.draw(content, all, window),
-              window[1] < content.length || after ? " …" : null,
-            ]
-        ).filter(Boolean),
-      );
-    fill(whole && !before && !after);
-    if (whole && !before && !after) return [body];
-    const more = h(
-      "button",
-      {
-        type: "button",
-        class: "plain more",
-        "aria-expanded": "false",
-        onclick: () => {
-          const open = more.getAttribute("aria-expanded") !== "true";
-          more.setAttribute("aria-expanded", String(open));
-          more.textContent = open ? "Less" : "More";
-          fill(open);
-        },
-      },
-      "More",
-    );
-    return [body, more];
+  /**
+   * Draw the text of a document that can be opened. It shows the window with the most matches first, and after a click
+   * the whole text in the data file.
+   * @param {ShownDocument} document
+   * @param {(content: string) => Match[]} matchesIn
+   */
+  function excerpt({ text: content, before, after }, matchesIn) {
+    if (content === null) return [h("p", { class: "muted" }, "This document is not in the corpus.")];
+    const all = matchesIn(content);
+    const left = (size) => (size ? `⋯ ${count(size)} characters left out ⋯` : "");
+    const cut = { before: left(before), after: left(after) };
+    const { body, more } = marks.excerpt(content, all, marks.best(content, all, WINDOW), cut);
+    return more ? [body, more] : [body];
   }
+
+  const relevance = (grade) => (grade > 1 ? `relevant, grade ${grade}` : "relevant");
 
   /**
    * @param {ShownDocument} document
    * @param {ShownDocument[]} documents
    */
-  function judgement(document, documents) {
-    const [, , , , grade, copy] = document;
-    if (grade !== null && grade > 0)
-      return h("span", { class: "chip gold" }, grade > 1 ? `relevant, grade ${grade}` : "relevant");
-    if (copy >= 0) return h("span", { class: "chip copy" }, "same text as relevant ", named(documents[copy][0]));
+  function judgement({ grade, copy }, documents) {
+    if (grade !== null && grade > 0) return parts.chip({ text: relevance(grade), kind: "gold" });
+    if (copy !== null) return h("span", { class: "chip copy" }, "same text as relevant ", named(documents[copy].id));
     return h("span", { class: "muted judgement" }, grade !== null ? "judged not relevant" : "unjudged");
   }
 
@@ -75,26 +56,28 @@ pages.ranking = (() => {
   function elsewhere(rank, other, letter, isGold) {
     if (!other)
       return h("span", { class: "elsewhere out" }, isGold ? `beyond ${letter}’s depth` : `not in ${letter}’s top`);
-    const turn = other === rank ? ["same", "="] : other < rank ? ["higher", "↑"] : ["lower", "↓"];
-    return h("span", { class: `elsewhere ${turn[0]}` }, `${letter} `, h("b", null, `${turn[1]} ${count(other)}`));
+    const turn = other === rank ? "same" : other < rank ? "higher" : "lower";
+    const sign = { same: "=", higher: "↑", lower: "↓" }[turn];
+    return h("span", { class: `elsewhere ${turn}` }, `${letter} `, h("b", null, `${sign} ${count(other)}`));
   }
 
   /* Draw who labelled a document in an overlay, and why. */
-  const label = ([who, grade, why]) =>
+  /** @param {LabelLine} line */
+  const label = ({ who, grade, why }) =>
     h(
       "p",
       { class: "said" },
       h("bdi", null, pages.visible(who)),
-      `: ${grade > 0 ? (grade > 1 ? `relevant, grade ${grade}` : "relevant") : "not relevant"}`,
+      `: ${grade > 0 ? relevance(grade) : "not relevant"}`,
       why ? [". ", h("bdi", null, marks.readable(why))] : null,
     );
 
   function hit({ letter, documents, said, cited, ranking, scores, wanted }, i, other) {
     const document = documents[ranking[i]];
-    const [id, content, before, after, grade] = document;
+    const isRelevant = (document.grade ?? 0) > 0;
     return h(
       "li",
-      { class: grade > 0 ? "hit gold" : "hit" },
+      { class: isRelevant ? "hit gold" : "hit" },
       h("span", { class: "hit-rank" }, i + 1),
       h(
         "div",
@@ -102,16 +85,14 @@ pages.ranking = (() => {
         h(
           "p",
           { class: "hit-head" },
-          named(id),
+          named(document.id),
           judgement(document, documents),
           citations(cited.get(ranking[i])),
           h("span", { class: "grow" }),
-          other && elsewhere(i + 1, other(ranking[i]), letter === "A" ? "B" : "A", grade > 0),
+          other && elsewhere(i + 1, other(ranking[i]), letter === "A" ? "B" : "A", isRelevant),
           h("span", { class: "score", title: "score" }, Number(scores[i].toPrecision(4)).toString()),
         ),
-        content === null
-          ? h("p", { class: "muted" }, "This document is not in the corpus.")
-          : text(content, before, after, wanted),
+        text(document, wanted),
         said.get(ranking[i])?.map(label),
       ),
     );
@@ -130,20 +111,19 @@ pages.ranking = (() => {
       AT_ONCE,
     );
 
-  /* Return sentences on how two rankings differ. `relevant` are [id, rank in A, rank in B], 0 beyond the depth. */
+  /* Return how far a document moves. Ranks at the top count most, and those beyond the depth are very low. */
+  const distance = ({ a, b }) => Math.abs(Math.log((a || 1e5) / (b || 1e5)));
+
+  /* Return sentences on how two rankings differ. `relevant` are {id, rank in a, rank in b}, 0 beyond the depth. */
   function summary(a, b, relevant, measure, values) {
     const first = b.slice(0, COMPARED);
     const lost = a.slice(0, COMPARED).filter((position) => !first.includes(position)).length;
     const size = Math.min(COMPARED, a.length);
     const of = (rank) => (rank ? count(rank) : "beyond the depth");
-    const moves = relevant
-      .filter(([, x, y]) => x !== y)
-      .sort(
-        (p, q) => Math.abs(Math.log((q[1] || 1e5) / (q[2] || 1e5))) - Math.abs(Math.log((p[1] || 1e5) / (p[2] || 1e5))),
-      );
+    const moves = relevant.filter((each) => each.a !== each.b).sort((p, q) => distance(q) - distance(p));
     const namedMoves = moves
       .slice(0, 3)
-      .flatMap(([id, x, y], i) => [i ? ", " : "", named(id), ` moves from ${of(x)} to ${of(y)}`]);
+      .flatMap((each, i) => [i ? ", " : "", named(each.id), ` moves from ${of(each.a)} to ${of(each.b)}`]);
     return h(
       "p",
       { class: "summary" },
@@ -152,7 +132,7 @@ pages.ranking = (() => {
         : `A and B have the same top ${size}, in ${a.slice(0, size).every((position, i) => position === first[i]) ? "the same" : "another"} order. `,
       moves.length
         ? ["Relevant ", ...namedMoves, moves.length > 3 ? `, and ${moves.length - 3} more move. ` : ". "]
-        : relevant.some(([, x]) => x)
+        : relevant.some((each) => each.a)
           ? "No relevant document moves. "
           : "Neither finds a relevant document. ",
       values[0] === null ? null : `${measure} goes from ${points(values[0])} to ${points(values[1])}.`,
@@ -185,5 +165,5 @@ pages.ranking = (() => {
     return (one(x, y) + one(y, x)) / 2;
   }
 
-  return { list, text, excerpt, summary, tauAP };
+  return { list, text, excerpt, judgement, summary, tauAP };
 })();

@@ -28,6 +28,10 @@ pages.rows = (() => {
     text: { text: (value) => pages.visible(value), file: String, tick: String, isText: true },
   };
 
+  /* Return a score without an interval; null if it is not known. */
+  /** @type {(value: number | null | undefined) => Score | null} */
+  const bare = (value) => (value === null || value === undefined ? null : { value, low: null, high: null });
+
   const mean = (values) =>
     values.length && values.every((value) => value !== null) ? values.reduce((a, b) => a + b, 0) / values.length : null;
 
@@ -106,9 +110,9 @@ pages.rows = (() => {
         kind: "harm",
         about:
           "Share of the first ten passages that argue for another answer; lower is better. Passages without a label do not count, so it is a lower bound.",
-        value: (row) => rate(row)?.[0] ?? null,
-        interval: (row) => [rate(row)?.[1] ?? null, rate(row)?.[2] ?? null],
-        note: (row) => `${points(rate(row)?.[3] ?? 0, 0)} % of the first ten passages have a label`,
+        value: (row) => rate(row)?.value ?? null,
+        interval: rate,
+        note: (row) => `${points(rate(row)?.labelled ?? 0, 0)} % of the first ten passages have a label`,
       },
     ];
   }
@@ -152,9 +156,9 @@ pages.rows = (() => {
     });
     const published = (headline ? site.published : []).map((system) => {
       /** @type {(Score | null)[]} */
-      const figures = system.values.map((value) => (value === null ? null : [value, null, null]));
+      const figures = system.values.map(bare);
       /** @type {Score | null} */
-      const average = set.name === "R2MED" && system.average !== null ? [system.average, null, null] : null;
+      const average = set.name === "R2MED" ? bare(system.average) : null;
       const row = { ...system, ours: false, from: "published", level: null };
       return { ...row, cells: cells(made, row, figures, average) };
     });
@@ -193,12 +197,14 @@ pages.rows = (() => {
   const cells = (made, row, figures, average) =>
     made.map((column) => {
       if (column.value) {
-        const [low, high] = column.interval?.(row) ?? [null, null];
+        const { low, high } = column.interval?.(row) ?? { low: null, high: null };
         return { value: /** @type {any} */ (column.value(row)), low, high, most: column.most?.(row) ?? null };
       }
       const figure = column.dataset === undefined ? (column.main ? average : null) : figures[column.dataset];
-      const value = figure ? figure[0] : mean((column.members ?? []).map((number) => figures[number]?.[0] ?? null));
-      return { value, low: figure?.[1] ?? null, high: figure?.[2] ?? null };
+      const value = figure
+        ? figure.value
+        : mean((column.members ?? []).map((number) => figures[number]?.value ?? null));
+      return { value, low: figure?.low ?? null, high: figure?.high ?? null };
     });
 
   /* Load the ranks of relevant documents of each dataset; null for a dataset without systems, which has no file. */
@@ -216,8 +222,7 @@ pages.rows = (() => {
     return (system) => {
       const figures = [];
       set.datasets.forEach((number, i) => {
-        const value = gold[i] && pages.measure.mean(measure, gold[i], system);
-        figures[number] = value === null || value === undefined ? null : [value, null, null];
+        figures[number] = bare(gold[i] && pages.measure.mean(measure, gold[i], system));
       });
       return figures;
     };
@@ -225,19 +230,19 @@ pages.rows = (() => {
 
   /* --- filters: a name in the address -> what it offers, and which rows pass -------------------------------------- */
 
-  const SIZES = new Map([
-    ["none", "no model"],
-    ["1", "up to 1B"],
-    ["8", "up to 8B"],
-    ["40", "up to 40B"],
-    ["more", "over 40B"],
-  ]);
-  const DOLLARS = new Map([
-    ["0", "free"],
-    ["1", "up to $1"],
-    ["10", "up to $10"],
-    ["100", "up to $100"],
-  ]);
+  const SIZES = [
+    { value: "none", label: "no model" },
+    { value: "1", label: "up to 1B" },
+    { value: "8", label: "up to 8B" },
+    { value: "40", label: "up to 40B" },
+    { value: "more", label: "over 40B" },
+  ];
+  const DOLLARS = [
+    { value: "0", label: "free" },
+    { value: "1", label: "up to $1" },
+    { value: "10", label: "up to $10" },
+    { value: "100", label: "up to $100" },
+  ];
   const perThousand = (row) => (row.cost && row.cost.dollars !== null ? 1000 * row.cost.dollars : null);
 
   /* The costs that quality can be drawn against. */
@@ -248,42 +253,43 @@ pages.rows = (() => {
     { id: "size", title: "parameters of the largest model", kind: "parameters", value: (row) => row.size },
   ];
 
-  /** @typedef {[value: string, text: string]} Option */
-  /** @type {[name: string, label: string, options: (rows: Row[]) => Option[], test: (row: Row, wanted: string) => boolean][]} */
+  /* Return a filter by a field of the rows. It offers the values that the rows have. */
+  /** @type {(name: "from" | "kind" | "llm", label: string) => RowFilter} */
+  const byValue = (name, label) => ({
+    name,
+    label,
+    options: (rows) => parts.asOptions([...new Set(rows.map((row) => row[name]))].filter(Boolean).sort()),
+    passes: (row, wanted) => row[name] === wanted,
+  });
+
+  /** @type {RowFilter[]} */
   const FILTERS = [
-    ["from", "From", (rows) => distinct(rows, "from"), (row, wanted) => row.from === wanted],
-    ["kind", "Kind", (rows) => distinct(rows, "kind"), (row, wanted) => row.kind === wanted],
-    ["llm", "LLM", (rows) => distinct(rows, "llm"), (row, wanted) => row.llm === wanted],
-    [
-      "size",
-      "Largest model",
-      () => [...SIZES],
-      (row, wanted) =>
+    byValue("from", "From"),
+    byValue("kind", "Kind"),
+    byValue("llm", "LLM"),
+    {
+      name: "size",
+      label: "Largest model",
+      options: () => SIZES,
+      passes: (row, wanted) =>
         row.size !== null &&
         (wanted === "none" ? row.size === 0 : wanted === "more" ? row.size > 40 : row.size <= Number(wanted)),
-    ],
-    [
-      "cost",
-      "$ per 1,000 queries",
-      () => [...DOLLARS],
-      (row, wanted) => (perThousand(row) ?? Infinity) <= Number(wanted),
-    ],
+    },
+    {
+      name: "cost",
+      label: "$ per 1,000 queries",
+      options: () => DOLLARS,
+      passes: (row, wanted) => (perThousand(row) ?? Infinity) <= Number(wanted),
+    },
   ];
-
-  /** @type {(rows: Row[], name: "from" | "kind" | "llm") => Option[]} */
-  const distinct = (rows, name) =>
-    [...new Set(rows.map((row) => row[name]))]
-      .filter(Boolean)
-      .sort()
-      .map((value) => /** @type {Option} */ ([value, value]));
 
   function passing(rows, params) {
     const words = (params.get("q") || "").toLowerCase().split(/\s+/).filter(Boolean);
-    const asked = FILTERS.filter(([name]) => params.get(name));
+    const asked = FILTERS.filter(({ name }) => params.get(name));
     return rows.filter((row) => {
       const text = `${row.name} ${row.kind} ${row.llm} ${row.reported_by || row.entry}`.toLowerCase();
       return (
-        words.every((word) => text.includes(word)) && asked.every(([name, , , test]) => test(row, params.get(name)))
+        words.every((word) => text.includes(word)) && asked.every(({ name, passes }) => passes(row, params.get(name)))
       );
     });
   }

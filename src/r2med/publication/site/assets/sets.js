@@ -47,17 +47,12 @@ pages.sets = (() => {
     };
     return [
       groups.length > 1
-        ? pages.segmented(
-            "Datasets",
-            groups.map((group) => [group, group]),
-            set.group,
-            (group) => go(inGroup(group).name),
-          )
+        ? parts.segmented("Datasets", parts.asOptions(groups), set.group, (group) => go(inGroup(group).name))
         : null,
       variants.length > 1
-        ? pages.segmented(
+        ? parts.segmented(
             "Labels",
-            variants.map((each) => [each.name, kind(each)]),
+            variants.map((each) => ({ value: each.name, label: kind(each) })),
             set.name,
             go,
           )

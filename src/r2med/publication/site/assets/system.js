@@ -2,7 +2,7 @@
 "use strict";
 
 (() => {
-  const { h, named, visible, facts } = pages;
+  const { h, named, visible } = pages;
   const { points, count, seconds, price } = formats;
   let neighbours = []; // the addresses of the systems one rank above and below
 
@@ -44,51 +44,51 @@
       head(site, system, set, run),
       figures(row, columns, records, site, rows, set),
       actions(site, system, set),
-      section("Scores", scoreTable(site, row, columns, records)),
+      parts.section("Scores", scoreTable(site, row, columns, records)),
       slices(data.slices[setNumber]) ?? "",
       answeredBy(system, site.answers ? await pages.load("answers") : []) ?? "",
-      section(
+      parts.section(
         "Cost by stage",
         stageTable(records, site),
         system.approximate.map((line) => h("p", null, "≈ ", named(line), ".")),
       ),
-      section("Failures", pages.failures.list(records, system, site)),
-      section(
+      parts.section("Failures", pages.failures.list(records, system, site)),
+      parts.section(
         "Run it again",
-        pages.command(data.command),
+        parts.command(data.command),
         h("p", null, "Earlier results are reused. After an interruption, the same command continues where it stopped."),
       ),
-      section(
+      parts.section(
         "Settings",
-        h("div", { class: "columns" }, facts(data.settings), facts([...data.versions, ...origin(records)])),
+        h(
+          "div",
+          { class: "columns" },
+          parts.facts(parts.asFacts(data.settings)),
+          parts.facts([...parts.asFacts(data.versions), ...origin(records)]),
+        ),
       ),
     );
   }
 
-  const section = (title, ...content) => h("section", { class: "section" }, h("h2", null, title), content);
   const origin = (records) => [
-    ["code", [...new Set(records.map((record) => record.source))].join(", ")],
-    [
-      "made",
-      records
+    { name: "code", value: [...new Set(records.map((record) => record.source))].join(", ") },
+    {
+      name: "made",
+      value: records
         .map((record) => record.created)
         .sort()
         .at(-1),
-    ],
+    },
   ];
 
   const head = (site, system, set, run) =>
-    h(
-      "div",
-      { class: "lede" },
-      h(
-        "p",
-        { class: "eyebrow" },
+    parts.lede(
+      [
         h("a", { href: pages.link("leaderboard", { set: set.name }) }, "Leaderboard"),
         pages.sets.hasNote(set) ? ` · ${pages.sets.sentence(set)}` : "",
         ` · ${system.kind}${system.llm ? ` · ${visible(system.llm)}` : ""}`,
-      ),
-      h("h1", null, named(system.name)),
+      ],
+      named(system.name),
       pages.sets
         .switches(
           run.map((i) => site.sets[i]),
@@ -99,44 +99,36 @@
     );
 
   function figures(row, columns, records, site, rows, set) {
-    const figure = (label, value, note) =>
-      h("div", { class: "figure" }, h("dt", null, label), h("dd", null, value, note ? h("small", null, note) : null));
-    const main = row.cells[0];
+    const [main] = row.cells;
     const without = columns.findIndex((column) => column.id === "without");
     const ours = rows.filter((each) => each.ours && each.rank).length;
     const p50 = records.map((record) => record.p50),
       p95 = records.map((record) => record.p95);
-    return h(
-      "dl",
-      { class: "figures" },
-      figure(
-        `${columns[0].title}, ${site.measure}`,
-        points(main.value),
-        main.low === null
-          ? main.value === null
-            ? pages.sets.noAverage(set) || "not run on all datasets"
-            : null
-          : `${points(main.low)} to ${points(main.high)}`,
-      ),
-      without > 0 ? figure(columns[without].title, points(row.cells[without].value)) : null,
-      row.rank ? figure("Rank", `${row.rank}`, row.level ? `class ${row.level} of ${ours} run here` : null) : null,
-      figure(
-        "Latency",
-        p50.includes(null) ? formats.UNKNOWN : seconds(mean(p50)),
-        p50.includes(null) ? "its cost is not known" : `95 % within ${seconds(Math.max(...p95))}`,
-      ),
-      figure("Price of 1,000 queries", price(pages.rows.perThousand(row)), null),
-      figure(
-        "Failures",
-        count(
-          total(
-            records.flatMap((record) => record.stages),
-            "failures",
-          ),
-        ),
-        null,
-      ),
-    );
+    const average = main.value === null ? pages.sets.noAverage(set) || "not run on all datasets" : null;
+    return parts.figures([
+      {
+        label: `${columns[0].title}, ${site.measure}`,
+        value: points(main.value),
+        notes: [main.low === null ? average : `${points(main.low)} to ${points(main.high)}`],
+      },
+      ...(without > 0 ? [{ label: columns[without].title, value: points(row.cells[without].value) }] : []),
+      ...(row.rank
+        ? [
+            {
+              label: "Rank",
+              value: `${row.rank}`,
+              notes: [row.level ? `class ${row.level} of ${ours} run here` : null],
+            },
+          ]
+        : []),
+      {
+        label: "Latency",
+        value: p50.includes(null) ? formats.UNKNOWN : seconds(mean(p50)),
+        notes: [p50.includes(null) ? "its cost is not known" : `95 % within ${seconds(Math.max(...p95))}`],
+      },
+      { label: "Price of 1,000 queries", value: price(pages.rows.perThousand(row)) },
+      { label: "Failures", value: count(records.reduce((sum, { stages }) => sum + total(stages, "failures"), 0)) },
+    ]);
   }
 
   const mean = (values) => values.reduce((a, b) => a + b, 0) / values.length;
@@ -146,19 +138,15 @@
     const others = site.systems.filter(
       (other) => other.name !== system.name && set.datasets.some((dataset) => other.figures[dataset]),
     );
+    const options = [{ value: "", label: "another system" }, ...parts.asOptions(others.map((other) => other.name))];
     return h(
       "div",
       { class: "row actions" },
       h("a", { class: "button", href: pages.link("explorer", { a: system.name, data }) }, "Explore its queries"),
       others.length
-        ? pages.select(
-            "Compare with",
-            [["", "another system"], ...others.map((other) => [other.name, other.name])],
-            "",
-            (name) => {
-              if (name) pages.go("explorer", { a: system.name, b: name, data });
-            },
-          )
+        ? parts.select("Compare with", options, "", (name) => {
+            if (name) pages.go("explorer", { a: system.name, b: name, data });
+          })
         : null,
     );
   }
@@ -169,7 +157,7 @@
     const rows = views.flatMap((view) => view.rows).filter((row) => row.system === system.name);
     const readers = new Set(rows.map((row) => row.reader)).size;
     return readers
-      ? section(
+      ? parts.section(
           "Answers",
           h(
             "p",
@@ -184,119 +172,88 @@
 
   function scoreTable(site, row, columns, records) {
     const shown = columns
-      .map((column, i) => [column, row.cells[i]])
-      .filter(([column, cell]) => cell.value !== null && column.dataset !== undefined);
-    const span = [0, Math.max(...shown.map(([, cell]) => cell.high ?? cell.value))];
-    return pages.region(
+      .map((column, i) => ({
+        cell: row.cells[i],
+        dataset: site.datasets[column.dataset],
+        record: records.find((record) => record.dataset === column.dataset),
+      }))
+      .filter(({ cell, dataset }) => cell.value !== null && dataset);
+    const span = [0, Math.max(...shown.map(({ cell }) => cell.high ?? cell.value))];
+    const latency = ({ p50 }) => (p50 === null ? formats.UNKNOWN : seconds(p50));
+    const explored = ({ name }) => pages.link("explorer", { data: name, a: row.name });
+    return parts.table(
       "Scores by dataset",
-      h(
-        "table",
-        { class: "forest scores" },
-        h(
-          "thead",
-          null,
-          h(
-            "tr",
-            null,
-            [
-              "Dataset",
-              `0 to ${points(span[1], 0)}`,
-              site.measure,
-              "95 % interval",
-              "Queries",
-              "Latency",
-              "Failures",
-              "",
-            ].map((text, i) => h("th", { scope: "col", class: i > 2 ? "num aside" : i > 1 ? "num" : "" }, text)),
-          ),
-        ),
-        h(
-          "tbody",
-          null,
-          shown.map(([column, cell]) => {
-            const record = records.find((each) => each.dataset === column.dataset);
-            const dataset = site.datasets[column.dataset];
-            return h(
-              "tr",
-              null,
-              h(
-                "th",
-                { scope: "row" },
-                named(dataset.name),
-                h("small", { class: "muted" }, dataset.task ? ` ${visible(dataset.task)}` : ""),
-              ),
-              h("td", null, pages.chart.interval(cell, span, room(480))),
-              h("td", { class: "num" }, points(cell.value)),
-              h(
-                "td",
-                { class: "num aside muted" },
-                cell.low === null ? "–" : `${points(cell.low)} – ${points(cell.high)}`,
-              ),
-              h("td", { class: "num aside" }, dataset.queries === null ? "–" : count(dataset.queries)),
-              h(
-                "td",
-                { class: "num aside" },
-                record ? (record.p50 === null ? formats.UNKNOWN : seconds(record.p50)) : "–",
-              ),
-              h("td", { class: "num aside" }, record ? count(total(record.stages, "failures")) : "–"),
-              h(
-                "td",
-                { class: "num aside" },
-                h("a", { href: pages.link("explorer", { data: dataset.name, a: row.name }) }, "queries"),
-              ),
-            );
-          }),
-        ),
-      ),
+      [
+        {
+          title: "Dataset",
+          isHead: true,
+          cell: ({ dataset }) => [
+            named(dataset.name),
+            h("small", { class: "muted" }, dataset.task ? ` ${visible(dataset.task)}` : ""),
+          ],
+        },
+        { title: `0 to ${points(span[1], 0)}`, cell: ({ cell }) => pages.chart.interval(cell, span, room(480)) },
+        { title: site.measure, num: true, cell: ({ cell }) => points(cell.value) },
+        {
+          title: "95 % interval",
+          num: true,
+          kind: "muted",
+          cell: ({ cell }) => (cell.low === null ? "–" : `${points(cell.low)} – ${points(cell.high)}`),
+        },
+        {
+          title: "Queries",
+          num: true,
+          cell: ({ dataset }) => (dataset.queries === null ? "–" : count(dataset.queries)),
+        },
+        { title: "Latency", num: true, cell: ({ record }) => (record ? latency(record) : "–") },
+        {
+          title: "Failures",
+          num: true,
+          cell: ({ record }) => (record ? count(total(record.stages, "failures")) : "–"),
+        },
+        { title: "", num: true, cell: ({ dataset }) => h("a", { href: explored(dataset) }, "queries") },
+      ],
+      shown,
+      { kind: "forest scores" },
     );
   }
 
-  const SLICES = new Map([
-    ["task", "By task"],
-    ["scenario", "By scenario"],
-    ["body-system", "By body system"],
-    ["length", "By length of the query"],
-    ["positives", "By number of relevant documents"],
-  ]);
-
-  function slices(cut) {
-    if (!cut.length) return null;
-    const most = Math.max(...cut.map(([, , , figure]) => figure[2] ?? figure[0]));
-    const kinds = [...SLICES].filter(([kind]) => cut.some((each) => each[0] === kind));
-    return section(
+  /** @param {SlicesOfKind[]} kinds */
+  function slices(kinds) {
+    if (!kinds.length) return null;
+    const ends = kinds.flatMap(({ slices: all }) => all).map(({ score }) => score.high ?? score.value);
+    const span = [0, Math.max(...ends)];
+    return parts.section(
       "Where it is strong and weak",
       h(
         "div",
         { class: "columns" },
-        kinds.map(([kind, title]) =>
+        kinds.map(({ title, slices: all }) =>
           h(
             "div",
             { class: "slice" },
             h("h3", null, title),
-            h(
-              "table",
-              { class: "forest" },
-              h(
-                "tbody",
-                null,
-                cut
-                  .filter((each) => each[0] === kind)
-                  .map(([, label, size, [value, low, high]]) =>
-                    h(
-                      "tr",
-                      null,
-                      h("th", { scope: "row" }, named(label), h("small", { class: "muted" }, ` ${count(size)}`)),
-                      h("td", null, pages.chart.interval({ value, low, high }, [0, most], room(220))),
-                      h("td", { class: "num" }, points(value)),
-                    ),
-                  ),
-              ),
+            parts.table(
+              title,
+              [
+                {
+                  title: "",
+                  isHead: true,
+                  cell: ({ label, queries }) => [named(label), h("small", { class: "muted" }, ` ${count(queries)}`)],
+                },
+                { title: "", cell: ({ score }) => pages.chart.interval(score, span, room(220)) },
+                { title: "", num: true, cell: ({ score }) => points(score.value) },
+              ],
+              all,
+              { kind: "forest" },
             ),
           ),
         ),
       ),
     );
   }
+
+  const STAGE_SUMS = ["seconds", "prepared", "calls", "tokens", "dollars", "unpriced"];
 
   function stageTable(records, site) {
     const queries = Math.max(
@@ -305,52 +262,26 @@
     );
     const stages = (records[0]?.stages || []).map((stage, i) => {
       const same = records.map((record) => record.stages[i]).filter(Boolean);
-      return {
-        ...stage,
-        ...Object.fromEntries(
-          ["seconds", "prepared", "calls", "tokens", "dollars", "unpriced"].map((name) => [name, total(same, name)]),
-        ),
-      };
+      return { ...stage, ...Object.fromEntries(STAGE_SUMS.map((name) => [name, total(same, name)])) };
     });
     const most = Math.max(...stages.map((stage) => stage.seconds), 1e-12);
-    return pages.region(
+    // What recorded texts took is not known.
+    const known = (of) => (stage) => (stage.recorded ? h("td", { class: "num muted" }, "unknown") : of(stage));
+    const time = (stage) =>
+      pages.chart.bar(h("td", { class: "num" }, seconds(stage.seconds / queries)), stage.seconds, most);
+    return parts.table(
       "Cost by stage",
-      h(
-        "table",
-        { class: "stages" },
-        h(
-          "thead",
-          null,
-          h(
-            "tr",
-            null,
-            ["Stage", "", "Time per query", "LLM calls", "LLM tokens", "Dollars", "Preparing the corpus"].map(
-              (text, i) => h("th", { scope: "col", class: i > 1 ? "num" : "" }, text),
-            ),
-          ),
-        ),
-        h(
-          "tbody",
-          null,
-          stages.map((stage) =>
-            h(
-              "tr",
-              { class: "ours" },
-              h("th", { scope: "row" }, { expand: "Expand", retrieve: "Retrieve", rerank: "Rerank" }[stage.stage]),
-              h("td", null, named(stage.name)),
-              stage.recorded
-                ? ["unknown", "unknown", "unknown", "unknown"].map((text) => h("td", { class: "num muted" }, text))
-                : [
-                    pages.chart.bar(h("td", { class: "num" }, seconds(stage.seconds / queries)), stage.seconds, most),
-                    h("td", { class: "num" }, count(stage.calls)),
-                    h("td", { class: "num" }, count(stage.tokens)),
-                    h("td", { class: "num" }, dollars(stage.dollars, stage.unpriced)),
-                  ],
-              h("td", { class: "num" }, stage.prepared ? seconds(stage.prepared) : "–"),
-            ),
-          ),
-        ),
-      ),
+      [
+        { title: "Stage", isHead: true, cell: ({ stage }) => stage[0].toUpperCase() + stage.slice(1) },
+        { title: "", cell: ({ name }) => named(name) },
+        { title: "Time per query", num: true, cell: known(time) },
+        { title: "LLM calls", num: true, cell: known(({ calls }) => count(calls)) },
+        { title: "LLM tokens", num: true, cell: known(({ tokens }) => count(tokens)) },
+        { title: "Dollars", num: true, cell: known((stage) => dollars(stage.dollars, stage.unpriced)) },
+        { title: "Preparing the corpus", num: true, cell: ({ prepared }) => (prepared ? seconds(prepared) : "–") },
+      ],
+      stages,
+      { kind: "stages", row: { class: "ours" } },
     );
   }
 
@@ -367,13 +298,13 @@
   pages.page("system", {
     title: "System",
     keys: [
-      ["[", "the system one rank above", () => move(0)],
-      ["]", "the system one rank below", () => move(1)],
-      [
-        "c",
-        "compare with another",
-        () => /** @type {HTMLElement} */ (document.querySelector(".actions select"))?.focus(),
-      ],
+      { key: "[", what: "the system one rank above", action: () => move(0) },
+      { key: "]", what: "the system one rank below", action: () => move(1) },
+      {
+        key: "c",
+        what: "compare with another",
+        action: () => /** @type {HTMLElement} */ (document.querySelector(".actions select"))?.focus(),
+      },
     ],
     show,
   });
