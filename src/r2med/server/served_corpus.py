@@ -84,16 +84,18 @@ class ServedCorpus:
     def search(self, queries: Sequence[str], k: int) -> list[tuple[Hit, ...]]:
         """Return the k best documents of each query, best first. No document is excluded for any query."""
         from r2med.data.dataset import Query
-        from r2med.foundation.engine.tracing import span
         from r2med.systems.agents.sources import hits_of
-        from r2med.systems.retrieve.ranking_spans import RETRIEVED, add_rankings, stage_kind
+        from r2med.systems.retrieve.ranking_spans import listed_run, traced_search
         from r2med.systems.retrieve.retriever import SearchQuery, search_with
 
         asked = [SearchQuery(Query(str(i), text)) for i, text in enumerate(queries)]
-        with span(self.retriever, stage_kind("RETRIEVER", asked), self.trace) as trace:
-            run = search_with(self.searcher, self.corpus, asked, k).run
-            if trace is not None:
-                add_rankings(trace, "RETRIEVER", asked, {RETRIEVED: run}, self.corpus)
+        run = traced_search(
+            self.retriever,
+            asked,
+            lambda: search_with(self.searcher, self.corpus, asked, k).run,
+            lambda found: listed_run(found, self.corpus),
+            self.trace,
+        )
         return hits_of(run, self.corpus)
 
 

@@ -9,9 +9,7 @@ from contextlib import contextmanager
 from r2med.data import Query
 from r2med.foundation.engine.tracing import Span, item_spans, queries_within, query_span
 from r2med.models.llm.chat import Failure
-from r2med.systems.agents.conversation import Answered, Chosen, Conversation, Hit
-from r2med.systems.retrieve.ranking_spans import MAX_DOCUMENTS, MAX_TEXT, RETRIEVED, query_parts
-from r2med.systems.retrieve.retriever import SearchQuery
+from r2med.systems.agents.conversation import Answered, Chosen, Conversation
 
 
 @contextmanager
@@ -38,21 +36,3 @@ def add_conversation(span: Span, query: Query, conversation: Conversation) -> No
     elif isinstance(conversation.state, Chosen):
         ids = json.dumps(conversation.state.ids, ensure_ascii=False)
         span.set({"output.value": ids, "output.mime_type": "application/json"})
-
-
-def add_hits(span: Span, queries: Sequence[Query], found: Sequence[Sequence[Hit] | Failure]) -> None:
-    """Add what a server found for each query to the span of the search, or to a span of its own."""
-    parts = query_parts(span, "RETRIEVER", list(map(SearchQuery, queries)))
-    for query, hits in zip(queries, found, strict=True):
-        part = parts.get(query.id, span)
-        part.set({"r2med.query.id": query.id})
-        part.set_content({"input.value": query.text})
-        if isinstance(hits, Failure):
-            part.fail(hits.kind, hits.message)
-            hits = ()
-        for place, hit in enumerate(hits[:MAX_DOCUMENTS]):
-            prefix = f"{RETRIEVED}.{place}.document"
-            part.set({f"{prefix}.id": hit.id, f"{prefix}.score": hit.score})
-            part.set_content({f"{prefix}.content": hit.contents[:MAX_TEXT]})
-        if part is not span:
-            part.end()

@@ -9,6 +9,7 @@ import asyncio
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Annotated, Any, ClassVar
 from urllib.parse import urlsplit
 
@@ -16,7 +17,6 @@ from pydantic import BeforeValidator, PlainSerializer
 
 from r2med.data import Dataset, Query
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.engine.tracing import span
 from r2med.foundation.net.endpoint import Endpoint
 from r2med.foundation.net.http import Client, run_sync
 from r2med.foundation.net.personal_data_warning import warn_before_sending
@@ -26,10 +26,9 @@ from r2med.foundation.store import Store, digest
 from r2med.foundation.store.memo import Memo, Missing
 from r2med.foundation.text.unicode import to_unicode
 from r2med.models.llm.chat import Failure
-from r2med.systems.agents.agent_spans import add_hits
 from r2med.systems.agents.conversation import Hit
 from r2med.systems.agents.sources import Documents, Source, SourceResult
-from r2med.systems.retrieve.ranking_spans import stage_kind
+from r2med.systems.retrieve.ranking_spans import Listed, ListedDocument, traced_search
 from r2med.systems.retrieve.retriever import Search, SearchQuery
 
 TOKEN_VARIABLE = "R2MED_SERVE_TOKEN"
@@ -139,12 +138,15 @@ class _OpenServer:
 
     def search(self, queries: Sequence[Query]) -> SourceResult:
         # No cost: the time is the server's, and a repeated run that reads stored answers would show another one.
-        with span(str(self.address), stage_kind("RETRIEVER", list(map(SearchQuery, queries)))) as trace:
+        def search() -> tuple[Documents, ...]:
             by_text = self._documents(list(dict.fromkeys(query.text for query in queries)))
-            shown = tuple(self._shown(by_text[query.text], query.excluded) for query in queries)
-            if trace is not None:
-                add_hits(trace, queries, shown)
-        return SourceResult(shown)
+            return tuple(self._shown(by_text[query.text], query.excluded) for query in queries)
+
+        return SourceResult(
+            traced_search(
+                str(self.address), list(map(SearchQuery, queries)), search, lambda found: [*map(_listed, found)]
+            )
+        )
 
     def made(self, queries: Sequence[Query]) -> tuple[Search, ...]:
         return ()  # how the server searches is not known here
@@ -231,6 +233,12 @@ class _OpenServer:
         except MalformedAnswer as error:
             reason = f"{client.endpoint.server} gave a malformed answer: {error}"
         raise RequestFailed(reason, again=True, kind="invalid", max_attempts=2)  # perhaps a short fault of a proxy
+
+
+def _listed(documents: Documents) -> Listed | Failure:
+    if isinstance(documents, Failure):
+        return documents
+    return [ListedDocument(hit.id, hit.score, partial(str, hit.contents)) for hit in documents]
 
 
 def _packed(documents: Documents) -> bytes:

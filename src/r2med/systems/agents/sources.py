@@ -11,11 +11,10 @@ from r2med.data.corpus import Corpus
 from r2med.data.runs.run import NO_DOCUMENT, Run
 from r2med.foundation.core.cost import NOTHING, Cost
 from r2med.foundation.core.keys import key_of
-from r2med.foundation.engine.tracing import span
 from r2med.foundation.store import Store, default_store
 from r2med.models.llm.chat import Failure
 from r2med.systems.agents.conversation import Hit
-from r2med.systems.retrieve.ranking_spans import RETRIEVED, add_rankings, name_of, stage_kind
+from r2med.systems.retrieve.ranking_spans import listed_run, name_of, traced_search
 from r2med.systems.retrieve.retriever import Retriever, Search, SearchQuery, cached_search
 
 Documents = tuple[Hit, ...] | Failure
@@ -91,10 +90,12 @@ class _OpenRetriever:
 
     def search(self, queries: Sequence[Query]) -> SourceResult:
         asked = list(map(SearchQuery, queries))
-        with span(name_of(self.retriever), stage_kind("RETRIEVER", asked)) as trace:
-            searched = cached_search(self.retriever, self.dataset, asked, self.topk, self.store)
-            if trace is not None:
-                add_rankings(trace, "RETRIEVER", asked, {RETRIEVED: searched.run}, self.dataset.corpus)
+        searched = traced_search(
+            name_of(self.retriever),
+            asked,
+            lambda: cached_search(self.retriever, self.dataset, asked, self.topk, self.store),
+            lambda found: listed_run(found.run, self.dataset.corpus),
+        )
         return SourceResult(tuple(hits_of(searched.run, self.dataset.corpus)), searched.cost, searched.prepared)
 
     def made(self, queries: Sequence[Query]) -> tuple[Search, ...]:

@@ -9,10 +9,9 @@ from functools import cache
 
 from r2med.data import Dataset
 from r2med.foundation.core.cost import Cost, total
-from r2med.foundation.engine.tracing import span
 from r2med.foundation.store import Store
 from r2med.systems.retrieve.added_worth import DEFAULT_DEPTH, AddedWorth
-from r2med.systems.retrieve.ranking_spans import RETRIEVED, add_rankings, name_of, stage_kind
+from r2med.systems.retrieve.ranking_spans import listed_run, name_of, traced_search
 from r2med.systems.retrieve.retriever import (
     NO_REPORT,
     Retriever,
@@ -47,11 +46,12 @@ def search_apart(
 
     The first parts of all queries are one search, the second parts another, and so on. The store keeps each of them.
     """
-    with span(name_of(retriever), stage_kind("RETRIEVER", queries)) as trace:
-        searched = _search_apart(retriever, dataset, queries, k, store, timed)
-        if trace is not None:
-            add_rankings(trace, "RETRIEVER", queries, {RETRIEVED: searched.run}, dataset.corpus)
-    return searched
+    return traced_search(
+        name_of(retriever),
+        queries,
+        lambda: _search_apart(retriever, dataset, queries, k, store, timed),
+        lambda searched: listed_run(searched.run, dataset.corpus),
+    )
 
 
 def _search_apart(

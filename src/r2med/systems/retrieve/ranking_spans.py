@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TypeVar
 
 from r2med.data.corpus import Corpus
 from r2med.data.runs.run import Run
-from r2med.foundation.engine.tracing import Attributes, Span, SpanKind, query_span
+from r2med.foundation.engine.tracing import Attributes, Span, SpanKind, TraceFile, query_span, span
+from r2med.models.llm.chat import Failure
 from r2med.systems.retrieve.retriever import Retriever, SearchQuery
+
+Result = TypeVar("Result")
 
 RETRIEVED = "retrieval.documents"
 MAX_DOCUMENTS = 20
@@ -38,36 +44,73 @@ def query_parts(span: Span | None, kind: SpanKind, queries: Sequence[SearchQuery
     return {each.query.id: span.part(kind, query_span(each.query.id)) for each in queries}
 
 
-def add_rankings(
+@dataclass(frozen=True)
+class ListedDocument:
+    """A document of a ranking, as a span lists it."""
+
+    id: str
+    score: float
+    text: Callable[[], str]
+
+
+Listed = Sequence[ListedDocument]
+
+
+def traced_search(
+    name: str,
+    queries: Sequence[SearchQuery],
+    search: Callable[[], Result],
+    listed: Callable[[Result], Sequence[Listed | Failure]],
+    file: TraceFile | None = None,
+) -> Result:
+    """Search inside a span. `listed` returns the documents of each query, or why there are none."""
+    with span(name, stage_kind("RETRIEVER", queries), file) as trace:
+        found = search()
+        if trace is not None:
+            add_documents(trace, "RETRIEVER", queries, {RETRIEVED: listed(found)})
+    return found
+
+
+def add_documents(
     span: Span,
     kind: SpanKind,
     queries: Sequence[SearchQuery],
-    rankings: Mapping[str, Run],
-    corpus: Corpus,
+    rankings: Mapping[str, Sequence[Listed | Failure]],
     query_attribute: str = "input.value",
     facts: Attributes | None = None,
     parts: Mapping[str, Span] | None = None,
 ) -> None:
     """Add the rankings of each query to a span of `stage_kind`.
 
-    `rankings` are attribute -> run. `facts` are attributes of each query. `parts` are those of `query_parts`, if they
-    were opened before. Several queries are worked on together, so the spans of all of them have the times of the
-    whole stage.
+    `rankings` are attribute -> documents of each query, or a failure. `facts` are attributes of each query. `parts` are
+    those of `query_parts`, if they were opened before. Several queries are worked on together, so the spans of all of
+    them have the times of the whole stage.
     """
-    best = {attribute: _by_query(run) for attribute, run in rankings.items()}
     parts = query_parts(span, kind, queries) if parts is None else parts
     for number, query in enumerate(queries):
         part = parts.get(query.query.id, span)
         part.set({"r2med.query.id": query.query.id, **(facts or {})})
         part.set_content({query_attribute: query.query.text})
-        for attribute, ranked in best.items():
-            for place, (row, identifier, score) in enumerate(ranked[number]):
+        for attribute, ranking in rankings.items():
+            found = ranking[number]
+            if isinstance(found, Failure):
+                part.fail(found.kind, found.message)
+                continue
+            for place, document in enumerate(found[:MAX_DOCUMENTS]):
                 prefix = f"{attribute}.{place}.document"
-                part.set({f"{prefix}.id": identifier, f"{prefix}.score": score})
+                part.set({f"{prefix}.id": document.id, f"{prefix}.score": document.score})
                 if part.has_content:
-                    part.set({f"{prefix}.content": corpus.text(row)[:MAX_TEXT]})
+                    part.set({f"{prefix}.content": document.text()[:MAX_TEXT]})
         if part is not span:
             part.end()
+
+
+def listed_run(run: Run, corpus: Corpus) -> list[Listed]:
+    """Return the best documents of each query of a run."""
+    return [
+        [ListedDocument(identifier, score, partial(corpus.text, row)) for row, identifier, score in ranked]
+        for ranked in _by_query(run)
+    ]
 
 
 def _by_query(run: Run) -> list[list[tuple[int, str, float]]]:

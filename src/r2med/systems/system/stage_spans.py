@@ -14,7 +14,7 @@ from r2med.foundation.store import Store
 from r2med.systems.expand.expansion import Expander, Expansion
 from r2med.systems.expand.recorded import Recorded
 from r2med.systems.rerank.reranking import Reranked, Reranker
-from r2med.systems.retrieve.ranking_spans import add_rankings, query_parts, stage_kind
+from r2med.systems.retrieve.ranking_spans import add_documents, listed_run, query_parts, stage_kind
 from r2med.systems.retrieve.retriever import SearchQuery
 
 
@@ -58,6 +58,7 @@ def traced_rerank(
                 raise
         if trace is not None:
             facts: Attributes = {"reranker.model_name": reranker.name, "reranker.top_k": reranker.depth}
-            rankings = {"reranker.input_documents": run, "reranker.output_documents": reranked.run}
-            add_rankings(trace, "RERANKER", queries, rankings, dataset.corpus, "reranker.query", facts, parts)
+            runs = {"reranker.input_documents": run, "reranker.output_documents": reranked.run}
+            rankings = {attribute: listed_run(each, dataset.corpus) for attribute, each in runs.items()}
+            add_documents(trace, "RERANKER", queries, rankings, "reranker.query", facts, parts)
     return replace(reranked, cost=stated_or_measured(reranked.cost, started))
