@@ -8,6 +8,7 @@ import pytest
 from r2med import UserError
 from r2med.data import Query
 from r2med.foundation.net.retry import Policy
+from r2med.foundation.store.holdings import clear_texts, rows_about
 from r2med.models.llm.chat import Failure
 from r2med.systems.agents.remote_search import MalformedAnswer, RemoteSearch, ServerAddress, read_answer
 from r2med.systems.agents.search_r1 import SearchR1
@@ -137,6 +138,16 @@ def test_what_was_found_is_kept_so_that_a_run_started_again_sees_the_same(server
     assert opened(server, store, topk=2).search(wants("gout")) != first, "another depth is another question"
     (fresh,) = opened(server, store.with_policy("fresh")).search(wants("gout"))
     assert fresh[0].contents.endswith("version 2"), "a run that starts over asks again"
+
+
+def test_what_was_found_goes_with_its_dataset_and_a_live_store_keeps_nothing(server, store):
+    opened(server, store.with_policy("live")).search(wants("gout"))
+    assert not list(store.root.glob("remote/*"))
+    opened(server, store.about("ward")).search(wants("gout"))
+    assert [file.parent.name for file in rows_about(store, ["ward"])] == ["remote"]
+    clear_texts(store, ["ward"])
+    opened(server, store).search(wants("gout"))
+    assert [body["queries"] for body in server.asked] == [["gout"]] * 3
 
 
 def test_an_agent_searches_there_and_is_told_of_foreign_documents(server, store):
