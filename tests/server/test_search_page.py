@@ -77,6 +77,9 @@ def test_a_search_by_words_has_no_marks_of_generated_text_and_says_if_nothing_wa
         page.wait_for_selector(".answer .empty")
         assert page.inner_text(".answer .empty") == NOTHING_FOUND
         assert page.is_visible("#legend") and not page.is_visible("#legend-generated")
+        page.keyboard.press("Escape")
+        page.keyboard.press("?")
+        assert page.is_visible("dialog[open] >> text=write a question")
 
 
 @pytest.mark.slow

@@ -20,7 +20,7 @@ from support.served_app import request, requests
 from support.traces import kind_of, read_spans
 
 HYDE, JUDGED = "hyde(some-model) → bm25", "bm25 → listwise(some-model)@3"
-SHARED = ("shell.js", "formats.js", "marks.js", "parts.js", "base.css", "icon.svg")
+SHARED = ("shell.js", "formats.js", "marks.js", "parts.js", "pages.js", "base.css", "icon.svg")
 
 
 @pytest.fixture
@@ -196,7 +196,7 @@ def test_the_page_is_of_files_of_its_own(app, name):
         assert word not in response.text or name.endswith(SHARED)
 
 
-@pytest.mark.parametrize("name", ["pages.js", "..%2fsearch.html", "../search_protocol.py", "search.html/x"])
+@pytest.mark.parametrize("name", ["rows.js", "..%2fsearch.html", "../search_protocol.py", "search.html/x"])
 def test_no_other_file_is_served(app, name):
     assert request(app, "GET", f"/assets/{name}").status_code == 404
 

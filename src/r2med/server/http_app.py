@@ -291,7 +291,7 @@ _QUESTION: dict[str, Any] = {
 
 _ASSETS = {
     "r2med.server": ("search.html", "search.css", "search.js"),
-    "r2med.foundation.web": ("shell.js", "formats.js", "marks.js", "parts.js", "base.css", "icon.svg"),
+    "r2med.foundation.web": ("shell.js", "formats.js", "marks.js", "parts.js", "pages.js", "base.css", "icon.svg"),
 }
 """Room -> files of the page."""
 

@@ -1,5 +1,5 @@
 /* The search page: a question, the passages of one or two systems, the texts of their LLMs, the cost of each stage.
-   It uses the shell of the board. */
+   It is one page in the frame of all pages. */
 "use strict";
 
 (() => {
@@ -227,59 +227,67 @@
 
   /* --- the start ------------------------------------------------------------------------------------------------- */
 
-  async function start() {
-    const here = await (await fetch("systems")).json();
+  const content = [...$("main").children]; // what the HTML file has: the form, the legend and a place for answers
+
+  /**
+   * @param {HTMLElement} main
+   * @param {URLSearchParams} params
+   * @param {any} here the answer of GET /systems
+   */
+  function show(main, params, here) {
+    main.append(...content);
     $("nav").replaceWith(
       h("span", { class: "eyebrow" }, named(here.dataset), ` · ${counted(here.documents, "document")}`),
     );
     document.title = `${visible(here.dataset)} · r2med search`;
+    $("foot").replaceChildren("Keys: ", key("/"), " question, ", key("↵"), " search, ", key("?"), " all keys.");
     const systems = here.systems.map((system) => ({
       value: system.name,
       label: `${visible(system.name)}${system.asks ? " (asks an LLM)" : ""}`,
     }));
-    const fillSelect = (id, options, chosen) =>
-      $(id).append(...options.map(({ value, label }, i) => h("option", { value, selected: i === chosen }, label)));
     fillSelect("first", systems, 0);
     fillSelect("second", [{ value: "", label: "nothing" }, ...systems], systems.length < 2 ? 0 : 2);
-    if (!here.questions.length) return;
-    $("example").hidden = false;
+    if (here.questions.length) offerExamples(here.questions);
+    $("question").focus();
+  }
+
+  const key = (text) => h("kbd", null, text);
+
+  /** @type {(id: string, options: Option[], chosen: number) => void} */
+  const fillSelect = (id, options, chosen) =>
+    $(id).append(...options.map(({ value, label }, i) => h("option", { value, selected: i === chosen }, label)));
+
+  function offerExamples(questions) {
     let next = 0;
+    $("example").hidden = false;
     $("example").addEventListener("click", () => {
-      $("question").value = here.questions[next++ % here.questions.length];
+      $("question").value = questions[next++ % questions.length];
       $("ask").requestSubmit();
     });
   }
 
   $("ask").addEventListener("submit", ask);
-  document.addEventListener("keydown", (event) => {
-    const target = /** @type {HTMLElement} */ (event.target);
-    if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
-    if (target === $("question")) {
-      if (event.key === "Enter" && !event.shiftKey) {
-        event.preventDefault();
-        $("ask").requestSubmit();
-      }
-      if (event.key === "Escape") target.blur();
-    } else if (!target.closest("input, select, textarea")) {
-      if (event.key === "/") {
-        event.preventDefault();
-        $("question").focus();
-      }
-      if (event.key === "t") shell.switchTheme();
-    }
+  $("question").addEventListener("keydown", (event) => {
+    if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+    event.preventDefault();
+    $("ask").requestSubmit();
   });
-  document.addEventListener("DOMContentLoaded", () => {
-    $("foot").append(
-      "Keys: ",
-      h("kbd", null, "/"),
-      " question, ",
-      h("kbd", null, "↵"),
-      " search, ",
-      h("kbd", null, "t"),
-      " light or dark.",
-    );
-    start().catch((error) => {
-      $("answers").replaceChildren(problem(`The server cannot be reached: ${error.message}`));
-    });
+
+  pages.page("search", {
+    title: "Search",
+    keys: [
+      { key: "/", what: "write a question; Enter searches, Escape leaves it", action: () => $("question").focus() },
+    ],
+    show,
+  });
+
+  async function start() {
+    const response = await fetch("systems");
+    if (!response.ok) throw new Error(`it answered ${response.status}`);
+    pages.data("site", await response.text());
+  }
+
+  start().catch((error) => {
+    $("answers").replaceChildren(problem(`The server cannot be reached: ${error.message}`));
   });
 })();
