@@ -239,7 +239,7 @@ def test_the_limit_of_one_role_does_not_hold_for_another():
     model = SimpleNamespace(max_seq_length=512)
     model.encode = lambda texts, **settings: limits.append(model.max_seq_length) or np.ones((len(texts), 2))
     encoder = object.__new__(SentenceModel)
-    encoder.replicas, encoder._limit = SimpleNamespace(first=SimpleNamespace(model=model)), 512
+    encoder.replicas, encoder.limit = SimpleNamespace(first=SimpleNamespace(model=model)), 512
     card = SimpleNamespace(side=lambda role: Side(max_tokens=64 if role == "query" else 0), normalise=False)
     for role in ("query", "document", "query"):
         encoder._encode_by_the_library(["a"], card, role, "")

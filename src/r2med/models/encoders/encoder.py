@@ -41,6 +41,9 @@ class Encoded:
     cost: Cost = field(default_factory=Cost)
 
 
+NO_PASSAGES = "passages: {model} has no tokenizer on this machine that can cut documents; leave passages out"
+
+
 class Encoder(ABC):
     """A model that knows the instruction of a dataset. Its weights are loaded with the first text.
 
@@ -52,6 +55,8 @@ class Encoder(ABC):
     """The folder of the store for what it makes of documents."""
     shard_documents: ClassVar[int] = 4096
     """Number of documents in a shard. Large enough for batches of similar lengths, small enough for a file."""
+    cuts_passages: bool = False
+    """True if it has `passages`."""
 
     @abstractmethod
     def key(self, role: Role) -> dict[str, Any]:
@@ -75,6 +80,13 @@ class Encoder(ABC):
             raise UserError(f"the model returned an array of shape {vectors.shape} for {len(texts)} texts")
         check_finite(vectors)
         return Ragged.single(vectors, encoded.cost)
+
+    def passages(self, texts: Sequence[str], tokens: int) -> list[list[str]]:
+        """Return the passages of each document, each with at most this many tokens for the model.
+
+        Raises UserError if the model's tokenizer is not on this machine.
+        """
+        raise UserError(NO_PASSAGES.format(model=self.key("document").get("model", type(self).__qualname__)))
 
     @property
     def needs(self) -> Needs:

@@ -34,7 +34,8 @@ class _LateModel:
     """A model of sentence-transformers that is run by the library's own loop, on one device."""
 
     library_class: ClassVar[str]
-    width = 0
+    width = limit = 0
+    tokenizer = None
 
     def __init__(self, folder: Path, card: ModelCard, setup: Setup) -> None:
         import sentence_transformers

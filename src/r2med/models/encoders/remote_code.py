@@ -33,7 +33,7 @@ class RemoteModel:
             return model.eval().to(device)
 
         model_loading.check_trust(folder, card.name, setup)
-        self.width = card.dimension
+        self.width, self.limit = card.dimension, 0
         self._name = card.name
         with model_loading.loading(card.name, folder):
             self.tokenizer = TextTokenizer(AutoTokenizer.from_pretrained(str(folder), **settings))

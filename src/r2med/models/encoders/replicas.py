@@ -22,9 +22,10 @@ from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.setup import Setup
 from r2med.models.encoders import devices, weights
 from r2med.models.encoders.batching import Worker, encode_in_batches
-from r2med.models.encoders.encoder import Encoded, Encoder, Role, Vectors, batch_receiver, timed
+from r2med.models.encoders.encoder import NO_PASSAGES, Encoded, Encoder, Role, Vectors, batch_receiver, timed
 from r2med.models.encoders.known_pairs import check_once, check_versions
 from r2med.models.encoders.model_cards import ModelCard, Side
+from r2med.models.encoders.tokenize import TextTokenizer
 
 Model = TypeVar("Model")
 Loaded = TypeVar("Loaded")
@@ -116,6 +117,14 @@ class LoadedModel(Protocol):
     width: int
     """Number of dimensions of a vector, or 0 if the model does not say."""
 
+    @property
+    def limit(self) -> int:
+        """Number of tokens that the model can read, or 0 if it does not say."""
+
+    @property
+    def tokenizer(self) -> TextTokenizer | None:
+        """The tokenizer that measures texts, or None if the model needs more than token ids."""
+
     def __init__(self, folder: Path, card: ModelCard, setup: Setup) -> None: ...
 
     def encode(self, texts: Sequence[str], card: ModelCard, role: Role, prefix: str) -> Encoded:
@@ -132,6 +141,7 @@ class LocalEncoder(Encoder):
     """Class that loads a folder of weights."""
     loaded_by: ClassVar[tuple[str, ...]] = ()
     """Fields of the card that require a separate model in memory."""
+    cuts_passages = True
     key_fields: ClassVar[tuple[str, ...]] = ()
     """Further fields of the card that vectors depend on."""
 
@@ -209,6 +219,16 @@ class LocalEncoder(Encoder):
         if not texts:
             return Encoded(np.empty((0, self._card.dimension or model.width), dtype=np.float32))
         return model.encode(texts, self._card, role, side.prefix_for(self._instruction))
+
+    def passages(self, texts: Sequence[str], tokens: int) -> list[list[str]]:
+        """Return the passages of each document, cut by the model's tokenizer."""
+        side, model = self._card.side("document"), self._model(self._card.document)
+        limit = side.max_tokens or model.limit
+        if 0 < limit < tokens:
+            raise UserError(f"passages={tokens}: {self._card.name} reads at most {limit} tokens of a document")
+        if model.tokenizer is None or not model.tokenizer.can_cut:
+            raise UserError(NO_PASSAGES.format(model=self._card.name))
+        return model.tokenizer.passages(texts, side, side.prefix_for(self._instruction), tokens)
 
     def _find(self, side: Side) -> weights.Weights:
         if side.repository not in self._weights:

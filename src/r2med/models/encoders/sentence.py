@@ -86,17 +86,17 @@ class SentenceModel:
         with model_loading.loading(card.name, folder):
             self.replicas = Replicas(setup, load)
         model = self.replicas.first.model
-        self._limit = int(model.max_seq_length or 512)
+        self.limit = int(model.max_seq_length or 512)
         old = "get_sentence_embedding_dimension"
         self.width = int((getattr(model, "get_embedding_dimension", None) or getattr(model, old))() or card.dimension)
-        self.tokenizer = self._plain_tokenizer()
+        self.tokenizer: TextTokenizer | None = self._plain_tokenizer()
 
     def encode(self, texts: Sequence[str], card: ModelCard, role: Role, prefix: str) -> Encoded:
         """Return one row per text, in their order."""
         if self.tokenizer is None:
             return self._encode_by_the_library(list(texts), card, role, prefix)
         side = card.side(role)
-        limit = side.max_tokens or self._limit
+        limit = side.max_tokens or self.limit
         tokens = self.tokenizer(texts, side.model_copy(update={"max_tokens": limit}), prefix)
         skip = self.tokenizer.prefix_length(prefix)
         pad = self.tokenizer.pad
@@ -110,7 +110,7 @@ class SentenceModel:
     def _encode_by_the_library(self, texts: list[str], card: ModelCard, role: Role, prefix: str) -> Encoded:
         """Return one row per text from the library's own loop, for modules that need more than token ids."""
         model = self.replicas.first.model
-        model.max_seq_length = card.side(role).max_tokens or self._limit  # otherwise that of the last role
+        model.max_seq_length = card.side(role).max_tokens or self.limit  # otherwise that of the last role
         method = getattr(model, "encode_document" if role == "document" else "encode_query", model.encode)
         receiver = batch_receiver()
         pieces: list[Vectors] = []
@@ -133,7 +133,7 @@ class SentenceModel:
             return None
         # Test for lower-casing, chat templates and additions of later releases.
         tokenizer = TextTokenizer(model.tokenizer)
-        ids = tokenizer([SAMPLE_TEXT], Side(max_tokens=self._limit), "").ids[0]
+        ids = tokenizer([SAMPLE_TEXT], Side(max_tokens=self.limit), "").ids[0]
         # The method has different names in different releases of the library.
         theirs = (model.preprocess if hasattr(model, "preprocess") else model.tokenize)([SAMPLE_TEXT])
         same = theirs["input_ids"][0].tolist() == ids.tolist() and set(theirs) <= KNOWN_INPUTS

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -38,7 +38,7 @@ class TextTokenizer:
 
     def __init__(self, tokenizer: Any, append_eos: bool = False) -> None:
         self._tokenizer = tokenizer
-        self._backend = getattr(tokenizer, "backend_tokenizer", None)
+        self._backend: Any = getattr(tokenizer, "backend_tokenizer", None)
         self.pad = pad_token(tokenizer)
         self._eos: int | None = None
         # Some tokenizers of last-token models add the end of sequence themselves. A test is safer than their flags.
@@ -75,6 +75,47 @@ class TextTokenizer:
             ids = ids[:-1]
         return len(ids)
 
+    @property
+    def can_cut(self) -> bool:
+        """True if it knows which characters a token is made of."""
+        return self._backend is not None
+
+    def passages(self, texts: Sequence[str], side: Side, prefix: str, tokens: int) -> list[list[str]]:
+        """Return the passages of each text, without overlap and cut between words where possible.
+
+        Each has at most this many tokens, including the prefix and special tokens. Raises UserError if these leave no
+        room for a text.
+        """
+        whole = side.model_copy(update={"max_tokens": 1 << 30})
+
+        def count(text: str) -> int:
+            return self([text], whole, prefix).lengths()[0]
+
+        if (room := tokens - count("")) < 1:
+            raise UserError(f"passages={tokens}: the prefix and special tokens take {tokens - room} tokens")
+        return [[text] if count(text) <= tokens else list(self._cut(text, room, tokens, count)) for text in texts]
+
+    def _cut(self, text: str, room: int, tokens: int, count: Callable[[str], int]) -> Iterator[str]:
+        spans, at = self._spans(text), 0
+        while at < len(spans):
+            end = min(at + room, len(spans))
+            while True:
+                stop = _word_end(text, spans, at, end)
+                passage = text[spans[at][0] : spans[stop - 1][1]]
+                over = count(passage) - tokens  # A word may have other tokens at the beginning of a text.
+                if over <= 0 or stop == at + 1:
+                    break
+                end = max(at + 1, stop - over)
+            yield passage
+            at = stop
+
+    def _spans(self, text: str) -> list[tuple[int, int]]:
+        """Return the first character and the end of each token of a text."""
+        self._backend.no_padding()
+        self._backend.no_truncation()
+        spans: list[tuple[int, int]] = self._backend.encode(text, add_special_tokens=False).offsets
+        return spans
+
     def _ended(self, ids: list[int]) -> list[int]:
         if self._eos is not None and ids[-1:] != [self._eos]:
             return [*ids, self._eos]
@@ -101,6 +142,17 @@ class TextTokenizer:
         else:
             cut = self._tokenizer(*parts, truncation=True, max_length=limit, return_token_type_ids=True)
         return list(cut["input_ids"]), list(cut["token_type_ids"]), len(whole) > limit
+
+
+def _word_end(text: str, spans: Sequence[tuple[int, int]], begin: int, end: int) -> int:
+    """Return the last token up to `end` that a new word follows, or `end` if one word takes all tokens."""
+    if end == len(spans):
+        return end
+    for stop in range(end, begin, -1):
+        first = spans[stop][0]
+        if text[first : first + 1].isspace() or text[first - 1 : first].isspace():
+            return stop
+    return end
 
 
 def pad_token(tokenizer: Any) -> int:

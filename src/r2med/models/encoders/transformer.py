@@ -41,7 +41,7 @@ class Tower:
             self.tokenizer = TextTokenizer(tokenizer, card.append_eos)
             self.replicas = Replicas(setup, load)
         config = self.replicas.first.model.config
-        self._limit = int(getattr(config, "max_position_embeddings", 0) or 0)
+        self.limit = int(getattr(config, "max_position_embeddings", 0) or 0)
         self.width = int(getattr(config, "hidden_size", 0) or 0)
 
     def encode(self, texts: Sequence[str], card: ModelCard, role: Role, prefix: str) -> Encoded:
@@ -49,10 +49,10 @@ class Tower:
         from r2med.models.encoders.forward import embed
 
         side = card.side(role)
-        if 0 < self._limit < side.max_tokens:
+        if 0 < self.limit < side.max_tokens:
             raise UserError(
                 f"model {card.name}: its card allows {side.max_tokens} tokens, the weights in {self._folder} "
-                f"have {self._limit} positions"
+                f"have {self.limit} positions"
             )
         tokens = self.tokenizer(texts, side, prefix)
         skip = 0 if card.pool_prompt else self.tokenizer.prefix_length(prefix)

@@ -175,7 +175,7 @@ class Retriever(Protocol):
         """Prepare the corpus, using the store."""
 
 
-VERSION = 5
+VERSION = 6
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store import Store, digest
 from r2med.foundation.store.dataset_labels import Labels
 from r2med.foundation.text.plurals import counted
-from r2med.models.encoders.encoder import LOADERS, Encoded, Encoder, Vectors, open_encoder
+from r2med.models.encoders.encoder import LOADERS, NO_PASSAGES, Encoded, Encoder, Vectors, open_encoder
 from r2med.models.encoders.model_cards import LATE_LOADERS, MODELS, LateLoader, ModelCard, resolve_card
 from r2med.models.encoders.model_estimates import (
     PASSAGE_TOKENS,
@@ -37,6 +37,8 @@ from r2med.models.encoders.model_estimates import (
     own_weights,
     reading_seconds,
 )
+from r2med.models.encoders.passage_encoder import PassageEncoder
+from r2med.models.encoders.ragged import Ragged
 from r2med.models.encoders.weights import IN_FOLDER
 from r2med.systems.retrieve.dense.approximate import Hnsw, Segments, build_segments, load_faiss
 from r2med.systems.retrieve.dense.proposals import ProposeNearest, search_by_nodes
@@ -67,6 +69,13 @@ class VectorSearch(Stage):
         le=1_000_000,
         description="numbers of each vector that are used, the first ones (for Matryoshka models); 0: all",
     )
+    passages: int = Field(
+        0,
+        ge=0,
+        le=1_000_000,
+        description="tokens of a passage: a long document has a vector for each passage, and its best passage counts; "
+        "0: one vector for the document, which the model cuts at its limit",
+    )
 
     @model_validator(mode="after")
     def _parameters_fit(self) -> Self:
@@ -75,6 +84,8 @@ class VectorSearch(Stage):
                 raise ValueError(f"{name} is a parameter of index=hnsw")
             if name == "dims" and self.index != "exact":
                 raise ValueError(f"dims and index={self.index} do not go together: an index has its own vectors")
+            if name == "passages" and self.index != "exact":
+                raise ValueError(f"passages and index={self.index} do not go together: the index has whole documents")
         return self
 
     @property
@@ -82,11 +93,16 @@ class VectorSearch(Stage):
         """The approximate index, or None for exact search."""
         return Hnsw(self.links, self.ef) if self.index == "hnsw" else None
 
+    @property
+    def vectors_label(self) -> str:
+        """The name of the vectors of documents in the store."""
+        return f"{self.name}(passages={self.passages})" if self.passages else self.name
+
     def plan(self, data: Sequence[PlannedData], runtime: Runtime) -> list[Plan]:
         """Return how many documents would be encoded and how much would be downloaded."""
         card = MODELS.get(self.name)
         kept_in = STORED_IN[card.loader] if card and card.loader in LATE_LOADERS else "vectors"
-        todo = [each for each in data if not each.keeps(kept_in, self.name)]
+        todo = [each for each in data if not each.keeps(kept_in, self.vectors_label)]
         documents = sum(each.documents for each in todo)
         fetch, missing = bytes_to_fetch(self.name, MODELS, resolve_card, runtime.setup)
         kept = f"{len(data) - len(todo)} of {len(data)} datasets are in the store{own_weights(self.name)}"
@@ -151,7 +167,8 @@ class DenseRetriever(Bound[VectorSearch]):
         # An API's answers get the labels of the store. Other encoders store nothing themselves.
         key = dataset.instruction, kept.root, Labels() if self.card.loader in LOADERS else kept.labels
         if key not in self._encoders:
-            self._encoders[key] = open_encoder(self.card, dataset.instruction, self.runtime, kept)
+            encoder = open_encoder(self.card, dataset.instruction, self.runtime, kept)
+            self._encoders[key] = PassageEncoder(encoder, self.stage.passages) if self.stage.passages else encoder
         return self._encoders[key]
 
     def key(self, dataset: Dataset) -> dict[str, Any]:
@@ -160,6 +177,8 @@ class DenseRetriever(Bound[VectorSearch]):
             typed = ", ".join(f"{key}={value}" for key, value in self.stage.changed)
             raise UserError(f"{self.stage.name}: {typed} needs a model with one vector per text")
         encoder = self.encoder(dataset)
+        if self.stage.passages and not encoder.cuts_passages:
+            raise UserError(NO_PASSAGES.format(model=self.stage.name))
         roles = {role: encoder.key(role) for role in ("query", "document", "generated")}
         # The pin is not part of the key of a role. Vectors depend on the revision alone, so they stay valid
         # when it is pinned later.
@@ -176,7 +195,7 @@ class DenseRetriever(Bound[VectorSearch]):
         kind = self.stage.approximate
         if kind:
             load_faiss()  # A missing library is reported before hours of encoding.
-        store = store.about(dataset.label, model=self.stage.name)
+        store = store.about(dataset.label, model=self.stage.vectors_label)
         encoder = self.encoder(dataset, store)
         embeddings = embed_corpus(dataset.corpus, encoder, store, self.runtime.engine, reuse=may_change(dataset))
         segments = (
@@ -187,7 +206,7 @@ class DenseRetriever(Bound[VectorSearch]):
         return DenseSearcher(self, dataset.corpus, encoder, embeddings, store, segments)
 
     def _late_searcher(self, loader: LateLoader, dataset: Dataset, store: Store) -> LateSearcher:
-        store = store.about(dataset.label, model=self.stage.name)
+        store = store.about(dataset.label, model=self.stage.vectors_label)
         encoder = self.encoder(dataset, store)
         turn = _turn(encoder, self.stage.name, self.runtime)
         return LateSearcher(self.stage.name, loader, dataset, encoder, store, self.runtime, turn)
@@ -274,9 +293,11 @@ class DenseSearcher:
         return replace(asked, vectors=asked.vectors[:, : stage.dims]) if stage.dims else asked
 
     def _blocks(self) -> Sequence[Block]:
-        """Return the vectors of the documents, or their first numbers."""
-        blocks, dims = self._embeddings.blocks, self._retriever.stage.dims
-        return [(first, block[:, :dims]) for first, block in blocks] if dims else blocks
+        """Return the vectors of the documents or of their passages, or the first numbers of these."""
+        parts, dims = self._embeddings.parts, self._retriever.stage.dims
+        if not dims:
+            return parts
+        return [(first, Ragged({"vectors": part.arrays["vectors"][:, :dims]}, part.offsets)) for first, part in parts]
 
     def _nearest(self, vectors: Vectors, k: int) -> list[Hits]:
         if self._segments is None:
@@ -287,7 +308,8 @@ class DenseSearcher:
     def _exactly(self, vectors: Vectors, k: int) -> list[Hits]:
         cosine, runtime = self._retriever.takes_cosine, self._retriever.runtime
         ranks, work = self._corpus.id_ranks(), ProposeNearest(vectors, k, cosine, runtime.setup.memory)
-        if not self._retriever.stage.dims:  # nodes compare whole vectors
+        stage = self._retriever.stage
+        if not stage.dims and not stage.passages:  # nodes compare whole vectors of whole documents
             hits = search_by_nodes(self._embeddings.shards, work, ranks, runtime.engine, self._store)
             if hits is not None:
                 return hits
