@@ -14,12 +14,13 @@ from r2med.systems.retrieve.apart import search_apart, searches_apart
 from r2med.systems.retrieve.bm25 import BM25, BM25Retriever
 from r2med.systems.retrieve.retriever import Searched, SearchQuery, cached_search
 from support.datasets import dataset_of
+from support.retrievers import ScriptedRetriever
 
 IDS = [f"d{number:02}" for number in range(30)]
 SMALL = dataset_of(Corpus.of((name, name) for name in IDS))
 
 
-class ByText:
+class ByText(ScriptedRetriever):
     """Finds for each text what it is told to, and counts how often it searches and is indexed."""
 
     def __init__(self, found):

@@ -14,9 +14,10 @@ from r2med.systems.retrieve.bm25 import BM25
 from r2med.systems.retrieve.fusion import FusedRetriever, Fusion
 from r2med.systems.retrieve.retriever import Searched, SearchQuery, cached_search
 from support.datasets import dataset_of
+from support.retrievers import ScriptedRetriever
 
 
-class Fixed:
+class Fixed(ScriptedRetriever):
     """Retriever with fixed results that counts its searches."""
 
     def __init__(self, name, scores):

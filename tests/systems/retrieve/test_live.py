@@ -7,7 +7,7 @@ from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store import Store
 from r2med.systems.retrieve.bm25 import BM25, BM25Retriever
 from r2med.systems.retrieve.bm25.index import VOCABULARY_RATIO
-from r2med.systems.retrieve.retriever import SearchQuery, live_of
+from r2med.systems.retrieve.retriever import SearchQuery
 from support.datasets import dataset_of
 
 CORPUS = Corpus.of([("a", "fever and cough"), ("b", "fever"), ("c", "cough and rash"), ("d", "rash")])
@@ -36,7 +36,7 @@ def test_a_live_fusion_finds_the_same_and_saves_nothing(tmp_path):
     spec = "fuse(bm25+fuse(bm25(scorer=lucene)+bm25(k1=2)), weights=1:2, depth=3)"
     searcher = retriever(parse_stage(spec)).bind(Runtime()).index(dataset_of(CORPUS), Store(tmp_path / "kept"))
     store = Store(tmp_path / "live")
-    opened = live_of(retriever(parse_stage(spec)).bind(Runtime()).index(dataset_of(CORPUS), store))
+    opened = retriever(parse_stage(spec)).bind(Runtime()).index(dataset_of(CORPUS), store).live()
     before = sorted(store.root.rglob("*"))
     for k in (1, 3, 10):
         assert found(opened.search(ASKED, k)) == found(searcher.search(ASKED, k))

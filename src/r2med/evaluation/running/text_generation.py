@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from r2med.data import Dataset, load, names
 from r2med.data.given_data import given_data
@@ -78,7 +78,7 @@ class GenerationPlan:
     @property
     def asking(self) -> Mapping[str, AskingStage]:
         """The stage that asks the LLM, under its name."""
-        return {str(self.call): self.expander} if isinstance(self.expander, AskingStage) else {}
+        return {str(self.call): cast(AskingStage, self.expander)} if self.expander.asks else {}
 
     @property
     def llm(self) -> str:

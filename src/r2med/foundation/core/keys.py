@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 
-from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.foreign_code import foreign_code
 
 if TYPE_CHECKING:
@@ -42,7 +41,4 @@ def _ready(value: Any) -> Any:
 
 def key_of(part: Any, dataset: Any) -> dict[str, Any]:
     """Return the key of a bound stage, with a digest of its code if the code is not part of this package."""
-    kind: type = type(part)
-    if not hasattr(part, "key"):
-        raise UserError(f"{kind.__module__}.{kind.__qualname__} has no key(dataset)")
-    return {**part.key(dataset), **foreign_code(kind)}
+    return {**part.key(dataset), **foreign_code(part.code)}

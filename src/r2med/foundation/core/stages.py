@@ -18,6 +18,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSeriali
 from pydantic.fields import FieldInfo
 
 from r2med.foundation.core import plugins
+from r2med.foundation.core.approximation import Approximation
 from r2med.foundation.core.cards import read_toml
 from r2med.foundation.core.errors import UserError, expected_type, nearest, unknown
 from r2med.foundation.core.foreign_code import foreign_code
@@ -148,7 +149,7 @@ class Stage(BaseModel):
         """Return the plans of the stage and of its own searches on some datasets. Nothing is asked or loaded."""
         return [Plan(str(self), "does not say what it would do")]
 
-    def bind(self, runtime: Any) -> Any:
+    def bind(self, runtime: Any) -> Bound[Any]:
         """Return the expander, retriever or reranker of these settings. Nothing is asked or loaded yet."""
         declared = f"{type(self).__module__}.{type(self).__qualname__}"
         raise UserError(f"{declared} has no bind(runtime), which returns what does the work of {self}")
@@ -167,7 +168,7 @@ def bound(stage: Stage, runtime: Any) -> Any:
     made, method = stage.bind(runtime), METHODS[stage.kind]
     if not callable(getattr(made, method.partition("(")[0], None)):
         raise UserError(f"stage {stage.name}: its bind(runtime) returned {described(made)}, which has no {method}")
-    return made
+    return made if isinstance(made, Bound) else ForeignBound(stage, made)
 
 
 def described(value: Any) -> str:
@@ -180,7 +181,13 @@ StageType = TypeVar("StageType", bound=Stage)
 
 @dataclass(frozen=True)
 class Bound(Generic[StageType]):
-    """A stage that is bound to a runtime and does the work that the settings declare."""
+    """A stage that is bound to a runtime and does the work that the settings declare.
+
+    A subclass has the method of its kind: `expand`, `index` or `rerank`. The other members have defaults.
+    """
+
+    asks: ClassVar[bool] = False
+    """True if the stage asks an LLM. It then has `preview(dataset, store)`, which returns its calls."""
 
     stage: StageType
     """The settings of the stage."""
@@ -198,17 +205,55 @@ class Bound(Generic[StageType]):
     @property
     def is_replayed(self) -> bool:
         """True if the store keeps the work of the inner stages and the answers of LLMs, and not the result itself."""
-        return any(getattr(each, "is_replayed", False) for each in self.inner)
+        return any(each.is_replayed for each in self.inner)
 
     def key(self, dataset: Any) -> dict[str, Any]:
         """Return all values that the result depends on, ready for JSON. Nothing is asked or loaded."""
         return self.stage.settings()
 
+    @property
+    def code(self) -> type:
+        """The class whose code the result depends on."""
+        return type(self)
 
-def with_inner(bound: Any) -> Iterator[Any]:
+    def check(self, datasets: Sequence[Any]) -> None:
+        """Raise UserError for a fault that would stop the stage on one of these datasets. No LLM is called."""
+
+    def approximations(self, dataset: Any, queries: Sequence[Any], k: int, store: Any) -> tuple[Approximation, ...]:
+        """Return the recall of a retriever's searches, measured once, or nothing if they are exact."""
+        return ()
+
+
+@dataclass(frozen=True)
+class ForeignBound(Bound[Stage]):
+    """What a user's `bind` returned, if it is no Bound: its own members, and the defaults of Bound for all others."""
+
+    made: object
+
+    def __getattribute__(self, name: str) -> Any:
+        made = object.__getattribute__(self, "made")
+        own = name in ("made", "stage", "code") or name.startswith("__") or not hasattr(made, name)
+        return object.__getattribute__(self, name) if own else getattr(made, name)
+
+    @property
+    def asks(self) -> bool:  # type: ignore[override]
+        """True if the object can preview its calls."""
+        return hasattr(self.made, "preview")
+
+    @property
+    def code(self) -> type:
+        """The class of the object."""
+        return type(self.made)
+
+    def key(self, dataset: Any) -> dict[str, Any]:
+        """Raise UserError: this is called only if the object has no key of its own."""
+        raise UserError(f"{self.code.__module__}.{self.code.__qualname__} has no key(dataset)")
+
+
+def with_inner(bound: Bound[Any]) -> Iterator[Bound[Any]]:
     """Yield a bound stage and all stages inside it."""
     yield bound
-    for each in getattr(bound, "inner", ()):
+    for each in bound.inner:
         yield from with_inner(each)
 
 

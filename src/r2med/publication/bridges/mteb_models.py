@@ -38,7 +38,7 @@ from r2med.models.encoders.replicas import Replicas, cached_model
 from r2med.publication.bridges.mteb_results import tasks
 from r2med.systems.rerank.cross import CrossEncoder, CrossReranker
 from r2med.systems.retrieve.dense.dense_retriever import DenseRetriever, VectorSearch
-from r2med.systems.retrieve.retriever import Retriever, Searched, SearchQuery
+from r2med.systems.retrieve.retriever import Searched, Searcher, SearchQuery
 
 PREFIX = "mteb:"
 TASK_PROMPT = "Given a {kind}, retrieve {what}"
@@ -53,7 +53,7 @@ CHARACTERS_PER_TOKEN = 4
 class MtebModel(VectorSearch, kind="retrieve"):
     """Search with a model of MTEB (mteb:ORG/NAME): encoders use our search, other models their own."""
 
-    def bind(self, runtime: Runtime) -> Retriever:
+    def bind(self, runtime: Runtime) -> Bound[Any]:
         """Return the retriever. Weights are loaded on first use. Raises UserError if the model is a cross-encoder."""
         model = RegisteredModel.of(self.name, runtime)
         if model.meta.is_cross_encoder:
@@ -249,7 +249,7 @@ class MtebSearchRetriever(Bound[MtebModel]):
 
 
 @dataclass(frozen=True)
-class MtebSearcher:
+class MtebSearcher(Searcher):
     """Searches one corpus for a whole set of queries."""
 
     model: RegisteredModel

@@ -24,7 +24,7 @@ from r2med.foundation.store import Store
 from r2med.models.encoders.model_cards import checked_python_path
 from r2med.models.encoders.user_objects import PIPELINE_PREFIX, PythonObject, UserObjects, guarded
 from r2med.systems.rerank.reranking import Reranked, Scores, candidates, reranked
-from r2med.systems.retrieve.retriever import Searched, SearchQuery
+from r2med.systems.retrieve.retriever import Searched, Searcher, SearchQuery
 
 OWN_WORK = "runs a pipeline of PyTerrier, which has its own index and weights"
 
@@ -94,7 +94,7 @@ class PipelineRetriever(Bound[PipelineStage]):
 
 
 @dataclass(frozen=True)
-class PipelineSearcher:
+class PipelineSearcher(Searcher):
     """Searches with a pipeline of PyTerrier."""
 
     pipeline: UserPipeline

@@ -13,7 +13,7 @@ from r2med.data import Dataset, Query
 from r2med.data.corpus import Corpus
 from r2med.foundation.core.plan import Plan, PlannedData
 from r2med.foundation.core.spec import decoded
-from r2med.foundation.core.stages import Retrieving, Stage, argument, bound
+from r2med.foundation.core.stages import Bound, Retrieving, Stage, argument, bound
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store import Store
 from r2med.models.llm.call_plans import with_calls
@@ -46,7 +46,7 @@ from r2med.systems.agents.conversation import (
 from r2med.systems.agents.dialogue import MAX_TEMPLATE_TOKENS, Dialogue, Finished, chat_template, converse
 from r2med.systems.agents.remote_search import RemoteSearch, RemoteURL
 from r2med.systems.agents.sources import LocalSearch
-from r2med.systems.expand.expansion import Expander, Expansion, Joining, QueryChoice, cut_notice
+from r2med.systems.expand.expansion import Expansion, Joining, QueryChoice, cut_notice
 from r2med.systems.expand.recorded import RECORDED, open_recorded, plan_texts
 from r2med.systems.retrieve.bm25 import BM25
 from r2med.systems.retrieve.finds import fused
@@ -184,7 +184,7 @@ class AgentStage(ConversingStage, kind="expand", needs="llm"):
             return [texts, Plan(str(self.by), work)]
         return [texts, *self.by.plan(data, runtime)]
 
-    def bind(self, runtime: Runtime) -> Expander:
+    def bind(self, runtime: Runtime) -> Bound[Any]:
         """Return the reader of recorded texts, or the expander that calls the LLM. Nothing is called yet."""
         if recorded := open_recorded(
             self, self.llm, self.joining(), runtime.setup, cleaning=self.cleaning, style=self.answer_style
@@ -210,6 +210,8 @@ class AgentExpander(Prompted[ConversingStage]):
 
     The retriever then searches with the agent's last text, or its documents follow those that the agent found.
     """
+
+    asks: ClassVar[bool] = True
 
     source: LocalSearch | RemoteSearch
 

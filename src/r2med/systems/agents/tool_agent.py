@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.plan import Plan, PlannedData
-from r2med.foundation.core.stages import Retrieving, Stage, argument
+from r2med.foundation.core.stages import Bound, Retrieving, Stage, argument
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.models.llm.call_plans import with_calls
 from r2med.models.llm.journaled import open_chat
@@ -21,7 +21,6 @@ from r2med.systems.agents.expander import MAX_TOPK, MAX_TURNS, AgentExpander, Co
 from r2med.systems.agents.remote_search import RemoteURL
 from r2med.systems.agents.tool_rules import RESULT_TOKENS, ToolRules
 from r2med.systems.agents.tools import MAX_DOCUMENTS, tools
-from r2med.systems.expand.expansion import Expander
 from r2med.systems.expand.recorded import AUTHOR
 from r2med.systems.retrieve.bm25 import BM25
 from r2med.systems.retrieve.candidates import Candidates
@@ -109,7 +108,7 @@ class ToolAgent(ConversingStage, kind="expand", needs="llm"):
         asks = with_calls(plan, resolve_llm(self.llm, runtime.setup), None, 0, runtime)
         return [asks, *(self.by.plan(data, runtime) if self.by else [])]
 
-    def bind(self, runtime: Runtime) -> Expander:
+    def bind(self, runtime: Runtime) -> Bound[Any]:
         """Return the expander that calls the LLM. Nothing is called yet."""
         if runtime.setup.recorded or self.llm == AUTHOR:
             raise UserError(f"{self} returns a ranking, and there are no recorded ones: name an LLM that is called")

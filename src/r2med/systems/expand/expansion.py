@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import cycle
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, ClassVar, Literal, Protocol
 
 from r2med.data import Dataset, Query
 from r2med.foundation.core.cost import NOTHING, Cost
@@ -135,6 +135,9 @@ def cut_notice(cut: int, texts: int) -> str:
 class Expander(Protocol):
     """The interface of stages that add text to queries before they are searched."""
 
+    asks: ClassVar[bool]
+    """True if it asks an LLM."""
+
     @property
     def name(self) -> str:
         """The name of the stage, as typed. Settings with default values are left out."""
@@ -146,24 +149,14 @@ class Expander(Protocol):
         """Return every query of the dataset, in order."""
 
 
-@runtime_checkable
-class CheckedStage(Protocol):
-    """A stage that can check in advance for faults, such as missing templates or files of recorded texts."""
-
-    def check(self, datasets: Sequence[Dataset]) -> None:
-        """Raise UserError for a fault that would stop the stage on one of these datasets. No LLM is called."""
-
-
-@runtime_checkable
 class AskingStage(Protocol):
-    """A stage that calls an LLM."""
+    """A stage that calls an LLM: its `asks` is True."""
 
     def preview(self, dataset: Dataset, store: Store) -> Plan:
         """Return the calls for one dataset without making them."""
 
 
-def check(stages: Iterable[object], datasets: Sequence[Dataset]) -> None:
+def check(stages: Iterable[Any], datasets: Sequence[Dataset]) -> None:
     """Raise UserError for a fault that would stop a stage on one of the datasets, before the first call."""
     for stage in stages:
-        if isinstance(stage, CheckedStage):
-            stage.check(datasets)
+        stage.check(datasets)

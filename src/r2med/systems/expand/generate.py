@@ -6,14 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from r2med.foundation.core.plan import Plan, PlannedData
-from r2med.foundation.core.stages import Stage, bound
+from r2med.foundation.core.stages import Bound, Stage, bound
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.models.llm.call_plans import with_calls
 from r2med.models.llm.journaled import open_chat
 from r2med.models.prompts.prompt_sets import find_set
-from r2med.systems.expand.expansion import (
-    Expander,
-)
 from r2med.systems.expand.generated_settings import GeneratedSettings
 from r2med.systems.expand.llm_expander import LLMExpander
 from r2med.systems.expand.method_cards import METHODS
@@ -58,7 +55,7 @@ class Generated(GeneratedSettings, kind="expand", needs="llm"):
         first = BM25().plan(data, runtime) if "passages" in self.card.fields else []
         return [texts, *first, *(self.by.plan(data, runtime) if self.rounds else [])]
 
-    def bind(self, runtime: Runtime) -> Expander:
+    def bind(self, runtime: Runtime) -> Bound[Any]:
         """Return the reader of recorded texts, or the expander that calls the LLM. No LLM is called yet."""
         # Recorded texts do not depend on the retriever that found the passages.
         without_by = self.model_copy(update={"by": BM25()}) if self.card.passages_by == "system" else self

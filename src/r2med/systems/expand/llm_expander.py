@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -44,6 +44,8 @@ from r2med.systems.retrieve.retriever import Retriever, Search, SearchQuery
 @dataclass(frozen=True)
 class LLMExpander(Prompted[GeneratedSettings]):
     """One expansion method with one LLM."""
+
+    asks: ClassVar[bool] = True
 
     by: Retriever
     """The retriever that searches between rounds."""

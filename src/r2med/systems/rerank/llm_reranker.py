@@ -198,6 +198,8 @@ class LLMRerankerStage(Stage, kind="rerank", needs="llm"):
 class LLMReranker(Prompted[LLMRerankerStage]):
     """Reranker that asks one LLM in the form of a card."""
 
+    asks: ClassVar[bool] = True
+
     @property
     def depth(self) -> int:
         """Number of candidates that are reranked for each query."""

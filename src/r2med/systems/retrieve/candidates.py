@@ -18,7 +18,7 @@ from r2med.foundation.core.stages import Bound, Stage
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store import Store
 from r2med.foundation.store.file_digests import file_digest
-from r2med.systems.retrieve.retriever import Searched, SearchQuery
+from r2med.systems.retrieve.retriever import Searched, Searcher, SearchQuery
 
 RUN_PREFIX = "run:"
 RUN_FILE_ENDINGS = (".trec", ".trec.gz", ".run", ".run.gz", ".txt", ".txt.gz")
@@ -80,7 +80,7 @@ class CandidateRetriever(Bound[Candidates]):
         return CandidateSearcher(self.stage.file(dataset), dataset.corpus)
 
 
-class CandidateSearcher:
+class CandidateSearcher(Searcher):
     """Searcher that looks up rankings of a run file. All queries and documents of the run must exist in the dataset."""
 
     def __init__(self, path: Path, corpus: Corpus) -> None:

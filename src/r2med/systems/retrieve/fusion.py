@@ -28,7 +28,6 @@ from r2med.systems.retrieve.added_worth import DEFAULT_DEPTH, METHODS_MEANING, A
 from r2med.systems.retrieve.retriever import (
     NO_REPORT,
     TEXTS_ALONE,
-    Approximate,
     Retriever,
     Search,
     Searched,
@@ -37,7 +36,6 @@ from r2med.systems.retrieve.retriever import (
     SearchReport,
     cached_search,
     indexed,
-    live_of,
     search_with,
 )
 
@@ -136,8 +134,7 @@ class FusedRetriever(Bound[Fusion]):
         return tuple(
             each
             for part, _, asked in self.runs(queries)
-            if isinstance(retriever := self.parts[part], Approximate)
-            for each in retriever.approximations(dataset, asked, depth, store)
+            for each in self.parts[part].approximations(dataset, asked, depth, store)
         )
 
     def runs(self, queries: Sequence[SearchQuery]) -> list[tuple[int, float, list[SearchQuery]]]:
@@ -151,7 +148,7 @@ class FusedRetriever(Bound[Fusion]):
         return runs
 
 
-class FusionSearcher:
+class FusionSearcher(Searcher):
     """Fusion search over one corpus. Each part is indexed once, when it is first searched."""
 
     def __init__(self, retriever: FusedRetriever, dataset: Dataset, store: Store) -> None:
@@ -190,14 +187,14 @@ class FusionSearcher:
     def _report(self, part: int, asked: Sequence[SearchQuery], depth: int, searched: Searched) -> SearchReport:
         """Return what happened inside the search of a part, with the search itself if it is a single one."""
         retriever = self._retriever.parts[part]
-        if getattr(retriever, "is_replayed", False):
+        if retriever.is_replayed:
             return searched.report
         return replace(searched.report, searches=(Search(retriever, self._dataset, tuple(asked), depth),))
 
     def live(self) -> FusionSearcher:
         """Return a searcher that saves no run. It uses the parts that are already open, and opens the others now."""
         searcher = copy.copy(self)
-        searcher._live = tuple(live_of(self._index(part)) for part in range(len(self._retriever.parts)))
+        searcher._live = tuple(self._index(part).live() for part in range(len(self._retriever.parts)))
         return searcher
 
     def _index(self, part: int) -> Searcher:

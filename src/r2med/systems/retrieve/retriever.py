@@ -5,10 +5,11 @@ from __future__ import annotations
 import contextlib
 import logging
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -138,35 +139,58 @@ class Searched:
     """What happened inside a search that asks LLMs or has several stages."""
 
 
-@runtime_checkable
-class Approximate(Protocol):
-    """A retriever that may miss documents which an exact search would return."""
+class Searcher(ABC):
+    """A retriever that is ready to search one corpus."""
+
+    @abstractmethod
+    def search(self, queries: Sequence[SearchQuery], k: int) -> Searched:
+        """Return the k best documents of each query. `Run.of` makes a run from document ids and scores."""
+
+    def live(self) -> Searcher:
+        """Return the searcher for single questions: everything is open, and nothing about a question is saved.
+
+        A searcher that saves nothing and opens nothing later is its own.
+        """
+        return self
+
+    @property
+    def label(self) -> str:
+        """The name of its class, for messages."""
+        return type(self).__qualname__
+
+
+@dataclass(frozen=True)
+class ForeignSearcher(Searcher):
+    """A user's object with `search`. It may also have `live()`."""
+
+    made: Any
+
+    def search(self, queries: Sequence[SearchQuery], k: int) -> Searched:
+        """Return what the object finds."""
+        found: Searched = self.made.search(queries, k)
+        return found
+
+    def live(self) -> Searcher:
+        """Return the object's searcher for single questions; itself if it has none."""
+        return ForeignSearcher(self.made.live()) if hasattr(self.made, "live") else self
+
+    @property
+    def label(self) -> str:
+        """The name of the object's class, for messages."""
+        return type(self.made).__qualname__
+
+
+class Retriever(Protocol):
+    """Anything that can search the corpus of a dataset."""
+
+    @property
+    def is_replayed(self) -> bool:
+        """True if the store keeps the work of the inner stages and the answers of LLMs, and not the result itself."""
 
     def approximations(
         self, dataset: Dataset, queries: Sequence[SearchQuery], k: int, store: Store
     ) -> tuple[Approximation, ...]:
         """Return the recall of its searches, measured once, or nothing if they are exact."""
-
-
-class Searcher(Protocol):
-    """A retriever that is ready to search one corpus. It may also have `live()`, which returns a searcher for single
-    questions: everything is open, and nothing about a question is saved. Without `live` it is used as it is.
-    """
-
-    def search(self, queries: Sequence[SearchQuery], k: int) -> Searched:
-        """Return the k best documents of each query. `Run.of` makes a run from document ids and scores."""
-
-
-@runtime_checkable
-class OpensForQuestions(Searcher, Protocol):
-    """A searcher that is not ready for single questions as it is: it opens more, or saves something about them."""
-
-    def live(self) -> Searcher:
-        """Return a fully opened searcher for single queries. It saves nothing about them."""
-
-
-class Retriever(Protocol):
-    """Anything that can search the corpus of a dataset."""
 
     def key(self, dataset: Dataset) -> dict[str, Any]:
         """Return every setting that a score depends on, for keys and records. Nothing is loaded."""
@@ -189,7 +213,7 @@ class Search:
 
     def approximations(self, store: Store) -> tuple[Approximation, ...]:
         """Return the recall of this search, or nothing if it is exact."""
-        if not isinstance(self.retriever, Approximate) or not self.queries:
+        if not self.queries:
             return ()
         return self.retriever.approximations(self.dataset, self.queries, self.k, store)
 
@@ -216,7 +240,7 @@ def cached_search(
     def opened() -> Searcher:
         return index() if index is not None else indexed(retriever, dataset, store)
 
-    if getattr(retriever, "is_replayed", False):
+    if retriever.is_replayed:
         return _search(opened(), dataset, queries, k)
     corpus = dataset.corpus
     asked = [query.key for query in queries]
@@ -275,18 +299,15 @@ def _searched_again(artefact: Artefact, store: Store, key: str, search: Callable
 
 def indexed(retriever: Retriever, dataset: Dataset, store: Store) -> Searcher:
     """Return the searcher of a retriever. Raises UserError if it cannot search."""
-    searcher = retriever.index(dataset, store)
+    searcher: object = retriever.index(dataset, store)
+    if isinstance(searcher, Searcher):
+        return searcher
     if not callable(getattr(searcher, "search", None)):
         raise UserError(
             f"stage {_name(retriever)}: its index(dataset, store) returned {described(searcher)}, which has no "
             "search(queries, k)"
         )
-    return searcher
-
-
-def live_of(searcher: Searcher) -> Searcher:
-    """Return the searcher for single questions. A searcher without `live` is its own."""
-    return searcher.live() if isinstance(searcher, OpensForQuestions) else searcher
+    return ForeignSearcher(searcher)
 
 
 def _name(retriever: object) -> str:
@@ -298,7 +319,7 @@ def live_searcher(retriever: Retriever, dataset: Dataset, store: Store) -> Searc
     key = digest(["searcher", key_of(retriever, dataset), dataset.corpus.fingerprint])
 
     def open() -> Searcher:
-        return live_of(indexed(retriever, dataset, store.about(dataset.label)))
+        return indexed(retriever, dataset, store.about(dataset.label)).live()
 
     return store.opened(key, open)
 
@@ -319,7 +340,7 @@ def search_with(searcher: Searcher, corpus: Corpus, queries: Sequence[SearchQuer
     """
     started = time.perf_counter()
     searched: object = searcher.search(queries, k)
-    where = f"{type(searcher).__qualname__}.search(queries, k)"
+    where = f"{searcher.label}.search(queries, k)"
     if not isinstance(searched, Searched):
         raise UserError(f"{where} returned {described(searched)}: it must return Searched(run)")
     searched = replace(searched, cost=stated_or_measured(searched.cost, started))
@@ -338,7 +359,7 @@ TIMING_SECONDS = 2.0
 
 def _latencies(searcher: Searcher, queries: Sequence[SearchQuery], k: int) -> tuple[float, ...]:
     """Return the seconds that some queries take when each is searched alone."""
-    live = live_of(searcher)
+    live = searcher.live()
     live.search(queries[:1], k)  # The first search opens or compiles things, so it is not measured.
     seconds: list[float] = []
     for query in queries[:: max(1, len(queries) // TIMED_QUERIES)][:TIMED_QUERIES]:

@@ -16,7 +16,7 @@ from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.setup import Setup
 from r2med.foundation.store import Store
 from r2med.systems.expand.recorded import Recorded
-from r2med.systems.retrieve.retriever import Searched, SearchQuery
+from r2med.systems.retrieve.retriever import Searched, Searcher, SearchQuery
 from r2med.systems.system.declared_system import declared
 from r2med.systems.system.system import System
 from r2med.systems.system.system_specs import completed
@@ -99,7 +99,7 @@ def _is_recorded(stage: object) -> bool:
 
 
 @dataclass(frozen=True)
-class NestedSearcher:
+class NestedSearcher(Searcher):
     """A system over one corpus."""
 
     system: System

@@ -176,7 +176,7 @@ class System:
         """The stages that ask an LLM, by name. Each can preview its calls."""
         named = {} if self._expander is None else {str(self.expander): self._expander}
         named |= {each.name: each for each in self.bound_stages if each is not self._expander}
-        return {name: stage for name, stage in named.items() if isinstance(stage, AskingStage)}
+        return {name: cast(AskingStage, stage) for name, stage in named.items() if stage.asks}
 
     @_offline_if_asked
     def key(self, dataset: Dataset, expansion: Expansion) -> dict[str, Any]:
@@ -281,7 +281,7 @@ class System:
 
     @property
     def _replays(self) -> bool:
-        return bool(getattr(self.bound_retriever, "is_replayed", False))
+        return self.bound_retriever.is_replayed
 
     def _searched_depth(self, k: int) -> int:
         """Return the depth of the search. It is at least the depth of every reranker, even if k is smaller."""
@@ -332,7 +332,7 @@ class System:
         queries = (SearchQuery(Query("", "warm up")),)
         first = Run.ranked([""], [(np.zeros(1, np.int32), np.ones(1, np.float32))], dataset.corpus)
         for each in self.bound_stages:
-            if isinstance(each, AskingStage) or getattr(each, "is_replayed", False):
+            if each.asks or each.is_replayed:
                 continue  # an LLM needs no warming up, and the other stages inside follow
             if hasattr(each, "index"):
                 cached_search(each, dataset, queries, 1, store)
@@ -342,7 +342,7 @@ class System:
     @cached_property
     def bound_stages(self) -> tuple[Any, ...]:
         """All stages that do the work, with those inside them."""
-        mine = (*filter(None, (self._expander,)), self.bound_retriever, *self._rerankers)
+        mine: list[Any] = [*filter(None, (self._expander,)), self.bound_retriever, *self._rerankers]
         return tuple(each for stage in mine for each in stages.with_inner(stage))
 
     @cached_property

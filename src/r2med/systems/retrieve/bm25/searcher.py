@@ -36,7 +36,7 @@ from r2med.foundation.text.search_languages import ENGLISH, search_language, sea
 from r2med.systems.retrieve.bm25.index import VERSION, Index, Positions, open_index
 from r2med.systems.retrieve.bm25.postings import MEMORY, Segment
 from r2med.systems.retrieve.bm25.scorers import SCORERS, Floats
-from r2med.systems.retrieve.retriever import Searched, SearchQuery
+from r2med.systems.retrieve.retriever import Searched, Searcher, SearchQuery
 
 log = logging.getLogger("r2med")
 
@@ -148,7 +148,7 @@ def _hint_at_language(dataset: str, code: str = ENGLISH) -> None:
         log.warning("%s is %s, but bm25 analyses it as English: use bm25(language=%s)", dataset, language.name, code)
 
 
-class BM25Searcher:
+class BM25Searcher(Searcher):
     """BM25 search over one corpus."""
 
     def __init__(self, settings: BM25, corpus: Corpus, index: Index, impacts: Sequence[Floats], memory: int) -> None:

@@ -47,7 +47,7 @@ from r2med.systems.retrieve.exact.exact_scores import Block
 from r2med.systems.retrieve.exact.exact_search import SearchCache, search_exact
 from r2med.systems.retrieve.exact.text_vectors import Hits
 from r2med.systems.retrieve.late.late_searcher import LateSearcher
-from r2med.systems.retrieve.retriever import MEAN, TEXTS_ALONE, Searched, SearchQuery
+from r2med.systems.retrieve.retriever import MEAN, TEXTS_ALONE, Searched, Searcher, SearchQuery
 from r2med.systems.retrieve.vectors.embeddings import Embeddings, embed_corpus, embed_texts, may_change
 
 
@@ -240,7 +240,7 @@ def _turn(encoder: Encoder, name: str, runtime: Runtime) -> AbstractContextManag
     return runtime.turn(("model", str(encoder.key("document").get("model", name))))
 
 
-class DenseSearcher:
+class DenseSearcher(Searcher):
     """Dense search over one corpus."""
 
     def __init__(

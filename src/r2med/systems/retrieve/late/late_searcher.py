@@ -21,11 +21,11 @@ from r2med.systems.retrieve.exact.exact_scores import Block
 from r2med.systems.retrieve.exact.exact_search import SearchCache, search_exact
 from r2med.systems.retrieve.exact.text_vectors import Hits
 from r2med.systems.retrieve.late.term_index import TermIndex
-from r2med.systems.retrieve.retriever import MEAN, TEXTS_ALONE, Searched, SearchQuery
+from r2med.systems.retrieve.retriever import MEAN, TEXTS_ALONE, Searched, Searcher, SearchQuery
 from r2med.systems.retrieve.vectors.embeddings import Embeddings, embed_corpus, embed_texts, may_change
 
 
-class LateSearcher:
+class LateSearcher(Searcher):
     """Searches one corpus."""
 
     def __init__(
