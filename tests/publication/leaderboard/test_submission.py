@@ -80,6 +80,7 @@ def test_an_entry_has_no_text_of_queries_documents_or_expansions(entry: Path) ->
         (r"path:C:\Users\me\model", "path:model"),
         ("/tmp/model", "model"),
         ("../model/", "model"),
+        ("<query>\n{text}\n</query>", "<query>\n{text}\n</query>"),
     ],
 )
 def test_paths_are_cut_to_their_last_part(name: str, public: str) -> None:
