@@ -12,6 +12,7 @@ from r2med.data.loading import load
 from r2med.data.locating import names
 from r2med.data.tables.table_import import import_tables
 from r2med.foundation.core.errors import UserError
+from r2med.foundation.core.notices import Setting
 from r2med.foundation.store.files import write_atomically
 
 NOTES, QUESTIONS, FOLDER = "notes.csv", "questions.csv", "example"
@@ -25,7 +26,9 @@ def example_data(out: Path | str = ".") -> Dataset:
     folder = Path(out)
     for name in (NOTES, QUESTIONS, FOLDER):
         if (folder / name).exists():
-            raise UserError(f"{folder / name} exists already: choose another folder with example_data(out='DIR')")
+            raise UserError(
+                f"{folder / name} exists already: choose another folder with ", Setting("example_data", out="DIR")
+            )
     demo = [load(name) for name in names("demo")]
     notes = [(f"{each.name}/{document}", text) for each in demo for document, text in each.corpus]
     questions = [

@@ -11,6 +11,7 @@ from typing import Any
 from r2med.data.dataset_cards import Hub
 from r2med.data.layouts.hub_listing import HubTable, Role, card_configs, choose, local_names, local_tables, tables
 from r2med.foundation.core.errors import MissingExtraError, UserError
+from r2med.foundation.core.notices import Setting
 from r2med.foundation.store import Store, digest
 
 ANSWER_SECONDS = 20
@@ -92,7 +93,7 @@ def _local_tables(hub: Hub, folder: Path) -> FetchedTables:
     try:
         return FetchedTables(folder, hub, choose(local_tables(folder), hub, names))
     except UserError as error:
-        raise UserError(f"{error} (in the local cache; the hub is out of reach)") from None
+        raise UserError(error, " (in the local cache; the hub is out of reach)") from None
 
 
 def pinned(hub: Hub, store: Store) -> Hub:
@@ -188,6 +189,6 @@ def _given_by_hand(hub: Hub, download: Download, error: Exception) -> Path:
 def _unreachable(hub: Hub, error: Exception) -> UserError:
     reason = str(error).split("\n")[0][:160] or type(error).__name__
     return UserError(
-        f"cannot fetch {hub.repository} from the hub ({reason}): try again online, or give a local copy, "
-        f"e.g. run(data='DIR/{hub.repository.split('/')[-1]}')"
+        f"cannot fetch {hub.repository} from the hub ({reason}): try again online, or give a local copy, e.g. ",
+        Setting("run", data=f"DIR/{hub.repository.split('/')[-1]}"),
     )

@@ -11,6 +11,7 @@ import pytest
 import r2med as package
 from r2med.analysis.material import Material
 from r2med.cli.app import command
+from r2med.data.tables.columns import ROLES
 from r2med.data.tables.importing import plan_import
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.notices import Command, Notice, Setting
@@ -22,7 +23,10 @@ SOURCE = Path(package.__file__).parent
 SETTINGS = [each.name for each in fields(Setup)]
 REST = {
     **dict.fromkeys(("Setup", "run", "generate", "answer"), SETTINGS),
-    "import_tables": inspect.signature(plan_import).parameters,
+    "import_tables": [
+        *inspect.signature(plan_import).parameters,
+        *(role for roles in ROLES.values() for role in roles),
+    ],
     "analyse": [each.name for each in fields(Material)],
 }
 """Function -> the names that it takes as **settings."""

@@ -53,6 +53,7 @@ from r2med.data.tables.passage_tables import passage_table
 from r2med.data.tables.running_text import text_columns
 from r2med.data.tables.table import Cell, SourceTable, flat
 from r2med.foundation.core.errors import UserError, nearest
+from r2med.foundation.core.notices import Setting, joined
 from r2med.foundation.text.word_counts import count_words
 
 Kind = Literal["documents", "questions", "judgements"]
@@ -140,8 +141,8 @@ def _passage_parts(tables: Sequence[SourceTable], kinds: Sequence[Kind], named: 
                 parts = [documents, _judging(found.questions, "questions", choice, ids, [])]
     if not parts or len(tables) > 1:
         raise UserError(
-            f"no documents in {', '.join(map(str, tables))}: add the table to search, or name its column with "
-            "import_tables(text=...)"
+            f"no documents in {', '.join(map(str, tables))}: add the table to search, or name its column with ",
+            Setting("import_tables", text=...),
         )
     return parts
 
@@ -235,10 +236,13 @@ def _check_questions_beside(part: Part) -> None:
         called = plain_name(column) in NAMES["text"] | OTHER_NAMES
         asks = share(part.table, column, _asks) > MAJORITY_SHARE and mean_words(part.table, column) >= 3
         if others and not called and asks:
-            texts = " or ".join(f"import_tables(text={text!r})" for text in others[:3])
+            texts = joined(" or ", [Setting("import_tables", text=text) for text in others[:3]])
             raise UserError(
-                f"{part.table}: column {column!r} holds questions beside texts: read them as pairs with "
-                f"import_tables(query={column!r}) and the relevant texts, {texts}; or as documents with only the latter"
+                f"{part.table}: column {column!r} holds questions beside texts: read them as pairs with ",
+                Setting("import_tables", query=column),
+                " and the relevant texts, ",
+                texts,
+                "; or as documents with only the latter",
             )
 
 
@@ -249,9 +253,9 @@ def _check_questions_inside(part: Part) -> None:
         judged = holds_verdicts(part.table, column) or share(part.table, column, is_verdict_word) > MAJORITY_SHARE
         if says_verdict(column) and judged:
             raise UserError(
-                f"{part.table}: column {column!r} judges texts that hold a question and a passage: write them into two "
-                f"columns, question and passage; or read them as documents with "
-                f"import_tables(text={part.columns['text']!r})"
+                f"{part.table}: column {column!r} judges texts that hold a question and a passage: write them "
+                "into two columns, question and passage; or read them as documents with ",
+                Setting("import_tables", text=part.columns["text"]),
             )
 
 
@@ -261,8 +265,9 @@ def _check_texts(documents: Sequence[Part]) -> None:
         called = any(plain_name(column) in NAMES["text"] for column in part.texts)
         if not called and all(share(part.table, column, _is_text) <= MAJORITY_SHARE for column in part.texts):
             raise UserError(
-                f"{part.table}: no column holds texts, questions, or ids of both questions and documents: leave the "
-                "table out, or name its column with import_tables(text=...)"
+                f"{part.table}: no column holds texts, questions, or ids of both questions and documents: "
+                "leave the table out, or name its column with ",
+                Setting("import_tables", text=...),
             )
 
 
@@ -283,7 +288,9 @@ def _judging(table: SourceTable, kind: Kind, named: Named, ids: Ids, documents: 
         columns = _columns(left, kind, {**named, "relevant": "", "grade": ""}, ids)
         check_matrix(table, matrix)
         if not columns:
-            raise UserError(f"{table}: no column holds ids of questions: name it with import_tables(query_id=...)")
+            raise UserError(
+                f"{table}: no column holds ids of questions: name it with ", Setting("import_tables", query_id=...)
+            )
         return Part(table, kind, columns, matrix=matrix)
     columns = _columns(table, kind, named, ids)
     no_grade = named.get("grade") == ""
@@ -320,8 +327,9 @@ def _check_references(table: SourceTable, free: Sequence[str], documents: Sequen
                 same = plain_name(column) == plain_name(key) and plain_name(key) in OTHER_NAMES
                 if not same and share(table, column, known.__contains__) > MAJORITY_SHARE:
                     raise UserError(
-                        f"{table}: column {column!r} names documents by their {key!r}, which is not their id: take it "
-                        f"as the id with import_tables(id={key!r}, relevant={column!r})"
+                        f"{table}: column {column!r} names documents by their {key!r}, which is not their id: "
+                        "take it as the id with ",
+                        Setting("import_tables", id=key, relevant=column),
                     )
 
 

@@ -9,6 +9,7 @@ from r2med.data.tables.column_names import OTHER_NAMES, is_called_id, plain_name
 from r2med.data.tables.grade_words import LARGEST_SCALE, grade_of
 from r2med.data.tables.table import SourceTable
 from r2med.foundation.core.errors import UserError
+from r2med.foundation.core.notices import Setting
 
 MIN_COLUMNS = 2
 """Number of columns of grades from which a table is a matrix."""
@@ -50,6 +51,7 @@ def check_headings(table: SourceTable, free: Sequence[str]) -> None:
     if len(found) >= MIN_COLUMNS:
         names = ", ".join(map(repr, found[:3]))
         raise UserError(
-            f"{table}: columns {names}{', …' if len(found) > 3 else ''} hold grades, but their headings are no ids of "
-            "documents: write the ids as headings, or leave them out with import_tables(no_grade=True)"
+            f"{table}: columns {names}{', …' if len(found) > 3 else ''} hold grades, but their headings are no "
+            "ids of documents: write the ids as headings, or leave them out with ",
+            Setting("import_tables", no_grade=True),
         )

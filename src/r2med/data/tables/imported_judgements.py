@@ -15,6 +15,7 @@ from r2med.data.tables.imported_documents import rows_named
 from r2med.data.tables.imported_questions import ImportedQuestions, row_key
 from r2med.data.tables.table import Cell, flat
 from r2med.foundation.core.errors import UserError
+from r2med.foundation.core.notices import Setting
 
 Pair = tuple[str, str]
 
@@ -57,8 +58,10 @@ def read_judgements(parts: Sequence[Part], asked: ImportedQuestions, documents: 
         example = next(iter(documents))
         dates = "write dates in the same way; " if is_date(example) else ""
         raise UserError(
-            f"no judgement names a document: {rows_named(found.unknown)}; ids of documents are like {example!r}; "
-            f"{dates}import_tables(relevant=...) names another column"
+            f"no judgement names a document: {rows_named(found.unknown)}; ids of documents are like "
+            f"{example!r}; {dates}",
+            Setting("import_tables", relevant=...),
+            " names another column",
         )
     if found.unasked and questions and len(found.unasked) == found.rows:
         example = next(iter(questions))

@@ -20,11 +20,12 @@ from r2med.data.tables.table import TableOptions
 from r2med.data.tables.table_files import open_tables
 from r2med.data.tables.workbooks import WORKBOOKS, sheet_names
 from r2med.foundation.core.errors import UserError, nearest
+from r2med.foundation.core.notices import Notice, Setting
 from r2med.foundation.store.files import exclusive, json_line, scratch_beside, sync, write_atomically
 from r2med.foundation.text.language_guess import LanguageGuess, guess_language
 from r2med.foundation.text.search_languages import ENGLISH
 
-UPDATE_ADVICE = "name another folder, or replace it with import_tables(update=True)"
+UPDATE_ADVICE = Notice("name another folder, or replace it with ", Setting("import_tables", update=True))
 """The advice of an import if the folder exists already."""
 
 LANGUAGE_SAMPLE = 200
@@ -139,7 +140,7 @@ def _card(name: str, language: LanguageGuess) -> str:
 def require_new(folder: Path, remedy: str = "name another folder") -> None:
     """Raise UserError if a folder that is to be written exists already. The message ends with `remedy`."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise UserError(f"{folder} exists already: {remedy}")
+        raise UserError(f"{folder} exists already: ", remedy)
 
 
 def _take_name(scratch: Path, folder: Path) -> None:
@@ -179,7 +180,12 @@ def plan_import(
     named: Named = {role: column for role, column in columns.items() if column}
     if no_grade:
         if "grade" in named:
-            raise UserError("import_tables(grade=...) and import_tables(no_grade=True) exclude each other: choose one")
+            raise UserError(
+                Setting("import_tables", grade=...),
+                " and ",
+                Setting("import_tables", no_grade=True),
+                " exclude each other: choose one",
+            )
         named = {**named, "grade": ""}
     parts = tuple(guess_parts(tables, named))
     return Import(parts, "id" in named, tuple(check_cells(parts, keep_markup)))
@@ -192,8 +198,8 @@ def _skipped(paths: Sequence[Path], skip_rows: Sequence[int] | int | None) -> Se
         return [*skip_rows, None][:1] * len(paths)
     if len(skip_rows) != len(paths):
         raise UserError(
-            f"import_tables(skip_rows=...): {len(skip_rows)} numbers for {len(paths)} files: give one "
-            "for all, or one each"
+            Setting("import_tables", skip_rows=...),
+            f": {len(skip_rows)} numbers for {len(paths)} files: give one for all, or one each",
         )
     return skip_rows
 
@@ -206,6 +212,6 @@ def _check_sheets(paths: Sequence[Path], sheets: Sequence[str]) -> None:
     for sheet in sheets:
         if sheet not in names:
             raise UserError(
-                f"import_tables(sheets=[{sheet!r}]): no such sheet{nearest(sheet, names)}: "
-                f"{', '.join(names) or 'no workbook'}"
+                Setting("import_tables", sheets=[sheet]),
+                f": no such sheet{nearest(sheet, names)}: {', '.join(names) or 'no workbook'}",
             )

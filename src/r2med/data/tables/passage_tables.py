@@ -17,6 +17,7 @@ from r2med.data.tables.column_names import (
 )
 from r2med.data.tables.table import Cell, Row, SourceTable
 from r2med.foundation.core.errors import UserError
+from r2med.foundation.core.notices import Setting
 
 MIN_WORDS = 3
 """Mean number of words from which the cells of a column are passages."""
@@ -85,8 +86,8 @@ def passage_table(table: SourceTable, query: str, named: Sequence[str]) -> Passa
     if len(positive) > 1:
         readings = " or ".join(map(repr, positive[:3]))
         raise UserError(
-            f"{table}: the passages can be those of {readings}: choose with import_tables(text={positive[0]!r}, "
-            f"query={query!r})"
+            f"{table}: the passages can be those of {readings}: choose with ",
+            Setting("import_tables", text=positive[0], query=query),
         )
     if not positive:
         return None

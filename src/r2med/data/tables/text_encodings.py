@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from r2med.foundation.core.errors import UserError
+from r2med.foundation.core.notices import Notice, Setting
 
 FOREIGN_SHARE = 0.15
 """Maximum share of the different words with accents that are foreign, such as names. One may always be."""
@@ -104,7 +105,7 @@ def text_encoding(path: Path, given: str = "") -> tuple[str, tuple[str, ...]]:
     if _is_mostly_utf8(path):
         raise UserError(f"{path}:{line}: not UTF-8, as the rest of the file is: save it as UTF-8")
     if _first_fault(path, "cp1252") or not _is_western(_sample(path, "cp1252")):
-        raise UserError(f"{path}:{line}: not UTF-8: {_likely(path)}")
+        raise UserError(f"{path}:{line}: not UTF-8: ", _likely(path))
     return "cp1252", (f"{path.name} is not UTF-8: it is read as Windows-1252",)
 
 
@@ -117,12 +118,12 @@ def _given(path: Path, given: str) -> str:
         is_text = False
     if not is_text:
         raise UserError(
-            f"import_tables(encoding={given!r}): no such encoding: use utf-8, cp1252, gb18030, shift_jis, …"
+            Setting("import_tables", encoding=given), ": no such encoding: use utf-8, cp1252, gb18030, shift_jis, …"
         )
     if encoding == "utf-8":
         encoding = "utf-8-sig"  # a mark at the start is not part of the first name
     if line := _first_fault(path, encoding):
-        raise UserError(f"{path}:{line}: not {given}: {_likely(path, but=given)}")
+        raise UserError(f"{path}:{line}: not {given}: ", _likely(path, but=given))
     return encoding
 
 
@@ -131,9 +132,12 @@ def _likely(path: Path, but: str = "") -> str:
     scores = {encoding: _score(path, encoding) for encoding in _ALPHABETS}
     ranked = [name for name in sorted(scores, key=lambda name: -scores[name]) if name != but and scores[name] > 0]
     first, second = [*ranked, "cp1252", "gb18030"][:2]
-    return (
-        f"it may be {first} or {second}: name it with import_tables(encoding={first!r}) or "
-        f"import_tables(encoding={second!r}), or save it as UTF-8"
+    return Notice(
+        f"it may be {first} or {second}: name it with ",
+        Setting("import_tables", encoding=first),
+        " or ",
+        Setting("import_tables", encoding=second),
+        ", or save it as UTF-8",
     )
 
 

@@ -22,6 +22,7 @@ from r2med.data.tables.sheet_marks import SheetMarks, column_letters, sheet_mark
 from r2med.data.tables.table import Cell, SourceTable, TableOptions, text_of
 from r2med.data.tables.table_heads import GridRow, headed_table
 from r2med.foundation.core.errors import MissingExtraError, UserError
+from r2med.foundation.core.notices import Notice, Setting
 
 WORKBOOKS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
 """Endings of the names of workbooks."""
@@ -255,5 +256,7 @@ def _without_covers(tables: Sequence[SourceTable], hidden: Sequence[str]) -> lis
     if not kept or not left_out:
         return kept or list(tables)
     names = ", ".join(left_out)
-    notice = f"{kept[0].path.name}: sheets left out: {names} (import_tables(sheets=['NAME']) reads a sheet)"
+    notice = Notice(
+        f"{kept[0].path.name}: sheets left out: {names} (", Setting("import_tables", sheets=["NAME"]), " reads a sheet)"
+    )
     return [replace(kept[0], notices=(notice, *kept[0].notices)), *kept[1:]]
