@@ -1,11 +1,15 @@
 """The door of the command line: signals and errors are one line, and any output can be written anywhere."""
 
+import logging
 import re
 import signal
 from pathlib import Path
 
 import pytest
 
+from r2med.cli import _log_to_stderr
+from r2med.foundation.core.errors import UserError
+from r2med.foundation.core.notices import Notice, Setting
 from support import processes
 from support.fork_server import Command
 from support.processes import PATIENCE, Ended, ended, python, started
@@ -143,3 +147,19 @@ def test_closed_standard_streams_are_no_fault() -> None:
     before = "os.close(0); os.close(1); sys.stdin = sys.stdout = None"
     shown = verb("print(sys.stdout.isatty(), sys.stdin.read()); os.write(2, b'done')", before=before)
     assert (shown.returncode, shown.stderr) == (0, "done")
+
+
+def test_log_lines_name_flags(capsys, monkeypatch):
+    logger = logging.getLogger("r2med")
+    monkeypatch.setattr(logger, "handlers", [])
+    monkeypatch.setattr(logger, "level", logger.level)
+    _log_to_stderr()
+    error = UserError("no GPU: use ", Setting("Setup", device="cpu"))
+    logger.warning("100 %% of %d: %s; %s refuses", 3, error, Setting("Setup", offline=True))
+    logger.warning(Notice("100 % ", Setting("run", fresh=True)))
+    logger.warning("100 %")
+    assert capsys.readouterr().err.splitlines() == [
+        "note: 100 % of 3: no GPU: use --device cpu; --offline refuses",
+        "note: 100 % --fresh",
+        "note: 100 %",
+    ]

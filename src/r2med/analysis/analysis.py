@@ -11,6 +11,7 @@ from r2med.analysis.findings import FINDINGS_FILE, findings_csv
 from r2med.analysis.material import Material
 from r2med.foundation.core.errors import UserError, unknown
 from r2med.foundation.core.lazy import loaded
+from r2med.foundation.core.notices import Notice
 from r2med.foundation.core.one_or_many import flattened
 from r2med.foundation.core.plan import Plan
 from r2med.foundation.pages.csv_text import table_csv
@@ -118,7 +119,7 @@ def _analysed(
         except UserError as error:
             if names:
                 raise
-            failed.append(Section(name, (), f"Not analysed: {error}", name=name))
+            failed.append(Section(name, (), Notice("Not analysed: ", error), name=name))
             sections.append(failed[-1])
     page = Page(
         "What the benchmark and its results show",

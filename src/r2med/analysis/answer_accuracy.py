@@ -31,6 +31,7 @@ from r2med.evaluation.comparison.undecided_ranges import with_ranges
 from r2med.evaluation.measure.scores import Floats
 from r2med.evaluation.measure.slices import KINDS, slices
 from r2med.foundation.core.errors import UserError
+from r2med.foundation.core.notices import Command, Notice, Setting
 from r2med.foundation.pages.cells import Value
 from r2med.foundation.pages.estimate import Estimate
 from r2med.foundation.pages.page import Section, Table
@@ -133,8 +134,9 @@ def answers(material: Material) -> Section:
     systems = [(each, list(islice(following, len(items)))) for each, items in texts.items() if items]
     if not systems:
         raise UserError(
-            "no record has generated texts for queries with an answer: r2med.run('hyde(author) → bm25', data='demo') "
-            "makes one"
+            "no record has generated texts for queries with an answer: ",
+            Command("run", "hyde(author) → bm25", data="demo"),
+            " makes one",
         )
     rows, queries, parts, outcomes = [], [], [], []
     for each, judged in systems:
@@ -175,8 +177,11 @@ def answers(material: Material) -> Section:
     notes = [*author_notes(each.llm for each, _ in systems), *judge_notes, *material.questions.notes(GRADES)]
     if not material.runtime.setup.llm:
         notes.append(
-            "No LLM was named with Setup(llm=...), so only texts that are the reference answer count as right. All "
-            "others are undecided."
+            Notice(
+                "No LLM was named with ",
+                Setting("Setup", llm=...),
+                ", so only texts that are the reference answer count as right. All others are undecided.",
+            )
         )
     return Section("Answers and retrieval", tables, _lead(rows), notes, name="answers")
 

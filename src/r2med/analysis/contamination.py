@@ -17,6 +17,7 @@ from r2med.analysis.estimates import mean_interval
 from r2med.analysis.material import Material
 from r2med.data.dataset import Dataset
 from r2med.foundation.core.errors import UserError
+from r2med.foundation.core.notices import Setting
 from r2med.foundation.pages.cells import Value
 from r2med.foundation.pages.estimate import Estimate
 from r2med.foundation.pages.page import Section, Table
@@ -49,7 +50,7 @@ class Continuation(LLMAnswer):
 def contamination(material: Material) -> Section:
     """Return how much of the documents an LLM continues verbatim."""
     if not material.runtime.setup.llm:
-        raise UserError("contamination needs an LLM: name one, as in Setup(llm='smollm2')")
+        raise UserError("contamination needs an LLM: name one, as in ", Setting("Setup", llm="smollm2"))
     rows: list[list[Value]] = []
     asked: list[list[Value]] = []
     used = 0

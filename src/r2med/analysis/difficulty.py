@@ -22,6 +22,7 @@ from r2med.analysis.scaling import Expanded, author_notes, expanded_systems, gai
 from r2med.evaluation.measure.scores import Floats
 from r2med.evaluation.records.collection import RecordCollection
 from r2med.foundation.core.errors import UserError
+from r2med.foundation.core.notices import Notice
 from r2med.foundation.pages.cells import Column, Value, signed
 from r2med.foundation.pages.estimate import Estimate
 from r2med.foundation.pages.page import Content, Dots, Section, Table
@@ -66,7 +67,7 @@ def scored_queries(material: Material) -> tuple[ScoredQueries, list[str]]:
     except UserError as error:
         datasets = material.datasets
         queries = [(dataset, query) for dataset in datasets.values() for query in judged_queries(dataset)]
-        note = f"Scores are left out: {error}."
+        note = Notice("Scores are left out: ", error, ".")
         return ScoredQueries(tuple(datasets.values()), queries, (), np.zeros((0, len(queries)))), [note]
     values = collection.values(material.measure)
     queries = [(dataset, query) for dataset in datasets.values() for query in judged_queries(dataset)]

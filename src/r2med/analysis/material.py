@@ -20,6 +20,7 @@ from r2med.evaluation.measure.significance import Values
 from r2med.evaluation.records.collection import MAX_FAILURES, RecordCollection, collect, given_records
 from r2med.evaluation.records.local_datasets import local_datasets, typed_places
 from r2med.foundation.core.errors import UserError, unknown
+from r2med.foundation.core.notices import Command
 from r2med.foundation.core.one_or_many import several
 from r2med.foundation.runtime.runtime import Runtime
 
@@ -84,8 +85,8 @@ class Material:
         cells = {key: kept for key, kept in read.cells.items() if key[1] in wanted}
         if not cells:
             raise UserError(
-                f"there are no records of {', '.join(data_words(self.data))}: "
-                "make some with r2med.run('bm25', data='NAME')"
+                f"there are no records of {', '.join(data_words(self.data))}: make some with ",
+                Command("run", "bm25", data="NAME"),
             )
         return RecordCollection(cells)
 

@@ -15,6 +15,7 @@ from r2med.evaluation.measure.scores import Floats
 from r2med.evaluation.measure.significance import ALPHA, SystemPairs, Values, means, sign_flips
 from r2med.evaluation.records.collection import RecordCollection
 from r2med.foundation.core.errors import UserError
+from r2med.foundation.core.notices import Command
 from r2med.foundation.pages.cells import Column, Value
 from r2med.foundation.pages.estimate import Estimate
 from r2med.foundation.pages.page import Dots, Section, Table
@@ -50,8 +51,8 @@ def measures(material: Material) -> Section:
     """Return how rankings by different measures agree. Raises UserError if there are not two systems or measures."""
     if len(material.shared.systems) < 2 or not material.values:
         raise UserError(
-            "measures needs two systems that were run on the same datasets: r2med.run(['bm25', 'rm3 → bm25'], "
-            "data='NAME')"
+            "measures needs two systems that were run on the same datasets: ",
+            Command("run", ["bm25", "rm3 → bm25"], data="NAME"),
         )
     names = _recorded(material)
     if len(names) < 2:

@@ -30,6 +30,7 @@ from r2med.analysis.overlap_context import (
 from r2med.analysis.overlap_values import OverlapValues, queries_table
 from r2med.data.dataset import Dataset
 from r2med.evaluation.measure.scores import Floats
+from r2med.foundation.core.notices import Notice, Setting
 from r2med.foundation.pages.cells import Value
 from r2med.foundation.pages.estimate import Estimate
 from r2med.foundation.pages.page import Dots, Section, Table
@@ -82,7 +83,11 @@ def overlap(material: Material) -> Section:
         scored = [(each, each.vectors) for each in measured if each.vectors]
         tables.append(_margin_table(f"Cosine similarity by {model}", "overlap-cosine", 3, scored))
     tables += [*context_tables(own_sets(values), references, material.thresholds or THRESHOLDS), queries_table(values)]
-    unnamed = "No embedding model was named: analyse(model='minilm') adds the cosine of queries and documents."
+    unnamed = Notice(
+        "No embedding model was named: ",
+        Setting("analyse", model="minilm"),
+        " adds the cosine of queries and documents.",
+    )
     notes = [*([] if model else [unnamed]), *context_notes(model)]
     return Section("Overlap", tables, _lead(terms) + context_lead(references), notes, name="overlap")
 

@@ -34,6 +34,7 @@ from r2med.evaluation.measure.significance import (
 )
 from r2med.evaluation.records.rankings import DEPTH, ranked_lists
 from r2med.foundation.core.errors import UserError
+from r2med.foundation.core.notices import Command
 from r2med.foundation.pages.cells import Value
 from r2med.foundation.pages.estimate import Estimate
 from r2med.foundation.pages.finding import VERDICT_WORDS
@@ -45,8 +46,8 @@ def reliability(material: Material) -> Section:
     systems, values = list(material.shared.systems), material.values
     if len(systems) < 2 or not values:
         raise UserError(
-            "reliability needs two systems that were run on the same datasets: r2med.run(['bm25', "
-            "'rm3 → bm25'], data='NAME')"
+            "reliability needs two systems that were run on the same datasets: ",
+            Command("run", ["bm25", "rm3 → bm25"], data="NAME"),
         )
     draws = stratified(bootstrap(values, RESAMPLES))
     pairs = compared_pairs(systems)

@@ -15,6 +15,7 @@ from r2med.evaluation.records.collection import RecordCollection, StoredRecord
 from r2med.foundation.core.cards import parameter_count
 from r2med.foundation.core.cost import total
 from r2med.foundation.core.errors import UserError
+from r2med.foundation.core.notices import Command
 from r2med.foundation.core.spec import joined_stages
 from r2med.foundation.pages.cells import Value
 from r2med.foundation.pages.estimate import Estimate
@@ -74,7 +75,9 @@ def scaling(material: Material) -> Section:
     systems = expanded_systems(collection)
     if not systems:
         raise UserError(
-            "no record expands queries with an LLM: r2med.run('bm25', expand=['hyde'], llms=['NAME']) makes one"
+            "no record expands queries with an LLM: ",
+            Command("run", "bm25", expand=["hyde"], llms=["NAME"]),
+            " makes one",
         )
     rows, lines = [], []
     series: dict[str, list[tuple[float, Estimate]]] = {}

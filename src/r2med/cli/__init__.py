@@ -99,7 +99,9 @@ def _end(error: BaseException) -> None:
     from r2med.foundation.core.errors import UserError
 
     if isinstance(error, UserError):
-        _stop(_as_typed(str(error)))
+        from r2med.foundation.runtime.typed_notices import as_typed
+
+        _stop(as_typed(error.message))
     if isinstance(error, BrokenPipeError):  # `r2med … | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
@@ -155,12 +157,6 @@ def _disk_fault(error: BaseException) -> str | None:
     return next((text for code, text in _DISK.items() if os.strerror(code) in str(error)), None)  # Arrow's
 
 
-def _as_typed(message: str) -> str:
-    from r2med.foundation.runtime.typed_text import as_typed
-
-    return as_typed(message)
-
-
 def _stop(message: str, code: int = USER_FAULT) -> NoReturn:
     print(f"r2med: {printable(message)}", file=sys.stderr)
     sys.exit(code)
@@ -200,12 +196,20 @@ def _raise_on_signals() -> None:
 
 
 def _log_to_stderr() -> None:
-    """Print the log messages of the library as plain lines on stderr, apart from results."""
+    """Print the log messages of the library as plain lines on stderr, apart from results. They name flags."""
     import logging
 
     class Notes(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
-            print(f"note: {printable(_as_typed(record.getMessage()))}", file=sys.stderr)
+            from r2med.foundation.core.errors import UserError
+            from r2med.foundation.core.notices import Notice, Setting
+            from r2med.foundation.runtime.typed_notices import as_typed
+
+            carriers = Notice, Setting, UserError
+            given = record.args if isinstance(record.args, tuple) else ()
+            typed = tuple(as_typed(Notice(each)) if isinstance(each, carriers) else each for each in given)
+            line = record.msg % typed if typed else record.getMessage()
+            print(f"note: {printable(as_typed(line))}", file=sys.stderr)
 
     logger = logging.getLogger("r2med")
     logger.addHandler(Notes())

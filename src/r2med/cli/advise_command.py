@@ -10,6 +10,7 @@ import typer
 from r2med.cli import completion
 from r2med.cli import options as flags
 from r2med.cli.formats import Format, show_page
+from r2med.foundation.core.notices import Notice
 
 if TYPE_CHECKING:
     from r2med.evaluation.advice.advice import Advice, Rung
@@ -136,4 +137,4 @@ def _notes(advice: Advice) -> list[str]:
         )
     if len(advice.rungs) > 1:
         lines.append("p is adjusted for the number of comparisons with the best (Holm).")
-    return [*lines, *(f"left out: {line}" for line in advice.left_out)]
+    return [*lines, *(Notice("left out: ", line) for line in advice.left_out)]

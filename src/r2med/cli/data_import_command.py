@@ -151,7 +151,7 @@ def _show(plan: Import) -> None:
     from r2med.cli.console import console, plain
     from r2med.foundation.pages.page import Table
     from r2med.foundation.pages.terminal_tables import print_table
-    from r2med.foundation.runtime.typed_text import as_typed
+    from r2med.foundation.runtime.typed_notices import as_typed
     from r2med.foundation.text.plurals import counted
 
     output = console()

@@ -35,7 +35,7 @@ Format = Annotated[
 def show_page(page: Page, form: str, as_json: bool = False, value: Any = None) -> None:
     """Print a page in a format. `value` replaces the page in JSON, for commands with their own JSON shape."""
     from r2med.cli.console import console, print_json
-    from r2med.foundation.runtime.typed_text import page_as_typed
+    from r2med.foundation.runtime.typed_notices import page_as_typed
 
     page = page_as_typed(page)
     if as_json or form == "json":

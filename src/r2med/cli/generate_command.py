@@ -75,7 +75,7 @@ def generate(
 def _print(texts: GeneratedTexts) -> None:
     import sys
 
-    from r2med.foundation.runtime.typed_text import as_typed
+    from r2med.foundation.runtime.typed_notices import as_typed
 
     if texts.file is None:
         print(f"r2med: {printable(as_typed(texts.problem))}", file=sys.stderr, flush=True)

@@ -69,7 +69,7 @@ def _show_trees(planned: Iterable[tuple[System, Sequence[Plan]]], datasets: int)
 def _plan_line(stage: Plan) -> str:
     """Return one line of the tree."""
     from r2med.cli.progress import clock_time
-    from r2med.foundation.runtime.typed_text import as_typed
+    from r2med.foundation.runtime.typed_notices import as_typed
 
     parts = [f"{stage.name}: {stage.work}"]
     if stage.fetch is None or stage.fetch:

@@ -42,7 +42,7 @@ def report(
     """Write the table of a paper (Markdown, LaTeX, CSV) and its figures (SVG, PNG)."""
     from r2med.cli.console import console, plain
     from r2med.evaluation.comparison.report import report as write
-    from r2med.foundation.runtime.typed_text import as_typed
+    from r2med.foundation.runtime.typed_notices import as_typed
 
     flags.check_writable(out)
     written = write(

@@ -18,6 +18,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from r2med.foundation.core.errors import UserError
+from r2med.foundation.core.notices import Setting
 from r2med.server.answer_pool import AnswerPool
 from r2med.server.connections import Connections
 from r2med.server.http_app import is_loopback
@@ -56,12 +57,14 @@ def bind(host: str, port: int, token: str | None) -> Listener:
     try:
         addresses = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except (OSError, UnicodeError):
-        raise UserError(f"no address {host!r} here: serve(host=...) takes a name or address of this machine") from None
+        raise UserError(
+            f"no address {host!r} here: ", Setting("serve", host=...), " takes a name or address of this machine"
+        ) from None
     # If a name has addresses of both kinds, clients must reach the server at 127.0.0.1.
     family, kind, protocol, _, address = min(addresses, key=lambda entry: entry[0] != socket.AF_INET)
     if not is_loopback(str(address[0])) and not token:
         raise UserError(
-            f"serve(host={host!r}) can be reached by others: set {TOKEN} to a secret that clients have to send"
+            Setting("serve", host=host), f" can be reached by others: set {TOKEN} to a secret that clients have to send"
         )
     listener = socket.socket(family, kind, protocol)
     try:
@@ -79,12 +82,14 @@ def bind(host: str, port: int, token: str | None) -> Listener:
 def _bind_error(host: str, port: int, error: OSError) -> UserError:
     if error.errno == errno.EADDRINUSE:
         return UserError(
-            f"port {port} of {host} is in use: choose another with serve(port=...), or 0 for any that is free"
+            f"port {port} of {host} is in use: choose another with ",
+            Setting("serve", port=...),
+            ", or 0 for any that is free",
         )
     if error.errno == errno.EACCES:
-        return UserError(f"no permission for port {port}: choose one above 1023 with serve(port=...)")
+        return UserError(f"no permission for port {port}: choose one above 1023 with ", Setting("serve", port=...))
     if error.errno == errno.EADDRNOTAVAIL:
-        return UserError(f"{host} is no address of this machine: choose another with serve(host=...)")
+        return UserError(f"{host} is no address of this machine: choose another with ", Setting("serve", host=...))
     return UserError(f"cannot listen on {host}:{port}: {error.strerror or error}")
 
 

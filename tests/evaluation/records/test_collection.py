@@ -128,7 +128,7 @@ def test_a_record_with_too_many_failures_is_refused_with_the_count(
     if not refused:
         assert checked([StoredRecord(record, kept.path)], limit).systems == ("bm25",)
         return
-    with pytest.raises(UserError, match=r"hyde\(x\) failed for 3 of 10 \(30%\).*compare\(max_failures=0.30\)"):
+    with pytest.raises(UserError, match=r"hyde\(x\) failed for 3 of 10 \(30%\).*compare\(max_failures=0.3\)"):
         checked([StoredRecord(record, kept.path)], limit)
 
 

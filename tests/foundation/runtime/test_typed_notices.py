@@ -2,6 +2,7 @@
 
 import ast
 import inspect
+import re
 from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
@@ -58,11 +59,17 @@ def test_only_settings_change_on_a_command_line():
     )
 
 
-def test_notes_of_a_page_name_flags_and_its_tables_stay():
+def test_sentences_of_a_page_name_flags_and_cells_of_its_tables_stay():
     call = Notice(Setting("Setup", offline=True))
-    table = Table((), [], note=call)
-    page = page_as_typed(Page("", [Section("", [Note(call), table], notes=[call])]))
-    assert page.sections[0].parts == [Note("--offline"), table] and list(page.sections[0].notes) == ["--offline"]
+    page = page_as_typed(Page("", [Section("", [Note(call), Table((), [(call,)], note=call)], call, [call])]))
+    table = Table((), [(call,)], note="--offline")
+    assert page.sections[0] == Section("", [Note("--offline"), table], "--offline", ["--offline"])
+
+
+def _sources() -> Iterator[tuple[Path, ast.Module]]:
+    """Yield the files of the package, parsed."""
+    for file in sorted(SOURCE.rglob("*.py")):
+        yield file.relative_to(SOURCE), ast.parse(file.read_text(encoding="utf-8"))
 
 
 def _settings() -> Iterator[tuple[str, ast.Call]]:
@@ -107,3 +114,35 @@ def test_every_setting_of_a_notice_is_a_parameter_with_a_flag():
             if keyword.arg not in known or (flag and flag not in flags):
                 wrong.append(f"{place}: {name}({keyword.arg}=...) {flag}")
     assert not wrong
+
+
+CALL = re.compile(r"(?<![\w.])(?:Setup|" + "|".join(n for n in package.__all__ if n.islower()) + r")\(\w+=")
+WHOLE_CALL = re.compile(r"\br2med\.\w+\([^)]|\(\w+=(?:True|False|\.\.\.)\)")
+FLAG = re.compile(r"(?<![\w-])--[a-z]")
+PROGRAMS = re.compile(r"\b(r2med|ray|pip) [a-z]")
+"""A whole command line is the same for everybody."""
+
+
+def _texts(tree: ast.Module) -> list[str]:
+    """Return the strings of a file, without docstrings and without lone flags, which commands are made of."""
+    nodes = list(ast.walk(tree))
+    formatted = [node.values for node in nodes if isinstance(node, ast.JoinedStr)]
+    skipped = {id(part) for parts in formatted for part in parts}
+    skipped |= {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+    whole = [[node] for node in nodes if isinstance(node, ast.Constant) and id(node) not in skipped]
+    texts = ["".join(str(getattr(part, "value", "")) for part in parts) for parts in [*formatted, *whole]]
+    return [text for text in texts if not re.fullmatch(r"--[a-z-]+", text)]
+
+
+def test_no_text_of_the_source_writes_a_setting_or_a_flag():
+    found = [
+        f"{file}: {text}"
+        for file, tree in _sources()
+        for text in _texts(tree)
+        if CALL.search(text)
+        or WHOLE_CALL.search(text)
+        or (file.parts[0] != "cli" and FLAG.search(text) and not PROGRAMS.search(text))
+    ]
+    assert found == ["foundation/runtime/typed_notices.py: --without-" + found[0].partition("--without-")[2]], (
+        'write it as a value, such as Setting("Setup", dtype="float32"): a command line shows its flag'
+    )

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from r2med.evaluation.advice.advice import Advice, Rung
+from r2med.foundation.core.notices import Notice, Setting
 from r2med.publication.site import board as make_board
 from r2med.publication.site.advice_page import advice_value
 
@@ -93,7 +94,8 @@ def test_without_advice_there_is_no_such_page(tmp_path: Path, records: Path) -> 
 
 
 def test_the_page_names_flags_and_not_calls_in_python() -> None:
-    advice = replace(ADVICE, not_tried=("rerankers: advise(rerankers=['bge-reranker'])",), left_out=())
+    untried = Notice("rerankers: ", Setting("advise", rerankers=["bge-reranker"]))
+    advice = replace(ADVICE, not_tried=(untried,), left_out=())
     value = advice_value(advice)
     assert value["not_tried"] == ["rerankers: --rerank bge-reranker"]
     assert "advise(" not in str(value)

@@ -14,6 +14,7 @@ from r2med.evaluation.comparison.comparison import with_intervals
 from r2med.evaluation.comparison.undecided_ranges import UNDECIDED_NOTE, accuracies, with_ranges
 from r2med.evaluation.records.answer_record import AnswerRecord
 from r2med.evaluation.records.answer_words import CONDITIONS, Condition
+from r2med.foundation.core.notices import joined
 from r2med.foundation.pages.cells import Value
 from r2med.foundation.pages.estimate import Estimate
 from r2med.foundation.pages.page import Note, Page, Section, Table
@@ -41,7 +42,7 @@ def answer_page(answered: AnsweredSystems, folder: str) -> Page:
     parts: list[Any] = [Note(line, whole=True) for line in _notices(answered)]
     parts += [Note(line, "error", whole=True) for line in answered.errors]
     explained = [f"{measure}: {ANSWER_MEASURES[measure]}" for measure in measures]
-    note = " ".join([*explained, *([UNDECIDED_NOTE] if UNDECIDED in measures else []), STATUS_NOTE])
+    note = joined(" ", [*explained, *([UNDECIDED_NOTE] if UNDECIDED in measures else []), STATUS_NOTE])
     tables = [Table.of(heads, rows, "Answers", note, name="answers")] if rows else []
     if judges := judge_table(answered.records):
         tables.append(judges)

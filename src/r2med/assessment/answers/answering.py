@@ -34,6 +34,7 @@ from r2med.evaluation.records.record import Record
 from r2med.evaluation.running.batch import RunPlan, plan_run
 from r2med.evaluation.running.evaluation import record_path, run_path
 from r2med.foundation.core.errors import UserError, unknown
+from r2med.foundation.core.notices import Command, Notice
 from r2med.foundation.core.one_or_many import several
 from r2med.foundation.core.plan import Plan
 from r2med.foundation.engine.reporting import notebook_progress
@@ -244,7 +245,7 @@ class AnswerPlan:
                 try:
                     read.append(self._read(each, spans, traces.of(each.retrieval.system, each.dataset)))
                 except UserError as error:
-                    errors.append(f"{each.name} on {each.dataset.name}: {error}")
+                    errors.append(Notice(f"{each.name} on {each.dataset.name}: ", error))
                 else:
                     if not self.judge:
                         [known[each.path]] = self._written([read.pop()])
@@ -265,7 +266,7 @@ class AnswerPlan:
                 try:
                     key = answer_key(self.key(dataset, record, reader), dataset.fingerprint)
                 except UserError as error:
-                    errors.append(f"{record.system} · {reader.card.spec} on {dataset.name}: {error}")
+                    errors.append(Notice(f"{record.system} · {reader.card.spec} on {dataset.name}: ", error))
                 else:
                     path = answer_record_path(out, record.system, dataset.name, reader.card.spec, key)
                     yield _ReaderWork(dataset, record, reader, run, path, key)
@@ -372,7 +373,9 @@ class AnswerPlan:
         form = self._form(dataset)
         questions = reader.questions(dataset, queries, others, lists, form, self.conditions, self.passages)
         if not questions:
-            raise UserError(f"{dataset.name} has fewer than two different answers: ask with r2med.answer(form='open')")
+            raise UserError(
+                f"{dataset.name} has fewer than two different answers: ask with ", Command("answer", form="open")
+            )
         return questions
 
 
@@ -397,7 +400,7 @@ def plan_answers(
     if not systems:
         raise UserError("no system to read from: name one, such as bm25")
     if nuggets and not judge:
-        raise UserError("nuggets are matched by a judge: name one, as in r2med.answer(judge='smollm2')")
+        raise UserError("nuggets are matched by a judge: name one, as in ", Command("answer", judge="smollm2"))
     if passages < 1:
         raise UserError(f"a reader reads at least 1 passage, not {passages}")
     for condition in conditions:

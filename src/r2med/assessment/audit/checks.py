@@ -35,6 +35,7 @@ from r2med.data.qrels_file import read_qrels
 from r2med.evaluation.measure.incomplete_labels import Lists
 from r2med.evaluation.records.collection import record_files
 from r2med.foundation.core.errors import UserError
+from r2med.foundation.core.notices import Notice
 from r2med.foundation.core.version import __version__
 from r2med.foundation.pages.finding import Finding, worst
 
@@ -140,7 +141,7 @@ def _rankings(dataset: Dataset, results: str | Path | None) -> tuple[Mapping[str
     try:
         return rankings_at_hand(dataset, RESULTS) if record_files(RESULTS) else {}, ""
     except UserError as error:  # the folder was not named, so the audit goes on without it
-        return {}, f"the records in {RESULTS} could not be read: {error}"
+        return {}, Notice(f"the records in {RESULTS} could not be read: ", error)
 
 
 def _lacking(need: str, material: AuditMaterial) -> str:

@@ -16,6 +16,7 @@ from pydantic import Field
 from r2med.construction.items import Rejected, SourceQuestion, StreamItem
 from r2med.construction.step import Step, StepWork, Streams
 from r2med.foundation.core.errors import UserError
+from r2med.foundation.core.notices import Setting
 from r2med.foundation.core.stages import argument
 from r2med.foundation.engine.reporting import part_of
 from r2med.foundation.runtime.runtime import Runtime
@@ -99,7 +100,9 @@ class AskingStep(Step, Generic[ItemType], kind="build", needs="llm"):
         """Return the card of the LLM. Raises UserError if no LLM is named or known."""
         if not (self.llm or runtime.setup.llm):
             raise UserError(
-                f'{self.name} asks an LLM: name one with Setup(llm="NAME"), or with llm = "NAME" in the plan'
+                f"{self.name} asks an LLM: name one with ",
+                Setting("Setup", llm="NAME"),
+                ', or with llm = "NAME" in the plan',
             )
         return resolve_llm(self.llm or runtime.setup.llm, runtime.setup)
 

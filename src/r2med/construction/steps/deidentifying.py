@@ -34,6 +34,7 @@ from r2med.construction.steps.placeholders import Placeholders
 from r2med.construction.steps.presidio_spans import ENTITIES, PresidioSpans, presidio_version
 from r2med.construction.steps.text_pieces import piece_spans
 from r2med.foundation.core.errors import UserError, unknown
+from r2med.foundation.core.notices import Setting
 from r2med.foundation.core.stages import Words
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.text.identifiers import LANGUAGES
@@ -204,9 +205,8 @@ class DeidentifyingStep(AskingStep[TextPiece], kind="build", needs="llm"):
         chat = self.chat(work.runtime)
         if not chat.is_local and not work.rehearsal:
             log.warning(
-                "%s sends texts to %s on another machine; what the rules miss is sent too; Ctrl-C stops, "
-                "Setup(offline=True) refuses",
-                *(self.name, chat.name),
+                "%s sends texts to %s on another machine; what the rules miss is sent too; Ctrl-C stops, %s refuses",
+                *(self.name, chat.name, Setting("Setup", offline=True)),
             )
         total = 0 if work.rehearsal else sum(1 for _ in self.texts(streams))
         begun = 0

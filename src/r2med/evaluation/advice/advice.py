@@ -14,6 +14,8 @@ from r2med.evaluation.measure import HEADLINE_MEASURE
 from r2med.evaluation.measure.scores import Floats
 from r2med.evaluation.measure.significance import ALPHA
 from r2med.foundation.core.errors import UserError
+from r2med.foundation.core.notices import Notice, Setting, joined
+from r2med.foundation.runtime.typed_notices import as_typed
 from r2med.foundation.store.files import write_atomically
 
 FORMAT = 2
@@ -120,9 +122,10 @@ class Advice:
         if self.recommended != self.best:
             return f"cheaper or faster than the best; expected loss {loss(chosen)}, surely within {self.give_up:g}"
         if self.give_up is not None and self.alternatives and self.questions < FEWEST_TO_TRADE:
-            return (
-                f"the best; {self.questions} judged questions are too few to know what {self.give_up:g} points are "
-                f"(advise(give_up=...) needs {FEWEST_TO_TRADE})"
+            return Notice(
+                f"the best; {self.questions} judged questions are too few to know what {self.give_up:g} points are (",
+                Setting("advise", give_up=...),
+                f" needs {FEWEST_TO_TRADE})",
             )
         if self.give_up is not None and self.alternatives:
             return f"the best; no cheaper or faster one surely loses no more than {self.give_up:g} points"
@@ -133,7 +136,7 @@ class Advice:
         best, chosen, fast = (self.rung(name) for name in (self.best, self.recommended, self.fastest))
         spread = "" if best.low is None or best.high is None else f" ({best.low:.1f} to {best.high:.1f})"
         lines = [f"Best: {best.system}, {HEADLINE_MEASURE} {best.value:.1f}{spread}."]
-        lines.append(f"Use {chosen.system}: {self.reason}; {_price(chosen)}.")
+        lines.append(Notice(f"Use {chosen.system}: ", self.reason, f"; {_price(chosen)}."))
         if fast.system != best.system:
             lines.append(
                 f"Fastest: {fast.system}, p50 {_milliseconds(fast.p50)}, {fast.behind:.1f} points behind the best."
@@ -143,7 +146,9 @@ class Advice:
             for rung in self.alternatives
         ]
         if self.alternatives and self.give_up is None and self.questions >= FEWEST_TO_TRADE:
-            lines.append("Would you give up some points for one of these? Say how many: advise(give_up=2)")
+            lines.append(
+                Notice("Would you give up some points for one of these? Say how many: ", Setting("advise", give_up=2))
+            )
         return [*lines, *self.limits]
 
     @property
@@ -171,12 +176,14 @@ class Advice:
                 "amount on every question, so there is no spread to compute it from."
             )
         if self.not_tried:
-            lines.append(f"Not tried: {'; '.join(self.not_tried)}.")
+            lines.append(Notice("Not tried: ", joined("; ", self.not_tried), "."))
         return lines
 
     def write(self, path: Path | str) -> None:
-        """Write the advice as JSON, which the board shows as a chart."""
-        write_atomically(Path(path), (json.dumps({"format": FORMAT, **asdict(self)}, indent=1) + "\n").encode())
+        """Write the advice as JSON, which the board shows as a chart. Its sentences name flags and commands."""
+        typed = {name: list(map(as_typed, getattr(self, name))) for name in ("left_out", "not_tried")}
+        body = {"format": FORMAT, **asdict(self), **typed}
+        write_atomically(Path(path), (json.dumps(body, indent=1) + "\n").encode())
 
     @classmethod
     def read(cls, path: Path | str) -> Advice:

@@ -28,6 +28,7 @@ from r2med.evaluation.records.record import Record
 from r2med.evaluation.running.evaluation import evaluated
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.installation import install_extra
+from r2med.foundation.core.notices import Notice, Setting, joined
 from r2med.foundation.core.one_or_many import several
 from r2med.foundation.core.spec import Call, parse_stage
 from r2med.foundation.runtime.runtime import Runtime, running
@@ -164,11 +165,17 @@ def _not_tried(
     """Yield the kinds of pipelines of which there is none, with what they need."""
     install = "" if find_spec("sentence_transformers") else f" (first {install_extra('dense')})"
     if models is None and not models_here:
-        yield f"dense models, because no weights are on this machine: advise(models=['minilm']){install}"
+        yield Notice(
+            "dense models, because no weights are on this machine: ", Setting("advise", models=["minilm"]), install
+        )
     if rerankers is None and not rerankers_here:
-        yield f"rerankers, because no weights are on this machine: advise(rerankers=['bge-reranker']){install}"
+        yield Notice(
+            "rerankers, because no weights are on this machine: ",
+            Setting("advise", rerankers=["bge-reranker"]),
+            install,
+        )
     if not llms:
-        yield "LLMs, because none was named: advise(llms=['NAME'])"
+        yield Notice("LLMs, because none was named: ", Setting("advise", llms=["NAME"]))
 
 
 def _alone(name: str, runtime: Runtime) -> list[System]:
@@ -240,7 +247,7 @@ class _Ladder:
             by_fold = [settings(*(part.folds[fold] for part in pipelines)) for fold in range(FOLDS)]
             return self._tried(group, by_fold, final)
         except UserError as error:
-            self._left_out.append(f"{title}: {error}")
+            self._left_out.append(Notice(f"{title}: ", error))
             return None
 
     def _tried(self, group: Group, by_fold: list[list[System]], final: list[System]) -> Pipeline | None:
@@ -319,7 +326,7 @@ class _Ladder:
     def verdict(self, give_up: float | None) -> Advice:
         """Return the advice: all pipelines compared with the best one."""
         if not self._rungs:
-            raise UserError(f"no pipeline could run on {self._dataset.name}: {'; '.join(self._left_out)}")
+            raise UserError(f"no pipeline could run on {self._dataset.name}: ", joined("; ", self._left_out))
         best = self.best().system.name
         whole = [spec for spec, (_, rung, _) in self._rungs.items() if rung.questions == len(self._ids)]
         table = {"": np.stack([self._rungs[spec][2] for spec in whole])}

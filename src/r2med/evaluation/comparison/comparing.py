@@ -18,6 +18,7 @@ from r2med.evaluation.records.collection import MAX_FAILURES, RecordCollection, 
 from r2med.evaluation.records.lock_file import Lock, locked_collection
 from r2med.evaluation.records.relabelled import recorded_datasets, relabelled
 from r2med.foundation.core.errors import UserError
+from r2med.foundation.core.notices import Setting
 from r2med.foundation.core.one_or_many import several
 
 
@@ -56,7 +57,9 @@ def compare(
         views = answer_views(read, results, max_failures, measure, condition)
         return compared_answers(views, baseline, by, resamples, seed, words, keep_systems=named)
     if condition != RETRIEVED:
-        raise UserError(f"the condition {condition!r} is one of answers: compare(answers=True, condition=...)")
+        raise UserError(
+            f"the condition {condition!r} is one of answers: ", Setting("compare", answers=True, condition=...)
+        )
     if lock:
         if overlays:
             raise UserError(f"{lock}: a lock compares with the labels of its datasets: leave out overlays")

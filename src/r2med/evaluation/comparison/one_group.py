@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from r2med.data.dataset_cards import OWN_DATA, home_group
 from r2med.foundation.core.errors import UserError
+from r2med.foundation.core.notices import Notice, Setting
 
 DEMO = "demo"
 
@@ -55,8 +56,12 @@ def not_averaged(home: Home, members: Sequence[str]) -> str:
     if labels:
         return f"{', '.join(members)} is left out, because scores with other labels are not averaged together"
     if group == DEMO:
-        return (
-            f"the demo is left out, because it says nothing about other data: compare it with compare(data=[{DEMO!r}])"
+        return Notice(
+            "the demo is left out, because it says nothing about other data: compare it with ",
+            Setting("compare", data=[DEMO]),
         )
     words = list(members) if group == OWN_DATA else [group]
-    return f"{group} is left out, because groups are not averaged together: compare it with compare(data={words!r})"
+    return Notice(
+        f"{group} is left out, because groups are not averaged together: compare it with ",
+        Setting("compare", data=words),
+    )

@@ -29,6 +29,7 @@ from r2med.evaluation.records.relabelled import recorded_datasets
 from r2med.foundation.core.cost import total
 from r2med.foundation.core.errors import UserError, unknown
 from r2med.foundation.core.installation import install_extra
+from r2med.foundation.core.notices import Setting
 from r2med.foundation.core.one_or_many import several
 from r2med.foundation.pages.csv_text import table_csv
 from r2med.foundation.pages.latex import table_latex
@@ -137,7 +138,9 @@ def _estimates(
 ) -> Table:
     if not labels:
         raise UserError(
-            "an estimate needs the labels of a judge and of people: report(overlays='FILE'), made by r2med judge"
+            "an estimate needs the labels of a judge and of people: ",
+            Setting("report", overlays="FILE"),
+            ", made by r2med judge",
         )
     return estimates_table(corrected_scores(collection, labels, recorded_datasets(collection, data), measure))
 
@@ -149,7 +152,7 @@ def _write(folder: Path, content: Mapping[str, bytes]) -> Iterator[Path]:
             yield folder / name
     except OSError as error:
         raise UserError(
-            f"cannot write the report to {folder} ({error.strerror}): choose another with report(out=...)"
+            f"cannot write the report to {folder} ({error.strerror}): choose another with ", Setting("report", out=...)
         ) from None
 
 

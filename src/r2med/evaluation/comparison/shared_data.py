@@ -13,6 +13,7 @@ from r2med.evaluation.measure.scores import Floats
 from r2med.evaluation.records.collection import RecordCollection
 from r2med.evaluation.records.used_labels import published_names
 from r2med.foundation.core.errors import UserError, unknown
+from r2med.foundation.core.notices import Setting
 
 
 def labelled_records(
@@ -26,7 +27,8 @@ def labelled_records(
     without = [name for name in collection.datasets if name in wanted and name not in kept.datasets]
     if without and wanted <= set(without):
         raise UserError(
-            f"{without[0]} has no labels for {measure}: choose a dataset that has them with compare(data=...)"
+            f"{without[0]} has no labels for {measure}: choose a dataset that has them with ",
+            Setting("compare", data=...),
         )
     notices = [f"{name} is left out: it has no labels for {measure}" for name in without]
     if data:

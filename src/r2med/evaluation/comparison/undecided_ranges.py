@@ -11,12 +11,14 @@ from r2med.evaluation.comparison.comparison import Comparison, Standing, with_in
 from r2med.evaluation.measure.significance import Values
 from r2med.evaluation.records.answer_collection import MAIN_MEASURE, UNDECIDED
 from r2med.evaluation.records.collection import RecordCollection
+from r2med.foundation.core.notices import Command, Notice
 from r2med.foundation.pages.estimate import Estimate
 
-UNDECIDED_NOTE = (
-    "Where answers are undecided, accuracy is a range: from all of them wrong to all of them right. Its interval "
-    "reaches from the lower bound of the one to the upper bound of the other. A judge decides: "
-    "r2med.answer(judge='LLM')."
+UNDECIDED_NOTE = Notice(
+    "Where answers are undecided, accuracy is a range: from all of them wrong to all of them right. Its "
+    "interval reaches from the lower bound of the one to the upper bound of the other. A judge decides: ",
+    Command("answer", judge="LLM"),
+    ".",
 )
 
 

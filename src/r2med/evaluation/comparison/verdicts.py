@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from r2med.evaluation.comparison.comparison import Comparison, Mover, Pair
 from r2med.evaluation.comparison.system_classes import FEWEST_QUERIES
 from r2med.evaluation.measure.significance import ALPHA, TOP_QUERIES
+from r2med.foundation.core.notices import Notice
 from r2med.foundation.pages.cells import signed
 
 
@@ -45,7 +46,7 @@ def details(pair: Pair, lower_is_better: bool = False) -> str:
 
 def warnings(compared: Comparison) -> Iterator[str]:
     """Yield warnings that a reader should know before trusting a verdict."""
-    yield from (f"{notice}." for notice in compared.notices)
+    yield from (Notice(notice, ".") for notice in compared.notices)
     queries = sum(map(len, compared.queries.values()))
     smallest = 0.5 ** (queries - 1)
     if smallest > ALPHA:

@@ -17,6 +17,7 @@ from r2med.evaluation.records.record import Record, StageFacts
 from r2med.evaluation.records.sealed_json import OtherFormatError
 from r2med.foundation.core.cost import Cost
 from r2med.foundation.core.errors import UserError, unknown
+from r2med.foundation.core.notices import Notice, Setting
 
 log = logging.getLogger("r2med")
 
@@ -91,7 +92,7 @@ class AnswerCollection:
         faults = [answer_failures(each, where, max_failures) for each in having]
         if all(faults):
             raise UserError(faults[0])
-        left_out = [f"{fault}: it is left out" for fault in faults if fault]
+        left_out = [Notice(fault, ": it is left out") for fault in faults if fault]
         having = [each for each, fault in zip(having, faults, strict=True) if not fault]
         by_dataset: dict[str, list[StoredAnswers]] = {}
         for each in having:
@@ -305,9 +306,10 @@ def answer_failures(each: StoredAnswers, condition: Condition, limit: float) -> 
     failed, asked = counts.get("failed", 0), sum(counts.values())
     if failed <= limit * asked:
         return ""
-    return (
-        f"{each.path}: {failed:,} of {asked:,} questions failed, so its scores say little: r2med answer asks them "
-        "again, or allow it with compare(max_failures=1)"
+    return Notice(
+        f"{each.path}: {failed:,} of {asked:,} questions failed, so its scores say little: r2med answer asks "
+        "them again, or allow it with ",
+        Setting("compare", max_failures=1),
     )
 
 

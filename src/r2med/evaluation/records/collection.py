@@ -27,6 +27,7 @@ from r2med.evaluation.records.record_checks import record_faults
 from r2med.evaluation.records.sealed_json import OtherFormatError
 from r2med.evaluation.records.used_labels import published_name
 from r2med.foundation.core.errors import UserError, unknown
+from r2med.foundation.core.notices import Command, Notice, Setting
 from r2med.foundation.core.one_or_many import flattened
 from r2med.foundation.store import default_store
 
@@ -90,14 +91,14 @@ class StoredRecord:
         try:
             yield
         except (ValueError, KeyError, TypeError, RecursionError):
-            raise UserError(f"{file} is not a file that r2med wrote: {self.how_to_make_it_again}") from None
+            raise UserError(f"{file} is not a file that r2med wrote: ", self.how_to_make_it_again) from None
 
     @property
     def how_to_make_it_again(self) -> str:
         """The end of a message: the command that makes the record and its files again."""
         name = self.record.dataset.name
         data = name if name in cards() or name in groups()["demo"] else "FOLDER"
-        return f"make it again with r2med.run({self.record.system!r}, data={data!r})"
+        return Notice("make it again with ", Command("run", self.record.system, data=data))
 
 
 @dataclass(frozen=True)
@@ -187,7 +188,7 @@ def _line(kept: StoredRecord, queries: Sequence[str], measure: str) -> list[floa
         known = next(iter(kept.record.per_query.values()), {})
         if measure not in known:
             error = _needs_labels(measure) or unknown("measure", measure, known)
-            raise UserError(f"{kept.path}: {kept.record.system} on {kept.record.dataset.name}: {error}") from None
+            raise UserError(f"{kept.path}: {kept.record.system} on {kept.record.dataset.name}: ", error) from None
         raise UserError(f"{kept.path} scores other queries than the records beside it: run it again") from None
 
 
@@ -195,16 +196,22 @@ def _needs_labels(measure: str) -> str:
     """Return the end of a message if a measure needs more than qrels; empty for any other measure."""
     family = measure.partition("@")[0]
     if family in ANSWER_FAMILIES:
-        return f"{measure} is a measure of answers: compare(answers=True) compares the records of r2med answer"
+        return Notice(
+            f"{measure} is a measure of answers: ",
+            Setting("compare", answers=True),
+            " compares the records of r2med answer",
+        )
     if family in ASPECT_FAMILIES:
-        return (
-            f"{measure} needs a dataset with aspects, such as demo/Medical-Sciences: choose it with compare(data=...)"
+        return Notice(
+            f"{measure} needs a dataset with aspects, such as demo/Medical-Sciences: choose it with ",
+            Setting("compare", data=...),
         )
     if family not in MIMIC_FAMILIES:
         return ""
-    return (
-        f"{measure} needs labels of passages that argue for another answer: compare(overlays='FILE') "
-        "adds them, and r2med judge --rubric mimic makes them"
+    return Notice(
+        f"{measure} needs labels of passages that argue for another answer: ",
+        Setting("compare", overlays="FILE"),
+        " adds them, and r2med judge --rubric mimic makes them",
     )
 
 
@@ -278,15 +285,15 @@ def without_failed(records: Iterable[StoredRecord], max_failures: float) -> list
     """
     given = list(records)
     faults = [_failed(kept.record, max_failures) for kept in given]
-    lines = [
-        f"{kept.path}: {kept.record.system} on {kept.record.dataset.name} is left out: {fault}"
+    failed = [
+        (f"{kept.path}: {kept.record.system} on {kept.record.dataset.name}", fault)
         for kept, fault in zip(given, faults, strict=True)
         if fault
     ]
-    if given and len(lines) == len(given):
-        raise UserError(lines[0].replace(" is left out:", ":", 1))
-    for line in lines:
-        log.warning("%s", line)
+    if given and len(failed) == len(given):
+        raise UserError(failed[0][0], ": ", failed[0][1])
+    for which, fault in failed:
+        log.warning("%s is left out: %s", which, fault)
     return [kept for kept, fault in zip(given, faults, strict=True) if not fault]
 
 
@@ -377,7 +384,11 @@ def _is_benchmark(record: Record | AnswerRecord) -> bool:
 
 def _read_all(source: Path) -> list[StoredRecord]:
     if source.name.endswith(ANSWERS_SUFFIX):
-        raise UserError(f"{source} is a record of answers, not of a ranking: compare(answers=True) compares answers")
+        raise UserError(
+            f"{source} is a record of answers, not of a ranking: ",
+            Setting("compare", answers=True),
+            " compares answers",
+        )
     files = [source] if source.is_file() else record_files(source)
     if not files:
         raise UserError(f"there are no records in {source}: make some with r2med run bm25 -o {source}")
@@ -440,9 +451,11 @@ def _failed(record: Record, limit: float) -> str:
         if stage.failures > limit * asked:
             share = stage.failures / asked
             allowed = math.ceil(100 * share) / 100  # rounded up: the record passes with it
-            return (
-                f"{stage.name} failed for {stage.failures:,} of {asked:,} ({share:.0%}), so its scores "
-                f"say little: ask again with r2med.run({record.system!r}, ask_again=True), or allow it with "
-                f"compare(max_failures={allowed:.2f})"
+            return Notice(
+                f"{stage.name} failed for {stage.failures:,} of {asked:,} ({share:.0%}), so its scores say "
+                "little: ask again with ",
+                Command("run", record.system, ask_again=True),
+                ", or allow it with ",
+                Setting("compare", max_failures=allowed),
             )
     return ""

@@ -16,6 +16,7 @@ from r2med.data.loading import name_of
 from r2med.evaluation.records.collection import RecordCollection
 from r2med.evaluation.records.record import DatasetFacts
 from r2med.foundation.core.errors import UserError
+from r2med.foundation.core.notices import Notice
 from r2med.foundation.store import Store, default_store
 
 log = logging.getLogger("r2med")
@@ -49,13 +50,13 @@ def local_datasets(
         try:
             dataset = _local(places[name] if name in places else _plain(name), store)
         except UserError as error:
-            missing.append(f"{name}: {error}")
+            missing.append(Notice(f"{name}: ", error))
             continue
         record = next(kept.record for kept in collection if kept.record.dataset.name == name)
         if dataset.fingerprint == record.dataset.fingerprint:
             datasets[name] = dataset
         else:
-            missing.append(f"{name}: it has changed since its records were made")
+            missing.append(Notice(f"{name}: it has changed since its records were made"))
     if missing:
         more = f" ({len(missing) - 1} more)" if len(missing) > 1 else ""
         log.info("no texts of %s%s", missing[0], more)

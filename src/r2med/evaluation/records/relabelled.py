@@ -15,6 +15,7 @@ from r2med.evaluation.records.collection import RecordCollection, StoredRecord
 from r2med.evaluation.records.dataset_facts import dataset_facts, query_facts
 from r2med.evaluation.records.local_datasets import local_datasets, typed_places
 from r2med.foundation.core.errors import UserError
+from r2med.foundation.core.notices import Setting
 from r2med.foundation.store import Store, digest
 
 
@@ -53,14 +54,15 @@ def recorded_datasets(
     if not found:
         lost = ", ".join(sorted(named) or collection.datasets)
         raise UserError(
-            f"{lost}: not on this machine, or changed since the records were made: name its folder: compare(data=...)"
+            f"{lost}: not on this machine, or changed since the records were made: name its folder: ",
+            Setting("compare", data=...),
         )
     return found
 
 
 def _relabelled(kept: StoredRecord, dataset: Dataset) -> StoredRecord:
     if (file := kept.run_file) is None:
-        raise UserError(f"{kept.path} has no ranking beside it, so it cannot be scored: {kept.how_to_make_it_again}")
+        raise UserError(f"{kept.path} has no ranking beside it, so it cannot be scored: ", kept.how_to_make_it_again)
     run = read_judged_run(file, dataset.qrels)
     scores = dataset_scores(dataset, run, kept.record.mean)
     stages = list(kept.record.stages)

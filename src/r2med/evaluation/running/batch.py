@@ -16,6 +16,7 @@ from r2med.evaluation.running.evaluation import DEPTH, evaluated
 from r2med.evaluation.running.lock_check import check_lock
 from r2med.evaluation.running.results import Cell, Results
 from r2med.foundation.core.errors import UserError
+from r2med.foundation.core.notices import Command, Setting
 from r2med.foundation.core.one_or_many import several
 from r2med.foundation.core.spec import Calls
 from r2med.foundation.engine.reporting import notebook_progress
@@ -178,7 +179,11 @@ def plan_run(
     parsed = {system.name: system for system in [*made, *(System.parse(each, runtime) for each in calls)]}
     if not parsed:
         if runtime.setup.candidates is not None:
-            raise UserError("Setup(candidates=...) needs a reranker: r2med.run('bge-reranker', candidates='FILE')")
+            raise UserError(
+                Setting("Setup", candidates=...),
+                " needs a reranker: ",
+                Command("run", "bge-reranker", candidates="FILE"),
+            )
         raise UserError("no system to run: name one, such as bm25, or a suite")
     sources: list[str | Dataset] = []
     for source in data or ["demo"]:

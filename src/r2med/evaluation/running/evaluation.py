@@ -14,6 +14,7 @@ from r2med.evaluation.records.record import FileFacts, Record, RunFacts, record_
 from r2med.evaluation.running.ir_metadata import metadata_path, write_run_metadata
 from r2med.evaluation.running.new_record import new_record
 from r2med.foundation.core.errors import UserError
+from r2med.foundation.core.notices import Notice, Setting
 from r2med.foundation.net.offline import is_offline
 from r2med.foundation.runtime.setup import Setup
 from r2med.foundation.store import Store, default_store
@@ -27,7 +28,7 @@ log = logging.getLogger("r2med")
 
 DEPTH = 1000
 
-_AGAIN = "give another folder with run(out=...)"
+_AGAIN = Notice("give another folder with ", Setting("run", out=...))
 
 LONGEST = 140
 """Maximum number of bytes of a system's name in a file name. A file name has at most 255 bytes. It also contains a key,
@@ -93,7 +94,8 @@ def _evaluated(
     known = _recorded(path, key, dataset) if path is not None else None
     if known is not None and lock is not None and lock.is_after(known.created):
         raise UserError(
-            f"{path} was made on {known.created}, before the lock, which decides nothing about it: {_AGAIN}"
+            f"{path} was made on {known.created}, before the lock, which decides nothing about it: ",
+            _AGAIN,
         )
     if path is not None and known is not None and not fresh and (lock is None or lock.digest == known.lock):
         _remove_failed_tries(path, known)
@@ -101,7 +103,8 @@ def _evaluated(
     with noted_versions() as versions:
         outcome = system.run(dataset, store, k, expansion)
     if others := differing(versions):
-        log.warning("%s: its stored vectors were made with %s; run(fresh=True) encodes again", system.name, others)
+        again = Setting("run", fresh=True)
+        log.warning("%s: its stored vectors were made with %s; %s encodes again", system.name, others, again)
     files: dict[str, FileFacts | None] = {}
     if path is not None:
         run_file = run_path(path)

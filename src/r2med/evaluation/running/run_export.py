@@ -29,7 +29,7 @@ def export_runs(
     runs: list[Path] = []
     for each in kept:
         if (run := each.run_file) is None:
-            raise UserError(f"{each.path}: this record has no run file: {each.how_to_make_it_again}")
+            raise UserError(f"{each.path}: this record has no run file: ", each.how_to_make_it_again)
         runs.append(run)
     files = [_place(each, Path(out)) for each in kept]
     for run, file in zip(runs, files, strict=True):

@@ -21,6 +21,7 @@ from r2med.evaluation.running.results import (
     row_tokens,
 )
 from r2med.foundation.core.cost import Cost
+from r2med.foundation.core.notices import Command, Notice, Setting
 from r2med.foundation.pages.cells import Column, Marked, Value
 from r2med.foundation.pages.page import Note, Page, Section, Table
 from r2med.foundation.text.plurals import counted
@@ -58,11 +59,14 @@ def run_page(results: Results, measure: str, out: Path, demo: bool) -> Page:
     parts += [Note(line, "error", whole=True) for line in _errors(results)]
     if results.records:
         reused = sum(cell.reused for cell in results)
-        again = f", {reused} of them reused (run(fresh=True) makes them again)" if reused else ""
-        line = f"{counted(len(results.records), 'record')} with per-query scores and runs in {out}/{again}."
-        parts.append(Note(line, whole=True))
+        again = (f", {reused} of them reused (", Setting("run", fresh=True), " makes them again)") if reused else ()
+        line = f"{counted(len(results.records), 'record')} with per-query scores and runs in {out}/"
+        parts.append(Note(Notice(line, *again, "."), whole=True))
     if demo:
-        parts += [Note(DEMO_CAPTION), Note("Next, the real benchmark (extra: hub): r2med.run('bm25', data='R2MED')")]
+        parts += [
+            Note(DEMO_CAPTION),
+            Note(Notice("Next, the real benchmark (extra: hub): ", Command("run", "bm25", data="R2MED"))),
+        ]
     return Page("Scores of retrieval systems", [*sections, Section("", parts)], kind="run")
 
 
@@ -212,7 +216,7 @@ def _errors(results: Results) -> Iterator[str]:
         datasets = list(dict.fromkeys(cell.dataset for cell in cells))
         system = systems[0] if len(systems) == 1 else f"{len(systems)} systems, such as {systems[0]}"
         dataset = datasets[0] if len(datasets) == 1 else counted(len(datasets), "dataset")
-        yield f"not evaluated: {system}, on {dataset}: {error}"
+        yield Notice(f"not evaluated: {system}, on {dataset}: ", error)
 
 
 def _sizes(results: Results) -> str:

@@ -15,6 +15,7 @@ from r2med.data.runs.run import NO_DOCUMENT, Run
 from r2med.evaluation.records.collection import StoredRecord, collect
 from r2med.evaluation.records.record import Record
 from r2med.foundation.core.errors import UserError, nearest, unknown
+from r2med.foundation.core.notices import Command, Setting
 from r2med.foundation.runtime.runtime import Runtime, running
 from r2med.foundation.runtime.setup import Setup
 from r2med.foundation.store import Store
@@ -128,8 +129,8 @@ def find_record(system: str, dataset: str, results: Path | str = "results") -> P
         dataset = name_of(dataset)
     if dataset not in kept:
         raise UserError(
-            f"{results} has no record of {system} on {dataset}{nearest(dataset, kept)}: "
-            f"make one with r2med.run({system!r}, data={dataset!r})"
+            f"{results} has no record of {system} on {dataset}{nearest(dataset, kept)}: make one with ",
+            Command("run", system, data=dataset),
         )
     return kept[dataset]
 
@@ -145,11 +146,15 @@ def _dataset(record: Record, data: GivenData | None, store: Store) -> Dataset:
         dataset = loaded(data if data is not None else name, store)
     except UserError as error:
         raise (
-            error if data is not None else UserError(f"{error}; or give the folder of {name} with explain(data='DIR')")
+            error
+            if data is not None
+            else UserError(error, f"; or give the folder of {name} with ", Setting("explain", data="DIR"))
         ) from None
     if dataset.fingerprint != record.dataset.fingerprint:
         given = name if data is None else data_words(data)[0]
-        raise UserError(f"the record was made on other data than {given}: give the folder with explain(data='DIR')")
+        raise UserError(
+            f"the record was made on other data than {given}: give the folder with ", Setting("explain", data="DIR")
+        )
     return dataset
 
 

@@ -79,7 +79,7 @@ def nearest_path(typed: str) -> str:
 def unknown(noun: str, name: str, known: Iterable[str], more: str = "") -> UserError:
     """Return the error for an unknown name, with the nearest known name and then `more` or all names."""
     names = list(known)
-    return UserError(f"no {noun} {name!r}{nearest(name, names)}: {more or ', '.join(names) or 'there are none'}")
+    return UserError(f"no {noun} {name!r}{nearest(name, names)}: ", more or ", ".join(names) or "there are none")
 
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*")

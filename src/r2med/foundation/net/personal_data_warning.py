@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable
 
-from r2med.foundation.core.notices import Notice, Setting
+from r2med.foundation.core.notices import Setting
 from r2med.foundation.text.identifiers import identifier_warning
 
 log = logging.getLogger("r2med")
@@ -18,4 +18,4 @@ def warn_before_sending(what: str, receiver: str, texts: Iterable[str], warned: 
     """
     if warning := identifier_warning(f"{what} sends to {receiver}", texts):
         warned.add(receiver)
-        log.warning(Notice(warning, "; Ctrl-C stops, ", Setting("Setup", offline=True), " refuses"))
+        log.warning("%s; Ctrl-C stops, %s refuses", warning, Setting("Setup", offline=True))

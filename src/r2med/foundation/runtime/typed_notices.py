@@ -17,7 +17,12 @@ from r2med.foundation.runtime.setup import Setup
 if TYPE_CHECKING:
     from r2med.foundation.pages.page import Content, Page, Section
 
-COMMANDS = {"import_tables": "data import", "example_data": "data example", "explain": "why"}
+COMMANDS = {
+    "example_data": "data example",
+    "explain": "why",
+    "import_predictions": "records import",
+    "import_tables": "data import",
+}
 """Functions whose commands have other names."""
 FLAGS = {"llms": "--llm", "models": "--model", "overlays": "--overlay", "rerankers": "--rerank", "sheets": "--sheet"}
 """Parameters whose flags have other names; those of fields of Setup are declared there."""
@@ -31,18 +36,21 @@ def as_typed(text: str) -> str:
 
 
 def page_as_typed(page: Page) -> Page:
-    """Return a page whose notes name flags and commands. Its tables and texts stay as they are."""
+    """Return a page whose sentences name flags and commands. The cells of its tables stay as they are."""
     return replace(page, sections=[_section(each) for each in page.sections])
 
 
 def _section(section: Section) -> Section:
-    return replace(section, parts=[_part(each) for each in section.parts], notes=[*map(as_typed, section.notes)])
+    parts, notes = map(_part, section.parts), map(as_typed, section.notes)
+    return replace(section, parts=[*parts], lead=as_typed(section.lead), notes=[*notes])
 
 
 def _part(part: Content) -> Content:
-    from r2med.foundation.pages.page import Note
+    from r2med.foundation.pages.page import Note, Table
 
-    return replace(part, text=as_typed(part.text)) if isinstance(part, Note) else part
+    if isinstance(part, Note):
+        return replace(part, text=as_typed(part.text))
+    return replace(part, note=as_typed(part.note)) if isinstance(part, Table) else part
 
 
 def _typed(setting: Setting) -> str:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from r2med.foundation.core.errors import MissingExtraError, UserError, unknown
+from r2med.foundation.core.notices import Setting
 from r2med.foundation.engine.work import Needs
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.setup import Setup
@@ -61,13 +62,17 @@ def _device(name: str) -> str:
     if kind == "mps":
         if not torch.backends.mps.is_available():
             raise UserError(
-                "Setup(device='mps'): this machine has no Apple GPU that torch can use; try Setup(device='auto')"
+                Setting("Setup", device="mps"),
+                ": this machine has no Apple GPU that torch can use; try ",
+                Setting("Setup", device="auto"),
             )
         return kind
     count = torch.cuda.device_count() if torch.cuda.is_available() else 0
     if int(number or 0) >= count:
         seen = {0: "no GPU", 1: "one GPU, cuda:0"}.get(count, f"{count} GPUs, cuda:0 to cuda:{count - 1}")
-        raise UserError(f"Setup(device={name!r}): torch sees {seen} on this machine; try Setup(device='auto')")
+        raise UserError(
+            Setting("Setup", device=name), f": torch sees {seen} on this machine; try ", Setting("Setup", device="auto")
+        )
     return f"cuda:{number or 0}"
 
 
@@ -145,18 +150,24 @@ def _backend_here(setup: Setup, merged: bool) -> dict[str, str]:
     if backend == "torch":
         return {"backend": backend, "dtype": dtype}
     if set(names) != {"cpu"}:
-        raise UserError(f"Setup(backend={backend!r}) runs only on the CPU; add Setup(device='cpu')")
+        raise UserError(
+            Setting("Setup", backend=backend), " runs only on the CPU; add ", Setting("Setup", device="cpu")
+        )
     if setup.dtype != "auto":
-        raise UserError(f"Setup(backend={backend!r}) chooses its own precision; remove Setup(dtype={setup.dtype!r})")
+        raise UserError(
+            Setting("Setup", backend=backend),
+            " chooses its own precision; remove ",
+            Setting("Setup", dtype=setup.dtype),
+        )
     if importlib.util.find_spec("openvino") is None:
-        raise MissingExtraError("Setup(backend='openvino')", "openvino")
+        raise MissingExtraError(Setting("Setup", backend="openvino"), "openvino")
     return {"backend": backend, "dtype": _openvino_dtype()}
 
 
 def check_torch(setup: Setup, model: str) -> None:
     """Raise UserError if the setup asks for another backend but the model can run only on torch."""
     if setup.backend != "torch":
-        raise UserError(f"Setup(backend={setup.backend!r}): {model} runs only on torch")
+        raise UserError(Setting("Setup", backend=setup.backend), f": {model} runs only on torch")
 
 
 def load_openvino() -> Any:

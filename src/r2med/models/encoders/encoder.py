@@ -17,6 +17,7 @@ import numpy.typing as npt
 from r2med.foundation.core.cost import Cost
 from r2med.foundation.core.errors import MissingExtraError, UserError
 from r2med.foundation.core.events import listener_of, listening_to
+from r2med.foundation.core.notices import Notice, Setting
 from r2med.foundation.engine.tracing import Span, span
 from r2med.foundation.engine.work import HERE, Needs
 from r2med.models.encoders.ragged import Ragged
@@ -184,8 +185,8 @@ class NotFiniteError(UserError):
     def __init__(self, index: int, hint: str = "") -> None:
         self.index = index
         """Position of the text among the encoded texts."""
-        self.hint = hint or "possibly a half-precision overflow; try Setup(dtype='float32')"
-        super().__init__(f"the embedding of text {index + 1} has NaN or infinite entries ({self.hint})")
+        self.hint = hint or Notice("possibly a half-precision overflow; try ", Setting("Setup", dtype="float32"))
+        super().__init__(f"the embedding of text {index + 1} has NaN or infinite entries (", self.hint, ")")
 
 
 def check_finite(rows: Vectors, positions: Sequence[int] | None = None, hint: str = "") -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from r2med.foundation.core.errors import UserError
+from r2med.foundation.core.notices import Notice, Setting
 from r2med.foundation.store import Store, digest
 from r2med.models.encoders.encoder import Encoder, normalised, receiving
 
@@ -65,14 +66,18 @@ def check_pairs(encoder: Encoder, card: ModelCard) -> None:
         here = ", ".join(f"{package} {_installed(package)}" for package in ("transformers", "sentence-transformers"))
         raise UserError(
             f"model {card.name} gives wrong vectors with {here}: {wrong} of {len(own)} known queries are not nearest "
-            f"to their own passage; {_remedy(card)}"
+            f"to their own passage; ",
+            _remedy(card),
         )
 
 
 def _remedy(card: ModelCard) -> str:
     needed = " and ".join(f"{package}{wanted}" for package, wanted in _needed(card).items())
     if not needed:
-        return "its weights may be damaged: fetch them again, or use another folder with Setup(model_paths=...)"
+        return Notice(
+            "its weights may be damaged: fetch them again, or use another folder with ",
+            Setting("Setup", model_paths=...),
+        )
     return f"it works with {needed}: {_environment(card)}"
 
 

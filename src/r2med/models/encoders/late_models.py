@@ -13,6 +13,7 @@ import numpy.typing as npt
 from r2med.data.dataset_cards import Instruction
 from r2med.foundation.core.cost import Cost
 from r2med.foundation.core.errors import MissingExtraError, UserError
+from r2med.foundation.core.notices import Setting
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.setup import Setup
 from r2med.models.encoders import devices, model_loading
@@ -150,13 +151,15 @@ class SparseModel(_LateModel):
 def _finite(rows: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
     """Return rows, or one of zeros for a text without any: it then scores 0 with every query."""
     if not np.isfinite(rows).all():
-        raise UserError("the vectors of a text have NaN or infinite entries; try Setup(dtype='float32')")
+        raise UserError("the vectors of a text have NaN or infinite entries; try ", Setting("Setup", dtype="float32"))
     return rows if len(rows) else np.zeros((1, rows.shape[1]), np.float32)
 
 
 def _terms(row: npt.NDArray[np.float32]) -> Rows:
     if not np.isfinite(row).all():
-        raise UserError("the term weights of a text have NaN or infinite entries; try Setup(dtype='float32')")
+        raise UserError(
+            "the term weights of a text have NaN or infinite entries; try ", Setting("Setup", dtype="float32")
+        )
     terms = np.flatnonzero(row)
     return {"terms": terms.astype(np.int32), "weights": row[terms]}
 

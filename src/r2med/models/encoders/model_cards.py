@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, field_validator
 from r2med.data.dataset_cards import Instruction
 from r2med.foundation.core.cards import Catalogue
 from r2med.foundation.core.errors import UserError, nearest
+from r2med.foundation.core.notices import Command
 from r2med.foundation.core.spec import decoded, typed_path
 from r2med.foundation.store import digest
 from r2med.models.encoders import weights
@@ -227,7 +228,7 @@ def _notice_missing_prompts(spec: str, names: str, width: int) -> None:
         spec,
         title,
         " or ".join(same),
-        f"r2med.run({same[0]!r})" if of_hub else f"r2med.run({same[0]!r}, model_paths={{{same[0]!r}: {folder!r}}})",
+        Command("run", same[0]) if of_hub else Command("run", same[0], model_paths={same[0]: folder}),
     )
 
 

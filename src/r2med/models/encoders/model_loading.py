@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from r2med.foundation.core.errors import UserError
+from r2med.foundation.core.notices import Setting
 from r2med.foundation.runtime.setup import Setup
 from r2med.models.encoders import devices
 from r2med.models.encoders.weights import first_line, json_object
@@ -31,7 +32,8 @@ def own_code(folder: Path, kind: str = "AutoModel") -> list[str]:
 def not_trusted(name: str) -> UserError:
     """Return the error for a model whose code the user has not allowed."""
     return UserError(
-        f"model {name} runs code from its repository; read the code, then allow it with Setup(trust_remote_code=True)"
+        f"model {name} runs code from its repository; read the code, then allow it with ",
+        Setting("Setup", trust_remote_code=True),
     )
 
 
@@ -42,9 +44,9 @@ def check_trust(folder: Path, name: str, options: Setup, kind: str = "AutoModel"
         raise not_trusted(name)
     if elsewhere := [name for name in code if "--" in name]:
         raise UserError(
-            f"model {name} takes its code from another repository, {elsewhere[0].split('--')[0]}, which no revision "
-            "pins; put that code into the model's folder, name it in config.json, and use "
-            f"Setup(model_paths={{{name!r}: 'DIR'}})"
+            f"model {name} takes its code from another repository, {elsewhere[0].split('--')[0]}, which no "
+            "revision pins; put that code into the model's folder, name it in config.json, and use ",
+            Setting("Setup", model_paths={name: "DIR"}),
         )
 
 

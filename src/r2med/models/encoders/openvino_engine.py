@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from r2med.foundation.core.errors import UserError
+from r2med.foundation.core.notices import Setting
 from r2med.models.encoders.devices import is_out_of_memory, load_openvino
 from r2med.models.encoders.forward import Forward, Matrix
 from r2med.models.encoders.model_loading import quiet
@@ -20,8 +21,10 @@ def compiled(forward: Forward, backend: str) -> Forward:
         return forward
     if not forward.needs_mask or forward.bidirectional:
         raise UserError(
-            f"Setup(backend={backend!r}) works only for encoders such as BERT; use "
-            "Setup(backend='torch') for this model"
+            Setting("Setup", backend=backend),
+            " works only for encoders such as BERT; use ",
+            Setting("Setup", backend="torch"),
+            " for this model",
         )
     with warnings.catch_warnings(), quiet():
         warnings.simplefilter("ignore")  # Tracing warns about each branch in the library's code.
@@ -32,11 +35,15 @@ def compiled(forward: Forward, backend: str) -> Forward:
             if is_out_of_memory(error):
                 raise
             raise UserError(
-                f"Setup(backend={backend!r}) cannot convert {name} ({type(error).__name__}); use Setup(backend='torch')"
+                Setting("Setup", backend=backend),
+                f" cannot convert {name} ({type(error).__name__}); use ",
+                Setting("Setup", backend="torch"),
             ) from error
     if _difference(forward, engine) > TOLERANCE:
         raise UserError(
-            f"Setup(backend={backend!r}) gives other results than torch for {name}; use Setup(backend='torch')"
+            Setting("Setup", backend=backend),
+            f" gives other results than torch for {name}; use ",
+            Setting("Setup", backend="torch"),
         )
     return engine
 

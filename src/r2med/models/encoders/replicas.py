@@ -17,6 +17,7 @@ import numpy as np
 from r2med.data.dataset_cards import Instruction
 from r2med.foundation.core.cost import Cost
 from r2med.foundation.core.errors import UserError
+from r2med.foundation.core.notices import Setting
 from r2med.foundation.engine.work import Needs
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.setup import Setup
@@ -94,8 +95,10 @@ def cached_model(key: Hashable, runtime: Runtime, load: Callable[[], Loaded]) ->
             model = _attempt(load)
         if model is None:
             raise UserError(
-                "the model does not fit into the memory of the device; use another Setup(device=...) "
-                "or Setup(dtype=...)"
+                "the model does not fit into the memory of the device; use another ",
+                Setting("Setup", device=...),
+                " or ",
+                Setting("Setup", dtype=...),
             )
         return model
 

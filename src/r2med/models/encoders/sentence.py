@@ -12,6 +12,7 @@ import numpy as np
 from r2med.data.dataset_cards import Instruction
 from r2med.foundation.core.cost import Cost
 from r2med.foundation.core.errors import UserError
+from r2med.foundation.core.notices import Setting
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.setup import Setup
 from r2med.models.encoders import devices, model_loading
@@ -53,7 +54,9 @@ def _engine(model: Any, backend: str, name: str) -> Forward | None:
     from r2med.models.encoders.openvino_engine import compiled
 
     if not _is_plain(model) or type(model[0]).__name__ != "Transformer":
-        raise UserError(f"Setup(backend={backend!r}): model {name} has its own modules, which run only on torch")
+        raise UserError(
+            Setting("Setup", backend=backend), f": model {name} has its own modules, which run only on torch"
+        )
     return compiled(Forward(model[0].auto_model, "cpu", bidirectional=False), backend)
 
 

@@ -20,6 +20,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ConfigDict
 
 from r2med.foundation.core.errors import MissingExtraError, UserError
+from r2med.foundation.core.notices import Notice, Setting
 from r2med.foundation.runtime.setup import Setup
 from r2med.foundation.store import Store, default_store
 from r2med.foundation.store.file_digests import path_digest
@@ -116,7 +117,8 @@ def find(
         return Weights(name, wanted, revision, folder, base)
     if not wanted:
         raise UserError(
-            f"model {name}: its card names no repository; give its folder with Setup(model_paths={{{name!r}: 'DIR'}})"
+            f"model {name}: its card names no repository; give its folder with ",
+            Setting("Setup", model_paths={name: "DIR"}),
         )
     revision = revision or card.revision
     commit = commit_of(name, wanted, revision)
@@ -321,11 +323,12 @@ def _unavailable(name: str, repository: str, revision: str, reason: str) -> User
     instead = (
         "run it as path:DIR"
         if name.startswith("hf-")
-        else f"use Setup(model_paths={{{name!r}: 'DIR'}}) or R2MED_MODELS"
+        else Notice("use ", Setting("Setup", model_paths={name: "DIR"}), " or R2MED_MODELS")
     )
     return UserError(
         f"model {name}: cannot get {repository}{at} from the hub ({reason}); try again online, "
-        f"or, if you have its folder, {instead}"
+        "or, if you have its folder, ",
+        instead,
     )
 
 

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from r2med.foundation.core.errors import UserError, unknown
 from r2med.foundation.core.lazy import loaded
+from r2med.foundation.core.notices import Setting
 from r2med.foundation.engine.reporting import Reporter
 from r2med.foundation.engine.tracing import TraceFile
 from r2med.foundation.net.personal_data_warning import warn_before_sending
@@ -38,7 +39,9 @@ def open_chat(card: LLMCard, runtime: Runtime) -> JournaledChat:
     if name not in BACKENDS:
         raise unknown("LLM backend", name, BACKENDS)
     if name != "openai" and runtime.setup.base_url:
-        raise UserError(f"Setup(base_url=...) is only for the backend openai; {name} runs {card.name} in this process")
+        raise UserError(
+            Setting("Setup", base_url=...), f" is only for the backend openai; {name} runs {card.name} in this process"
+        )
     backend: Backend = loaded(BACKENDS[name])(card, runtime)
     chat = JournaledChat(card, backend, runtime.store, ask_again=runtime.setup.ask_again, trace=runtime.trace)
     chat.warned = runtime.warned

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from r2med.foundation.core.errors import MissingExtraError, UserError
+from r2med.foundation.core.notices import Setting
 from r2med.foundation.engine.threads import cores
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.setup import Setup
@@ -136,7 +137,8 @@ def _package_folder(card: LLMCard) -> Path:
     else:
         how = "give a GGUF file"
     raise UserError(
-        f"model {card.name}: its weights are missing; {how} with Setup(model_paths={{{card.name!r}: 'FILE.gguf'}})"
+        f"model {card.name}: its weights are missing; {how} with ",
+        Setting("Setup", model_paths={card.name: "FILE.gguf"}),
     )
 
 

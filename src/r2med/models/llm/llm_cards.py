@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from r2med.foundation.core.cards import Catalogue
 from r2med.foundation.core.errors import UserError, unknown
+from r2med.foundation.core.notices import Notice, Setting
 from r2med.foundation.net.offline import is_loopback, is_offline
 from r2med.foundation.runtime.setup import Setup
 from r2med.models.llm.chat import Ability, Sampling
@@ -186,8 +187,13 @@ def resolve_llm(name: str, setup: Setup) -> LLMCard:
     """Return the card of an LLM that can be asked. Raises UserError if there is none."""
     card = find_llm(name, setup)
     if card is None:
-        others = "others run with Setup(base_url='URL'), or from a file with Setup(model_paths={'NAME': 'FILE.gguf'})"
-        raise unknown("LLM", name, LLMS, f"r2med list llms shows all; {others}")
+        others = Notice(
+            "r2med list llms shows all; others run with ",
+            Setting("Setup", base_url="URL"),
+            ", or from a file with ",
+            Setting("Setup", model_paths={"NAME": "FILE.gguf"}),
+        )
+        raise unknown("LLM", name, LLMS, others)
     return card
 
 
@@ -223,7 +229,9 @@ def missing_for(card: LLMCard, setup: Setup) -> str:
     if setup.base_url:
         return ""
     if "/" in card.model and not card.base_url and not os.environ.get("OPENAI_BASE_URL", "").strip():
-        return f"{card.model} needs a server: start `vllm serve {card.model}`, and give Setup(base_url='URL')"
+        return Notice(
+            f"{card.model} needs a server: start `vllm serve {card.model}`, and give ", Setting("Setup", base_url="URL")
+        )
     if os.environ.get(card.api_key_env):
         return ""
     local = card.base_url.startswith(("http://127.", "http://localhost"))

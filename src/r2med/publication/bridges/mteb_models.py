@@ -25,6 +25,7 @@ from r2med.data.runs.run import Run, on_corpus
 from r2med.foundation.core.cost import Cost
 from r2med.foundation.core.errors import UserError, unknown
 from r2med.foundation.core.installation import install_extra
+from r2med.foundation.core.notices import Notice, Setting
 from r2med.foundation.core.stages import Bound
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store import Store
@@ -104,15 +105,21 @@ class RegisteredModel:
         for wrong, why in (
             (meta.loader is None, "MTEB has results for this model, but no code to run it"),
             ("text" not in meta.modalities, "this model does not read texts"),
-            (own_code, "this model runs code from its own repository: add Setup(trust_remote_code=True)"),
-            (runtime.setup.dtype != "auto", "it has the precision that MTEB gives it: leave Setup(dtype=...) out"),
+            (
+                own_code,
+                Notice("this model runs code from its own repository: add ", Setting("Setup", trust_remote_code=True)),
+            ),
+            (
+                runtime.setup.dtype != "auto",
+                Notice("it has the precision that MTEB gives it: leave ", Setting("Setup", dtype=...), " out"),
+            ),
             (
                 "API" in meta.framework and runtime.budget.limit is not None,
                 "MTEB has no prices: run without a budget",
             ),
         ):
             if wrong:
-                raise UserError(f"{name}: {why}")
+                raise UserError(f"{name}: ", why)
         devices.check_torch(runtime.setup, name)
         return cls(name, meta, runtime)
 

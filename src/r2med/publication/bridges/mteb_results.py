@@ -14,6 +14,7 @@ from r2med.evaluation.records.public_values import public_value
 from r2med.evaluation.records.record import Record
 from r2med.evaluation.running.evaluation import slug
 from r2med.foundation.core.errors import UserError, unknown
+from r2med.foundation.core.notices import Command, Notice, Setting
 from r2med.foundation.store.files import write_atomically
 from r2med.models.encoders.weights import IN_FOLDER
 
@@ -75,7 +76,9 @@ def dataset_of(task: str) -> str:
     """Return the name of our dataset for a task of MTEB. Raises UserError if the task is not one of this benchmark."""
     names = {task: name for name, task in tasks().items()}
     if task not in names:
-        raise unknown("task of MTEB", task, names, "name the dataset with import_predictions(data=...)")
+        raise unknown(
+            "task of MTEB", task, names, Notice("name the dataset with ", Setting("import_predictions", data=...))
+        )
     return names[task]
 
 
@@ -114,8 +117,8 @@ def _scores(record: Record) -> dict[str, float]:
     judged = [values for query, values in record.per_query.items() if record.queries[query].positives]
     if missing := [f"nDCG@{k}" for k in CUTOFFS if f"nDCG@{k}" not in record.mean]:
         raise UserError(
-            f"the record of {record.system} on {record.dataset.name} does not hold {missing[0]}: "
-            f"make it again with r2med.run({record.system!r}, data={record.dataset.name!r}, fresh=True)"
+            f"the record of {record.system} on {record.dataset.name} does not hold {missing[0]}: make it again with ",
+            Command("run", record.system, data=record.dataset.name, fresh=True),
         )
     scores: dict[str, float] = {}
     for name, family in FAMILIES.items():

@@ -12,6 +12,7 @@ from r2med.evaluation.records.answer_record import AnswerRecord
 from r2med.evaluation.records.collection import MAX_FAILURES, StoredRecord, honestly_named, misfit, without_failed
 from r2med.evaluation.records.record import Record
 from r2med.foundation.core.errors import UserError
+from r2med.foundation.core.notices import Notice
 from r2med.foundation.store import digest
 from r2med.publication.leaderboard.entry_verdicts import Verdicts
 from r2med.publication.leaderboard.submission import entry_files, read_entry
@@ -53,7 +54,7 @@ def read_entries(
         try:
             _add(read, file, folder, verdicts or Verdicts(), max_failures)
         except UserError as error:
-            faults.append(f"entry {file} is left out: {error}")
+            faults.append(Notice(f"entry {file} is left out: ", error))
             log.warning("%s", faults[-1])
     shown = _Shown(beside)
     for system in _systems(read.records):

@@ -73,9 +73,9 @@ def submit(
     kept = list(collect(ranked, results, max_failures)) if ranked or not answered else []
     for each in kept:
         if each.record.run is None:
-            raise UserError(f"{each.path}: this record has no run file: {each.how_to_make_it_again}")
+            raise UserError(f"{each.path}: this record has no run file: ", each.how_to_make_it_again)
         if unsound := each.record.unsound_file(each.path.parent):
-            raise UserError(f"{each.path}: {unsound} is missing or was changed: {each.how_to_make_it_again}")
+            raise UserError(f"{each.path}: {unsound} is missing or was changed: ", each.how_to_make_it_again)
     records = tuple(_public(each.record) for each in kept)
     keys = {each.record.key: public.key for each, public in zip(kept, records, strict=True)}
     answers = tuple(public_answers(each, keys) for each in without_failed_answers(answered, max_failures))

@@ -25,6 +25,7 @@ from r2med.evaluation.records.dataset_facts import dataset_facts, query_facts
 from r2med.evaluation.records.lock_file import Lock
 from r2med.evaluation.records.record import DatasetFacts, FileFacts, Record
 from r2med.foundation.core.errors import UserError
+from r2med.foundation.core.notices import Notice, Setting
 from r2med.foundation.core.one_or_many import several
 from r2med.foundation.store import Store, default_store, digest
 from r2med.foundation.store.files import sha256
@@ -291,7 +292,7 @@ def _loaded(facts: DatasetFacts, store: Store) -> Dataset | str:
     name = facts.name
     if name not in cards() and name not in groups()["demo"]:
         what = "this dataset with the file of its overlay" if facts.overlays else "a folder of this name"
-        return f"r2med does not know the dataset {name}: give {what} with verify(data=...)"
+        return Notice(f"r2med does not know the dataset {name}: give {what} with ", Setting("verify", data=...))
     try:
         dataset = load(name, store)
     except UserError as error:

@@ -61,7 +61,9 @@ def find_datasets(collection: RecordCollection, data: Sequence[GivenData], runti
         try:
             dataset = loaded(places.get(name, name), runtime.store)
         except UserError as error:
-            raise UserError(f"{name}: {error} (name the folder of your own data: r2med pack --data FOLDER)") from None
+            raise UserError(
+                f"{name}: ", error, " (name the folder of your own data: r2med pack --data FOLDER)"
+            ) from None
         for kept in collection:
             if kept.record.dataset.name == name and kept.record.dataset.fingerprint != dataset.fingerprint:
                 raise UserError(f"{kept.path}: {name} has changed since this record was made: run it again")
@@ -92,7 +94,9 @@ def _add_reads(kept: StoredRecord, into: Needed, runtime: Runtime, vectors: bool
             outcome = system.run(dataset, store, record.settings["k"], expansion)
             system.approximations(dataset, store, record.settings["k"], outcome)
     except UserError as error:
-        raise UserError(f"{kept.path}: {record.system} on {record.dataset.name}: {error}; {_again(record)}") from None
+        raise UserError(
+            f"{kept.path}: {record.system} on {record.dataset.name}: ", error, f"; {_again(record)}"
+        ) from None
     if any(file.parent.name == "remote" for file in (*expanding.rows, *ranking.rows)):
         raise UserError(f"{kept.path}: {record.system} read documents of a search server, which a pack cannot hold")
     with tempfile.TemporaryDirectory(prefix="r2med-") as folder:

@@ -71,8 +71,10 @@ def answer_reads(answers: PackedAnswers, dataset: Dataset, runtime: Runtime, nug
                 raise UserError("this store gives other answers than those of the record")
     except UserError as error:
         raise UserError(
-            f"{answers.path}: {record.name} on {record.dataset.name}: {error}; ask again "
-            f"({answer_command(record, form_of(dataset), *flags_of(runtime))}), then pack it, or pack without answers"
+            f"{answers.path}: {record.name} on {record.dataset.name}: ",
+            error,
+            f"; ask again ({answer_command(record, form_of(dataset), *flags_of(runtime))}), then pack it, "
+            "or pack without answers",
         ) from None
     return reads
 

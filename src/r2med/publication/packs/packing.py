@@ -26,6 +26,7 @@ from r2med.evaluation.running.evaluation import generated_path, run_path, slug, 
 from r2med.evaluation.running.ir_metadata import metadata_path
 from r2med.foundation.core.cost import Cost, total
 from r2med.foundation.core.errors import UserError
+from r2med.foundation.core.notices import Setting
 from r2med.foundation.core.one_or_many import several
 from r2med.foundation.core.version import __version__
 from r2med.foundation.runtime.runtime import Runtime, running
@@ -210,8 +211,10 @@ def _refuse_paths(path: Path, name: str, stated: Mapping[str, Any], command: str
     """Raise UserError if a record's names or settings contain a path or an address of this machine."""
     if public_value(stated) != stated:
         raise UserError(
-            f"{path}: {name} names a path or an address of this machine, which a pack must not: "
-            f"give the model a name with Setup(model_paths={{'NAME': 'PATH'}}), and {command} it again"
+            f"{path}: {name} names a path or an address of this machine, which a pack must not: give the model "
+            "a name with ",
+            Setting("Setup", model_paths={"NAME": "PATH"}),
+            f", and {command} it again",
         )
 
 

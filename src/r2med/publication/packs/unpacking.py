@@ -15,6 +15,7 @@ from pathlib import Path
 from r2med.evaluation.records.answer_record import AnswerRecord
 from r2med.evaluation.records.record import Record
 from r2med.foundation.core.errors import UserError
+from r2med.foundation.core.notices import Setting
 from r2med.foundation.store import Store, default_store
 from r2med.foundation.store.dataset_labels import add_labels
 from r2med.foundation.store.files import replaced, sha256, write_atomically
@@ -79,8 +80,11 @@ def unpack(
 def _conflict(path: Path, differing: list[str]) -> UserError:
     more = f" and {len(differing) - 1:,} more" if differing[1:] else ""
     return UserError(
-        f"{path}: {differing[0]}{more} is here with another content: r2med unpack --keep-mine keeps yours and takes "
-        "the rest; or set R2MED_HOME and --out to other folders"
+        f"{path}: {differing[0]}{more} is here with another content: ",
+        Setting("unpack", keep_mine=True),
+        " keeps yours and takes the rest; or set R2MED_HOME and ",
+        Setting("unpack", out=...),
+        " to other folders",
     )
 
 

@@ -183,7 +183,7 @@ def pack_faults(path: Path) -> Iterator[None]:
     try:
         yield
     except UserError as error:
-        raise UserError(f"{path} is not a pack that can be used: {error}; nothing was written") from None
+        raise UserError(f"{path} is not a pack that can be used: ", error, "; nothing was written") from None
     except FileNotFoundError:
         raise UserError(f"{path}: there is no such file") from None
     except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError, ValueError, OSError) as error:

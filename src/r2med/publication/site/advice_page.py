@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from r2med.evaluation.advice.advice import SUFFIX, Advice, Group
-from r2med.foundation.runtime.typed_text import as_typed
+from r2med.foundation.runtime.typed_notices import as_typed
 
 GROUPS: Mapping[Group, str] = {
     "words": "Words",

@@ -13,6 +13,7 @@ from r2med.evaluation.comparison.corrected_scores import ReviewedScores, reviewe
 from r2med.evaluation.records.collection import RecordCollection, checked, with_rankings
 from r2med.evaluation.records.relabelled import relabelled
 from r2med.foundation.core.errors import UserError
+from r2med.foundation.core.notices import Setting
 
 PERSON = "a person"
 """Shown instead of the name of a reviewer, because boards are published."""
@@ -61,7 +62,8 @@ def with_board_labels(
     for name in wanted - set(datasets):
         raise UserError(
             f"the overlays label {name}, whose documents are not on this machine: fetch it with r2med data fetch "
-            f"{name}, or give its folder with --data"
+            f"{name}, or give its folder with ",
+            Setting("board", data=...),
         )
     ranked = with_rankings(collection)
     again = relabelled(ranked, overlays, datasets)

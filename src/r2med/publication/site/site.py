@@ -28,6 +28,7 @@ from r2med.evaluation.records.collection import (
 from r2med.evaluation.records.local_datasets import local_datasets, typed_places
 from r2med.evaluation.records.record import Record
 from r2med.evaluation.records.used_labels import published_name
+from r2med.foundation.core.notices import Setting
 from r2med.publication.leaderboard.board_entries import SubmittedRecords, read_entries
 from r2med.publication.leaderboard.entry_verdicts import Verdicts
 from r2med.publication.site.advice_page import advice_value, read_advice
@@ -148,8 +149,8 @@ def make_site(
     if own:
         log.warning(
             "the board contains texts of documents and queries of %s: show it only to people who may read them, "
-            "or make it with board(texts=False)",
-            ", ".join(own),
+            "or make it with %s",
+            *(", ".join(own), Setting("board", texts=False)),
         )
 
 

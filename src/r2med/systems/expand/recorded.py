@@ -14,6 +14,7 @@ from r2med.data.problems import Problems
 from r2med.data.source_rows import Fields
 from r2med.foundation.core.errors import UserError, nearest
 from r2med.foundation.core.keys import changed_values
+from r2med.foundation.core.notices import Notice, Setting
 from r2med.foundation.core.plan import Plan
 from r2med.foundation.core.stages import Bound, Stage
 from r2med.foundation.runtime.setup import Setup
@@ -59,12 +60,15 @@ def open_recorded(
     chosen = setup.recorded or llm == AUTHOR or not asked
     if not chosen and (own or find_llm(llm, setup) is not None):
         return None
-    named = f"no known LLM has this name{nearest(llm, LLMS)}: see r2med list llms, or give Setup(base_url='URL')"
+    named = Notice(
+        f"no known LLM has this name{nearest(llm, LLMS)}: see r2med list llms, or give ",
+        Setting("Setup", base_url="URL"),
+    )
     otherwise = "" if chosen else named
     for key, _ in stage.changed:
         if key not in SEARCH_SETTINGS:
             why = otherwise or "recorded texts are searched unchanged"
-            raise UserError(f"{stage}: {key} needs an LLM that is called: {why}")
+            raise UserError(f"{stage}: {key} needs an LLM that is called: ", why)
     card = LLMS.get(llm.replace("_", "-"))  # the hub's splits are named with underscores
     style = style or (card.answer if card else "plain")
     return Recorded(stage, llm, joining, setup.generations, otherwise, style, cleaning, whole)
@@ -153,8 +157,8 @@ class Recorded(Bound[Stage]):
             return files
         where = f" in {self.folder}" if self.folder else ""
         known = other_llms(existing, self.stage.name, self.llm)
-        rest = f"{known}; {self.otherwise}" if self.otherwise else known
-        raise UserError(f"{dataset.name} has no recorded {self.stage.name} texts of {self.llm!r}{where}{rest}")
+        rest = ("; ", self.otherwise) if self.otherwise else ()
+        raise UserError(f"{dataset.name} has no recorded {self.stage.name} texts of {self.llm!r}{where}{known}", *rest)
 
 
 def _counted(failed: Mapping[str, str]) -> dict[str, int]:

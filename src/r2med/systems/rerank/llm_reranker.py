@@ -12,6 +12,7 @@ from pydantic import Field, model_validator
 from r2med.data.dataset import Dataset
 from r2med.data.runs.run import Run
 from r2med.foundation.core.errors import UserError
+from r2med.foundation.core.notices import Setting
 from r2med.foundation.core.plan import Plan, PlannedData
 from r2med.foundation.core.stages import Stage, argument, depth_field
 from r2med.foundation.runtime.runtime import Runtime
@@ -222,8 +223,9 @@ class LLMReranker(Prompted[LLMRerankerStage]):
             for ability, words in ABILITIES.items():
                 if needed[ability] and ability in self.llm.lacks:
                     raise UserError(
-                        f"{self.name} needs {words}, and {self.llm.name} does not offer this; "
-                        "serve the model with vLLM, and give its address with Setup(base_url='URL')"
+                        f"{self.name} needs {words}, and {self.llm.name} does not offer this; serve the model "
+                        "with vLLM, and give its address with ",
+                        Setting("Setup", base_url="URL"),
                     )
 
     def rerank(self, dataset: Dataset, queries: Sequence[SearchQuery], run: Run, store: Store) -> Reranked:

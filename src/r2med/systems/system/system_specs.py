@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from r2med.foundation.core import stages
 from r2med.foundation.core.errors import UserError, unknown
+from r2med.foundation.core.notices import Setting
 from r2med.foundation.core.spec import ARROW, Call, Calls, bracketed, encoded, parse, parse_stage, split
 from r2med.foundation.runtime.setup import Setup
 from r2med.systems.system.presets import PRESETS
@@ -155,10 +156,12 @@ def cross_product(
     ]
     if not expand:
         if names and not used:
-            raise UserError("run(llms=...) needs a method: run(expand=['hyde']), query2doc or lamer")
+            raise UserError(
+                Setting("run", llms=...), " needs a method: ", Setting("run", expand=["hyde"]), ", query2doc or lamer"
+            )
         if samples != 1:
             where = f"in the name of a system, write 'hyde(LLM, samples={samples}){ARROW}bm25'"
-            raise UserError(f"run(samples=...) needs run(expand=...); {where}")
+            raise UserError(Setting("run", samples=...), " needs ", Setting("run", expand=...), f"; {where}")
         return chosen
     expansions = _expansions(expand, names, samples, used)
     return [((expansion,), *calls) for expansion in expansions for calls in chosen]
@@ -170,8 +173,8 @@ def llm_names(llms: Iterable[str]) -> list[str]:
     for name in names:
         if not name or re.search(r"[()\[\]=→]|->", name):
             raise UserError(
-                f"run(llms=[{name!r}]): the name of an LLM must not be empty or contain parentheses, brackets, '=' or "
-                "arrows"
+                Setting("run", llms=[name]),
+                ": the name of an LLM must not be empty or contain parentheses, brackets, '=' or arrows",
             )
     return list(dict.fromkeys(names))
 
@@ -186,17 +189,19 @@ def _expansions(methods: Sequence[str], llms: Sequence[str], samples: int, llms_
     asking = [call for call in calls if _asks_llm(call)]
     typed = ", ".join(map(str, asking or calls))
     if not asking and samples != 1:
-        raise UserError(f"run(samples=...) is for texts of an LLM, but {typed} asks no LLM: leave it out")
+        raise UserError(Setting("run", samples=...), f" is for texts of an LLM, but {typed} asks no LLM: leave it out")
     if llms and not llms_used and not any(_lacks_llm(call) for call in calls):
         why = "names or has its LLM already" if asking else "asks no LLM"
-        raise UserError(f"run(llms=[{llms[0]!r}]): run(expand=[{typed!r}]) {why}: leave one of the two out")
+        raise UserError(
+            Setting("run", llms=[llms[0]]), ": ", Setting("run", expand=[typed]), f" {why}: leave one of the two out"
+        )
     return list(itertools.chain.from_iterable(_filled(call, llms, samples) for call in calls))
 
 
 def _expansion(text: str) -> Call:
     call, *others = parse_stage(text)
     if others:
-        raise UserError(f"run(expand=[{text!r}]): expansions cannot be fused; name each by itself")
+        raise UserError(Setting("run", expand=[text]), ": expansions cannot be fused; name each by itself")
     if stages.kind_of(call.name) != "expand":
         raise unknown("expansion", call.name, stages.names("expand"))
     return call
@@ -207,12 +212,16 @@ def _filled(call: Call, llms: Sequence[str], samples: int) -> list[Call]:
     if not _asks_llm(call):
         return [call]
     if not llms and _lacks_llm(call):
-        raise UserError(f"run(expand=[{str(call)!r}]) needs an LLM: run(llms=['NAME']) (r2med list llms)")
+        raise UserError(
+            Setting("run", expand=[str(call)]), " needs an LLM: ", Setting("run", llms=["NAME"]), " (r2med list llms)"
+        )
     if samples != 1:
         if "samples" in dict(call.settings):
             raise UserError(
-                f"run(samples={samples}) and run(expand=[{str(call)!r}]) both set the number of "
-                "samples: leave one of the two out"
+                Setting("run", samples=samples),
+                " and ",
+                Setting("run", expand=[str(call)]),
+                " both set the number of samples: leave one of the two out",
             )
         call = replace(call, settings=(("samples", str(samples)), *call.settings))
     return [replace(call, arguments=(llm,)) for llm in llms] if _lacks_llm(call) else [call]

@@ -331,4 +331,4 @@ def _checked(encoder: Encoder, texts: Sequence[str], role: Role, name: Callable[
     try:
         return encoder.encode_ragged(texts, role)
     except NotFiniteError as error:
-        raise UserError(f"the vector of {name(error.index)} has NaN or infinite entries: {error.hint}") from None
+        raise UserError(f"the vector of {name(error.index)} has NaN or infinite entries: ", error.hint) from None
