@@ -16,7 +16,7 @@ pytestmark = pytest.mark.usefixtures("marked_keys")
 
 
 def test_the_command_line_plans_runs_and_explains_an_agent(r2med: Any, tmp_path: Path) -> None:
-    system = "agent(any, turns=5) → bm25"
+    system = "agent(any, turns=5)"
     with api.serve(taking_turns("native")) as server:
         words = ("run", system, "--data", "demo/Biology", "--base-url", server.address)
         planned = r2med(*words, "--plan", OPENAI_API_KEY=KEY)
@@ -34,3 +34,9 @@ def test_the_command_line_plans_runs_and_explains_an_agent(r2med: Any, tmp_path:
     assert all(rankings[query][: len(trace["finds"])] == trace["finds"] for query, trace in traces.items())
     why = r2med("why", system, "demo/Biology", next(iter(traces)))
     assert why.returncode == 0 and system in why.stdout, why.stderr
+
+
+def test_the_plan_lists_the_stages_inside(r2med: Any) -> None:
+    planned = r2med("run", "[hyde(author) → bm25]+[rm3 → bm25(k1=2)]", "--data", "demo/Biology", "--plan")
+    assert planned.returncode == 0, planned.stderr
+    assert all(stage in planned.stdout for stage in ("hyde(author)", "rm3", "bm25(k1=2)"))

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from itertools import islice
+from pathlib import Path
 
 import pytest
 
@@ -12,8 +13,12 @@ from r2med.foundation.core.stages import retriever
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store import Store
 from r2med.server.http_app import create_app
-from r2med.server.served_corpus import open_served_corpus
+from r2med.server.search_protocol import answer_of
+from r2med.server.served_corpus import open_served, open_served_corpus
 from r2med.systems.retrieve.retriever import SearchQuery
+from support import chat_server as api
+from support.agent_turns import TOOL, agent_and_reranker
+from support.chat_models import setup
 from support.datasets import dataset_of
 from support.served_app import request, requests
 
@@ -124,3 +129,18 @@ def test_a_user_s_own_model_is_served_and_contents_start_with_a_title_line_whate
 def test_a_spec_that_is_not_a_single_retriever_is_a_user_error(dataset, module_store, spec, says):
     with pytest.raises(UserError, match=says):
         open_served_corpus(dataset, spec, Runtime(), module_store)
+
+
+@pytest.mark.usefixtures("marked_keys")
+def test_a_question_is_answered_by_an_agent_and_served(tmp_path: Path) -> None:
+    with api.serve(agent_and_reranker) as server:
+        runtime = setup(server, tmp_path / "store")
+        data = load("demo/Biology", runtime.store)
+        served, systems = open_served(data, [TOOL], "", runtime, runtime.store)
+        assert not server.requests, "nothing is asked before a question comes"
+        assert served.retriever == "bm25", "/retrieve asks no LLM"
+        answer = answer_of(systems[0], "why is it dark", 3)
+        assert answer.status == "ok" and len(answer.passages) == 3 and len(answer.turns) == 4
+        assert answer.stages[0].calls == 3 + 3
+        with pytest.raises(UserError, match="asks an LLM, which every search would pay for"):
+            open_served(data, [], TOOL, runtime, runtime.store)

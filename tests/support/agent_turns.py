@@ -28,3 +28,13 @@ def taking_turns(calls: str, stream: bool = True) -> api.Step:
         await api.answer(turn.get("text", ""), calls=turn.get("calls", ()), stream=stream)(exchange)
 
     return step
+
+
+TOOL = "agent(any, by=[bm25 → listwise(any)@3])"
+"""An agent that searches with a whole system."""
+
+
+async def agent_and_reranker(exchange: api.Exchange) -> None:
+    """Take the turns of the agent. A request without tools is one of the reranker in its search."""
+    reranks = "tools" not in exchange.request.body
+    await (api.answer("[2] > [1] > [3]") if reranks else taking_turns("native"))(exchange)

@@ -2,18 +2,23 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from r2med.data import Corpus, Dataset, Qrels, Query
+from r2med.foundation.core.cost import Cost
+from r2med.foundation.store import Store
 from r2med.models.llm.chat import ChatRequest, Failure, RawAnswer, ToolCall
 from r2med.models.llm.llm_cards import LLMCard, Price
-from r2med.systems.agents.expander import AgentExpander, ConversingStage
-from r2med.systems.agents.search_o1 import SearchO1
-from r2med.systems.agents.search_r1 import SearchR1
+from r2med.systems.agents.agent_retriever import AgentRetriever, RankingStage
+from r2med.systems.agents.expander import AgentExpander, AgentStage
+from r2med.systems.agents.search_o1 import SearchO1, SearchO1Finds
+from r2med.systems.agents.search_r1 import SearchR1, SearchR1Finds
 from r2med.systems.agents.sources import LocalSearch
 from r2med.systems.agents.tool_agent import ToolAgent
 from r2med.systems.retrieve.bm25 import BM25, BM25Retriever
+from r2med.systems.retrieve.retriever import Searched, SearchQuery
 from support.scripted_chat import ScriptedChat
 
 CARD = LLMCard(name="scripted", model="test/scripted", price=Price(prompt=1.0, completion=2.0))
@@ -55,7 +60,12 @@ def scripted(script: Script, reading: Turn = "**Final Information** it fits") ->
     return ScriptedChat(reply)
 
 
-STAGES: Mapping[str, type[ConversingStage]] = {"search-r1": SearchR1, "search-o1": SearchO1, "agent": ToolAgent}
+STAGES: Mapping[str, type[AgentStage]] = {"search-r1": SearchR1, "search-o1": SearchO1}
+RANKING: Mapping[str, type[RankingStage]] = {
+    "agent": ToolAgent,
+    "search-r1-finds": SearchR1Finds,
+    "search-o1-finds": SearchO1Finds,
+}
 
 
 def calling(*calls: tuple[str, Any], text: str = "", finish: str = "tool_calls") -> RawAnswer:
@@ -75,3 +85,39 @@ def agent(
 ) -> AgentExpander:
     stage = STAGES[method](llm=llm.name, **settings)
     return AgentExpander(stage, llm, card, prompts, source or LocalSearch(BM25Retriever(BM25())))
+
+
+def ranking_agent(
+    method: str, llm: Any, card: LLMCard = CARD, prompts: Path | None = None, **settings: Any
+) -> AgentRetriever:
+    """Return an agent that ranks documents, and searches with BM25."""
+    by = BM25Retriever(BM25())
+    return AgentRetriever(RANKING[method](llm=llm.name, **settings), llm, card, prompts, LocalSearch(by), by)
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """What an agent found and what is counted about it."""
+
+    searched: Searched
+
+    @property
+    def rankings(self) -> dict[str, tuple[str, ...]]:
+        """Query id -> the documents of the agent, without those that follow."""
+        return {query: tuple(trace["finds"]) for query, trace in self.traces.items() if trace["finds"]}
+
+    @property
+    def traces(self) -> dict[str, Any]:
+        return {query: trace for query, (trace,) in self.searched.report.traces.items()}
+
+    @property
+    def cost(self) -> Cost:
+        return self.searched.cost
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.searched.report, name)
+
+
+def ranked(retriever: AgentRetriever, data: Dataset, store: Store, k: int = 100) -> Ranked:
+    """Return what an agent finds for the queries of a dataset."""
+    return Ranked(retriever.index(data, store).search([SearchQuery(query) for query in data.queries], k))

@@ -35,7 +35,7 @@ def show_plan(plan: RunPlan) -> None:
     asking = {name: stage for system in plan.systems for name, stage in system.asking.items()}
     absent = absent_data(plan)
     # A system without an expansion and a reranker asks nothing, so no dataset has to be read.
-    reads = not absent and any(system.expander or system.rerankers for system in plan.systems)
+    reads = not absent and not all(system.only_searches for system in plan.systems)
     datasets = plan.datasets() if reads else []
     for system in plan.systems if datasets else ():
         system.check(datasets)

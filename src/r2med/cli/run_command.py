@@ -155,5 +155,5 @@ def _locked_measure(lock: Path, measure: str) -> str:
 
 def _check_used(plan: RunPlan, given: list[str]) -> None:
     """Raise UserError for a flag about texts or LLMs if no system has a stage that uses it."""
-    if given and not any(system.expander or system.rerankers for system in plan.systems):
+    if given and all(system.only_searches for system in plan.systems):
         raise UserError(f"{given[0]} is about texts of an LLM, and no system uses any: add --expand hyde --llm NAME")

@@ -12,7 +12,7 @@ from r2med.models.llm.llama import LlamaBackend
 from r2med.models.llm.llm_cards import LLMS
 from r2med.systems.agents.conversation import Conversation
 from r2med.systems.agents.dialogue import Dialogue
-from support.agents import agent
+from support.agents import agent, ranked, ranking_agent
 
 pytestmark = pytest.mark.slow
 
@@ -55,13 +55,13 @@ def test_an_agent_without_tool_calls_ends_with_a_ranking_or_a_counted_failure(ba
     one = replace(whole, queries=(replace(whole.queries[0], text="Why do fingers wrinkle?"),))
     settings = {"turns": 2, "topk": 1, "calls": "tags", "prompts": tmp_path}
     llm = JournaledChat(CARD, backend, store)
-    expansion = agent("agent", llm, card=CARD, **settings).expand(one, store)
+    expansion = ranked(ranking_agent("agent", llm, card=CARD, **settings), one, store)
     trace = expansion.traces[one.queries[0].id]
-    assert len(expansion.rankings) + expansion.failures == 1 and not expansion.queries[0].generated
+    assert len(expansion.rankings) + expansion.failures == 1
     assert 1 <= len(trace["turns"]) <= 2 and trace["total"]["completion_tokens"] > 0
     assert all(turn["status"] for turn in trace["turns"])
     assert trace["finds"] == list(expansion.rankings.get(one.queries[0].id, ()))
-    assert agent("agent", llm, card=CARD, **settings).expand(one, store).traces == expansion.traces
+    assert ranked(ranking_agent("agent", llm, card=CARD, **settings), one, store).traces == expansion.traces
 
 
 def test_our_rendering_of_a_chat_is_the_model_s_own(backend):

@@ -12,14 +12,14 @@ from r2med import System, UserError
 from r2med.data import Query
 from r2med.evaluation.running.text_generation import plan_generation
 from r2med.foundation.core.spec import parse_stage
-from r2med.foundation.core.stages import stage
+from r2med.foundation.core.stages import kind_of, stage
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.models.llm.chat import Failure, RawAnswer, ToolCall
 from r2med.systems.agents.tool_rules import CONTINUE, LAST_TURN, NO_ROOM
 from r2med.systems.agents.tools import tagged_call
 from r2med.systems.retrieve.bm25 import BM25, BM25Retriever
 from r2med.systems.retrieve.retriever import SearchQuery, cached_search
-from support.agents import CARD, agent, calling, dataset, said, scripted
+from support.agents import CARD, agent, calling, dataset, ranked, ranking_agent, said, scripted
 from support.scripted_chat import ScriptedChat
 
 ONE = (Query("1", "swollen face"),)
@@ -30,7 +30,7 @@ FINISH = ("finish", {"ids": ["d2"]})
 def ran(store, *turns, **settings):
     """Return the expansion, the trace and the LLM of one conversation."""
     llm = scripted({"swollen face": turns})
-    expansion = agent("agent", llm, **settings).expand(dataset(ONE), store)
+    expansion = ranked(ranking_agent("agent", llm, **settings), dataset(ONE), store)
     return expansion, expansion.traces["1"], llm
 
 
@@ -44,7 +44,8 @@ def test_the_chosen_documents_come_first_then_those_of_all_searches(store):
     assert expansion.rankings == {"1": ("d", "c", "a")}, "d was chosen; a and c are tied, the higher id comes first"
     assert trace["chosen"] == ["d"] and trace["finds"] == ["d", "c", "a"]
     assert (trace["failure"], expansion.failures, statuses(trace)) == (None, 0, ["ok", "ok", "ok"])
-    assert expansion.queries == (SearchQuery(ONE[0]),), "the retriever searches the query itself"
+    documents = [document for document, _ in expansion.searched.run.top("1")]
+    assert documents == ["d", "c", "a", "b"], "the retriever searches the query itself, and finds b too"
     assert (expansion.counts["finished"], expansion.counts["calls_ok"]) == (1, 3)
     assert all(json.loads(request.tools) for request in llm.asked)
 
@@ -176,7 +177,7 @@ def test_a_whole_document_is_shown_on_request(store):
     long = [("a", "Gout\n" + "urate " * 800), *(("x" * n, "y") for n in range(1, 4))]
     llm = scripted({"swollen face": [calling(("search", {"query": "urate"})), calling(("get_document", {"id": "D1"})),
                                      calling(("finish", {"ids": ["d1"]}))]})  # fmt: skip
-    agent("agent", llm).expand(dataset(ONE, long), store)
+    ranked(ranking_agent("agent", llm), dataset(ONE, long), store)
     listed, whole = (message.content for message in llm.asked[-1].messages if message.role == "tool")
     assert (listed.count("urate"), whole.count("urate")) == (512, 800)
 
@@ -186,7 +187,7 @@ def test_results_share_the_room_of_a_small_context(store):
     long = [(name, f"{name} urate " + "word " * 3000) for name in "abcd"]
     turns = [calling(("search", {"query": "urate"}), ("get_document", {"id": "d1"})), calling(FINISH)]
     llm = scripted({"swollen face": turns})
-    expansion = agent("agent", llm, card=card).expand(dataset(ONE, long), store)
+    expansion = ranked(ranking_agent("agent", llm, card=card), dataset(ONE, long), store)
     results = [message.content for message in llm.asked[1].messages if message.role == "tool"]
     assert all(len(result) <= 4 * 4096 // 8 for result in results)
     assert expansion.cost.cut == 1 and list(expansion.rankings["1"][:1]) == expansion.traces["1"]["chosen"]
@@ -197,7 +198,7 @@ def test_a_transcript_that_outgrows_the_context_is_finished_without_its_last_res
     long = [(f"{name}{n}", f"{name} " + "word " * 3000) for name in ("urate", "tophus", "purine") for n in "123"]
     turns = [calling(("search", {"query": word})) for word in ("urate", "tophus", "purine")]
     llm = scripted({"swollen face": [*turns, calling(("finish", {"ids": ["d1"]}))]})
-    expansion = agent("agent", llm, card=card).expand(dataset(ONE, long), store)
+    expansion = ranked(ranking_agent("agent", llm, card=card), dataset(ONE, long), store)
     last, trace = llm.asked[-1].messages[-1], expansion.traces["1"]
     assert (last.role, last.content) == ("tool", NO_ROOM) and trace["turns"][-2]["status"] == "no_room"
     assert len(trace["chosen"]) == 1 and trace["failure"] is None
@@ -207,7 +208,7 @@ def test_a_transcript_that_outgrows_the_context_is_finished_without_its_last_res
 def test_an_agent_sees_nothing_but_the_text_of_a_query(store):
     query = Query("1", "swollen face", answer="SECRET", excluded=("a",))
     llm = scripted({"swollen face": [calling(SEARCH), calling(("finish", {"ids": ["d1"]}))]})
-    expansion = agent("agent", llm).expand(dataset((query,)), store)
+    expansion = ranked(ranking_agent("agent", llm), dataset((query,)), store)
     assert expansion.rankings == {"1": ("d",)}, "the excluded document is not found"
     assert "SECRET" not in repr(llm.asked) and "face and lips" not in repr(llm.asked)
 
@@ -235,59 +236,75 @@ def test_half_a_character_in_a_call_is_replaced(store):
         ("agent(qwen-7b, calls=xml)", "calls=xml: native or tags"),
         ("agent(qwen-7b, turns=0)", "turns must be 1 or more"),
         ("agent(qwen-7b, by=run:x.trec)", "an agent cannot search with it"),
-        ("agent(qwen-7b, by=bm25, remote=http://127.0.0.1:1/retrieve)", "by= is for searches on this machine"),
+        ("search-r1(qwen-7b, by=bge, remote=http://127.0.0.1:1/retrieve)", "by= and corpus= are for searches on this"),
         ("agent(qwen-7b, via=chat)", "agent has no setting 'via'"),
         ("agent(author)", "name an LLM that is called"),
-        ("search-r1(qwen-7b, give=finds, corpus=demo/Biology)", "corpus=demo/Biology is for give=text"),
-        ("search-r1(qwen-7b, give=finds, query=keep)", "query=keep is for give=text"),
-        ("search-r1(qwen-7b, give=find)", "give=find (did you mean finds?): text or finds"),
+        ("agent(qwen-7b, by=[run:x.trec → monobert@5])", "an agent cannot search with it"),
+        ("search-r1-finds(qwen-7b, corpus=demo/Biology)", "search-r1-finds has no setting 'corpus'"),
+        (
+            "search-r1(qwen-7b, give=finds, topk=5)",
+            "is a retriever: write search-r1-finds(qwen-7b, topk=5) without one",
+        ),
     ],
 )
 def test_what_cannot_be_meant_is_one_line(store, typed, says):
     with pytest.raises(UserError) as error:
-        stage(parse_stage(typed)[0], "expand").bind(Runtime(base_url="http://127.0.0.1:1/v1", store=store))
+        call = parse_stage(typed)[0]
+        stage(call, kind_of(call.name)).bind(Runtime(base_url="http://127.0.0.1:1/v1", store=store))
     assert says in str(error.value) and "\n" not in str(error.value)
 
 
-@pytest.mark.parametrize("method", ["agent(any)", "search-o1(any, give=finds)"])
+@pytest.mark.parametrize("method", ["agent(any)", "search-o1-finds(any)"])
 def test_a_ranking_is_not_a_text_that_can_be_generated(method):
     with pytest.raises(UserError, match="returns documents, not a text"):
         plan_generation(method, ["demo/Biology"], "", Runtime(base_url="http://127.0.0.1:1/v1"))
 
 
-def test_the_agent_searches_with_the_retriever_after_the_arrow():
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("agent(any) → bge", "agent(any, by=bge)"),
+        ("agent(any, turns=5) → bm25+bge → bge-reranker@10", "agent(any, by=bm25+bge, turns=5)"),
+        ("agent(any) → [bm25 → bge-reranker@10]", "agent(any, by=[bm25 → bge-reranker@10])"),
+        ("agent(any, by=bge) → bm25", "agent(any, by=bge)"),
+        ("search-o1-finds(any) → bge", "search-o1-finds(any, by=bge)"),
+        ("search-o1(any, give=finds) → bge", "search-o1-finds(any)"),
+    ],
+)
+def test_the_old_form_is_one_line_that_names_the_new_one(old, new):
     setup = Runtime(base_url="http://127.0.0.1:1/v1")
-    system = System.parse("agent(any, turns=5) → bm25(k1=2)", setup)
-    assert system.name == "agent(any, turns=5) → bm25(k1=2)"
-    assert system.expansion_name == "agent(any, turns=5, by=bm25(k1=2))"
-    assert System.parse("agent(any, by=bm25) → bge", setup).expansion_name == "agent(any, by=bm25)"
-    with pytest.raises(UserError, match="has rankings only for its own queries"):
-        System.parse("agent(any) → run:x.trec", setup).expansion_name  # noqa: B018
+    with pytest.raises(UserError) as error:
+        System.parse(old, setup)
+    assert f"write {new}" in str(error.value) and "\n" not in str(error.value)
+    assert System.parse(new, setup).name == new
+
+
+def test_an_expansion_before_an_agent_is_one_line():
+    with pytest.raises(UserError, match=r"agent\(any\) makes its own queries, so hyde\(any\) before it"):
+        System.parse("hyde(any) → agent(any)", Runtime(base_url="http://127.0.0.1:1/v1"))
 
 
 @pytest.mark.parametrize("method", ["search-r1", "search-o1"])
 def test_the_searches_of_the_other_agents_can_be_the_ranking(store, method):
     marks = ("<search>", "</search>") if method == "search-r1" else ("<|begin_search_query|>", "<|end_search_query|>")
     end = "<answer>x</answer>" if method == "search-r1" else "**Final Passage** x"
-    turns = [marks[0] + word + marks[1] for word in ("angioedema", "hives")]
-    text, finds = (
-        agent(method, scripted({"swollen face": [*turns, end]}), topk=2, give=give).expand(dataset(ONE), store)
-        for give in ("text", "finds")
-    )
-    assert text.queries[0].generated == ("x",) and not text.rankings and "finds" not in text.traces["1"]
-    assert finds.queries[0] == SearchQuery(ONE[0]) and finds.rankings == {"1": ("d", "a")}
-    assert finds.traces["1"]["text"] == "x" and finds.failures == 0 and finds.digest != text.digest
+    turns = [*(marks[0] + word + marks[1] for word in ("angioedema", "hives")), end]
+    text = agent(method, scripted({"swollen face": turns}), topk=2).expand(dataset(ONE), store)
+    finds = ranked(ranking_agent(f"{method}-finds", scripted({"swollen face": turns}), topk=2), dataset(ONE), store)
+    assert text.queries[0].generated == ("x",) and "finds" not in text.traces["1"]
+    assert finds.rankings == {"1": ("d", "a")} and finds.traces["1"]["text"] == "x" and finds.failures == 0
 
 
 def test_an_agent_that_found_nothing_leaves_the_query_to_the_retriever(store):
     llm = scripted({"swollen face": ["<answer>x</answer>"]})
-    expansion = agent("search-r1", llm, give="finds").expand(dataset(ONE), store)
+    expansion = ranked(ranking_agent("search-r1-finds", llm), dataset(ONE), store)
     assert (expansion.rankings, expansion.failures, expansion.failure_kinds) == ({}, 1, {"empty": 1})
+    assert [document for document, _ in expansion.searched.run.top("1")] == ["b", "a"]
 
 
 def test_the_most_that_conversations_can_cost_is_known_before(store):
     card = CARD.model_copy(update={"max_tokens": 100})
-    preview = agent("agent", scripted({}), card=card, turns=3).preview(dataset(), store)
+    preview = ranking_agent("agent", scripted({}), card=card, turns=3).preview(dataset(), store)
     assert (len(preview.requests), preview.conversation_calls) == (3, 9)
     growth = 100 + card.context_length // 4
     (tokens,) = {len(request.tools) // 4 for request in preview.requests}
@@ -380,7 +397,7 @@ def test_the_ranking_of_random_conversations_is_that_of_a_plain_computation(stor
             return answer
 
         settings = {"turns": 6, "topk": 5, "calls": calls}
-        expansion = agent("agent", ScriptedChat(reply), **settings).expand(dataset(ONE, LIBRARY), store)
+        expansion = ranked(ranking_agent("agent", ScriptedChat(reply), **settings), dataset(ONE, LIBRARY), store)
         wanderer.follow(turns, 6, 5)
         assert expansion.rankings.get("1", ()) == wanderer.ranking(), seed
         chosen = None if wanderer.chosen is None else list(dict.fromkeys(wanderer.chosen))
@@ -390,15 +407,10 @@ def test_the_ranking_of_random_conversations_is_that_of_a_plain_computation(stor
     assert 10 < finished < 50 and empty, "all kinds of ends were tried"
 
 
-def test_a_system_ranks_the_finds_first_and_the_retriever_s_documents_after_them(store):
-    setup = Runtime(base_url="http://127.0.0.1:1/v1", store=store)
+def test_the_finds_come_first_and_the_retriever_s_documents_after_them(store):
     data = dataset(ONE)
-    system = System.parse("agent(any) → bm25", setup)
     llm = scripted({"swollen face": [calling(SEARCH), calling(FINISH)]})
-    expansion = agent("agent", llm).expand(data, store)
-    outcome = system.run(data, store, 10, expansion)
-    plain = System.parse("bm25", setup).run(data, store, 10)
-    assert [ids for _, ids in plain.run] == [[("b", pytest.approx(plain.run.scores[0][0])), *plain.run.top("1")[1:]]]
-    expected = dict.fromkeys(["d", "a", *(document for document, _ in plain.run.top("1"))])
-    assert [document for document, _ in outcome.run.top("1")] == list(expected)
-    assert system.key(data, expansion) != system.key(data, replace(expansion, digest="other"))
+    found = ranked(ranking_agent("agent", llm), data, store, 10)
+    plain = cached_search(BM25Retriever(BM25()), data, [SearchQuery(ONE[0])], 10, store).run
+    expected = dict.fromkeys(["d", "a", *(document for document, _ in plain.top("1"))])
+    assert [document for document, _ in found.searched.run.top("1")] == list(expected)

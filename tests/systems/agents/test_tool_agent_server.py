@@ -1,24 +1,27 @@
 """An agent with tools behind a real server on loopback: native calls and tags, faults, kills and prices."""
 
+import hashlib
 import json
 import random
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from r2med import UserError
-from r2med.data import load
+from r2med import System, UserError, evaluate
+from r2med.data import Query, load
+from r2med.evaluation.records.collection import StoredRecord
 from r2med.foundation.core.spec import parse_stage
 from r2med.foundation.core.stages import stage
 from r2med.foundation.store import Store
 from r2med.models.llm.llm_cards import Price
 from support import chat_server as api
-from support.agent_turns import TURNS, taking_turns, turn_of
-from support.agents import agent
+from support.agent_turns import TOOL, TURNS, agent_and_reranker, taking_turns, turn_of
+from support.agents import ranked, ranking_agent
 from support.chat_models import opened, setup
 from support.keys import KEY
 from support.processes import environment, wait_for
@@ -28,9 +31,8 @@ pytestmark = pytest.mark.usefixtures("marked_keys")
 
 def expanded(server: api.Server, home: Path, spec: str, **changes: Any) -> Any:
     runtime = setup(server, home, **changes)
-    return (
-        stage(parse_stage(spec)[0], "expand").bind(runtime).expand(load("demo/Biology", runtime.store), runtime.store)
-    )
+    retriever = stage(parse_stage(spec)[0], "retrieve").bind(runtime)
+    return ranked(retriever, load("demo/Biology", runtime.store), runtime.store)
 
 
 @pytest.mark.parametrize("stream", [True, False])
@@ -78,16 +80,16 @@ CHILD = """
 import json, sys
 from r2med.data import load
 from r2med.foundation.runtime.runtime import Runtime
-from r2med.foundation.core.spec import parse_stage
-from r2med.foundation.core.stages import stage
 from r2med.foundation.store import Store
+from r2med.systems.system import System
 
 store = Store(sys.argv[2])
-setup = Runtime(base_url=sys.argv[1], store=store)
-expansion = stage(parse_stage("agent(any)")[0], "expand").bind(setup).expand(load("demo/Biology", store), store)
+outcome = System.parse("agent(any)", Runtime(base_url=sys.argv[1], store=store)).run(
+    load("demo/Biology", store), store, 100
+)
 traces = {query: {**trace, "total": "", "turns": [{**turn, "seconds": 0} for turn in trace["turns"]]}
-          for query, trace in expansion.traces.items()}
-print(json.dumps([expansion.rankings, traces]))
+          for query, trace in outcome.traces.items()}
+print(json.dumps([list(outcome.run), traces]))
 """
 
 
@@ -138,7 +140,7 @@ def test_a_second_run_asks_nothing(tmp_path: Path) -> None:
         asked = len(server.requests)
         second = expanded(server, tmp_path, "agent(any)")
         assert len(server.requests) == asked
-    assert first == second and first.traces == second.traces
+    assert first.searched.report == second.searched.report and first.rankings == second.rankings
 
 
 def test_the_budget_ends_conversations_and_a_larger_one_goes_on_with_them(tmp_path: Path) -> None:
@@ -148,7 +150,7 @@ def test_the_budget_ends_conversations_and_a_larger_one_goes_on_with_them(tmp_pa
         def expand(budget: float | None, home: str) -> Any:
             llm = opened(server, tmp_path / home, budget, **settings)
             data = load("demo/Biology", Store(tmp_path / home))
-            return agent("agent", llm, card=llm.card).expand(data, Store(tmp_path / home))
+            return ranked(ranking_agent("agent", llm, card=llm.card), data, Store(tmp_path / home))
 
         unlimited = expand(None, "unlimited")
         server.requests.clear()
@@ -158,3 +160,96 @@ def test_the_budget_ends_conversations_and_a_larger_one_goes_on_with_them(tmp_pa
         assert short.cost.dollars <= unlimited.cost.dollars / 2
         whole = expand(unlimited.cost.dollars * 10, "short")
         assert len(server.requests) == 24 and whole.rankings == unlimited.rankings
+
+
+O1_TURNS = [f"<|begin_search_query|>{query}<|end_search_query|>" for query in ("light and rods", "skin and water")]
+R1_TURNS = [f"<search>{query}</search>" for query in ("light and rods", "skin and water")]
+
+
+def writing(turns: list[str]) -> api.Step:
+    async def step(exchange: api.Exchange) -> None:
+        reads = "Documents:\n" in exchange.request.body["messages"][-1]["content"]
+        text = "**Final Information** it fits" if reads else turns[min(turn_of(exchange), 2)]
+        await api.answer(text)(exchange)
+
+    return step
+
+
+@pytest.mark.parametrize(
+    ("spec", "step", "digest"),
+    [
+        ("agent(any)", taking_turns("native"), "d58eb3e98f57b7f0"),
+        ("agent(any, by=bm25(k1=2)+bm25(scorer=lucene))", taking_turns("native"), "fcb27901ee97bcc7"),
+        ("agent(any, by=[bm25(k1=2)+bm25(scorer=lucene)])", taking_turns("native"), "fcb27901ee97bcc7"),
+        ("agent(any, turns=2)", taking_turns("native"), "6f2a55d43a28a10f"),
+        ("search-o1-finds(any)", writing([*O1_TURNS, "**Final Passage** rods"]), "03b896fada00405e"),
+        ("search-r1-finds(any, topk=5)", writing([*R1_TURNS, "<answer>rods</answer>"]), "e9a60a836380f84c"),
+        ("search-r1-finds(any, by=bm25(k1=2))", writing([*R1_TURNS, "<answer>rods</answer>"]), "93e9c64b067086ce"),
+    ],
+)
+def test_rankings_and_scores_are_those_of_the_form_before_a_retriever(
+    tmp_path: Path, spec: str, step: api.Step, digest: str
+) -> None:
+    with api.serve(step) as server:
+        runtime = setup(server, tmp_path)
+        run = System.parse(spec, runtime).run(load("demo/Biology", runtime.store), runtime.store, 100).run
+    rankings = json.dumps({query: [[document, score] for document, score in ranking] for query, ranking in run})
+    assert hashlib.sha256(rankings.encode()).hexdigest()[:16] == digest
+
+
+def test_the_tool_of_an_agent_may_be_a_whole_system_and_its_costs_are_added_up(tmp_path: Path) -> None:
+    with api.serve(agent_and_reranker) as server:
+        runtime = setup(server, tmp_path / "store")
+        system, data = System.parse(TOOL, runtime), load("demo/Biology", runtime.store)
+        assert set(system.asking) == {TOOL, "listwise(any)@3"}
+        preview = system.asking[TOOL].preview(data, runtime.store)
+        assert preview.conversation_calls == 8 * 20 + 20 * 8, "turns of the agent, and calls of its searches"
+        record = evaluate(system, data, tmp_path / "out", store=runtime.store)
+        (stage,) = record.stages
+        asked = len(server.requests)
+        # Both searches are the same for all queries, so their two calls are asked once. Each query is searched itself.
+        assert (stage.stage, stage.name, stage.cost.calls) == ("retrieve", TOOL, 24 + 16 + 8) and asked == 24 + 2 + 8
+        assert (stage.failures, stage.asked, stage.details["finished"]) == (0, 8 + 16 + 8, 8)
+        assert record.settings["retrieve"]["by"]["rerank"][0]["stage"] == "listwise"
+        traces = json.loads((tmp_path / "out/demo/Biology" / record.traces.file).read_text())
+        first = next(iter(traces.values()))
+        found = [[hit["id"] for hit in turn["documents"]] for turn in first["turns"] if turn["documents"]]
+        query = replace(data, queries=(Query("x", "skin and water"),))
+        alone = System.parse("bm25 → listwise(any)@3", runtime).run(query, runtime.store, 50).run
+        assert found[1][:10] == [document for document, _ in alone.top("x")][:10], "what it is shown is reranked"
+        evaluate(system, data, store=runtime.store, fresh=False)
+        assert len(server.requests) == asked, "a second run asks nothing"
+
+
+def test_failures_inside_the_tool_are_counted_and_only_these_are_asked_again(tmp_path: Path) -> None:
+    async def broken(exchange: api.Exchange) -> None:
+        await (agent_and_reranker if "tools" in exchange.request.body else api.refuse(500))(exchange)
+
+    with api.serve(broken) as server:
+        runtime = setup(server, tmp_path / "store", attempts=1)
+        system = System.parse(TOOL, runtime)
+        record = evaluate(system, "demo/Biology", tmp_path / "out", store=runtime.store)
+        (stage,) = record.stages
+        assert stage.failures == 24 and stage.failure_kinds["server"] == 24 and record.may_improve
+        server.otherwise, before = agent_and_reranker, len(server.requests)
+        repaired = evaluate(system, "demo/Biology", tmp_path / "out", store=runtime.store)
+        assert repaired.failures == 0 and not repaired.may_improve and repaired.key == record.key
+        # The agent sees other documents after the repair, so its second turn is another request.
+        assert len(server.requests) > before
+
+
+def test_agents_are_parts_of_fusions_and_rerankers_follow_them(tmp_path: Path) -> None:
+    with api.serve(agent_and_reranker) as server:
+        runtime = setup(server, tmp_path / "store")
+        data = load("demo/Biology", runtime.store)
+        fused = System.parse("agent(any)+[agent(any, by=bm25(k1=2)) → listwise(any)@3]+bm25", runtime)
+        record = evaluate(fused, data, tmp_path / "out", store=runtime.store)
+        (stage,) = record.stages
+        assert stage.cost.calls == 24 + 24 + 8 and stage.details["finished"] == 16
+        traces = StoredRecord(record, next((tmp_path / "out/demo/Biology").glob("*.json"))).traces()
+        assert {len(each) for each in traces.values()} == {2}
+        alone = System.parse("agent(any)", runtime).run(data, runtime.store, 100)
+        after = System.parse("agent(any) → listwise(any)@3", runtime).run(data, runtime.store, 100)
+        for query in data.queries:
+            first, second = ([each for each, _ in outcome.run.top(query.id)] for outcome in (alone, after))
+            assert second[:3] == [first[1], first[0], first[2]] and second[3:] == first[3:]

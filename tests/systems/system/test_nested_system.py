@@ -4,7 +4,6 @@ import json
 import random
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -222,9 +221,3 @@ def test_notices_and_traces_of_a_part_are_those_of_the_whole(store: Store) -> No
     dataset = load("demo/Biology", store)
     outcome = System.parse("[rm3 → bm25]+bm25(k1=2)", Setup(store=store)).run(dataset, store, 5)
     assert isinstance(outcome.run, Run) and outcome.traces == {} and len(outcome.searched.report.searches) == 2
-
-
-def test_the_plan_lists_the_stages_inside(r2med: Any) -> None:
-    planned = r2med("run", "[hyde(author) → bm25]+[bm25(k1=2) → monobert@5]", "--data", "demo/Biology", "--plan")
-    assert planned.returncode == 0, planned.stderr
-    assert all(stage in planned.stdout for stage in ("hyde(author)", "bm25(k1=2)", "monobert@5"))

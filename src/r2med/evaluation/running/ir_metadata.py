@@ -20,6 +20,7 @@ from r2med.evaluation.records.public_values import public_value
 from r2med.foundation.core.stages import Stage
 from r2med.foundation.core.version import installed_versions, source_digest
 from r2med.foundation.store.files import write_atomically
+from r2med.systems.agents.agent_retriever import RankingStage
 from r2med.systems.retrieve.fusion import Fusion
 from r2med.systems.system import System
 from r2med.systems.system.nested_system import NestedSystem
@@ -112,6 +113,11 @@ def _retrieval(stage: Stage, params: Mapping[str, Any]) -> Iterator[dict[str, An
     if isinstance(stage, NestedSystem):
         yield from _stages(stage.expander, stage.retriever, stage.rerankers, params)
         yield {"name": str(stage), "method": "system", "params": {"stage": "system"}}
+        return
+    if isinstance(stage, RankingStage):
+        yield from _retrieval(stage.by, params["by"])
+        own = {key: value for key, value in params.items() if key != "by"}
+        yield {"name": str(stage), "method": "search agent", "searches with": str(stage.by), "params": own}
         return
     if not isinstance(stage, Fusion):
         yield {"name": str(stage), "method": "retrieval", "params": params}

@@ -18,7 +18,6 @@ from r2med.foundation.runtime.runtime import Runtime, running
 from r2med.foundation.runtime.setup import Setup
 from r2med.foundation.store.files import refuse_other_case
 from r2med.models.llm.llm_cards import resolve_llm
-from r2med.systems.agents.expander import ConversingStage
 from r2med.systems.expand.expansion import AskingStage, Expander, check
 from r2med.systems.expand.generations import NotWrittenError, generations_path, write_generations
 from r2med.systems.system.stage_spans import traced_expand
@@ -132,8 +131,6 @@ def plan_generation(
     for name in call.arguments:
         resolve_llm(name, runtime.setup)
     declared = stages.stage(call, "expand")
-    if isinstance(declared, ConversingStage) and declared.ranks():
-        raise UserError(f"{declared} returns documents, not a text: use r2med run '{declared} → bm25'")
     expander: Expander = stages.bound(declared, runtime)
     datasets = [
         dataset
@@ -149,6 +146,9 @@ def _call(method: str, llm: str, given: Mapping[str, tuple[int, int]]) -> Call:
     """Return the expansion with its LLM. `given` are settings that were passed by keyword, each with its default."""
     asking = [name for name in stages.names("expand") if stages.stage_class(name, "expand").needs == "llm"]
     call, *others = parse_stage(method)
+    kind = stages.kind_of(call.name)
+    if kind == "retrieve" and stages.stage_class(call.name, kind).needs == "llm":
+        raise UserError(f"{method} returns documents, not a text: use r2med run '{method}'")
     if others or call.name not in asking:
         raise UserError(f"{method} asks no LLM for texts{nearest(call.name, asking)}: {', '.join(asking)} do")
     if len(call.arguments) > 1 or call.depth is not None:

@@ -73,7 +73,7 @@ def _check_stored_ranking(pack: OpenPack, record: Record, path: Path, file: Path
     stored = [each for each in pack.artefacts if each.kind == "run" and record.dataset.name in each.datasets]
     if not stored or record.settings.get("rerank") or record.traces is not None:
         return
-    if any(stage["stage"] == "system" for stage in declared_stages(record.settings.get("retrieve"))):
+    if any(stage["stage"] == "system" or "llm" in stage for stage in declared_stages(record.settings.get("retrieve"))):
         return
     written = read_rankings(file, encoded=True)
     if not any(_is_ranking(pack, each, written, dataset) for each in stored):

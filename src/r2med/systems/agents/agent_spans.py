@@ -14,14 +14,9 @@ from r2med.systems.agents.conversation import Answered, Chosen, Conversation
 
 @contextmanager
 def conversation_spans(name: str, queries: Sequence[Query]) -> Iterator[Mapping[str, Span]]:
-    """Yield query id -> the span of its conversation, in which the calls and searches of the agent are.
-
-    A single question needs none, because the span of the stage is that of its conversation.
-    """
+    """Yield query id -> the span of its conversation, in which the calls and searches of the agent are."""
     owners = {query.id: owner for query in queries if (owner := query_span(query.id))}
     items = {query.id: {"agent.name": name, "r2med.query.id": query.id} for query in queries}
-    if len(queries) == 1 and not owners:
-        items = {}
     with item_spans(name, "AGENT", items, None, owners) as spans, queries_within(spans):
         yield spans
 

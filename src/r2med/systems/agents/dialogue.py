@@ -16,6 +16,7 @@ from r2med.models.llm.costs import request_tokens
 from r2med.models.prompts.templates import Template
 from r2med.systems.agents.conversation import Agent, AwaitModel, AwaitReading, AwaitSearch, Conversation
 from r2med.systems.agents.sources import Source
+from r2med.systems.retrieve.retriever import NO_REPORT, SearchReport
 
 MIN_ANSWER_TOKENS = 128
 """Minimum number of tokens for a last answer. With fewer, the model is not called."""
@@ -131,6 +132,10 @@ class Finished:
     answers: tuple[RawAnswer | Failure, ...]
     searched: tuple[Query, ...] = ()
     searching: Cost = NOTHING
+    prepared: Cost = NOTHING
+    """The cost of preparing the corpus, which is not part of `searching`."""
+    report: SearchReport = NO_REPORT
+    """What happened inside the searches, if these ask LLMs or have several stages."""
 
 
 def converse(agent: Agent, dialogue: Dialogue, llm: ChatModel, source: Source, queries: Sequence[Query]) -> Finished:
@@ -139,8 +144,7 @@ def converse(agent: Agent, dialogue: Dialogue, llm: ChatModel, source: Source, q
     conversations = [agent.start(query.text) for query in queries]
     answers: list[RawAnswer | Failure] = []
     searched: list[Query] = []
-    searching = NOTHING
-    prepared = NOTHING
+    searching, prepared, report = NOTHING, NOTHING, NO_REPORT
     while any(not conversation.over for conversation in conversations):
         requests = dict(_requests(agent, dialogue, conversations))
         with calls_within((request, query_span(queries[index].id)) for index, request in requests.items()):
@@ -155,14 +159,14 @@ def converse(agent: Agent, dialogue: Dialogue, llm: ChatModel, source: Source, q
             outcome = source.search(asked)
             searched += asked
             searching += outcome.cost
+            report += outcome.report
             prepared = outcome.prepared  # the corpus is prepared once, so this cost is not summed
             for index, documents in zip(waiting, outcome.documents, strict=True):
                 if isinstance(documents, Failure):
                     conversations[index] = conversations[index].waiting_for(documents)
                 else:
                     conversations[index] = agent.on_documents(conversations[index], documents)
-    took = searching + Cost(dollars=prepared.dollars)
-    return Finished(tuple(conversations), tuple(answers), tuple(searched), took)
+    return Finished(tuple(conversations), tuple(answers), tuple(searched), searching, prepared, report)
 
 
 def _searches(conversations: Sequence[Conversation]) -> dict[int, str]:

@@ -15,6 +15,7 @@ from r2med.models.llm.costs import approximate_tokens
 from r2med.models.llm.llm_cards import AnswerStyle, LLMCard
 from r2med.models.prompts.fitting import first_words, fit
 from r2med.models.prompts.templates import Template, Templates
+from r2med.systems.agents.agent_retriever import RankingStage
 from r2med.systems.agents.conversation import (
     SHOWN_WORDS,
     Agent,
@@ -25,7 +26,8 @@ from r2med.systems.agents.conversation import (
     Hit,
     not_done,
 )
-from r2med.systems.agents.expander import MAX_TOPK, MAX_TURNS, AgentStage
+from r2med.systems.agents.conversing import MAX_TOPK, MAX_TURNS, TaggedStage
+from r2med.systems.agents.expander import AgentStage
 from r2med.systems.agents.sources import title_and_text
 
 BEGIN_QUERY, END_QUERY = "<|begin_search_query|>", "<|end_search_query|>"
@@ -56,15 +58,12 @@ LAST_STEPS = 3
 or a result are shown. The numbers of the original are one higher, because there an empty last step counts too."""
 
 
-class SearchO1(AgentStage):
-    """Let a reasoning LLM search in the middle of its thoughts. A separate call reads the documents (Search-o1)."""
+class SearchO1Rules(TaggedStage):
+    """The limits and the rules of Search-o1."""
 
-    prompt_fields: ClassVar[tuple[str, ...] | None] = ("query", "limit")
     author_sampling: ClassVar[Mapping[str, Any]] = {"temperature": 0.7, "top_p": 0.8, "top_k": 20}
     reading_sampling: ClassVar[Mapping[str, Any]] = {"repetition_penalty": 1.05}
-    answer_style: ClassVar[AnswerStyle | None] = "think"
 
-    name: str = "search-o1"
     turns: int = Field(15, ge=1, le=MAX_TURNS, description="maximum number of turns of the LLM")
     topk: int = Field(10, ge=1, le=MAX_TOPK, description="number of documents that a search returns")
     searches: int = Field(10, ge=1, le=MAX_TURNS, description="maximum number of searches")
@@ -74,6 +73,16 @@ class SearchO1(AgentStage):
         """Maximum number of LLM calls in a conversation: its turns, and the calls that read documents."""
         return self.turns + min(self.searches, self.turns - 1)
 
+    @property
+    def max_searches(self) -> int:
+        """Maximum number of searches in a conversation."""
+        return self.searches
+
+    @property
+    def template_name(self) -> str:
+        """The name of the prompt template."""
+        return "search-o1"
+
     def turn_tokens(self, card: LLMCard) -> int:
         """Return the maximum number of tokens of a turn."""
         return card.agent_max_tokens or min(TURN_TOKENS, card.max_tokens)
@@ -81,8 +90,23 @@ class SearchO1(AgentStage):
     def agent(self, templates: Templates, kind: str, card: LLMCard, room: int) -> Agent:
         """Return the agent for one kind of task."""
         reader = Reader(templates.template("search-o1-documents", fields=DOCUMENT_FIELDS), room)
-        template = templates.template(self.name, kind)
+        template = templates.template(self.template_name, kind)
         return SearchO1Agent(template, reader, card, self.turns, self.searches, self.via == "completion")
+
+
+class SearchO1(SearchO1Rules, AgentStage):
+    """Let a reasoning LLM search in the middle of its thoughts. A separate call reads the documents (Search-o1)."""
+
+    prompt_fields: ClassVar[tuple[str, ...] | None] = ("query", "limit")
+    answer_style: ClassVar[AnswerStyle | None] = "think"
+
+    name: str = "search-o1"
+
+
+class SearchO1Finds(SearchO1Rules, RankingStage):
+    """Rank the documents that the searches of Search-o1 found, by reciprocal rank; those of the retriever follow."""
+
+    name: str = "search-o1-finds"
 
 
 @dataclass(frozen=True)

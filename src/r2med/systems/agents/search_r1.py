@@ -14,6 +14,7 @@ from r2med.models.llm.cleaning import whole_sentences
 from r2med.models.llm.llm_cards import AnswerStyle, LLMCard
 from r2med.models.prompts.fitting import first_words
 from r2med.models.prompts.templates import Template, Templates
+from r2med.systems.agents.agent_retriever import RankingStage
 from r2med.systems.agents.conversation import (
     SHOWN_WORDS,
     Agent,
@@ -24,7 +25,8 @@ from r2med.systems.agents.conversation import (
     no_answer,
     not_done,
 )
-from r2med.systems.agents.expander import MAX_TOPK, MAX_TURNS, AgentStage
+from r2med.systems.agents.conversing import MAX_TOPK, MAX_TURNS, TaggedStage
+from r2med.systems.agents.expander import AgentStage
 from r2med.systems.agents.sources import title_and_text
 
 TURN_TOKENS = 1024
@@ -45,14 +47,11 @@ NOTHING_FOUND = "Nothing was found for this query."
 SEARCH_IS_OFF = "The search is closed: there is no room for more documents. Give the answer now."
 
 
-class SearchR1(AgentStage):
-    """Let an LLM think, search with <search>, read <information>, and end with <answer> (Search-R1)."""
+class SearchR1Rules(TaggedStage):
+    """The limits and the rules of Search-R1."""
 
-    prompt_fields: ClassVar[tuple[str, ...] | None] = ("query",)
     author_sampling: ClassVar[Mapping[str, Any]] = {"temperature": 0.7}
-    answer_style: ClassVar[AnswerStyle | None] = "answer-tag"
 
-    name: str = "search-r1"
     turns: int = Field(
         4, ge=1, le=MAX_TURNS, description="number of turns of the LLM; one more follows with the search off"
     )
@@ -63,13 +62,38 @@ class SearchR1(AgentStage):
         """Maximum number of LLM calls in a conversation."""
         return self.turns + 1
 
+    @property
+    def max_searches(self) -> int:
+        """Maximum number of searches in a conversation."""
+        return self.turns
+
+    @property
+    def template_name(self) -> str:
+        """The name of the prompt template."""
+        return "search-r1"
+
     def turn_tokens(self, card: LLMCard) -> int:
         """Return the maximum number of tokens of a turn."""
         return min(TURN_TOKENS, card.max_tokens)
 
     def agent(self, templates: Templates, kind: str, card: LLMCard, room: int) -> Agent:
         """Return the agent for one kind of task."""
-        return SearchR1Agent(templates.template(self.name, kind), self.turns)
+        return SearchR1Agent(templates.template(self.template_name, kind), self.turns)
+
+
+class SearchR1(SearchR1Rules, AgentStage):
+    """Let an LLM think, search with <search>, read <information>, and end with <answer> (Search-R1)."""
+
+    prompt_fields: ClassVar[tuple[str, ...] | None] = ("query",)
+    answer_style: ClassVar[AnswerStyle | None] = "answer-tag"
+
+    name: str = "search-r1"
+
+
+class SearchR1Finds(SearchR1Rules, RankingStage):
+    """Rank the documents that the searches of Search-R1 found, by reciprocal rank; those of the retriever follow."""
+
+    name: str = "search-r1-finds"
 
 
 @dataclass(frozen=True)

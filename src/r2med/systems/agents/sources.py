@@ -15,7 +15,7 @@ from r2med.foundation.store import Store, default_store
 from r2med.models.llm.chat import Failure
 from r2med.systems.agents.conversation import Hit
 from r2med.systems.retrieve.ranking_spans import listed_run, name_of, traced_search
-from r2med.systems.retrieve.retriever import Retriever, Search, SearchQuery, cached_search
+from r2med.systems.retrieve.retriever import NO_REPORT, Retriever, Search, SearchQuery, SearchReport, cached_search
 
 Documents = tuple[Hit, ...] | Failure
 """The documents of one search, or the reason why there are none."""
@@ -29,6 +29,8 @@ class SourceResult:
     cost: Cost = NOTHING
     prepared: Cost = NOTHING
     """The cost of preparing the corpus once, however often it is searched."""
+    report: SearchReport = NO_REPORT
+    """What happened inside the searches."""
 
 
 class Source(Protocol):
@@ -96,9 +98,12 @@ class _OpenRetriever:
             lambda: cached_search(self.retriever, self.dataset, asked, self.topk, self.store),
             lambda found: listed_run(found.run, self.dataset.corpus),
         )
-        return SourceResult(tuple(hits_of(searched.run, self.dataset.corpus)), searched.cost, searched.prepared)
+        hits = tuple(hits_of(searched.run, self.dataset.corpus))
+        return SourceResult(hits, replace(searched.cost, latencies=()), searched.prepared, searched.report)
 
     def made(self, queries: Sequence[Query]) -> tuple[Search, ...]:
+        if self.retriever.is_replayed:
+            return ()  # the report of each search has those inside it
         return (Search(self.retriever, self.dataset, tuple(map(SearchQuery, queries)), self.topk),)
 
 

@@ -85,15 +85,12 @@ class Joining:
 
 @dataclass(frozen=True)
 class Expansion:
-    """All queries of a dataset with their added texts or found documents.
-
-    A query without either is a failure and stays unchanged.
-    """
+    """All queries of a dataset with their added texts. A query without a text is a failure and stays unchanged."""
 
     queries: tuple[SearchQuery, ...]
     """The queries as they will be searched."""
     failures: int = 0
-    """Queries without added text and without found documents."""
+    """Queries without added text."""
     digest: str = ""
     """A digest of the added texts, for keys."""
     cost: Cost = NOTHING
@@ -112,19 +109,13 @@ class Expansion:
     """Texts that were searched for on the way, by an agent or between rounds."""
     traces: Mapping[str, Any] = field(default_factory=dict)
     """The actions of a search agent, turn by turn: query id -> a trace for JSON. It is saved beside the record."""
-    rankings: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Documents that a search agent found: query id -> document ids, the best first. Those of the retriever follow."""
 
     @classmethod
-    def of(
-        cls, queries: Iterable[SearchQuery], rankings: Mapping[str, tuple[str, ...]] | None = None, **more: Any
-    ) -> Expansion:
+    def of(cls, queries: Iterable[SearchQuery], **more: Any) -> Expansion:
         """Return the expansion with counted failures and its digest."""
-        all_queries, rankings = tuple(queries), rankings or {}
-        failures = sum(not query.expanded and query.query.id not in rankings for query in all_queries)
-        keys: list[Any] = [query.key for query in all_queries]
-        texts = digest([keys, rankings] if rankings else keys)
-        return cls(all_queries, failures, texts, rankings=rankings, **more)
+        all_queries = tuple(queries)
+        failures = sum(not query.expanded for query in all_queries)
+        return cls(all_queries, failures, digest([query.key for query in all_queries]), **more)
 
 
 def cut_notice(cut: int, texts: int) -> str:

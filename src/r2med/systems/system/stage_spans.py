@@ -9,7 +9,7 @@ from dataclasses import replace
 from r2med.data.dataset import Dataset
 from r2med.data.runs.run import Run
 from r2med.foundation.core.cost import stated_or_measured
-from r2med.foundation.engine.tracing import Attributes, Span, TraceFile, queries_within, query_span, span
+from r2med.foundation.engine.tracing import Attributes, Span, TraceFile, queries_within, span
 from r2med.foundation.store import Store
 from r2med.systems.expand.expansion import Expander, Expansion
 from r2med.systems.expand.recorded import Recorded
@@ -26,18 +26,15 @@ def traced_expand(expander: Expander, dataset: Dataset, store: Store, file: Trac
         if not isinstance(expander, Recorded):  # what its texts cost is not known here
             expansion = replace(expansion, cost=stated_or_measured(expansion.cost, started))
         if trace is not None:
-            _add_expansion(trace, expansion, expander.name)
+            _add_expansion(trace, expansion)
     return expansion
 
 
-def _add_expansion(trace: Span, expansion: Expansion, name: str) -> None:
+def _add_expansion(trace: Span, expansion: Expansion) -> None:
     """Add what is known of an expansion to its span."""
     trace.set({"r2med.failures": expansion.failures})
     if len(expansion.queries) == 1:
         [query] = expansion.queries
-        if expansion.traces and query_span(query.query.id) is None:  # only search agents have them
-            trace.kind = "AGENT"
-            trace.set({"agent.name": name})
         trace.set_content({"input.value": query.query.text, "output.value": "\n\n".join(query.generated)})
 
 

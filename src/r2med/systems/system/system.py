@@ -29,7 +29,6 @@ from r2med.systems.expand.expansion import AskingStage, Expander, Expansion, che
 from r2med.systems.expand.recorded import Recorded
 from r2med.systems.rerank.reranking import Reranked, Reranker
 from r2med.systems.retrieve.apart import search_apart, searches_apart
-from r2med.systems.retrieve.finds import finds_first
 from r2med.systems.retrieve.ranking_spans import MAX_DOCUMENTS
 from r2med.systems.retrieve.retriever import Retriever, Search, Searched, SearchQuery, SearchReport, cached_search
 from r2med.systems.system.declared_system import check_expansion, declared
@@ -164,6 +163,13 @@ class System:
         """The name of the expansion before this retriever. Systems with the same name share the expanded queries."""
         return str(self.expander.feeding(self.retriever)) if self.expander else ""
 
+    @property
+    def only_searches(self) -> bool:
+        """True if the system has neither an expansion nor a reranker nor an agent, also not in brackets."""
+        inside = stages.with_nested(self.retriever)
+        plain = all(stage.kind == "retrieve" and not stage.needs for stage in inside)
+        return plain and self.expander is None and not self.rerankers
+
     @_offline_if_asked
     def check(self, datasets: Sequence[Dataset]) -> None:
         """Raise UserError if the system cannot run on one of the datasets. It is called before the first LLM call."""
@@ -250,9 +256,6 @@ class System:
     ) -> Outcome:
         wide, queries = self._searched_depth(k), expansion.queries
         searched = search_apart(self.bound_retriever, dataset, queries, wide, store, timed=True)
-        if expansion.rankings:
-            run = finds_first(searched.run, expansion.rankings, dataset.corpus, wide)
-            searched = replace(searched, run=run)
         note(searched.report.notices)
         run, reranked = searched.run, []
         for stage, reranker in zip(self.rerankers, self._rerankers, strict=True):

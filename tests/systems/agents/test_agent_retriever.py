@@ -6,7 +6,7 @@ import numpy as np
 
 from r2med.data import Corpus
 from r2med.data.runs.run import Run
-from r2med.systems.retrieve.finds import finds_first, fused
+from r2med.systems.agents.agent_retriever import finds_first, fused
 
 CORPUS = Corpus.of([(name, name * 3) for name in "abcdef"])
 RUN = Run.ranked(

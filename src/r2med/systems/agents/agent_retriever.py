@@ -1,0 +1,212 @@
+"""Search agents that end with documents, as retrievers around a retriever: their settings, and how they rank."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from r2med.data import Dataset
+from r2med.data.corpus import Corpus
+from r2med.data.runs.run import NO_DOCUMENT, Run
+from r2med.foundation.core.errors import UserError
+from r2med.foundation.core.keys import key_of
+from r2med.foundation.core.plan import Plan, PlannedData
+from r2med.foundation.core.stages import Retrieving, Stage, argument, bound, with_nested
+from r2med.foundation.runtime.runtime import Runtime
+from r2med.foundation.store import Store
+from r2med.models.llm.call_plans import with_calls
+from r2med.models.llm.chat import Failure
+from r2med.models.llm.costs import failed_queries, failure_kinds
+from r2med.models.llm.journaled import open_chat
+from r2med.models.llm.llm_cards import missing_key, resolve_llm
+from r2med.models.prompts.prompt_sets import PROMPTS_MEANING, find_set
+from r2med.systems.agents.conversation import Chosen, Conversation
+from r2med.systems.agents.conversing import Conversed, ConversingLLM, ConversingStage, source_of
+from r2med.systems.agents.remote_search import RemoteURL
+from r2med.systems.agents.sources import LocalSearch
+from r2med.systems.expand.recorded import AUTHOR
+from r2med.systems.retrieve.added_worth import AddedWorth
+from r2med.systems.retrieve.bm25 import BM25
+from r2med.systems.retrieve.candidates import Candidates
+from r2med.systems.retrieve.retriever import (
+    Retriever,
+    Search,
+    Searched,
+    Searcher,
+    SearchQuery,
+    SearchReport,
+    cached_search,
+)
+
+NOTHING_FOUND = Failure("empty", "the agent found no document")
+
+
+class RankingStage(ConversingStage, kind="retrieve", needs="llm"):
+    """The settings that all agents share which rank documents."""
+
+    llm: str = argument("the LLM that searches and chooses")
+    by: Retrieving = Field(
+        default_factory=BM25,
+        description="what the agent searches with: a retriever, or a system in brackets. What it finds for the query "
+        "itself follows the documents of the agent",
+    )
+    remote: RemoteURL | None = Field(None, description="the URL of a /retrieve server that the agent searches instead")
+    prompts: str = Field("", description=PROMPTS_MEANING)
+
+    @model_validator(mode="after")
+    def _can_search_any_query(self) -> Self:
+        if not self.remote and any(isinstance(each, Candidates) for each in with_nested(self.by)):
+            raise ValueError(f"by={self.by} has rankings only for its own queries, so an agent cannot search with it")
+        return self
+
+    def own_queries(self) -> Stage | None:
+        """Return this stage, because an agent writes its own queries."""
+        return self
+
+    def plan(self, data: Sequence[PlannedData], runtime: Runtime) -> list[Plan]:
+        """Return the plan: LLM calls, and the searches."""
+        plan = Plan(str(self), "asks an LLM turn by turn", missing=missing_key(self.llm, runtime.setup))
+        asks = with_calls(plan, resolve_llm(self.llm, runtime.setup), None, 0, runtime)
+        return [asks, *self.by.plan(data, runtime)]
+
+    def bind(self, runtime: Runtime) -> AgentRetriever:
+        """Return the retriever that calls the LLM. Nothing is called yet."""
+        if runtime.setup.recorded or self.llm == AUTHOR:
+            raise UserError(f"{self} returns a ranking, and there are no recorded ones: name an LLM that is called")
+        card = resolve_llm(self.llm, runtime.setup)
+        source = source_of(runtime, self.by, self.remote)
+        by = source.by if isinstance(source, LocalSearch) else bound(self.by, runtime)
+        return AgentRetriever(
+            self, open_chat(card, runtime), card, find_set(self.prompts or runtime.setup.prompts), source, by
+        )
+
+
+@dataclass(frozen=True)
+class AgentRetriever(ConversingLLM):
+    """An agent whose documents are ranked first, and the retriever whose documents follow."""
+
+    by: Retriever
+
+    @property
+    def inner(self) -> tuple[Any, ...]:
+        """The retriever that it searches with."""
+        return (self.by,)
+
+    @property
+    def searches_with(self) -> Any:
+        """The retriever whose index is prepared."""
+        return self.by
+
+    @property
+    def is_replayed(self) -> bool:
+        """True: the store keeps the searches, and the journal the turns of the LLM."""
+        return True
+
+    def key(self, dataset: Dataset) -> dict[str, Any]:
+        """Return every setting that a score depends on. Templates are given by their digest."""
+        key = super().key(dataset)
+        if isinstance(self.source, LocalSearch):
+            del key["search"]
+        return {**key, "by": key_of(self.by, dataset)}
+
+    def index(self, dataset: Dataset, store: Store) -> AgentSearcher:
+        """Return a searcher. The corpus is indexed when it is first searched."""
+        return AgentSearcher(self, dataset, store)
+
+
+@dataclass(frozen=True)
+class AgentSearcher(Searcher):
+    """An agent over one corpus."""
+
+    retriever: AgentRetriever
+    dataset: Dataset
+    store: Store
+
+    def live(self) -> AgentSearcher:
+        """Return a searcher that saves nothing about a question."""
+        return replace(self, store=self.store.with_policy("live"))
+
+    def search(self, queries: Sequence[SearchQuery], k: int) -> Searched:
+        """Run a conversation for every query. Return its list, its other finds, then what `by` finds for the query."""
+        agent, corpus = self.retriever, self.dataset.corpus
+        dataset = replace(self.dataset, queries=tuple(each.query for each in queries))
+        plain = [SearchQuery(query) for query in dataset.queries]
+        conversed = agent.conversed(dataset, self.store)
+        rankings = {query.id: ranking_of(each, corpus) for query, each in conversed.pairs}
+        filled = cached_search(agent.by, dataset, plain, k, self.store)
+        run = finds_first(filled.run, {query: found for query, found in rankings.items() if found}, corpus, k)
+        cost = agent.cost(conversed) + replace(filled.cost, latencies=())
+        return Searched(run, cost, filled.prepared, self._report(conversed, rankings, dataset, filled, k))
+
+    def _report(
+        self,
+        conversed: Conversed,
+        rankings: Mapping[str, Sequence[str]],
+        dataset: Dataset,
+        filled: Searched,
+        k: int,
+    ) -> SearchReport:
+        agent, tools = self.retriever, conversed.finished.report
+        bare = [query for query, found in rankings.items() if not found]
+        failed = {**dict.fromkeys(bare, NOTHING_FOUND), **conversed.failed}
+        outcome = "ended early: the documents found so far are ranked, the retriever's follow"
+        search = Search(agent.by, dataset, tuple(map(SearchQuery, dataset.queries)), k)
+        last = () if agent.by.is_replayed else (search,)
+        own = SearchReport(
+            len(bare),
+            len(rankings),
+            failure_kinds(failed.values()),
+            failed_queries(failed.items()),
+            counts=conversed.counts,
+            notices=agent.notices(dataset, conversed, list(failed.values()), outcome),
+            traces={query.id: (agent.trace(each, rankings[query.id]),) for query, each in conversed.pairs},
+            searches=(*conversed.searches, *last),
+        )
+        # What LLMs wrote for searches of the agent is not about the query itself.
+        return own + replace(tools, notices=(), texts={}, traces={}, searches=()) + filled.report
+
+
+def ranking_of(conversation: Conversation, corpus: Corpus) -> tuple[str, ...]:
+    """Return the documents that the agent chose, in its order, then the others by reciprocal rank of its searches.
+
+    Without a choice the searches alone decide. The ranking is empty if no search found a document of the corpus.
+    """
+    searches = [turn.documents for turn in conversation.turns if turn.documents is not None]
+    found = fused([[hit.id for hit in documents] for documents in searches], corpus)
+    chosen = conversation.state.ids if isinstance(conversation.state, Chosen) else ()
+    known = set(found)  # A remote server may return documents that the corpus does not have.
+    return tuple(dict.fromkeys([*(each for each in chosen if each in known), *found]))
+
+
+def fused(rankings: Sequence[Sequence[str]], corpus: Corpus) -> tuple[str, ...]:
+    """Return the documents of several rankings in the order of reciprocal rank fusion.
+
+    Documents that the corpus does not have are left out. Ties follow the rule of ties.py.
+    """
+    worth, depth = AddedWorth(1), sum(map(len, rankings))
+    for ranking in rankings:
+        worth.add(0, corpus.rows(list(ranking)), np.zeros(len(ranking), np.float32), "rrf", 1.0)
+    (found,) = worth.ranked([""], depth, corpus).id_lists()
+    return tuple(found)
+
+
+def finds_first(run: Run, finds: Mapping[str, Sequence[str]], corpus: Corpus, k: int) -> Run:
+    """Return a run with the documents found for a query first, then its others in their order, k in all.
+
+    `finds` are query id -> document ids, the best first. The scores of such a query count down to 1, because those of
+    the retriever say nothing about the documents found. A query without finds keeps its ranking and its scores.
+    """
+    hits = []
+    for line, query in enumerate(run.queries):
+        rows, scores = run.rows[line], run.scores[line]
+        rows, scores = rows[rows != NO_DOCUMENT], scores[rows != NO_DOCUMENT]
+        if query in finds:
+            found = corpus.rows(list(finds[query]))
+            rows = np.concatenate([found, rows[~np.isin(rows, found)]])[:k].astype(np.int32)
+            scores = np.arange(len(rows), 0, -1, dtype=np.float32)
+        hits.append((rows, scores))
+    return Run.ranked(run.queries, hits, corpus)

@@ -1,0 +1,317 @@
+"""What all search agents share: the hooks of their settings, and one conversation for each query."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, ClassVar, Literal, Self, cast
+
+from pydantic import Field, model_validator
+
+from r2med.data import Dataset, Query
+from r2med.foundation.core.cost import Cost
+from r2med.foundation.core.plan import Plan
+from r2med.foundation.core.spec import decoded
+from r2med.foundation.core.stages import Bound, Retrieving, Stage, argument, bound, with_inner
+from r2med.foundation.runtime.runtime import Runtime
+from r2med.foundation.store import Store
+from r2med.models.llm.chat import ChatRequest, Failure, Sampling
+from r2med.models.llm.costs import (
+    answers_cost,
+    approximate_tokens,
+    dollars,
+    failure_notices,
+    plan_requests,
+    request_tokens,
+)
+from r2med.models.llm.llm_cards import LLMCard, sampling_of
+from r2med.models.prompts.templates import Prompted, Templates, kind_of, open_templates
+from r2med.systems.agents.agent_spans import add_conversation, conversation_spans
+from r2med.systems.agents.conversation import (
+    SHOWN_WORDS,
+    Agent,
+    AgentTurn,
+    Answered,
+    Chosen,
+    Conversation,
+    totals,
+    trace,
+)
+from r2med.systems.agents.dialogue import MAX_TEMPLATE_TOKENS, Dialogue, Finished, chat_template, converse
+from r2med.systems.agents.remote_search import RemoteSearch, RemoteURL
+from r2med.systems.agents.sources import LocalSearch
+from r2med.systems.expand.expansion import AskingStage, check, cut_notice
+from r2med.systems.retrieve.bm25 import BM25
+from r2med.systems.retrieve.retriever import Search
+
+MAX_TURNS = 1000
+MAX_TOPK = 1000
+
+
+class ConversingStage(Stage):
+    """What a conversation needs to know of any agent. Subclasses declare the settings."""
+
+    author_sampling: ClassVar[Mapping[str, Any]] = {}
+    """Sampling settings by the authors of the agent."""
+    reading_sampling: ClassVar[Mapping[str, Any]] = {}
+    """Sampling settings that differ when documents are read in a separate call."""
+
+    @property
+    def max_calls(self) -> int:
+        """Maximum number of LLM calls in a conversation."""
+        raise NotImplementedError(f"{type(self).__name__} has no max_calls")
+
+    @property
+    def search_depth(self) -> int:
+        """Number of documents of a search."""
+        raise NotImplementedError(f"{type(self).__name__} has no search_depth")
+
+    @property
+    def max_searches(self) -> int:
+        """Maximum number of searches in a conversation."""
+        raise NotImplementedError(f"{type(self).__name__} has no max_searches")
+
+    @property
+    def template_name(self) -> str:
+        """The name of the prompt template."""
+        return self.name
+
+    def tools(self) -> str:
+        """Return the tools that are offered in each request, as in `ChatRequest`."""
+        return ""
+
+    def raw_template(self, card: LLMCard) -> str:
+        """Return the chat template of a raw text; empty if messages are sent."""
+        return ""
+
+    def growth(self, card: LLMCard) -> int:
+        """Return the maximum number of tokens by which a transcript grows in a turn."""
+        return card.context_length
+
+    def turn_tokens(self, card: LLMCard) -> int:
+        """Return the maximum number of tokens of a turn."""
+        raise NotImplementedError(f"{type(self).__name__} has no turn_tokens()")
+
+    def agent(self, templates: Templates, kind: str, card: LLMCard, room: int) -> Agent:
+        """Return the agent for one kind of task. `room` is the maximum number of tokens of a separate prompt."""
+        raise NotImplementedError(f"{type(self).__name__} has no agent()")
+
+
+class TaggedStage(ConversingStage):
+    """The settings that Search-R1 and Search-o1 share, whether their text or their finds are used."""
+
+    llm: str = argument("the LLM that searches and writes, or whose recorded texts are read")
+    turns: int = Field(ge=1, le=MAX_TURNS, description="maximum number of turns of the LLM")
+    topk: int = Field(ge=1, le=MAX_TOPK, description="number of documents that a search returns")
+    via: Literal["chat", "completion"] = Field(
+        "chat", description="chat: send messages; completion: send one raw text that the LLM continues"
+    )
+    template: str = Field("", description="the chat template of the raw text; empty: that of the LLM's card")
+    by: Retrieving = Field(default_factory=BM25, description="the retriever that the agent searches with")
+
+    @model_validator(mode="after")
+    def _template_is_used(self) -> Self:
+        if self.template:
+            chat_template(self.template)
+            if self.via != "completion":
+                raise ValueError(f"template={self.template} needs via=completion: a chat server uses its own template")
+        return self
+
+    @property
+    def search_depth(self) -> int:
+        """Number of documents of a search."""
+        return self.topk
+
+    def raw_template(self, card: LLMCard) -> str:
+        """Return the chat template of a raw text; empty if messages are sent."""
+        return (self.template or card.chat_template) if self.via == "completion" else ""
+
+
+def source_of(
+    runtime: Runtime, by: Stage, remote: RemoteURL | None = None, corpus: str = ""
+) -> LocalSearch | RemoteSearch:
+    """Return what an agent searches: a server, or a corpus with a retriever of ours."""
+    return RemoteSearch(remote) if remote else LocalSearch(bound(by, runtime), decoded(corpus), runtime.store)
+
+
+@dataclass(frozen=True)
+class Conversed:
+    """The conversations about all queries of a dataset, and what the searches of the agent were."""
+
+    pairs: tuple[tuple[Query, Conversation], ...]
+    finished: Finished
+    searches: tuple[Search, ...]
+
+    @property
+    def turns(self) -> Iterator[AgentTurn]:
+        """The turns of all conversations."""
+        return (turn for _, conversation in self.pairs for turn in conversation.turns)
+
+    @property
+    def failed(self) -> dict[str, Failure]:
+        """Query id -> the failure that ended its conversation."""
+        return {query.id: each.state for query, each in self.pairs if isinstance(each.state, Failure)}
+
+    @property
+    def cut_texts(self) -> int:
+        """Number of texts that the token limit cut."""
+        return sum(isinstance(each.state, Answered) and each.state.cut for _, each in self.pairs)
+
+    @property
+    def counts(self) -> dict[str, float]:
+        """The numbers of turns, searches and seconds, in total and per query."""
+        sums, count = totals([conversation for _, conversation in self.pairs]), len(self.pairs)
+        statuses = Counter(turn.status for turn in self.turns if turn.status)
+        chosen = sum(isinstance(each.state, Chosen) for _, each in self.pairs)
+        return {
+            "turns": sums["turns"],
+            "searches": sums["searches"],
+            "turns_per_query": sums["turns"] / count,
+            "searches_per_query": sums["searches"] / count,
+            "seconds_per_query": sums["seconds"] / count,
+            "search_seconds": self.finished.searching.seconds,
+            **({"finished": chosen} if statuses else {}),
+            **{f"calls_{status}": count for status, count in sorted(statuses.items())},
+        }
+
+
+@dataclass(frozen=True)
+class ConversingLLM(Prompted[ConversingStage]):
+    """One agent with one LLM and one source to search."""
+
+    asks: ClassVar[bool] = True
+
+    source: LocalSearch | RemoteSearch
+
+    @property
+    def template_names(self) -> list[str]:
+        """The names of the templates that the agent uses, without a kind."""
+        return ["system", self.stage.template_name]
+
+    def check(self, datasets: Sequence[Dataset]) -> None:
+        """Raise UserError for a fault on one of these datasets, also of the retriever that the agent searches with."""
+        super().check(datasets)
+        if isinstance(self.source, LocalSearch):
+            check(with_inner(cast(Bound[Any], self.source.by)), datasets)
+
+    def key(self, dataset: Dataset) -> dict[str, Any]:
+        """Return every setting that a score depends on. Templates are given by their digest."""
+        _, dialogue, templates = self._open(dataset)
+        key = super().key(dataset)
+        for named in ("by", "corpus", "remote", "template"):  # given by their meaning below
+            key.pop(named, None)
+        if dialogue.tools:
+            key["tools"] = dialogue.tools
+        return {
+            **key,
+            "source": "agent",
+            "sampling": asdict(dialogue.sampling),
+            "reading": asdict(dialogue.reading) if dialogue.reading else None,
+            "words": SHOWN_WORDS,
+            "chat_template": dialogue.template,
+            "templates": templates.digest,
+            "search": self.source.key(dataset),
+        }
+
+    def preview(self, dataset: Dataset, store: Store) -> Plan:
+        """Return the first request of every conversation. The later ones are not known in advance."""
+        agent, dialogue, _ = self._open(dataset)
+        openings = [dialogue.request(agent.start(query.text)) for query in dataset.queries]
+        requests = [request for request in openings if request is not None]
+        most = self.stage.max_calls
+        note = f"for the first calls only: each starts a conversation of up to {most} calls, and the prompts grow"
+        unfit = len(openings) - len(requests)
+        plan = plan_requests(self.card, requests, self.llm.unanswered(requests), unfit=unfit, note=note)
+        calls, price = len(plan.requests) * most, sum(map(self._most_dollars, plan.requests))
+        for each in self._asking_tools:
+            asked = each.preview(dataset, store)
+            calls += self.stage.max_searches * (asked.conversation_calls or len(asked.requests))
+            price += self.stage.max_searches * (asked.conversation_dollars or asked.dollars_at_most or 0.0)
+        return replace(plan, conversation_calls=calls, conversation_dollars=price)
+
+    @property
+    def _asking_tools(self) -> list[AskingStage]:
+        """The stages of the agent's search that ask an LLM, too."""
+        inside = with_inner(cast(Bound[Any], self.source.by)) if isinstance(self.source, LocalSearch) else ()
+        return [cast(AskingStage, each) for each in inside if each.asks]
+
+    def _most_dollars(self, opening: ChatRequest) -> float:
+        """Return the maximum price of a conversation in dollars, if every turn is as long as it may be."""
+        answer, start = opening.sampling.max_tokens or self.card.max_tokens, request_tokens(opening)
+        grown = (start + number * self.stage.growth(self.card) for number in range(self.stage.max_calls))
+        room = self.card.context_length - answer
+        return sum(dollars(self.card, min(prompt, room), answer) for prompt in grown)
+
+    def conversed(self, dataset: Dataset, store: Store) -> Conversed:
+        """Run a conversation for every query of a dataset."""
+        agent, dialogue, _ = self._open(dataset)
+        store = store.about(*self.source.labels())
+        source, llm = self.source.open(dataset, store, self.stage.search_depth), self.llm.about(*store.labels.datasets)
+        with conversation_spans(self.name, dataset.queries) as spans:
+            finished = converse(agent, dialogue, llm, source, dataset.queries)
+            pairs = tuple(zip(dataset.queries, finished.conversations, strict=True))
+            for query, each in pairs:
+                if query.id in spans:
+                    add_conversation(spans[query.id], query, each)
+        return Conversed(pairs, finished, source.made(finished.searched) or finished.report.searches)
+
+    def cost(self, conversed: Conversed) -> Cost:
+        """Return the cost of the answers of the LLM and of the searches."""
+        cut = sum(turn.cut for turn in conversed.turns)
+        return answers_cost(conversed.finished.answers, self.card, cut) + conversed.finished.searching
+
+    def trace(self, conversation: Conversation, finds: Sequence[str] | None = None) -> dict[str, Any]:
+        """Return the trace of a conversation. `finds` is the ranking that it gives; None if it gives a text."""
+        return trace(conversation, texts=self.source.keeps_texts, finds=finds)
+
+    def notices(
+        self, dataset: Dataset, conversed: Conversed, failures: Sequence[Failure], outcome: str
+    ) -> tuple[str, ...]:
+        """Return remarks for the user. `outcome` says what became of queries whose conversation failed."""
+        lines = failure_notices(f"{len(failures)} of {len(dataset.queries)} queries {outcome}", failures)
+        statuses = {turn.status for turn in conversed.turns}
+        if self.stage.tools() and statuses and statuses <= {"no_call", "cut"}:
+            lines.append("the LLM made no tool call; if it has none, give the setting calls=tags")
+        if cut := conversed.cut_texts:
+            lines.append(cut_notice(cut, len(dataset.queries)))
+        notices = [f"{self.name} on {dataset.name}: {line}" for line in lines]
+        if self.source.keeps_texts and (foreign := _foreign(conversed, dataset)):
+            notices.append(f"{self.name}: the search server returned {foreign} outside the corpus of {dataset.name}")
+        return (*notices, *conversed.finished.report.notices)
+
+    def _open(self, dataset: Dataset) -> tuple[Agent, Dialogue, Templates]:
+        kind = kind_of(dataset)
+        templates = open_templates(self.prompts, [kind])
+        system = templates.template("system").text
+        sampling = self._sampling(self.stage.author_sampling)
+        room = self.card.context_length - (sampling.max_tokens or 0) - approximate_tokens(system) - MAX_TEMPLATE_TOKENS
+        agent = self.stage.agent(templates, kind, self.card, room)
+        template = self.stage.raw_template(self.card)
+        own = self.stage.reading_sampling
+        reading = self._sampling({**self.stage.author_sampling, **own}) if own else None
+        tools = self.stage.tools()
+        dialogue = Dialogue(system, sampling, self.card.context_length, agent.stop, template, reading, tools)
+        return agent, dialogue, templates
+
+    def _sampling(self, by_authors: Mapping[str, Any]) -> Sampling:
+        """Return the sampling settings: those of the agent's authors, as far as the LLM's API accepts them."""
+        card = self.card
+        # At most half of the context, because a turn that fills all of it leaves no room for the next one.
+        limit = min(self.stage.turn_tokens(card), card.context_length // 2)
+        sampling = replace(sampling_of(card), max_tokens=limit)
+        if card.api_style == "reasoning":
+            return sampling
+        penalty = card.agent_repetition_penalty
+        wanted = by_authors if penalty is None else {"repetition_penalty": penalty, **by_authors}
+        if self.llm.key().get("endpoint") == "":
+            # OpenAI is the only endpoint without an address. It refuses settings that its protocol does not have.
+            wanted = {name: value for name, value in wanted.items() if name not in ("top_k", "repetition_penalty")}
+        return replace(sampling, **wanted)
+
+
+def _foreign(conversed: Conversed, dataset: Dataset) -> str:
+    """Return how many of the shown documents the dataset does not have, in words; empty if it has them all."""
+    shown = list(dict.fromkeys(hit.id for turn in conversed.turns for hit in turn.documents or ()))
+    missing = int((dataset.corpus.rows(shown) < 0).sum()) if shown else 0
+    return f"{missing} of {len(shown)} documents" if missing else ""
