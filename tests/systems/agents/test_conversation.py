@@ -53,6 +53,9 @@ class Calls:
     def key(self):
         return self.llm.key()
 
+    def about(self, *datasets):
+        return self
+
     def answers(self, requests):
         self.sizes.append(len(requests))
         return self.llm.answers(requests)
