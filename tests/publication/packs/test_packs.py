@@ -214,7 +214,7 @@ def test_another_answer_to_the_same_question_is_not_overwritten(person: Person, 
     with unpacking.memo_rows(store.root / "journal/chat.sqlite") as mine:
         mine.put({key: value.replace(b'"content": "', b'"content": "no: ')})
     before = tree(store.root, tmp_path)
-    with pytest.raises(r2med.UserError, match=r"chat .* is here with another content: r2med unpack --keep-mine"):
+    with pytest.raises(r2med.UserError, match=r"chat .* is here with another content: unpack\(keep_mine=True\)"):
         r2med.unpack(person.pack, out, store=store)
     assert tree(store.root, tmp_path) == before
     r2med.unpack(person.pack, out, store=store, keep_mine=True)
