@@ -73,14 +73,14 @@ class Shortlists:
     def _settle_alone(self, lines: range) -> None:
         """Score the candidates of some queries in this thread."""
         for line in lines:
-            rows = self._lines[line].take_candidates()
-            self.add_exact(line, rows, self._scorer.score(line, rows))
+            if len(rows := self._lines[line].take_candidates()):
+                self.add_exact(line, rows, self._scorer.score(line, rows))
 
     def _settle_together(self, line: int) -> None:
         """Score the candidates of a query in all threads."""
-        rows = self._lines[line].take_candidates()
-        scores = self._each(lambda part: self._scorer.score(line, part), np.array_split(rows, self._threads))
-        self.add_exact(line, rows, np.concatenate(scores))
+        if len(rows := self._lines[line].take_candidates()):
+            scores = self._each(lambda part: self._scorer.score(line, part), np.array_split(rows, self._threads))
+            self.add_exact(line, rows, np.concatenate(scores))
 
     def _parts(self, count: int) -> list[range]:
         bounds = np.linspace(0, len(self._lines), min(count, len(self._lines)) + 1).astype(int).tolist()
