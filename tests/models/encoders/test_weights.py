@@ -17,7 +17,7 @@ from r2med.foundation.runtime.setup import Setup
 from r2med.models.encoders import weights
 from r2med.models.encoders.encoder import open_encoder
 from r2med.models.encoders.model_cards import MODELS, ModelCard, Side, resolve_card
-from r2med.systems.retrieve.dense.dense_retriever import Dense, DenseRetriever
+from r2med.systems.retrieve.dense.dense_retriever import Dense
 from support import tiny_models
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
@@ -292,8 +292,6 @@ def test_an_unpinned_model_is_reported_once_and_in_its_record(tmp_path, cache, c
     assert pinned.pinned
     assert floating.key("query") == pinned.key("query")  # vectors are kept when it is pinned later
     data = Dataset("tiny", [], Corpus.of([("d", "text")]), Qrels({}))
-    described = [
-        DenseRetriever(Dense(name=f"hf:org/tiny{at}"), Runtime(device="cpu")).key(data) for at in ("", f"@{COMMIT}")
-    ]
+    described = [Dense(name=f"hf:org/tiny{at}").bind(Runtime(device="cpu")).key(data) for at in ("", f"@{COMMIT}")]
     assert [each.get("pinned") for each in described] == [False, None]
     assert len(caplog.records) == 1

@@ -182,7 +182,7 @@ def test_a_parameter_without_its_index_gives_a_one_line_error(spec, line):
 
 def test_a_missing_library_is_reported_before_encoding(store, monkeypatch):
     monkeypatch.setitem(sys.modules, "faiss", None)
-    monkeypatch.setattr("r2med.systems.retrieve.dense.dense_retriever.embed_corpus", None)
+    monkeypatch.setattr("r2med.systems.retrieve.vectors.vector_retriever.embed_corpus", None)
     with pytest.raises(MissingExtraError, match=r"an approximate index .*pip install -e '\.\[ann\]' in the clone"):
         System.parse("minilm(index=hnsw)").run(topics(), store, 10)
 

@@ -38,8 +38,9 @@ from r2med.models.encoders.model_cards import ModelCard, safe_name
 from r2med.models.encoders.replicas import Replicas, cached_model
 from r2med.publication.bridges.mteb_results import tasks
 from r2med.systems.rerank.cross import CrossEncoder, CrossReranker
-from r2med.systems.retrieve.dense.dense_retriever import DenseRetriever, VectorSearch
+from r2med.systems.retrieve.dense.dense_retriever import DenseRetriever
 from r2med.systems.retrieve.retriever import Searched, Searcher, SearchQuery
+from r2med.systems.retrieve.vectors.vector_retriever import VectorSearch
 
 PREFIX = "mteb:"
 TASK_PROMPT = "Given a {kind}, retrieve {what}"
@@ -62,7 +63,9 @@ class MtebModel(VectorSearch, kind="retrieve"):
                 f"{self.name} is a cross-encoder, not a retriever: rerank with it, as in bm25 → {self.name}"
             )
         if model.is_encoder:
-            return MtebEncoderRetriever(self, runtime)
+            compared = SIMILARITIES[model.meta.similarity_fn_name]
+            card = ModelCard(name=safe_name(self.name), loader="custom", similarity=compared)
+            return MtebEncoderRetriever(self, runtime, card, model)
         if self.changed:
             typed = ", ".join(f"{key}={value}" for key, value in self.changed)
             raise UserError(f"{self.name} has its own search: {typed} needs a model with one vector per text")
@@ -75,7 +78,7 @@ class MtebCrossEncoder(CrossEncoder, kind="rerank"):
     def bind(self, runtime: Runtime) -> MtebReranker:
         """Return the reranker. Weights are loaded on first use."""
         name = safe_name(self.name)
-        return MtebReranker(self, RerankerCard(name=name, repository=self.name, loader="custom", max_tokens=0), runtime)
+        return MtebReranker(self, runtime, RerankerCard(name=name, repository=self.name, loader="custom", max_tokens=0))
 
 
 @dataclass(frozen=True)
@@ -223,16 +226,7 @@ class MtebEncoder(Encoder):
 class MtebEncoderRetriever(DenseRetriever):
     """Searches a corpus with an encoder of MTEB."""
 
-    @cached_property
-    def model(self) -> RegisteredModel:
-        """The model of MTEB's registry."""
-        return RegisteredModel.of(self.stage.name, self.runtime)
-
-    @cached_property
-    def card(self) -> ModelCard:
-        """Card of the model for our search."""
-        compared = SIMILARITIES[self.model.meta.similarity_fn_name]
-        return ModelCard(name=safe_name(self.stage.name), loader="custom", similarity=compared)
+    model: RegisteredModel
 
     def encoder(self, dataset: Dataset, store: Store | None = None) -> Encoder:
         """Return the encoder for a dataset."""

@@ -12,10 +12,11 @@ from __future__ import annotations
 import hashlib
 import math
 import struct
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby, islice
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from pydantic import Field
@@ -24,6 +25,7 @@ from r2med.data.corpus import Corpus
 from r2med.data.dataset import Dataset
 from r2med.data.dataset_cards import Instruction
 from r2med.data.runs.run import Run
+from r2med.foundation.core.cost import Cost
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.plan import Plan, PlannedData, gpu_memory
 from r2med.foundation.core.stages import Bound, Stage, depth_field
@@ -61,14 +63,18 @@ PAIRS_AT_ONCE = 4096
 _SCORE_FORMAT = struct.Struct("<dq?dd")
 
 
-class CrossEncoder(Stage, kind="rerank"):
-    """Score each candidate together with the query by a cross-encoder, and sort by the score."""
+class PairStage(Stage):
+    """Settings of rerankers that score each candidate together with the query."""
 
     query: Literal["original", "expanded"] = Field(
         "original",
         description="expanded: documents are scored against the query together with its generated text",
     )
     depth: int = depth_field()
+
+
+class CrossEncoder(PairStage, kind="rerank"):
+    """Score each candidate together with the query by a cross-encoder, and sort by the score."""
 
     @classmethod
     def summary(cls, name: str) -> str:
@@ -98,19 +104,39 @@ class CrossEncoder(Stage, kind="rerank"):
 
     def bind(self, runtime: Runtime) -> CrossReranker:
         """Return the reranker of a card, hf:ORG/NAME, path:DIR or py:MODULE:NAME. No weights are loaded yet."""
-        return CrossReranker(self, resolve_reranker(self.name), runtime)
+        return CrossReranker(self, runtime, resolve_reranker(self.name))
+
+
+PairStageType = TypeVar("PairStageType", bound=PairStage)
 
 
 @dataclass(frozen=True)
-class CrossReranker(Bound[CrossEncoder]):
-    """Reranker that sorts candidates by a cross-encoder's scores.
+class PairReranker(Bound[PairStageType]):
+    """Reranker that sorts candidates by the scores of a model for pairs.
 
     The model is not loaded while the cache has all scores.
     """
 
-    card: RerankerCard
     runtime: Runtime
-    _scorers: dict[Instruction, PairScorer] = field(default_factory=dict, compare=False, repr=False)
+    _scorers: dict[Instruction, PairScorer] = field(default_factory=dict, init=False, compare=False, repr=False)
+
+    @property
+    @abstractmethod
+    def memo_name(self) -> str:
+        """The name of the cache of scores."""
+
+    @property
+    def model_name(self) -> str:
+        """The name of the model's lock. Rerankers with the same model share it."""
+        return self.memo_name
+
+    @abstractmethod
+    def open_scorer(self, dataset: Dataset) -> PairScorer:
+        """Return the scorer for the instruction of a dataset. No weights are loaded yet."""
+
+    def cost(self, scored: Sequence[ScoredPair]) -> Cost:
+        """Return the cost of some scores."""
+        return cost_of(scored)
 
     @property
     def depth(self) -> int:
@@ -134,18 +160,41 @@ class CrossReranker(Bound[CrossEncoder]):
         if not any(len(query.rows) for query in ranked):
             return Reranked(run, notices=(f"{self.name}: the run has no documents, so there is nothing to rerank",))
         scorer, engine = self._scorer(dataset), self.runtime.engine
-        with self.runtime.turn(("model", self.card.repository or self.card.name)):  # not every model is safe in threads
-            scored = pair_scores(ranked, scorer, dataset.corpus, store, self.card.name, engine)
+        with self.runtime.turn(("model", self.model_name)):  # not every model is safe in threads
+            scored = pair_scores(ranked, scorer, dataset.corpus, store, self.memo_name, engine)
         scores = [np.asarray([pair.score for pair in line], dtype=np.float64) for line in scored]
-        return Reranked(
-            reranked(run, self.depth, scores), cost_of([pair for line in scored for pair in line], self.card)
-        )
+        return Reranked(reranked(run, self.depth, scores), self.cost([pair for line in scored for pair in line]))
 
     def _scorer(self, dataset: Dataset) -> PairScorer:
         words = dataset.instruction
         if words not in self._scorers:
-            self._scorers[words] = open_scorer(self.card, words, self.runtime)
+            self._scorers[words] = self.open_scorer(dataset)
         return self._scorers[words]
+
+
+@dataclass(frozen=True)
+class CrossReranker(PairReranker[CrossEncoder]):
+    """Reranker that sorts candidates by a cross-encoder's scores."""
+
+    card: RerankerCard
+
+    @property
+    def memo_name(self) -> str:
+        """The name of the card."""
+        return self.card.name
+
+    @property
+    def model_name(self) -> str:
+        """The repository of the model."""
+        return self.card.repository or self.card.name
+
+    def open_scorer(self, dataset: Dataset) -> PairScorer:
+        """Return the scorer of the card."""
+        return open_scorer(self.card, dataset.instruction, self.runtime)
+
+    def cost(self, scored: Sequence[ScoredPair]) -> Cost:
+        """Return the cost of some scores at the prices of the card."""
+        return cost_of(scored, self.card)
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
+import numpy as np
+
 from r2med.data.dataset import Dataset
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.plan import Plan, PlannedData
@@ -15,15 +17,14 @@ from r2med.foundation.engine.work import Needs
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.models.crossencoders.pair_scorer import ScoredPair
 from r2med.models.crossencoders.pairs import Pair
-from r2med.models.crossencoders.reranker_cards import RerankerCard
-from r2med.models.encoders.encoder import open_encoder
+from r2med.models.encoders.encoder import Role, open_encoder
 from r2med.models.encoders.model_cards import MODELS, resolve_card, safe_name
 from r2med.models.encoders.model_estimates import bytes_to_fetch, model_memory, own_weights, reading_seconds
-from r2med.systems.rerank.cross import CrossEncoder, CrossReranker
+from r2med.systems.rerank.cross import PairReranker, PairStage
 from r2med.systems.retrieve.exact.exact_scores import maxsim
 
 
-class MaxSim(CrossEncoder, kind="rerank"):
+class MaxSim(PairStage, kind="rerank"):
     """Score each candidate by the token vectors of a multi-vector model: maxsim(MODEL)."""
 
     name: str = "maxsim"
@@ -39,8 +40,7 @@ class MaxSim(CrossEncoder, kind="rerank"):
 
     def bind(self, runtime: Runtime) -> MaxSimReranker:
         """Return the reranker. No weights are loaded yet."""
-        name = safe_name(f"maxsim-{self.model}")
-        return MaxSimReranker(self, RerankerCard(name=name, loader="custom", max_tokens=0), runtime)
+        return MaxSimReranker(self, runtime)
 
 
 class MaxSimScorer:
@@ -53,9 +53,8 @@ class MaxSimScorer:
         card = resolve_card(model)
         if card.loader != "multi-vector":
             raise UserError(f"maxsim({model}): a model with a vector for each token is needed, as reason-moderncolbert")
-        encoder: Any = open_encoder(card, dataset.instruction, runtime)
-        self._encoder = encoder
-        self.pinned: bool = encoder.pinned
+        self._encoder = open_encoder(card, dataset.instruction, runtime)
+        self.pinned = self._encoder.pinned
 
     def key(self) -> dict[str, Any]:
         """Return everything that a score depends on, except the two texts."""
@@ -66,22 +65,28 @@ class MaxSimScorer:
         if not pairs:
             return []
         started = perf_counter()
-        sides = []
-        for role, texts in zip(("query", "document"), zip(*pairs, strict=True), strict=True):
-            number_of = {text: number for number, text in enumerate(dict.fromkeys(texts))}
-            ragged = self._encoder.encode_ragged(list(number_of), role)
-            sides.append([ragged.rows("vectors", number_of[text]) for text in texts])
-        scores = [maxsim(query, document) for query, document in zip(*sides, strict=True)]
+        queries, documents = zip(*pairs, strict=True)
+        sides = zip(self._token_vectors(queries, "query"), self._token_vectors(documents, "document"), strict=True)
+        scores = [maxsim(query, document) for query, document in sides]
         seconds = (perf_counter() - started) / len(pairs)
         return [ScoredPair(score, seconds=seconds) for score in scores]
 
+    def _token_vectors(self, texts: Sequence[str], role: Role) -> list[np.ndarray[Any, Any]]:
+        """Return the vectors of each text. A text that occurs several times is encoded once."""
+        number_of = {text: number for number, text in enumerate(dict.fromkeys(texts))}
+        ragged = self._encoder.encode_ragged(list(number_of), role)
+        return [ragged.rows("vectors", number_of[text]) for text in texts]
+
 
 @dataclass(frozen=True)
-class MaxSimReranker(CrossReranker):
+class MaxSimReranker(PairReranker[MaxSim]):
     """Reranker that sorts candidates by MaxSim."""
 
-    def _scorer(self, dataset: Dataset) -> MaxSimScorer:
-        if dataset.instruction not in self._scorers:
-            model = self.stage.model  # type: ignore[attr-defined]
-            self._scorers[dataset.instruction] = MaxSimScorer(model, dataset, self.runtime)
-        return self._scorers[dataset.instruction]  # type: ignore[return-value]
+    @property
+    def memo_name(self) -> str:
+        """The name of the cache of scores, apart from that of a cross-encoder with the same name."""
+        return safe_name(f"maxsim-{self.stage.model}")
+
+    def open_scorer(self, dataset: Dataset) -> MaxSimScorer:
+        """Return the scorer of the model."""
+        return MaxSimScorer(self.stage.model, dataset, self.runtime)

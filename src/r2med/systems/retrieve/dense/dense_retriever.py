@@ -4,128 +4,34 @@ from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass, field, replace
-from functools import cached_property
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any
 
 import numpy as np
-from pydantic import Field, model_validator
 
 from r2med.data import Dataset
-from r2med.data.corpus import Corpus
-from r2med.data.dataset_cards import Instruction
 from r2med.data.runs.run import Run
 from r2med.foundation.core.approximation import Approximation
 from r2med.foundation.core.cost import Cost
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.core.plan import Plan, PlannedData
-from r2med.foundation.core.stages import Bound, Stage
 from r2med.foundation.engine.work import THREADS, Engine
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store import Store, digest
-from r2med.foundation.store.dataset_labels import Labels
-from r2med.foundation.text.plurals import counted
-from r2med.models.encoders.encoder import LOADERS, NO_PASSAGES, Encoded, Encoder, Vectors, open_encoder
-from r2med.models.encoders.model_cards import LATE_LOADERS, MODELS, LateLoader, ModelCard, resolve_card
-from r2med.models.encoders.model_estimates import (
-    PASSAGE_TOKENS,
-    bytes_to_fetch,
-    model_memory,
-    own_weights,
-    reading_seconds,
-)
-from r2med.models.encoders.passage_encoder import PassageEncoder
+from r2med.models.encoders.encoder import NO_PASSAGES, Encoded, Encoder, Vectors
+from r2med.models.encoders.model_cards import LATE_LOADERS, MODELS, resolve_card
 from r2med.models.encoders.ragged import Ragged
-from r2med.models.encoders.weights import IN_FOLDER
 from r2med.systems.retrieve.dense.approximate import Hnsw, Segments, build_segments, load_faiss
 from r2med.systems.retrieve.dense.proposals import ProposeNearest, search_by_nodes
 from r2med.systems.retrieve.dense.recall import SAMPLE_QUERIES, SAMPLE_SEED, mean_recall, sampled
 from r2med.systems.retrieve.exact.exact_scores import Block
 from r2med.systems.retrieve.exact.exact_search import SearchCache, search_exact
 from r2med.systems.retrieve.exact.text_vectors import Hits
-from r2med.systems.retrieve.late.late_searcher import LateSearcher
+from r2med.systems.retrieve.late.late_retriever import LATE_RETRIEVERS
 from r2med.systems.retrieve.retriever import MEAN, TEXTS_ALONE, Searched, Searcher, SearchQuery
-from r2med.systems.retrieve.vectors.embeddings import Embeddings, embed_corpus, embed_texts, may_change
-
-
-class VectorSearch(Stage):
-    """Settings of stages that search vectors. The search is exact unless an approximate index is chosen."""
-
-    index: Literal["exact", "hnsw"] = Field(
-        "exact",
-        description="exact: compare all vectors. hnsw: use a graph, which is approximate; the record shows its recall "
-        "(extra: ann)",
-    )
-    links: int = Field(32, ge=4, le=64, description="hnsw: number of neighbours of a document in the graph")
-    ef: int = Field(
-        200, ge=1, le=100_000, description="hnsw: number of candidates of a search; the depth is used if it is larger"
-    )
-    dims: int = Field(
-        0,
-        ge=0,
-        le=1_000_000,
-        description="numbers of each vector that are used, the first ones (for Matryoshka models); 0: all",
-    )
-    passages: int = Field(
-        0,
-        ge=0,
-        le=1_000_000,
-        description="tokens of a passage: a long document has a vector for each passage, and its best passage counts; "
-        "0: one vector for the document, which the model cuts at its limit",
-    )
-
-    @model_validator(mode="after")
-    def _parameters_fit(self) -> Self:
-        for name, _ in self.changed:
-            if name in ("links", "ef") and self.index != "hnsw":
-                raise ValueError(f"{name} is a parameter of index=hnsw")
-            if name == "dims" and self.index != "exact":
-                raise ValueError(f"dims and index={self.index} do not go together: an index has its own vectors")
-            if name == "passages" and self.index != "exact":
-                raise ValueError(f"passages and index={self.index} do not go together: the index has whole documents")
-        return self
-
-    @property
-    def approximate(self) -> Hnsw | None:
-        """The approximate index, or None for exact search."""
-        return Hnsw(self.links, self.ef) if self.index == "hnsw" else None
-
-    @property
-    def vectors_label(self) -> str:
-        """The name of the vectors of documents in the store."""
-        return f"{self.name}(passages={self.passages})" if self.passages else self.name
-
-    def plan(self, data: Sequence[PlannedData], runtime: Runtime) -> list[Plan]:
-        """Return how many documents would be encoded and how much would be downloaded."""
-        card = MODELS.get(self.name)
-        kept_in = STORED_IN[card.loader] if card and card.loader in LATE_LOADERS else "vectors"
-        todo = [each for each in data if not each.keeps(kept_in, self.vectors_label)]
-        documents = sum(each.documents for each in todo)
-        fetch, missing = bytes_to_fetch(self.name, MODELS, resolve_card, runtime.setup)
-        kept = f"{len(data) - len(todo)} of {len(data)} datasets are in the store{own_weights(self.name)}"
-        seconds = reading_seconds(MODELS, self.name, documents, runtime.setup)
-        work = f"encodes {counted(documents, 'document')}; {kept}"
-        price = card.price_per_million_tokens if card else 0.0
-        sent = documents * PASSAGE_TOKENS if price else 0
-        return [
-            Plan(
-                str(self),
-                work,
-                fetch if todo else 0.0,
-                seconds,
-                missing,
-                memory=model_memory(self.name, MODELS),
-                prompt_tokens=sent,
-                dollars=sent * price / 1e6,
-            )
-        ]
-
-
-STORED_IN: Mapping[LateLoader, str] = {"multi-vector": "token-vectors", "sparse": "term-weights"}
-"""Loader -> the folder of the store for documents. That of all other loaders is `vectors`."""
+from r2med.systems.retrieve.vectors.embeddings import embed_texts
+from r2med.systems.retrieve.vectors.vector_retriever import EmbeddedCorpus, VectorRetriever, VectorSearch
 
 
 class Dense(VectorSearch, kind="retrieve"):
@@ -139,92 +45,57 @@ class Dense(VectorSearch, kind="retrieve"):
             return super().summary(name)
         return f"Embeddings of {card.repository or card.query.repository or card.package or card.name}."
 
-    def bind(self, runtime: Runtime) -> DenseRetriever:
-        """Return the retriever. The model is loaded when it encodes the first text."""
-        return DenseRetriever(self, runtime)
+    def bind(self, runtime: Runtime) -> VectorRetriever:
+        """Return the retriever for the loader of the model's card. Weights are loaded for the first text."""
+        card = resolve_card(self.name)
+        kind = LATE_RETRIEVERS[card.loader] if card.loader in LATE_LOADERS else DenseRetriever
+        return kind(self, runtime, card)
 
 
 @dataclass(frozen=True)
-class DenseRetriever(Bound[VectorSearch]):
+class DenseRetriever(VectorRetriever):
     """An embedding model that searches a corpus."""
 
-    runtime: Runtime
-    _encoders: dict[tuple[Instruction, Path, Labels], Encoder] = field(default_factory=dict, compare=False, repr=False)
-
-    @cached_property
-    def card(self) -> ModelCard:
-        """The model's card. For a model without one, the card is made from its repository or folder."""
-        return resolve_card(self.stage.name)
+    @property
+    def approximate(self) -> Hnsw | None:
+        """The approximate index, or None for exact search."""
+        return Hnsw(self.stage.links, self.stage.ef) if self.stage.index == "hnsw" else None
 
     @property
     def takes_cosine(self) -> bool:
         """True if vectors must still be scaled to length 1. This is always so for the first numbers of a vector."""
         return self.card.similarity == "cosine" and (not self.card.normalise or bool(self.stage.dims))
 
-    def encoder(self, dataset: Dataset, store: Store | None = None) -> Encoder:
-        """Return the encoder for a dataset. Datasets with the same instruction share an encoder."""
-        kept = store or self.runtime.store
-        # An API's answers get the labels of the store. Other encoders store nothing themselves.
-        key = dataset.instruction, kept.root, Labels() if self.card.loader in LOADERS else kept.labels
-        if key not in self._encoders:
-            encoder = open_encoder(self.card, dataset.instruction, self.runtime, kept)
-            self._encoders[key] = PassageEncoder(encoder, self.stage.passages) if self.stage.passages else encoder
-        return self._encoders[key]
-
     def key(self, dataset: Dataset) -> dict[str, Any]:
         """Return every setting that a score depends on."""
-        if self.card.loader in LATE_LOADERS and self.stage.changed:
-            typed = ", ".join(f"{key}={value}" for key, value in self.stage.changed)
-            raise UserError(f"{self.stage.name}: {typed} needs a model with one vector per text")
-        encoder = self.encoder(dataset)
-        if self.stage.passages and not encoder.cuts_passages:
+        if self.stage.passages and not self.encoder(dataset).cuts_passages:
             raise UserError(NO_PASSAGES.format(model=self.stage.name))
-        roles = {role: encoder.key(role) for role in ("query", "document", "generated")}
-        # The pin is not part of the key of a role. Vectors depend on the revision alone, so they stay valid
-        # when it is pinned later.
-        pinned = {} if encoder.pinned else {"pinned": False}
-        weights = {"weights": IN_FOLDER} if encoder.in_folder else {}
-        return {**self.stage.settings(), "similarity": self.card.similarity, **roles, **pinned, **weights}
+        return super().key(dataset)
 
-    def index(self, dataset: Dataset, store: Store) -> DenseSearcher | LateSearcher:
+    def index(self, dataset: Dataset, store: Store) -> DenseSearcher:
         """Return a searcher. Vectors in the store are not encoded again."""
-        if not len(dataset.corpus):
-            raise UserError("the corpus is empty: there is nothing to search")
-        if self.card.loader in LATE_LOADERS:
-            return self._late_searcher(self.card.loader, dataset, store)
-        kind = self.stage.approximate
+        kind = self.approximate
         if kind:
             load_faiss()  # A missing library is reported before hours of encoding.
-        store = store.about(dataset.label, model=self.stage.vectors_label)
-        encoder = self.encoder(dataset, store)
-        embeddings = embed_corpus(dataset.corpus, encoder, store, self.runtime.engine, reuse=may_change(dataset))
-        segments = (
-            build_segments(embeddings.shards, kind, store, cosine=self.takes_cosine, memory=self.runtime.setup.memory)
-            if kind
-            else None
-        )
-        return DenseSearcher(self, dataset.corpus, encoder, embeddings, store, segments)
-
-    def _late_searcher(self, loader: LateLoader, dataset: Dataset, store: Store) -> LateSearcher:
-        store = store.about(dataset.label, model=self.stage.vectors_label)
-        encoder = self.encoder(dataset, store)
-        turn = _turn(encoder, self.stage.name, self.runtime)
-        return LateSearcher(self.stage.name, loader, dataset, encoder, store, self.runtime, turn)
+        embedded = self.embedded(dataset, store)
+        if kind is None:
+            return DenseSearcher(self, embedded, None)
+        shards, memory = embedded.embeddings.shards, self.runtime.setup.memory
+        segments = build_segments(shards, kind, embedded.store, cosine=self.takes_cosine, memory=memory)
+        return DenseSearcher(self, embedded, segments)
 
     def approximations(
         self, dataset: Dataset, queries: Sequence[SearchQuery], k: int, store: Store
     ) -> tuple[Approximation, ...]:
         """Return the recall of an approximate search of these queries, or nothing if the search is exact."""
-        kind = self.stage.approximate
+        kind = self.approximate
         if kind is None or not queries:
             return ()
         asked = [query.key for query in queries]
         key = digest(["recall", SAMPLE_QUERIES, SAMPLE_SEED, self.key(dataset), dataset.corpus.fingerprint, asked, k])
 
         def build(folder: Path) -> dict[str, Any]:
-            searcher = self.index(dataset, store)
-            assert isinstance(searcher, DenseSearcher)  # others have no approximate index
-            recall, seconds = searcher.recall(queries, k)
+            recall, seconds = self.index(dataset, store).recall(queries, k)
             return {"recall": recall, "sample": min(SAMPLE_QUERIES, len(queries)), "measured": seconds}
 
         meta = store.about(dataset.label, model=self.stage.name).make("recall", key, build).meta
@@ -232,34 +103,16 @@ class DenseRetriever(Bound[VectorSearch]):
         return (Approximation(str(self.stage), kind.name, asdict(kind), *measured),)
 
 
-def _turn(encoder: Encoder, name: str, runtime: Runtime) -> AbstractContextManager[object]:
-    """Return the lock of an encoder's model, because not every tokenizer is thread-safe.
-
-    Variants of a model share one lock. Different models do not wait for each other.
-    """
-    return runtime.turn(("model", str(encoder.key("document").get("model", name))))
-
-
 class DenseSearcher(Searcher):
     """Dense search over one corpus."""
 
-    def __init__(
-        self,
-        retriever: DenseRetriever,
-        corpus: Corpus,
-        encoder: Encoder,
-        embeddings: Embeddings,
-        store: Store | None,
-        segments: Segments | None,
-    ) -> None:
+    def __init__(self, retriever: DenseRetriever, embedded: EmbeddedCorpus, segments: Segments | None) -> None:
         self._retriever = retriever
-        self._corpus = corpus
-        self._encoder = encoder
-        self._embeddings = embeddings
-        self._store = store
+        self._corpus, self._encoder, self._embeddings = embedded.corpus, embedded.encoder, embedded.embeddings
+        self._store: Store | None = embedded.store
         self._segments = segments
         self._cache = SearchCache()
-        self._turn = _turn(encoder, retriever.stage.name, retriever.runtime)
+        self._turn = retriever.turn(embedded.encoder)
 
     def search(self, queries: Sequence[SearchQuery], k: int) -> Searched:
         """Return the k nearest documents of each query: exactly, or among those that the index proposes."""

@@ -1,0 +1,164 @@
+"""Settings of stages that search the vectors of a model, and what all retrievers with such a model share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, Self
+
+from pydantic import Field, model_validator
+
+from r2med.data import Dataset
+from r2med.data.corpus import Corpus
+from r2med.data.dataset_cards import Instruction
+from r2med.foundation.core.errors import UserError
+from r2med.foundation.core.plan import Plan, PlannedData
+from r2med.foundation.core.stages import Bound, Stage
+from r2med.foundation.runtime.runtime import Runtime
+from r2med.foundation.store import Store
+from r2med.foundation.store.dataset_labels import Labels
+from r2med.foundation.text.plurals import counted
+from r2med.models.encoders.encoder import LOADERS, Encoder, open_encoder
+from r2med.models.encoders.model_cards import LATE_LOADERS, MODELS, LateLoader, ModelCard, resolve_card
+from r2med.models.encoders.model_estimates import (
+    PASSAGE_TOKENS,
+    bytes_to_fetch,
+    model_memory,
+    own_weights,
+    reading_seconds,
+)
+from r2med.models.encoders.passage_encoder import PassageEncoder
+from r2med.models.encoders.weights import IN_FOLDER
+from r2med.systems.retrieve.vectors.embeddings import Embeddings, embed_corpus, may_change
+
+
+class VectorSearch(Stage):
+    """Settings of stages that search vectors. The search is exact unless an approximate index is chosen."""
+
+    index: Literal["exact", "hnsw"] = Field(
+        "exact",
+        description="exact: compare all vectors. hnsw: use a graph, which is approximate; the record shows its recall "
+        "(extra: ann)",
+    )
+    links: int = Field(32, ge=4, le=64, description="hnsw: number of neighbours of a document in the graph")
+    ef: int = Field(
+        200, ge=1, le=100_000, description="hnsw: number of candidates of a search; the depth is used if it is larger"
+    )
+    dims: int = Field(
+        0,
+        ge=0,
+        le=1_000_000,
+        description="numbers of each vector that are used, the first ones (for Matryoshka models); 0: all",
+    )
+    passages: int = Field(
+        0,
+        ge=0,
+        le=1_000_000,
+        description="tokens of a passage: a long document has a vector for each passage, and its best passage counts; "
+        "0: one vector for the document, which the model cuts at its limit",
+    )
+
+    @model_validator(mode="after")
+    def _parameters_fit(self) -> Self:
+        for name, _ in self.changed:
+            if name in ("links", "ef") and self.index != "hnsw":
+                raise ValueError(f"{name} is a parameter of index=hnsw")
+            if name == "dims" and self.index != "exact":
+                raise ValueError(f"dims and index={self.index} do not go together: an index has its own vectors")
+            if name == "passages" and self.index != "exact":
+                raise ValueError(f"passages and index={self.index} do not go together: the index has whole documents")
+        return self
+
+    @property
+    def vectors_label(self) -> str:
+        """The name of the vectors of documents in the store."""
+        return f"{self.name}(passages={self.passages})" if self.passages else self.name
+
+    def plan(self, data: Sequence[PlannedData], runtime: Runtime) -> list[Plan]:
+        """Return how many documents would be encoded and how much would be downloaded."""
+        card = MODELS.get(self.name)
+        kept_in = STORED_IN[card.loader] if card and card.loader in LATE_LOADERS else "vectors"
+        todo = [each for each in data if not each.keeps(kept_in, self.vectors_label)]
+        documents = sum(each.documents for each in todo)
+        fetch, missing = bytes_to_fetch(self.name, MODELS, resolve_card, runtime.setup)
+        kept = f"{len(data) - len(todo)} of {len(data)} datasets are in the store{own_weights(self.name)}"
+        seconds = reading_seconds(MODELS, self.name, documents, runtime.setup)
+        work = f"encodes {counted(documents, 'document')}; {kept}"
+        price = card.price_per_million_tokens if card else 0.0
+        sent = documents * PASSAGE_TOKENS if price else 0
+        return [
+            Plan(
+                str(self),
+                work,
+                fetch if todo else 0.0,
+                seconds,
+                missing,
+                memory=model_memory(self.name, MODELS),
+                prompt_tokens=sent,
+                dollars=sent * price / 1e6,
+            )
+        ]
+
+
+STORED_IN: Mapping[LateLoader, str] = {"multi-vector": "token-vectors", "sparse": "term-weights"}
+"""Loader -> the folder of the store for documents. That of all other loaders is `vectors`."""
+
+
+@dataclass(frozen=True)
+class VectorRetriever(Bound[VectorSearch]):
+    """A model that searches a corpus. A subclass has `index`, which says how vectors of its kind are compared."""
+
+    runtime: Runtime
+    card: ModelCard = field(compare=False)
+    """The model's card. For a model without one, the card is made from its repository or folder."""
+    _encoders: dict[tuple[Instruction, Path, Labels], Encoder] = field(
+        default_factory=dict, init=False, compare=False, repr=False
+    )
+
+    def encoder(self, dataset: Dataset, store: Store | None = None) -> Encoder:
+        """Return the encoder for a dataset. Datasets with the same instruction share an encoder."""
+        kept = store or self.runtime.store
+        # An API's answers get the labels of the store. Other encoders store nothing themselves.
+        key = dataset.instruction, kept.root, Labels() if self.card.loader in LOADERS else kept.labels
+        if key not in self._encoders:
+            encoder = open_encoder(self.card, dataset.instruction, self.runtime, kept)
+            self._encoders[key] = PassageEncoder(encoder, self.stage.passages) if self.stage.passages else encoder
+        return self._encoders[key]
+
+    def key(self, dataset: Dataset) -> dict[str, Any]:
+        """Return every setting that a score depends on."""
+        encoder = self.encoder(dataset)
+        roles = {role: encoder.key(role) for role in ("query", "document", "generated")}
+        # The pin is not part of the key of a role. Vectors depend on the revision alone, so they stay valid
+        # when it is pinned later.
+        pinned = {} if encoder.pinned else {"pinned": False}
+        weights = {"weights": IN_FOLDER} if encoder.in_folder else {}
+        return {**self.stage.settings(), "similarity": self.card.similarity, **roles, **pinned, **weights}
+
+    def embedded(self, dataset: Dataset, store: Store) -> EmbeddedCorpus:
+        """Return the corpus with its vectors. Vectors in the store are not encoded again."""
+        if not len(dataset.corpus):
+            raise UserError("the corpus is empty: there is nothing to search")
+        store = store.about(dataset.label, model=self.stage.vectors_label)
+        encoder = self.encoder(dataset, store)
+        embeddings = embed_corpus(dataset.corpus, encoder, store, self.runtime.engine, reuse=may_change(dataset))
+        return EmbeddedCorpus(dataset.corpus, encoder, embeddings, store)
+
+    def turn(self, encoder: Encoder) -> AbstractContextManager[object]:
+        """Return the lock of an encoder's model, because not every tokenizer is thread-safe.
+
+        Variants of a model share one lock. Different models do not wait for each other.
+        """
+        return self.runtime.turn(("model", str(encoder.key("document").get("model", self.stage.name))))
+
+
+@dataclass(frozen=True)
+class EmbeddedCorpus:
+    """A corpus with the vectors of its documents, the encoder that made them, and the store that has them."""
+
+    corpus: Corpus
+    encoder: Encoder
+    embeddings: Embeddings
+    store: Store
