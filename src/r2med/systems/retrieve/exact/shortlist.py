@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import TypeVar
 
 import numpy as np
@@ -50,7 +50,7 @@ class Shortlists:
         self._each(choose, self._parts(self._threads))
         for line, shortlist in enumerate(self._lines):
             if shortlist.is_crowded:  # Only exact scores can shorten it. One query at a time saves memory.
-                self._settle_together(line)
+                self._settle([line])
 
     def add_exact(self, line: int, rows: Rows, scores: Exact) -> None:
         """Add documents of a query with exact scores."""
@@ -58,29 +58,24 @@ class Shortlists:
 
     def settle(self) -> None:
         """Score all candidates exactly and keep the k best. Their vectors are not needed any more."""
-        if len(self._lines) < MIN_QUERIES_PER_THREAD * self._threads:
-            for line in range(len(self._lines)):
-                self._settle_together(line)
-        else:
-            parts = self._parts(MIN_QUERIES_PER_THREAD * self._threads)
-            self._each(self._settle_alone, parts)
+        self._settle(range(len(self._lines)))
 
     def results(self) -> list[Hits]:
         """Return the rows and scores of the k best of each query, in no particular order."""
         self.settle()
         return [shortlist.exact for shortlist in self._lines]
 
-    def _settle_alone(self, lines: range) -> None:
-        """Score the candidates of some queries in this thread."""
-        for line in lines:
-            if len(rows := self._lines[line].take_candidates()):
-                self.add_exact(line, rows, self._scorer.score(line, rows))
-
-    def _settle_together(self, line: int) -> None:
-        """Score the candidates of a query in all threads."""
-        if len(rows := self._lines[line].take_candidates()):
-            scores = self._each(lambda part: self._scorer.score(line, part), np.array_split(rows, self._threads))
-            self.add_exact(line, rows, np.concatenate(scores))
+    def _settle(self, lines: Sequence[int]) -> None:
+        """Score the candidates of some queries. Threads share the documents of a query if there are few queries."""
+        waiting = [(line, rows) for line in lines if len(rows := self._lines[line].take_candidates())]
+        if len(waiting) < MIN_QUERIES_PER_THREAD * self._threads:
+            waiting = [(line, part) for line, rows in waiting for part in np.array_split(rows, self._threads)]
+        size = max(1, len(waiting) // (MIN_QUERIES_PER_THREAD * self._threads))
+        groups = [waiting[at : at + size] for at in range(0, len(waiting), size)]
+        # Threads only add up. The many short steps before and after it would wait for the interpreter lock.
+        scored = self._each(lambda group: [self._scorer.score(*query) for query in group], groups)
+        for (line, rows), scores in zip(waiting, chain.from_iterable(scored), strict=True):
+            self.add_exact(line, rows, scores)
 
     def _parts(self, count: int) -> list[range]:
         bounds = np.linspace(0, len(self._lines), min(count, len(self._lines)) + 1).astype(int).tolist()
