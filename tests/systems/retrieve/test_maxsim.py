@@ -27,7 +27,13 @@ def texts(
 @pytest.fixture
 def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     small = {
-        cpu_products: {"PIECE_VECTORS": 30, "QUERY_VECTORS": 20, "TILE_DOCUMENTS": 40, "TILE_SCORES": 1},
+        cpu_products: {
+            "PIECE_VECTORS": 30,
+            "PIECE_PRODUCTS": 1,
+            "QUERY_VECTORS": 20,
+            "TILE_DOCUMENTS": 40,
+            "TILE_SCORES": 1,
+        },
         gpu_products: {"CHUNK_TEXTS": 40, "GROUP_VECTORS": 20, "PRODUCTS_AT_ONCE": 300, "DOUBLES_AT_ONCE": 2000},
         exact_scores: {"BUFFER_NUMBERS": 100, "PRODUCT_BUFFER_NUMBERS": 400},
     }

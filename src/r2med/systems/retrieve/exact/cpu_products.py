@@ -22,7 +22,9 @@ TILE_SCORES = 1 << 23
 TILE_DOCUMENTS = 1 << 15
 """Minimum number of documents in a tile. With fewer, too many documents become candidates."""
 PIECE_VECTORS = 1 << 12
-"""Maximum number of vectors multiplied at a time. Their products with a hundred vectors fit into a core's cache."""
+"""Number of vectors multiplied at a time. Their products with a hundred vectors fit into the cache of a core."""
+PIECE_PRODUCTS, PIECE_NUMBERS = 1 << 19, 1 << 24
+"""Products and numbers of a larger piece, if there are few query vectors."""
 QUERY_VECTORS = 1 << 12
 """Maximum number of query vectors multiplied at a time, if a text has several vectors."""
 SAFE_SQUARES = (2.0**-80, 2.0**100)
@@ -38,7 +40,6 @@ LONG_DOCUMENT_RATIO = 8
 class CpuProducts:
     """Matrix products of the queries of one search, computed with NumPy."""
 
-    piece_vectors = PIECE_VECTORS
     tile_vectors = 1 << 62
 
     def __init__(
@@ -56,6 +57,8 @@ class CpuProducts:
         if scorer.cosine:
             vectors = np.divide(vectors, norms, out=np.zeros(vectors.shape), where=norms > 0).astype(np.float32)
         self._vectors: Vectors = vectors
+        larger = min(PIECE_PRODUCTS // max(1, len(vectors)), PIECE_NUMBERS // max(1, vectors.shape[1]))
+        self.piece_vectors = max(PIECE_VECTORS, larger)
         wanted = min(max(TILE_DOCUMENTS, TILE_SCORES // count, 8 * k), max(1, documents))
         self.tile_texts = max(1, min(wanted, memory // 8 // (4 * max(count, vectors.shape[1], 1))))
         self._scores = np.empty((count, self.tile_texts), np.float32)
@@ -77,17 +80,19 @@ class CpuProducts:
         """Add the documents of a tile that may be among the k best."""
         rows = np.concatenate([piece.rows for piece in pieces])
         lengths = np.concatenate([piece.texts.largest(piece.lengths) for piece in pieces])
-        self._scorer.check_length(int(rows[lengths.argmax()]), float(lengths.max()))
+        place = int(lengths.argmax())
+        self._scorer.check_length(int(rows[place]), float(lengths[place]))
         scores, at = self._scores[:, : len(rows)], 0
         for piece, vectors in zip(pieces, self._single(pieces), strict=True):
             self._multiply(piece, vectors, scores[:, at : at + len(piece.texts)])
             at += len(piece.texts)
         longest = 1.0
         if not self._scorer.cosine:
-            long, longest = _long(lengths)
-            for line in range(len(scores) if len(long) else 0):
-                self._shortlists.add_exact(line, rows[long], self._scorer.score(line, rows[long]))
-            scores[:, long] = -np.inf
+            long, longest = _long(lengths, float(lengths[place]))
+            if len(long):
+                for line in range(len(scores)):
+                    self._shortlists.add_exact(line, rows[long], self._scorer.score(line, rows[long]))
+                scores[:, long] = -np.inf
         self._shortlists.choose(scores, rows, self._errors(longest))
 
     def flush(self) -> None:
@@ -153,10 +158,10 @@ def _scaled(vectors: Vectors, lengths: Exact) -> tuple[Vectors, Vectors]:
     return vectors, factors.astype(np.float32)
 
 
-def _long(lengths: Exact) -> tuple[npt.NDArray[np.intp], float]:
+def _long(lengths: Exact, longest: float) -> tuple[npt.NDArray[np.intp], float]:
     """Return the positions of a few documents that are much longer than all others, and the largest other length."""
-    if len(lengths) <= LONG_DOCUMENTS or lengths.max() <= LONG_DOCUMENT_RATIO * lengths.mean():
-        return np.empty(0, np.intp), float(lengths.max())
+    if len(lengths) <= LONG_DOCUMENTS or longest <= LONG_DOCUMENT_RATIO * lengths.mean():
+        return np.empty(0, np.intp), longest
     usual = np.partition(lengths, -LONG_DOCUMENTS - 1)[-LONG_DOCUMENTS - 1]
     long = lengths > LONG_DOCUMENT_RATIO * usual
     return np.flatnonzero(long), float(lengths.max(where=~long, initial=0))

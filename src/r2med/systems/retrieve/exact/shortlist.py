@@ -29,6 +29,8 @@ BUNDLE_SCORES = 8
 """Number of scores in a bundle. Only the largest of a bundle is used to find a first floor."""
 MIN_QUERIES_PER_THREAD = 4
 """With fewer queries, threads share the documents of each query."""
+MIN_SHARED = 1 << 12
+"""Minimum number of pairs of query vectors and documents that threads share. Fewer take less time than the threads."""
 MAX_THREADS = 4
 """Maximum number of threads that select candidates. Each of many short steps needs the interpreter lock."""
 
@@ -69,7 +71,9 @@ class Shortlists:
         """Score the candidates of some queries. Threads share the documents of a query if there are few queries."""
         waiting = [(line, rows) for line in lines if len(rows := self._lines[line].take_candidates())]
         if len(waiting) < MIN_QUERIES_PER_THREAD * self._threads:
-            waiting = [(line, part) for line, rows in waiting for part in np.array_split(rows, self._threads)]
+            products = self._scorer.queries.sizes
+            shares = {line: self._threads if len(rows) * products[line] >= MIN_SHARED else 1 for line, rows in waiting}
+            waiting = [(line, part) for line, rows in waiting for part in np.array_split(rows, shares[line])]
         size = max(1, len(waiting) // (MIN_QUERIES_PER_THREAD * self._threads))
         groups = [waiting[at : at + size] for at in range(0, len(waiting), size)]
         # Threads only add up. The many short steps before and after it would wait for the interpreter lock.
