@@ -11,7 +11,7 @@ from r2med import Cost, Dataset, Expansion, Reranked, Run, Searched
 from r2med.data.dataset import Query
 from r2med.foundation.core.cost import NOTHING
 from r2med.foundation.store import Store
-from r2med.systems.retrieve.retriever import SearchQuery, search_with
+from r2med.systems.retrieve.retriever import ForeignSearcher, SearchQuery, search_with
 from r2med.systems.system.stage_spans import traced_expand, traced_rerank
 
 DATA = Dataset.of({"1": "gout"}, {"a": "gout", "b": "flu"}, {"1": {"a": 1}}, name="mine")
@@ -33,7 +33,7 @@ def stage(cost: Cost) -> Any:
 def test_a_stage_without_a_stated_cost_is_timed_and_a_stated_cost_stays(kind: str, store: Store) -> None:
     def cost_of(stated: Cost) -> Cost:
         if kind == "search":
-            return search_with(stage(stated), DATA.corpus, QUERIES, 2).cost
+            return search_with(ForeignSearcher(stage(stated)), DATA.corpus, QUERIES, 2).cost
         if kind == "rerank":
             return traced_rerank(stage(stated), DATA, QUERIES, RUN, store).cost
         return traced_expand(stage(stated), DATA, store, None).cost
