@@ -373,7 +373,7 @@ def test_a_step_without_an_llm_says_where_to_name_one(tmp_path):
     file = plan_file(tmp_path, STEPS[:2], {"e.jsonl": EXAM})
     file.write_text(f'name = "x"\nsteps = {json.dumps(STEPS[:2])}\n')
     plan = BuildPlan.read(file)
-    with pytest.raises(UserError, match=r'label-kind asks an LLM: name one with Setup\(llm="NAME"\)'):
+    with pytest.raises(UserError, match=r"label-kind asks an LLM: name one with Setup\(llm='NAME'\)"):
         Build(plan, tmp_path / "out").run(plan.setup())
 
 
