@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -61,6 +62,28 @@ def test_the_page_asks_for_changes_and_gets_them(preview: Shown, tmp_path: Path)
     preview.preview.refresh()
     assert fetch(f"{preview.url}version.js?2") != before
     assert "k1=2" not in fetch(f"{preview.url}data/site.js")
+
+
+def test_threads_that_refresh_at_once_make_the_board_once(tmp_path: Path) -> None:
+    record = tmp_path / "record.json"
+    record.write_text("{}")
+    inside, most, made = [0], [0], [0]
+
+    def make() -> None:
+        inside[0] += 1
+        most[0] = max(most[0], inside[0])
+        time.sleep(0.05)
+        made[0] += 1
+        inside[0] -= 1
+
+    board = LiveBoard(make, tmp_path / "board", [record])
+    record.write_text('{"changed": true}')
+    threads = [threading.Thread(target=board.refresh) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (most, made) == ([1], [2])  # once at the start, once for the change
 
 
 def test_records_that_cannot_be_shown_leave_the_board_as_it_was(preview: Shown, tmp_path: Path) -> None:

@@ -132,7 +132,7 @@ def _put(new: Path, folder: Path) -> None:
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (new / name).replace(folder / name)
     for name in old.keys() - made.keys():
-        (folder / name).unlink()
+        (folder / name).unlink(missing_ok=True)  # another process may make the same board
         _remove_empty(folder, name)
     _list(folder, made)
 

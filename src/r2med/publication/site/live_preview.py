@@ -37,6 +37,7 @@ class LiveBoard:
         self.folder = folder
         self._make = make
         self._sources = tuple(sources)
+        self._making = threading.Lock()
         self.version = state(self._sources)
         make()
 
@@ -47,11 +48,12 @@ class LiveBoard:
 
     def refresh(self) -> None:
         """Make the board again if a record changed. If this fails, warn and keep the old board."""
-        now = state(self._sources)
-        if now == self.version:
-            return
-        try:
-            self._make()
-        except UserError as error:
-            log.warning("the board was not updated: %s", error)
-        self.version = now
+        with self._making:  # two threads at once would remove each other's files
+            now = state(self._sources)
+            if now == self.version:
+                return
+            try:
+                self._make()
+            except UserError as error:
+                log.warning("the board was not updated: %s", error)
+            self.version = now
