@@ -1,7 +1,7 @@
 """Events: work says what happens, and the blocks around it may listen. Work does not know who listens.
 
-An event is a value, and its class is its kind. For each kind, the innermost block that listens gets the event. This is
-how progress, finished batches, reads from the store and versions of libraries reach whoever needs them.
+An event is a value, and its class is its kind. For each kind, the innermost block that listens gets the event.
+Progress, finished batches, reads from the store and versions of libraries are events.
 """
 
 from __future__ import annotations

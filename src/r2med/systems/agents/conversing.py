@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -58,19 +59,19 @@ class ConversingStage(Stage):
     """Sampling settings that differ when documents are read in a separate call."""
 
     @property
+    @abstractmethod
     def max_calls(self) -> int:
         """Maximum number of LLM calls in a conversation."""
-        raise NotImplementedError(f"{type(self).__name__} has no max_calls")
 
     @property
+    @abstractmethod
     def search_depth(self) -> int:
         """Number of documents of a search."""
-        raise NotImplementedError(f"{type(self).__name__} has no search_depth")
 
     @property
+    @abstractmethod
     def max_searches(self) -> int:
         """Maximum number of searches in a conversation."""
-        raise NotImplementedError(f"{type(self).__name__} has no max_searches")
 
     @property
     def template_name(self) -> str:
@@ -89,13 +90,13 @@ class ConversingStage(Stage):
         """Return the maximum number of tokens by which a transcript grows in a turn."""
         return card.context_length
 
+    @abstractmethod
     def turn_tokens(self, card: LLMCard) -> int:
         """Return the maximum number of tokens of a turn."""
-        raise NotImplementedError(f"{type(self).__name__} has no turn_tokens()")
 
+    @abstractmethod
     def agent(self, templates: Templates, kind: str, card: LLMCard, room: int) -> Agent:
         """Return the agent for one kind of task. `room` is the maximum number of tokens of a separate prompt."""
-        raise NotImplementedError(f"{type(self).__name__} has no agent()")
 
 
 class TaggedStage(ConversingStage):
