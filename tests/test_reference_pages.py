@@ -19,7 +19,7 @@ from r2med.assessment.review.reviews import Review
 from r2med.cli.app import command
 from r2med.evaluation.advice.advice import Advice, Rung
 from r2med.foundation.core.registry import registered
-from r2med.foundation.core.stages import KINDS
+from r2med.foundation.runtime.stages import KINDS
 from support.answer_records import answer_record, answered
 from support.synthetic_answers import write
 

@@ -9,7 +9,7 @@ from r2med.cli.stage_help import FORMS, PURPOSE, stage_pages
 from r2med.cli.stage_settings import StageSetting, help_of
 from r2med.construction.step_table import KIND
 from r2med.foundation.core.registry import registered
-from r2med.foundation.core.stages import KINDS, Kind, stage_class
+from r2med.foundation.runtime.stages import KINDS, Kind, stage_class
 from r2med.models.crossencoders.reranker_cards import RERANKERS
 from r2med.models.encoders.model_cards import MODELS
 from r2med.systems.expand.method_cards import METHODS

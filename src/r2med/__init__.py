@@ -51,9 +51,9 @@ if TYPE_CHECKING:
     from r2med.foundation.core.cost import Cost
     from r2med.foundation.core.errors import UserError
     from r2med.foundation.core.plan import Plan
-    from r2med.foundation.core.stages import Bound, Stage, argument, depth_field, derived
     from r2med.foundation.runtime.runtime import Runtime
     from r2med.foundation.runtime.setup import Setup
+    from r2med.foundation.runtime.stages import Bound, Stage, argument, depth_field, derived
     from r2med.foundation.text.identifiers import identifiers
     from r2med.foundation.text.sentences import sentences
     from r2med.models.ask.answers import LLMAnswer

@@ -12,7 +12,8 @@ import pytest
 import r2med
 from r2med import System
 from r2med.cli.stage_settings import help_of
-from r2med.foundation.core import plugins, stages
+from r2med.foundation.core import plugins
+from r2med.foundation.runtime import stages
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store import Store
 from support.datasets import random_folder
@@ -20,7 +21,7 @@ from support.fork_server import Command
 
 REVERSED = '''
 from r2med.systems.rerank.reranking import Reranked
-from r2med.foundation.core.stages import Bound, Stage, depth_field
+from r2med.foundation.runtime.stages import Bound, Stage, depth_field
 from r2med.systems.rerank.reranking import reranked
 import numpy as np
 from pydantic import Field
@@ -102,7 +103,7 @@ RETRIEVING = '''
 from r2med.systems.retrieve.bm25.searcher import BM25
 from r2med.systems.retrieve.retriever import Searched
 from r2med.data.runs.run import Run
-from r2med.foundation.core.stages import Stage
+from r2med.foundation.runtime.stages import Stage
 import numpy as np
 
 FIRST = 0
@@ -183,7 +184,7 @@ def test_a_broken_plugin_is_named_in_one_line_and_everything_else_works(tmp_path
     lines = [line for line in ended.stderr.splitlines() if "left out" in line]
     assert len(lines) == 4 and "Traceback" not in ended.stderr
     assert any("broken = breaking:Broken" in line and "RuntimeError: two lines" in line for line in lines)
-    assert any("odd = around:np" in line and "subclass of r2med.foundation.core.stages.Stage" in line for line in lines)
+    assert any("odd = around:np" in line and "subclass of r2med.Stage with a kind" in line for line in lines)
     assert any("absent = not_there" in line for line in lines)
 
 

@@ -11,9 +11,9 @@ from r2med.cli.formats import NAMES
 from r2med.cli.list_command import list_stages
 from r2med.cli.show_command import show
 from r2med.cli.stage_help import PURPOSE, stage_names
-from r2med.foundation.core import stages
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.core.stages import Stage, argument, depth_field
+from r2med.foundation.runtime import stages
+from r2med.foundation.runtime.stages import Stage, argument, depth_field
 
 
 class Sorter(Stage, kind="rerank", needs="llm"):

@@ -9,8 +9,8 @@ from pydantic import Field
 
 from r2med.cli.stage_help import PURPOSE, stage_names, stage_pages
 from r2med.cli.stage_settings import StageSetting, help_of
-from r2med.foundation.core import stages
-from r2med.foundation.core.stages import Numbers, Stage, argument, depth_field, names
+from r2med.foundation.runtime import stages
+from r2med.foundation.runtime.stages import Numbers, Stage, argument, depth_field, names
 from r2med.systems.rerank.llm_reranker_cards import LLM_RERANKERS
 
 

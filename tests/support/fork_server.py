@@ -157,7 +157,8 @@ def _import_everything() -> None:
 
 def _installed_plugins() -> tuple[Any, ...]:
     """Return the two functions that look into every installed package, and keep what they saw."""
-    from r2med.foundation.core import plugins, stages
+    from r2med.foundation.core import plugins
+    from r2med.foundation.runtime import stages
 
     return plugins._installed, stages._plugged
 

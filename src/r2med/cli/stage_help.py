@@ -10,8 +10,8 @@ from r2med.foundation.core.errors import UserError, nearest
 
 if TYPE_CHECKING:
     from r2med.cli.stage_settings import StageSetting
-    from r2med.foundation.core.stages import Kind, Stage
     from r2med.foundation.pages.page import Section
+    from r2med.foundation.runtime.stages import Kind, Stage
 
 FORM = {"expand": "{stage} → RETRIEVER", "retrieve": "{stage}", "rerank": "RETRIEVER → {stage}", "build": "{stage}"}
 """How a system with a stage of each kind is typed."""
@@ -71,7 +71,7 @@ _NO_DEFAULT = {True: "(needed)", False: ""}
 def stage_names(kind: str) -> list[str]:
     """Return the names of all stages of a kind, or of all steps of builds."""
     from r2med.construction import step_table
-    from r2med.foundation.core import stages
+    from r2med.foundation.runtime import stages
 
     return step_table.step_names() if kind == step_table.KIND else stages.names(cast("Kind", kind))
 
@@ -88,7 +88,7 @@ def stage_rows(kind: str) -> Iterator[tuple[str, str]]:
 
 def _declared(name: str, kind: str) -> type[Stage]:
     from r2med.construction import step_table
-    from r2med.foundation.core import stages
+    from r2med.foundation.runtime import stages
 
     return step_table.step_class(name) if kind == step_table.KIND else stages.stage_class(name, cast("Kind", kind))
 

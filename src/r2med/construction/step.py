@@ -23,8 +23,8 @@ from r2med.construction.labels import LABELLING, Labelling
 from r2med.foundation.core.cost import NOTHING, Cost
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.plan import Plan
-from r2med.foundation.core.stages import Stage
 from r2med.foundation.runtime.runtime import Runtime
+from r2med.foundation.runtime.stages import Stage
 
 AnyItem = TypeVar("AnyItem", bound=StreamItem)
 

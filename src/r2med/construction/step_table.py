@@ -5,7 +5,7 @@ from __future__ import annotations
 from r2med.foundation.core.errors import unknown
 from r2med.foundation.core.registry import registered
 from r2med.foundation.core.spec import Call
-from r2med.foundation.core.stages import Stage, loaded_class, plugged
+from r2med.foundation.runtime.stages import Stage, loaded_class, plugged
 
 KIND = "build"
 

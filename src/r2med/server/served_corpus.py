@@ -15,9 +15,9 @@ from r2med.server.refusals import HTTPError
 if TYPE_CHECKING:
     from r2med.data.corpus import Corpus
     from r2med.data.dataset import Dataset
-    from r2med.foundation.core.stages import Stage
     from r2med.foundation.engine.tracing import TraceFile
     from r2med.foundation.runtime.runtime import Runtime
+    from r2med.foundation.runtime.stages import Stage
     from r2med.foundation.store import Store
     from r2med.systems.agents.conversation import Hit
     from r2med.systems.retrieve.retriever import Searcher
@@ -104,7 +104,7 @@ def open_served_corpus(dataset: Dataset, spec: str | Stage, runtime: Runtime, st
 
     Raises UserError if the spec is not a single retriever.
     """
-    from r2med.foundation.core.stages import Stage, bound
+    from r2med.foundation.runtime.stages import Stage, bound
     from r2med.systems.retrieve.retriever import live_searcher
 
     stage = spec if isinstance(spec, Stage) else _only_retriever(spec, runtime)
@@ -136,7 +136,7 @@ def open_served(
 
 def without_llm(retriever: Stage) -> Stage:
     """Return a retriever, or the first one inside it if it asks an LLM, which every client of /retrieve would pay."""
-    from r2med.foundation.core.stages import with_nested
+    from r2med.foundation.runtime.stages import with_nested
 
     while any(each.needs == "llm" for each in with_nested(retriever)):
         retriever = next(each for each in with_nested(retriever) if each.kind == "retrieve" and each is not retriever)
@@ -146,7 +146,7 @@ def without_llm(retriever: Stage) -> Stage:
 def _only_retriever(spec: str, runtime: Runtime) -> Stage:
     """Return the stage of a spec. Raises UserError if the spec is not a single retriever without an LLM."""
     from r2med.foundation.core.spec import parse
-    from r2med.foundation.core.stages import names, retriever, with_nested
+    from r2med.foundation.runtime.stages import names, retriever, with_nested
     from r2med.systems.system.system_specs import completed_call
 
     stages = parse(spec)

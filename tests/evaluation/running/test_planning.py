@@ -13,9 +13,9 @@ from r2med.evaluation.running.plan_table import plan_table
 from r2med.evaluation.running.planning import stage_plans
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.plan import Plan
-from r2med.foundation.core.stages import Stage
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.setup import Setup
+from r2med.foundation.runtime.stages import Stage
 from r2med.foundation.store import Store
 from r2med.models.crossencoders.pair_scorer import ScoredPair
 from r2med.models.llm.call_plans import asking_seconds

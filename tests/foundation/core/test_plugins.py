@@ -8,7 +8,8 @@ import pytest
 
 import r2med
 from r2med import System
-from r2med.foundation.core import plugins, stages
+from r2med.foundation.core import plugins
+from r2med.foundation.runtime import stages
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store import Store
 from support import chat_server, tiny_rerankers

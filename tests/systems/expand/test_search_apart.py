@@ -10,9 +10,9 @@ import pytest
 from r2med import System, UserError, evaluate, load
 from r2med.data import Corpus, Dataset, Qrels, Query
 from r2med.foundation.core.spec import parse_stage, printed_system
-from r2med.foundation.core.stages import stage
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.setup import Setup
+from r2med.foundation.runtime.stages import stage
 from r2med.models.llm.chat import Failure, RawAnswer
 from r2med.models.prompts.fitting import NO_PASSAGES
 from r2med.models.prompts.templates import open_templates

@@ -11,9 +11,9 @@ from r2med.data.dataset import Dataset, Qrels, Query
 from r2med.data.runs.run import Run
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.spec import encoded, parse_stage
-from r2med.foundation.core.stages import names, stage
 from r2med.foundation.engine.reporting import listening
 from r2med.foundation.runtime.runtime import Runtime
+from r2med.foundation.runtime.stages import names, stage
 from r2med.systems.rerank import cross
 from r2med.systems.retrieve.retriever import SearchQuery
 from support.forgotten_modules import forget_modules

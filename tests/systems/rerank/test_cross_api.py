@@ -15,8 +15,8 @@ from r2med.data.runs.run import Run
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.plan import Plan
 from r2med.foundation.core.spec import parse_stage
-from r2med.foundation.core.stages import stage
 from r2med.foundation.runtime.runtime import Runtime
+from r2med.foundation.runtime.stages import stage
 from r2med.foundation.store import Store
 from r2med.systems.rerank import cross
 from r2med.systems.rerank.reranking import Reranked

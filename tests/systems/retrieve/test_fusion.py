@@ -8,7 +8,7 @@ from r2med.data.runs.run import Run
 from r2med.foundation.core.cost import Cost
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.spec import parse_stage
-from r2med.foundation.core.stages import retriever
+from r2med.foundation.runtime.stages import retriever
 from r2med.systems.retrieve.added_worth import METHODS
 from r2med.systems.retrieve.bm25 import BM25
 from r2med.systems.retrieve.fusion import FusedRetriever, Fusion

@@ -23,8 +23,8 @@ from pydantic import Field
 from r2med.construction.items import NOT_READ, Rejected, StreamItem
 from r2med.construction.step import Step, StepWork, Streams
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.core.stages import argument
 from r2med.foundation.runtime.runtime import Runtime
+from r2med.foundation.runtime.stages import argument
 from r2med.foundation.store import Store
 from r2med.foundation.store.file_digests import file_digest, files_digest
 from r2med.foundation.text.unicode import to_unicode

@@ -17,9 +17,9 @@ from r2med.construction.items import Rejected, SourceQuestion, StreamItem
 from r2med.construction.step import Step, StepWork, Streams
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.notices import Setting
-from r2med.foundation.core.stages import argument
 from r2med.foundation.engine.reporting import part_of
 from r2med.foundation.runtime.runtime import Runtime
+from r2med.foundation.runtime.stages import argument
 from r2med.foundation.store import digest
 from r2med.models.ask.answers import LLMAnswer
 from r2med.models.ask.ask import Ask, AskedItem

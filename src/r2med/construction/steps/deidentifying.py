@@ -35,8 +35,8 @@ from r2med.construction.steps.presidio_spans import ENTITIES, PresidioSpans, pre
 from r2med.construction.steps.text_pieces import piece_spans
 from r2med.foundation.core.errors import UserError, unknown
 from r2med.foundation.core.notices import Setting
-from r2med.foundation.core.stages import Words
 from r2med.foundation.runtime.runtime import Runtime
+from r2med.foundation.runtime.stages import Words
 from r2med.foundation.text.identifiers import LANGUAGES
 from r2med.models.ask.answers import LLMAnswer, field_reader
 

@@ -12,8 +12,8 @@ from pydantic import Field
 from r2med.construction.items import Rejected, SourceQuestion, StreamItem
 from r2med.construction.step import Step, StepWork, Streams
 from r2med.construction.steps.asking import ITEMS_PER_BLOCK, AskingQuestions
-from r2med.foundation.core.stages import Words
 from r2med.foundation.runtime.runtime import Runtime
+from r2med.foundation.runtime.stages import Words
 from r2med.foundation.text.named import named_in
 from r2med.models.ask.answers import Choice, OpenAnswer, choice_of
 

@@ -25,8 +25,8 @@ from r2med.construction.steps.asking import AskingStep
 from r2med.construction.steps.full_candidates import FullCandidate, full_candidates
 from r2med.construction.steps.judge_controls import build_controls
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.core.stages import Words
 from r2med.foundation.runtime.runtime import Runtime
+from r2med.foundation.runtime.stages import Words
 from r2med.foundation.store import digest
 from r2med.models.ask.answers import LLMAnswer
 from r2med.models.ask.ask import Ask, AskedItem

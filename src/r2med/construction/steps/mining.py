@@ -24,8 +24,8 @@ from r2med.data.problems import Problems
 from r2med.data.source_rows import DocumentRow
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.spec import split
-from r2med.foundation.core.stages import Words
 from r2med.foundation.runtime.runtime import Runtime
+from r2med.foundation.runtime.stages import Words
 from r2med.foundation.store import Store
 from r2med.systems.system.system import System
 

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from r2med.construction.items import Rejected, SourceQuestion
 from r2med.construction.steps.asking import AskingQuestions
-from r2med.foundation.core.stages import Words
+from r2med.foundation.runtime.stages import Words
 from r2med.models.ask.answers import LLMAnswer, Remark, Truth, field_reader, one_of, word_of
 
 ANSWER_KINDS: Mapping[str, tuple[str, ...]] = {

@@ -17,8 +17,8 @@ from r2med.data.dataset import Dataset
 from r2med.data.runs.ties import TIE_RULE
 from r2med.evaluation.measure import HEADLINE_MEASURE
 from r2med.evaluation.records.public_values import public_value
-from r2med.foundation.core.stages import Stage
 from r2med.foundation.core.version import installed_versions, source_digest
+from r2med.foundation.runtime.stages import Stage
 from r2med.foundation.store.files import write_atomically
 from r2med.systems.agents.agent_retriever import RankingStage
 from r2med.systems.retrieve.fusion import Fusion

@@ -11,9 +11,9 @@ from typing import Any, cast
 
 from r2med.data import Dataset, load, names
 from r2med.data.given_data import given_data
-from r2med.foundation.core import stages
 from r2med.foundation.core.errors import UserError, nearest
 from r2med.foundation.core.spec import Call, parse_stage
+from r2med.foundation.runtime import stages
 from r2med.foundation.runtime.runtime import Runtime, running
 from r2med.foundation.runtime.setup import Setup
 from r2med.foundation.store.files import refuse_other_case

@@ -26,8 +26,8 @@ from r2med.foundation.core.cost import Cost
 from r2med.foundation.core.errors import UserError, unknown
 from r2med.foundation.core.installation import install_extra
 from r2med.foundation.core.notices import Notice, Setting
-from r2med.foundation.core.stages import Bound
 from r2med.foundation.runtime.runtime import Runtime
+from r2med.foundation.runtime.stages import Bound
 from r2med.foundation.store import Store
 from r2med.models.crossencoders.pair_scorer import ScoredPair
 from r2med.models.crossencoders.pairs import Pair

@@ -18,8 +18,8 @@ from r2med.data.runs.run import Run, on_corpus
 from r2med.foundation.core.cost import Cost
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.plan import Plan, PlannedData
-from r2med.foundation.core.stages import Bound, Stage, depth_field
 from r2med.foundation.runtime.runtime import Runtime
+from r2med.foundation.runtime.stages import Bound, Stage, depth_field
 from r2med.foundation.store import Store
 from r2med.models.encoders.model_cards import checked_python_path
 from r2med.models.encoders.user_objects import PIPELINE_PREFIX, PythonObject, UserObjects, guarded

@@ -14,8 +14,8 @@ from r2med.evaluation.records.record import Record, record_key
 from r2med.evaluation.running.new_record import seeds_of
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.spec import joined_stages
-from r2med.foundation.core.stages import Stage
 from r2med.foundation.runtime.setup import Setup
+from r2med.foundation.runtime.stages import Stage
 from r2med.foundation.store import Store
 from r2med.models.llm.chat import FailureKind
 from r2med.systems.system import System

@@ -15,8 +15,8 @@ from r2med.data.runs.run import NO_DOCUMENT, Run
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.keys import key_of
 from r2med.foundation.core.plan import Plan, PlannedData
-from r2med.foundation.core.stages import Retrieving, Stage, argument, bound, with_nested
 from r2med.foundation.runtime.runtime import Runtime
+from r2med.foundation.runtime.stages import Retrieving, Stage, argument, bound, with_nested
 from r2med.foundation.store import Store
 from r2med.models.llm.call_plans import with_calls
 from r2med.models.llm.chat import Failure

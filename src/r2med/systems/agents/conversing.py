@@ -14,8 +14,8 @@ from r2med.data import Dataset, Query
 from r2med.foundation.core.cost import Cost
 from r2med.foundation.core.plan import Plan
 from r2med.foundation.core.spec import decoded
-from r2med.foundation.core.stages import Bound, Retrieving, Stage, argument, bound, with_inner
 from r2med.foundation.runtime.runtime import Runtime
+from r2med.foundation.runtime.stages import Bound, Retrieving, Stage, argument, bound, with_inner
 from r2med.foundation.store import Store
 from r2med.models.llm.chat import ChatRequest, Failure, Sampling
 from r2med.models.llm.costs import (

@@ -19,8 +19,8 @@ from pydantic import Field, field_validator, model_validator
 from r2med.data import Dataset
 from r2med.foundation.core.keys import key_of
 from r2med.foundation.core.plan import Plan, PlannedData
-from r2med.foundation.core.stages import Bound, Retrieving, Stage
 from r2med.foundation.runtime.runtime import Runtime
+from r2med.foundation.runtime.stages import Bound, Retrieving, Stage
 from r2med.foundation.store import Store
 from r2med.foundation.text.analysers import analyser
 from r2med.foundation.text.search_languages import ENGLISH

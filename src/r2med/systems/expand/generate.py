@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from r2med.foundation.core.plan import Plan, PlannedData
-from r2med.foundation.core.stages import Bound, Stage, bound
 from r2med.foundation.runtime.runtime import Runtime
+from r2med.foundation.runtime.stages import Bound, Stage, bound
 from r2med.models.llm.call_plans import with_calls
 from r2med.models.llm.journaled import open_chat
 from r2med.models.prompts.prompt_sets import find_set

@@ -16,8 +16,8 @@ from r2med.foundation.core.errors import UserError, nearest
 from r2med.foundation.core.keys import changed_values
 from r2med.foundation.core.notices import Notice, Setting
 from r2med.foundation.core.plan import Plan
-from r2med.foundation.core.stages import Bound, Stage
 from r2med.foundation.runtime.setup import Setup
+from r2med.foundation.runtime.stages import Bound, Stage
 from r2med.foundation.store import Store
 from r2med.models.llm.cleaning import VERSION, recorded_answers
 from r2med.models.llm.costs import listed_kinds

@@ -28,10 +28,10 @@ from r2med.data.runs.run import Run
 from r2med.foundation.core.cost import Cost
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.plan import Plan, PlannedData, gpu_memory
-from r2med.foundation.core.stages import Bound, Stage, depth_field
 from r2med.foundation.engine.reporting import Reporter
 from r2med.foundation.engine.work import HERE, THREADS, Engine, Needs, Work
 from r2med.foundation.runtime.runtime import Runtime
+from r2med.foundation.runtime.stages import Bound, Stage, depth_field
 from r2med.foundation.store import Store, digest
 from r2med.foundation.store.files import text_digest
 from r2med.foundation.store.memo import Memo, Missing

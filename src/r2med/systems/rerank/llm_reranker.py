@@ -14,9 +14,9 @@ from r2med.data.runs.run import Run
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.notices import Setting
 from r2med.foundation.core.plan import Plan, PlannedData
-from r2med.foundation.core.stages import Stage, argument, depth_field
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.setup import Setup
+from r2med.foundation.runtime.stages import Stage, argument, depth_field
 from r2med.foundation.store import Store
 from r2med.models.ask.json_in_text import VERSION
 from r2med.models.encoders.model_estimates import PASSAGE_TOKENS

@@ -12,9 +12,9 @@ import numpy as np
 from r2med.data.dataset import Dataset
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.plan import Plan, PlannedData
-from r2med.foundation.core.stages import argument
 from r2med.foundation.engine.work import Needs
 from r2med.foundation.runtime.runtime import Runtime
+from r2med.foundation.runtime.stages import argument
 from r2med.models.crossencoders.pair_scorer import ScoredPair
 from r2med.models.crossencoders.pairs import Pair
 from r2med.models.encoders.encoder import Role, open_encoder

@@ -14,8 +14,8 @@ from r2med.data.runs.run_file import require_run_file
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.plan import Plan, PlannedData
 from r2med.foundation.core.spec import decoded, encoded, typed_path
-from r2med.foundation.core.stages import Bound, Stage
 from r2med.foundation.runtime.runtime import Runtime
+from r2med.foundation.runtime.stages import Bound, Stage
 from r2med.foundation.store import Store
 from r2med.foundation.store.file_digests import file_digest
 from r2med.systems.retrieve.retriever import Searched, Searcher, SearchQuery

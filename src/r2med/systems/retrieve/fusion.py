@@ -21,8 +21,8 @@ from r2med.foundation.core.errors import nearest
 from r2med.foundation.core.keys import key_of
 from r2med.foundation.core.plan import Plan, PlannedData
 from r2med.foundation.core.spec import Call
-from r2med.foundation.core.stages import Bound, Fused, Numbers, Stage, Words, argument, bound
 from r2med.foundation.runtime.runtime import Runtime
+from r2med.foundation.runtime.stages import Bound, Fused, Numbers, Stage, Words, argument, bound
 from r2med.foundation.store import Store, digest
 from r2med.systems.retrieve.added_worth import DEFAULT_DEPTH, METHODS_MEANING, AddedWorth, FusionMethod
 from r2med.systems.retrieve.retriever import (

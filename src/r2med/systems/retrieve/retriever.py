@@ -22,7 +22,7 @@ from r2med.foundation.core.cost import NOTHING, Cost, stated_or_measured
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.events import emit
 from r2med.foundation.core.keys import changed_values, key_of
-from r2med.foundation.core.stages import described
+from r2med.foundation.runtime.stages import described
 from r2med.foundation.store import Artefact, Store, digest
 from r2med.foundation.store.files import write_array
 from r2med.foundation.store.reads import RankingRead, noted_reads

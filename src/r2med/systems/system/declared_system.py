@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from r2med.foundation.core import stages
 from r2med.foundation.core.errors import UserError, nearest
 from r2med.foundation.core.notices import Setting
 from r2med.foundation.core.registry import registered
 from r2med.foundation.core.spec import ARROW, Call, Calls
-from r2med.foundation.core.stages import Stage
+from r2med.foundation.runtime import stages
+from r2med.foundation.runtime.stages import Stage
 from r2med.systems.retrieve.candidates import Candidates
 
 

@@ -11,9 +11,9 @@ from r2med.data.dataset import Dataset
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.plan import Plan, PlannedData
 from r2med.foundation.core.spec import Call, joined_stages
-from r2med.foundation.core.stages import Bound, Stage, derived
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.setup import Setup
+from r2med.foundation.runtime.stages import Bound, Stage, derived
 from r2med.foundation.store import Store
 from r2med.systems.expand.recorded import Recorded
 from r2med.systems.retrieve.retriever import Searched, Searcher, SearchQuery

@@ -14,16 +14,16 @@ import numpy as np
 
 from r2med.data.dataset import Dataset, Query
 from r2med.data.runs.run import Run
-from r2med.foundation.core import stages
 from r2med.foundation.core.approximation import Approximation
 from r2med.foundation.core.cost import Cost, total
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.keys import key_of
 from r2med.foundation.core.spec import Call, Calls, joined_stages, parse, printed_system
-from r2med.foundation.core.stages import Stage
 from r2med.foundation.engine.tracing import Span, current_span, span
+from r2med.foundation.runtime import stages
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.setup import Setup
+from r2med.foundation.runtime.stages import Stage
 from r2med.foundation.store import Store
 from r2med.systems.expand.expansion import AskingStage, Expander, Expansion, check
 from r2med.systems.expand.recorded import Recorded

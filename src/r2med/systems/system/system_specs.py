@@ -7,10 +7,10 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
-from r2med.foundation.core import stages
 from r2med.foundation.core.errors import UserError, unknown
 from r2med.foundation.core.notices import Setting
 from r2med.foundation.core.spec import ARROW, Call, Calls, bracketed, encoded, parse, parse_stage, split
+from r2med.foundation.runtime import stages
 from r2med.foundation.runtime.setup import Setup
 from r2med.systems.system.presets import PRESETS
 

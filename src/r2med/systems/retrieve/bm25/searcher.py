@@ -24,10 +24,10 @@ from r2med.data.runs.ties import best, best_positive
 from r2med.foundation.core.cost import Cost
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.plan import Plan, PlannedData
-from r2med.foundation.core.stages import Bound, Stage, with_nested
 from r2med.foundation.engine import cores, map_threads
 from r2med.foundation.engine.work import THREADS, Engine
 from r2med.foundation.runtime.runtime import Runtime
+from r2med.foundation.runtime.stages import Bound, Stage, with_nested
 from r2med.foundation.store import Store, digest
 from r2med.foundation.store.files import array_file, let_go
 from r2med.foundation.text.analysers import analyser

@@ -15,8 +15,8 @@ from r2med.data.corpus import Corpus
 from r2med.data.dataset_cards import Instruction
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.plan import Plan, PlannedData
-from r2med.foundation.core.stages import Bound, Stage
 from r2med.foundation.runtime.runtime import Runtime
+from r2med.foundation.runtime.stages import Bound, Stage
 from r2med.foundation.store import Store
 from r2med.foundation.store.dataset_labels import Labels
 from r2med.foundation.text.plurals import counted

@@ -10,7 +10,7 @@ from pydantic import Field
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.keys import changed_values
 from r2med.foundation.core.spec import parse_stage
-from r2med.foundation.core.stages import Numbers, Stage, argument, depth_field
+from r2med.foundation.runtime.stages import Numbers, Stage, argument, depth_field
 
 
 class Sorter(Stage, kind="rerank", needs="llm"):

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import metadata
-from typing import Annotated, Any, ClassVar, Generic, Literal, TypeVar, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Literal, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, ValidationError
 from pydantic.fields import FieldInfo
@@ -28,6 +28,9 @@ from r2med.foundation.core.notices import Notice, Setting
 from r2med.foundation.core.plan import Plan, PlannedData
 from r2med.foundation.core.registry import registered
 from r2med.foundation.core.spec import Call, parse_stage
+
+if TYPE_CHECKING:  # a list of stages must not load the engine and the network
+    from r2med.foundation.runtime.runtime import Runtime
 
 log = logging.getLogger("r2med")
 
@@ -145,11 +148,11 @@ class Stage(BaseModel):
         """Return the part of a retriever that makes its own queries, so that it does not use those of an expansion."""
         return None
 
-    def plan(self, data: Sequence[PlannedData], runtime: Any) -> list[Plan]:
+    def plan(self, data: Sequence[PlannedData], runtime: Runtime) -> list[Plan]:
         """Return the plans of the stage and of its own searches on some datasets. Nothing is asked or loaded."""
         return [Plan(str(self), "does not say what it would do")]
 
-    def bind(self, runtime: Any) -> Bound[Any]:
+    def bind(self, runtime: Runtime) -> Bound[Any]:
         """Return the expander, retriever or reranker of these settings. Nothing is asked or loaded yet."""
         declared = f"{type(self).__module__}.{type(self).__qualname__}"
         raise UserError(f"{declared} has no bind(runtime), which returns what does the work of {self}")
@@ -163,7 +166,7 @@ METHODS: Mapping[str, str] = {
 """Kind of stage -> the method of what `bind` returns that does the work."""
 
 
-def bound(stage: Stage, runtime: Any) -> Any:
+def bound(stage: Stage, runtime: Runtime) -> Any:
     """Return what does the work of a stage. Raises UserError if it lacks the method of its kind."""
     made, method = stage.bind(runtime), METHODS[stage.kind]
     if not callable(getattr(made, method.partition("(")[0], None)):
@@ -453,7 +456,7 @@ def _fault(entry: metadata.EntryPoint, found: Collection[str]) -> str:
     except (Exception, SystemExit) as error:  # importing a plugin may fail in any way
         return f"importing it failed with {type(error).__name__}: {error}"
     if not (isinstance(loaded, type) and issubclass(loaded, Stage) and isinstance(getattr(loaded, "kind", None), str)):
-        return "a stage is a subclass of r2med.foundation.core.stages.Stage with a kind"
+        return "a stage is a subclass of r2med.Stage with a kind"
     return ""
 
 
