@@ -121,7 +121,7 @@ FORMATS = {
     "qrels": Format("Judgements of a dataset", "`qrels.jsonl`: one JSON object a line."),
     "aspects": Format(
         "Aspects of answers",
-        "`aspects.jsonl`: one JSON object a line ([aspects](data.md#aspects)). A dataset may have it.",
+        "`aspects.jsonl`: one JSON object a line ([aspects](aspects.md)). A dataset may have it.",
     ),
     "nuggets": Format(
         "Nuggets",

@@ -91,11 +91,9 @@ PAGES: Mapping[str, Assumed] = {
         stops="r2med build run plan.toml -o built",
     ),
     "cluster.md": Assumed({"--engine ray": "--engine threads"}),
-    "data.md": Assumed(
-        {"QUERY": "1", "RECORD": _record, ":psychology": ":economics"},
-        before=("r2med run bm25 --data demo/MedQA-Diag",),
-    ),
+    "data.md": Assumed({"QUERY": "1", "RECORD": _record}),
     "expansion.md": Assumed({"o3-mini --recorded": "author --recorded", "inf-pro": "bge"}),
+    "hub.md": Assumed({":psychology": ":economics"}),
     "judgements.md": Assumed(
         before=(
             "r2med run bm25 'rm3 → bm25' --data demo/Biology",
