@@ -28,7 +28,7 @@ from r2med.analysis.reliability import rank_intervals
 from r2med.assessment.review import prediction_powered
 from r2med.construction.judge_quality import ReviewedStratum, rates, recall_after_review
 from r2med.evaluation.comparison.corrected_means import ReviewedQueries, corrected_mean
-from r2med.evaluation.measure import agreement
+from r2med.evaluation.measure import coefficients
 from r2med.evaluation.measure.intervals import difference_intervals, group_difference_intervals, mean_intervals
 from r2med.evaluation.measure.scores import Floats
 from r2med.evaluation.measure.significance import SystemPairs, bootstrap, stratified
@@ -195,23 +195,23 @@ def group_coverage(case: tuple[Draw, Draw, float], queries: int, is_welch: bool 
 
 # Agreement of raters.
 
-COEFFICIENTS: dict[str, tuple[int, Callable[[Floats], agreement.Agreement]]] = {
-    "Cohen's κ": (2, agreement.cohen_kappa),
-    "Fleiss' κ": (3, agreement.fleiss_kappa),
-    "ordinal α": (3, lambda ratings: agreement.krippendorff_alpha(ratings, "ordinal")),
+COEFFICIENTS: dict[str, tuple[int, Callable[[Floats], coefficients.Agreement]]] = {
+    "Cohen's κ": (2, coefficients.cohen_kappa),
+    "Fleiss' κ": (3, coefficients.fleiss_kappa),
+    "ordinal α": (3, lambda ratings: coefficients.krippendorff_alpha(ratings, "ordinal")),
 }
 
 
-def quadratic_kappa(ratings: Floats) -> agreement.Agreement:
-    return agreement.cohen_kappa(ratings, "quadratic")
+def quadratic_kappa(ratings: Floats) -> coefficients.Agreement:
+    return coefficients.cohen_kappa(ratings, "quadratic")
 
 
-def ordinal_alpha(ratings: Floats) -> agreement.Agreement:
-    return agreement.krippendorff_alpha(ratings, "ordinal")
+def ordinal_alpha(ratings: Floats) -> coefficients.Agreement:
+    return coefficients.krippendorff_alpha(ratings, "ordinal")
 
 
-def ac2(categories: int) -> Callable[[Floats], agreement.Agreement]:
-    return lambda ratings: agreement.gwet_ac1(ratings, categories, "quadratic")
+def ac2(categories: int) -> Callable[[Floats], coefficients.Agreement]:
+    return lambda ratings: coefficients.gwet_ac1(ratings, categories, "quadratic")
 
 
 RATERS = list(product(((1, 1), (3, 1), (1, 1, 2), (1, 2, 1)), (0.3, 0.6, 0.85)))
@@ -224,7 +224,7 @@ SCORERS = list(product(((1, 1, 1, 1, 1, 1), (6, 3, 1, 1, 2, 4), (12, 3, 1, 1, 1,
 """Judges who give scores of 0 to 5."""
 VERDICTS = list(product(((1, 1, 1), (1, 1, 2), (1, 2, 1), (4, 1, 15), (10, 1, 10)), (0.3, 0.6, 0.85)))
 """People who say no, unsure or yes."""
-WEIGHTED: dict[str, tuple[int, Callable[[Floats], agreement.Agreement], list[tuple[tuple[int, ...], float]]]] = {
+WEIGHTED: dict[str, tuple[int, Callable[[Floats], coefficients.Agreement], list[tuple[tuple[int, ...], float]]]] = {
     "quadratic κ of verdicts": (2, quadratic_kappa, VERDICTS),
     "quadratic κ of scores 0 to 5": (2, quadratic_kappa, SCORERS),
     "ordinal α of verdicts": (3, ordinal_alpha, VERDICTS),
@@ -244,7 +244,7 @@ def rate(random: np.random.Generator, units: int, raters: int, weights: Sequence
 
 
 def agreement_coverage(
-    coefficient: Callable[[Floats], agreement.Agreement],
+    coefficient: Callable[[Floats], coefficients.Agreement],
     raters: int,
     case: tuple[tuple[int, ...], float],
     units: int,
@@ -261,8 +261,8 @@ def ac1_coverage(case: tuple[int, tuple[int, ...], float], units: int) -> Found:
     raters, weights, seen = case
     random = np.random.default_rng([units, raters, int(100 * seen), *weights])
 
-    def found(count: int) -> agreement.Agreement:
-        return agreement.gwet_ac1(rate(random, count, raters, weights, seen))
+    def found(count: int) -> coefficients.Agreement:
+        return coefficients.gwet_ac1(rate(random, count, raters, weights, seen))
 
     truth = found(60_000).value
     ends = np.array([found(units).bounds for _ in range(3000)])
@@ -541,11 +541,11 @@ Line = tuple[str, int, Callable[[], list[Found]], bool]
 
 
 def agreement_lines(over: Over) -> Iterator[Line]:
-    with patch.object(agreement, "FEWEST_UNITS", 2):
+    with patch.object(coefficients, "FEWEST_UNITS", 2):
         for (name, (raters, coefficient)), units in product(COEFFICIENTS.items(), (*SIZES, 50)):
             yield name, units, over(partial(agreement_coverage, coefficient, raters), RATERS, units), units >= 30
     for (name, (raters, coefficient, cases)), units in product(WEIGHTED.items(), NEW_SIZES):
-        if units >= agreement.FEWEST_UNITS:  # weighted coefficients of fewer units have no interval
+        if units >= coefficients.FEWEST_UNITS:  # weighted coefficients of fewer units have no interval
             coverage = partial(agreement_coverage, coefficient, raters)
             yield name, units, over(coverage, cases, units, WEIGHTED_SAMPLES), True
     for units in NEW_SIZES:

@@ -74,10 +74,23 @@ def test_every_class_and_folder_that_a_floor_registers_is_there():
 
 def test_every_public_name_is_there():
     bridges = {"LangChainRetriever", "PyTerrierRetriever"}  # whose other side not every machine has
-    for name in set(r2med.__all__) - bridges:
-        assert getattr(r2med, name) is not None
-    with pytest.raises(AttributeError):
-        _ = r2med.no_such_name
+    modules = (r2med, r2med.extend, r2med.agreement)
+    for module in modules:
+        for name in set(module.__all__) - bridges:
+            assert getattr(module, name) is not None
+        assert set(module.__all__) <= set(dir(module))
+        with pytest.raises(AttributeError):
+            _ = module.no_such_name
+    names = [name for module in modules for name in module.__all__]
+    assert len(set(names)) == len(names)
+
+
+def test_a_name_of_the_package_is_imported_when_it_is_used():
+    """Its modules for those who extend it, too: they are attributes of the package without an import of their own."""
+    code = "import sys, r2med; print(len([m for m in sys.modules if m[:5] == 'r2med'])); "
+    code += "print(r2med.extend.Stage.__name__, r2med.agreement.cohen_kappa.__name__, 'r2med.server' in sys.modules)"
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert shown.split() == ["5", "Stage", "cohen_kappa", "False"]
 
 
 def test_no_room_hides_a_public_name():

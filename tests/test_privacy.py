@@ -375,35 +375,18 @@ def _pyterrier(bench: Bench, out: Path) -> None:
 
 
 VALUES = [
-    *("Advice", "Analysed", "Answer", "AnswerRecord", "Audit", "Bound", "Built", "Checked", "Comparison", "Corpus"),
-    *("Cost", "Dataset", "Diagnosis", "Encoder", "Entry", "Expander", "Expansion", "GeneratedTexts", "Judgement"),
-    *("Labelling", "Lock", "Measure", "Overlay", "OverlayLabel", "PackManifest", "Passage", "Qrels", "Query", "Record"),
-    *("Report", "Reproduction", "Reranked", "Reranker", "Results", "Retriever", "Run", "Runtime", "Scores", "Searched"),
-    *("Searcher", "Setup", "Stage", "Plan", "Story", "System", "Unpacked", "UserError", "__version__"),
-    *(
-        "AskingStep",
-        "Candidate",
-        "LLMAnswer",
-        "PageChunk",
-        "Rejected",
-        "Rubric",
-        "SourcePage",
-        "SourceQuestion",
-        "Step",
-    ),
-    *("StepWork", "Streams"),
+    *("Advice", "Analysis", "AnswerRecord", "Audit", "Build", "Comparison", "Corpus", "Cost", "Dataset", "Diagnosis"),
+    *("Entry", "GeneratedTexts", "Lock", "Measure", "Overlay", "OverlayLabel", "PackManifest", "Passage", "Qrels"),
+    *("Query", "Record", "Report", "Reproduction", "Results", "Run", "Runtime", "Scores", "SearchResult", "Setup"),
+    *("Story", "System", "Unpacked", "UserError", "Verification"),
 ]
 NOTHING_KEPT_BY_FUNCTIONS = {
     "a value, a protocol or an error; the functions that use it have rows": VALUES,
-    "computes from its arguments": [
-        *("cohen_kappa", "fleiss_kappa", "gwet_ac1", "krippendorff_alpha", "labels", "overrating", "reranked", "score"),
-        *("identifiers", "sentences", "with_overlays"),
-    ],
-    "declares a setting of a stage": ["argument", "depth_field", "derived"],
+    "computes from its arguments": ["score", "with_overlays"],
     "looks at this machine": ["doctor"],
     "writes files of this package": ["write_example", "example_data"],
 }
-"""Why -> public names without a row."""
+"""Why -> public names without a row. Those of r2med.extend and r2med.agreement keep nothing."""
 
 FUNCTIONS: dict[str, Row] = {
     "LangChainRetriever": _langchain,
@@ -420,7 +403,7 @@ FUNCTIONS: dict[str, Row] = {
     ),
     "audit": lambda bench, out: r2med.audit(bench.data),
     "board": lambda bench, out: r2med.board(out=out / "board", data=[bench.data]),
-    "build": lambda bench, out: str(r2med.build("plan.toml", out / "b", llm=LLM, **bench.settings).build.dataset),
+    "build": lambda bench, out: str(r2med.build("plan.toml", out / "b", llm=LLM, **bench.settings).folder.dataset),
     "compare": lambda bench, out: r2med.compare(data=[bench.data], overlays=["overlays/judged.jsonl"]),
     "evaluate": lambda bench, out: r2med.evaluate(
         r2med.System.parse(f"hyde({LLM}) → bm25", bench.setup), bench.data, out

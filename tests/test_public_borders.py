@@ -201,7 +201,7 @@ CALLS: dict[str, tuple[Call, ...]] = {
 MIMICS = "demo/Medical-Sciences"
 
 VALUES_ONLY = {
-    **dict.fromkeys(("cohen_kappa", "fleiss_kappa", "gwet_ac1", "krippendorff_alpha"), "a table of ratings"),
+    **dict.fromkeys(r2med.agreement.__all__, "a table of ratings"),
     **dict.fromkeys(("labels", "overrating"), "all judgements of a build"),
     **dict.fromkeys(("identifiers", "sentences"), "one text"),
     **dict.fromkeys(("argument", "depth_field", "derived"), "declares a field of a stage"),
@@ -214,12 +214,12 @@ def _query() -> str:
     return r2med.load(DATA).queries[0].id
 
 
-def functions() -> list[str]:
-    return [name for name in r2med.__all__ if name[0].islower() and name[0] != "_"]
+MODULES = (r2med, r2med.extend, r2med.agreement)
 
 
 def test_every_public_function_has_a_row():
-    assert sorted([*CALLS, *VALUES_ONLY]) == sorted(functions())
+    names = [name for module in MODULES for name in module.__all__ if name[0].islower() or module is r2med.agreement]
+    assert sorted([*CALLS, *VALUES_ONLY]) == sorted(names)
 
 
 @pytest.mark.parametrize("name", sorted(CALLS))
@@ -277,10 +277,10 @@ def test_the_signature_says_that_one_or_many_and_text_or_path_are_taken(name: st
 
 
 def methods() -> Iterator[tuple[str, Callable[..., object]]]:
-    for name in r2med.__all__:
+    for module, name in ((each, name) for each in MODULES for name in each.__all__):
         if not name[0].isupper() or name == "PyTerrierRetriever":  # needs its package; takes no paths
             continue
-        kind = getattr(r2med, name)
+        kind = getattr(module, name)
         for method, function in inspect.getmembers(kind, callable):
             if not method.startswith("_") and getattr(function, "__module__", "").startswith("r2med"):
                 yield f"{name}.{method}", function

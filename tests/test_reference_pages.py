@@ -47,6 +47,20 @@ def test_a_browser_shows_every_tag_and_every_bar_of_a_generated_page(page: str) 
     assert re.findall(r"</?(?!code>)[a-z][\w-]*>", re.sub(r"`[^`]*`", "", text)) == [], "put it into backticks"
 
 
+def test_the_page_of_the_api_begins_with_ten_functions_and_has_every_public_name_by_its_task() -> None:
+    text = text_of("api.md")
+    assert len(re.findall(r"^\| \[`r2med\.\w+`\]", text.partition("## ")[0], re.MULTILINE)) == 10
+    sections = re.split(r"^## ", text.partition("<!-- Below")[2], flags=re.MULTILINE)[1:]
+    *tasks, extend, agreement = sections
+    for names, listed in (
+        (r2med.__all__, "".join(tasks)),
+        (r2med.extend.__all__, extend),
+        (r2med.agreement.__all__, agreement),
+    ):
+        assert sorted(re.findall(r"^### `(\w+)`", listed, re.MULTILINE)) == names
+    assert max(section.count("### ") for section in tasks) < 25 and len(tasks) > 5
+
+
 def options(each: Any) -> Iterator[str]:
     for inner in getattr(each, "commands", {}).values():
         yield from options(inner)

@@ -1,14 +1,16 @@
-"""docs/api.md: every public name. A person writes the part above the mark."""
+"""docs/api.md: every public name, by task. A person writes the part above the mark."""
 
 from __future__ import annotations
 
 import ast
 import inspect
+import re
 import textwrap
 from dataclasses import fields as dataclass_fields
 from dataclasses import is_dataclass
 from functools import cached_property
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from pydantic import BaseModel
@@ -20,22 +22,57 @@ FILE = Path(__file__).parent.with_name("api.md")
 MARK = "<!-- Below: written by python docs/make_reference.py -->\n"
 
 
+TEN = ("load", "import_tables", "run", "compare", "explain", "search", "advise", "serve", "board", "audit")
+"""What most people need, in the order of their work."""
+
+SECTIONS = {
+    r2med.extend: "What you need to write stages, models and build steps ([how](extend.md)): "
+    "`from r2med.extend import Stage`.",
+    r2med.agreement: "How far people or judges agree beyond chance ([which one](review.md#agreement)): "
+    "`from r2med.agreement import gwet_ac1`.",
+}
+"""Modules with public names of their own, at the end of the page."""
+
+
 def page() -> str:
-    """Return the page of public names: what a person wrote above the mark, and below it each name with its meaning."""
+    """Return the page of public names: what a person wrote above the mark, and below it the names by task."""
     written = FILE.read_text(encoding="utf-8").partition(MARK)[0]
-    public = {name: _public(name) for name in r2med.__all__ if not name.startswith("_")}
-    functions = [name for name, value in public.items() if not inspect.isclass(value)]
-    classes = [name for name in public if name not in functions]
-    parts = [
-        f"\n## {title}\n{''.join(_entry(name, public[name]) for name in names)}"
-        for title, names in (("Functions", functions), ("Values and protocols", classes))
-    ]
-    return written + MARK + "".join(parts)
+    ten = table(("function", "what it does"), [(_linked(name), _first_sentence(getattr(r2med, name))) for name in TEN])
+    parts = [f"## {title}\n{_entries(r2med, names)}" for title, names in groups(r2med).items()]
+    for module, about in SECTIONS.items():
+        names = [name for group in groups(module).values() for name in group]
+        parts.append(f"## {code(module.__name__)}\n{about}\n{_entries(module, names)}")
+    return _with_block(written, "ten functions", ten) + MARK + "\n" + "\n".join(parts)
 
 
-def _public(name: str) -> Any:
+def groups(module: ModuleType) -> dict[str, list[str]]:
+    """Return the public names of a module by task: functions first. The title of a group is a comment in its source."""
+    found = re.findall(r"^# (.+)\nif TYPE_CHECKING:\n((?:    .+\n)+)", inspect.getsource(module), re.MULTILINE)
+    names = {title: re.findall(r" as (\w+)$", block, re.MULTILINE) for title, block in found}
+    assert sorted(name for group in names.values() for name in group) == module.__all__
+    return {title: sorted(group, key=lambda name: (name[0].isupper(), name)) for title, group in names.items()}
+
+
+def _with_block(written: str, name: str, text: str) -> str:
+    """Return a written text with a new block between the two comments of this name."""
+    start, end = f"<!-- {name}: written by python docs/make_reference.py -->\n", f"<!-- end of {name} -->\n"
+    before, _, rest = written.partition(start)
+    after = rest.partition(end)[2]
+    assert after, f"docs/api.md has no place for the {name}"
+    return f"{before}{start}{text}{end}{after}"
+
+
+def _linked(name: str) -> str:
+    return f"[{code(f'r2med.{name}')}](#{name})"
+
+
+def _entries(module: ModuleType, names: list[str]) -> str:
+    return "".join(_entry(name, _public(module, name)) for name in names)
+
+
+def _public(module: ModuleType, name: str) -> Any:
     try:
-        return getattr(r2med, name)
+        return getattr(module, name)
     except ModuleNotFoundError:  # a bridge whose other side is not installed
         return type(name, (), {"__doc__": BRIDGES[name]})
 
@@ -88,6 +125,10 @@ def _is_member(value: Any) -> bool:
 
 def _first_paragraph(value: Any) -> str:
     return " ".join((inspect.getdoc(value) or "").partition("\n\n")[0].split())
+
+
+def _first_sentence(value: Any) -> str:
+    return _first_paragraph(value).partition(". ")[0].rstrip(".") + "."
 
 
 def _call(kind: type[Any], name: str) -> str:

@@ -1,6 +1,8 @@
 """r2med: how well does a retrieval system reason about medicine?
 
-What `__all__` names is public (docs/api.md); everything else may change without notice.
+This table is the public API, by task (docs/api.md). A name is imported when it is first used. `r2med.extend` has what
+stages, models and build steps of your own need, `r2med.agreement` how far people or judges agree. Everything else may
+change without notice.
 """
 
 from __future__ import annotations
@@ -9,183 +11,108 @@ import os
 from typing import TYPE_CHECKING
 
 from r2med.foundation.core.lazy import lazily
-from r2med.foundation.core.version import __version__
+from r2med.foundation.core.version import __version__ as __version__
+
+# Datasets
+if TYPE_CHECKING:
+    from r2med.data import Corpus as Corpus
+    from r2med.data import Dataset as Dataset
+    from r2med.data import Qrels as Qrels
+    from r2med.data import Query as Query
+    from r2med.data import load as load
+    from r2med.data import names as names
+    from r2med.data.example_data import example_data as example_data
+    from r2med.data.tables.table_import import import_tables as import_tables
+    from r2med.publication.bridges.data_export import export as export
+
+# Evaluate systems
+if TYPE_CHECKING:
+    from r2med.data.runs import Run as Run
+    from r2med.evaluation.measure import Measure as Measure
+    from r2med.evaluation.measure import Scores as Scores
+    from r2med.evaluation.measure.score_inputs import score as score
+    from r2med.evaluation.records.lock_file import Lock as Lock
+    from r2med.evaluation.records.record import Record as Record
+    from r2med.evaluation.running.batch import run as run
+    from r2med.evaluation.running.evaluation import evaluate as evaluate
+    from r2med.evaluation.running.locking import lock as lock
+    from r2med.evaluation.running.results import Results as Results
+    from r2med.evaluation.running.run_export import export_runs as export_runs
+    from r2med.evaluation.running.text_generation import GeneratedTexts as GeneratedTexts
+    from r2med.evaluation.running.text_generation import generate as generate
+    from r2med.foundation.core.cost import Cost as Cost
+    from r2med.systems.system import System as System
+
+# Compare and explain
+if TYPE_CHECKING:
+    from r2med.analysis.analysis import Analysis as Analysis
+    from r2med.analysis.analysis import analyse as analyse
+    from r2med.evaluation.comparison.comparing import compare as compare
+    from r2med.evaluation.comparison.comparison import Comparison as Comparison
+    from r2med.evaluation.comparison.report import Report as Report
+    from r2med.evaluation.comparison.report import report as report
+    from r2med.evaluation.running.story import Story as Story
+    from r2med.evaluation.running.story import explain as explain
+
+# Search, serve and show
+if TYPE_CHECKING:
+    from r2med.evaluation.advice.advice import Advice as Advice
+    from r2med.evaluation.advice.ladder import advise as advise
+    from r2med.publication.site.site import board as board
+    from r2med.server.serving import serve as serve
+    from r2med.server.serving import serve_board as serve_board
+    from r2med.systems.system.question import Passage as Passage
+    from r2med.systems.system.question import SearchResult as SearchResult
+    from r2med.systems.system.question import search as search
+
+# Labels and answers
+if TYPE_CHECKING:
+    from r2med.assessment.answers.answering import answer as answer
+    from r2med.assessment.audit.audit_findings import Audit as Audit
+    from r2med.assessment.audit.checks import audit as audit
+    from r2med.data.given_data import with_overlays as with_overlays
+    from r2med.data.overlays import Overlay as Overlay
+    from r2med.data.overlays import OverlayLabel as OverlayLabel
+    from r2med.evaluation.records.answer_record import AnswerRecord as AnswerRecord
+
+# Build a benchmark
+if TYPE_CHECKING:
+    from r2med.construction.benchmark import Build as Build
+    from r2med.construction.benchmark import build as build
+    from r2med.construction.example_plans import write_example as write_example
+    from r2med.server.serving import review as review
+
+# Leaderboard and sharing
+if TYPE_CHECKING:
+    from r2med.publication.leaderboard.reproduction import Reproduction as Reproduction
+    from r2med.publication.leaderboard.reproduction import reproduce as reproduce
+    from r2med.publication.leaderboard.submission import Entry as Entry
+    from r2med.publication.leaderboard.submission import submit as submit
+    from r2med.publication.leaderboard.verification import Verification as Verification
+    from r2med.publication.leaderboard.verification import verify as verify
+    from r2med.publication.packs.pack_manifest import PackManifest as PackManifest
+    from r2med.publication.packs.packing import pack as pack
+    from r2med.publication.packs.unpacking import Unpacked as Unpacked
+    from r2med.publication.packs.unpacking import unpack as unpack
+
+# Other libraries
+if TYPE_CHECKING:
+    from r2med.publication.bridges.langchain import LangChainRetriever as LangChainRetriever
+    from r2med.publication.bridges.mteb_predictions import import_predictions as import_predictions
+    from r2med.publication.bridges.mteb_results import export_results as export_results
+    from r2med.publication.bridges.pyterrier import PyTerrierRetriever as PyTerrierRetriever
+
+# Settings and the machine
+if TYPE_CHECKING:
+    from r2med.evaluation.running.doctor import Diagnosis as Diagnosis
+    from r2med.evaluation.running.doctor import doctor as doctor
+    from r2med.foundation.core.errors import UserError as UserError
+    from r2med.foundation.runtime.runtime import Runtime as Runtime
+    from r2med.foundation.runtime.setup import Setup as Setup
 
 if TYPE_CHECKING:
-    from r2med.analysis.analysis import Analysed, analyse
-    from r2med.assessment.answers.answering import answer
-    from r2med.assessment.audit.audit_findings import Audit
-    from r2med.assessment.audit.checks import audit
-    from r2med.assessment.rubrics.rubric import Rubric
-    from r2med.construction.benchmark import Built, build
-    from r2med.construction.example_plans import write_example
-    from r2med.construction.items import Candidate, Judgement, PageChunk, Rejected, SourcePage, SourceQuestion
-    from r2med.construction.labels import Labelling, labels, overrating
-    from r2med.construction.step import Step, StepWork, Streams
-    from r2med.construction.steps.asking import AskingStep
-    from r2med.data import Corpus, Dataset, Qrels, Query, load, names
-    from r2med.data.example_data import example_data
-    from r2med.data.given_data import with_overlays
-    from r2med.data.overlays import Overlay, OverlayLabel
-    from r2med.data.runs import Run
-    from r2med.data.tables.table_import import import_tables
-    from r2med.evaluation.advice.advice import Advice
-    from r2med.evaluation.advice.ladder import advise
-    from r2med.evaluation.comparison.comparing import compare
-    from r2med.evaluation.comparison.comparison import Comparison
-    from r2med.evaluation.comparison.report import Report, report
-    from r2med.evaluation.measure import Measure, Scores
-    from r2med.evaluation.measure.agreement import cohen_kappa, fleiss_kappa, gwet_ac1, krippendorff_alpha
-    from r2med.evaluation.measure.score_inputs import score
-    from r2med.evaluation.records.answer_record import AnswerRecord
-    from r2med.evaluation.records.lock_file import Lock
-    from r2med.evaluation.records.record import Record
-    from r2med.evaluation.running.batch import run
-    from r2med.evaluation.running.doctor import Diagnosis, doctor
-    from r2med.evaluation.running.evaluation import evaluate
-    from r2med.evaluation.running.locking import lock
-    from r2med.evaluation.running.results import Results
-    from r2med.evaluation.running.run_export import export_runs
-    from r2med.evaluation.running.story import Story, explain
-    from r2med.evaluation.running.text_generation import GeneratedTexts, generate
-    from r2med.foundation.core.cost import Cost
-    from r2med.foundation.core.errors import UserError
-    from r2med.foundation.core.plan import Plan
-    from r2med.foundation.runtime.runtime import Runtime
-    from r2med.foundation.runtime.setup import Setup
-    from r2med.foundation.runtime.stages import Bound, Stage, argument, depth_field, derived
-    from r2med.foundation.text.identifiers import identifiers
-    from r2med.foundation.text.sentences import sentences
-    from r2med.models.ask.answers import LLMAnswer
-    from r2med.models.encoders.encoder import Encoder
-    from r2med.publication.bridges.data_export import export
-    from r2med.publication.bridges.langchain import LangChainRetriever
-    from r2med.publication.bridges.mteb_predictions import import_predictions
-    from r2med.publication.bridges.mteb_results import export_results
-    from r2med.publication.bridges.pyterrier import PyTerrierRetriever
-    from r2med.publication.leaderboard.reproduction import Reproduction, reproduce
-    from r2med.publication.leaderboard.submission import Entry, submit
-    from r2med.publication.leaderboard.verification import Checked, verify
-    from r2med.publication.packs.pack_manifest import PackManifest
-    from r2med.publication.packs.packing import pack
-    from r2med.publication.packs.unpacking import Unpacked, unpack
-    from r2med.publication.site.site import board
-    from r2med.server.serving import review, serve, serve_board
-    from r2med.systems.expand.expansion import Expander, Expansion
-    from r2med.systems.rerank.reranking import Reranked, Reranker, reranked
-    from r2med.systems.retrieve.retriever import Retriever, Searched, Searcher
-    from r2med.systems.system import System
-    from r2med.systems.system.question import Answer, Passage, search
-
-__all__ = [
-    "Advice",
-    "Analysed",
-    "Answer",
-    "AnswerRecord",
-    "AskingStep",
-    "Audit",
-    "Bound",
-    "Built",
-    "Candidate",
-    "Checked",
-    "Comparison",
-    "Corpus",
-    "Cost",
-    "Dataset",
-    "Diagnosis",
-    "Encoder",
-    "Entry",
-    "Expander",
-    "Expansion",
-    "GeneratedTexts",
-    "Judgement",
-    "LLMAnswer",
-    "Labelling",
-    "LangChainRetriever",
-    "Lock",
-    "Measure",
-    "Overlay",
-    "OverlayLabel",
-    "PackManifest",
-    "PageChunk",
-    "Passage",
-    "Plan",
-    "PyTerrierRetriever",
-    "Qrels",
-    "Query",
-    "Record",
-    "Rejected",
-    "Report",
-    "Reproduction",
-    "Reranked",
-    "Reranker",
-    "Results",
-    "Retriever",
-    "Rubric",
-    "Run",
-    "Runtime",
-    "Scores",
-    "Searched",
-    "Searcher",
-    "Setup",
-    "SourcePage",
-    "SourceQuestion",
-    "Stage",
-    "Step",
-    "StepWork",
-    "Story",
-    "Streams",
-    "System",
-    "Unpacked",
-    "UserError",
-    "__version__",
-    "advise",
-    "analyse",
-    "answer",
-    "argument",
-    "audit",
-    "board",
-    "build",
-    "cohen_kappa",
-    "compare",
-    "depth_field",
-    "derived",
-    "doctor",
-    "evaluate",
-    "example_data",
-    "explain",
-    "export",
-    "export_results",
-    "export_runs",
-    "fleiss_kappa",
-    "generate",
-    "gwet_ac1",
-    "identifiers",
-    "import_predictions",
-    "import_tables",
-    "krippendorff_alpha",
-    "labels",
-    "load",
-    "lock",
-    "names",
-    "overrating",
-    "pack",
-    "report",
-    "reproduce",
-    "reranked",
-    "review",
-    "run",
-    "score",
-    "search",
-    "sentences",
-    "serve",
-    "serve_board",
-    "submit",
-    "unpack",
-    "verify",
-    "with_overlays",
-    "write_example",
-]
+    from r2med import agreement as agreement
+    from r2med import extend as extend
 
 if os.environ.get("R2MED_OFFLINE"):
     from r2med.foundation.net.offline import guard, is_offline
@@ -193,8 +120,4 @@ if os.environ.get("R2MED_OFFLINE"):
     if is_offline():  # R2MED_OFFLINE=0 means online
         guard()  # before anything is imported that could connect
 
-__getattr__ = lazily(__name__)
-
-
-def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])
+__getattr__, __dir__ = lazily(__name__)

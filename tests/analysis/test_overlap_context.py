@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from r2med.analysis.analysis import Analysed, analyse
+from r2med.analysis.analysis import Analysis, analyse
 from r2med.analysis.overlap import dataset_overlap
 from r2med.analysis.overlap_context import ALL, REFERENCES, THRESHOLDS
 from r2med.analysis.overlap_values import COVERAGE, JACCARD, MEASURES, RELATIVE_BM25, WEIGHTED, OverlapValues
@@ -29,12 +29,12 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
 
 
 @pytest.fixture(scope="module")
-def report(store: Store, tmp_path_factory: pytest.TempPathFactory) -> tuple[Analysed, Path]:
+def report(store: Store, tmp_path_factory: pytest.TempPathFactory) -> tuple[Analysis, Path]:
     out = tmp_path_factory.mktemp("out")
     return analyse("overlap", setup=Setup(store=store), data=[DIAG], thresholds=[0.25, 0.5], out=out), out
 
 
-def named(done: Analysed, name: str) -> Table:
+def named(done: Analysis, name: str) -> Table:
     return next(table for table in done.sections[0].tables if table.name == name)
 
 
@@ -62,7 +62,7 @@ def test_values_of_queries_equal_sets_of_words_and_a_search_of_the_whole_corpus(
             assert found.values[measure][number] == pytest.approx(value, rel=1e-5), measure
 
 
-def test_shares_below_thresholds_are_counted_with_wilsons_interval(report: tuple[Analysed, Path], store: Store) -> None:
+def test_shares_below_thresholds_are_counted_with_wilsons_interval(report: tuple[Analysis, Path], store: Store) -> None:
     dataset = load(DIAG)
     values = OverlapValues.of(dataset, dataset_overlap(dataset, store)).values[COVERAGE]
     table = named(report[0], "overlap-by-coverage")
@@ -79,7 +79,7 @@ def test_shares_below_thresholds_are_counted_with_wilsons_interval(report: tuple
     assert [(x, y.value) for x, y in curve] == [(x, np.mean(values < x)) for x in np.arange(21) / 20]
 
 
-def test_references_have_values_and_state_their_origin(report: tuple[Analysed, Path]) -> None:
+def test_references_have_values_and_state_their_origin(report: tuple[Analysis, Path]) -> None:
     for each in REFERENCES:
         assert set(each.values) == set(MEASURES)
         assert len({len(values) for values in each.values.values()}) == 1

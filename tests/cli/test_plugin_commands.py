@@ -184,7 +184,7 @@ def test_a_broken_plugin_is_named_in_one_line_and_everything_else_works(tmp_path
     lines = [line for line in ended.stderr.splitlines() if "left out" in line]
     assert len(lines) == 4 and "Traceback" not in ended.stderr
     assert any("broken = breaking:Broken" in line and "RuntimeError: two lines" in line for line in lines)
-    assert any("odd = around:np" in line and "subclass of r2med.Stage with a kind" in line for line in lines)
+    assert any("odd = around:np" in line and "subclass of r2med.extend.Stage with a kind" in line for line in lines)
     assert any("absent = not_there" in line for line in lines)
 
 

@@ -2,7 +2,7 @@ import pytest
 
 from r2med.construction.build_plan import BuildPlan
 from r2med.construction.cited_links import fetchable, links_hint
-from r2med.construction.pipeline import Build
+from r2med.construction.pipeline import BuildFolder
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.store import Store
 from support.builds import built, plan_file
@@ -54,7 +54,7 @@ def test_what_cannot_be_fetched_is_not_listed(link):
 def test_a_missing_folder_of_pages_comes_with_the_command_that_makes_it(tmp_path):
     plan = BuildPlan.read(plan_file(tmp_path, ["read-table(q.csv)", "read-web(saved)"], {"q.csv": table(f"{SITE}/a")}))
     with pytest.raises(UserError, match=r"saved does not exist.*wget -x -E -i \S+links\.txt -P saved-pages$"):
-        Build(plan, tmp_path / "out").run(plan.setup(store=Store(tmp_path / "store")))
+        BuildFolder(plan, tmp_path / "out").run(plan.setup(store=Store(tmp_path / "store")))
 
 
 def test_every_page_that_wget_saved_is_matched_with_its_link(tmp_path):

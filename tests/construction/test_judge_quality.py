@@ -8,7 +8,7 @@ import pytest
 from r2med.construction.items import Judgement
 from r2med.construction.judge_quality import judge_confusions, judge_ratings, label_recall
 from r2med.construction.labels import labels
-from r2med.evaluation.measure.agreement import cohen_kappa
+from r2med.evaluation.measure.coefficients import cohen_kappa
 from r2med.foundation.pages.estimate import Estimate
 
 SCORES = {"positive": 5, "discarded": 3, "negative": 0}

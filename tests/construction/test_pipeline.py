@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from r2med.construction.build_plan import BuildPlan
-from r2med.construction.pipeline import Build, drawn
+from r2med.construction.pipeline import BuildFolder, drawn
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.engine.reporting import listening
 from r2med.foundation.runtime.runtime import Runtime
@@ -43,7 +43,7 @@ def contents(out: Path) -> dict[str, bytes]:
 def again(folder: Path) -> list[bool]:
     """Build once more, and return which steps used what was there."""
     plan = BuildPlan.read(folder / "plan.toml")
-    return [step.reused for step in Build(plan, folder / "out").run(plan.setup(store=Store(folder / "store")))]
+    return [step.reused for step in BuildFolder(plan, folder / "out").run(plan.setup(store=Store(folder / "store")))]
 
 
 def test_two_builds_of_one_plan_write_the_same_bytes(tmp_path):
@@ -58,7 +58,7 @@ def test_each_item_that_a_step_asks_about_is_one_trace(tmp_path):
     plan = BuildPlan.read(plan_file(tmp_path, STEPS, {"e.jsonl": EXAM}, wrong))
     trace = tmp_path / "trace.jsonl"
     with Runtime(plan.setup(store=Store(tmp_path / "store"), trace=trace)) as runtime:
-        Build(plan, tmp_path / "out").run(runtime)
+        BuildFolder(plan, tmp_path / "out").run(runtime)
     spans = read_spans(trace)
     roots = [root_of(each) for each in traces(spans)]
     assert Counter(root.name for root in roots) == {"label-kind": 12, "label-body-system": 11, "reason": 11}
@@ -79,7 +79,7 @@ def test_an_llm_without_a_key_leaves_a_finished_build_as_it_is(tmp_path, monkeyp
     before = contents(built(tmp_path, STEPS, {"e.jsonl": EXAM}, ANSWERS).out)
     plan = BuildPlan.read(tmp_path / "plan.toml")
     with pytest.raises(UserError, match="OPENAI_API_KEY"):
-        Build(plan, tmp_path / "out").run(plan.setup(store=Store(tmp_path / "store"), llm="gpt4"))
+        BuildFolder(plan, tmp_path / "out").run(plan.setup(store=Store(tmp_path / "store"), llm="gpt4"))
     assert contents(tmp_path / "out") == before
 
 
@@ -176,7 +176,7 @@ def test_what_the_network_refused_is_asked_for_the_next_time(tmp_path, chat_serv
     chat_server.otherwise = api.answer(json.dumps(KIND))
     chat_server.script = [api.refuse(500)]
     steps = [STEPS[0], "label-kind(tries=1)"]
-    made = Build(BuildPlan.read(plan_file(tmp_path, steps, {"e.jsonl": EXAM})), tmp_path / "out")
+    made = BuildFolder(BuildPlan.read(plan_file(tmp_path, steps, {"e.jsonl": EXAM})), tmp_path / "out")
     settings = {"base_url": chat_server.address, "concurrency": 1, "store": Store(tmp_path / "store")}
     first = made.run(made.plan.setup("any", attempts=1, **settings))
     assert first[1].failures == {"server": 1}
@@ -190,7 +190,7 @@ def test_what_the_network_refused_is_asked_for_the_next_time(tmp_path, chat_serv
 def test_a_budget_that_is_used_up_stops_the_build_and_what_was_paid_for_is_kept(tmp_path, chat_server, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     chat_server.otherwise = api.answer(json.dumps(KIND))
-    made = Build(BuildPlan.read(plan_file(tmp_path, STEPS, {"e.jsonl": EXAM})), tmp_path / "out")
+    made = BuildFolder(BuildPlan.read(plan_file(tmp_path, STEPS, {"e.jsonl": EXAM})), tmp_path / "out")
     settings = {"base_url": chat_server.address, "store": Store(tmp_path / "store")}
     with pytest.raises(UserError, match="the budget of"):
         made.run(made.plan.setup("gpt4", budget=0, **settings))
@@ -200,7 +200,7 @@ def test_a_budget_that_is_used_up_stops_the_build_and_what_was_paid_for_is_kept(
 
 def test_a_rehearsal_asks_nothing_and_counts_what_every_step_would(tmp_path):
     plan = BuildPlan.read(plan_file(tmp_path, STEPS, {"e.jsonl": EXAM}, ANSWERS))
-    made = Build(plan, tmp_path / "out")
+    made = BuildFolder(plan, tmp_path / "out")
     setup = plan.setup(store=Store(tmp_path / "store"))
     calls = [(step.name, work.plan.calls, work.plan.answered) for step, work in made.rehearse(setup)]
     assert calls == [("read-exam", 0, 0), ("label-kind", 12, 0), ("label-body-system", 12, 0), ("reason", 12, 0)]
@@ -355,7 +355,7 @@ def test_a_sample_is_uniform_and_in_order():
 def test_personal_data_is_told_before_it_is_sent_to_others(tmp_path, chat_server, monkeypatch, caplog):
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     table = "question,answer\nMr. Jones was seen on 3 May 2021?,Flu\nA man coughs?,Flu\n"
-    made = Build(
+    made = BuildFolder(
         BuildPlan.read(plan_file(tmp_path, ["read-table(t.csv)", "reason"], {"t.csv": table})), tmp_path / "out"
     )
     settings = {"store": Store(tmp_path / "store"), "attempts": 1, "deadline": 1}
@@ -374,7 +374,7 @@ def test_a_step_without_an_llm_says_where_to_name_one(tmp_path):
     file.write_text(f'name = "x"\nsteps = {json.dumps(STEPS[:2])}\n')
     plan = BuildPlan.read(file)
     with pytest.raises(UserError, match=r"label-kind asks an LLM: name one with Setup\(llm='NAME'\)"):
-        Build(plan, tmp_path / "out").run(plan.setup())
+        BuildFolder(plan, tmp_path / "out").run(plan.setup())
 
 
 @pytest.mark.parametrize(

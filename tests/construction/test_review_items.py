@@ -6,7 +6,7 @@ import pytest
 
 from r2med.assessment.review.reviews import Review
 from r2med.construction.build_plan import BuildPlan
-from r2med.construction.pipeline import Build
+from r2med.construction.pipeline import BuildFolder
 from r2med.construction.publish.dataset_folder import write_output
 from r2med.construction.review_items import add_reviews, items_by_kind, read_guideline, read_reviews, review_items
 from r2med.construction.step_table import KIND
@@ -38,7 +38,7 @@ def built(tmp_path, monkeypatch):
     asked_of(reply, monkeypatch)
     (tmp_path / "plan.toml").write_text(PLAN)
     (tmp_path / "guideline.md").write_text("Read twice.")
-    build = Build(BuildPlan.read(tmp_path / "plan.toml"), tmp_path / "out")
+    build = BuildFolder(BuildPlan.read(tmp_path / "plan.toml"), tmp_path / "out")
     build.run(Runtime(llm="gpt4", store=Store(tmp_path / "store")))
     return build
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from r2med.construction.build_plan import BuildPlan
-from r2med.construction.pipeline import Build
+from r2med.construction.pipeline import BuildFolder
 from r2med.foundation.store import Store
 
 
@@ -32,10 +32,10 @@ def plan_file(
     return folder / "plan.toml"
 
 
-def built(folder: Path, *given: Any, **more: Any) -> Build:
+def built(folder: Path, *given: Any, **more: Any) -> BuildFolder:
     """Write a plan and build it; see `plan_file`."""
     plan = BuildPlan.read(plan_file(folder, *given, **more))
-    build = Build(plan, folder / "out")
+    build = BuildFolder(plan, folder / "out")
     build.run(plan.setup(store=Store(folder / "store")))
     return build
 

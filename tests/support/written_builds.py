@@ -18,7 +18,7 @@ from r2med.construction.items import (
     Stream,
     StreamItem,
 )
-from r2med.construction.pipeline import Build
+from r2med.construction.pipeline import BuildFolder
 from r2med.construction.step import Step, StepWork, Streams
 from r2med.foundation.runtime.runtime import Runtime
 
@@ -51,7 +51,7 @@ def given(stream: Stream, items: Sequence[StreamItem | Rejected], prompt: str = 
 
 def small_build(
     folder: Path, queries: int = 12, hostile: str = "", texts: Mapping[int, str] = MappingProxyType({}), **facts: Any
-) -> Build:
+) -> BuildFolder:
     """Return a build that was run: three candidates a question, the first evident, and a planted control.
 
     `texts` are those of questions, by number, that have another text.
@@ -104,7 +104,7 @@ def small_build(
     file = folder / "plan.toml"
     file.write_text("name = 'small'\n", "utf-8")
     plan = PlanFile(**{"name": "small", "steps": ("give",), "title": f"A small set {hostile}", **facts})
-    made = Build(BuildPlan(file, plan, steps), folder / "out")
+    made = BuildFolder(BuildPlan(file, plan, steps), folder / "out")
     made.run(Runtime())
     return made
 

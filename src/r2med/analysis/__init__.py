@@ -5,8 +5,6 @@ from typing import TYPE_CHECKING
 from r2med.foundation.core.lazy import lazily
 
 if TYPE_CHECKING:
-    from r2med.analysis.analysis import analyse
+    from r2med.analysis.analysis import analyse as analyse
 
-__all__ = ["analyse"]
-
-__getattr__ = lazily(__name__)
+__getattr__, __dir__ = lazily(__name__)

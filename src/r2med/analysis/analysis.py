@@ -23,7 +23,7 @@ from r2med.foundation.store.files import write_atomically
 
 
 @dataclass(frozen=True)
-class Analysis:
+class AnalysisKind:
     """The declaration of an analysis."""
 
     function: str
@@ -34,37 +34,37 @@ class Analysis:
 
 
 ANALYSES = {
-    "overlap": Analysis(
+    "overlap": AnalysisKind(
         "overlap_report:overlap",
         "what queries share with relevant documents, by words, BM25 and cosine, beside known medical datasets",
     ),
-    "reliability": Analysis(
+    "reliability": AnalysisKind(
         "reliability:reliability",
         "smallest visible gap, number of queries needed, stability of ranks, unjudged documents, duplicate texts",
     ),
-    "measures": Analysis(
+    "measures": AnalysisKind(
         "measure_rankings:measures", "how rankings by other measures agree, and which systems change places"
     ),
-    "slices": Analysis(
+    "slices": AnalysisKind(
         "query_slices:query_slices", "scores by task, scenario, body system, length, number of relevant documents"
     ),
-    "rank-shift": Analysis("system_pairs:rank_shift", "how the ranks of relevant documents differ between systems"),
-    "complementarity": Analysis(
+    "rank-shift": AnalysisKind("system_pairs:rank_shift", "how the ranks of relevant documents differ between systems"),
+    "complementarity": AnalysisKind(
         "system_pairs:complementarity", "what two systems could reach together, and what only one of them finds"
     ),
-    "scaling": Analysis("scaling:scaling", "scores by the size of the LLM and by the length of its texts"),
-    "difficulty": Analysis(
+    "scaling": AnalysisKind("scaling:scaling", "scores by the size of the LLM and by the length of its texts"),
+    "difficulty": AnalysisKind(
         "difficulty:difficulty",
         "why queries are hard: terminology, sparsity, knowledge, reasoning, reviewers' judgement; an LLM may answer",
         asks=True,
     ),
-    "answers": Analysis(
+    "answers": AnalysisKind(
         "answer_accuracy:answers", "accuracy of generated answers and their retrieval gain; an LLM may judge", asks=True
     ),
-    "downstream": Analysis(
+    "downstream": AnalysisKind(
         "downstream:downstream", "what retrieval is worth to the answers of readers, from the records of r2med answer"
     ),
-    "contamination": Analysis("contamination:contamination", "documents that an LLM continues verbatim", asks=True),
+    "contamination": AnalysisKind("contamination:contamination", "documents that an LLM continues verbatim", asks=True),
 }
 
 
@@ -75,7 +75,7 @@ SUMMARY = (
 
 
 @dataclass(frozen=True)
-class Analysed:
+class Analysis:
     """The page of an analysis report and the files that were written. The page is the first file."""
 
     page: Page
@@ -95,7 +95,7 @@ def analyse(
     setup: Setup | Runtime | None = None,
     announce: Callable[[str], None] = lambda name: None,
     **material: Any,
-) -> Analysed:
+) -> Analysis:
     """Run analyses by name and write their report, like `r2med analyse`.
 
     Without names, all analyses run that do not ask an LLM. `material` are fields of `Material`: data, systems, results,
@@ -109,7 +109,7 @@ def analyse(
 
 def _analysed(
     names: Sequence[str], wanted: Sequence[str], out: Path, announce: Callable[[str], None], given: Material
-) -> Analysed:
+) -> Analysis:
     """Run the analyses that are wanted; an error in one that was not named becomes its section."""
     sections, failed = [], []
     for name in wanted:
@@ -130,7 +130,7 @@ def _analysed(
         has_files=True,
     )
     found = findings_csv([section for section in sections if section not in failed], given)
-    return Analysed(page, tuple(_write(Path(out), page, found)))
+    return Analysis(page, tuple(_write(Path(out), page, found)))
 
 
 def rehearse(*names: str, setup: Setup | Runtime | None = None, **material: Any) -> dict[str, Plan]:

@@ -15,7 +15,7 @@ from r2med.foundation.text.plurals import counted
 from r2med.foundation.text.terminal_text import printable
 
 if TYPE_CHECKING:
-    from r2med.construction.pipeline import Build, Done
+    from r2med.construction.pipeline import BuildFolder, Done
     from r2med.foundation.core.plan import Plan
     from r2med.foundation.pages.page import Page
 
@@ -61,19 +61,19 @@ def run(
     from r2med.cli.progress import steps
     from r2med.construction.benchmark import build as build_benchmark
     from r2med.construction.build_plan import BuildPlan
-    from r2med.construction.pipeline import Build
+    from r2med.construction.pipeline import BuildFolder
     from r2med.foundation.runtime.runtime import Runtime
 
     read = BuildPlan.read(plan)
     with Runtime(flags.make_setup(read.setup, **settings)) as runtime:
         if dry_run:
-            show_page(_rehearsal(Build(read, out), runtime), form, as_json)
+            show_page(_rehearsal(BuildFolder(read, out), runtime), form, as_json)
             return
         flags.check_writable(out)
         with steps(len(read.steps)) as announce:
             built = build_benchmark(read, out, runtime, announce)
     value = [asdict(each) if each else None for each in built.steps]
-    show_page(_steps(built.build, list(built.steps)), form, as_json, value)
+    show_page(_steps(built.folder, list(built.steps)), form, as_json, value)
     if form == "text" and not as_json:
         if built.dataset is None:
             print(printable(_why_no_dataset(built.steps)))
@@ -98,11 +98,11 @@ def status(folder: Folder, form: Format = "text", as_json: flags.AsJSON = False)
     from r2med.assessment.review.review_outcomes import counted_reasons, rejection_reasons
     from r2med.assessment.review.reviews import by_candidate, is_unsettled
     from r2med.construction.judge_tests import judge_tests, judge_trust
-    from r2med.construction.pipeline import Build
+    from r2med.construction.pipeline import BuildFolder
     from r2med.construction.publish.dataset_folder import lacks_reviewers, lacks_reviews
     from r2med.construction.review_items import read_reviews
 
-    made = Build.open(folder)
+    made = BuildFolder.open(folder)
     done = made.status()
     show_page(_steps(made, done), form, as_json, [asdict(each) if each else None for each in done])
     if form == "text" and not as_json and all(done):
@@ -132,9 +132,9 @@ def show(
     item: Annotated[str, typer.Argument(help="The id of a question, page or chunk.", show_default=False)],
 ) -> None:
     """Show one item after each step: what changed, and which step left it out."""
-    from r2med.construction.pipeline import Build
+    from r2med.construction.pipeline import BuildFolder
 
-    traced = Build.open(folder).trace(item)
+    traced = BuildFolder.open(folder).trace(item)
     if not traced:
         raise UserError(f"no item {item!r} in {folder}: r2med build sample {folder} shows some")
     for number, step, (title, fields) in traced:
@@ -150,9 +150,9 @@ def sample(
     seed: Annotated[int, typer.Option(help="Seed of the random sample.")] = 0,
 ) -> None:
     """Show some items of a step, drawn at random."""
-    from r2med.construction.pipeline import Build
+    from r2med.construction.pipeline import BuildFolder
 
-    for title, fields in Build.open(folder).sample(step, count, seed, rejected=rejected):
+    for title, fields in BuildFolder.open(folder).sample(step, count, seed, rejected=rejected):
         _print_item(title, fields)
 
 
@@ -172,7 +172,7 @@ def example(
     print("Its answers are scripted by a person, no model is asked; --llm NAME asks one instead.")
 
 
-def _steps(made: Build, done: list[Done | None]) -> Page:
+def _steps(made: BuildFolder, done: list[Done | None]) -> Page:
     from r2med.construction.cited_links import links_hint
     from r2med.foundation.pages.cells import Column, Value
     from r2med.foundation.pages.page import Note, Table, table_page
@@ -199,7 +199,7 @@ def _steps(made: Build, done: list[Done | None]) -> Page:
     return table_page("Steps of a build", Table(columns, rows), notes=notes)
 
 
-def _rehearsal(made: Build, runtime: Any) -> Page:
+def _rehearsal(made: BuildFolder, runtime: Any) -> Page:
     from dataclasses import replace
 
     from r2med.foundation.core.plan import Plan

@@ -186,14 +186,14 @@ def _review_nuggets(file: Path, data: list[str], reviews_per_item: int, port: in
 
 def _import(source: Path, file: Path, kind: str) -> None:
     from r2med.assessment.review.review_files import import_reviews
-    from r2med.construction.pipeline import Build
+    from r2med.construction.pipeline import BuildFolder
     from r2med.construction.publish.dataset_folder import lacks_reviews
     from r2med.construction.review_items import add_reviews, review_rubrics
 
     _, rubrics = review_rubrics(kind)
     added = add_reviews(source, import_reviews(file, rubrics), rubrics)
     print(printable(f"{counted(added, 'new review')} from {file}"))
-    if source.is_dir() and lacks_reviews(made := Build.open(source)):
+    if source.is_dir() and lacks_reviews(made := BuildFolder.open(source)):
         again = f"r2med build run PLAN.toml -o {source} writes it again"
         print(printable(f"{made.dataset} does not have them yet: {again}"))
 

@@ -12,7 +12,7 @@ from r2med.cli.formats import Format, show_page
 if TYPE_CHECKING:
     from r2med.foundation.pages.page import Page
     from r2med.foundation.runtime.runtime import Runtime
-    from r2med.systems.system.question import Answer
+    from r2med.systems.system.question import SearchResult
 
 LETTERS = 320
 """Characters of a passage that are shown."""
@@ -49,7 +49,7 @@ def search(
     show_page(page, form, as_json, asdict(answer))
 
 
-def _marked_page(answer: Answer, language: str) -> Page:
+def _marked_page(answer: SearchResult, language: str) -> Page:
     """Return the passages to read, with their matching words marked."""
     from r2med.foundation.pages.marked_passages import marked_passage
     from r2med.foundation.pages.page import Content, Page, Section
@@ -67,7 +67,7 @@ def _marked_page(answer: Answer, language: str) -> Page:
     return Page(answer.question, sections, kind="search")
 
 
-def _table_page(answer: Answer) -> Page:
+def _table_page(answer: SearchResult) -> Page:
     """Return the whole passages as one table."""
     from r2med.foundation.pages.cells import Column
     from r2med.foundation.pages.page import Table, table_page

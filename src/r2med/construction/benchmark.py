@@ -8,18 +8,20 @@ from pathlib import Path
 from typing import Any
 
 from r2med.construction.build_plan import BuildPlan
-from r2med.construction.pipeline import Build, Done
+from r2med.construction.pipeline import BuildFolder, Done
 from r2med.construction.publish.dataset_folder import write_output
 from r2med.foundation.runtime.runtime import Runtime, running
 from r2med.foundation.runtime.setup import Setup
 
 
 @dataclass(frozen=True)
-class Built:
+class Build:
     """A finished build: its steps and the folder of its dataset."""
 
-    build: Build
+    folder: BuildFolder
+    """The plan and the folder of the build."""
     steps: Sequence[Done]
+    """The result of each step."""
     dataset: Path | None
     """Folder of the dataset; None if nothing was judged yet."""
 
@@ -30,13 +32,13 @@ def build(
     setup: Setup | Runtime | None = None,
     announce: Callable[[str], None] = lambda step: None,
     **settings: Any,
-) -> Built:
+) -> Build:
     """Build a benchmark and reuse the steps that were built before. `settings` are fields of `Setup`.
 
     Raises UserError if the budget is used up, or no question has a relevant document.
     """
     read = plan if isinstance(plan, BuildPlan) else BuildPlan.read(plan)
-    made = Build(read, Path(out))
+    made = BuildFolder(read, Path(out))
     with running(setup if setup is not None else read.setup(**settings)) as runtime:
         steps = made.run(runtime, announce)
-        return Built(made, steps, write_output(made, runtime))
+        return Build(made, steps, write_output(made, runtime))

@@ -96,14 +96,14 @@ class Done:
 
 
 @dataclass(frozen=True)
-class Build:
+class BuildFolder:
     """A plan and the folder in which it is built."""
 
     plan: BuildPlan
     out: Path
 
     @classmethod
-    def open(cls, out: Path | str) -> Build:
+    def open(cls, out: Path | str) -> BuildFolder:
         """Open the build in a folder. Raises UserError if there is no build in it."""
         copy = Path(out) / PLAN
         if not copy.is_file():

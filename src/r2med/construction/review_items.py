@@ -16,7 +16,7 @@ from r2med.assessment.rubrics.rubric import RUBRICS, Rubric, find_rubric
 from r2med.construction.build_plan import GUIDELINE
 from r2med.construction.items import SentencePair, SourcePage, SourceQuestion, TranslatableText
 from r2med.construction.labels import labels
-from r2med.construction.pipeline import Build
+from r2med.construction.pipeline import BuildFolder
 from r2med.construction.step import damaged
 from r2med.construction.steps.full_candidates import full_candidates
 from r2med.foundation.core.errors import UserError, unknown
@@ -103,7 +103,7 @@ def items_by_kind(source: Path, kind: str = PASSAGE, sample: int = 0) -> dict[st
     return found
 
 
-def all_items(source: Path, rubric: Rubric, build: Build | None = None) -> list[Item]:
+def all_items(source: Path, rubric: Rubric, build: BuildFolder | None = None) -> list[Item]:
     """Return all items of a rubric. The list is empty if the build or the table has no texts for it.
 
     `build` is the build of the folder `source`, if its files were checked already.
@@ -139,7 +139,7 @@ def _sentences(text: TranslatableText) -> tuple[tuple[str, str], ...]:
     return tuple((pair.source, pair.target) for pair in pairs)
 
 
-def _candidates(build: Build, rubric: Rubric) -> Iterator[Item]:
+def _candidates(build: BuildFolder, rubric: Rubric) -> Iterator[Item]:
     streams = build.streams()
     judged = {
         (label.question, label.chunk): label.label
@@ -167,13 +167,13 @@ def planned_reviews(source: Path) -> int:
 
     A plan that states none leaves out what one person rejects, but everybody may review everything.
     """
-    facts = Build.open(source).plan.facts if source.is_dir() else None
+    facts = BuildFolder.open(source).plan.facts if source.is_dir() else None
     return facts.reviews_per_item if facts and "reviews_per_item" in facts.model_fields_set else 0
 
 
-def finished_build(folder: Path) -> Build:
+def finished_build(folder: Path) -> BuildFolder:
     """Return a build. Raises UserError if a step is not done, or a file was changed since."""
-    build = Build.open(folder)
+    build = BuildFolder.open(folder)
     for number, done in enumerate(build.status(), 1):
         if done is None:
             raise UserError(f"step {number} of {folder} is not done yet: r2med build run PLAN.toml -o {folder}")

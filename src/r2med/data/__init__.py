@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING
 from r2med.foundation.core.lazy import lazily
 
 if TYPE_CHECKING:
-    from r2med.data.corpus import Corpus
-    from r2med.data.dataset import Dataset, Qrels, Query
-    from r2med.data.dataset_cards import DatasetCard
-    from r2med.data.loading import load
-    from r2med.data.locating import names
+    from r2med.data.corpus import Corpus as Corpus
+    from r2med.data.dataset import Dataset as Dataset
+    from r2med.data.dataset import Qrels as Qrels
+    from r2med.data.dataset import Query as Query
+    from r2med.data.dataset_cards import DatasetCard as DatasetCard
+    from r2med.data.loading import load as load
+    from r2med.data.locating import names as names
 
-__all__ = ["Corpus", "Dataset", "DatasetCard", "Qrels", "Query", "load", "names"]
-
-__getattr__ = lazily(__name__)
+__getattr__, __dir__ = lazily(__name__)

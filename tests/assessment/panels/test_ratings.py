@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from r2med.assessment.panels.ratings import Ratings, agreement_table
-from r2med.evaluation.measure.agreement import cohen_kappa, fleiss_kappa, gwet_ac1, krippendorff_alpha
+from r2med.evaluation.measure.coefficients import cohen_kappa, fleiss_kappa, gwet_ac1, krippendorff_alpha
 from r2med.evaluation.measure.scores import Floats
 
 GRADES = ("0", "1", "2", "3")

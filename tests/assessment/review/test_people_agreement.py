@@ -5,7 +5,7 @@ import pytest
 
 from r2med.assessment.review.people_agreement import agreement_by_point
 from r2med.assessment.review.reviews import Review
-from r2med.evaluation.measure.agreement import cohen_kappa
+from r2med.evaluation.measure.coefficients import cohen_kappa
 
 POINTS = ("answerable", "self_contained", "needs_inference", "words_mislead")
 

@@ -9,7 +9,7 @@ from r2med.assessment.review.annotators import Annotator, introduce
 from r2med.assessment.review.review_book import ReviewBook
 from r2med.assessment.review.reviews import Review
 from r2med.cli.build_command import status
-from r2med.construction.pipeline import Build
+from r2med.construction.pipeline import BuildFolder
 from r2med.construction.publish.dataset_folder import lacks_reviewers, write_output
 from r2med.construction.review_items import add_reviews, items_by_kind, review_items
 from r2med.data import load
@@ -120,7 +120,7 @@ def test_a_page_whose_translation_people_reject_is_left_out_of_the_corpus(folder
     [page] = items_by_kind(place, "all")["page"]
     assert page.sentences == tuple(zip(("狼疮", *PAGE), ("Lupus", *PAGE_IN_ENGLISH), strict=True))
     add_reviews(place, [Review(question="p", kind="page", annotator="Ann", verdict="reject")])
-    build = Build.open(place)
+    build = BuildFolder.open(place)
     written = write_output(build, Runtime(store=Store(tmp_path / "store")))
     assert [row["id"] for row in rows(written / "corpus.jsonl")] == ["e-1"]
     assert [row["p_id"] for row in rows(written / "qrels.jsonl")] == ["e-1"]

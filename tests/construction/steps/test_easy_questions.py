@@ -1,7 +1,7 @@
 import pytest
 
 from r2med.construction.build_plan import BuildPlan
-from r2med.construction.pipeline import Build
+from r2med.construction.pipeline import BuildFolder
 from support.builds import built, lines, plan_file
 
 EXAM = lines(
@@ -20,7 +20,7 @@ def test_what_most_small_models_answer_right_is_left_out(tmp_path, share, left_o
         (tmp_path / f"{name}.jsonl").write_text(lines(*rules, wrong))
     steps = ["read-exam(e.jsonl)", f"drop-easy(llms=one:two:three, share={share})"]
     plan = BuildPlan.read(plan_file(tmp_path, steps, {"e.jsonl": EXAM}))
-    build = Build(plan, tmp_path / "out")
+    build = BuildFolder(plan, tmp_path / "out")
     paths = tuple((name, tmp_path / f"{name}.jsonl") for name in ("one", "two", "three"))
     done = build.run(plan.setup(model_paths=paths))
     assert [left.key for left in build.rejected(2)] == left_out

@@ -6,7 +6,7 @@ import pytest
 
 from r2med.construction.diagnosis_groups import DiagnosisGroups
 from r2med.construction.items import Candidate, PageChunk, SourceQuestion
-from r2med.construction.pipeline import Build
+from r2med.construction.pipeline import BuildFolder
 from r2med.construction.publish.datasheet import grouping_table
 from r2med.construction.steps.controls import NearMiss, PlantControls
 from r2med.foundation.core.errors import UserError
@@ -44,7 +44,7 @@ def positives(build, step):
 
 def again(build):
     build.run(build.plan.setup(store=Store(build.plan.file.parent / "store")))
-    return Build(build.plan, build.out)
+    return BuildFolder(build.plan, build.out)
 
 
 def test_cases_with_synonymous_diagnoses_are_relevant_to_each_other(tmp_path):

@@ -3,7 +3,7 @@ import json
 import pytest
 
 from r2med.construction.build_plan import BuildPlan
-from r2med.construction.pipeline import Build
+from r2med.construction.pipeline import BuildFolder
 from r2med.construction.steps.translating import numbered_texts
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.store import Store
@@ -209,7 +209,7 @@ def test_pages_are_translated_with_their_titles(tmp_path):
 
 def test_a_rehearsal_counts_the_requests_in_both_directions_and_asks_nothing(tmp_path):
     plan = BuildPlan.read(plan_file(tmp_path, ["read-table(q.jsonl)", "translate", "reason"], {"q.jsonl": QUESTION}))
-    rehearsed = list(Build(plan, tmp_path / "out").rehearse(plan.setup(store=Store(tmp_path / "store"))))
+    rehearsed = list(BuildFolder(plan, tmp_path / "out").rehearse(plan.setup(store=Store(tmp_path / "store"))))
     assert [work.plan.calls for _, work in rehearsed] == [0, 2, 1]
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from r2med.evaluation.measure.agreement import (
+from r2med.evaluation.measure.coefficients import (
     FEWEST_BOUNDED_UNITS,
     FEWEST_UNITS,
     Agreement,

@@ -24,7 +24,7 @@ from r2med.foundation.store.files import sha256
 from r2med.publication.leaderboard.board_entries import NOT_VERIFIED, SubmittedRecords, read_entries
 from r2med.publication.leaderboard.entry_verdicts import Verdicts
 from r2med.publication.leaderboard.submission import submit
-from r2med.publication.leaderboard.verification import Checked, verify
+from r2med.publication.leaderboard.verification import Verification, verify
 from support.answer_records import answer_record, answered, rescored
 from support.forgeries import Case, forgeries
 from support.synthetic_answers import write
@@ -76,7 +76,7 @@ def honest(tmp_path_factory: pytest.TempPathFactory) -> Case:
     return Case(json.loads((folder / "entry.json").read_text()), files, dataset)
 
 
-def checked(case: Case, folder: Path, store: Store) -> tuple[list[Checked], SubmittedRecords]:
+def checked(case: Case, folder: Path, store: Store) -> tuple[list[Verification], SubmittedRecords]:
     """Write a case, verify it, and read it as the board does, with the verdicts."""
     (folder / "entries").mkdir(parents=True)
     (folder / "runs").mkdir()
@@ -93,7 +93,7 @@ def is_marked(each: StoredRecord | StoredAnswers) -> bool:
     return NOT_VERIFIED in name and bool(each.unverified)
 
 
-def _false(case: Case, found: list[Checked], shown: SubmittedRecords) -> Iterator[StoredRecord | StoredAnswers]:
+def _false(case: Case, found: list[Verification], shown: SubmittedRecords) -> Iterator[StoredRecord | StoredAnswers]:
     """Yield what is shown of the records that do not match. Each is recognised by its content."""
     parts = [*case.body["records"], *case.body["answers"]]
     faults = {digest(part["per_query"]) + part["key"]: each.fault for part, each in zip(parts, found, strict=False)}

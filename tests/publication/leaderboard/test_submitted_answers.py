@@ -21,7 +21,7 @@ from r2med.evaluation.records.answer_record import AnswerRecord, GivenAnswer
 from r2med.evaluation.records.record import Record
 from r2med.foundation.store import Store
 from r2med.publication.leaderboard.submission import read_entry, submit
-from r2med.publication.leaderboard.verification import Checked, verify
+from r2med.publication.leaderboard.verification import Verification, verify
 from support.answer_records import answer_record, answered, rescored
 from support.synthetic_answers import write
 
@@ -77,7 +77,7 @@ def written(answers: Sequence[GivenAnswer], dataset: Dataset, ranking: Path, fol
     return entry
 
 
-def checked(entry: Path, ranking: Path, folder: Path) -> list[Checked]:
+def checked(entry: Path, ranking: Path, folder: Path) -> list[Verification]:
     for file in ranking.rglob("*.trec.gz"):
         (folder / file.name).write_bytes(file.read_bytes())
     return verify([entry], folder)

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from r2med import Cost, Dataset, Expansion, Reranked, Run, Searched
+from r2med import Cost, Dataset, Run
 from r2med.data.dataset import Query
+from r2med.extend import Expansion, Reranked, Searched
 from r2med.foundation.core.cost import NOTHING
 from r2med.foundation.store import Store
 from r2med.systems.retrieve.retriever import ForeignSearcher, SearchQuery, search_with

@@ -8,7 +8,7 @@ from typing import Any, get_args
 
 from r2med.assessment.panels.ratings import RaterAgreement, Ratings, agreement_table
 from r2med.data.overlays import SUFFIX, Aspect, Overlay
-from r2med.evaluation.measure.agreement import Agreement
+from r2med.evaluation.measure.coefficients import Agreement
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.pages.page import Page, Table, table_page
 

@@ -10,7 +10,7 @@ from itertools import combinations
 
 import numpy as np
 
-from r2med.evaluation.measure.agreement import (
+from r2med.evaluation.measure.coefficients import (
     Agreement,
     cohen_kappa,
     fleiss_kappa,

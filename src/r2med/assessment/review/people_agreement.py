@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from r2med.assessment.panels.ratings import RaterAgreement
 from r2med.assessment.review.reviews import Review, ratings_of, rubrics_of
 from r2med.assessment.rubrics.rubric import Point, Rubric
-from r2med.evaluation.measure.agreement import FEWEST_BOUNDED_UNITS
+from r2med.evaluation.measure.coefficients import FEWEST_BOUNDED_UNITS
 
 HIGH_AC, PARADOX_GAP = 0.6, 0.3
 """An AC that is called high, and the difference of AC and α from which a sentence explains it."""

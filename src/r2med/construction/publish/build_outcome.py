@@ -22,7 +22,7 @@ from r2med.construction.build_plan import PlanFile
 from r2med.construction.items import Candidate, PageChunk, SourceQuestion, Stream
 from r2med.construction.judge_tests import judge_tests, judge_trust
 from r2med.construction.labels import Label, LabelName, labels, overrating
-from r2med.construction.pipeline import Build, Done
+from r2med.construction.pipeline import BuildFolder, Done
 from r2med.construction.review_items import QUESTION_TEXTS, read_guideline
 from r2med.construction.step import Streams
 from r2med.foundation.text.language_guess import guess_language
@@ -71,7 +71,7 @@ class BuildOutcome:
     """Everything that a dataset and its datasheet contain. Corpus texts and rationales are read only when written."""
 
     plan: PlanFile
-    build: Build
+    build: BuildFolder
     steps: Sequence[Done]
     streams: Streams
     questions: Sequence[SourceQuestion]
@@ -96,7 +96,9 @@ class BuildOutcome:
     """(queries or documents, source, licence) -> number. Documents are counted while they are written."""
 
     @classmethod
-    def read(cls, build: Build, reviews: Sequence[Review] = (), annotators: Sequence[Annotator] = ()) -> BuildOutcome:
+    def read(
+        cls, build: BuildFolder, reviews: Sequence[Review] = (), annotators: Sequence[Annotator] = ()
+    ) -> BuildOutcome:
         """Read the outcome from the output of a build's steps."""
         streams = build.streams()
         planned = build.plan.facts.reviews_per_item

@@ -17,7 +17,7 @@ from r2med.assessment.review.review_outcomes import PUBLISHED_POINTS, published_
 from r2med.assessment.review.reviews import Review
 from r2med.assessment.rubrics.rubric import VERDICT
 from r2med.construction.items import SourcePage, SourceQuestion
-from r2med.construction.pipeline import Build
+from r2med.construction.pipeline import BuildFolder
 from r2med.construction.publish.build_outcome import BuildOutcome, origin
 from r2med.construction.publish.datasheet import datasheet
 from r2med.construction.publish.published_facts import (
@@ -44,7 +44,7 @@ CARD, LABELS, CROISSANT = "card.toml", "labels.jsonl", "croissant.json"
 Row = Mapping[str, Any]
 
 
-def write_output(build: Build, setup: Setup | Runtime) -> Path | None:
+def write_output(build: BuildFolder, setup: Setup | Runtime) -> Path | None:
     """Write the folder DIR/NAME, named after the plan, and replace an earlier one; None if nothing was judged yet.
 
     Raises UserError if no question has a relevant document.
@@ -73,7 +73,7 @@ def write_output(build: Build, setup: Setup | Runtime) -> Path | None:
     return folder
 
 
-def lacks_reviews(build: Build) -> bool:
+def lacks_reviews(build: BuildFolder) -> bool:
     """Return True if people have added or changed reviews since the dataset was written."""
     if not (build.dataset / LABELS).is_file():
         return False
@@ -82,7 +82,7 @@ def lacks_reviews(build: Build) -> bool:
     return published != Counter(map(_said, _human_rows(read_reviews(build.out))))
 
 
-def lacks_reviewers(build: Build) -> bool:
+def lacks_reviewers(build: BuildFolder) -> bool:
     """Return True if reviewers have stated another qualification or other years since the dataset was written."""
     path = build.dataset / CROISSANT
     if not path.is_file():
@@ -220,7 +220,7 @@ def _card(made: BuildOutcome) -> str:
     return "\n".join([*lines, "", "[counts]", *(f"{name} = {count}" for name, count in counts.items()), ""])
 
 
-def _date(build: Build) -> str:
+def _date(build: BuildFolder) -> str:
     """Return the day on which the last step was finished."""
     done = [build.folder(number) / "step.json" for number in range(1, len(build.plan.steps) + 1)]
     latest = max(path.stat().st_mtime for path in done if path.is_file())

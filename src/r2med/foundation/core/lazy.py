@@ -15,15 +15,22 @@ def loaded(path: str) -> Any:
     return getattr(import_module(module), name)
 
 
-def lazily(package: str) -> Callable[[str], Any]:
-    """Return a `__getattr__` for a package that imports each name of its block `if TYPE_CHECKING:` when it is used."""
+def lazily(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Return `__getattr__` and `__dir__` of a module that imports what stands below its `if TYPE_CHECKING:` when used.
+
+    `__all__` has these names too, without submodules, unless the module says otherwise.
+    """
 
     def getattr_(name: str) -> Any:
+        if name == "__all__":
+            return sorted(name for name, module in _places(package).items() if module != package)
         if name.startswith("__") or name not in (places := _places(package)):
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        if places[name] == package:
+            return import_module(f"{package}.{name}")
         return getattr(import_module(places[name]), name)
 
-    return getattr_
+    return getattr_, lambda: sorted({*vars(sys.modules[package]), *_places(package)})
 
 
 @cache

@@ -456,7 +456,7 @@ def _fault(entry: metadata.EntryPoint, found: Collection[str]) -> str:
     except (Exception, SystemExit) as error:  # importing a plugin may fail in any way
         return f"importing it failed with {type(error).__name__}: {error}"
     if not (isinstance(loaded, type) and issubclass(loaded, Stage) and isinstance(getattr(loaded, "kind", None), str)):
-        return "a stage is a subclass of r2med.Stage with a kind"
+        return "a stage is a subclass of r2med.extend.Stage with a kind"
     return ""
 
 

@@ -39,7 +39,7 @@ COMPARED_DOCUMENTS = 100
 
 
 @dataclass(frozen=True)
-class Checked:
+class Verification:
     """One record of an entry and its first fault. The fault is empty if all values were computed again and match.
 
     For an entry that cannot be read, system and dataset are empty.
@@ -73,7 +73,7 @@ def verify(
     data: str | Path | Dataset | Sequence[str | Path | Dataset] = (),
     store: Store | None = None,
     verdicts: Path | str | None = None,
-) -> list[Checked]:
+) -> list[Verification]:
     """Check every record of entries against run files and judgements. A bad entry does not stop the others.
 
     `entries` are files, or folders whose JSON files are all checked, at any depth. Run files, files of answers and
@@ -88,7 +88,7 @@ def verify(
         refuse_submitted(Path(verdicts), beside)
     given = [loaded(source, store) for source in given_data(data)]
     desk = _Desk(folder, {dataset.name: dataset for dataset in given}, store)
-    checked: list[Checked] = []
+    checked: list[Verification] = []
     found: dict[str, EntryVerdict] = {}
     for path, (of_records, of_answers) in desk.check_entries(entry_files(places)):
         checked += [*of_records, *of_answers]
@@ -118,7 +118,7 @@ class _Desk:
         self._store = store
         self._claims: dict[str, list[tuple[str, Path]]] = {}
 
-    def check_entries(self, paths: Sequence[Path]) -> list[tuple[Path, tuple[list[Checked], list[Checked]]]]:
+    def check_entries(self, paths: Sequence[Path]) -> list[tuple[Path, tuple[list[Verification], list[Verification]]]]:
         """Return for each entry the result for each record and for each answer record."""
         read: list[Entry | str] = []
         for path in paths:
@@ -132,7 +132,12 @@ class _Desk:
             for path, entry in zip(paths, read, strict=True)
         ]
         return [
-            (path, ([Checked(path, "", "", entry)], []) if isinstance(entry, str) else self._checked(path, entry, mine))
+            (
+                path,
+                ([Verification(path, "", "", entry)], [])
+                if isinstance(entry, str)
+                else self._checked(path, entry, mine),
+            )
             for path, entry, mine in zip(paths, read, claimed, strict=True)
         ]
 
@@ -159,13 +164,13 @@ class _Desk:
 
     def _checked(
         self, path: Path, entry: Entry, claims: tuple[list[_Claim], list[_Claim]]
-    ) -> tuple[list[Checked], list[Checked]]:
+    ) -> tuple[list[Verification], list[Verification]]:
         """Return the result for each record and for each answer record of an entry."""
         records = []
         for record, claim in zip(entry.records, claims[0], strict=True):
             fault = claim.fault or self._claimed_twice(claim, record.system, "its run is the same as that of")
             left = () if fault else unknown_system(record)
-            records.append(Checked(path, record.system, record.dataset.name, fault, left))
+            records.append(Verification(path, record.system, record.dataset.name, fault, left))
         false = {each.key for each, found in zip(entry.records, records, strict=True) if found.fault}
         return records, [
             self._checked_answers(each, entry.records, false, path, claim)
@@ -174,7 +179,7 @@ class _Desk:
 
     def _checked_answers(
         self, answers: AnswerRecord, records: Sequence[Record], false: Container[str], path: Path, claim: _Claim
-    ) -> Checked:
+    ) -> Verification:
         """Return the result for an answer record. `false` are the keys of records that do not match."""
         ranking = self._ranking(answers, records)
         fault = claim.fault or self._claimed_twice(claim, answers.reader, "its answers are the same as those of")
@@ -183,7 +188,7 @@ class _Desk:
         if not fault and ranking and ranking.record.key in false:
             fault = f"the record of its ranking, {ranking.record.system}, does not match"
         left = () if fault else unverified(answers)
-        return Checked(path, answers.name, answers.dataset.name, fault, left)
+        return Verification(path, answers.name, answers.dataset.name, fault, left)
 
     def _claimed_twice(self, claim: _Claim, name: str, what: str) -> str:
         """Return a fault if another system or reader claims the same content in any entry; otherwise empty."""

@@ -34,7 +34,7 @@ class Passage:
 
 
 @dataclass(frozen=True)
-class Answer:
+class SearchResult:
     """The passages found for a question, best first, and the texts that an expansion wrote before the search."""
 
     question: str
@@ -51,7 +51,7 @@ def search(
     system: System | str = "bm25",
     k: int = 5,
     **settings: Any,
-) -> Answer:
+) -> SearchResult:
     """Return the best passages of a dataset for a question, as `r2med search` does. `settings` are fields of `Setup`.
 
     If the store cannot be written, what it lacks is made in a temporary folder. Raises UserError if the question is
@@ -64,7 +64,7 @@ def search(
         return ask(parsed, dataset, question, k)
 
 
-def ask(system: System | str, dataset: Dataset, question: str, k: int = 10) -> Answer:
+def ask(system: System | str, dataset: Dataset, question: str, k: int = 10) -> SearchResult:
     """Return the passages that a system finds for a question. The dataset needs neither queries nor judgements.
 
     Raises UserError if the question is empty or the dataset has no documents.
@@ -86,4 +86,4 @@ def ask(system: System | str, dataset: Dataset, question: str, k: int = 10) -> A
     found = rows[rows != NO_DOCUMENT]
     passages = zip(dataset.corpus.ids(found), scores.tolist(), dataset.corpus.texts(found), strict=False)
     generated = next(iter(outcome.generated.values()), ())
-    return Answer(question, generated, tuple(Passage(*passage) for passage in passages))
+    return SearchResult(question, generated, tuple(Passage(*passage) for passage in passages))

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from r2med.evaluation.measure.agreement import cohen_kappa, fleiss_kappa, gwet_ac1, krippendorff_alpha
+from r2med.evaluation.measure.coefficients import cohen_kappa, fleiss_kappa, gwet_ac1, krippendorff_alpha
 
 NONE = np.nan
 
