@@ -10,6 +10,7 @@ from r2med.data.check import check
 from r2med.data.problems import MAX_MESSAGES, Problems
 from r2med.foundation.core.errors import UserError
 from support.datasets import DOCUMENTS, QRELS, QUERIES, beir_folder, r2med_folder, write_jsonl
+from support.facts import each_states, some_states, states
 
 CORPUS = (
     rb"""{"id": "d1", "text": "sound"}
@@ -57,39 +58,39 @@ oops
 
 CARD = "[counts]\nqueries = 9\ndocuments = 40\npositives = 3\nmost_positives = 5\n"
 
-# file:line of every fault above, and what is said of it.
+# file:line of every fault above, and the facts of its line.
 EXPECTED = """
-corpus.jsonl:2: bad JSON:
-corpus.jsonl:3: missing field 'text'
-corpus.jsonl:4: field 'id' must be a string, found the number 4
-corpus.jsonl:6: document 'd6' has an empty text
-corpus.jsonl:7: invalid UTF-8 at byte 34 of the line
-corpus.jsonl:8: field 'text' holds a lone surrogate
-corpus.jsonl:9: bad JSON: a line break or another control character inside a text at column 48
-corpus.jsonl:10: empty id: every document needs one
-corpus.jsonl:11: not a JSON object but a list
-corpus.jsonl:12: field 'id' must be a string, found null
-corpus.jsonl:12: field 'text' must be a string, found true
-corpus.jsonl:15: truncated last line
-query.jsonl:2: query 'q2' has no qrels
-query.jsonl:4: query 'q4' has an empty text
-query.jsonl:5: missing field 'text'
-query.jsonl:6: query 'q6' has no relevant document
-query.jsonl:7: field 'answer' must be a string, found the number 7
-query.jsonl:8: field 'excluded_ids' must be a list of strings
-query.jsonl:9: field 'excluded_ids' must be a list of strings
-qrels.jsonl:2: unknown query 'nobody'
-qrels.jsonl:3: unknown document 'nothing'
-qrels.jsonl:5: query 'q1', document 'd1' was judged 1 at line 1 and 0 here
-qrels.jsonl:6: field 'score' must be a whole number, found a string
-qrels.jsonl:7: score 0.5 is not a whole number
-qrels.jsonl:8: field 'score' must be a whole number, found true
-qrels.jsonl:9: bad JSON
-qrels.jsonl:11: missing field 'p_id'
-4 queries, but the card of faulty says 9
-5 documents, but the card of faulty says 40
-4 positives, but the card of faulty says 3
-2 most positives, but the card of faulty says 5
+corpus.jsonl:2|JSON
+corpus.jsonl:3|'text'|missing
+corpus.jsonl:4|'id'|string|number 4
+corpus.jsonl:6|'d6'|empty text
+corpus.jsonl:7|UTF-8|byte 34
+corpus.jsonl:8|'text'|surrogate
+corpus.jsonl:9|JSON|column 48
+corpus.jsonl:10|empty id
+corpus.jsonl:11|JSON object|list
+corpus.jsonl:12|'id'|string|null
+corpus.jsonl:12|'text'|string|true
+corpus.jsonl:15|last line
+query.jsonl:2|'q2'|no qrels
+query.jsonl:4|'q4'|empty text
+query.jsonl:5|'text'|missing
+query.jsonl:6|'q6'|no relevant document
+query.jsonl:7|'answer'|string|number 7
+query.jsonl:8|'excluded_ids'|list of strings
+query.jsonl:9|'excluded_ids'|list of strings
+qrels.jsonl:2|query 'nobody'|unknown
+qrels.jsonl:3|document 'nothing'|unknown
+qrels.jsonl:5|'q1'|'d1'|judged 1|line 1|0
+qrels.jsonl:6|'score'|whole number|string
+qrels.jsonl:7|0.5|whole number
+qrels.jsonl:8|'score'|whole number|true
+qrels.jsonl:9|JSON
+qrels.jsonl:11|'p_id'|missing
+card of faulty|4 queries|9
+card of faulty|5 documents|40
+card of faulty|4 positives|3
+card of faulty|2 most positives|5
 """.strip().splitlines()
 
 
@@ -112,15 +113,14 @@ def test_every_problem_is_reported_at_once_with_file_and_line(faulty: Path) -> N
     found = check(faulty)
     lines = lines_of(found)
     for expected in EXPECTED:
-        start = f"{faulty}: " if expected[0].isdigit() else f"{faulty}/"
-        assert [line for line in lines if line.startswith(start + expected)], expected
+        some_states(lines, faulty, *expected.split("|"))
     assert len(lines) == len(found) == len(EXPECTED)
-    assert found.notices == [
-        f"{faulty}/query.jsonl: 1 repeated rows merged; 1 ids came with another text, and the last one counts "
-        "(such as 'q1': line 1 and query.jsonl:3)",
-        f"{faulty}/corpus.jsonl: 2 repeated rows merged",
-        f"{faulty}/corpus.jsonl: 1 texts hold control characters (kept as they are)",
-    ]
+    each_states(
+        found.notices,
+        [f"{faulty}/query.jsonl", "1 repeated", "'q1'", "line 1", "query.jsonl:3", "last"],
+        [f"{faulty}/corpus.jsonl", "2 repeated"],
+        [f"{faulty}/corpus.jsonl", "1 texts", "control characters"],
+    )
 
 
 def test_each_problem_is_evidence_of_a_finding_with_a_stable_id(faulty: Path) -> None:
@@ -176,9 +176,9 @@ def test_a_sound_folder_has_no_problems(tmp_path: Path) -> None:
 
 def test_flaws_do_not_stop_a_load_but_are_mentioned(tmp_path: Path) -> None:
     folder = r2med_folder(tmp_path / "set", qrels=[*QRELS, {"q_id": "0", "p_id": "gone", "score": 1}])
-    assert lines_of(check(folder)) == [f"{folder}/qrels.jsonl:4: unknown document 'gone': not in the corpus"]
+    each_states(lines_of(check(folder)), [f"{folder}/qrels.jsonl:4", "'gone'", "corpus"])
     blank = r2med_folder(tmp_path / "blank", [*DOCUMENTS, {"id": "e", "text": ""}])
-    assert load(blank).notices == (f"blank: 1 flaws (r2med data check {blank})",)
+    each_states(load(blank).notices, ["blank", 1, f"r2med data check {blank}"])
 
 
 def test_counts_as_on_the_card_are_sound(tmp_path: Path) -> None:
@@ -190,31 +190,34 @@ def test_counts_as_on_the_card_are_sound(tmp_path: Path) -> None:
 
 def test_a_folder_called_as_a_dataset_of_the_benchmark_must_have_its_counts(tmp_path: Path) -> None:
     folder = r2med_folder(tmp_path / "Biology")
-    assert lines_of(check(folder)) == [
-        f"{folder}: 2 queries, but the card of Biology says 103",
-        f"{folder}: 3 documents, but the card of Biology says 57359",
-        f"{folder}: 2 positives, but the card of Biology says 374",
-        f"{folder}: 1 most positives, but the card of Biology says 19",
-    ]
+    each_states(
+        lines_of(check(folder)),
+        [folder, "2 queries", "Biology", 103],
+        [folder, "3 documents", "Biology", 57359],
+        [folder, "2 positives", "Biology", 374],
+        [folder, "1 most positives", "Biology", 19],
+    )
 
 
 def test_empty_files_are_reported(tmp_path: Path) -> None:
     folder = r2med_folder(tmp_path / "set", [], [], [])
-    assert lines_of(check(folder)) == [
-        f"{folder}/qrels.jsonl: no judgements: nothing can be scored",
-        f"{folder}/query.jsonl: no queries",
-        f"{folder}/corpus.jsonl: no documents",
-    ]
+    each_states(
+        lines_of(check(folder)),
+        [f"{folder}/qrels.jsonl", "no judgements"],
+        [f"{folder}/query.jsonl", "no queries"],
+        [f"{folder}/corpus.jsonl", "no documents"],
+    )
 
 
 def test_an_empty_corpus_is_reported_with_what_it_leaves_dangling(tmp_path: Path) -> None:
     folder = r2med_folder(tmp_path / "set", [])
-    assert lines_of(check(folder)) == [
-        f"{folder}/qrels.jsonl:1: unknown document '0': not in the corpus",
-        f"{folder}/qrels.jsonl:2: unknown document 'd2': not in the corpus",
-        f"{folder}/qrels.jsonl:3: unknown document 'd2': not in the corpus",
-        f"{folder}/corpus.jsonl: no documents",
-    ]
+    each_states(
+        lines_of(check(folder)),
+        [f"{folder}/qrels.jsonl:1", "document '0'"],
+        [f"{folder}/qrels.jsonl:2", "document 'd2'"],
+        [f"{folder}/qrels.jsonl:3", "document 'd2'"],
+        [f"{folder}/corpus.jsonl", "no documents"],
+    )
 
 
 @pytest.mark.parametrize("cut", range(1, 12))
@@ -232,20 +235,19 @@ def test_columns_of_a_qrels_file_are_checked_by_line(tmp_path: Path) -> None:
     (folder / "qrels.jsonl").unlink()
     path = folder / "qrels.txt"
     path.write_bytes(b"0 0 0 1\n1 0 d2 x\n1 0 d2 1\n\xff 0 d2 1\n1 d2 1 1 1\n1 0 2")
-    assert [str(problem) for problem in check(folder).problems] == [
-        f"{path}:2: grade 'x' is not a whole number",
-        f"{path}:4: invalid UTF-8 at byte 1 of the line: save it as UTF-8",
-        f"{path}:5: 5 columns instead of 4 (TREC)",
-        f"{path}:6: 3 columns instead of 4 (TREC) (the last line is truncated?)",
-    ]
+    each_states(
+        check(folder).problems,
+        [f"{path}:2", "grade 'x'"],
+        [f"{path}:4", "UTF-8", "byte 1"],
+        [f"{path}:5", "5 columns", 4, "TREC"],
+        [f"{path}:6", "3 columns", 4, "TREC", "last line"],
+    )
 
 
 def test_a_line_of_neither_form_is_told_both(tmp_path: Path) -> None:
     folder = r2med_folder(tmp_path / "set")
     (folder / "qrels.jsonl").write_text("0 0\n")
-    assert [problem.message for problem in check(folder).problems] == [
-        "2 columns instead of 3 (query document grade) or 4 (TREC)"
-    ]
+    each_states(check(folder).problems, ["2 columns", "3 (query document grade)", "4 (TREC)"])
 
 
 def test_a_broken_first_line_does_not_condemn_the_others(tmp_path: Path) -> None:
@@ -253,17 +255,18 @@ def test_a_broken_first_line_does_not_condemn_the_others(tmp_path: Path) -> None
     path = folder / "qrels.jsonl"
     path.write_text("oops\n" + path.read_text())
     (problem,) = check(folder).problems
-    assert str(problem) == f"{path}:1: bad JSON: a value is missing at column 1"
+    states(problem, f"{path}:1", "JSON", "column 1")
 
 
 def test_beir_folders_are_checked_too(tmp_path: Path) -> None:
     folder = beir_folder(tmp_path / "set", qrels=[*QRELS, {"q_id": "9", "p_id": "8", "score": 1}])
     write_jsonl(folder / "queries.jsonl", [{"_id": row["id"], "text": row["text"]} for row in QUERIES] + [{"_id": "2"}])
-    assert lines_of(check(folder)) == [
-        f"{folder}/queries.jsonl:3: missing field 'text' (rows have _id)",
-        f"{folder}/qrels/test.tsv:5: unknown query '9': not in the query file",
-        f"{folder}/qrels/test.tsv:5: unknown document '8': not in the corpus",
-    ]
+    each_states(
+        lines_of(check(folder)),
+        [f"{folder}/queries.jsonl:3", "'text'", "_id"],
+        [f"{folder}/qrels/test.tsv:5", "query '9'"],
+        [f"{folder}/qrels/test.tsv:5", "document '8'"],
+    )
 
 
 def test_a_million_bad_lines_do_not_fill_the_memory(tmp_path: Path) -> None:
@@ -278,17 +281,19 @@ def test_a_million_bad_lines_do_not_fill_the_memory(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("row", "said"),
+    ("row", "facts"),
     [
-        ({"_id": "1", "contents": "x"}, "missing field 'id' (rows have _id, contents: is it `_id`?)"),
-        ({"id": "1", "contents": "x"}, "missing field 'text' (rows have id, contents: is it `contents`?)"),
-        ({"id": "1", "\x1b[2J": "x"}, "missing field 'text' (rows have id, '\\x1b[2J')"),
-        ({"id": "1"} | {f"f{n}": n for n in range(9)}, "missing field 'text' (rows have id, f0, f1, f2, f3, f4, …)"),
-        ({}, "missing field 'id' (the row is empty)"),
+        ({"_id": "1", "contents": "x"}, ["'id'", "_id, contents", "`_id`?"]),
+        ({"id": "1", "contents": "x"}, ["'text'", "id, contents", "`contents`?"]),
+        ({"id": "1", "\x1b[2J": "x"}, ["'text'", "id, '\\x1b[2J'"]),
+        ({"id": "1"} | {f"f{n}": n for n in range(9)}, ["'text'", "id, f0, f1, f2, f3, f4, …"]),
+        ({}, ["'id'", "empty"]),
     ],
 )
-def test_a_missing_field_is_told_with_those_that_are_there(tmp_path: Path, row: dict[str, object], said: str) -> None:
-    assert check(r2med_folder(tmp_path / "set", [row])).problems[0].message == said
+def test_a_missing_field_is_told_with_those_that_are_there(
+    tmp_path: Path, row: dict[str, object], facts: list[str]
+) -> None:
+    states(check(r2med_folder(tmp_path / "set", [row])).problems[0].message, "missing field", *facts)
 
 
 def test_deeply_nested_json_is_a_problem_and_not_a_crash(tmp_path: Path) -> None:

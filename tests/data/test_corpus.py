@@ -17,6 +17,7 @@ from r2med.data.layouts.hub_tables import HubTables
 from r2med.data.layouts.r2med_folder import R2medFolder
 from r2med.data.problems import Problems
 from support.datasets import DOCUMENTS, QRELS, QUERIES, beir_folder, hub_files, r2med_folder, write_jsonl
+from support.facts import each_states, states
 from support.processes import python
 
 # Past the basic plane UTF-16 sorts differently from code points: U+FFFD is below U+10000 here.
@@ -151,9 +152,9 @@ def test_flaws_and_notices_are_told_again_without_reading(tmp_path: Path, monkey
     first = check(folder)
     forbid_reading(monkeypatch, R2medFolder)
     again = check(folder)
-    assert [str(flaw) for flaw in again.flaws] == [f"{folder}/corpus.jsonl:5: document 'blank' has an empty text"]
+    each_states(again.flaws, [f"{folder}/corpus.jsonl:5", "'blank'", "empty"])
     assert (again.flaws, again.notices) == (first.flaws, first.notices)
-    assert again.notices == [f"{folder}/corpus.jsonl: 1 repeated rows merged"]
+    each_states(again.notices, [f"{folder}/corpus.jsonl", "1 repeated"])
 
 
 def test_problems_are_told_every_time(tmp_path: Path) -> None:
@@ -231,7 +232,7 @@ def test_repeated_identical_rows_are_merged_with_a_notice(tmp_path: Path) -> Non
     dataset = load(folder)
     assert list(dataset.corpus) == [(row["id"], row["text"]) for row in rows[:2000]]
     assert dataset.corpus.rows(["0", "1999", "1024"]).tolist() == [0, 1999, 1024]
-    assert dataset.notices == (f"{folder}/corpus.jsonl: 3,000 repeated rows merged",)
+    each_states(dataset.notices, [f"{folder}/corpus.jsonl", 3000])
     assert load(folder).notices == dataset.notices
 
 
@@ -244,10 +245,8 @@ def test_of_rows_with_one_id_the_last_counts_where_the_first_stood(tmp_path: Pat
         assert dataset.corpus.rows(["c", "b", "a"]).tolist() == [2, 1, 0]
         assert dataset.corpus.repeats is not None
         assert list(dataset.corpus.repeats) == [("a", "1"), ("b", "2"), ("a", "3")]
-        assert dataset.notices[0] == (
-            f"{folder}/corpus.jsonl: 3 repeated rows merged; 1 ids came with another text, and the last one counts "
-            "(such as 'a': line 1 and corpus.jsonl:6)"
-        )
+        facts = f"{folder}/corpus.jsonl", "3 repeated", "1 ids", "last", "'a'", "line 1", "corpus.jsonl:6"
+        states(dataset.notices[0], *facts)
 
 
 @pytest.mark.parametrize("together", [1 << 20, 900, 7])

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from r2med import Corpus, Dataset, Query, UserError
+from r2med import Corpus, Dataset, Query
+from support.facts import error_states
 
 CORPUS = {"d1": "heart", "d2": "brain"}
 
@@ -20,19 +21,19 @@ def test_a_dataset_is_made_of_what_is_in_memory() -> None:
 
 
 @pytest.mark.parametrize(
-    ("queries", "corpus", "qrels", "message"),
+    ("queries", "corpus", "qrels", "facts"),
     [
-        (["pain"], CORPUS, {}, "queries are id -> text"),
-        ({"q": 3}, CORPUS, {}, "queries are id -> text"),
-        ({"q": "pain"}, {"d": 3}, {}, "a corpus is id -> text, both strings"),
-        ({"q": "pain"}, [("d", "x"), ("d", "y")], {}, "every id once"),
-        ([Query("q", "a"), Query("q", "b")], CORPUS, {}, "query id 'q' is repeated"),
-        ({"q": "pain"}, CORPUS, {"q": {"d3": 1}}, "the judgements name 'd3'"),
-        ({"q": "pain"}, CORPUS, {"p": {"d1": 1}}, "the judgements name 'p'"),
-        ({"q": "pain"}, CORPUS, {"q": ["d1"]}, "judgements are query id -> document id -> grade"),
-        ({"q": "pain"}, CORPUS, {"q": {"d1": "high"}}, "judgements are query id -> document id -> grade"),
+        (["pain"], CORPUS, {}, ["queries", "id -> text"]),
+        ({"q": 3}, CORPUS, {}, ["queries", "id -> text"]),
+        ({"q": "pain"}, {"d": 3}, {}, ["corpus", "id -> text"]),
+        ({"q": "pain"}, [("d", "x"), ("d", "y")], {}, ["id", "once"]),
+        ([Query("q", "a"), Query("q", "b")], CORPUS, {}, ["query id 'q'"]),
+        ({"q": "pain"}, CORPUS, {"q": {"d3": 1}}, ["judgements", "'d3'"]),
+        ({"q": "pain"}, CORPUS, {"p": {"d1": 1}}, ["judgements", "'p'"]),
+        ({"q": "pain"}, CORPUS, {"q": ["d1"]}, ["judgements", "document id -> grade"]),
+        ({"q": "pain"}, CORPUS, {"q": {"d1": "high"}}, ["judgements", "document id -> grade"]),
     ],
 )
-def test_what_is_no_dataset_is_told_in_one_line(queries: Any, corpus: Any, qrels: Any, message: str) -> None:
-    with pytest.raises(UserError, match=message):
+def test_what_is_no_dataset_is_told_in_one_line(queries: Any, corpus: Any, qrels: Any, facts: list[str]) -> None:
+    with error_states(*facts):
         Dataset.of(queries, corpus, qrels)

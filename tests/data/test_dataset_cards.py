@@ -6,8 +6,8 @@ import pytest
 
 from r2med.data import load
 from r2med.data.dataset_cards import Instruction, cards, groups, home_group, read_card
-from r2med.foundation.core.errors import UserError
 from support.datasets import r2med_folder
+from support.facts import error_states
 from support.processes import python
 
 ORDER = (
@@ -197,43 +197,40 @@ def test_a_card_may_name_a_folder_from_where_it_lies(tmp_path: Path, monkeypatch
     plugin(tmp_path / "other", "Tenth", f'folder = "{tmp_path}/nowhere"\n')
     plugin(tmp_path / "other", "Eleventh", 'folder = "~nobody-of-this-name/x"\n')
     monkeypatch.setenv("R2MED_PLUGINS", str(tmp_path / "other"))
-    with pytest.raises(UserError, match="names the home folder of an unknown user"):
+    with error_states("~nobody-of-this-name/x", "home folder"):
         load("Tenth")
     (tmp_path / "other" / "datasets" / "Eleventh.toml").unlink()
     monkeypatch.setenv("R2MED_PLUGINS", f"{tmp_path}/other/")
-    with pytest.raises(UserError, match=r"the card of Tenth names the folder .*nowhere, which does not exist"):
+    with error_states("card of Tenth", tmp_path / "nowhere"):
         load("Tenth")
 
 
 def test_a_plugin_folder_of_nobody_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("R2MED_PLUGINS", "~nobody-of-this-name/mine")
-    with pytest.raises(
-        UserError, match="R2MED_PLUGINS: ~nobody-of-this-name/mine names the home folder of an unknown user"
-    ):
+    with error_states("R2MED_PLUGINS", "~nobody-of-this-name/mine", "home folder"):
         list(cards())
 
 
 @pytest.mark.parametrize(
-    ("card", "message"),
+    ("card", "facts"),
     [
-        ('like = "Nothing"\n', "like = 'Nothing', but there is no such card"),
-        ('like = ["Biology"]\n', "like = \"['Biology']\", but there is no such card"),
-        ("like = 3\n", "like = '3', but there is no such card"),
-        ("task = " + "[" * 5000 + "]" * 5000 + "\n", "not a TOML card"),
-        ("order = " + "9" * 5000 + "\n", "not a TOML card"),
-        ("task = '\\ud800'\n".replace("'", '"'), "not a TOML card"),
-        ("task = 3\n", "task: it must be a text in quotes, not 3"),
-        ("colour = 'red'\n", "colour: there is no such field"),
-        ("task = \n", "not a TOML card"),
-        ("[counts]\nqueries = 3\n", "counts.documents: this field is needed"),
+        ('like = "Nothing"\n', ["like = 'Nothing'"]),
+        ('like = ["Biology"]\n', ["like = \"['Biology']\""]),
+        ("like = 3\n", ["like = '3'"]),
+        ("task = " + "[" * 5000 + "]" * 5000 + "\n", ["TOML"]),
+        ("order = " + "9" * 5000 + "\n", ["TOML"]),
+        ("task = '\\ud800'\n".replace("'", '"'), ["TOML"]),
+        ("task = 3\n", ["task", "quotes", "not 3"]),
+        ("colour = 'red'\n", ["colour", "field"]),
+        ("task = \n", ["TOML"]),
+        ("[counts]\nqueries = 3\n", ["counts.documents", "needed"]),
     ],
 )
-def test_a_faulty_card_is_one_line_that_names_it(tmp_path: Path, card: str, message: str) -> None:
+def test_a_faulty_card_is_one_line_that_names_it(tmp_path: Path, card: str, facts: list[str]) -> None:
     folder = r2med_folder(tmp_path / "set")
     (folder / "card.toml").write_text(card)
-    with pytest.raises(UserError) as error:
+    with error_states(folder / "card.toml", *facts):
         load(folder)
-    assert str(error.value).startswith(f"{folder}/card.toml: {message}")
 
 
 def test_like_takes_over_the_task_but_not_the_facts_of_the_data(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from r2med.data import load
 from r2med.data.dataset_cards import cards
 from r2med.foundation.core.errors import MissingExtraError
 from support.datasets import hub_files
+from support.facts import error_states
 from support.hub import serve
 from support.processes import python
 
@@ -68,7 +69,7 @@ def test_a_dataset_is_fetched_once_and_needs_no_network_while_it_is_cached(
 
 def test_without_the_extra_the_command_that_installs_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
-    with pytest.raises(MissingExtraError, match=r"R2MED/Biology is on the hub.*pip install -e '\.\[hub\]'"):
+    with error_states("R2MED/Biology", "pip install -e '.[hub]'", kind=MissingExtraError):
         load("Biology")
 
 

@@ -10,9 +10,9 @@ from r2med.data import load
 from r2med.data.dataset_cards import cards
 from r2med.evaluation.records.collection import StoredRecord, checked
 from r2med.evaluation.records.local_datasets import local_datasets
-from r2med.foundation.core.errors import UserError
 from r2med.foundation.store import Store
 from support.datasets import r2med_folder, write_jsonl
+from support.facts import error_states, some_states
 from support.hub import reachable, serve
 
 
@@ -56,7 +56,7 @@ def test_documents_are_cut_where_the_card_says_and_the_cuts_are_counted(tmp_path
     (folder / "card.toml").write_text("characters = 10\n")
     dataset = load(folder, store)
     assert dict(dataset.corpus) == {"0": "x" * 10, "d2": "short"}
-    assert "1 document cut after 10 characters, as the card says" in dataset.notices
+    some_states(dataset.notices, "1 document", 10, "card")
     assert load(folder, store).notices == dataset.notices  # also when the corpus is in the store
     (folder / "card.toml").unlink()
     assert load(folder, store).fingerprint == whole.fingerprint != dataset.fingerprint
@@ -68,9 +68,9 @@ def test_a_card_may_name_corrected_judgements(tmp_path: Path, store: Store) -> N
     (folder / "card.toml").write_text('qrels = "../fixed.txt"\n')
     dataset = load(folder, store)
     assert dataset.qrels == {"0": {"d2": 1}}
-    assert any("fixed.txt, which the card of set names" in notice for notice in dataset.notices)
+    some_states(dataset.notices, "fixed.txt", "card of set")
     (folder / "card.toml").write_text('qrels = "../lost.txt"\n')
-    with pytest.raises(UserError, match=r"the card of set names the qrels file .*lost.txt, which does not exist"):
+    with error_states("card of set", "qrels", "lost.txt"):
         load(folder, store)
 
 
@@ -116,10 +116,8 @@ def test_pmc_patients_is_read_by_the_names_of_its_files(
 
 
 def test_a_dataset_that_must_be_fetched_by_hand_says_from_where_and_where_to_put_it(store: Store) -> None:
-    with pytest.raises(UserError) as error:
+    with error_states("BioASQ", "bioasq.org", f"{store.root}/by-hand/BioASQ"):
         load("BioASQ", store)
-    assert "BioASQ must be fetched by hand. Register at bioasq.org" in str(error.value)
-    assert f"into {store.root}/by-hand/BioASQ, or name another folder" in str(error.value)
     r2med_folder(store.root / "by-hand" / "BioASQ")
     assert load("BioASQ", store).name == "own/BioASQ"  # nobody knows the fingerprint of the original
 

@@ -10,6 +10,7 @@ from r2med.data.dataset_cards import ANY_DATASET, groups
 from r2med.data.qrels_file import read_qrels
 from r2med.foundation.core.errors import UserError
 from support.datasets import DOCUMENTS, GRADES, QRELS, QUERIES, beir_folder, r2med_folder, write_jsonl
+from support.facts import each_states, error_states, some_states
 
 TREC = "".join(f"{row['q_id']} 0 {row['p_id']} {row['score']}\n" for row in QRELS)
 TSV = "".join(f"{row['q_id']}\t{row['p_id']}\t{row['score']}\n" for row in QRELS)
@@ -51,7 +52,7 @@ def test_json_lines_may_be_called_txt(tmp_path: Path) -> None:
 def test_a_first_grade_that_is_no_whole_number_is_not_taken_for_a_header(tmp_path: Path) -> None:
     path = tmp_path / "qrels.tsv"
     path.write_text("q1\td1\t1.5\nq1\td2\t1\n")
-    with pytest.raises(UserError, match=r"qrels.tsv:1: grade '1.5' is not a whole number"):
+    with error_states("qrels.tsv:1", "grade '1.5'", "whole number"):
         read_qrels(path)
 
 
@@ -64,12 +65,12 @@ def test_ids_in_tsv_may_hold_spaces(tmp_path: Path) -> None:
 def test_repeated_judgements_are_merged_with_a_notice(tmp_path: Path) -> None:
     dataset = load(r2med_folder(tmp_path / "set", qrels=[*QRELS, QRELS[0]]))
     assert dataset.qrels == GRADES
-    assert [notice for notice in dataset.notices if "1 repeated judgements merged" in notice]
+    some_states(dataset.notices, "1 repeated judgements")
 
 
 def test_a_pair_judged_twice_differently_names_both_lines(tmp_path: Path) -> None:
     folder = r2med_folder(tmp_path / "set", qrels=[*QRELS, {"q_id": "0", "p_id": "0", "score": 0}])
-    with pytest.raises(UserError, match=r"qrels.jsonl:4: query '0', document '0' was judged 2 at line 1 and 0 here"):
+    with error_states("qrels.jsonl:4", "query '0'", "document '0'", 2, "line 1"):
         load(folder)
 
 
@@ -119,7 +120,7 @@ def test_beir_queries_of_other_splits_are_left_out(tmp_path: Path) -> None:
     dataset = load(beir_folder(tmp_path / "set", qrels=QRELS[:2]))
     assert [query.id for query in dataset.queries] == ["0"]
     assert dataset.qrels == {"0": GRADES["0"]}
-    assert [notice for notice in dataset.notices if "1 queries of other splits left out" in notice]
+    some_states(dataset.notices, "1 queries", "splits")
 
 
 def test_layout_does_not_change_the_fingerprint_of_the_corpus(tmp_path: Path) -> None:
@@ -173,10 +174,8 @@ def test_of_queries_with_one_id_the_last_counts_with_a_notice(tmp_path: Path) ->
     folder = r2med_folder(tmp_path / "set", queries=[*QUERIES, {"id": "0", "text": "another"}])
     dataset = load(folder)
     assert [(query.id, query.text) for query in dataset.queries] == [("0", "another"), ("1", "Why is she pale?")]
-    assert dataset.notices == (
-        f"{folder}/query.jsonl: 1 repeated rows merged; 1 ids came with another text, and the last one counts "
-        "(such as '0': line 1 and query.jsonl:3)",
-    )
+    facts = [f"{folder}/query.jsonl", "1 repeated", "1 ids", "last", "'0'", "line 1", "query.jsonl:3"]
+    each_states(dataset.notices, facts)
 
 
 @pytest.mark.parametrize(
@@ -185,9 +184,7 @@ def test_of_queries_with_one_id_the_last_counts_with_a_notice(tmp_path: Path) ->
 def test_a_grade_out_of_range_is_one_line(tmp_path: Path, grade: str) -> None:
     path = tmp_path / "qrels.tsv"
     path.write_text(f"q1\td1\t{grade}\n")
-    with pytest.raises(
-        UserError, match=r"qrels.tsv:1: grade '.{1,40}' is out of range: grades are small numbers"
-    ) as error:
+    with error_states("qrels.tsv:1", f"grade '{grade[:40]}'", "out of range") as error:
         read_qrels(path)
     assert len(str(error.value)) < 300
 
@@ -196,8 +193,10 @@ def test_a_grade_out_of_range_is_one_line(tmp_path: Path, grade: str) -> None:
 def test_a_score_out_of_range_is_one_line(tmp_path: Path, score: str) -> None:
     folder = r2med_folder(tmp_path / "set")
     (folder / "qrels.jsonl").write_text(f'{{"q_id": "0", "p_id": "0", "score": {score}}}\n')
-    with pytest.raises(UserError, match=r"qrels.jsonl:1: (score .{1,40} (is out of range|is not a whole)|bad JSON)"):
+    with error_states("qrels.jsonl:1") as error:
         load(folder)
+    assert "score" in str(error.value) or "JSON" in str(error.value)
+    assert len(str(error.value)) < 300
 
 
 def test_leading_zeros_change_no_grade(tmp_path: Path) -> None:
@@ -214,9 +213,9 @@ def test_what_is_printed_of_a_dataset_is_short(tmp_path: Path) -> None:
 
 def test_a_dataset_without_queries_or_judgements_is_not_scored(tmp_path: Path) -> None:
     load(r2med_folder(tmp_path / "set")).require_scorable()
-    with pytest.raises(UserError, match="a has no queries: nothing can be scored"):
+    with error_states("a", "no queries", "scored"):
         load(r2med_folder(tmp_path / "a", queries=[], qrels=[])).require_scorable()
-    with pytest.raises(UserError, match="b has no judgements: nothing can be scored"):
+    with error_states("b", "no judgements", "scored"):
         load(r2med_folder(tmp_path / "b", qrels=[])).require_scorable()
 
 
@@ -228,7 +227,7 @@ def test_a_dataset_without_a_card_has_the_instruction_of_any(tmp_path: Path) -> 
 def test_repeated_identical_queries_are_merged_with_a_notice(tmp_path: Path) -> None:
     dataset = load(r2med_folder(tmp_path / "set", queries=[*QUERIES, QUERIES[0]]))
     assert [query.id for query in dataset.queries] == ["0", "1"]
-    assert [notice for notice in dataset.notices if "query.jsonl: 1 repeated rows merged" in notice]
+    some_states(dataset.notices, "query.jsonl", "1 repeated")
 
 
 def test_a_folder_of_folders_means_the_datasets_in_it_in_the_order_of_the_benchmark(tmp_path: Path) -> None:
@@ -257,32 +256,30 @@ def test_a_path_is_read_although_a_dataset_bears_its_name(tmp_path: Path, monkey
 
 
 @pytest.mark.parametrize(
-    ("name", "message"),
+    ("name", "facts"),
     [
-        ("../x", "no dataset or folder '../x'"),
-        ("demo/../x", "no dataset or folder 'demo/../x'"),
-        ("Biologie", "(did you mean Biology?)"),
-        ("demo/biology", "(did you mean demo/Biology?)"),
-        ("medqa-diag", "(did you mean MedQA-Diag?)"),
-        ("", "is not a dataset folder"),
-        ("x" * 5000, "no dataset or folder"),
-        ("~nobody-of-this-name/x", "no dataset or folder"),
-        ("\0", "no dataset or folder"),
-        ("\ud800", "no dataset or folder"),
-        ("R2MED", "R2MED is a group of 8 datasets: name one of them, such as Biology"),
-        ("demo", "demo is a group of 8 datasets: name one of them, such as demo/Biology"),
+        ("../x", ["'../x'", "no dataset"]),
+        ("demo/../x", ["'demo/../x'", "no dataset"]),
+        ("Biologie", ["'Biologie'", "Biology?"]),
+        ("demo/biology", ["'demo/biology'", "demo/Biology?"]),
+        ("medqa-diag", ["'medqa-diag'", "MedQA-Diag?"]),
+        ("", ["not a dataset folder"]),
+        ("x" * 5000, ["no dataset"]),
+        ("~nobody-of-this-name/x", ["no dataset"]),
+        ("\0", ["no dataset"]),
+        ("\ud800", ["no dataset"]),
+        ("R2MED", ["R2MED", "8 datasets", "Biology"]),
+        ("demo", ["demo", "8 datasets", "demo/Biology"]),
     ],
     ids=lambda value: ascii(value[:30]),
 )
 def test_an_unknown_name_gives_a_one_line_error(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, message: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, facts: list[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(UserError) as error:
+    with error_states(*facts):
         load(name)
     assert names(name) == list(groups().get(name, [name]))
-    assert message in str(error.value)
-    assert "\n" not in str(error.value)
 
 
 def test_a_path_above_the_current_folder_is_read_if_it_is_there(
@@ -296,47 +293,44 @@ def test_a_path_above_the_current_folder_is_read_if_it_is_there(
 
 def test_a_file_is_no_dataset(tmp_path: Path) -> None:
     path = write_jsonl(tmp_path / "corpus.jsonl", DOCUMENTS)
-    with pytest.raises(UserError, match=r"corpus.jsonl is a file: a dataset is a folder"):
+    with error_states("corpus.jsonl", "folder"):
         load(path)
 
 
 def test_a_folder_without_a_corpus_is_told_what_it_needs(tmp_path: Path) -> None:
     write_jsonl(tmp_path / "set" / "documents.jsonl", DOCUMENTS)
-    with pytest.raises(UserError, match=r"not a dataset folder: it needs query.jsonl, corpus.jsonl and qrels.jsonl"):
+    with error_states("not a dataset folder", "query.jsonl", "corpus.jsonl", "qrels.jsonl"):
         load(tmp_path / "set")
 
 
 @pytest.mark.parametrize(
-    ("builder", "gone", "message"),
+    ("builder", "gone", "kept"),
     [
-        (r2med_folder, ["corpus.jsonl"], "corpus.jsonl is missing"),
-        (beir_folder, ["corpus.jsonl", "qrels/test.tsv"], "corpus.jsonl and qrels/test.tsv are missing"),
-        (beir_folder, ["qrels/test.tsv"], "qrels/test.tsv is missing"),
+        (r2med_folder, ["corpus.jsonl"], "qrels.jsonl"),
+        (beir_folder, ["corpus.jsonl", "qrels/test.tsv"], "queries.jsonl"),
+        (beir_folder, ["qrels/test.tsv"], "corpus.jsonl"),
     ],
 )
-def test_every_missing_file_is_named(tmp_path: Path, builder, gone: list[str], message: str) -> None:
+def test_every_missing_file_is_named(tmp_path: Path, builder, gone: list[str], kept: str) -> None:
     folder = builder(tmp_path / "set")
     for name in gone:
         (folder / name).unlink()
-    with pytest.raises(UserError, match=f"{message}$"):
+    with error_states(*gone, "missing") as error:
         load(folder)
+    assert kept not in str(error.value)
 
 
 def test_a_load_names_the_first_problem_and_how_to_see_the_others(tmp_path: Path) -> None:
     folder = r2med_folder(tmp_path / "set", documents=[{"id": 1, "text": "a"}, {"id": 2, "text": "b"}])
-    with pytest.raises(UserError) as error:
+    with error_states(f"{folder}/corpus.jsonl:1", "'id'", "number 1", "1 more", f"r2med data check {folder}"):
         load(folder)
-    assert str(error.value) == (
-        f"{folder}/corpus.jsonl:1: field 'id' must be a string, found the number 1 "
-        f"(and 1 more: r2med data check {folder})"
-    )
 
 
 def test_of_a_large_corpus_it_is_remembered_which_judged_documents_are_missing(tmp_path, store, monkeypatch):
     folder = r2med_folder(tmp_path / "set", qrels=[{"q_id": "0", "p_id": "lost", "score": 1}])
     monkeypatch.setattr(loading, "LARGE_CORPUS", 1)
     notices = load(folder, store).notices
-    assert any("1 relevant documents that do not exist" in notice for notice in notices)
+    some_states(notices, "1 relevant documents", "not exist")
     monkeypatch.setattr(Corpus, "rows", None)  # would fail if it were called
     assert load(folder, store).notices == notices
 

@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 
-from r2med import Dataset, UserError, load
+from r2med import Dataset, load
 from r2med.data.check import check
 from r2med.data.dataset_cards import demo_folder
 from r2med.data.nuggets_file import NUGGETS_NAME, Nugget, Nuggets, nuggets_of, read_nuggets
 from r2med.foundation.store import Store
+from support.facts import error_states, some_states
 
 ROW = {"query": "q", "nugget": "n1", "text": "It is the liver.", "vital": True}
 
@@ -48,22 +49,22 @@ def test_the_digest_changes_with_texts_and_weights_but_not_with_authors() -> Non
 
 
 @pytest.mark.parametrize(
-    ("rows", "message"),
+    ("rows", "facts"),
     [
-        ([{**ROW, "vital": "yes"}], "field 'vital' must be true or false"),
-        ([{**ROW, "text": " "}], "needs the id of its query"),
-        ([ROW, ROW], "'n1' of query 'q' is repeated"),
-        ([], "has no nuggets"),
+        ([{**ROW, "vital": "yes"}], ["'vital'", "true or false"]),
+        ([{**ROW, "text": " "}], ["id", "query"]),
+        ([ROW, ROW], ["'n1'", "query 'q'", "repeated"]),
+        ([], ["no nuggets"]),
     ],
 )
-def test_a_fault_is_one_line(tmp_path: Path, rows: list[Any], message: str) -> None:
-    with pytest.raises(UserError, match=message):
+def test_a_fault_is_one_line(tmp_path: Path, rows: list[Any], facts: list[str]) -> None:
+    with error_states(NUGGETS_NAME, *facts):
         read_nuggets(written(tmp_path, *rows))
 
 
 def test_nuggets_of_another_dataset_are_refused(tmp_path: Path) -> None:
     dataset = Dataset.of({"other": "?"}, {"d": "text"}, name="small")
-    with pytest.raises(UserError, match="no nuggets for queries of small"):
+    with error_states("no nuggets", "small"):
         read_nuggets(written(tmp_path, ROW), dataset)
     assert nuggets_of(dataset) is None
 
@@ -77,4 +78,4 @@ def test_nuggets_do_not_change_the_fingerprint_and_are_checked(tmp_path: Path, s
     dataset = load(folder, store)
     assert dataset.fingerprint == bare
     assert nuggets_of(dataset)
-    assert any("nugget of an unknown query 'unknown'" in line for line in check(folder, store).lines())
+    some_states(check(folder, store).lines(), "query 'unknown'", "nugget")

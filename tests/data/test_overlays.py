@@ -11,6 +11,7 @@ from r2med import Dataset, UserError, load
 from r2med.data import names
 from r2med.data.given_data import with_overlays
 from r2med.data.overlays import Overlay, OverlayLabel, overlay_files
+from support.facts import error_states, some_states, states
 
 
 def mine() -> Dataset:
@@ -54,7 +55,7 @@ def test_a_tie_of_people_counts_for_nothing_and_is_named(caplog: pytest.LogCaptu
     for _ in range(2):
         assert with_overlays(mine(), [overlay]).qrels["q1"] == {"a": 1, "b": 1, "c": 1}, "the dataset's label of a"
     (line,) = caplog.messages
-    assert "as many people say yes as no about 2 passages of mine, such as a for query q1" in line
+    states(line, "2 passages", "mine", "a", "q1")
 
 
 def test_a_later_overlay_replaces_labels_of_an_earlier_one() -> None:
@@ -97,19 +98,19 @@ def test_a_file_can_be_written_and_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "message"),
+    ("content", "facts"),
     [
-        ("", "has no labels"),
-        ("{}", "not a label of an overlay: dataset"),
-        ('{"dataset":"d","query":"q","document":"x","grade":1}', "by a judge or by a reviewer"),
-        ('{"dataset":"d","query":"q","document":"x","grade":1e99,"judge":"j"}', "grade"),
-        ("\x00\xff", "not a label"),
+        ("", ["no labels"]),
+        ("{}", ["label", "dataset"]),
+        ('{"dataset":"d","query":"q","document":"x","grade":1}', ["judge", "reviewer"]),
+        ('{"dataset":"d","query":"q","document":"x","grade":1e99,"judge":"j"}', ["grade"]),
+        ("\x00\xff", ["label"]),
     ],
 )
-def test_a_damaged_file_is_one_line(tmp_path: Path, content: str, message: str) -> None:
+def test_a_damaged_file_is_one_line(tmp_path: Path, content: str, facts: list[str]) -> None:
     file = tmp_path / "bad.jsonl"
     file.write_text(content, encoding="latin-1")
-    with pytest.raises(UserError, match=message):
+    with error_states("bad.jsonl", *facts):
         Overlay.read(file)
 
 
@@ -137,7 +138,7 @@ def test_an_overlay_of_another_dataset_is_reported(tmp_path: Path, caplog: pytes
     Overlay("x", (label("a", 1, dataset="other"),)).write(tmp_path / "x.jsonl")
     with caplog.at_level("INFO", logger="r2med"):
         assert load(f"demo/Biology+{tmp_path / 'x.jsonl'}").name == "demo/Biology"
-    assert "overlay x labels other and changes nothing in demo/Biology" in caplog.text
+    some_states(caplog.messages, "overlay x", "other", "demo/Biology")
 
 
 def test_a_plus_in_the_name_of_a_dataset_or_of_an_overlay_file_is_part_of_the_name(tmp_path: Path) -> None:

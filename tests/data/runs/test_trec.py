@@ -14,6 +14,7 @@ from r2med.data.runs.trec import WrittenRun, read_judged_run
 from r2med.evaluation.measure import Measure
 from r2med.evaluation.measure.score_inputs import score
 from r2med.foundation.core.errors import UserError
+from support.facts import each_states, error_states
 
 IDS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12)
 SCORES = st.floats(width=32, allow_nan=False, allow_infinity=False)
@@ -62,31 +63,28 @@ def test_a_document_that_a_foreign_run_lists_twice_counts_once_with_its_better_s
     path = tmp_path / "e5.txt"
     path.write_text("q Q0 d 1 0.8301 t\nq Q0 e 2 0.8300 t\nq Q0 d 3 0.8299 t\nq Q0 e 4 0.8302 t\n")
     assert [*Run.read(path)] == [("q", [("e", pytest.approx(0.8302)), ("d", pytest.approx(0.8301))])]
-    assert [record.getMessage() for record in caplog.records] == [
-        f"{path}: 2 lines repeat a document of the same query; its better score counts"
-    ]
-    with pytest.raises(UserError, match=r":3: document 'd' is listed twice for query 'q'"):
+    each_states(caplog.messages, [path, 2, "better"])
+    with error_states(f"{path}:3", "'d'", "'q'"):
         Run.read(path, encoded=True)
 
 
 @pytest.mark.parametrize(
-    ("content", "says"),
+    ("content", "facts"),
     [
-        ("q Q0 d 1 0.5\n", ":1: 5 columns instead of 6"),
-        ("q Q0 d 1 high t\n", ":1: score 'high' is not a number"),
-        ("q Q0 d 1 1_000 t\n", ":1: score '1_000' is not a number"),
-        ("q Q0 d 1 nan t\n", ":1: score 'nan' is not a number"),
-        ("q Q0 d 1 １２ t\n", ":1: score '１２' is not a number"),
-        (b"\xff\xfe\x00", "UTF-8"),
-        (gzip.compress(b"q Q0 d 1 0.5 t\n" * 50, mtime=0)[:-9], "not a TREC run"),
+        ("q Q0 d 1 0.5\n", [":1", 5, 6, "columns"]),
+        ("q Q0 d 1 high t\n", [":1", "'high'", "score"]),
+        ("q Q0 d 1 1_000 t\n", [":1", "'1_000'", "score"]),
+        ("q Q0 d 1 nan t\n", [":1", "'nan'", "score"]),
+        ("q Q0 d 1 １２ t\n", [":1", "'１２'", "score"]),
+        (b"\xff\xfe\x00", ["UTF-8"]),
+        (gzip.compress(b"q Q0 d 1 0.5 t\n" * 50, mtime=0)[:-9], ["TREC"]),
     ],
 )
-def test_an_error_is_one_line_with_the_line_number(tmp_path, content, says):
+def test_an_error_is_one_line_with_the_line_number(tmp_path, content, facts):
     path = tmp_path / "run"
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    with pytest.raises(UserError) as error:
+    with error_states(path, *facts):
         Run.read(path)
-    assert says in str(error.value)
 
 
 def test_a_missing_file_and_a_folder_give_one_line_errors(tmp_path):
@@ -108,9 +106,7 @@ def test_a_file_that_unpacks_to_far_too_much_gives_a_one_line_error(tmp_path, mo
     with gzip.open(path, "wb") as file:
         for number in range(300_000):
             file.write(b"q Q0 %d 1 1.0 %b\n" % (number, b"t" * 500))
-    with pytest.raises(
-        UserError, match=r"run.gz: unpacks to more than 100 times its size, which is too much for a run file"
-    ):
+    with error_states("run.gz", 100):
         Run.read(path)
 
 
@@ -118,7 +114,7 @@ def test_a_packed_file_of_one_endless_line_gives_a_one_line_error(tmp_path, monk
     monkeypatch.setattr(run_file, "MIN_UNPACKED_LIMIT", 1 << 20)
     path = tmp_path / "run.gz"
     path.write_bytes(gzip.compress(b"x" * (64 << 20)))
-    with pytest.raises(UserError, match="unpacks to more than 100 times its size"):
+    with error_states("run.gz", 100):
         Run.read(path)
 
 

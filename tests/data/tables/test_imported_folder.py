@@ -12,7 +12,7 @@ import pytest
 
 from r2med.data.tables import importing
 from r2med.data.tables.importing import plan_import
-from r2med.foundation.core.errors import UserError
+from support.facts import error_states
 
 
 def notes(folder: Path, count: int) -> Path:
@@ -73,14 +73,14 @@ def test_what_a_killed_import_left_is_removed_by_the_next_one(tmp_path: Path) ->
 
 def test_without_update_a_folder_that_is_there_is_refused(tmp_path: Path) -> None:
     plan_import([notes(tmp_path, 3)]).write(tmp_path / "ward")
-    with pytest.raises(UserError, match=r"exists already: .* import_tables\(update=True\)"):
+    with error_states(tmp_path / "ward", "import_tables(update=True)"):
         plan_import([notes(tmp_path, 4)]).write(tmp_path / "ward")
 
 
 def test_a_folder_that_no_import_made_is_refused(tmp_path: Path) -> None:
     (tmp_path / "thesis").mkdir()
     (tmp_path / "thesis" / "corpus.jsonl").write_text("mine\n")
-    with pytest.raises(UserError, match="was not made by r2med data import"):
+    with error_states("thesis", "r2med data import"):
         plan_import([notes(tmp_path, 3)]).write(tmp_path / "thesis", update=True)
     assert (tmp_path / "thesis" / "corpus.jsonl").read_text() == "mine\n"
 
@@ -88,7 +88,7 @@ def test_a_folder_that_no_import_made_is_refused(tmp_path: Path) -> None:
 def test_files_that_were_changed_by_hand_are_not_replaced(tmp_path: Path) -> None:
     plan_import([notes(tmp_path, 3)]).write(tmp_path / "ward")
     (tmp_path / "ward" / "corpus.jsonl").write_text('{"id": "n1", "text": "corrected by hand"}\n')
-    with pytest.raises(UserError, match="was changed since it was imported"):
+    with error_states("corpus.jsonl", "changed"):
         plan_import([notes(tmp_path, 4)]).write(tmp_path / "ward", update=True)
     assert documents(tmp_path / "ward") == 1
 
@@ -96,6 +96,6 @@ def test_files_that_were_changed_by_hand_are_not_replaced(tmp_path: Path) -> Non
 def test_questions_are_not_lost_when_only_notes_are_named(tmp_path: Path) -> None:
     folder = tmp_path / "ward"
     plan_import([notes(tmp_path, 3), questions(tmp_path)]).write(folder)
-    with pytest.raises(UserError, match=r"has qrels\.jsonl, query\.jsonl, but the files named now hold nothing"):
+    with error_states(folder, "qrels.jsonl", "query.jsonl"):
         plan_import([notes(tmp_path, 4)]).write(folder, update=True)
     assert documents(folder) == 3

@@ -8,7 +8,7 @@ import pytest
 
 from r2med.data.tables.column_names import says_not_relevant, says_relevant, says_verdict
 from r2med.data.tables.importing import Import, plan_import
-from r2med.foundation.core.errors import UserError
+from support.facts import error_states, some_states
 
 NOTES = "note_id,note\n" + "".join(f"n{n},The patient of note {n} has a fever and a cough.\n" for n in range(1, 8))
 
@@ -53,19 +53,17 @@ def test_a_verdict_is_read_under_its_name_in_any_language(tmp_path: Path, name: 
 )
 def test_verdicts_under_a_name_that_says_nothing_are_asked_for(tmp_path: Path, name: str, yes: str, no: str) -> None:
     rows = f"question,note_id,{name}\nWho coughs?,n1,{yes}\nWho coughs?,n2,{no}\nWho sleeps?,n3,{no}\n"
-    with pytest.raises(UserError) as raised:
+    with error_states(
+        repr(name), f"'{yes}'", f"import_tables(grade={name!r})", "1 of 3", "import_tables(no_grade=True)"
+    ):
         planned(tmp_path, rows)
-    assert f"column {name!r} holds '{yes}'" in str(raised.value)
-    assert f"import_tables(grade={name!r}) 1 of 3 rows are relevant, with import_tables(no_grade=True) all" in str(
-        raised.value
-    )
     assert judged(planned(tmp_path, rows, grade=name))["q1", "n1"] == (3 if yes == "3" else 1)
     assert set(judged(planned(tmp_path, rows, no_grade=True)).values()) == {1}
 
 
 def test_two_annotators_who_differ_are_two_readings(tmp_path: Path) -> None:
     rows = "question,note_id,relevant A,relevant B\nWho coughs?,n1,1,1\nWho coughs?,n2,0,1\n"
-    with pytest.raises(UserError, match=r"'relevant A' \('1', '0'\) or 'relevant B' \('1'\): choose with"):
+    with error_states("'relevant A' ('1', '0')", "'relevant B' ('1')", "import_tables(grade='relevant A')"):
         planned(tmp_path, rows)
     assert judged(planned(tmp_path, rows, grade="relevant B")) == {("q1", "n1"): 1, ("q1", "n2"): 1}
     agreed = rows.replace("0,1", "0,0")
@@ -97,12 +95,12 @@ def test_two_annotators_who_differ_are_two_readings(tmp_path: Path) -> None:
 )
 def test_a_name_that_says_not_relevant_is_never_read_as_relevant(tmp_path: Path, name: str) -> None:
     assert says_not_relevant(name) and not says_relevant(name) and not says_verdict(name)
-    with pytest.raises(UserError, match="names documents that are not relevant, and no column names relevant ones"):
+    with error_states(repr(name), "not relevant"):
         planned(tmp_path, f"question,{name}\nWho coughs?,n1;n2\nWho sleeps?,n3\n")
     plan = planned(tmp_path, f"question,{name},notes\nWho coughs?,n1;n2,n3\nWho sleeps?,n3,n4\n")
     assert judged(plan) == {("q1", "n3"): 1, ("q2", "n4"): 1}
-    assert any(f"column {name!r} says that its documents are not relevant" in notice for notice in plan.notices)
-    with pytest.raises(UserError, match="says that documents are not relevant: write a column 'relevant'"):
+    some_states(plan.notices, repr(name), "not relevant")
+    with error_states(repr(name), "not relevant", "'relevant'"):
         planned(tmp_path, f"question,note_id,{name}\nWho coughs?,n1,yes\nWho coughs?,n2,no\n")
 
 
@@ -118,26 +116,26 @@ def test_a_question_in_several_rows_has_one_id(tmp_path: Path) -> None:
 
 def test_verdicts_with_a_doubt_among_them_are_asked_for(tmp_path: Path) -> None:
     rows = "question,note_id,A\nWho coughs?,n1,yes\nWho coughs?,n2,no\nWho sleeps?,n3,unclear\n"
-    with pytest.raises(UserError, match="column 'A' holds 'yes', 'no', 'unclear': with"):
+    with error_states("'A'", "'yes'", "'no'", "'unclear'", "import_tables(no_grade=True)"):
         planned(tmp_path, rows)
 
 
 def test_two_columns_of_ids_are_two_readings(tmp_path: Path) -> None:
     rows = "question,first,second\nWho coughs?,n1,n2\nWho sleeps?,n3,n4\n"
-    with pytest.raises(UserError, match=r"can be those of 'first' \('n1', 'n3'\) or 'second' \('n2', 'n4'\): choose"):
+    with error_states("'first' ('n1', 'n3')", "'second' ('n2', 'n4')", "import_tables(relevant='first')"):
         planned(tmp_path, rows)
     assert judged(planned(tmp_path, rows, relevant="second")) == {("q1", "n2"): 1, ("q2", "n4"): 1}
 
 
 def test_a_number_of_a_question_is_not_taken_for_a_document(tmp_path: Path) -> None:
     notes = NOTES.replace("\nn", "\n")
-    with pytest.raises(UserError, match=r"column 'difficulty' holds '1', '3', which are ids of documents, but may be"):
+    with error_states("'difficulty'", "'1'", "'3'", "ids"):
         planned(tmp_path, "question,difficulty\nWho coughs?,1\nWho sleeps?,3\nWho eats?,3\n", notes)
 
 
 def test_scores_that_are_no_grades_do_not_make_every_pair_relevant(tmp_path: Path) -> None:
     rows = "question,note_id,score\nWho coughs?,n1,0.91\nWho coughs?,n2,0.13\n"
-    with pytest.raises(UserError, match=r"column 'score' holds '0.91', '0.13': grades are 0, 1, 2"):
+    with error_states("'score'", "'0.91'", "'0.13'", "0, 1, 2"):
         planned(tmp_path, rows)
     assert len(judged(planned(tmp_path, rows, no_grade=True))) == 2
 
@@ -164,17 +162,17 @@ def test_a_matrix_without_texts_belongs_to_the_table_of_questions(tmp_path: Path
 
 
 @pytest.mark.parametrize(
-    ("heads", "row", "message"),
+    ("heads", "row", "facts"),
     [
-        ("question,relevant", "Who coughs?,Visit of May", "no judgement names a document"),
-        ("question,relevant notes,seen", "Who coughs?,Visit of May,n1", "no judgement names a document"),
-        ("question,found in", "Who coughs?,Visit 2", "names documents by their 'visit', which is not their id"),
-        ("question,A,B", "Who coughs?,1,0", "columns 'A', 'B' hold grades, but their headings are no ids"),
+        ("question,relevant", "Who coughs?,Visit of May", ["asked.csv", "'Visit of May'"]),
+        ("question,relevant notes,seen", "Who coughs?,Visit of May,n1", ["asked.csv", "'Visit of May'"]),
+        ("question,found in", "Who coughs?,Visit 2", ["'found in'", "'visit'", "id"]),
+        ("question,A,B", "Who coughs?,1,0", ["'A'", "'B'", "grades", "ids"]),
     ],
 )
-def test_references_that_are_no_ids_are_an_error(tmp_path: Path, heads: str, row: str, message: str) -> None:
+def test_references_that_are_no_ids_are_an_error(tmp_path: Path, heads: str, row: str, facts: list[str]) -> None:
     notes = "note_id,visit,note\nn1,Visit 1,A cough since May and no fever.\nn2,Visit 2,An itch since June.\n"
-    with pytest.raises(UserError, match=message):
+    with error_states(*facts):
         _ = planned(tmp_path, f"{heads}\n{row}\n", notes).notices
 
 

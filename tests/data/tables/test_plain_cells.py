@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from r2med.data.tables.importing import Import, plan_import
-from r2med.foundation.core.errors import UserError
+from support.facts import error_states, some_states
 
 NOTES = "note_id,note\nn1,A cough since May.\nn2,An itch since June.\nn3,A rash on both arms.\n"
 
@@ -38,11 +38,11 @@ def qrels(plan: Import) -> list[tuple[str, str, int]]:
 )
 def test_cells_of_markup_stop_the_import_unless_they_are_wanted(tmp_path: Path, cell: str, kind: str) -> None:
     content = NOTES + f"n4,{cell}\n"
-    with pytest.raises(UserError, match=rf"notes.csv: the texts of column 'note' are {kind}: write them as plain text"):
+    with error_states("notes.csv", "'note'", kind, "import_tables(keep_markup=True)"):
         planned(tmp_path, "notes.csv", content)
     assert corpus(planned(tmp_path, "notes.csv", content, keep_markup=True))[3] == {"id": "n4", "text": cell}
     few = NOTES + "".join(f"m{n},A plain note about a cough.\n" for n in range(9)) + f"n4,{cell}\n"
-    assert any("1 of the first rows has markup" in notice for notice in planned(tmp_path, "notes.csv", few).notices)
+    some_states(planned(tmp_path, "notes.csv", few).notices, 1, "markup")
 
 
 @pytest.mark.parametrize(
@@ -55,24 +55,24 @@ def test_signs_of_comparison_and_placeholders_are_text(tmp_path: Path, cell: str
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "message"),
+    ("name", "content", "facts"),
     [
         (
             "a.json",
             {"resourceType": "Bundle", "entry": [{"resource": {}}]},
-            r"holds FHIR resources \(Bundle\): write a",
+            ["FHIR", "Bundle"],
         ),
-        ("a.json", [{"resourceType": "Patient", "id": "p"}], r"holds FHIR resources \(Patient\)"),
-        ("a.jsonl", {"resourceType": "Observation", "id": "o"}, r"holds FHIR resources \(Observation\)"),
-        ("a.json", [{"id": "n", "body": {"text": "A cough."}}], "the texts of column 'body' are nested objects: write"),
-        ("a.json", [{"id": "n", "body": [{"text": "A cough."}]}], "the texts of column 'body' are nested objects"),
-        ("a.json", {"notes": [{"id": "n"}], "asked": [{"id": "q"}]}, r"several lists of rows \('notes', 'asked'\)"),
-        ("a.json", {"hits": {"hits": [{"id": "n", "text": "A cough."}]}}, "must hold a list of objects, one per row"),
-        ("a.json", [{"id": "n", "data": "QUJD" * 60}], r"are encoded files \(base64\)"),
+        ("a.json", [{"resourceType": "Patient", "id": "p"}], ["FHIR", "Patient"]),
+        ("a.jsonl", {"resourceType": "Observation", "id": "o"}, ["FHIR", "Observation"]),
+        ("a.json", [{"id": "n", "body": {"text": "A cough."}}], ["'body'", "nested"]),
+        ("a.json", [{"id": "n", "body": [{"text": "A cough."}]}], ["'body'", "nested"]),
+        ("a.json", {"notes": [{"id": "n"}], "asked": [{"id": "q"}]}, ["several lists", "'notes'", "'asked'"]),
+        ("a.json", {"hits": {"hits": [{"id": "n", "text": "A cough."}]}}, ["list of objects"]),
+        ("a.json", [{"id": "n", "data": "QUJD" * 60}], ["'data'", "base64"]),
     ],
 )
-def test_nested_json_is_refused_in_one_line(tmp_path: Path, name: str, content: Any, message: str) -> None:
-    with pytest.raises(UserError, match=message):
+def test_nested_json_is_refused_in_one_line(tmp_path: Path, name: str, content: Any, facts: list[str]) -> None:
+    with error_states(name, *facts):
         planned(tmp_path, name, json.dumps(content))
 
 
@@ -82,25 +82,25 @@ def test_an_object_that_holds_one_list_of_rows_is_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("row", "what"),
+    ("row", "facts"),
     [
-        ("note_id,note,ward", "names of columns, 'note_id'"),
-        ("Total,3 notes,", "total, 'Total'"),
-        ("Summe: 3,,", "total, 'Summe: 3'"),
-        ("合计,3,", "total, '合计'"),
+        ("note_id,note,ward", ["columns", "'note_id'"]),
+        ("Total,3 notes,", ["total", "'Total'"]),
+        ("Summe: 3,,", ["total", "'Summe: 3'"]),
+        ("合计,3,", ["total", "'合计'"]),
     ],
 )
-def test_rows_that_are_not_data_are_left_out_and_named(tmp_path: Path, row: str, what: str) -> None:
+def test_rows_that_are_not_data_are_left_out_and_named(tmp_path: Path, row: str, facts: list[str]) -> None:
     lines = ["note_id,note,ward", "n1,A cough since May.,A", "n2,An itch since June.,B", row, "n3,A rash.,A"]
     plan = planned(tmp_path, "notes.csv", "\n".join(lines) + "\n")
     assert [document["id"] for document in corpus(plan)] == ["n1", "n2", "n3"]
-    assert f"rows that are not data are left out: notes.csv:4 ({what})" in plan.notices
+    some_states(plan.notices, "left out", "notes.csv:4", *facts)
 
 
 def test_a_row_of_units_is_left_out_and_a_total_hip_is_not(tmp_path: Path) -> None:
     plan = planned(tmp_path, "a.csv", "note_id,note,Hb\n[no.],[text],g/dl\nn1,Total hip replacement.,9\n,Mean look.,\n")
     assert [document["text"] for document in corpus(plan)] == ["Total hip replacement.", "Mean look."]
-    assert "rows that are not data are left out: a.csv:2 (units, '[no.]')" in plan.notices
+    some_states(plan.notices, "left out", "a.csv:2", "units", "'[no.]'")
 
 
 def test_passages_without_ids_become_documents_and_equal_ones_become_one(tmp_path: Path) -> None:
@@ -117,7 +117,7 @@ def test_passages_without_ids_become_documents_and_equal_ones_become_one(tmp_pat
     ]
     assert qrels(plan) == [("q1", "1", 1), ("q1", "2", 0), ("q2", "2", 1)]
     unnamed = "\n".join(rows).replace("label", "seen") + "\n"
-    with pytest.raises(UserError, match="column 'seen' holds '1', '0': with import_tables"):
+    with error_states("'seen'", "'1'", "'0'", "import_tables(grade='seen')"):
         planned(tmp_path, "pairs.csv", unnamed)
 
 
@@ -130,12 +130,12 @@ def test_negative_passages_are_documents_that_are_not_relevant(tmp_path: Path) -
     plan = planned(tmp_path, "triples.jsonl", json.dumps(row) + "\n")
     assert [document["text"] for document in corpus(plan)] == [*row["pos"], *row["neg"]]
     assert qrels(plan) == [("q1", "1", 1)]
-    assert any("column 'neg' says that its documents are not relevant" in notice for notice in plan.notices)
+    some_states(plan.notices, "'neg'", "not relevant")
 
 
 def test_two_columns_of_passages_are_two_readings(tmp_path: Path) -> None:
     content = "question,passage,context\nWho coughs?,A cough in the night.,A ward in the north.\n"
-    with pytest.raises(UserError, match="the passages can be those of 'passage' or 'context': choose with"):
+    with error_states("'passage'", "'context'", "import_tables(text='passage'"):
         planned(tmp_path, "pairs.csv", content)
     plan = planned(tmp_path, "pairs.csv", content, text="passage", query="question")
     assert corpus(plan) == [{"id": "1", "text": "A cough in the night."}]
