@@ -133,13 +133,13 @@ FORMATS = {
     ),
     "suite": Format(
         "Suite",
-        "A TOML file for `r2med run --suite` ([suites](systems.md#suites)).",
+        "A TOML file for `r2med run --suite` ([suites](suites.md)).",
         Suite,
         left_out=("name",),
     ),
     "preset": Format(
         "Preset",
-        "A TOML file in a folder `systems/` of a plugin: one name for a pipeline ([the reasoner](reasoner.md)).",
+        "A TOML file in a folder `systems/` of a plugin: a named pipeline ([the reasoner](expansion.md#the-reasoner)).",
         Preset,
         left_out=("name",),
     ),

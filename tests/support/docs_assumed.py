@@ -92,7 +92,7 @@ PAGES: Mapping[str, Assumed] = {
     ),
     "cluster.md": Assumed({"--engine ray": "--engine threads"}),
     "data.md": Assumed({"QUERY": "1", "RECORD": _record}),
-    "expansion.md": Assumed({"o3-mini --recorded": "author --recorded", "inf-pro": "bge"}),
+    "expansion.md": Assumed({"o3-mini --recorded": "author --recorded"}),
     "hub.md": Assumed({":psychology": ":economics"}),
     "judgements.md": Assumed(
         before=(
@@ -109,10 +109,10 @@ PAGES: Mapping[str, Assumed] = {
         ),
     ),
     "models.md": Assumed(
-        {"hf:ORG/NAME": "path:{models}/bge", "dims=128": "dims=16"},
-        {"my_module.py": MY_MODULE},
-        before=("cp -r {models}/minilm my-model && cp -r {models}/reason-moderncolbert my-colbert",),
+        {"hf:ORG/NAME": "path:{models}/bge"}, {"my_module.py": MY_MODULE}, before=("cp -r {models}/minilm my-model",)
     ),
+    "query-lists.md": Assumed({"inf-pro": "bge"}),
+    "recorded.md": Assumed({"o3-mini --recorded": "author --recorded"}),
     "rerank.md": Assumed(
         {"hf:ORG/NAME": "path:{models}/monobert"},
         {"my_module.py": MY_MODULE},
@@ -134,6 +134,10 @@ PAGES: Mapping[str, Assumed] = {
         ),
     ),
     "share.md": Assumed({"--data Biology": "--data small", r"https://\S+/": "{files}/", "DIGEST": _digest}),
-    "systems.md": Assumed({"--suite mine.toml": "--suite mine.toml --data small"}),
+    "suites.md": Assumed({"--suite mine.toml": "--suite mine.toml --data small"}),
     "traces.md": Assumed({"--data Biology": "--data small"}),
+    "vectors.md": Assumed(
+        {"hf:ORG/NAME": "path:{models}/bge", "dims=128": "dims=16"},
+        before=("cp -r {models}/reason-moderncolbert my-colbert",),
+    ),
 }

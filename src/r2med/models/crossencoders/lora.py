@@ -1,7 +1,7 @@
 """Merge a LoRA adapter into its base model: W + scale · B·A for every pair of factors; other weights are replaced.
 
 This is done without peft. For one model, peft would also install accelerate, both follow their own releases of torch
-and transformers, and peft only warns about weights that an adapter lacks. Both give the same bits (docs/rerank.md).
+and transformers, and peft only warns about weights that an adapter lacks. Both give the same bits (docs/evidence.md).
 """
 
 from __future__ import annotations
