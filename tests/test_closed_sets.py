@@ -167,7 +167,6 @@ def choices():
     return {
         ("answer", "--condition"): CONDITIONS,
         ("compare", "--condition"): CONDITIONS,
-        ("report", "--condition"): CONDITIONS,
         ("compare", "--slice"): SLICES,
         ("data export", "--format"): FORMS,
         ("list", "kind"): LISTS,

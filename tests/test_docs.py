@@ -91,7 +91,7 @@ def flags(command: Any) -> set[str]:
 
 
 def test_every_flag_that_the_text_of_a_page_names_exists() -> None:
-    known = flags(whole_command()) | OTHER_FLAGS | {"--help", "--install-completion"}
+    known = flags(whole_command()) | OTHER_FLAGS | {"--help", "--help-all", "--install-completion"}
     named = []
     for page in PAGES:
         text = _FENCE.sub("", page.read_text(encoding="utf-8"))

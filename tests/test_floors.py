@@ -15,8 +15,11 @@ LAST = "evaluation"
 
 
 def copied(folder: Path) -> Path:
-    """Copy the package and its tests, without the floors after the last one and without tests of the whole."""
-    later = list(FLOORS)[list(FLOORS).index(LAST) + 1 :]
+    """Copy the package and its tests, without the floors after the last one and without tests of the whole.
+
+    The public functions stay: each imports what it calls only when it is called.
+    """
+    later = [floor for floor in list(FLOORS)[list(FLOORS).index(LAST) + 1 :] if floor != "public"]
     leave = shutil.ignore_patterns("__pycache__", "node_modules")
     for source, name in ((SOURCE, "src/r2med"), (ROOT / "tests", "tests"), (ROOT / "docs/schemas", "docs/schemas")):
         shutil.copytree(source, folder / name, ignore=leave)

@@ -28,6 +28,7 @@ FLOORS = {
     "construction": [],
     "publication": ["leaderboard", "site", "bridges", "packs"],
     "server": [],
+    "public": [],
     "cli": [],
 }
 ROOMS = [f"{floor}.{room}" if room else floor for floor, rooms in FLOORS.items() for room in rooms or [""]]

@@ -300,9 +300,8 @@ COMMANDS: dict[str, Row] = {
     ),
     "generate": typed("generate", f"hyde({LLM})", "--data", "{data}", "--out", "{out}/texts", "{asked}"),
     "lock": typed("lock", "bm25", "--data", "{data}", "--out", "{out}/plan.lock"),
-    "compare": typed("compare", "--data", "{data}", "--overlay", "overlays/judged.jsonl"),
-    "report": without_figures(
-        typed("report", "--data", "{data}", "--out", "{out}/report", "--overlay", "overlays/judged.jsonl")
+    "compare": without_figures(
+        typed("compare", "--data", "{data}", "--out", "{out}/report", "--overlay", "overlays/judged.jsonl")
     ),
     "score": typed("score", "--qrels", "{root}/ward/qrels.jsonl", "--run", "{run}"),
     "answer": typed(
@@ -422,9 +421,6 @@ FUNCTIONS: dict[str, Row] = {
         lambda bench, out: r2med.pack(
             "bm25", out / "ward.zip", results=out / "results", data=[bench.data], **bench.settings
         )
-    ),
-    "report": without_figures(
-        lambda bench, out: r2med.report(data=[bench.data], out=out, overlays=["overlays/judged.jsonl"])
     ),
     "reproduce": refused(
         lambda bench, out: r2med.reproduce(["bm25"], [bench.data], results=out, setup=bench.setup),

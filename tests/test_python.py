@@ -87,7 +87,6 @@ COMMANDS = {
         "run",
         "evaluate",
         "compare",
-        "report",
         "advise",
         "analyse",
         "build",

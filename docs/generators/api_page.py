@@ -141,11 +141,20 @@ def _call(kind: type[Any], name: str) -> str:
     return f"{name}({', '.join(shown)})"
 
 
+class _WithoutFlags(ast.NodeTransformer):
+    """Removes the declarations of flags: Annotated[int, Flag(…)] is int."""
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
+        if ast.unparse(node.value) == "Annotated" and isinstance(node.slice, ast.Tuple):
+            return node.slice.elts[0]
+        return node
+
+
 def _signature(name: str, value: Any) -> str:
     """Return the call of a function as its source has it: annotations as they were typed, a parameter per line."""
     tree = ast.parse(textwrap.dedent(inspect.getsource(value))).body[0]
     assert isinstance(tree, ast.FunctionDef)
-    arguments = tree.args
+    arguments = _WithoutFlags().visit(tree.args)
     shown = [ast.unparse(each) for each in [*arguments.posonlyargs, *arguments.args]]
     for place, default in enumerate(reversed(arguments.defaults), 1):
         shown[-place] += f" = {ast.unparse(default)}"

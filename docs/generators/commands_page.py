@@ -24,7 +24,6 @@ These commands take `--format text`, `markdown`, `latex`, `csv`, `json` or `html
   spreadsheet would run as a formula gets an apostrophe in front. Tables are separated by an empty line.
 - `latex` needs the package `booktabs`. Names are escaped.
 - `html` is one file without scripts, in the board's look: `r2med data stats demo --format html > sizes.html`.
-- `json` is the same as `--json`.
 - `compare` prints its table of pairs in `markdown`, `latex` and `csv`, and its sentences in `text` and `html`.
 """
 
@@ -67,16 +66,18 @@ def _leaves(each: Any, path: list[str]) -> Iterator[tuple[list[str], Any]]:
 
 def _entries(each: Any, path: list[str]) -> Iterator[str]:
     for words, leaf in _leaves(each, path):
-        shown = [one for one in leaf.params if not getattr(one, "hidden", False)]
-        arguments = [one for one in shown if one.param_type_name == "argument"]
-        options = [one for one in shown if one.param_type_name == "option" and one.name != "help"]
+        arguments = [one for one in leaf.params if one.param_type_name == "argument"]
+        options = [one for one in leaf.params if one.param_type_name == "option" and one.name != "help"]
+        usual, rare = ([one for one in options if one.hidden is hidden] for hidden in (False, True))
         usage = " ".join([*words, *(["[OPTIONS]"] if options else []), *map(_argument, arguments)])
         yield f"\n### `{' '.join(words)}`\n\n{_paragraphs(leaf.help or '')}\n\n```text\n{usage}\n```\n"
         if arguments:
             rows = [(code(_placeholder(one)), one.help or "") for one in arguments]
             yield "\n" + table(("argument", "meaning"), rows)
-        if options:
-            yield "\n" + table(("option", "default", "meaning"), map(_option_row, options))
+        if usual:
+            yield "\n" + table(("option", "default", "meaning"), map(_option_row, usual))
+        if rare:
+            yield "\n" + table(("shown by `--help-all`", "default", "meaning"), map(_option_row, rare))
 
 
 def _option_row(option: Any) -> Sequence[str]:

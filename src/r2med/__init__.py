@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from r2med.data.runs import Run as Run
     from r2med.evaluation.measure import Measure as Measure
     from r2med.evaluation.measure import Scores as Scores
-    from r2med.evaluation.measure.score_inputs import score as score
     from r2med.evaluation.records.lock_file import Lock as Lock
     from r2med.evaluation.records.record import Record as Record
     from r2med.evaluation.running.batch import run as run
@@ -41,18 +40,18 @@ if TYPE_CHECKING:
     from r2med.evaluation.running.text_generation import GeneratedTexts as GeneratedTexts
     from r2med.evaluation.running.text_generation import generate as generate
     from r2med.foundation.core.cost import Cost as Cost
+    from r2med.public.call_plan import plan as plan
+    from r2med.public.compare_functions import score as score
     from r2med.systems.system import System as System
 
 # Compare and explain
 if TYPE_CHECKING:
     from r2med.analysis.analysis import Analysis as Analysis
     from r2med.analysis.analysis import analyse as analyse
-    from r2med.evaluation.comparison.comparing import compare as compare
     from r2med.evaluation.comparison.comparison import Comparison as Comparison
-    from r2med.evaluation.comparison.report import Report as Report
-    from r2med.evaluation.comparison.report import report as report
     from r2med.evaluation.running.story import Story as Story
     from r2med.evaluation.running.story import explain as explain
+    from r2med.public.compare_functions import compare as compare
 
 # Search, serve and show
 if TYPE_CHECKING:

@@ -64,7 +64,7 @@ def test_where_no_query_moved_nothing_is_announced(r2med: Command) -> None:
 
 @pytest.mark.usefixtures("results")
 def test_json_has_every_pair_of_the_folder(r2med: Command) -> None:
-    content = json.loads(r2med("compare", "--json", "--resamples", "100").stdout)
+    content = json.loads(r2med("compare", "--format", "json", "--resamples", "100").stdout)
     assert sorted(content["systems"]) == sorted(SYSTEMS)
     assert len(content["pairs"]) == 3
     assert set(content) >= {"systems", "pairs", "detectable_gap"}
@@ -120,10 +120,10 @@ def test_many_systems_are_ranked_in_classes(r2med: Command, tmp_path: Path) -> N
 
 @pytest.mark.usefixtures("results")
 def test_a_report_is_written_and_its_files_are_told(r2med: Command, tmp_path: Path) -> None:
-    done = r2med("report", "results", "-o", "paper", "--baseline", "bm25", "--resamples", "100")
+    done = r2med("compare", "results", "-o", "paper", "--baseline", "bm25", "--resamples", "100")
     assert "16 files in paper/: table, pairs, bars" in done.stdout
     assert len(list((tmp_path / "paper").iterdir())) == 16
     (tmp_path / "file").write_text("")
-    refused = r2med("report", "-o", "file")
+    refused = r2med("compare", "-o", "file")
     assert refused.returncode == 2
     assert "choose another folder" in refused.stderr

@@ -33,7 +33,6 @@ WITHOUT_TABLE = {
     "prompts new": "writes files",
     "records export": "writes files; its --format is their layout",
     "records import": "prints one score",
-    "report": "writes its table in every format",
     "serve": "serves a page",
     "submit": "writes a file",
     "unpack": "prints what it put into the store",

@@ -6,14 +6,14 @@ from dataclasses import fields
 import pytest
 
 from r2med import UserError
-from r2med.cli.options import _parameter
+from r2med.cli.options import setup_parameter
 from r2med.foundation.runtime.setup import Setup, printed_bytes
 from r2med.models.encoders.devices import devices
 
 
 def test_each_flag_has_the_default_and_the_help_of_its_field():
     for field in (each for each in fields(Setup) if each.metadata["flag"].panel):
-        parameter = _parameter(field, "")
+        parameter = setup_parameter(field)
         [option] = parameter.annotation.__metadata__
         assert option.help == field.metadata["flag"].help
         default = printed_bytes(field.default) if field.name == "memory" else field.default

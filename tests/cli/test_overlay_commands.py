@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from r2med import load, report, run
+from r2med import compare, load, run
 from r2med.data.overlays import Overlay, OverlayLabel, random_order
 from support.fork_server import Command
 
@@ -36,18 +36,18 @@ def test_the_command_shows_all_three_kinds_of_scores(results: Path, tmp_path: Pa
     given = ["compare", "--results", str(results), "--data", NAME]
     overlay = ["--overlay", str(tmp_path / "labels.jsonl")]
     published, labelled, estimated = (
-        json.loads(r2med(*given, *more, "--json").stdout) for more in ([], overlay, [*overlay, "--estimate"])
+        json.loads(r2med(*given, *more, "--format", "json").stdout) for more in ([], overlay, [*overlay, "--estimate"])
     )
     assert published["pairs"] != labelled["pairs"]
     assert published["labels"] == "as published"
     assert labelled["labels"].startswith("with overlay labels (")
     assert "Labels: with overlay labels (" in " ".join(r2med(*given, *overlay).stdout.split())
-    assert [system["reviewed"] for system in estimated["systems"]] == [5, 5]
-    assert estimated["systems"][0]["low"] is None, "five queries are too few for an interval"
+    assert [system["reviewed"] for system in estimated["estimates"]["systems"]] == [5, 5]
+    assert estimated["estimates"]["systems"][0]["low"] is None, "five queries are too few for an interval"
     shown = r2med(*given, *overlay, "--estimate").stdout
     assert "Labels: estimated. People labelled" in " ".join(shown.split())
     assert "of 8 queries, drawn at random" in " ".join(shown.split())
-    written = report(
+    written = compare(
         results=results, out=tmp_path / "report", data=[NAME], overlays=[tmp_path / "labels.jsonl"], estimate=True
     )
     assert {"estimates.md", "estimates.tex", "estimates.csv"} <= {file.name for file in written.files}

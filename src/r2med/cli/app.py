@@ -16,10 +16,11 @@ from r2med.cli.board_command import board
 from r2med.cli.build_command import build
 from r2med.cli.cache_command import cache
 from r2med.cli.cite_command import cite
-from r2med.cli.compare_command import compare
+from r2med.cli.compare_command import show_comparison
 from r2med.cli.data_command import data
 from r2med.cli.doctor_command import doctor
 from r2med.cli.generate_command import generate
+from r2med.cli.generated import generated
 from r2med.cli.judge_command import judge
 from r2med.cli.list_command import list_
 from r2med.cli.lock_command import lock
@@ -28,11 +29,10 @@ from r2med.cli.nuggets_command import nuggets
 from r2med.cli.pack_command import pack, unpack
 from r2med.cli.prompts_command import prompts
 from r2med.cli.records_command import records
-from r2med.cli.report_command import report
 from r2med.cli.reproduce_command import reproduce
 from r2med.cli.review_command import review
 from r2med.cli.run_command import run
-from r2med.cli.score_command import score
+from r2med.cli.score_command import show_scores
 from r2med.cli.search_command import search
 from r2med.cli.serve_command import serve
 from r2med.cli.show_command import show
@@ -40,6 +40,7 @@ from r2med.cli.submit_command import submit
 from r2med.cli.verify_command import verify
 from r2med.cli.why_command import why
 from r2med.foundation.text.terminal_text import printable
+from r2med.public.compare_functions import compare, score
 
 app = typer.Typer(
     help="How well does a retrieval system reason about medicine? Run, compare and inspect R2MED and sets like it.",
@@ -84,9 +85,8 @@ PANELS: Mapping[str, Mapping[str, Callable[..., None] | typer.Typer]] = {
         "run": run,
         "generate": generate,
         "lock": lock,
-        "compare": compare,
-        "report": report,
-        "score": score,
+        "compare": generated(compare, show_comparison),
+        "score": generated(score, show_scores),
         "answer": answer,
         "analyse": analyse,
         "reproduce": reproduce,

@@ -13,12 +13,13 @@ from typing import Annotated, Any
 import typer
 
 from r2med.cli import completion
+from r2med.cli.rare_flags import with_help_all
 from r2med.evaluation.records.answer_words import CONDITIONS
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.runtime import setup as declared
-from r2med.foundation.runtime.setup import Flag, Setup, printed_bytes
+from r2med.foundation.core.flags import DATA, LLMS, MODELS, OUTPUT, WHAT, Flag
+from r2med.foundation.runtime.setup import Setup, printed_bytes
 
-WHAT, DATA, MODELS, LLMS, OUTPUT = declared.WHAT, declared.DATA, declared.MODELS, declared.LLMS, declared.OUTPUT
+__all__ = ["DATA", "LLMS", "MODELS", "OUTPUT", "WHAT"]
 
 
 def choices(words: Iterable[str]) -> str:
@@ -204,18 +205,19 @@ def _with_flags(
     command.__annotations__.pop(replaced)  # the type is imported by type checkers alone
     signature = inspect.signature(command, eval_str=True)
     own = [parameter for name, parameter in signature.parameters.items() if name != replaced]
-    flags = [_parameter(field, helps.get(field.name, "")) for field in fields(Setup) if field.name in names]
+    flags = [setup_parameter(field, helps.get(field.name, "")) for field in fields(Setup) if field.name in names]
 
     @functools.wraps(command)
     def wrapped(**given: Any) -> None:
+        given.pop("help_all", None)
         settings = {name: given.pop(name) for name in names}
         run(settings=settings, **given)
 
-    wrapped.__signature__ = signature.replace(parameters=[*own, *flags])  # type: ignore[attr-defined]
+    wrapped.__signature__ = signature.replace(parameters=with_help_all([*own, *flags]))  # type: ignore[attr-defined]
     return wrapped
 
 
-def _parameter(field: Field[Any], help: str) -> inspect.Parameter:
+def setup_parameter(field: Field[Any], help: str = "") -> inspect.Parameter:
     """Return the parameter of a command that sets a field of Setup, with the field's help and default."""
     flag: Flag = field.metadata["flag"]
     option = typer.Option(
@@ -225,6 +227,7 @@ def _parameter(field: Field[Any], help: str) -> inspect.Parameter:
         show_default=flag.show_default,
         rich_help_panel=flag.panel,
         autocompletion=getattr(completion, flag.completion) if flag.completion else None,
+        hidden=flag.is_rare,
     )
     kind: Any = list[str] if flag.is_list else flag.kind or type(field.default)
     default: Any = field.default
@@ -269,13 +272,6 @@ def comma_separated(given: list[str] | None) -> list[str]:
 
 def check_writable(out: Path) -> None:
     """Raise UserError if a folder cannot be written to, before any work is done."""
-    import os
-    import tempfile
+    from r2med.foundation.store import writable
 
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=out):
-            pass
-    except OSError as error:
-        reason = os.strerror(error.errno) if error.errno else str(error)
-        raise UserError(f"cannot write to {out} ({reason}): choose another folder with --out") from None
+    writable.check_writable(out, "--out")

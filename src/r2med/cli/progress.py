@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -29,17 +29,33 @@ BAR = 16
 @contextmanager
 def steps(total: int) -> Iterator[Callable[[str], None]]:
     """Yield a function that announces the next of `total` steps by name."""
-    from r2med.foundation.engine.reporting import listening
+    from r2med.foundation.engine.reporting import announcing
 
-    if sys.stderr.isatty():
-        with _bars() as bars:
-            shown = _OnTerminal(bars, Clock(total))
-            with listening(shown.report):
-                yield shown.announce
-    else:
-        log = _InLog(Clock(total))
-        with listening(log.report):
-            yield log.announce
+    with shown_steps():
+        yield announcing(total)
+
+
+@contextmanager
+def shown_steps() -> Iterator[None]:
+    """Show the steps that work announces inside the block, and the progress of each."""
+    from r2med.foundation.core.events import listening_to
+    from r2med.foundation.engine.reporting import StepBegun, listening
+
+    displays: list[_OnTerminal | _InLog] = []
+
+    def announce(step: StepBegun) -> None:
+        if not displays:
+            clock = Clock(step.total)
+            is_terminal = sys.stderr.isatty()
+            displays.append(_OnTerminal(stack.enter_context(_bars()), clock) if is_terminal else _InLog(clock))
+        displays[0].announce(step.name)
+
+    def report(progress: Progress) -> None:
+        if displays:
+            displays[0].report(progress)
+
+    with ExitStack() as stack, listening_to(StepBegun, announce), listening(report):
+        yield
 
 
 @dataclass

@@ -21,7 +21,7 @@ def loaded(given: GivenData, store: Store | None = None) -> Dataset:
     return given if isinstance(given, Dataset) else load(given, store)
 
 
-def given_data(data: GivenData | Collection[GivenData]) -> list[GivenData]:
+def given_data(data: GivenData | Collection[GivenData] | None) -> list[GivenData]:
     """Return datasets as a list. Raises UserError for a table."""
     refuse_table(data, "data", "a dataset, its name or folder; for tables in memory: r2med.Dataset.of(...)")
     return several(data)

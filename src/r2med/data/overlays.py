@@ -161,7 +161,7 @@ def _decided(grades: Sequence[int]) -> int | None:
     return decided(grades, lambda grade: grade > 0)
 
 
-def given_overlays(overlays: str | Path | Overlay | Sequence[str | Path | Overlay]) -> list[Overlay]:
+def given_overlays(overlays: str | Path | Overlay | Sequence[str | Path | Overlay] | None) -> list[Overlay]:
     """Return overlays as a list. One that is given as a file is read."""
     return [each if isinstance(each, Overlay) else Overlay.read(each) for each in several(overlays)]
 

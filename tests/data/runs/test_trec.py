@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from r2med import score
 from r2med.data.runs import Run, run_file, write_run
 from r2med.data.runs.run import IdTable
 from r2med.data.runs.trec import WrittenRun, read_judged_run
 from r2med.evaluation.measure import Measure
-from r2med.evaluation.measure.score_inputs import score
 from r2med.foundation.core.errors import UserError
 from support.facts import each_states, error_states
 

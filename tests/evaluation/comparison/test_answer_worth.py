@@ -5,9 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from r2med import compare
 from r2med.evaluation.comparison.answer_worth import ALL_DATASETS, correlations, worth
-from r2med.evaluation.comparison.comparing import compare
-from r2med.evaluation.comparison.report import report
 from r2med.evaluation.records.answer_collection import collect_answers
 from r2med.foundation.core.errors import UserError
 from support.synthetic_answers import synthetic, write
@@ -67,7 +66,7 @@ def test_undecided_answers_make_ranges_that_are_ranked_and_tested_by_the_lower_e
     assert second.mean.high > 80
     assert compared.pairs[0].difference == pytest.approx(10)
     assert any("tested by its lower end" in notice for notice in compared.notices)
-    table = (Path(report(out=tmp_path / "report", answers=True, results=tmp_path, resamples=200).files[0])).parent
+    table = (Path(compare(out=tmp_path / "report", answers=True, results=tmp_path, resamples=200).files[0])).parent
     assert "30.00 … 80.00" in (table / "table.md").read_text()
     gains = {each.name: each.gain for each in worth(collect_answers([tmp_path]))}
     wide = gains["unsure · smollm2"]
@@ -132,7 +131,7 @@ def test_a_report_about_answers_has_tables_of_their_worth(answers: Path, tmp_pat
     from unittest.mock import patch
 
     with patch("r2med.evaluation.comparison.charts.rendered", return_value={"svg": b"<svg/>"}):  # drawing takes seconds
-        written = report(answers=True, results=answers, out=tmp_path, resamples=50)
+        written = compare(answers=True, results=answers, out=tmp_path, resamples=50)
     names = {file.name for file in written.files}
     assert {"worth.md", "worth-correlation.csv", "table.tex", "pairs.csv", "bars.svg"} <= names
     assert not {name for name in names if name.startswith("cost")}

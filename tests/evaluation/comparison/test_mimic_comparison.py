@@ -7,15 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from r2med import UserError, load, run
+from r2med import UserError, compare, load, run
 from r2med.data.given_data import with_overlays
 from r2med.data.overlays import Overlay, random_order
 from r2med.data.runs.trec import read_judged_run
 from r2med.evaluation.comparison import verdicts
-from r2med.evaluation.comparison.comparing import compare
 from r2med.evaluation.comparison.comparison import comparison
 from r2med.evaluation.comparison.corrected_scores import corrected_scores
-from r2med.evaluation.comparison.report import report
 from r2med.evaluation.comparison.report_tables import score_table
 from r2med.evaluation.records.collection import collect
 from r2med.evaluation.records.record import Record
@@ -89,7 +87,7 @@ def test_a_dataset_without_labels_is_left_out_or_the_reason_is_one_line(results:
 
 
 def test_a_report_has_the_tables_and_only_figures_that_fit(results: Path, tmp_path: Path) -> None:
-    made = report(results=results, out=tmp_path, measure="Mimic@10", overlays=[LABELS], resamples=200)
+    made = compare(results=results, out=tmp_path, measure="Mimic@10", overlays=[LABELS], resamples=200)
     names = {file.name for file in made.files}
     assert {"table.md", "bars.svg", "heat-map.svg"} <= names
     assert not {name for name in names if name.startswith(("cost", "body"))}

@@ -1,4 +1,4 @@
-"""`report`: the table of a paper with its marks, and figures that say what the records say."""
+"""`compare(out=…)`: the table of a paper with its marks, and figures that say what the records say."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from r2med import compare
 from r2med.evaluation.comparison.comparison import comparison
-from r2med.evaluation.comparison.report import _cost_figures, report
+from r2med.evaluation.comparison.report import _cost_figures
 from r2med.evaluation.comparison.report_tables import score_table
 from r2med.evaluation.records.record import Record
 from r2med.foundation.core.errors import UserError
@@ -29,7 +30,7 @@ def with_ranks(made: Record, **ranks: int) -> Record:
 
 def test_a_report_is_tables_and_figures_in_every_format(tmp_path: Path) -> None:
     results = write_records(MADE, tmp_path / "results")
-    written = report(results, out=tmp_path / "report", resamples=100)
+    written = compare(results, out=tmp_path / "report", resamples=100)
     names = {path.name for path in written.files}
     assert names == {
         *(f"{table}.{suffix}" for table in ("table", "pairs") for suffix in ("md", "tex", "csv")),
@@ -69,15 +70,15 @@ def test_csv_holds_the_means_of_the_records() -> None:
 def test_what_cannot_be_reported_is_one_line(tmp_path: Path) -> None:
     results = write_records(MADE, tmp_path / "results")
     with pytest.raises(UserError, match="did you mean twin"):
-        report(results, between=("twni", "weak"), resamples=10, out=tmp_path / "report")
+        compare(results, between=("twni", "weak"), resamples=10, out=tmp_path / "report")
     (tmp_path / "file").write_text("")
-    with pytest.raises(UserError, match="cannot write the report"):
-        report(results, out=tmp_path / "file", resamples=10)
+    with pytest.raises(UserError, match="choose another folder"):
+        compare(results, out=tmp_path / "file", resamples=10)
 
 
 def test_figures_that_the_records_do_not_allow_are_told(tmp_path: Path) -> None:
     bare = [with_ranks(each).model_copy(update={"queries": {}}) for each in MADE]
-    written = report(write_records(bare, tmp_path / "results"), out=tmp_path / "report", resamples=10)
+    written = compare(write_records(bare, tmp_path / "results"), out=tmp_path / "report", resamples=10)
     assert [notice.partition(":")[0] for notice in written.notices] == [
         "no figure body-systems",
     ]
@@ -101,7 +102,7 @@ def test_without_matplotlib_the_tables_are_written_and_one_line_names_the_extra(
 ) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     results = write_records(MADE, tmp_path / "results")
-    written = report(results, out=tmp_path / "report", resamples=10)
+    written = compare(results, out=tmp_path / "report", resamples=10)
     assert {file.suffix for file in written.files} == {".md", ".tex", ".csv"}
     assert [notice for notice in written.notices if "figure" in notice] == [
         f"there are no figures: for these, {install_extra('report')}"

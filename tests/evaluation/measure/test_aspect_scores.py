@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from r2med import score
 from r2med.data.dataset import QueryAspect
 from r2med.evaluation.measure import Measure
-from r2med.evaluation.measure.score_inputs import score
 from r2med.foundation.core.errors import UserError
 
 HALF = Fraction(1, 2)

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from r2med import score
 from r2med.data.qrels_file import read_qrels
 from r2med.data.runs import Run
 from r2med.data.runs.run import IdTable
 from r2med.data.runs.run_file import read_rankings
 from r2med.evaluation.measure import DEFAULT_MEASURES, Measure
-from r2med.evaluation.measure.score_inputs import score
 from r2med.foundation.core.errors import UserError
 
 FOLDER = Path(__file__).parent / "trec_eval"

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 import r2med
+from r2med import score
 from r2med.data import load
 from r2med.data.runs.run import Run
 from r2med.evaluation.comparison.comparison import comparison
 from r2med.evaluation.measure import DEFAULT_MEASURES
 from r2med.evaluation.measure.measures import ASPECT_MEASURES
-from r2med.evaluation.measure.score_inputs import score
 from r2med.evaluation.records.collection import RecordCollection, collect
 from r2med.evaluation.running.results import Results
 from r2med.evaluation.running.run_page import run_page

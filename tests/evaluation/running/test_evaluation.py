@@ -16,9 +16,9 @@ import numpy as np
 import pytest
 
 import r2med
+from r2med import score
 from r2med.data import Corpus, Dataset, Qrels, Query, load
 from r2med.data.runs import Run
-from r2med.evaluation.measure.score_inputs import score
 from r2med.evaluation.records.record import Record
 from r2med.evaluation.running.evaluation import evaluate, slug
 from r2med.foundation.core.errors import UserError

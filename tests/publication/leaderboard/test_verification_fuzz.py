@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 import r2med
+from r2med import score
 from r2med.data import Dataset
 from r2med.data.dataset_cards import groups
 from r2med.data.runs import Run
 from r2med.evaluation.measure import Measure
-from r2med.evaluation.measure.score_inputs import score
 from r2med.foundation.store import Store, digest
 from r2med.foundation.store.files import sha256
 from r2med.publication.leaderboard.submission import submit

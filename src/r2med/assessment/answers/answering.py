@@ -37,7 +37,7 @@ from r2med.foundation.core.errors import UserError, unknown
 from r2med.foundation.core.notices import Command, Notice
 from r2med.foundation.core.one_or_many import several
 from r2med.foundation.core.plan import Plan
-from r2med.foundation.engine.reporting import notebook_progress
+from r2med.foundation.engine.reporting import announcing, notebook_progress
 from r2med.foundation.engine.tracing import Span, queries_within
 from r2med.foundation.runtime.runtime import Runtime, running
 from r2med.foundation.runtime.setup import Setup
@@ -95,7 +95,7 @@ def answer(
     With `untested`, a judge is used although the answers give too few controls to test it. With `accept`, records are
     written with a mark if the judge fails the controls among the answers. `settings` are fields of `Setup`.
     """
-    with running(setup if setup is not None else Setup(**settings)) as runtime, notebook_progress() as announce:
+    with running(setup if setup is not None else Setup(**settings)) as runtime, notebook_progress():
         plan = plan_answers(
             several(systems),
             several(readers),
@@ -110,7 +110,7 @@ def answer(
             untested=untested,
             accept=accept,
         )
-        done = plan.answer(Path(out), announce)
+        done = plan.answer(Path(out), announcing(plan.steps))
         if done.errors:
             raise UserError(done.errors[0])
         return done.records

@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 
+from r2med.evaluation.comparison.corrected_scores import CorrectedScores
 from r2med.evaluation.comparison.largest_group import largest_group
 from r2med.evaluation.comparison.shared_data import labelled_records, shared_values
 from r2med.evaluation.comparison.system_classes import classes
 from r2med.evaluation.measure import HEADLINE_MEASURE, Measure, significance
 from r2med.evaluation.measure.intervals import difference_intervals, mean_intervals
-from r2med.evaluation.measure.measures import MIMIC, MIMIC_LABELLED
+from r2med.evaluation.measure.measures import MIMIC, MIMIC_LABELLED, heading
 from r2med.evaluation.measure.scores import Floats
 from r2med.evaluation.measure.significance import ALPHA, RESAMPLES, SystemPairs, Values
 from r2med.evaluation.measure.slices import Slice, SliceFacts, slices
@@ -204,6 +206,10 @@ class Comparison:
     """Number of sign flips."""
     seed: int = 0
     """Seed of the sign flips."""
+    estimates: CorrectedScores | None = None
+    """The scores that people's labels would give, if they were asked for."""
+    files: tuple[Path, ...] = ()
+    """The tables and figures that were written."""
     _values: Values = field(default_factory=dict, repr=False, compare=False)
 
     def __repr__(self) -> str:
@@ -270,12 +276,9 @@ class Comparison:
             "slices": [asdict(each) for each in self.slices],
             "notices": list(self.notices),
             "labels": self.labels,
+            **({"estimates": self.estimates.as_json()} if self.estimates else {}),
+            **({"files": list(map(str, self.files))} if self.files else {}),
         }
-
-
-def heading(measure: str) -> str:
-    """Return a heading of scores in points, with the direction of the measure if lower is better."""
-    return f"{measure} × 100{', lower is better' if Measure.parse(measure).lower_is_better else ''}"
 
 
 def comparison(

@@ -11,9 +11,9 @@ import numpy as np
 
 from r2med.data.dataset import Dataset
 from r2med.data.overlays import Aspect, Overlay, random_order
-from r2med.evaluation.comparison.comparison import MEASURE, heading
 from r2med.evaluation.comparison.corrected_means import CorrectedMean, ReviewedQueries, corrected_mean
-from r2med.evaluation.measure import Measure
+from r2med.evaluation.measure import HEADLINE_MEASURE, Measure
+from r2med.evaluation.measure.measures import heading
 from r2med.evaluation.measure.scores import Floats
 from r2med.evaluation.measure.significance import Integers
 from r2med.evaluation.records.collection import RecordCollection
@@ -133,7 +133,7 @@ def reviewed_scores(
     collection: RecordCollection,
     overlays: Sequence[Overlay],
     datasets: Mapping[str, Dataset],
-    measure: str = MEASURE,
+    measure: str = str(HEADLINE_MEASURE),
 ) -> ReviewedScores:
     """Return the points of systems on the datasets that overlays label, by judges and by people."""
     by_judge = relabelled(collection, overlays, datasets, drawn=False).with_measure(measure)
@@ -154,7 +154,7 @@ def corrected_scores(
     collection: RecordCollection,
     overlays: Sequence[Overlay],
     datasets: Mapping[str, Dataset],
-    measure: str = MEASURE,
+    measure: str = str(HEADLINE_MEASURE),
 ) -> CorrectedScores:
     """Return the estimated scores of systems that have a record on every dataset of the overlays.
 

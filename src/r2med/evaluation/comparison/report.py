@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -10,27 +10,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from r2med.data.dataset import Dataset
 from r2med.data.dataset_cards import short_name
-from r2med.data.given_data import GivenData, data_words, given_data
-from r2med.data.overlays import Overlay, given_overlays
 from r2med.evaluation.comparison import charts
 from r2med.evaluation.comparison.answer_worth import worth_tables
-from r2med.evaluation.comparison.comparing import compared_answers, with_labels
-from r2med.evaluation.comparison.comparison import MEASURE, Comparison, comparison
-from r2med.evaluation.comparison.corrected_scores import corrected_scores, estimates_table
-from r2med.evaluation.comparison.largest_group import names_systems
+from r2med.evaluation.comparison.comparing import ComparedRecords
+from r2med.evaluation.comparison.comparison import Comparison, comparison
+from r2med.evaluation.comparison.corrected_scores import estimates_table
 from r2med.evaluation.comparison.report_tables import pair_table, score_table
-from r2med.evaluation.measure.significance import RESAMPLES
 from r2med.evaluation.measure.slices import UNKNOWN_LABEL
-from r2med.evaluation.records.answer_collection import MAIN_MEASURE, RETRIEVED, collect_answers
-from r2med.evaluation.records.collection import MAX_FAILURES, RecordCollection, collect, given_records
-from r2med.evaluation.records.relabelled import recorded_datasets
+from r2med.evaluation.records.answer_collection import AnswerCollection
+from r2med.evaluation.records.collection import RecordCollection
 from r2med.foundation.core.cost import total
 from r2med.foundation.core.errors import UserError, unknown
 from r2med.foundation.core.installation import install_extra
 from r2med.foundation.core.notices import Setting
-from r2med.foundation.core.one_or_many import several
 from r2med.foundation.pages.csv_text import table_csv
 from r2med.foundation.pages.latex import table_latex
 from r2med.foundation.pages.markdown import table_markdown
@@ -64,85 +57,50 @@ class Report:
     """Remarks about missing figures and data, one sentence each."""
 
 
-def report(
-    *sources: str | Path | Sequence[str | Path],
-    out: str | Path = "report",
-    results: str | Path = "results",
-    max_failures: float = MAX_FAILURES,
-    measure: str = "",
-    baseline: str = "",
-    between: str | Sequence[str] = (),
-    resamples: int = RESAMPLES,
-    data: str | Path | Dataset | Sequence[str | Path | Dataset] = (),
-    overlays: str | Path | Overlay | Sequence[str | Path | Overlay] = (),
-    estimate: bool = False,
-    answers: bool = False,
-    condition: str = RETRIEVED,
-) -> Report:
-    """Write the tables of a paper and, with the extra `report`, its figures.
+def write_report(records: ComparedRecords, out: Path, between: Sequence[str], resamples: int) -> Report:
+    """Write the tables of a comparison and, with the extra `report`, its figures.
 
-    `sources`, `data` and `overlays` are those of `compare`.
-    `between` are the two systems of the figures on relevant documents and body systems. By default they are the
-    baseline, or else the second best system, and the best system. With `estimate`, there is also a table of the scores
-    that people's labels would give, estimated from `overlays`. With `answers`, the report is about the records of
-    `r2med answer`, as in `compare`, and has tables of what retrieval is worth to the answers.
+    `between` are the two systems of the figure on body systems. By default they are the baseline, or else the second
+    best system, and the best system. A report about answers has tables of what retrieval is worth to them.
     """
-    read, words, labels = given_records(*sources), data_words(data), given_overlays(overlays)
-    named = names_systems(read)
-    if answers:
-        if labels or estimate:
-            raise UserError("a report about answers has no overlays and no estimates: leave them out")
-        answered = collect_answers(read, results)
-        views = answered.views(measure or MAIN_MEASURE, condition, max_failures)
-        collection, tables = views.collection, {table.name: table for table in worth_tables(answered, views.measure)}
-        compared = compared_answers(views, baseline, (), resamples, data=words, keep_systems=named)
-        costs_are_known = all(each.record.reader_costs for each in answered)
-    else:
-        collection = collect(read, results, max_failures)
-        tables = {"estimates": _estimates(collection, labels, given_data(data), measure or MEASURE)} if estimate else {}
-        if labels:
-            collection, words = with_labels(collection, labels, given_data(data)), []
-        compared = comparison(
-            collection, measure or MEASURE, baseline, resamples=resamples, data=words, keep_systems=named
-        )
-        costs_are_known = True
-    before, after = _between(compared, several(between))
+    compared, collection, answers = records.comparison, records.collection, records.answers
+    costs_are_known = answers is None or all(each.record.reader_costs for each in answers)
+    tables = _tables(compared, answers)
+    before, after = _between(compared, between)
     figures: dict[str, Callable[[], Figure]] = {
         **_score_figures(compared),
         **(_cost_figures(collection, compared) if costs_are_known and not compared.lower_is_better else {}),
         **_gain_figures(collection, before, after, compared, resamples),
     }
     content: dict[str, bytes] = {}
-    tables |= {"table": score_table(compared), "pairs": pair_table(compared)}
     for name, table in tables.items():
         content |= {f"{name}.{suffix}": write(table).encode() for suffix, write in WRITERS.items()}
     without_figures = [] if charts.can_draw() else [f"there are no figures: for these, {install_extra('report')}"]
     for name, draw in figures.items() if not without_figures else ():
         content |= {f"{name}.{suffix}": body for suffix, body in charts.rendered(draw).items()}
-    missing = {name: why for name, why in NEEDS.items() if name not in figures}
-    if compared.lower_is_better:
-        missing |= dict.fromkeys(missing, f"with {compared.measure}, lower is better")
-    if not costs_are_known:
-        missing |= dict.fromkeys(
-            missing.keys() & {"cost-seconds", "cost-dollars"}, "a record holds the cost of all conditions together"
-        )
-    absent = without_figures or [f"no figure {name}: {why}" for name, why in missing.items()]
-    notices = [*compared.notices, *absent]
+    notices = without_figures or list(_missing_figures(figures, compared, costs_are_known))
     if len(compared.systems) > SHOWN and not without_figures:
         notices.append(f"figures show the best {SHOWN} of {len(compared.systems)} systems; tables show all")
-    return Report(tuple(_write(Path(out), content)), tuple(notices))
+    return Report(tuple(_write(out, content)), tuple(notices))
 
 
-def _estimates(
-    collection: RecordCollection, labels: Sequence[Overlay], data: Sequence[GivenData], measure: str
-) -> Table:
-    if not labels:
-        raise UserError(
-            "an estimate needs the labels of a judge and of people: ",
-            Setting("report", overlays="FILE"),
-            ", made by r2med judge",
-        )
-    return estimates_table(corrected_scores(collection, labels, recorded_datasets(collection, data), measure))
+def _tables(compared: Comparison, answers: AnswerCollection | None) -> dict[str, Table]:
+    tables = {} if answers is None else {table.name: table for table in worth_tables(answers, compared.measure)}
+    if compared.estimates is not None:
+        tables["estimates"] = estimates_table(compared.estimates)
+    return tables | {"table": score_table(compared), "pairs": pair_table(compared)}
+
+
+def _missing_figures(figures: Collection[str], compared: Comparison, costs_are_known: bool) -> Iterator[str]:
+    """Yield a remark for each figure that the records do not allow."""
+    for name, why in NEEDS.items():
+        if name in figures:
+            continue
+        if name.startswith("cost") and not costs_are_known:
+            why = "a record holds the cost of all conditions together"
+        elif compared.lower_is_better:
+            why = f"with {compared.measure}, lower is better"
+        yield f"no figure {name}: {why}"
 
 
 def _write(folder: Path, content: Mapping[str, bytes]) -> Iterator[Path]:
@@ -152,7 +110,7 @@ def _write(folder: Path, content: Mapping[str, bytes]) -> Iterator[Path]:
             yield folder / name
     except OSError as error:
         raise UserError(
-            f"cannot write the report to {folder} ({error.strerror}): choose another with ", Setting("report", out=...)
+            f"cannot write the report to {folder} ({error.strerror}): choose another with ", Setting("compare", out=...)
         ) from None
 
 

@@ -107,6 +107,11 @@ def recorded_measure(text: str) -> str:
     return name
 
 
+def heading(measure: str) -> str:
+    """Return a heading of scores in points, with the direction of the measure if lower is better."""
+    return f"{measure} × 100{', lower is better' if Measure.parse(measure).lower_is_better else ''}"
+
+
 AVERAGE = "average"
 """The label of the mean over all datasets of one group."""
 

@@ -1,4 +1,4 @@
-"""`r2med.score`: qrels, runs, aspects and measures may be values, files or names. What computes is in scores.py."""
+"""What `r2med.score` takes: qrels, runs, aspects and measures are values, files or names."""
 
 from __future__ import annotations
 
@@ -18,42 +18,44 @@ from r2med.evaluation.measure.measures import (
     MIMIC_FAMILIES,
     Measure,
 )
-from r2med.evaluation.measure.scores import Scores, score_run
 from r2med.foundation.core.errors import UserError, refuse_table
+from r2med.foundation.core.notices import Setting
 from r2med.foundation.core.one_or_many import several
 
 
-def score(
-    qrels: Mapping[str, Mapping[str, int]] | str | Path,
-    run: Run | Mapping[str, Mapping[str, float]] | str | Path,
-    measures: Measure | str | Sequence[Measure | str] = DEFAULT_MEASURES,
-    aspects: Aspects | str | Path | None = None,
-) -> Scores:
-    """Score a run against qrels, like `r2med score`. A judged query that the run lacks counts 0.
-
-    `qrels` is query id -> document id -> grade, or a file in TREC, TSV or JSON Lines format. `run` is a `Run`, query
-    id -> document id -> score, or a TREC run file, gzipped or not. With `aspects`, those of a dataset or a file like
-    `aspects.jsonl`, the measures of aspects are computed too: those of `measures`, or the usual ones.
-
-    Raises UserError if a measure does not exist, if a file has nothing to score, or if an argument is a DataFrame.
-    """
+def given_qrels(qrels: Mapping[str, Mapping[str, int]] | str | Path) -> Mapping[str, Mapping[str, int]]:
+    """Return judgements. Those of a file are read."""
     refuse_table(qrels, "qrels", "query id -> document id -> grade")
+    return _read_qrels(Path(qrels)) if isinstance(qrels, str | Path) else qrels
+
+
+def given_run(
+    run: Run | Mapping[str, Mapping[str, float]] | str | Path, qrels: Mapping[str, Mapping[str, int]]
+) -> Run | Mapping[str, Mapping[str, float]]:
+    """Return a run. One that is given as a file is read, for the queries of the judgements."""
     refuse_table(run, "run", "query id -> document id -> score")
-    if isinstance(qrels, str | Path):
-        qrels = _read_qrels(Path(qrels))
-    if isinstance(run, str | Path):
-        run = _read_run(Path(run), qrels)
-    wanted = [Measure.parse(measure) if isinstance(measure, str) else measure for measure in several(measures)]
+    return _read_run(Path(run), qrels) if isinstance(run, str | Path) else run
+
+
+def given_aspects(aspects: Aspects | str | Path | None) -> Aspects | None:
+    """Return the aspects of answers. Those of a file are read."""
+    return aspects_of_file(Path(aspects)) if isinstance(aspects, str | Path) else aspects
+
+
+def given_measures(
+    measures: Measure | str | Sequence[Measure | str] | None, has_aspects: bool
+) -> tuple[list[Measure], Sequence[Measure]]:
+    """Return the measures of rankings and those of aspects. Raises UserError for one that qrels cannot give."""
+    given = DEFAULT_MEASURES if measures is None else several(measures)
+    wanted = [Measure.parse(measure) if isinstance(measure, str) else measure for measure in given]
     if mimics := [measure for measure in wanted if measure.family in MIMIC_FAMILIES]:
         raise UserError(f"{mimics[0]} needs labels that qrels do not have: r2med compare --overlay FILE shows it")
     if of_answers := [measure for measure in wanted if measure.family in ANSWER_FAMILIES]:
         raise UserError(f"{of_answers[0]} is a measure of answers, not of rankings: r2med compare --answers shows it")
     by_aspects = [measure for measure in wanted if measure.family in ASPECT_FAMILIES]
-    if by_aspects and aspects is None:
-        raise UserError(f"{by_aspects[0]} needs the aspects of the answers: score(…, aspects=dataset.aspects)")
-    wanted = [measure for measure in wanted if measure not in by_aspects]
-    given = aspects_of_file(Path(aspects)) if isinstance(aspects, str | Path) else aspects
-    return score_run(qrels, run, wanted, given, by_aspects or ASPECT_MEASURES)
+    if by_aspects and not has_aspects:
+        raise UserError(f"{by_aspects[0]} needs the aspects of the answers: ", Setting("score", aspects="FILE"))
+    return [measure for measure in wanted if measure not in by_aspects], by_aspects or ASPECT_MEASURES
 
 
 def _read_qrels(path: Path) -> Qrels:

@@ -19,7 +19,7 @@ from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.notices import Command, Setting
 from r2med.foundation.core.one_or_many import several
 from r2med.foundation.core.spec import Calls
-from r2med.foundation.engine.reporting import notebook_progress
+from r2med.foundation.engine.reporting import announcing, notebook_progress
 from r2med.foundation.runtime.runtime import Runtime, running
 from r2med.foundation.runtime.setup import Setup
 from r2med.foundation.store import Store
@@ -54,7 +54,7 @@ def run(
     loaded for the next call. `lock` is the file of an evaluation that was decided beforehand: its systems and data are
     the default, and anything else is an error.
     """
-    with running(setup if setup is not None else Setup(**settings)) as runtime, notebook_progress() as announce:
+    with running(setup if setup is not None else Setup(**settings)) as runtime, notebook_progress():
         runtime = runtime.fresh() if fresh else runtime
         plan = plan_run(
             several(systems),
@@ -67,7 +67,8 @@ def run(
             lock=lock,
             setup=runtime,
         )
-        return plan.evaluate(Path(out) if out is not None else None, k, fresh, announce)
+        steps = announcing(len(plan.data) * len(plan.systems))
+        return plan.evaluate(Path(out) if out is not None else None, k, fresh, steps)
 
 
 @dataclass(frozen=True)

@@ -38,6 +38,20 @@ class Progress:
         return (self.total - self.done) / self.rate if self.rate > 0 and self.done < self.total else None
 
 
+@dataclass(frozen=True)
+class StepBegun:
+    """The next of `total` steps of a call begins."""
+
+    name: str
+    total: int
+
+
+def announcing(total: int) -> Callable[[str], None]:
+    """Return a function that announces the next of `total` steps by name, from any thread."""
+    listener = listener_of(StepBegun)
+    return lambda name: listener(StepBegun(name, total)) if listener is not None else None
+
+
 @contextmanager
 def listening(listener: Callable[[Progress], None]) -> Iterator[None]:
     """Call `listener` with the progress of all work that starts inside the block."""
@@ -101,28 +115,28 @@ UPDATE_SECONDS = 0.5
 
 
 @contextmanager
-def notebook_progress() -> Iterator[Callable[[str], None]]:
-    """Yield a function that announces the next step by name. Outside a notebook it does nothing."""
+def notebook_progress() -> Iterator[None]:
+    """Show steps and their progress in a notebook. Outside a notebook this does nothing."""
     kernel = sys.modules.get("ipykernel.kernelapp")  # other programs import parts of it and are not notebooks
     if kernel is None or not kernel.IPKernelApp.initialized():
-        yield lambda step: None
+        yield
         return
     from IPython.display import HTML, display
 
     line = display(HTML(""), display_id=True)
-    step, shown = "", 0.0
+    name, shown = "", 0.0
 
-    def announce(name: str) -> None:
-        nonlocal step
-        step = name
+    def announce(step: StepBegun) -> None:
+        nonlocal name
+        name = step.name
         line.update(HTML(escape(name)))
 
     def report(progress: Progress) -> None:
         nonlocal shown
         if time.monotonic() - shown >= UPDATE_SECONDS:
             shown = time.monotonic()
-            line.update(HTML(escape(f"{step}: {progress.done:,} of {progress.total:,} {progress.what}")))
+            line.update(HTML(escape(f"{name}: {progress.done:,} of {progress.total:,} {progress.what}")))
 
-    with listening(report):
-        yield announce
+    with listening_to(StepBegun, announce), listening(report):
+        yield
     line.update(HTML(""))

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from r2med.foundation.core.errors import UserError, unknown
+from r2med.foundation.core.flags import DATA, LLMS, MODELS, OUTPUT, WHAT, Flag
 from r2med.foundation.core.notices import Setting
 from r2med.foundation.core.one_or_many import several
 from r2med.foundation.core.spec import typed_path
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
     from r2med.foundation.engine.work import Engine
     from r2med.foundation.net.retry import Policy
     from r2med.foundation.store import Store
-
-DATA, MODELS, LLMS, WHAT, OUTPUT = "Data", "Models", "LLMs", "What to run", "Output"
 
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
@@ -37,25 +36,6 @@ class SettingError(UserError):
         super().__init__(Setting("Setup", **{name: shown}), ": ", *reason)
 
 
-@dataclass(frozen=True)
-class Flag:
-    """How a field is typed on the command line."""
-
-    help: str
-    panel: str = ""
-    """Panel of the help page. Empty if the field has no flag."""
-    names: tuple[str, ...] = ()
-    """Spellings of the flag. Empty means the name of the field with two dashes."""
-    metavar: str = ""
-    show_default: bool = True
-    kind: type | None = None
-    """Type of the typed value, if it is not the type of the default."""
-    is_list: bool = False
-    """True if the flag may be repeated."""
-    completion: str = ""
-    """Function of `cli.completion` that completes the value."""
-
-
 def _setting(default: Any, help: str, panel: str = "", *names: str, compare: bool = True, **more: Any) -> Any:
     return field(default=default, compare=compare, metadata={"flag": Flag(help, panel, names, **more)})
 
@@ -66,7 +46,7 @@ class Setup:
 
     device: str = _setting("auto", "Device of models: auto (all GPUs there are), cpu, cuda, cuda:1 or mps.", MODELS)
     dtype: str = _setting("auto", "Precision of models: auto (float32 on a CPU), float32, bfloat16 or float16.", MODELS)
-    backend: str = _setting("torch", "Library that runs transformers: torch or openvino.", MODELS)
+    backend: str = _setting("torch", "Library that runs transformers: torch or openvino.", MODELS, is_rare=True)
     model_paths: tuple[tuple[str, Path], ...] = _setting(
         (),
         "Path of the weights of a model or an LLM: a folder, or a GGUF file.",
@@ -76,16 +56,17 @@ class Setup:
         is_list=True,
     )
     memory: int = _setting(
-        2 << 30, "Memory for blocks of vectors, such as 512M or 4G.", MODELS, metavar="SIZE", kind=str
+        2 << 30, "Memory for blocks of vectors, such as 512M or 4G.", MODELS, metavar="SIZE", kind=str, is_rare=True
     )
     tokens_per_batch: int = _setting(0, "Tokens that an encoder reads at once. 0 is as many as the device allows.")
-    trust_remote_code: bool = _setting(False, "Run the code that a model's repository contains.", MODELS)
+    trust_remote_code: bool = _setting(False, "Run the code that a model's repository contains.", MODELS, is_rare=True)
     engine: str | Engine = _setting(
         "threads",
         "Where models and indexing run: threads, ray (this machine, or RAY_ADDRESS) or ray://HOST:PORT.",
         MODELS,
         metavar="NAME",
         compare=False,
+        is_rare=True,
     )
     offline: bool = _setting(
         False, "Refuse every address that is not this machine's. R2MED_OFFLINE=1 does the same.", MODELS, "--offline"
@@ -114,6 +95,7 @@ class Setup:
         LLMS,
         metavar="NAME",
         show_default=False,
+        is_rare=True,
     )
     budget: float | None = _setting(
         None,
@@ -131,10 +113,12 @@ class Setup:
         metavar="NAME|DIR",
         show_default=False,
     )
-    concurrency: int = _setting(16, "Requests that are sent at once.", LLMS)
-    deadline: float = _setting(900.0, "Seconds that all attempts of one request may take.", LLMS)
+    concurrency: int = _setting(16, "Requests that are sent at once.", LLMS, is_rare=True)
+    deadline: float = _setting(900.0, "Seconds that all attempts of one request may take.", LLMS, is_rare=True)
     idle: float = _setting(180.0, "Seconds without a byte after which a request is tried again.")
-    ask_again: bool = _setting(False, "Ask LLMs again where an answer of an earlier run could not be used.", LLMS)
+    ask_again: bool = _setting(
+        False, "Ask LLMs again where an answer of an earlier run could not be used.", LLMS, is_rare=True
+    )
     threads: int = _setting(0, "CPU threads of an LLM that runs in this process. 0 is all free cores.")
     endpoints: tuple[tuple[str, str], ...] = _setting(
         (), "(provider, URL) of embedding and rerank APIs at another address."
@@ -158,9 +142,14 @@ class Setup:
         show_default=False,
         kind=Path,
         compare=False,
+        is_rare=True,
     )
     trace_content: bool = _setting(
-        False, "Write the texts of questions, documents and LLMs into the trace too.", OUTPUT, compare=False
+        False,
+        "Write the texts of questions, documents and LLMs into the trace too.",
+        OUTPUT,
+        compare=False,
+        is_rare=True,
     )
     store: Store | None = _setting(None, "Where artefacts are kept. None is R2MED_HOME.", compare=False)
 

@@ -1,0 +1,54 @@
+"""How a parameter is typed on a command line. Fields of `Setup` and parameters of public functions declare it once.
+
+A parameter of a public function is declared by its annotation: `seed: Annotated[int, Flag("Seed of …")] = 0`. A
+parameter without such a declaration can be given in Python only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+DATA, MODELS, LLMS, WHAT, OUTPUT = "Data", "Models", "LLMs", "What to run", "Output"
+"""Panels of help pages."""
+
+
+@dataclass(frozen=True)
+class Flag:
+    """An option of a command."""
+
+    help: str
+    panel: str = ""
+    """Panel of the help page. A field of Setup without a panel has no flag."""
+    names: tuple[str, ...] = ()
+    """Spellings of the flag. Empty means the name of the parameter with two dashes."""
+    metavar: str = ""
+    show_default: bool = True
+    kind: Any = None
+    """Type of the typed value, if the type of the parameter does not say it."""
+    is_list: bool = False
+    """True if the flag may be repeated. A parameter that takes a sequence says so itself."""
+    completion: str = ""
+    """Function of `cli.completion` that completes the value."""
+    low: float | None = None
+    high: float | None = None
+    """The smallest and the largest number that can be typed."""
+    read: Callable[[Any], Any] | None = None
+    """Function that turns what was typed into the value of the parameter."""
+    is_rare: bool = False
+    """True if only `--help-all` shows the flag."""
+
+
+class Argument(Flag):
+    """A word of a command without a flag."""
+
+
+@dataclass(frozen=True, init=False)
+class SetupFlags:
+    """The fields of Setup that a command sets, in place of the parameter `setup` of its function."""
+
+    names: tuple[str, ...]
+
+    def __init__(self, *names: str) -> None:
+        object.__setattr__(self, "names", names)

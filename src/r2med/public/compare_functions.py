@@ -1,0 +1,152 @@
+"""Score a run, and compare systems by their records."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from r2med.foundation.core.flags import OUTPUT, Flag
+from r2med.public import shared_flags as flags
+
+if TYPE_CHECKING:
+    from r2med.data.dataset import Aspects, Dataset
+    from r2med.data.overlays import Overlay
+    from r2med.data.runs.run import Run
+    from r2med.evaluation.comparison.comparison import Comparison
+    from r2med.evaluation.measure.measures import Measure
+    from r2med.evaluation.measure.scores import Scores
+
+
+def score(
+    qrels: Annotated[
+        Mapping[str, Mapping[str, int]] | str | Path, Flag("Judgements: TREC, TSV or JSON Lines.", metavar="FILE")
+    ],
+    run: Annotated[
+        Run | Mapping[str, Mapping[str, float]] | str | Path, Flag("A TREC run file, gzipped or not.", metavar="FILE")
+    ],
+    measures: Annotated[
+        Measure | str | Sequence[Measure | str] | None,
+        Flag("A measure such as nDCG@5. May be repeated. Default: those of records.", names=("--measure",)),
+    ] = None,
+    aspects: Annotated[
+        Aspects | str | Path | None,
+        Flag(
+            "Aspects of the answers, a file like aspects.jsonl: also compute alpha-nDCG and A-Recall.", metavar="FILE"
+        ),
+    ] = None,
+) -> Scores:
+    """Score a run against judgements. A judged query that the run lacks counts 0.
+
+    `qrels` is query id -> document id -> grade, or a file in TREC, TSV or JSON Lines format. `run` is a `Run`, query
+    id -> document id -> score, or a TREC run file, gzipped or not. With `aspects`, those of a dataset or a file like
+    `aspects.jsonl`, the measures of aspects are computed too: those of `measures`, or the usual ones.
+
+    Raises UserError if a measure does not exist, if a file has nothing to score, or if an argument is a DataFrame.
+    """
+    from r2med.evaluation.measure.score_inputs import given_aspects, given_measures, given_qrels, given_run
+    from r2med.evaluation.measure.scores import score_run
+
+    judged = given_qrels(qrels)
+    ranked = given_run(run, judged)
+    of_rankings, of_aspects = given_measures(measures, has_aspects=aspects is not None)
+    return score_run(judged, ranked, of_rankings, given_aspects(aspects), of_aspects)
+
+
+def compare(
+    *systems: Annotated[str | Path | Sequence[str | Path], flags.COMPARED_SYSTEMS],
+    results: Annotated[str | Path, flags.RESULTS] = "results",
+    data: Annotated[str | Path | Dataset | Sequence[str | Path | Dataset] | None, flags.COMPARED_DATA] = None,
+    overlays: Annotated[str | Path | Overlay | Sequence[str | Path | Overlay] | None, flags.OVERLAYS] = None,
+    estimate: Annotated[
+        bool,
+        Flag(
+            "With --overlay: estimate the scores that people's labels would give, from the random part that people "
+            "reviewed. The intervals contain the errors of the judge."
+        ),
+    ] = False,
+    measure: Annotated[
+        str | None,
+        Flag(
+            "A measure of the records: nDCG@10, MRR, R@100, …. Default: nDCG@10, that of the lock, or the accuracy of "
+            "answers."
+        ),
+    ] = None,
+    baseline: Annotated[str | None, flags.BASELINE] = None,
+    slice_by: Annotated[
+        str | Sequence[str] | None,
+        Flag(
+            "Also compare by task, scenario, body-system, length or positives. May be repeated.",
+            names=("--slice",),
+            metavar="KIND",
+        ),
+    ] = None,
+    lock: Annotated[str | Path | None, flags.LOCK] = None,
+    answers: Annotated[bool, flags.ANSWERS] = False,
+    condition: Annotated[str | None, flags.ANSWER_CONDITION] = None,
+    max_failures: Annotated[float, flags.MAX_FAILURES] = 0.1,
+    resamples: Annotated[int, flags.RESAMPLES] = 10_000,
+    seed: Annotated[int, Flag("Seed of the random sign flips.", low=0)] = 0,
+    out: Annotated[
+        str | Path | None,
+        Flag(
+            "Folder for the tables of a paper (Markdown, LaTeX, CSV) and its figures (SVG, PNG).",
+            OUTPUT,
+            ("--out", "-o"),
+        ),
+    ] = None,
+    between: Annotated[
+        str | Sequence[str] | None,
+        Flag(
+            "The systems of the figure body-systems. Default: the best, and the baseline or the second best.",
+            OUTPUT,
+            metavar="A B",
+            kind=tuple[str, str],
+        ),
+    ] = None,
+) -> Comparison:
+    """Compare systems by their records: paired by query, stratified by dataset.
+
+    `systems` are names of systems with records in `results`, record files, or folders of them. With a baseline, every
+    other system is compared with it. Without one, every pair is compared. `data` are datasets or groups. By default
+    these are datasets of one group, because scores of different groups are never averaged. All systems that are named
+    are compared, on the datasets that they share. If none is named, the largest group of systems that were run on the
+    same datasets is compared, and notices name the rest. With `overlays`, the rankings are scored with the labels of
+    these files too, and with `estimate`, `estimates` has the scores that people's labels would give. `lock` is the file
+    of a comparison that was decided beforehand: its systems, datasets, measure and baseline are used, and anything else
+    is an error. With `answers`, the records of `r2med answer` are compared: each system with each reader, by a measure
+    of answers, in one condition. With `out`, the tables of a paper and, with the extra `report`, its figures are
+    written; `between` are the two systems of the figure on body systems.
+
+    Raises UserError if no two systems were run on the same data, or if `data` names datasets of several groups.
+    """
+    from dataclasses import replace
+
+    from r2med.data.given_data import given_data
+    from r2med.data.overlays import given_overlays
+    from r2med.evaluation.comparison.comparing import ComparedWith, compared_records
+    from r2med.evaluation.comparison.report import write_report
+    from r2med.evaluation.records.collection import given_records
+    from r2med.foundation.core.notices import Setting
+    from r2med.foundation.core.one_or_many import several
+    from r2med.foundation.store.writable import check_writable
+
+    if out is not None:
+        check_writable(Path(out), Setting("compare", out=...))
+    wanted = ComparedWith(measure, baseline or "", several(slice_by), resamples, seed)
+    compared = compared_records(
+        given_records(*systems),
+        Path(results),
+        given_data(data),
+        given_overlays(overlays),
+        wanted,
+        max_failures,
+        lock=Path(lock) if lock else None,
+        condition=condition,
+        answers=answers,
+        estimate=estimate,
+    )
+    if out is None:
+        return compared.comparison
+    written = write_report(compared, Path(out), several(between), resamples)
+    return replace(compared.comparison, files=written.files, notices=(*compared.comparison.notices, *written.notices))
