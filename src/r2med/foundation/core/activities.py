@@ -82,7 +82,7 @@ class ActivityEnded(ActivityEvent):
     error: BaseException | None = None
 
 
-class Reason(Protocol):
+class FailureReason(Protocol):
     """Why something failed."""
 
     @property
@@ -105,7 +105,7 @@ class ActivityResult(ActivityEvent):
     """A word of a scale."""
     ids: Sequence[str] | None = None
     """Ids of documents."""
-    failure: Reason | str | None = None
+    failure: FailureReason | str | None = None
 
 
 class ListedDocument(NamedTuple):
@@ -116,7 +116,7 @@ class ListedDocument(NamedTuple):
     text: Callable[[], str]
 
 
-Ranking = Sequence[ListedDocument] | Reason
+Ranking = Sequence[ListedDocument] | FailureReason
 """The documents of a query, best first, or why there are none."""
 
 
@@ -136,7 +136,7 @@ class LLMCalled(ActivityEvent):
     model: str
     settings: Mapping[str, Any]
     question: Mapping[str, Any]
-    answer: Mapping[str, Any] | Reason
+    answer: Mapping[str, Any] | FailureReason
     usage: Mapping[str, Any]
     finish_reason: str
     from_journal: bool
