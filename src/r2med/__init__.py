@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from r2med.foundation.core.cost import Cost as Cost
     from r2med.public.call_plan import plan as plan
     from r2med.public.compare_functions import score as score
+    from r2med.public.prompt_functions import fetch_prompts as fetch_prompts
     from r2med.systems.system import System as System
 
 # Compare and explain

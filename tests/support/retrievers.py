@@ -12,7 +12,6 @@ class ScriptedRetriever(Searcher):
 
     asks = is_replayed = False
     inner = ()
-    name = "scripted"
 
     @property
     def code(self) -> type:

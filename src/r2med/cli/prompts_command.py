@@ -1,23 +1,37 @@
-"""`r2med prompts new`: start a set of prompt templates of the user's own."""
+"""`r2med prompts`: start a set of prompt templates of one's own, and fetch the prompts of rerankers' authors."""
 
 from __future__ import annotations
 
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from r2med.cli.generated import generated
 from r2med.foundation.core.spec import encoded
 from r2med.foundation.text.terminal_text import printable
+from r2med.public.prompt_functions import fetch_prompts
 
-prompts = typer.Typer(help="Start a set of prompt templates of your own.", no_args_is_help=True)
+if TYPE_CHECKING:
+    from r2med.systems.rerank.authors_prompts import FoundPrompt
+
+prompts = typer.Typer(
+    help="Start a set of prompt templates of your own, or fetch the prompt of a reranker's authors.",
+    no_args_is_help=True,
+)
 
 
-@prompts.callback()
-def _group() -> None:
-    """Start a set of prompt templates of your own."""
+def show_fetched(found: FoundPrompt, reranker: str) -> None:
+    """Print where a prompt is from, what of it is not converted, and how to compare it with ours."""
+    print(printable(found.statement))
+    for remark in found.authors.unconverted:
+        print(printable(f"Not converted: {remark}"))
+    print(printable(f"Used by prompts=authors. Beside ours: r2med show --kind prompts {reranker}"))
+
+
+prompts.command("fetch")(generated(fetch_prompts, show_fetched))
 
 
 @prompts.command()

@@ -94,9 +94,19 @@ def _llm(name: str) -> Any:
 def _prompts(name: str) -> Any:
     from r2med.cli.prompts_command import fixed_templates
     from r2med.models.prompts.prompt_sets import named_templates
+    from r2med.systems.rerank.authors_prompts import AUTHORS_PROMPTS, equal_words, find_authors
+    from r2med.systems.rerank.llm_reranker_cards import LLM_RERANKERS
 
+    card = LLM_RERANKERS.get(name)
+    name = card.template if card is not None else name
     templates = named_templates(name, fixed_templates())
-    return {title: {"file": str(template.file), "text": template.text} for title, template in templates.items()}
+    shown = {title: {"file": str(template.file), "text": template.text} for title, template in templates.items()}
+    if name in AUTHORS_PROMPTS and name in templates:
+        found = find_authors(name)
+        where = found.statement if found else f"not on this machine: r2med prompts fetch {name}"
+        share = f"; ours has {equal_words(templates[name].text, found.turns):.0%} of its words" if found else ""
+        shown[f"{name} of its authors"] = {"file": f"{where}{share}", "text": found.turns if found else ""}
+    return shown
 
 
 def _dataset(name: str) -> Any:

@@ -54,6 +54,29 @@ def test_datasets_that_were_not_run_do_not_spoil_the_verdict(tmp_path: Path) -> 
     assert [figure.verdict for figure in some.figures] == ["OK", *["not run"] * 8]
 
 
+@pytest.mark.parametrize(
+    ("stage", "prompt", "verdict"),
+    [
+        ("reasonrank-7b(prompts=own)@20", "own prompt", "not comparable"),
+        ("reasonrank-7b@20", "", "not comparable"),  # an older record
+        ("erank-4b@20", "own prompt", "not comparable"),
+        ("reasonrank-7b(prompts=authors)@20", "authors' prompt: a file", "OK"),
+        ("listwise(gpt4)@20", "", "OK"),
+        ("grouprank(gpt4)@20", "own prompt", "OK"),  # no model was trained with one prompt
+    ],
+)
+def test_a_trained_reranker_with_our_prompt_is_not_comparable(
+    stage: str, prompt: str, verdict: str, tmp_path: Path
+) -> None:
+    reproduce(["bm25"], ["demo/Biology"], results=tmp_path)
+    [(name, record)] = collect([tmp_path]).records("bm25").items()
+    reranked = record.stages[0].model_copy(update={"stage": "rerank", "name": stage, "prompt": prompt})
+    changed = record.model_copy(update={"stages": (*record.stages, reranked)})
+    made = outcome(BM25, {name: changed}, [name])
+    assert [figure.verdict for figure in made.figures] == [verdict]
+    assert [stage in remark and "own prompt" in remark for remark in made.remarks] == [True] * (verdict != "OK")
+
+
 @pytest.mark.parametrize(("shift", "verdict"), [(0.009, "OK"), (0.05, "near"), (0.2, "off"), (-0.2, "off")])
 def test_a_verdict_is_that_of_the_worst_figure(
     shift: float, verdict: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

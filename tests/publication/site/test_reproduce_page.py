@@ -13,7 +13,7 @@ from r2med.publication.site.reproduce_page import reproduce_value
 def test_what_was_run_has_a_verdict_and_the_rest_is_not_run(tmp_path: Path) -> None:
     r2med.run("bm25", "demo/Biology", out=tmp_path)
     page = reproduce_value(collect([tmp_path]))
-    assert list(page["verdicts"]) == ["OK", "near", "off", "not run"]
+    assert list(page["verdicts"]) == ["OK", "near", "off", "not comparable", "not run"]
     rows = page["rows"]
     assert len(rows) == len(expectations())
     verdicts = {row["verdict"]: row for row in rows}

@@ -131,6 +131,8 @@ class StageFacts(RecordPart):
     """Kind of repair of an LLM's ranking -> number of repairs."""
     details: dict[str, float] = {}
     """Further facts, such as the number of turns of a search agent."""
+    prompt: str = ""
+    """Whose prompt an LLM reranker read, if its authors have one: "own prompt", or their file with its digest."""
     approximate: tuple[Approximation, ...] = ()
     """Searches with an approximate index, and their recall against exact search."""
     gold: dict[str, dict[str, int]] = {}

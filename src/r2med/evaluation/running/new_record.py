@@ -99,6 +99,7 @@ def _stage_facts(
             failure_kinds=reranked.failure_kinds,
             failed=reranked.failed,
             repairs=reranked.repairs,
+            prompt=reranked.prompt,
             gold=relevant_ranks(dataset.qrels, outcome.run if reranked is outcome.reranked[-1] else reranked.run),
         )
 

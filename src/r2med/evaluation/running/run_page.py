@@ -175,6 +175,8 @@ def _captions(records: Sequence[Record], costs: Sequence[Cost]) -> Iterator[str]
     ):
         yield BM25_CAPTION
     yield TIME_CAPTION
+    prompts = {stage.name: stage.prompt for record in records for stage in record.stages if stage.prompt}
+    yield from (f"{name}: {prompt}." for name, prompt in prompts.items())
     if any(cost.unpriced for cost in costs):
         yield PRICE_CAPTION
     if not all(record.cost_is_known for record in records):

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 COMMANDS = {
     "example_data": "data example",
     "explain": "why",
+    "fetch_prompts": "prompts fetch",
     "import_predictions": "records import",
     "import_tables": "data import",
 }

@@ -12,12 +12,12 @@ import torch
 
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.runtime.setup import Setup
-from r2med.models.crossencoders.lora import merge
 from r2med.models.crossencoders.reranker_cards import RerankerCard, WeightsLoader
 from r2med.models.encoders import model_loading
 from r2med.models.encoders.devices import dtype_setting
 from r2med.models.encoders.encoder import Vectors
 from r2med.models.encoders.forward import Forward, Matrix
+from r2med.models.encoders.lora import merge
 
 MODEL_CLASSES: Mapping[WeightsLoader, str] = {
     "classifier": "AutoModelForSequenceClassification",

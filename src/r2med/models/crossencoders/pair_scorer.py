@@ -19,7 +19,6 @@ from r2med.foundation.core.errors import UserError
 from r2med.foundation.engine.work import Needs
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.setup import Setup
-from r2med.foundation.store import Store
 from r2med.models.crossencoders.pairs import Pair, PairTokenizer
 from r2med.models.crossencoders.reranker_cards import RerankerCard
 from r2med.models.encoders import devices, weights
@@ -135,29 +134,13 @@ class CustomScorer:
         return [ScoredPair(float(score), seconds=seconds) for score in scores]
 
 
-def find_weights(card: RerankerCard, setup: Setup, store: Store) -> Weights:
-    """Return the weights that a card means on this machine, without downloading them.
-
-    The user can give a folder for the base as NAME.base. If the folder of NAME contains a whole merged model, no base
-    is needed.
-    """
-    by_hand = setup.path_of(card.name)
-    merged = by_hand and (by_hand / "config.json").is_file() and not (by_hand / "adapter_config.json").is_file()
-    if merged or not card.base:
-        return weights.find(card, setup, store=store)
-    name = f"{card.name}.base"
-    base = card.model_copy(update={"name": name, "repository": card.base, "revision": card.base_revision})
-    return weights.find(card, setup, base=weights.find(base, setup, store=store), store=store)
-
-
 class LoadedScorer:
     """A tokenizer, and a copy of its model on each device."""
 
     def __init__(self, own: Weights, card: RerankerCard, setup: Setup) -> None:
         from r2med.models.crossencoders import pair_model
 
-        folder = (own.base or own).fetch()
-        adapter = own.fetch() if own.base else None
+        folder, adapter = own.fetch_both()
         self.tokenizer = pair_model.load_tokenizer(folder, card, setup)
 
         def load(device: str, dtype: str) -> PairModel:
@@ -203,7 +186,7 @@ class TransformerScorer:
     def key(self) -> dict[str, Any]:
         """Return everything that a score depends on. The card's name is not part of it."""
         card, own = self._card, self._weights
-        base = {"base": own.base.repository, "base_revision": own.base.revision} if own.base else {}
+        base = own.base_key()
         return {
             "loader": card.loader,
             "model": own.repository or own.name,
@@ -244,7 +227,7 @@ class TransformerScorer:
 
     @cached_property
     def _weights(self) -> Weights:
-        return find_weights(self._card, self._runtime.setup, self._runtime.store)
+        return weights.find_adapted(self._card, self._runtime.setup, self._runtime.store)
 
     def _loaded(self) -> LoadedScorer:
         card, runtime, own = self._card, self._runtime, self._weights

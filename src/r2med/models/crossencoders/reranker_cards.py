@@ -22,10 +22,6 @@ Loader = Literal[WeightsLoader, "custom", RerankApiName]
 class RerankerCard(WeightsCard):
     """Everything needed to score pairs with a cross-encoder as its authors intended."""
 
-    base: str = ""
-    """For a repository with a LoRA adapter, the model that it is merged into."""
-    base_revision: str = ""
-    """Commit of that model."""
     loader: Loader
     """What scores a pair.
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +12,11 @@ import numpy.typing as npt
 import torch
 
 from r2med.foundation.core.errors import UserError
+from r2med.models.encoders import model_loading
 from r2med.models.encoders.devices import dtype_setting
 from r2med.models.encoders.encoder import Vectors
+from r2med.models.encoders.lora import merge
+from r2med.models.encoders.model_cards import ModelCard
 
 Matrix = npt.NDArray[np.int64]
 
@@ -75,15 +80,19 @@ class Forward:
         return not torch.equal(hidden[0, 0], hidden[1, 0])
 
 
-def load_model(folder: Path, dtype: str, device: str, name: str) -> Any:
-    """Return the transformer of a folder on a device, without heads, ready to encode.
+def load_model(folder: Path, adapter: Path | None, card: ModelCard, dtype: str, device: str) -> Any:
+    """Return the transformer of a folder on a device, without heads, with the adapter merged, ready to encode.
 
     Raises UserError if the folder lacks weights of its architecture.
     """
     import transformers
 
+    name = card.name
+    # An adapter is merged before the weights are rounded to bfloat16, which would lose most of its changes.
+    wide = "float32" if adapter is not None and dtype == "bfloat16" else dtype
     settings: dict[str, Any] = {
-        **dtype_setting(dtype),
+        **dtype_setting(wide),
+        **(_part(folder, card) if card.part else {}),
         "attn_implementation": "sdpa",
         "local_files_only": True,
         "output_loading_info": True,
@@ -100,7 +109,24 @@ def load_model(folder: Path, dtype: str, device: str, name: str) -> Any:
         raise UserError(f"model {name}: {folder} lacks {len(missing)} weights of its architecture, e.g. {missing[0]}")
     if hasattr(model, "pooler"):
         model.pooler = None
-    return model.eval().to(device)
+    if adapter is not None:
+        with model_loading.loading(name, adapter):
+            merge(model, adapter, name, (f"{card.part}.", "model."))
+    return (model if wide == dtype else model.to(getattr(torch, dtype))).eval().to(device)
+
+
+def _part(folder: Path, card: ModelCard) -> dict[str, Any]:
+    """Return what loads one part of a model: its configuration, and the names of its weights without the prefix."""
+    from transformers import AutoConfig
+
+    described = json.loads((folder / "config.json").read_text(encoding="utf-8")).get("text_config")
+    if not isinstance(described, dict):
+        raise UserError(f"model {card.name}: {folder / 'config.json'} has no text_config for its part {card.part}")
+    own = {key: value for key, value in described.items() if key not in ("model_type", "architectures", "auto_map")}
+    return {
+        "config": AutoConfig.for_model(card.architecture, **own),
+        "key_mapping": {rf"^{re.escape(card.part)}\.": ""},
+    }
 
 
 def embed(

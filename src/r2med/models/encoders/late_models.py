@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -22,6 +21,7 @@ from r2med.models.encoders.known_pairs import check_versions
 from r2med.models.encoders.model_cards import ModelCard
 from r2med.models.encoders.ragged import Ragged, joined
 from r2med.models.encoders.replicas import LocalEncoder, Replicas
+from r2med.models.encoders.weights import Weights
 
 TEXTS_AT_ONCE = 256
 """Texts that the library is given at once; it sorts them by length."""
@@ -38,8 +38,10 @@ class _LateModel:
     width = limit = 0
     tokenizer = None
 
-    def __init__(self, folder: Path, card: ModelCard, setup: Setup) -> None:
+    def __init__(self, weights: Weights, card: ModelCard, setup: Setup) -> None:
         import sentence_transformers
+
+        folder = weights.fetch()
 
         def load(device: str, dtype: str) -> Any:
             return getattr(sentence_transformers, self.library_class)(

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, field_validator
+from pydantic import BaseModel, ConfigDict, field_validator, model_validator
 
 from r2med.data.dataset_cards import Instruction
 from r2med.foundation.core.cards import Catalogue
@@ -68,6 +68,10 @@ class ModelCard(weights.WeightsCard):
     """
     architecture: str = ""
     """Class of transformers that loads the model. Empty: as its configuration says."""
+    part: str = ""
+    """The part of the repository's model that encodes, if its heads are left out. Its weights begin with this name, and
+    `text_config` of the configuration describes it. The architecture is then a model type of transformers.
+    """
     pooling: Literal["", "cls", "mean", "last"] = ""
     """How token vectors become one vector: the first token, the mean, or the last token. Empty: as the loader does."""
     pool_prompt: bool = True
@@ -114,6 +118,13 @@ class ModelCard(weights.WeightsCard):
             loaders = (*PROCESS_LOADERS, *EMBEDDING_APIS)
             raise ValueError(f"{loader!r}{nearest(loader, loaders)} is no loader: {', '.join(loaders)}")
         return loader
+
+    @model_validator(mode="after")
+    def _merged_by_transformers(self) -> ModelCard:
+        for name in ("base", "part"):
+            if getattr(self, name) and self.loader != "transformers":
+                raise ValueError(f"{name} has no meaning with the loader {self.loader}")
+        return self
 
     @field_validator("known_pairs")
     @classmethod

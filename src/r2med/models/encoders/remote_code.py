@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,14 +17,16 @@ from r2med.models.encoders.encoder import Encoded, Role, Vectors, normalised
 from r2med.models.encoders.model_cards import ModelCard
 from r2med.models.encoders.replicas import LocalEncoder, Replicas
 from r2med.models.encoders.tokenize import TextTokenizer
+from r2med.models.encoders.weights import Weights
 
 
 class RemoteModel:
     """The replicas of a model, and its tokenizer, which measures the length of a text."""
 
-    def __init__(self, folder: Path, card: ModelCard, setup: Setup) -> None:
+    def __init__(self, weights: Weights, card: ModelCard, setup: Setup) -> None:
         from transformers import AutoModel, AutoTokenizer
 
+        folder = weights.fetch()
         settings: dict[str, Any] = {"trust_remote_code": True, "local_files_only": True}
 
         def load(device: str, dtype: str) -> Any:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable, Hashable, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 import numpy as np
@@ -128,7 +127,7 @@ class LoadedModel(Protocol):
     def tokenizer(self) -> TextTokenizer | None:
         """The tokenizer that measures texts, or None if the model needs more than token ids."""
 
-    def __init__(self, folder: Path, card: ModelCard, setup: Setup) -> None: ...
+    def __init__(self, weights: weights.Weights, card: ModelCard, setup: Setup) -> None: ...
 
     def encode(self, texts: Sequence[str], card: ModelCard, role: Role, prefix: str) -> Encoded:
         """Return one row per text, in their order, and the cost. Several cards may share one model in memory."""
@@ -141,7 +140,7 @@ class LocalEncoder(Encoder):
     """
 
     loads: ClassVar[type[LoadedModel]]
-    """Class that loads a folder of weights."""
+    """Class that loads weights."""
     loaded_by: ClassVar[tuple[str, ...]] = ()
     """Fields of the card that require a separate model in memory."""
     cuts_passages = True
@@ -152,7 +151,7 @@ class LocalEncoder(Encoder):
         self._card = card
         self._instruction = instruction
         self._runtime = runtime
-        self._engine = devices.backend_key(runtime)
+        self._engine = devices.backend_key(runtime, merged=bool(card.base))
         self._weights: dict[str, weights.Weights] = {}
         self._checked = False
 
@@ -193,6 +192,7 @@ class LocalEncoder(Encoder):
             "loader": card.loader,
             "model": chosen.repository or card.name,
             "revision": chosen.revision,
+            **chosen.base_key(),
             "prefix": side.prefix_for(self._instruction),
             "max_tokens": side.max_tokens or "the model's own",
             "normalise": card.normalise,
@@ -237,6 +237,9 @@ class LocalEncoder(Encoder):
         if side.repository not in self._weights:
             # By repository, not by role, because a variant may encode queries with the documents' encoder.
             role = "document" if side.repository == self._card.document.repository else "query"
+            if self._card.base and not side.repository:
+                found = weights.find_adapted(self._card, self._runtime.setup, self._runtime.store)
+                return self._weights.setdefault(side.repository, found)
             self._weights[side.repository] = weights.find(
                 self._card,
                 self._runtime.setup,
@@ -250,4 +253,4 @@ class LocalEncoder(Encoder):
     def _model(self, side: Side) -> LoadedModel:
         card, runtime, chosen = self._card, self._runtime, self._find(side)
         key = (card.loader, chosen, *(getattr(card, field) for field in self.loaded_by))
-        return cached_model(key, runtime, lambda: type(self).loads(chosen.fetch(), card, runtime.setup))
+        return cached_model(key, runtime, lambda: type(self).loads(chosen, card, runtime.setup))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from r2med.models.encoders.encoder import Encoded, Role, Vectors, batch_receiver
 from r2med.models.encoders.model_cards import ModelCard, Side
 from r2med.models.encoders.replicas import LocalEncoder, Replicas
 from r2med.models.encoders.tokenize import TextTokenizer, padded
+from r2med.models.encoders.weights import Weights
 
 if TYPE_CHECKING:
     from r2med.models.encoders.forward import Forward
@@ -70,8 +70,10 @@ def _is_plain(model: Any) -> bool:
 class SentenceModel:
     """The replicas of a model. It has a tokenizer only if the modules need nothing but token ids."""
 
-    def __init__(self, folder: Path, card: ModelCard, setup: Setup) -> None:
+    def __init__(self, weights: Weights, card: ModelCard, setup: Setup) -> None:
         from sentence_transformers import SentenceTransformer
+
+        folder = weights.fetch()
 
         def load(device: str, dtype: str) -> SentenceReplica:
             model = SentenceTransformer(

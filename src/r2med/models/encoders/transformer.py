@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from r2med.models.encoders.encoder import Encoded, Role, Vectors
 from r2med.models.encoders.model_cards import ModelCard
 from r2med.models.encoders.replicas import LocalEncoder, Replicas
 from r2med.models.encoders.tokenize import TextTokenizer, padded
+from r2med.models.encoders.weights import Weights
 
 if TYPE_CHECKING:
     from r2med.models.encoders.forward import Forward
@@ -25,21 +25,23 @@ if TYPE_CHECKING:
 class Tower:
     """A tokenizer and the replicas of its model."""
 
-    def __init__(self, folder: Path, card: ModelCard, setup: Setup) -> None:
+    def __init__(self, weights: Weights, card: ModelCard, setup: Setup) -> None:
         from transformers import AutoTokenizer
 
         from r2med.models.encoders.forward import Forward, load_model
         from r2med.models.encoders.openvino_engine import compiled
 
+        folder, adapter = weights.fetch_both()
+
         def load(device: str, dtype: str) -> Forward:
-            model = load_model(folder, dtype, device, card.name)
+            model = load_model(folder, adapter, card, dtype, device)
             return compiled(Forward(model, device, card.bidirectional), setup.backend)
 
         self._folder = folder
         with model_loading.loading(card.name, folder):
             tokenizer = AutoTokenizer.from_pretrained(str(folder), local_files_only=True)
             self.tokenizer = TextTokenizer(tokenizer, card.append_eos)
-            self.replicas = Replicas(setup, load)
+            self.replicas = Replicas(setup, load, merged=adapter is not None)
         config = self.replicas.first.model.config
         self.limit = int(getattr(config, "max_position_embeddings", 0) or 0)
         self.width = int(getattr(config, "hidden_size", 0) or 0)
@@ -70,7 +72,7 @@ class TransformerEncoder(LocalEncoder):
     """Encoder that uses any transformer, with the pooling of its card."""
 
     loads = Tower
-    loaded_by = ("append_eos", "bidirectional")
+    loaded_by = ("append_eos", "bidirectional", "part")
     key_fields = ("pooling", "pool_prompt", "bidirectional", "append_eos")
 
     def __init__(self, card: ModelCard, instruction: Instruction, runtime: Runtime, store: object = None) -> None:
@@ -80,4 +82,5 @@ class TransformerEncoder(LocalEncoder):
 
     def key(self, role: Role) -> dict[str, Any]:
         """Return everything that the vectors of a role depend on."""
-        return {**super().key(role), "pair_with_empty": self._card.side(role).pair_with_empty}
+        part = {"part": self._card.part} if self._card.part else {}
+        return {**super().key(role), **part, "pair_with_empty": self._card.side(role).pair_with_empty}

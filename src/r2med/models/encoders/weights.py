@@ -66,6 +66,10 @@ class WeightsCard(BaseModel):
     """True if the revision was just looked up from a branch, as for hf:ORG/NAME. Not for card files."""
     package: str = ""
     """Installed Python package that contains the weights in its folder `model`."""
+    base: str = ""
+    """For a repository with a LoRA adapter, the model that it is merged into."""
+    base_revision: str = ""
+    """Commit of that model."""
 
 
 @dataclass(frozen=True)
@@ -86,6 +90,28 @@ class Weights:
     def fetch(self) -> Path:
         """Return the local folder. The weights are downloaded if they are not there yet."""
         return self.folder or _download(self)
+
+    def fetch_both(self) -> tuple[Path, Path | None]:
+        """Return the local folder of the model, and that of the adapter to merge into it."""
+        return (self.fetch(), None) if self.base is None else (self.base.fetch(), self.fetch())
+
+    def base_key(self) -> dict[str, str]:
+        """Return what identifies the base, for keys; empty without one."""
+        return {"base": self.base.repository, "base_revision": self.base.revision} if self.base else {}
+
+
+def find_adapted(card: WeightsCard, options: Setup, store: Store) -> Weights:
+    """Return the weights of a card whose repository may hold a LoRA adapter, without downloading them.
+
+    The user can give a folder for the base as NAME.base. If the folder of NAME contains a whole merged model, no base
+    is needed.
+    """
+    by_hand = options.path_of(card.name)
+    merged = by_hand and (by_hand / "config.json").is_file() and not (by_hand / "adapter_config.json").is_file()
+    if merged or not card.base:
+        return find(card, options, store=store)
+    changes = {"name": f"{card.name}.base", "repository": card.base, "revision": card.base_revision}
+    return find(card, options, base=find(card.model_copy(update=changes), options, store=store), store=store)
 
 
 def find(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 from importlib import resources
 
@@ -11,7 +12,9 @@ from pydantic import BaseModel, ConfigDict
 
 from r2med.data.dataset_cards import BENCHMARK, groups
 from r2med.foundation.core.cards import read_toml, validated
+from r2med.foundation.core.spec import Call, parse, printed_system
 from r2med.publication.leaderboard.published import PublishedRow, published
+from r2med.systems.rerank.authors_prompts import AUTHORS, OWN, has_choice
 from r2med.systems.rerank.llm_reranker_cards import LLM_RERANKERS
 
 MEASURE = "nDCG@10"
@@ -48,6 +51,12 @@ class Expectation(BaseModel):
     near: float
 
     @property
+    def systems(self) -> list[str]:
+        """The names of the records of the system: with the prompt of its authors, and with ours."""
+        calls = parse(self.system)
+        return [printed_system(tuple(_prompted(stage, whose) for stage in calls)) for whose in (AUTHORS, OWN)]
+
+    @property
     def data(self) -> str:
         """The datasets as text for `--data`."""
         return _typed(list(self.values))
@@ -57,6 +66,16 @@ class Expectation(BaseModel):
         data = _typed(datasets) if datasets else self.data
         recorded = ["--recorded"] if self.recorded else []
         return shlex.join(["r2med", "run", self.system, "--data", data, *recorded])
+
+
+def _prompted(calls: Sequence[Call], whose: str) -> tuple[Call, ...]:
+    """Return the calls of a stage. A trained reranker with a choice of prompts gets this one, unless it states one."""
+    return tuple(
+        replace(call, settings=(*call.settings, ("prompts", whose)))
+        if (card := LLM_RERANKERS.get(call.name)) and has_choice(card) and "prompts" not in dict(call.settings)
+        else call
+        for call in calls
+    )
 
 
 def _typed(datasets: Sequence[str]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -18,17 +18,19 @@ from r2med.evaluation.records.record import Record
 from r2med.evaluation.running.batch import plan_run
 from r2med.foundation.core.errors import UserError, unknown
 from r2med.foundation.core.one_or_many import several
-from r2med.foundation.core.spec import parse, printed_system
+from r2med.foundation.core.spec import parse, parse_stage, printed_system
 from r2med.foundation.runtime.runtime import Runtime, running
 from r2med.foundation.runtime.setup import Setup
 from r2med.publication.leaderboard.expectations import MEASURE, Expectation, expectations
 from r2med.publication.leaderboard.published import PublishedRow, published
+from r2med.systems.rerank.llm_reranker import OWN_PROMPT
+from r2med.systems.rerank.llm_reranker_cards import LLM_RERANKERS
 
 AVERAGE = "average"
 
-Verdict = Literal["OK", "near", "off", "not run"]
+Verdict = Literal["OK", "near", "off", "not comparable", "not run"]
 
-WORST: tuple[Verdict, ...] = ("off", "near", "OK", "not run")
+WORST: tuple[Verdict, ...] = ("off", "not comparable", "near", "OK", "not run")
 
 
 class _Part(BaseModel):
@@ -55,6 +57,8 @@ class Reproduction(_Part):
     figures: tuple[Figure, ...]
     errors: tuple[str, ...] = ()
     """Reasons why datasets have no scores."""
+    remarks: tuple[str, ...] = ()
+    """Reasons why scores cannot be compared with the expected ones."""
     versions: dict[str, str] = {}
     """Package -> its version."""
 
@@ -87,6 +91,7 @@ def reproduce(
 def outcome(expectation: Expectation, records: Mapping[str, Record], datasets: Sequence[str] = ()) -> Reproduction:
     """Compare an expectation with records (dataset -> record) of its system, on all of its datasets or on some."""
     datasets = datasets or list(expectation.values)
+    ours = own_prompts(records.values())
     figures = [figure for name in datasets for figure in _figures(expectation, name, records.get(name))]
     if expectation.average is not None and len(datasets) == len(expectation.values):
         parts = [100 * records[name].mean[MEASURE] for name in datasets if name in records]
@@ -95,9 +100,25 @@ def outcome(expectation: Expectation, records: Mapping[str, Record], datasets: S
     return Reproduction(
         expectation=expectation,
         command=expectation.command(datasets),
-        figures=tuple(figures),
+        figures=tuple(_not_comparable(figure) if ours else figure for figure in figures),
+        remarks=tuple(f"{name}: not comparable (own prompt)" for name in ours),
         versions=next((record.versions for record in records.values()), {}),
     )
+
+
+def own_prompts(records: Iterable[Record]) -> list[str]:
+    """Return the trained LLM rerankers that did not read the prompt of their authors. Older records do not say it."""
+    stages = {stage.name: stage for record in records for stage in record.stages if stage.stage == "rerank"}
+    trained = [
+        stage
+        for name, stage in stages.items()
+        if (card := LLM_RERANKERS.get(parse_stage(name)[0].name)) is not None and card.is_trained
+    ]
+    return [stage.name for stage in trained if stage.prompt in ("", OWN_PROMPT)]
+
+
+def _not_comparable(figure: Figure) -> Figure:
+    return figure if figure.observed is None else figure.model_copy(update={"verdict": "not comparable"})
 
 
 def _chosen(names: Sequence[str], data: Sequence[GivenData]) -> list[tuple[Expectation, dict[str, str | Dataset]]]:

@@ -66,7 +66,7 @@ def unpack(
     something is here with another content; then nothing is written. With `keep_mine`, what is here stays, and the rest
     is written.
     """
-    from r2med.publication.packs.download import local_pack
+    from r2med.publication.packs.local_pack import local_pack
 
     store = store or default_store()
     with local_pack(str(file), sha256, store) as path, verified_pack(path) as pack:

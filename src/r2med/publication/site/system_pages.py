@@ -58,7 +58,7 @@ def system_values(
                 [run.dataset.name for run in runs_of(collection, system)],
                 places,
             ),
-            "settings": dict(_flat(first.settings)),
+            "settings": {**dict(_flat(first.settings)), **_prompts(first)},
             "versions": dict(first.versions),
             "records": [_record(records[name], position) for position, name in enumerate(names) if name in records],
             "slices": [
@@ -118,6 +118,11 @@ def _stage(stage: StageFacts, settings: Mapping[str, Any]) -> dict[str, Any]:
         "failed": dict(stage.failed),
         "repairs": dict(stage.repairs),
     }
+
+
+def _prompts(record: Record) -> dict[str, str]:
+    """Return whose prompts the rerankers read, if their authors have their own."""
+    return {f"prompt of {stage.name}": stage.prompt for stage in record.stages if stage.prompt}
 
 
 def _flat(settings: Any, path: str = "") -> Iterator[tuple[str, str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, Self
@@ -12,7 +13,7 @@ from pydantic import Field, model_validator
 from r2med.data.dataset import Dataset
 from r2med.data.runs.run import Run
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.core.notices import Setting
+from r2med.foundation.core.notices import Notice, Setting
 from r2med.foundation.core.plan import Plan, PlannedData
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.setup import Setup
@@ -28,6 +29,15 @@ from r2med.models.llm.llm_cards import LLMCard, missing_for, missing_key, resolv
 from r2med.models.prompts.fitting import Fitter
 from r2med.models.prompts.prompt_sets import PROMPTS_MEANING, find_set
 from r2med.models.prompts.templates import Prompted, kind_of
+from r2med.systems.rerank.authors_prompts import (
+    AUTHORS,
+    OWN,
+    FoundPrompt,
+    fetching,
+    find_authors,
+    has_choice,
+    read_authors,
+)
 from r2med.systems.rerank.llm_answers import LETTERS
 from r2med.systems.rerank.llm_calls import Asker, Complete, LLMAsker, QuestionCounter, as_written
 from r2med.systems.rerank.llm_prompts import FIELDS, Question, RerankPrompts, open_prompts
@@ -35,11 +45,16 @@ from r2med.systems.rerank.llm_reranker_cards import LLM_RERANKERS, LLMRerankerCa
 from r2med.systems.rerank.reranking import Reranked, Scores, candidates, ordered
 from r2med.systems.retrieve.retriever import SearchQuery
 
+log = logging.getLogger("r2med")
+
 ABILITIES: Mapping[Ability, str] = {
     "completions": "a server that continues raw texts (/v1/completions)",
     "logprobs": "the log-probabilities of tokens",
 }
 """What a form may need besides chat, in words."""
+
+OWN_PROMPT = "own prompt"
+"""What a record says about a prompt of ours, where the authors have another."""
 
 
 @dataclass(frozen=True)
@@ -94,8 +109,14 @@ class LLMRerankerStage(Stage, kind="rerank", needs="llm"):
     temperature: float | None = Field(
         None, ge=0, le=2, description="temperature of the LLM; without it, that of the LLM's card"
     )
-    prompts: str = Field("", description=PROMPTS_MEANING)
+    prompts: str = Field("", description=f"{PROMPTS_MEANING}; authors: the prompt of the authors; own: ours")
     depth: int = depth_field()
+
+    def __init__(self, **values: Any) -> None:
+        card = self.card_of(str(values.get("name", "")))
+        if has_choice(card) and not values.get("prompts"):
+            values["prompts"] = AUTHORS if find_authors(card.template) else OWN  # so that a printed name says it
+        super().__init__(**values)
 
     @classmethod
     def defaults(cls, name: str) -> Mapping[str, Any]:
@@ -116,7 +137,7 @@ class LLMRerankerStage(Stage, kind="rerank", needs="llm"):
     def notes(cls, name: str) -> tuple[str, ...]:
         """Return the facts on the card of a reranker, and where its authors publish their wording."""
         card = cls.card_of(name)
-        wording = (f"The prompt is ours. The authors publish theirs: {card.published}.",) if card.published else ()
+        wording = (f"The authors publish their prompt: {card.published}.",) if card.published else ()
         return (*wording, *card.notes)
 
     @model_validator(mode="after")
@@ -183,8 +204,12 @@ class LLMRerankerStage(Stage, kind="rerank", needs="llm"):
 
     def bind(self, runtime: Runtime) -> LLMReranker:
         """Return the reranker. No API key is needed until a question has no saved answer."""
-        card = self.llm_card(runtime.setup)
-        return LLMReranker(self, open_chat(card, runtime), card, find_set(self.prompts or runtime.setup.prompts))
+        card, chat = self.llm_card(runtime.setup), open_chat(self.llm_card(runtime.setup), runtime)
+        if self.prompts == AUTHORS:
+            found = read_authors(self.reranker_card.template)
+            return LLMReranker(self, chat, card, found.templates, found)
+        chosen = self.prompts if self.prompts != OWN else ""
+        return LLMReranker(self, chat, card, find_set(chosen or runtime.setup.prompts))
 
     def orders(self, asker: Asker, queries: Sequence[QueryCandidates]) -> list[NewOrder]:
         """Return the new order of each query's candidates."""
@@ -200,6 +225,16 @@ class LLMReranker(Prompted[LLMRerankerStage]):
     """Reranker that asks one LLM in the form of a card."""
 
     asks: ClassVar[bool] = True
+
+    authors: FoundPrompt | None = None
+    """The prompt of the authors, if it is used."""
+
+    @property
+    def whose_prompt(self) -> str:
+        """What a record says about the prompt; empty if there is only one."""
+        if self.authors is not None:
+            return self.authors.statement
+        return OWN_PROMPT if self.stage.reranker_card.published else ""
 
     @property
     def depth(self) -> int:
@@ -217,6 +252,10 @@ class LLMReranker(Prompted[LLMRerankerStage]):
         """Raise UserError if a template is wrong, a prompt has no room, or the LLM lacks what the form needs."""
         super().check(datasets)
         Fitter(self.card, system="")
+        if self.stage.prompts == OWN:
+            name = self.stage.reranker_card.template
+            ours = f"{self.stage.name} reads our prompt, and its scores are not comparable with published ones; "
+            log.info("%s", Notice(ours, fetching(name), " gets that of its authors"))
         for kind in {kind_of(dataset) for dataset in datasets}:
             prompts = self._prompts(kind)
             needed: dict[Ability, bool] = {"completions": prompts.is_raw, "logprobs": prompts.card.uses_probabilities}
@@ -247,7 +286,7 @@ class LLMReranker(Prompted[LLMRerankerStage]):
         new = ordered(run, [order for order, _ in orders], [scores for _, scores in orders], self.depth)
         done = asker.result(new, blocks, f"{self.name} on {dataset.name}")
         notices = (f"{self.name} on {dataset.name}: {notice}" for notice in self.stage.notices(listed))
-        return replace(done, notices=(*done.notices, *notices))
+        return replace(done, notices=(*done.notices, *notices), prompt=self.whose_prompt)
 
     def preview(self, dataset: Dataset, store: Store) -> Plan:
         """Return the requests that a run would send, estimated with documents sampled evenly from the corpus."""
@@ -273,7 +312,8 @@ class LLMReranker(Prompted[LLMRerankerStage]):
         return [*filter(None, [card.system]), card.template]
 
     def _prompts(self, kind: str) -> RerankPrompts:
-        return open_prompts(self.stage.reranker_card, kind, self.prompts, self.stage.words)
+        card = self.stage.reranker_card
+        return open_prompts(self.authors.card(card) if self.authors else card, kind, self.prompts, self.stage.words)
 
     def _candidates(
         self, dataset: Dataset, queries: Sequence[SearchQuery], run: Run, prompts: RerankPrompts

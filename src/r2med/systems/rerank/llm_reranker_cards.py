@@ -153,6 +153,11 @@ class LLMRerankerCard(BaseModel):
         return self
 
     @property
+    def is_trained(self) -> bool:
+        """True if a model was trained for this reranker, with one exact prompt."""
+        return self.llm is not None
+
+    @property
     def template(self) -> str:
         """The name of the prompt file, without a kind of task."""
         return self.prompt or self.name
@@ -178,9 +183,12 @@ class LLMRerankerCard(BaseModel):
         return changed_values(self, but=apart)
 
 
+PASSAGE_FIELDS = ("text", "number", "score")
+"""The fields of the layout of a passage."""
+
 _LAYOUTS = {
-    "passage": ("text", "number", "score"),
-    "scored": ("text", "number", "score"),
+    "passage": PASSAGE_FIELDS,
+    "scored": PASSAGE_FIELDS,
     "query": ("text",),
     "expanded": ("query", "generated"),
 }

@@ -37,6 +37,8 @@ class Reranked:
     """Number of repairs in answers that could still be used, by kind: missing, repeated, invented, …"""
     notices: tuple[str, ...] = ()
     """Remarks for the user, one sentence each."""
+    prompt: str = ""
+    """Whose prompt an LLM reranker read, if its authors have their own: ours, or the file of the authors."""
 
 
 class Reranker(Protocol):

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from r2med.foundation.core.errors import UserError
-from r2med.publication.packs.download import download
+from r2med.foundation.net.download import download
 from support.loopback import listening, nobody_listening
 
 CONTENT = bytes(range(256)) * 40

@@ -13,10 +13,10 @@ from r2med.data.dataset_cards import ANY_DATASET
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.setup import Setup
-from r2med.models.crossencoders.lora import merge
 from r2med.models.crossencoders.pair_model import load_model
 from r2med.models.crossencoders.pair_scorer import TransformerScorer
 from r2med.models.crossencoders.reranker_cards import RerankerCard
+from r2med.models.encoders.lora import merge
 from support import tiny_rerankers
 from support.tiny_rerankers import PAIRS
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +24,10 @@ UNSUPPORTED_SETTINGS = ("use_dora", "lora_bias", "use_qalora", "layer_replicatio
 """Settings that change the arithmetic in ways that are not supported here."""
 
 
-def merge(model: Any, folder: Path, name: str) -> set[str]:
+def merge(model: Any, folder: Path, name: str, wrappers: Sequence[str] = ()) -> set[str]:
     """Merge the adapter of a folder into a model in place. Return the names of the weights that it replaced.
 
+    `wrappers` are beginnings of names that the model does not have, because it was trained as a part of another.
     Raises UserError if the adapter has another kind or belongs to another base.
     """
     config, tensors = _read(folder, name)
@@ -36,7 +37,7 @@ def merge(model: Any, folder: Path, name: str) -> set[str]:
     whole: set[str] = set()
     with torch.no_grad():
         for saved, tensor in tensors.items():
-            plain = saved.removeprefix("base_model.model.")
+            plain = _unwrapped(saved.removeprefix("base_model.model."), wrappers)
             if factor := FACTOR_NAME.fullmatch(plain):
                 part = ("embedding_" if factor["embedding"] else "") + factor["letter"]
                 factors.setdefault(factor["module"], {})[part] = tensor
@@ -54,6 +55,12 @@ def merge(model: Any, folder: Path, name: str) -> set[str]:
             # The sum is in single precision. In half precision it would lose the result of the training.
             weight.copy_(weight.float() + change.to(weight.device))
     return whole
+
+
+def _unwrapped(name: str, wrappers: Sequence[str]) -> str:
+    for wrapper in wrappers:
+        name = name.removeprefix(wrapper)
+    return name
 
 
 def _change(parts: Mapping[str, torch.Tensor], module: str, config: Mapping[str, Any], name: str) -> torch.Tensor:
