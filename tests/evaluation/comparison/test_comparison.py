@@ -34,6 +34,14 @@ def test_a_real_difference_is_told_from_noise() -> None:
     assert compared.detectable_gap is not None and 1 < compared.detectable_gap < 10
 
 
+def test_a_system_is_found_however_its_arrow_is_typed(tmp_path: Path) -> None:
+    made = records({"bm25": 0.3, "rm3 → bm25": 0.5}, DATASETS)
+    results = write_records(made, tmp_path / "results")
+    compared = r2med.compare("bm25", "rm3->bm25", results=results, baseline="rm3 -> bm25", resamples=10)
+    assert compared.baseline == "rm3 → bm25"
+    assert [standing.system for standing in compared.systems] == ["bm25", "rm3 → bm25"]
+
+
 def test_json_has_the_promised_shape_in_points() -> None:
     compared = comparison(collection(MADE), resamples=200)
     content = json.loads(json.dumps(compared.as_json(), allow_nan=False))

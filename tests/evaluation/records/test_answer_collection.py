@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from r2med.evaluation.comparison.comparing import ComparedWith, compared_answers
 from r2med.evaluation.records.answer_collection import collect_answers
 from r2med.evaluation.records.collection import collect
 from r2med.foundation.core.cost import Cost
@@ -71,6 +72,11 @@ def test_answers_are_found_by_system_and_by_reader(tmp_path: Path) -> None:
         write(synthetic({"retrieved": RIGHT}, system, reader), tmp_path)
     found = {name: len(collect_answers([name], tmp_path)) for name in ("bm25", "gpt4", "bm25 · gpt4")}
     assert found == {"bm25": 2, "gpt4": 2, "bm25 · gpt4": 1}
+    write(synthetic({"retrieved": RIGHT}, "rm3 → bm25", "gpt4"), tmp_path)
+    assert [len(collect_answers([name], tmp_path)) for name in ("rm3->bm25", "rm3 -> bm25 · gpt4")] == [1, 1]
+    views = collect_answers([], tmp_path).views()
+    compared = compared_answers(views, ComparedWith(baseline="rm3 -> bm25", resamples=10))
+    assert compared.baseline == "rm3 → bm25 · gpt4"
     with pytest.raises(UserError, match="no answer record, folder, system or reader 'bm26'"):
         collect_answers(["bm26"], tmp_path)
 

@@ -25,6 +25,7 @@ from r2med.evaluation.records.lock_file import Lock, locked_collection
 from r2med.evaluation.records.relabelled import recorded_datasets, relabelled
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.notices import Setting
+from r2med.foundation.core.spec import named_system
 
 
 @dataclass(frozen=True)
@@ -138,7 +139,8 @@ def compared_answers(
     views: AnswerViews, wanted: ComparedWith, data: Sequence[str] = (), *, keep_systems: bool = False
 ) -> Comparison:
     """Compare answers. The baseline may be a system without its reader, if only one reader read its results."""
-    baseline = wanted.baseline
+    read_systems = {name.partition(" · ")[0] for name in views.collection.systems}
+    baseline = named_system(wanted.baseline, read_systems)
     named = [name for name in views.collection.systems if name.startswith(f"{baseline} · ")]
     if baseline and baseline not in views.collection.systems and len(named) == 1:
         wanted = replace(wanted, baseline=named[0])
@@ -151,7 +153,7 @@ def _decided(file: Path, measure: str | None, baseline: str, data: Sequence[str]
     """Return a lock. Raises UserError if another measure, baseline or dataset was asked for."""
     lock = Lock.read(file)
     for name, given, locked in (("measure", measure, lock.measure), ("baseline", baseline, lock.baseline)):
-        if given not in (None, "", locked):
+        if given and named_system(given, [locked]) != locked:
             raise UserError(f"{file}: its {name} is {locked or 'none'}, not {given}; a lock allows nothing else")
     if data and {*data} != {*lock.datasets}:
         raise UserError(f"{file}: its datasets are {', '.join(lock.datasets)}; a lock allows nothing else")

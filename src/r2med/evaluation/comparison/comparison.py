@@ -26,6 +26,7 @@ from r2med.evaluation.records.record import QueryFacts, Record
 from r2med.evaluation.records.unpacked_records import unpacked_records
 from r2med.evaluation.records.used_labels import AS_PUBLISHED, used_labels
 from r2med.foundation.core.errors import UserError, unknown
+from r2med.foundation.core.spec import named_system
 from r2med.foundation.engine.threads import map_threads
 from r2med.foundation.pages.estimate import Estimate
 from r2med.foundation.text.plurals import counted
@@ -297,6 +298,7 @@ def comparison(
     With `keep_systems`, all systems are compared, on the datasets that all of them were run on.
     """
     measure = str(Measure.parse(measure))
+    baseline = named_system(baseline, collection.systems)
     lower = Measure.parse(measure).lower_is_better
     collection, data, left_out = labelled_records(collection, measure, data)
     if not keep_systems:

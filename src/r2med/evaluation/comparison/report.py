@@ -24,6 +24,7 @@ from r2med.foundation.core.cost import total
 from r2med.foundation.core.errors import UserError, unknown
 from r2med.foundation.core.installation import install_extra
 from r2med.foundation.core.notices import Setting
+from r2med.foundation.core.spec import named_system
 from r2med.foundation.pages.csv_text import table_csv
 from r2med.foundation.pages.latex import table_latex
 from r2med.foundation.pages.markdown import table_markdown
@@ -117,6 +118,7 @@ def _write(folder: Path, content: Mapping[str, bytes]) -> Iterator[Path]:
 def _between(compared: Comparison, names: Sequence[str]) -> tuple[str, str]:
     """Return the two systems that a figure compares: the one before a change and the one after it."""
     known = [standing.system for standing in compared.ranked]
+    names = [named_system(name, known) for name in names]
     for name in names:
         if name not in known:
             raise unknown("system", name, known)

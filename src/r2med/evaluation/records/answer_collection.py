@@ -18,6 +18,7 @@ from r2med.evaluation.records.sealed_json import OtherFormatError
 from r2med.foundation.core.cost import Cost
 from r2med.foundation.core.errors import UserError, unknown
 from r2med.foundation.core.notices import Notice, Setting
+from r2med.foundation.core.spec import named_system
 
 log = logging.getLogger("r2med")
 
@@ -264,7 +265,9 @@ def _read_all(source: Path) -> list[StoredAnswers]:
 
 
 def _named(name: str, everything: Sequence[StoredAnswers]) -> list[StoredAnswers]:
-    read = [each for each in everything if name in (each.record.name, each.record.system, each.record.reader)]
+    names = {each.path: (each.record.name, each.record.system, each.record.reader) for each in everything}
+    meant = named_system(name, {word for words in names.values() for word in words})
+    read = [each for each in everything if meant in names[each.path]]
     if not read:
         known = dict.fromkeys(word for each in everything for word in (each.record.system, each.record.reader))
         raise unknown("answer record, folder, system or reader", name, known)

@@ -29,6 +29,7 @@ from r2med.evaluation.records.used_labels import published_name
 from r2med.foundation.core.errors import UserError, unknown
 from r2med.foundation.core.notices import Command, Notice, Setting
 from r2med.foundation.core.one_or_many import flattened
+from r2med.foundation.core.spec import named_system
 from r2med.foundation.store import default_store
 
 log = logging.getLogger("r2med")
@@ -434,9 +435,10 @@ def may_be_record(path: Path) -> bool:
 
 
 def _named(name: str, everything: Sequence[StoredRecord], folder: Path) -> list[StoredRecord]:
-    read = [kept for kept in everything if kept.record.system == name]
+    systems = dict.fromkeys(kept.record.system for kept in everything)
+    meant = named_system(name, systems)
+    read = [kept for kept in everything if kept.record.system == meant]
     if not read:
-        systems = dict.fromkeys(kept.record.system for kept in everything)
         there = ", ".join(systems) or "no system"
         raise unknown(
             "record, folder or system", name, systems, f"{folder} has records of {there}; r2med run SYSTEM makes others"

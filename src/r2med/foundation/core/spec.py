@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import quote, unquote
@@ -115,6 +115,19 @@ def parse_stage(text: str) -> tuple[Call, ...]:
 def printed_system(calls: Calls) -> str:
     """Return the calls of a system as typed text."""
     return joined_stages("+".join(map(str, stage)) for stage in calls)
+
+
+def named_system(typed: str, names: Collection[str]) -> str:
+    """Return the one of these names of systems that a person means: `rm3->bm25` is `rm3 → bm25`.
+
+    A name may have a reader, as in `rm3 → bm25 · gpt4`. A text that means none of the names is returned as it is.
+    """
+    system, dot, reader = typed.partition(" · ")
+    try:
+        printed = f"{printed_system(parse(system))}{dot}{reader}"
+    except UserError:
+        return typed
+    return printed if printed in names and typed not in names else typed
 
 
 def joined_stages(stages: Iterable[object]) -> str:
