@@ -23,6 +23,7 @@ from support.workspaces import Workspace
 
 # A busy machine may take any time for an example; that is no fault of what is tested.
 settings.register_profile("any-machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("by-day", settings.get_profile("any-machine"), max_examples=25)
 settings.load_profile("any-machine")
 
 SHARED = pytest.StashKey[ForkServer]()
@@ -30,6 +31,8 @@ SHARED = pytest.StashKey[ForkServer]()
 
 def pytest_configure(config: pytest.Config) -> None:
     """Set what the programs under test inherit: Ctrl-C reaches them, and models compute in one thread each."""
+    if config.getoption("markexpr") == "not slow":
+        settings.load_profile("by-day")
     if folder := os.environ.get(room_coverage.VARIABLE):
         config.pluginmanager.register(room_coverage.Measurement(config.rootpath / folder))
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # for models this small, threads only wait for each other

@@ -12,6 +12,7 @@ import pytest
 import r2med
 from r2med.foundation.core.registry import card_folders, registered
 from r2med.foundation.runtime.stages import KINDS, loaded_class
+from support.sources import source
 
 SOURCE = Path(r2med.__file__).parent
 HEAVY = {"numpy", "scipy", "pyarrow", "pydantic_core", "torch", "huggingface_hub"}
@@ -125,16 +126,10 @@ MODULES = {module_name(path): path for path in sorted(SOURCE.rglob("*.py"))}
 
 def imports(path):
     """Yield the modules of ours that a file imports: on top, within functions, and for types alone."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        names = []
-        if isinstance(node, ast.ImportFrom) and node.module:
-            names = [f"{node.module}.{alias.name}" for alias in node.names]
-        elif isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        for name in names:
-            module = name if name in MODULES else name.rpartition(".")[0]
-            if module in MODULES:
-                yield module
+    for name in (*source(path).modules, *map(".".join, source(path).members)):
+        module = name if name in MODULES else name.rpartition(".")[0]
+        if module in MODULES:
+            yield module
 
 
 def room_of(module):
@@ -214,12 +209,7 @@ def test_no_two_files_bear_one_name():
 
 
 def test_no_two_classes_have_one_name():
-    times = Counter(
-        node.name
-        for path in MODULES.values()
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(node, ast.ClassDef)
-    )
+    times = Counter(name for path in MODULES.values() for name in source(path).classes)
     assert {name for name, number in times.items() if number > 1} == set()
 
 
@@ -233,8 +223,6 @@ def test_the_folders_of_tests_are_rooms():
 def test_nothing_compiles_code_while_it_runs():
     """A compiler inside a request made it wait for minutes, and its cache, which is pickle, could abort the process."""
     compilers = {"numba", "cffi", "cython", "pickle"}
-    for path in SOURCE.rglob("*.py"):
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        names = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
-        names |= {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+    for path in MODULES.values():
+        names = {*source(path).modules, *(module for module, _ in source(path).members)}
         assert not compilers & {name.partition(".")[0] for name in names}, path

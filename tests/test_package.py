@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import ast
 import importlib.util
 import re
 import sys
 import tomllib
 from pathlib import Path
 from typing import Any
+
+from support.sources import source
 
 ROOT = Path(__file__).parent.parent
 TABLES: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -57,11 +58,8 @@ TYPED = {
 def test_types_are_checked_without_the_packages_that_happen_to_be_installed() -> None:
     imported = set()
     for path in (ROOT / "src").rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-            if isinstance(node, ast.Import):
-                imported |= {name.name.partition(".")[0] for name in node.names}
-            elif isinstance(node, ast.ImportFrom):
-                imported.add((node.module or "").partition(".")[0])
+        names = (*source(path).modules, *(module for module, _ in source(path).members))
+        imported |= {name.partition(".")[0] for name in names}
     others = imported - TYPED - set(sys.stdlib_module_names) - {"r2med", "_typeshed", ""}
     overrides = [each for each in TABLES["tool"]["mypy"]["overrides"] if each.get("follow_imports") == "skip"]
     skipped = {name.removesuffix(".*") for each in overrides for name in each["module"]}

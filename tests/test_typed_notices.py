@@ -5,6 +5,7 @@ import inspect
 import re
 from collections.abc import Iterator
 from dataclasses import fields
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -66,22 +67,23 @@ def test_sentences_of_a_page_name_flags_and_cells_of_its_tables_stay():
     assert page.sections[0] == Section("", [Note("--offline"), table], "--offline", ["--offline"])
 
 
-def _sources() -> Iterator[tuple[Path, ast.Module]]:
-    """Yield the files of the package, parsed."""
-    for file in sorted(SOURCE.rglob("*.py")):
-        yield file.relative_to(SOURCE), ast.parse(file.read_text(encoding="utf-8"))
+@cache
+def _sources() -> dict[Path, list[ast.AST]]:
+    """Return the nodes of each file of the package that calls and texts are made of."""
+    kinds = (ast.Call, ast.JoinedStr, ast.Constant, ast.Expr)
+    parsed = {
+        file.relative_to(SOURCE): ast.parse(file.read_text(encoding="utf-8")) for file in sorted(SOURCE.rglob("*.py"))
+    }
+    return {file: [node for node in ast.walk(tree) if isinstance(node, kinds)] for file, tree in parsed.items()}
 
 
 def _settings() -> Iterator[tuple[str, ast.Call]]:
     """Yield all settings and commands of notices in the source, with their places."""
-    for file in sorted(SOURCE.rglob("*.py")):
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-            if (
-                isinstance(node, ast.Call)
-                and isinstance(node.func, ast.Name)
-                and node.func.id in ("Setting", "Command")
-            ):
-                yield f"{file.relative_to(SOURCE)}:{node.lineno}", node
+    for file, nodes in _sources().items():
+        for node in nodes:
+            named = isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+            if named and node.func.id in ("Setting", "Command"):
+                yield f"{file}:{node.lineno}", node
 
 
 def _flags(words: str) -> set[str]:
@@ -123,9 +125,8 @@ PROGRAMS = re.compile(r"\b(r2med|ray|pip) [a-z]")
 """A whole command line is the same for everybody."""
 
 
-def _texts(tree: ast.Module) -> list[str]:
+def _texts(nodes: list[ast.AST]) -> list[str]:
     """Return the strings of a file, without docstrings and without lone flags, which commands are made of."""
-    nodes = list(ast.walk(tree))
     formatted = [node.values for node in nodes if isinstance(node, ast.JoinedStr)]
     skipped = {id(part) for parts in formatted for part in parts}
     skipped |= {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
@@ -137,8 +138,8 @@ def _texts(tree: ast.Module) -> list[str]:
 def test_no_text_of_the_source_writes_a_setting_or_a_flag():
     found = [
         f"{file}: {text}"
-        for file, tree in _sources()
-        for text in _texts(tree)
+        for file, nodes in _sources().items()
+        for text in _texts(nodes)
         if CALL.search(text)
         or WHOLE_CALL.search(text)
         or (file.parts[0] not in ("cli", "public") and FLAG.search(text) and not PROGRAMS.search(text))

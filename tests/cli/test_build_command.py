@@ -1,6 +1,7 @@
 """`r2med build`: the shipped examples run end to end, and what they left can be looked at."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -19,10 +20,17 @@ def test_an_example_becomes_a_dataset_that_is_evaluated_with_the_network_off(tmp
     assert f"1 dataset, {queries} queries" in r2med("run", "bm25", "--data", f"built/{name}-example").stdout
 
 
+@pytest.fixture(scope="module")
+def made(fork_server, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("made")
+    for words in (("example", "exam", "-o", "example"), ("run", "example/plan.toml", "-o", "built")):
+        assert fork_server.run("build", *words, cwd=folder, R2MED_HOME=folder / "r2med-home").returncode == 0
+    return folder
+
+
 @pytest.fixture
-def built(r2med):
-    r2med("build", "example", "exam", "-o", "example")
-    r2med("build", "run", "example/plan.toml", "-o", "built")
+def built(made, tmp_path):
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
 
 
 def test_a_build_without_a_dataset_says_why(tmp_path, r2med):

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from r2med.cli.completion import continued, datasets
+from support.by_day import some_by_day
 from support.processes import python
 
 COMPLETE = """
@@ -28,15 +29,18 @@ def completed(line: str, word: int) -> list[str]:
 
 @pytest.mark.parametrize(
     ("line", "word", "some", "none"),
-    [
-        ("r2med run bm", 2, {"bm25", "bmr-2b"}, {"bge-reranker"}),
-        ("r2med run bm25 → bge", 4, {"bge-reranker", "bge-reranker-large"}, {"bge", "bge-base"}),
-        ("r2med run 'hyde(o3-mini) → bge", 2, {"hyde(o3-mini) → bge"}, {"hyde(o3-mini) → bge-reranker"}),
-        ("r2med run bm25 --data demo/MedQA-Diag,demo/B", 4, {"demo/MedQA-Diag,demo/Biology"}, {"R2MED"}),
-        ("r2med show o3", 2, {"o3-mini"}, {"gpt4"}),
-        ("r2med show bge-r", 2, {"bge-reranker"}, {"bge"}),
-        ("r2med list m", 2, {"models"}, {"llms"}),
-    ],
+    some_by_day(
+        [
+            ("r2med run bm", 2, {"bm25", "bmr-2b"}, {"bge-reranker"}),
+            ("r2med run bm25 → bge", 4, {"bge-reranker", "bge-reranker-large"}, {"bge", "bge-base"}),
+            ("r2med run 'hyde(o3-mini) → bge", 2, {"hyde(o3-mini) → bge"}, {"hyde(o3-mini) → bge-reranker"}),
+            ("r2med run bm25 --data demo/MedQA-Diag,demo/B", 4, {"demo/MedQA-Diag,demo/Biology"}, {"R2MED"}),
+            ("r2med show o3", 2, {"o3-mini"}, {"gpt4"}),
+            ("r2med show bge-r", 2, {"bge-reranker"}, {"bge"}),
+            ("r2med list m", 2, {"models"}, {"llms"}),
+        ],
+        3,
+    ),
 )
 def test_a_shell_is_given_the_names_that_may_come_next(line: str, word: int, some: set[str], none: set[str]) -> None:
     candidates = set(completed(line, word))

@@ -45,6 +45,7 @@ def snapshot_folder(tmp_path: Path) -> Path:
     return tmp_path / "cache" / "datasets--R2MED--Biology" / "snapshots" / REVISION
 
 
+@pytest.mark.slow
 def test_a_download_killed_half_way_is_completed_by_the_next(
     tmp_path: Path, surroundings: dict[str, str | Path]
 ) -> None:

@@ -3,6 +3,7 @@
 import csv
 import json
 import re
+import shutil
 from collections.abc import Iterator
 from io import StringIO
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 
 from r2med.cli.app import command
 from r2med.cli.formats import NAMES
-from support.fork_server import Command
+from support.fork_server import Command, ForkServer
 
 WITHOUT_TABLE = {
     "board": "writes a site",
@@ -58,9 +59,17 @@ def test_every_command_that_prints_a_table_has_the_formats() -> None:
     assert lacking == set(WITHOUT_TABLE)
 
 
+@pytest.fixture(scope="module")
+def made(fork_server: ForkServer, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("made")
+    words = ("run", "bm25", "--data", "demo/Biology", "--out", "results")
+    assert fork_server.run(*words, cwd=folder, R2MED_HOME=folder / "r2med-home").returncode == 0
+    return folder
+
+
 @pytest.fixture
-def results(r2med: Command, tmp_path: Path) -> Path:
-    r2med("run", "bm25", "--data", "demo/Biology", "--out", "results")
+def results(made: Path, tmp_path: Path) -> Path:
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
     return tmp_path / "results"
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from support import processes
+from support.by_day import some_by_day
 from support.datasets import r2med_folder, write_jsonl
 from support.fork_server import Command
 
@@ -60,7 +61,9 @@ def test_run_as_json_is_data_alone(tmp_path, r2med):
     assert all(0 <= row["mean"]["nDCG@10"] <= 1 for row in rows)
 
 
-@pytest.mark.parametrize("arguments", [["data", "list"], ["rnu"], ["run", "--data", "Biolgy"], ["data", "stats"]])
+@pytest.mark.parametrize(
+    "arguments", some_by_day([["run", "--data", "Biolgy"], ["data", "list"], ["rnu"], ["data", "stats"]], 4)
+)
 def test_a_forked_command_says_what_a_started_one_says(tmp_path, arguments, r2med):
     """What the tests that take the fixture rest on."""
     there, here = r2med(*arguments), processes.r2med(*arguments, cwd=tmp_path)

@@ -63,6 +63,7 @@ def test_four_command_lines_at_once_agree(workspace: Workspace, thousands: Path,
     assert_sound(workspace, alone)
 
 
+@pytest.mark.slow
 def test_processes_that_redo_everything_do_not_pull_files_from_under_each_other(
     begin: Begin, workspace: Workspace, thousands: Path, alone: Workspace
 ) -> None:

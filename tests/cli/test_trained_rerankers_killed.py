@@ -6,6 +6,8 @@ import signal
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from r2med.evaluation.records.record import Record
 from r2med.foundation.store import Store
 from r2med.models.llm.journal import answers_by_model
@@ -62,6 +64,7 @@ def answer_of_the_model(exchange: api.Exchange) -> api.Step:
     return api.answer(f"<think> hm </think> <answer> {order} </answer>")
 
 
+@pytest.mark.slow
 def test_killed_and_resumed_nothing_is_asked_twice_and_the_scores_are_the_same(
     fork_server: ForkServer, tmp_path: Path
 ) -> None:

@@ -130,6 +130,7 @@ def test_a_build_that_is_killed_ends_as_if_it_had_not_been(tmp_path, r2med, writ
     assert contents(out) == contents(whole.out)
 
 
+@pytest.mark.slow
 def test_a_killed_build_goes_on_at_the_record(tmp_path, chat_server, home, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     plan = plan_file(tmp_path, STEPS[:2], {"e.jsonl": EXAM})

@@ -188,6 +188,7 @@ def test_nothing_is_left_in_progress(tmp_path: Path, home: Path) -> None:
     assert list((home / "scratch").iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_large_corpus_opens_again_at_once_and_in_little_memory(tmp_path: Path, home: Path) -> None:
     count, filler = 200_000, "a few words that fill the memory if all of them were read " * 3
     documents = ({"id": f"d{number}", "text": f"{number} {filler}"} for number in range(count))

@@ -8,6 +8,7 @@ import pytest
 from r2med.data import load
 from r2med.data.dataset_cards import cards
 from r2med.foundation.core.errors import MissingExtraError
+from support.by_day import some_by_day
 from support.datasets import hub_files
 from support.facts import error_states
 from support.hub import serve
@@ -41,7 +42,7 @@ def snapshot_folder(tmp_path: Path) -> Path:
     return tmp_path / "cache" / "datasets--R2MED--Biology" / "snapshots" / REVISION
 
 
-@pytest.mark.parametrize("suffix", ["parquet", "jsonl"])
+@pytest.mark.parametrize("suffix", some_by_day(["parquet", "jsonl"], 2))
 def test_a_cache_given_by_hand_is_read_offline(
     tmp_path: Path, surroundings: dict[str, str | Path], suffix: str
 ) -> None:
@@ -50,6 +51,7 @@ def test_a_cache_given_by_hand_is_read_offline(
     assert (first.stdout, first.stderr) == (LOADED, "")
 
 
+@pytest.mark.slow
 def test_a_dataset_is_fetched_once_and_needs_no_network_while_it_is_cached(
     tmp_path: Path, surroundings: dict[str, str | Path]
 ) -> None:

@@ -14,6 +14,7 @@ import pytest
 
 from r2med.foundation.core.errors import UserError
 from r2med.server.http_server import bind
+from support.by_day import some_by_day
 from support.datasets import r2med_folder
 from support.processes import PATIENCE, wait_for
 from support.serving import SearchR1Client, gated_model, limited, serving
@@ -208,7 +209,7 @@ def test_idle_connections_beyond_the_limit_neither_starve_others_nor_fill_the_lo
     assert "Traceback" not in written and len(written.splitlines()) <= 2
 
 
-@pytest.mark.parametrize("command", ["review", "board"])
+@pytest.mark.parametrize("command", some_by_day(["board", "review"], 2))
 def test_idle_connections_do_not_starve_the_pages_of_review_and_board(command, tmp_path, r2med):
     if command == "review":
         candidate = {"question_id": "q", "id": "p", "question": "Why?", "passage": "Because."}
@@ -306,6 +307,7 @@ def sockets(server):
 on_linux = pytest.mark.skipif(sys.platform != "linux", reason="looks at the sockets of another process")
 
 
+@pytest.mark.slow
 @on_linux
 def test_an_answer_that_is_not_read_is_dropped(impatient):
     before = sockets(impatient)

@@ -256,6 +256,7 @@ def reach(page: Any, wanted: Any) -> None:
     raise AssertionError(f"no way by Tab to {wanted}")
 
 
+@pytest.mark.slow
 def test_two_people_rate_by_every_rubric_one_of_them_with_keyboard_and_accessible_names_only(desk: Desk) -> None:
     bad = f"{SCRIPT} **b** {TURNED}"
     sentences = ((f"source {bad}", f"target {bad}"),)

@@ -1,9 +1,12 @@
 """Shares from people's sample and the scores of all."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 
 from r2med.assessment.review.prediction_powered import FEWEST_REVIEWS, share
+from support.by_day import some_by_day
 
 
 def simulated(random, truth, seen, informative):
@@ -16,9 +19,9 @@ def simulated(random, truth, seen, informative):
     return result.low <= accepted.mean() <= result.high, result.high - result.low
 
 
-@pytest.mark.parametrize("truth", [0.5, 0.8, 0.95])
-@pytest.mark.parametrize("seen", [20, 60, 200])
-@pytest.mark.parametrize("informative", [0, 1])
+@pytest.mark.parametrize(
+    ("truth", "seen", "informative"), some_by_day(product([0.5, 0.8, 0.95], [20, 60, 200], [0, 1]), 5)
+)
 def test_the_interval_holds_the_true_share_about_as_often_as_it_says(truth, seen, informative):
     random = np.random.default_rng([int(100 * truth), seen, informative])
     covered = np.mean([simulated(random, truth, seen, informative)[0] for _ in range(1000)])

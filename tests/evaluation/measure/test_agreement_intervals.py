@@ -17,6 +17,7 @@ from r2med.evaluation.measure.coefficients import (
     krippendorff_alpha,
 )
 from r2med.evaluation.measure.scores import Floats
+from support.by_day import some_by_day
 
 SAMPLES = 150
 COEFFICIENTS: dict[str, tuple[int, Callable[[Floats], Agreement]]] = {
@@ -45,7 +46,7 @@ def coverage(raters: int, coefficient: Callable[[Floats], Agreement], units: int
     return float(np.mean([each.bounds[0] <= truth <= each.bounds[1] for each in found if each.low is not None]))
 
 
-@pytest.mark.parametrize("name", COEFFICIENTS)
+@pytest.mark.parametrize("name", some_by_day(COEFFICIENTS, len(COEFFICIENTS)))
 def test_the_interval_holds_the_truth_in_at_least_93_of_100_samples(name: str) -> None:
     covered = [coverage(*COEFFICIENTS[name], FEWEST_UNITS, case) for case in range(len(GRID))]
     assert np.mean(covered) >= 0.93
@@ -59,6 +60,7 @@ def test_fewer_units_have_no_interval(name: str) -> None:
     assert np.isfinite(found.value) and (found.low, found.high) == (None, None)
 
 
+@pytest.mark.slow
 def test_the_interval_of_ac1_holds_the_truth_in_at_least_93_of_100_samples_of_ten_units() -> None:
     covered = [coverage(2, gwet_ac1, FEWEST_BOUNDED_UNITS, case) for case in range(len(GRID))]
     assert np.mean(covered) >= 0.93

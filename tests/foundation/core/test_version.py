@@ -12,7 +12,7 @@ CODE_OR_DATA = {".py", ".toml", ".tsv", ".txt"}
 
 
 def test_every_table_of_the_package_is_in_the_digest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(version, "__file__", str(tmp_path / "core" / "version.py"))
+    monkeypatch.setattr(version, "__file__", str(tmp_path / "foundation" / "core" / "version.py"))
 
     def digest() -> str:
         version.source_digest.cache_clear()

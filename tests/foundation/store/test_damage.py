@@ -13,6 +13,7 @@ import pytest
 
 from r2med.evaluation.running.evaluation import evaluate
 from r2med.foundation.store import Store
+from support.by_day import some_by_day
 from support.workspaces import Workspace
 
 
@@ -59,7 +60,7 @@ def files(folder: Path) -> list[Path]:
 
 
 @every_damage
-@pytest.mark.parametrize("kind", ["corpus", "bm25-postings", "bm25-impacts", "run"])
+@pytest.mark.parametrize("kind", some_by_day(["corpus", "bm25-postings", "bm25-impacts", "run"], 3))
 def test_every_file_of_an_artefact_is_watched(
     kind: str,
     damage: Damage,

@@ -110,6 +110,7 @@ def child(server: Server, home: Path, provider: str = "openai") -> AbstractConte
     return started(arguments, OPENAI_API_KEY=KEY, VOYAGE_API_KEY=KEY, PYTHONPATH=Path(__file__).parents[2])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("provider", "number"), [("openai", signal.SIGKILL), ("voyage", signal.SIGINT)])
 def test_a_killed_run_is_not_paid_for_twice(server: Server, home: Path, provider: str, number: signal.Signals) -> None:
     server.otherwise = api.answer(delay=0.05)

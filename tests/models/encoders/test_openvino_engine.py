@@ -34,6 +34,7 @@ def test_a_heart_attack_is_nearer_to_an_infarction_than_to_tax_law():
     assert query @ infarction > 0.5 > 0.2 > query @ tax
 
 
+@pytest.mark.slow
 def test_it_equals_sentence_transformers(vectors):
     from sentence_transformers import SentenceTransformer
 
@@ -42,6 +43,7 @@ def test_it_equals_sentence_transformers(vectors):
     np.testing.assert_allclose(vectors, wanted, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_the_sentence_transformers_loader_gives_the_same(vectors):
     folder = weights.find(MODELS["minilm"], Setup()).fetch()
     card = ModelCard(

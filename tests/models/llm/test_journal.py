@@ -26,6 +26,7 @@ from r2med.models.llm.costs import answers_cost
 from r2med.models.llm.journal import answers_by_model, decoded_answer, journal_file
 from r2med.models.llm.journaled import JournaledChat
 from support import chat_server as api
+from support.by_day import some_by_day
 from support.chat_models import ask, card, numbered, opened, save_answer, texts
 from support.chat_server import Server, reply_to
 from support.keys import KEY
@@ -116,7 +117,7 @@ def child(server: Server, home: Path) -> AbstractContextManager[Popen[str]]:
     return started(["-c", CHILD, card().model_dump_json(), server.address, home], OPENAI_API_KEY=KEY)
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+@pytest.mark.parametrize("number", some_by_day([signal.SIGKILL, signal.SIGINT], 2))
 def test_a_killed_run_repeats_nothing(server: Server, home: Path, number: signal.Signals) -> None:
     begun = 0
 

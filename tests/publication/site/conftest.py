@@ -28,7 +28,7 @@ SCREEN = {"width": 1280, "height": 900}
 Open = Callable[..., Any]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def records(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Three systems on three datasets of the demo; one of a hostile name, judged by its own LLM, and approximate."""
     folder = tmp_path_factory.mktemp("records")

@@ -5,11 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from urllib.parse import quote
 
+import pytest
+
 from support.firefox import firefox
 
 from .conftest import SYSTEMS
 
 
+@pytest.mark.slow
 def test_the_board_opens_from_disk_in_firefox(site: Path, tmp_path: Path) -> None:
     with firefox(tmp_path / "profile") as browser:
         browser.open(f"file://{site}/index.html")

@@ -209,6 +209,7 @@ def child(server: api.Server, home: Path) -> subprocess.Popen[str]:
     return subprocess.Popen(arguments, env=settings, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
+@pytest.mark.slow
 def test_a_run_that_was_killed_in_turn_three_asks_no_turn_twice(tmp_path):
     turns = ["<search>light and rods</search>", "<search>cones</search>", ANSWER]
     hanging = True

@@ -433,6 +433,7 @@ print(record.stages[0].failures, record.stages[0].cost.calls)
 """
 
 
+@pytest.mark.slow
 def test_a_run_that_was_killed_in_the_middle_asks_nothing_twice(tmp_path):
     hanging = True
 

@@ -180,6 +180,7 @@ def test_a_killed_process_loses_only_its_current_chunk(folder, store):
     assert len(pairs_asked(folder)) == 10 and not set(asked[:6]) & set(pairs_asked(folder))
 
 
+@pytest.mark.slow
 def test_two_processes_score_each_pair_once_between_them(folder, store):
     with child(folder, store) as one, child(folder, store) as two:
         answers = [process.communicate(timeout=PATIENCE) for process in (one, two)]

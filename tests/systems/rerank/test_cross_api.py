@@ -22,6 +22,7 @@ from r2med.systems.rerank import cross
 from r2med.systems.rerank.reranking import Reranked
 from r2med.systems.retrieve.retriever import SearchQuery
 from support import rerank_server as api
+from support.by_day import some_by_day
 from support.processes import PATIENCE, started, wait_for
 from support.rerank_server import Server, score
 
@@ -144,7 +145,7 @@ rerank(sys.argv[1], Store(Path(sys.argv[2])))
 """
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+@pytest.mark.parametrize("number", some_by_day([signal.SIGKILL, signal.SIGINT], 2))
 def test_a_killed_run_continues_and_sends_nothing_twice(server: Server, home: Path, number: signal.Signals) -> None:
     server.otherwise = api.answer(delay=0.05)
     tests = str(Path(__file__).parents[2])

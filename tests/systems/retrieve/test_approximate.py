@@ -144,6 +144,7 @@ build_segments(stored(clustered(1200), store), Hnsw(8, 20), store)
 """
 
 
+@pytest.mark.slow
 def test_a_killed_build_continues_where_it_stopped(tmp_path):
     tests = Path(__file__).parents[2]
     assert python(BUILT, tmp_path / "killed", tests, "kill").returncode == -9

@@ -86,6 +86,7 @@ def test_a_judge_who_knows_the_truth_puts_every_relevant_candidate_first(
         assert (scores["MRR"] == 1) == (found[query] > 0)
 
 
+@pytest.mark.slow
 def test_a_judge_without_an_opinion_leaves_what_the_search_found(
     server: Server, dataset: Dataset, module_store: Store
 ) -> None:
