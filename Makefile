@@ -63,7 +63,7 @@ lowest:
 site: $(VENV)/.check
 	$(BIN)/python docs/make_site.py
 
-# The checklist of docs/releasing.md. Its last part fetches packages from the index that pip uses.
+# The checklist of CONTRIBUTING.md. Its last part fetches packages from the index that pip uses.
 release-check: check test-all
 	$(BIN)/python .ci/release_check.py
 

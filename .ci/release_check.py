@@ -1,4 +1,4 @@
-"""The release checklist of docs/releasing.md: `make release-check` runs it after all checks and tests.
+"""The release checklist of CONTRIBUTING.md: `make release-check` runs it after all checks and tests.
 
 It builds dist/, installs the wheel with its dependencies into a new environment of every Python that is installed, and
 runs the demo there. Packages are fetched from the index that pip uses. Nothing is published.

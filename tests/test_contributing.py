@@ -1,4 +1,4 @@
-"""What docs/extend.md and CONTRIBUTING.md say to type works as it stands there."""
+"""What the pages about extending and CONTRIBUTING.md say to type works as it stands there."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from support.datasets import random_folder
 from support.processes import Ended
 
 ROOT = Path(__file__).parent.parent
-TEXT = (ROOT / "docs/extend.md").read_text(encoding="utf-8")
+PAGES = ("extend-cards.md", "extend-code.md", "extend-build.md")
+TEXT = "\n".join((ROOT / "docs" / page).read_text(encoding="utf-8") for page in PAGES)
 BLOCKS = re.findall(r"^```(\w*)\n(.*?)^```", TEXT, re.DOTALL | re.MULTILINE)
 
 
@@ -33,7 +34,7 @@ def written(folder: Path) -> None:
 COMMANDS = [line for kind, body in BLOCKS if not kind for line in body.splitlines() if line.startswith("r2med ")]
 
 
-def test_the_page_has_commands_and_files() -> None:
+def test_the_pages_have_commands_and_files() -> None:
     assert len(COMMANDS) >= 5
     assert sum(body.startswith("# file:") for _, body in BLOCKS) >= 6
 

@@ -1,4 +1,4 @@
-"""The pages tutorial.md and way-model.md, each from its first command to its last."""
+"""The pages tutorial.md and extend.md, each from its first command to its last."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from support.serving import serving
 
 DOCS = Path(__file__).parent.parent / "docs"
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.DOTALL | re.MULTILINE)
-PAGES = ("tutorial.md", "way-model.md")
+PAGES = ("tutorial.md", "extend.md")
 
 
 def blocks(page: str) -> list[tuple[str, str]]:

@@ -28,7 +28,7 @@ TEN = ("load", "import_tables", "run", "compare", "explain", "search", "advise",
 SECTIONS = {
     r2med.extend: "What you need to write stages, models and build steps ([how](extend.md)): "
     "`from r2med.extend import Stage`.",
-    r2med.agreement: "How far people or judges agree beyond chance ([which one](review.md#agreement)): "
+    r2med.agreement: "How far people or judges agree beyond chance ([which one](agreement.md)): "
     "`from r2med.agreement import gwet_ac1`.",
 }
 """Modules with public names of their own, at the end of the page."""

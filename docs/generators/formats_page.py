@@ -98,7 +98,7 @@ FORMATS = {
     "lock": Format(
         "Lock",
         "What `r2med lock` writes, and `r2med run --lock` and `r2med compare --lock` keep to "
-        "([deciding beforehand](compare.md#decide-beforehand)).",
+        "([deciding beforehand](paper.md#decide-beforehand)).",
         Lock,
         {"digest": {"description": "A digest of the other fields. Records carry it.", "type": "string"}},
     ),
@@ -110,7 +110,7 @@ FORMATS = {
     ),
     "audit": Format(
         "Audit",
-        "What `r2med audit --json` prints about a dataset ([audit](judgements.md#audit)).",
+        "What `r2med audit --format json` prints about a dataset ([audit](audit.md)).",
         Audit,
     ),
     "query": Format(
@@ -125,7 +125,7 @@ FORMATS = {
     ),
     "nuggets": Format(
         "Nuggets",
-        "`nuggets.jsonl`: one JSON object a line, facts that an answer must contain ([nuggets](answers.md#nuggets)).",
+        "`nuggets.jsonl`: a line for each fact that an answer must contain ([nuggets](answer-scores.md#nuggets)).",
     ),
     "generated": Format(
         "Generated texts",

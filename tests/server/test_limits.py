@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from r2med.foundation.core.errors import UserError
 from r2med.server.limits import Limits, read_limits
 
-DOCS = Path(__file__).parents[2] / "docs/serve.md"
+DOCS = Path(__file__).parents[2] / "docs/serve-others.md"
 
 
 @pytest.mark.parametrize("limit", ["topk", "seconds", "connections"])

@@ -141,7 +141,7 @@ def test_a_wrong_call_is_one_line(app, tool, arguments, says):
 
 
 def test_the_request_of_the_docs_is_answered(app):
-    page = Path(__file__).parents[2].joinpath("docs/serve.md").read_text("utf-8")
+    page = Path(__file__).parents[2].joinpath("docs/mcp.md").read_text("utf-8")
     [body] = re.findall(r"-d '(\{\"jsonrpc.*?)' http", page)
     answered = request(app, url="/mcp", json=json.loads(body))
     assert answered.status_code == 200 and "documents" in answered.json()["result"]["structuredContent"]

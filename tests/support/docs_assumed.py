@@ -43,7 +43,6 @@ ARTICLE = f"<html><body><article><p>{'Iron deficiency makes people pale. ' * 9}<
 PREDICTIONS = """{"mteb_model_meta": {"model_name": "org/model", "revision": "r"},
  "default": {"test": {"0": {"bio-038": 1}}}}"""
 MINE = "cp -r {demo}/Medical-Sciences mine && rm mine/nuggets.jsonl"
-BUILT = ("r2med build example exam -o exam", "r2med build run exam/plan.toml -o built")
 
 
 def _record(folder: Path) -> str:
@@ -61,11 +60,9 @@ PAGES: Mapping[str, Assumed] = {
         {"advise example(?!.*--model)": "advise six --model minilm", "advise example": "advise six"},
         before=("cp -r {plugin}/datasets/six six",),
     ),
-    "analyse.md": Assumed(
-        {"DIR/NAME": "built/exam-example", r"\bDIR\b": "built", "PLAN.toml": "exam/plan.toml"},
-        before=("cp -r {demo}/Biology nfcorpus && cp {tests}/foundation/text/mesh_extract.bin mesh.bin", *BUILT),
-    ),
-    "answers.md": Assumed({"nugget-recall --data demo": "nugget-recall --data demo/Medical-Sciences"}, before=(MINE,)),
+    "analyse.md": Assumed(before=("cp -r {demo}/Biology nfcorpus",)),
+    "answer-scores.md": Assumed(before=(MINE,)),
+    "answer-worth.md": Assumed({"nugget-recall --data demo": "nugget-recall --data demo/Medical-Sciences"}),
     "board.md": Assumed(
         before=(
             "r2med run bm25 'rm3 → bm25' --data demo/Biology",
@@ -79,35 +76,27 @@ PAGES: Mapping[str, Assumed] = {
     "bridges.md": Assumed(
         {"--data R2MED": "--data Biology"},
         {"R2MEDBiologyRetrieval_predictions.json": PREDICTIONS, "NFCorpus_predictions.json": PREDICTIONS},
-        before=(
-            "cp -r {demo}/Biology example && cp -r {demo}/Biology nfcorpus",
-            "r2med run bm25 --data Biology",
-        ),
+        before=("cp -r {demo}/Biology nfcorpus", "r2med run bm25 --data Biology"),
     ),
     "build.md": Assumed({"-o ward-built --llm": "-o ward-llm --llm"}),
     "build-corpus.md": Assumed(
         {"wget .*": "cp -r pages saved-pages"},
         {"plan.toml": PLAN, "answers.jsonl": "", "questions.csv": QUESTIONS, "pages/pages.example/iron.html": ARTICLE},
-        stops="r2med build run plan.toml -o built",
+        stops="r2med build run plan.toml -o pages-built",
     ),
     "cluster.md": Assumed({"--engine ray": "--engine threads"}),
     "data.md": Assumed({"QUERY": "1", "RECORD": _record}),
+    "difficulty.md": Assumed(before=("cp {tests}/foundation/text/mesh_extract.bin mesh.bin",)),
     "expansion.md": Assumed({"o3-mini --recorded": "author --recorded"}),
     "hub.md": Assumed({":psychology": ":economics"}),
-    "judgements.md": Assumed(
+    "overlays.md": Assumed(
         before=(
             "r2med run bm25 'rm3 → bm25' --data demo/Biology",
             "r2med judge --data demo/Biology --llm gpt4 --llm qwen-72b -o overlays/judged.jsonl",
             "cp overlays/judged.jsonl people.jsonl",
         )
     ),
-    "leaderboard.md": Assumed(
-        {r"hyde\(gpt4\)": "hyde(author)", "--runs runs": "--runs results"},
-        before=(
-            "r2med run 'rm3 → bm25' --data demo/Biology",
-            "r2med submit 'rm3 → bm25' -o entries/other.json",
-        ),
-    ),
+    "leaderboard.md": Assumed({r"hyde\(gpt4\)": "hyde(author)"}),
     "models.md": Assumed(
         {"hf:ORG/NAME": "path:{models}/bge"}, {"my_module.py": MY_MODULE}, before=("cp -r {models}/minilm my-model",)
     ),
@@ -120,11 +109,7 @@ PAGES: Mapping[str, Assumed] = {
     ),
     "reproduce.md": Assumed({"--data R2MED": "--data=demo"}),
     "review.md": Assumed(
-        {
-            r"\bDIR\b": "built",
-            "--overlay FILE": "--overlay judged.jsonl",
-            "--nuggets FILE --data NAME": "--nuggets nuggets.jsonl --data mine",
-        },
+        {},
         {"candidates.csv": "question,passage\nWhy is she pale?,Iron is low.\n"},
         before=(
             MINE,

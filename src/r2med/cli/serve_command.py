@@ -55,7 +55,7 @@ def serve(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="A TOML file of other limits of requests and connections, such as `topk = 50`; see docs/serve.md.",
+            help="A TOML file of limits of requests and connections, such as `topk = 50`; see docs/serve-others.md.",
             show_default=False,
         ),
     ] = None,

@@ -1,6 +1,6 @@
 """Choose what people label: the whole pool of random queries, and the labels that could change the order of systems.
 
-docs/judgements.md explains the formula of the influence.
+docs/evidence.md explains the formula of the influence.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Means over all queries from the labels of an LLM judge, corrected by people's labels for a random sample of queries.
 
 A measure such as nDCG is not linear in single labels, so the unit is the query. The judge labels the pool of every
-query, and people label the whole pool of some queries, drawn at random. docs/judgements.md derives the formulas.
+query, and people label the whole pool of some queries, drawn at random. docs/evidence.md derives the formulas.
 """
 
 from __future__ import annotations
