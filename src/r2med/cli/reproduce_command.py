@@ -106,7 +106,7 @@ def _section(outcome: Reproduction) -> Section:
     facts = {
         "command": outcome.command,
         "source": f"{expectation.source} ({expectation.seen_with})",
-        "condition": "; ".join(expectation.conditions),
+        "condition": "; ".join((*outcome.remarks, *expectation.conditions)),
         "tolerance": f"OK within {expectation.ok:g} points, near within {expectation.near:g}",
         "versions": ", ".join(f"{name} {version}" for name, version in outcome.versions.items()),
         "not run": "; ".join(outcome.errors),
@@ -121,4 +121,10 @@ def _section(outcome: Reproduction) -> Section:
     return Section(f"{expectation.system}:", [*lines, table], aside=verdict, aside_tone=TONES[verdict])
 
 
-TONES: Mapping[Verdict, Tone] = {"OK": "good", "near": "warning", "off": "error", "not run": "quiet"}
+TONES: Mapping[Verdict, Tone] = {
+    "OK": "good",
+    "near": "warning",
+    "off": "error",
+    "not comparable": "quiet",
+    "not run": "quiet",
+}
