@@ -12,6 +12,7 @@ class ScriptedRetriever(Searcher):
 
     asks = is_replayed = False
     inner = ()
+    name = "scripted"
 
     @property
     def code(self) -> type:

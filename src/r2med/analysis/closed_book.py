@@ -7,13 +7,13 @@ from math import nan
 
 from r2med.analysis.answer_accuracy import judge
 from r2med.analysis.material import Material
-from r2med.assessment.answers.answer_spans import answer_spans
 from r2med.assessment.answers.reader import AnswerReader
 from r2med.assessment.answers.reading import asked_queries
 from r2med.data.dataset import Dataset, Query
 from r2med.evaluation.records.answer_collection import MAIN_MEASURE, UNDECIDED, collect_answers
 from r2med.evaluation.records.answer_words import Condition
 from r2med.foundation.core.errors import UserError
+from r2med.foundation.engine.tracing import tracing
 
 CLOSED_BOOK: Condition = "closed book"
 ASKED = "closed-book"
@@ -69,6 +69,6 @@ def _asked(material: Material, dataset: Dataset, queries: Sequence[Query]) -> di
         asked.add_preview(ASKED, preview)
         if preview.unanswered:
             return {query.id: f"an answer, number {number}" for number, query in enumerate(queries)}
-    with answer_spans(questions, reader.card.spec, "", reader.chat.trace) as spans:
-        given = reader.ask(questions, spans).given
+    with tracing(reader.chat.trace), reader.reading(questions) as topic:
+        given = reader.ask(questions, topic).given
     return {each.query: each.text for each in given if each.status == "answered"}

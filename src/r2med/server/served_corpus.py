@@ -15,7 +15,7 @@ from r2med.server.refusals import HTTPError
 if TYPE_CHECKING:
     from r2med.data.corpus import Corpus
     from r2med.data.dataset import Dataset
-    from r2med.foundation.engine.tracing import TraceFile
+    from r2med.foundation.engine.trace_file import TraceFile
     from r2med.foundation.runtime.runtime import Runtime
     from r2med.foundation.runtime.stages import Stage
     from r2med.foundation.store import Store
@@ -84,18 +84,16 @@ class ServedCorpus:
     def search(self, queries: Sequence[str], k: int) -> list[tuple[Hit, ...]]:
         """Return the k best documents of each query, best first. No document is excluded for any query."""
         from r2med.data.dataset import Query
+        from r2med.foundation.core.activities import DocumentsRanked, happened
+        from r2med.foundation.engine.tracing import tracing
         from r2med.systems.agents.sources import hits_of
-        from r2med.systems.retrieve.ranking_spans import listed_run, traced_search
         from r2med.systems.retrieve.retriever import SearchQuery, search_with
+        from r2med.systems.retrieve.search_activity import listed_run, ranking
 
         asked = [SearchQuery(Query(str(i), text)) for i, text in enumerate(queries)]
-        run = traced_search(
-            self.retriever,
-            asked,
-            lambda: search_with(self.searcher, self.corpus, asked, k).run,
-            lambda found: listed_run(found, self.corpus),
-            self.trace,
-        )
+        with tracing(self.trace), ranking(self.retriever, asked):
+            run = search_with(self.searcher, self.corpus, asked, k).run
+            happened(lambda: DocumentsRanked(listed_run(run, self.corpus)))
         return hits_of(run, self.corpus)
 
 

@@ -131,7 +131,7 @@ def test_the_verdicts_of_the_judge_are_in_the_trace_of_the_question(place: Path,
     judged = ["EVALUATOR judge answer-grade", "EVALUATOR match-nuggets"]
     assert found["CHAIN reader, closed book"] == ["LLM reader", *judged]
     cited = ["EVALUATOR judge citation"] * 2
-    assert found["CHAIN reader, retrieved"] == ["LLM reader", *judged, *cited, "RETRIEVER bm25"]
+    assert found["CHAIN reader, retrieved"] == ["RETRIEVER bm25", "LLM reader", *judged, *cited]
     assert set(found["EVALUATOR judge answer-grade"]) == {"LLM judge"}
     assert not foreign_names(spans)
 

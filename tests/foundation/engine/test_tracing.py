@@ -15,7 +15,9 @@ from opentelemetry.trace import StatusCode
 import r2med as package
 from r2med import Setup, UserError
 from r2med.data import Corpus, Dataset, Qrels
-from r2med.foundation.engine.tracing import TraceFile, current_span, span
+from r2med.foundation.core.activities import Activity, doing, happened
+from r2med.foundation.engine.trace_file import TraceFile
+from r2med.foundation.engine.tracing import tracing
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store import Store
 from r2med.systems.system import System
@@ -148,12 +150,13 @@ def test_every_attribute_is_one_of_openinference_or_ours(ask, chat_server):
 WRITER = """
 import sys
 from pathlib import Path
-from r2med.foundation.engine.tracing import TraceFile, span
-file = TraceFile(Path(sys.argv[1]))
-with span("whole", "CHAIN", file):
+from r2med.foundation.core.activities import Activity, doing
+from r2med.foundation.engine.trace_file import TraceFile
+from r2med.foundation.engine.tracing import tracing
+with tracing(TraceFile(Path(sys.argv[1]))), doing(lambda: Activity("whole")):
     for number in range(10**9):
-        with span("part", "LLM") as part:
-            part.set({"number": number, "filler": "x" * 3000})
+        with doing(lambda: Activity("part", facts={"number": number, "filler": "x" * 3000})):
+            pass
         if number == 50:
             print("begun", flush=True)
 """
@@ -165,20 +168,27 @@ def test_a_killed_process_leaves_a_file_that_can_be_read_and_continued(tmp_path)
         assert process.stdout is not None and process.stdout.readline() == "begun\n"
         process.send_signal(signal.SIGKILL)
         process.wait(PATIENCE)
-    numbers = [each.attributes["number"] for each in read_spans(path)]
+    numbers = [each.attributes["r2med.number"] for each in read_spans(path)]
     assert numbers == list(range(len(numbers))) and len(numbers) > 50
     with path.open("a") as file:
         file.write('{"cut')  # as a full disk leaves it
-    with span("next", "CHAIN", TraceFile(path)):
+    with tracing(TraceFile(path)), doing(lambda: Activity("next")):
         pass
     *_, cut, last = path.read_text().splitlines()
     assert cut == '{"cut' and json.loads(last)["resourceSpans"][0]["scopeSpans"][0]["spans"][0]["name"] == "next"
 
 
 def test_without_a_file_nothing_is_traced_and_an_error_inside_a_span_is_written(tmp_path):
-    with span("nothing") as nothing:
-        assert nothing is None and current_span() is None
-    with pytest.raises(ValueError, match="about a patient"), span("failing", "CHAIN", TraceFile(tmp_path / "t")):
+    def unwanted() -> Any:
+        raise AssertionError("made although nothing listens")
+
+    with tracing(None), doing(unwanted):
+        happened(unwanted)
+    with (
+        pytest.raises(ValueError, match="about a patient"),
+        tracing(TraceFile(tmp_path / "t")),
+        doing(lambda: Activity("failing")),
+    ):
         raise ValueError("about a patient")
     [failed] = read_spans(tmp_path / "t")
     assert (failed.status.status_code, failed.status.description) == (StatusCode.ERROR, "ValueError")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from r2med.assessment.answers.answer_judge import JudgeOfAnswers
 from r2med.assessment.panels.panel import FAILED, UNTESTED, JudgeTest
@@ -11,7 +11,6 @@ from r2med.assessment.panels.planted_controls import ControlTest, KindCount
 from r2med.data.dataset import Dataset
 from r2med.data.nuggets_file import Nuggets
 from r2med.evaluation.records.answer_record import GivenAnswer, JudgeFacts
-from r2med.foundation.engine.tracing import Span
 from r2med.models.llm.llm_cards import LLMCard
 
 
@@ -23,8 +22,8 @@ class AnswerSheet:
     reader: LLMCard
     answers: Sequence[GivenAnswer]
     nuggets: Nuggets | None = None
-    spans: Mapping[int, Span] = field(default_factory=dict)
-    """Number of an answer -> its span in a trace."""
+    topic: Hashable = None
+    """The topic of the reader's work. That of an answer is this one with its number."""
 
 
 Place = tuple[int, int]

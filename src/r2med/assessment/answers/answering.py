@@ -15,7 +15,6 @@ from typing import Any
 
 from r2med.assessment.answers.answer_judge import JudgeOfAnswers
 from r2med.assessment.answers.answer_sheets import AnswerSheet
-from r2med.assessment.answers.answer_spans import QuestionTraces, answer_spans
 from r2med.assessment.answers.judged_answers import AnswerJudging
 from r2med.assessment.answers.new_answer_record import answer_record_path, recorded_answers, write_answer_record
 from r2med.assessment.answers.reader import AnswerReader, ReaderAnswers
@@ -23,7 +22,7 @@ from r2med.assessment.answers.reader_prompts import ReaderQuestion, prompts_dige
 from r2med.assessment.answers.reading import DEPTH, asked_queries
 from r2med.assessment.answers.scoring import ScoredAnswers, scored
 from r2med.assessment.panels.panel import UNTESTED
-from r2med.data.dataset import Dataset
+from r2med.data.dataset import Dataset, Query
 from r2med.data.given_data import given_data
 from r2med.data.nuggets_file import Nuggets, nuggets_of, read_nuggets
 from r2med.data.runs.trec import WrittenRun
@@ -33,12 +32,13 @@ from r2med.evaluation.records.collection import collect
 from r2med.evaluation.records.record import Record
 from r2med.evaluation.running.batch import RunPlan, plan_run
 from r2med.evaluation.running.evaluation import record_path, run_path
+from r2med.foundation.core.activities import Activity, Apart, belonging, doing
 from r2med.foundation.core.errors import UserError, unknown
 from r2med.foundation.core.notices import Command, Notice
 from r2med.foundation.core.one_or_many import several
 from r2med.foundation.core.plan import Plan
 from r2med.foundation.engine.reporting import announcing, notebook_progress
-from r2med.foundation.engine.tracing import Span, queries_within
+from r2med.foundation.engine.tracing import tracing
 from r2med.foundation.runtime.runtime import Runtime, running
 from r2med.foundation.runtime.setup import Setup
 from r2med.models.llm.llm_cards import sampling_of
@@ -114,6 +114,16 @@ def answer(
         if done.errors:
             raise UserError(done.errors[0])
         return done.records
+
+
+def _questions(system: str, dataset: Dataset) -> Apart:
+    """Return all that is done about the questions of a dataset with a system, by the system, readers and judges."""
+
+    def activity(query: Query) -> Activity:
+        facts = {"dataset": dataset.name, "query.id": query.id}
+        return Activity(system, "CHAIN", facts, query.text, topic=(system, dataset.name, query.id))
+
+    return Apart([*map(activity, dataset.queries)])
 
 
 @dataclass(frozen=True)
@@ -215,15 +225,14 @@ class AnswerPlan:
         An error of one system or reader is reported, and the others go on. Raises UserError if the judge cannot be
         used: the answers of the readers are in the journal, and no record is written.
         """
-        traces = QuestionTraces(self.runtime.trace)
-        try:
-            return self._all_answered(out, announce, traces)
-        finally:
-            traces.close()
+        with tracing(self.runtime.trace), ExitStack() as open_work:
+            return self._all_answered(out, announce, open_work)
 
-    def _all_answered(self, out: Path, announce: Callable[[str], None], traces: QuestionTraces) -> AnsweredSystems:
+    def _all_answered(self, out: Path, announce: Callable[[str], None], open_work: ExitStack) -> AnsweredSystems:
         def within(system: System, dataset: Dataset) -> AbstractContextManager[None]:
-            return queries_within(traces.of(system.name, dataset))
+            topics = {query.id: (system.name, dataset.name, query.id) for query in dataset.queries}
+            open_work.enter_context(doing(lambda: _questions(system.name, dataset)))
+            return belonging(topics.items())
 
         results = self.retrieval.evaluate(out, announce=announce, within=within)
         errors = [f"{cell.system} on {cell.dataset}: {cell.error}" for cell in results if cell.record is None]
@@ -238,20 +247,19 @@ class AnswerPlan:
                 work.append(each)
         reused = len(known)
         self._check_controls(work)
-        with ExitStack() as spans:
-            read: list[_ReaderSaid] = []
-            for each in work:
-                announce(f"{each.dataset.name} · {each.name}")
-                try:
-                    read.append(self._read(each, spans, traces.of(each.retrieval.system, each.dataset)))
-                except UserError as error:
-                    errors.append(Notice(f"{each.name} on {each.dataset.name}: ", error))
-                else:
-                    if not self.judge:
-                        [known[each.path]] = self._written([read.pop()])
-            if read:
-                announce(f"judge · {self.judge}")
-                known |= zip([each.work.path for each in read], self._written(read), strict=True)
+        read: list[_ReaderSaid] = []
+        for each in work:
+            announce(f"{each.dataset.name} · {each.name}")
+            try:
+                read.append(self._read(each, open_work))
+            except UserError as error:
+                errors.append(Notice(f"{each.name} on {each.dataset.name}: ", error))
+            else:
+                if not self.judge:
+                    [known[each.path]] = self._written([read.pop()])
+        if read:
+            announce(f"judge · {self.judge}")
+            known |= zip([each.work.path for each in read], self._written(read), strict=True)
         records = tuple(known[path] for path in order if path in known)
         return AnsweredSystems(records, tuple(dict.fromkeys(errors)), reused)
 
@@ -295,23 +303,22 @@ class AnswerPlan:
 
         With `tested`, how the judge answered its controls is taken from an earlier record, and it gets no others.
         """
-        with ExitStack() as spans:
-            read = self._read(_ReaderWork(dataset, retrieval, reader, run_file, path), spans, {})
+        with tracing(self.runtime.trace), ExitStack() as open_work:
+            read = self._read(_ReaderWork(dataset, retrieval, reader, run_file, path), open_work)
             (record,) = self._written([read], tested)
         return record
 
-    def _read(self, each: _ReaderWork, spans: ExitStack, roots: Mapping[str, Span]) -> _ReaderSaid:
-        """Ask a reader. `roots` are query id -> root span of its trace. The spans of answers stay open in `spans`."""
+    def _read(self, each: _ReaderWork, open_work: ExitStack) -> _ReaderSaid:
+        """Ask a reader. Its work stays open in `open_work`, because the judge works on its answers later."""
         dataset, reader = each.dataset, each.reader
         run = WrittenRun(each.run_file, [query.id for query in dataset.queries])
         lists = {query.id: [document for document, _ in run.top(query.id, self.passages)] for query in dataset.queries}
         questions = self._questions(reader, dataset, lists)
-        in_trace = answer_spans(questions, reader.card.spec, each.retrieval.system, self.runtime.trace, roots)
-        opened = spans.enter_context(in_trace)
+        topic = open_work.enter_context(reader.reading(questions, each.retrieval.system, dataset.name))
         with self.runtime.network():
-            said = reader.about(dataset.label).ask(questions, opened)
+            said = reader.about(dataset.label).ask(questions, topic)
         nuggets = self._nuggets(dataset) if self.judge else None
-        return _ReaderSaid(each, questions, said, AnswerSheet(dataset, reader.card, said.given, nuggets, opened))
+        return _ReaderSaid(each, questions, said, AnswerSheet(dataset, reader.card, said.given, nuggets, topic))
 
     def _written(self, read: Sequence[_ReaderSaid], tested: JudgeFacts | None = None) -> list[AnswerRecord]:
         """Score answers and write their records."""

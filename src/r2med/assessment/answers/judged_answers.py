@@ -7,8 +7,8 @@ those of nuggets or of citations grades only.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from r2med.assessment.answers.answer_controls import (
@@ -50,9 +50,9 @@ from r2med.data.dataset import Dataset
 from r2med.data.nuggets_file import Nuggets
 from r2med.evaluation.records.answer_record import CitedSentence, GivenAnswer, JudgeFacts
 from r2med.evaluation.records.answer_words import can_be_right
+from r2med.foundation.core.activities import belonging
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.plan import Plan
-from r2med.foundation.engine.tracing import Span
 
 MORE_QUESTIONS = "ask more questions, or use a judge that is not tested (r2med answer --untested)"
 """What helps if there are too few controls."""
@@ -214,14 +214,12 @@ class AnswerJudging:
 
     def _ask_grades(self) -> Rated:
         pool = list(self._graded.values())
-        within = self._spans({id(item): place for place, item in self._graded.items()})
         judge = self.judge.grades
         judge.warn(self.panel.items(pool))
-        if self.tested is not None:
-            rated = self.panel.rate(judge, ControlTest(), pool, lambda item: within.get(id(item)))
-            return Rated(stated_test(self.tested, GRADE_KINDS), rated.ratings, rated.failures)
-        first = self.panel.test(judge, "answers")
-        return self.panel.rate(judge, first, pool, lambda item: within.get(id(item)))
+        first = ControlTest() if self.tested is not None else self.panel.test(judge, "answers")
+        with belonging((id(item), self._topic(place)) for place, item in self._graded.items()):
+            rated = self.panel.rate(judge, first, pool)
+        return rated if self.tested is None else replace(rated, test=stated_test(self.tested, GRADE_KINDS))
 
     def _ask_citations(self, failures: list[tuple[int, str]]) -> tuple[JudgeTest, dict[tuple[Place, int], bool | None]]:
         """Return the test of the judge, and the verdicts on sentences; none if it fails its first controls."""
@@ -233,8 +231,8 @@ class AnswerJudging:
             test = stated_test(self.tested, CITATION_KINDS)
         if not self._does(test):
             return test, {}
-        within = self._spans({id(item): place for (place, _), item in items.items()})
-        rated = panel.rate(judge, test.first, list(items.values()), lambda item: within.get(id(item)))
+        with belonging((id(item), self._topic(place)) for (place, _), item in items.items()):
+            rated = panel.rate(judge, test.first, list(items.values()))
         places = list(items)
         failures += [(places[number][0][0], kind) for number, kind in rated.failures.items()]
         said = {place: judge.says_yes(rated.ratings.get(number)) for number, place in enumerate(places)}
@@ -245,15 +243,15 @@ class AnswerJudging:
         items, planted = self._matched, self.nugget_controls
         if not items:
             return JudgeTest(self.judge.name), {}
-        first = self._counted(planted.first, self._match([control.item for control in planted.first], {})[0])
+        first = self._counted(planted.first, self._match([control.item for control in planted.first])[0])
         enough = sum(count.asked for count in first.counts) >= FEWEST_FIRST
         test = JudgeTest(self.judge.name, first, untested=not enough)
         if self.tested is not None:
             test = stated_test(self.tested, NUGGET_KINDS)
         if not self._does(test):
             return test, {}
-        spans = self._spans({id(item): place for place, item in items.items()})
-        found, lost = self._match([*items.values(), *(control.item for control in planted.mixed)], spans)
+        with belonging((id(item), self._topic(place)) for place, item in items.items()):
+            found, lost = self._match([*items.values(), *(control.item for control in planted.mixed)])
         places = list(items)
         failures += [(places[number][0], kind) for number, kind in lost.items() if number < len(places)]
         if self.tested is None:
@@ -273,9 +271,7 @@ class AnswerJudging:
             said += [(control.kind, control.yes, None)] * (wanted - len(words))
         return ControlTest.counted(said)
 
-    def _match(
-        self, items: Sequence[Item], within: Mapping[int, Span]
-    ) -> tuple[dict[int, AnswerNuggets], dict[int, str]]:
+    def _match(self, items: Sequence[Item]) -> tuple[dict[int, AnswerNuggets], dict[int, str]]:
         """Return what the judge found, and failures, by the number of the item."""
         planted = {each.item.token: each.kind for each in (*self.nugget_controls.first, *self.nugget_controls.mixed)}
         found: dict[int, AnswerNuggets] = {}
@@ -283,9 +279,8 @@ class AnswerJudging:
         for name, dataset in self.datasets.items():
             numbers = [number for number, item in enumerate(items) if item.source == name]
             asked = [items[number] for number in numbers]
-            spans = {place: within[id(item)] for place, item in enumerate(asked) if id(item) in within}
             question = self.judge.nuggets.about(dataset.label)
-            matches, failed = match_nuggets(question, asked, self.nuggets, spans, planted)
+            matches, failed = match_nuggets(question, asked, self.nuggets, planted)
             found |= {numbers[place]: match for place, match in matches.items()}
             lost |= {numbers[place]: kind for place, kind in failed.items()}
         return found, lost
@@ -294,11 +289,9 @@ class AnswerJudging:
         """Return True if a judge may match nuggets or check citations."""
         return not test.any_fault and (self.untested or not test.untested)
 
-    def _spans(self, places: Mapping[int, Place]) -> dict[int, Span]:
-        """Return the identity of an item -> the span of its answer."""
-        return {
-            item: span for item, (number, place) in places.items() if (span := self.sheets[number].spans.get(place))
-        }
+    def _topic(self, place: Place) -> Hashable:
+        """Return the topic of the reader's work on an answer."""
+        return self.sheets[place[0]].topic, place[1]
 
     def _without_facts(self, sheet: AnswerSheet, answer: GivenAnswer, matched: bool) -> GivenAnswer:
         """Return an answer that was refused and so on with none of the nuggets, if nuggets are matched."""

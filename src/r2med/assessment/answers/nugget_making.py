@@ -94,7 +94,7 @@ class NuggetPlan:
             AskedItem(
                 query.id,
                 {"question": query.text, "text": query.answer, "most": str(MAX_NUGGETS)},
-                {"r2med.query.id": query.id},
+                {"query.id": query.id},
             )
             for query in self.queries
         ]

@@ -11,7 +11,6 @@ from r2med.assessment.rubrics.item import Item
 from r2med.data.dataset import Dataset, Query
 from r2med.data.nuggets_file import Nugget, Nuggets
 from r2med.evaluation.records.answer_words import NuggetVerdict
-from r2med.foundation.engine.tracing import Span
 from r2med.models.ask.answers import LLMAnswer, field_reader, word_of
 from r2med.models.ask.ask import Ask, AskedItem
 
@@ -95,30 +94,29 @@ def match_nuggets(
     ask: Ask,
     items: Sequence[Item],
     nuggets: Mapping[str, Nuggets],
-    within: Mapping[int, Span] | None = None,
     planted: Mapping[str, str] | None = None,
 ) -> tuple[dict[int, AnswerNuggets], dict[int, str]]:
     """Match the nuggets of answers. Return what was found and the kinds of failures, by the number of the item.
 
-    `nuggets` are those of each dataset. `within` are the spans of the answers in a trace, and `planted` the controls
-    among the items: token -> kind. Raises UserError if the server fails.
+    `nuggets` are those of each dataset. `planted` are the controls among the items: token -> kind. Raises UserError if
+    the server fails.
     """
 
     def read(number: int, answer: MatchedNuggets) -> AnswerNuggets:
         item = items[number]
         return _found(answer.nuggets, nuggets_of_item(item, nuggets), len(item.texts["text"].splitlines()))
 
-    answers = ask.ask([nugget_question(item, planted) for item in items], read, within)
+    answers = ask.ask([nugget_question(item, planted) for item in items], read)
     refuse_lost(ask.chat.card.spec, answers.failures, len(items))
     return answers.outcomes, answers.failures
 
 
 def nugget_question(item: Item, planted: Mapping[str, str] | None = None) -> AskedItem:
     """Return what an LLM is asked about an item."""
-    facts = {"r2med.query.id": item.id[0], "r2med.dataset": item.source}
+    facts = {"query.id": item.id[0], "dataset": item.source}
     if kind := (planted or {}).get(item.token):
-        facts["r2med.control"] = kind
-    return AskedItem(item.id[0], item.texts, facts)
+        facts["control"] = kind
+    return AskedItem(item.id[0], item.texts, facts, within=id(item))
 
 
 def nuggets_of_item(item: Item, nuggets: Mapping[str, Nuggets]) -> Sequence[Nugget]:

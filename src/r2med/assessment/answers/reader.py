@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import starmap
 from typing import assert_never
 
 from r2med.assessment.answers.answer_options import options_of
-from r2med.assessment.answers.answer_spans import add_answers
 from r2med.assessment.answers.citations import cited_sentences
 from r2med.assessment.answers.reader_prompts import ReaderQuestion, as_sent, reader_question
 from r2med.assessment.answers.reading import ReadPassages, random_passages, relevant_passages, retrieved_passages
@@ -15,9 +17,17 @@ from r2med.assessment.answers.statuses import refuses, status_of
 from r2med.data.dataset import Dataset, Query
 from r2med.evaluation.records.answer_record import GivenAnswer
 from r2med.evaluation.records.answer_words import AnswerForm, AnswerStatus, Condition
+from r2med.foundation.core.activities import (
+    Activity,
+    ActivityResult,
+    Apart,
+    DocumentsRanked,
+    ListedDocument,
+    doing,
+    happened,
+)
 from r2med.foundation.core.cost import NOTHING, Cost
 from r2med.foundation.core.plan import Plan
-from r2med.foundation.engine.tracing import Span
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.models.ask.answers import Choice, OpenAnswer
 from r2med.models.ask.ask import Tally, preview, put, warn_of_identifiers
@@ -119,21 +129,59 @@ class AnswerReader:
         cut = sum(each.cut > 0 for each in questions if each.prompt.fits)
         return preview(self.chat, (each.prompt for each in questions), note, cut)
 
-    def ask(self, questions: Sequence[ReaderQuestion], spans: Mapping[int, Span] | None = None) -> ReaderAnswers:
-        """Ask all questions. `spans` are those of the questions in a trace."""
+    @contextmanager
+    def reading(self, questions: Sequence[ReaderQuestion], system: str = "", dataset: str = "") -> Iterator[Hashable]:
+        """Say that questions are read and judged in this block. Yield their topic, for `ask`.
+
+        An answer is a part of the work on its question, if that is open: (system, dataset, query id).
+        """
+        reader = self.card.spec
+        topic = system, dataset, reader
+
+        def activity(number: int, asked: ReaderQuestion) -> Activity:
+            name, query = f"{reader}, {asked.condition}", asked.query
+            facts = {"query.id": query.id, "condition": asked.condition}
+            return Activity(name, "CHAIN", facts, query.text, topic=(topic, number), within=(system, dataset, query.id))
+
+        with doing(lambda: Apart([*starmap(activity, enumerate(questions))])):
+            for number, each in enumerate(questions):
+                _say_read((topic, number), each, system)
+            yield topic
+
+    def ask(self, questions: Sequence[ReaderQuestion], topic: Hashable = None) -> ReaderAnswers:
+        """Ask all questions. `topic` is that of `reading`."""
         texts = (" ".join((each.query.text, *each.read.texts)) for each in questions)
         warn_of_identifiers("answer", self.chat, texts)
         prompts = {number: each.prompt for number, each in enumerate(questions)}
-        asked = put(self.chat, prompts, _read, self.tally, otherwise=_read_prose, final={CUT_OFF}, spans=spans)
+        asked = put(
+            self.chat,
+            prompts,
+            _read,
+            self.tally,
+            otherwise=_read_prose,
+            final={CUT_OFF},
+            topic=lambda number: (topic, number),
+        )
         given = [
             _given(as_sent(each, asked.prompts.get(number)), asked.outcomes.get(number), asked.failures.get(number, ""))
             for number, each in enumerate(questions)
         ]
-        add_answers(spans or {}, given)
+        for number, answer in enumerate(given):
+            happened(partial(ActivityResult, (topic, number), {"status": answer.status}, answer.text))
         costs: dict[Condition, Cost] = {each.condition: NOTHING for each in questions}
         for number, each in enumerate(questions):
             costs[each.condition] += asked.costs.get(number, NOTHING)
         return ReaderAnswers(given, asked.cost, costs)
+
+
+def _say_read(topic: Hashable, question: ReaderQuestion, system: str) -> None:
+    """Say which passages are read to answer a question."""
+    read, query = question.read, question.query
+    name = system if question.condition == "retrieved" else question.condition
+    if read.documents:
+        with doing(lambda: Activity(name, "RETRIEVER", {"query.id": query.id}, query.text, within=topic)):
+            passages = zip(read.documents, read.texts, strict=True)
+            happened(lambda: DocumentsRanked([[ListedDocument(id, None, partial(str, text)) for id, text in passages]]))
 
 
 def _read(number: int, answer: OpenAnswer | Choice) -> _Reply:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -12,7 +12,6 @@ from r2med.assessment.panels.raters import LLMRater
 from r2med.assessment.panels.ratings import Rating
 from r2med.assessment.rubrics.item import Item
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.engine.tracing import Span
 
 Trust = Literal["", "not tested", "failed its controls"]
 UNTESTED: Trust = "not tested"
@@ -69,10 +68,6 @@ class Rated:
     """Number of the item -> kind of failure."""
 
 
-Within = Callable[[Item], Span | None]
-"""Item -> the span in a trace to which the question about it belongs."""
-
-
 @dataclass(frozen=True)
 class Panel:
     """Judges and their controls."""
@@ -112,12 +107,10 @@ class Panel:
         ratings, _ = self._ask(judge, [control.item for control in first])
         return ControlTest.of(first, (judge.says_yes(ratings.get(number)) for number in range(len(first))))
 
-    def rate(
-        self, judge: LLMRater, first: ControlTest, pool: Sequence[Item], within: Within = lambda item: None
-    ) -> Rated:
+    def rate(self, judge: LLMRater, first: ControlTest, pool: Sequence[Item]) -> Rated:
         """Ask a judge about a pool with controls among its items. `first` is how it answered the first controls."""
         mixed = self.controls.mixed
-        ratings, failures = self._ask(judge, [*pool, *(control.item for control in mixed)], within)
+        ratings, failures = self._ask(judge, [*pool, *(control.item for control in mixed)])
         size = len(pool)
         test = ControlTest.of(mixed, (judge.says_yes(ratings.get(size + number)) for number in range(len(mixed))))
         return Rated(
@@ -126,9 +119,7 @@ class Panel:
             {number: kind for number, kind in failures.items() if number < size},
         )
 
-    def _ask(
-        self, judge: LLMRater, items: Sequence[Item], within: Within = lambda item: None
-    ) -> tuple[dict[int, Rating], dict[int, str]]:
+    def _ask(self, judge: LLMRater, items: Sequence[Item]) -> tuple[dict[int, Rating], dict[int, str]]:
         """Return the ratings and the failures by the number of the item.
 
         Items are asked by their source, in an order within it that says nothing about them.
@@ -140,8 +131,7 @@ class Panel:
             numbers = [number for number, item in enumerate(items) if item.source == source]
             random.Random(source).shuffle(numbers)
             asked = [items[number] for number in numbers]
-            spans = {place: span for place, item in enumerate(asked) if (span := within(item))}
-            ratings, lost = judge.about(self.labels.get(source, "")).rate(asked, spans, planted)
+            ratings, lost = judge.about(self.labels.get(source, "")).rate(asked, planted)
             found |= {number: each for number, each in zip(numbers, ratings, strict=True) if each is not None}
             failures |= {numbers[place]: kind for place, kind in lost.items()}
         return found, failures

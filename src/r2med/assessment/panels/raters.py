@@ -14,7 +14,6 @@ from r2med.assessment.rubrics.rubric import WHY, Rubric
 from r2med.foundation.core.cost import Cost
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.plan import Plan
-from r2med.foundation.engine.tracing import Span
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store import digest
 from r2med.models.ask.ask import SYSTEM, Ask, AskedItem, Tally
@@ -94,13 +93,12 @@ class LLMRater:
         self.ask.warn(self._asked(item) for item in items)
 
     def rate(
-        self, items: Sequence[Item], within: Mapping[int, Span] | None = None, planted: Mapping[str, str] | None = None
+        self, items: Sequence[Item], planted: Mapping[str, str] | None = None
     ) -> tuple[list[Rating | None], dict[int, str]]:
         """Rate every item. Return the ratings, None for no usable answer, and the kinds of failures by number.
 
-        `within` are the spans in a trace to which the items belong, and `planted` the controls among them, for the
-        trace: token -> kind. Raises UserError if the server fails: the answers so far are kept, and the same command
-        goes on from there.
+        `planted` are the controls among them, for the trace: token -> kind. Raises UserError if the server fails: the
+        answers so far are kept, and the same command goes on from there.
         """
         asked = [self._asked(item, (planted or {}).get(item.token, "")) for item in items]
         now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
@@ -110,7 +108,7 @@ class LLMRater:
             said = self.rubric.read(answer)
             return Rating(items[number].token, self.name, said, str(getattr(answer, WHY)), now)
 
-        answers = self.ask.ask(asked, read, within, said=lambda rating: rating.word)
+        answers = self.ask.ask(asked, read, said=lambda rating: rating.word)
         refuse_lost(self.name, answers.failures, len(items))
         return [answers.outcomes.get(number) for number in range(len(items))], answers.failures
 
@@ -120,6 +118,6 @@ class LLMRater:
 
     def _asked(self, item: Item, control: str = "") -> AskedItem:
         texts = {each.field: item.texts.get(each.field, "").strip() or each.absent for each in self.rubric.texts}
-        names = ("r2med.query.id", "r2med.document.id", "r2med.dataset", "r2med.control")
+        names = ("query.id", "document.id", "dataset", "control")
         facts = {name: fact for name, fact in zip(names, (*item.id, item.source, control), strict=True) if fact}
-        return AskedItem(" ".join(filter(None, item.id)), texts, facts)
+        return AskedItem(" ".join(filter(None, item.id)), texts, facts, within=id(item))

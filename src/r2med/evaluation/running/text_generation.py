@@ -13,6 +13,7 @@ from r2med.data import Dataset, load, names
 from r2med.data.given_data import given_data
 from r2med.foundation.core.errors import UserError, nearest
 from r2med.foundation.core.spec import Call, parse_stage
+from r2med.foundation.engine.tracing import tracing
 from r2med.foundation.runtime import stages
 from r2med.foundation.runtime.runtime import Runtime, running
 from r2med.foundation.runtime.setup import Setup
@@ -20,8 +21,8 @@ from r2med.foundation.store.files import refuse_other_case
 from r2med.models.llm.llm_cards import resolve_llm
 from r2med.systems.expand.expansion import AskingStage, Expander, check
 from r2med.systems.expand.generations import NotWrittenError, generations_path, write_generations
-from r2med.systems.system.stage_spans import traced_expand
 from r2med.systems.system.system_specs import llm_names
+from r2med.systems.system.timed_stages import timed_expand
 
 log = logging.getLogger("r2med")
 
@@ -105,7 +106,8 @@ class GenerationPlan:
         return made
 
     def _written(self, dataset: Dataset, out: Path, overwrite: bool) -> GeneratedTexts:
-        expansion = traced_expand(self.expander, dataset, self.runtime.store, self.runtime.trace)
+        with tracing(self.runtime.trace):
+            expansion = timed_expand(self.expander, dataset, self.runtime.store)
         for notice in expansion.notices:
             log.info("%s", notice)
         queries = len(expansion.queries)

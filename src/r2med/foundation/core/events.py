@@ -1,7 +1,8 @@
 """Events: work says what happens, and the blocks around it may listen. Work does not know who listens.
 
-An event is a value, and its class is its kind. For each kind, the innermost block that listens gets the event.
-Progress, finished batches, reads from the store and versions of libraries are events.
+An event is a value, and its class is its kind. For each kind, the innermost block that listens gets the event. A block
+that listens to a base class gets the events of its subclasses.
+Progress, finished batches, reads from the store, versions of libraries and activities are events.
 """
 
 from __future__ import annotations
@@ -26,8 +27,11 @@ def listener_of(kind: type[Event]) -> Callable[[Event], None] | None:
 
 def emit(event: object) -> None:
     """Pass an event to the block that listens to its kind, if there is one."""
-    if (listener := _listeners.get().get(type(event))) is not None:
-        listener(event)
+    listeners = _listeners.get()
+    for kind in type(event).__mro__ if listeners else ():
+        if (listener := listeners.get(kind)) is not None:
+            listener(event)
+            return
 
 
 @contextmanager

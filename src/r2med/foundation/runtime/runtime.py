@@ -15,7 +15,7 @@ from typing import Any, Self, TypeVar
 
 from r2med.foundation.core.errors import unknown
 from r2med.foundation.core.shared_objects import Shared, SharedObjects
-from r2med.foundation.engine.tracing import TraceFile
+from r2med.foundation.engine.trace_file import TraceFile
 from r2med.foundation.engine.work import THREADS, Engine
 from r2med.foundation.net.budget import Budget
 from r2med.foundation.net.offline import is_offline, offline

@@ -6,13 +6,15 @@ Texts of items are foreign: a prompt puts them between <<< and >>>, and no text 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, TypeVar
 
+from r2med.foundation.core.activities import Activity, ActivityKind, ActivityResult, Apart, Facts, doing, happened
 from r2med.foundation.core.cost import NOTHING, Cost
 from r2med.foundation.core.plan import Plan
-from r2med.foundation.engine.tracing import Attributes, Span, SpanKind, item_spans
+from r2med.foundation.engine.tracing import tracing
 from r2med.foundation.net.personal_data_warning import warn_before_sending
 from r2med.models.ask.answers import LLMAnswer
 from r2med.models.ask.json_answers import JsonAnswers, JsonQuestion, ask_json, json_question
@@ -34,8 +36,10 @@ class AskedItem:
 
     id: str
     fields: Mapping[str, str]
-    facts: Attributes = field(default_factory=dict)
+    facts: Facts = field(default_factory=dict)
     """Further facts for traces."""
+    within: Hashable = None
+    """The topic that the question belongs to, if there is one."""
     answer: type[LLMAnswer] | None = None
     """The model of the answer about this item, if it has one of its own."""
 
@@ -76,7 +80,7 @@ class Ask:
     chat: JournaledChat
     template: Template
     answer: type[LLMAnswer]
-    kind: SpanKind = "CHAIN"
+    kind: ActivityKind = "CHAIN"
     tries: int = TRIES
     tally: Tally = field(default_factory=Tally)
 
@@ -105,25 +109,26 @@ class Ask:
         self,
         items: Sequence[AskedItem],
         read: Callable[[int, Any], Outcome],
-        within: Mapping[int, Span] | None = None,
         warned: bool = False,
         said: Callable[[Outcome], str] | None = None,
     ) -> JsonAnswers[Outcome]:
         """Ask about every item. `read` raises ValueError if an answer is not usable. It is then asked for again.
 
-        `within` are the spans in a trace to which the questions belong, by the number of the item. `warned` is True if
-        the caller has warned of personal data, for example because these items are only a part of all. `said` returns
-        an outcome as a trace shows it.
+        `warned` is True if the caller has warned of personal data, for example because these items are only a part of
+        all. `said` returns an outcome as a trace shows it.
         """
         if not warned:
             self.warn(items)
-        facts = {number: {"r2med.item": item.id, **item.facts} for number, item in enumerate(items)}
-        with item_spans(self.name, self.kind, facts, self.chat.trace, within) as spans:
-            answers = put(self.chat, self.questions(items), read, self.tally, self.tries, spans=spans)
+        with tracing(self.chat.trace), doing(lambda: Apart([*map(self._activity, items, range(len(items)))])):
+            answers = put(self.chat, self.questions(items), read, self.tally, self.tries)
             if said:
-                for number in answers.outcomes.keys() & spans.keys():
-                    spans[number].set({"output.value": said(answers.outcomes[number])})
+                for number, outcome in answers.outcomes.items():
+                    happened(partial(ActivityResult, number, label=said(outcome)))
         return answers
+
+    def _activity(self, item: AskedItem, number: int) -> Activity:
+        facts = {"item": item.id, **item.facts}
+        return Activity(self.name, self.kind, facts, topic=number, within=item.within)
 
     def known(self, items: Sequence[AskedItem], read: Callable[[int, Any], Outcome]) -> tuple[Plan, dict[int, Outcome]]:
         """Return what asking would cost, and the outcomes that the journal has already. Nothing is asked."""
@@ -152,10 +157,10 @@ def put(
     *,
     otherwise: Callable[[int, str], Outcome | None] = lambda number, text: None,
     final: Collection[str] = (),
-    spans: Mapping[int, Span] | None = None,
+    topic: Callable[[int], Hashable] = lambda number: number,
 ) -> JsonAnswers[Outcome]:
-    """Ask questions that are made already, and count them. `otherwise`, `final` and `spans` are those of `ask_json`."""
-    answers = ask_json(questions, read, chat, chat.card, tries, otherwise, final, spans)
+    """Ask questions that are made already, and count them. `otherwise`, `final` and `topic` are those of `ask_json`."""
+    answers = ask_json(questions, read, chat, chat.card, tries, otherwise, final, topic)
     tally.add(answers, len(questions))
     return answers
 

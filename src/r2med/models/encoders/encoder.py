@@ -7,18 +7,18 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import wraps
+from functools import partial, wraps
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from r2med.foundation.core.activities import Activity, doing
 from r2med.foundation.core.cost import Cost
 from r2med.foundation.core.errors import MissingExtraError, UserError
 from r2med.foundation.core.events import listener_of, listening_to
 from r2med.foundation.core.notices import Notice, Setting
-from r2med.foundation.engine.tracing import Span, span
 from r2med.foundation.engine.work import HERE, Needs
 from r2med.models.encoders.ragged import Ragged
 
@@ -151,9 +151,6 @@ def extras_installed(model: str) -> Iterator[None]:
 
 Self = TypeVar("Self")
 
-MAX_SPAN_TEXTS = 20
-"""Number of texts that the span of an encoding lists."""
-
 
 def timed(encode: Callable[[Self, Sequence[str], Role], Encoded]) -> Callable[[Self, Sequence[str], Role], Encoded]:
     """Decorate `encode` so that its cost contains the time in seconds."""
@@ -161,22 +158,17 @@ def timed(encode: Callable[[Self, Sequence[str], Role], Encoded]) -> Callable[[S
     @wraps(encode)
     def measured(self: Self, texts: Sequence[str], role: Role) -> Encoded:
         started = time.perf_counter()
-        with span("embed", "EMBEDDING") as trace:
+        with doing(partial(_encoding, self, texts, role)):
             encoded = encode(self, texts, role)
-            if trace is not None:
-                _describe(trace, self, texts, role)
         seconds = time.perf_counter() - started
         return replace(encoded, cost=replace(encoded.cost, seconds=seconds, encoder_seconds=seconds))
 
     return measured
 
 
-def _describe(trace: Span, encoder: Any, texts: Sequence[str], role: Role) -> None:
-    """Add the model, the role and the number of the texts to the span of an encoding."""
-    trace.name = str(encoder.key(role).get("model", type(encoder).__name__))
-    trace.set({"embedding.model_name": trace.name, "r2med.role": role, "r2med.texts": len(texts)})
-    for number, text in enumerate(texts[:MAX_SPAN_TEXTS]):
-        trace.set_content({f"embedding.embeddings.{number}.embedding.text": text})
+def _encoding(encoder: Any, texts: Sequence[str], role: Role) -> Activity:
+    name = str(encoder.key(role).get("model", type(encoder).__name__))
+    return Activity(name, "EMBEDDING", {"role": role, "texts": len(texts)}, texts=texts)
 
 
 class NotFiniteError(UserError):

@@ -5,22 +5,24 @@ from __future__ import annotations
 import contextvars
 import copy
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
+from r2med.foundation.core.activities import LLMCalled, happened
 from r2med.foundation.core.errors import UserError, unknown
 from r2med.foundation.core.lazy import loaded
 from r2med.foundation.core.notices import Setting
 from r2med.foundation.engine.reporting import Reporter
-from r2med.foundation.engine.tracing import TraceFile
+from r2med.foundation.engine.trace_file import TraceFile
+from r2med.foundation.engine.tracing import tracing
 from r2med.foundation.net.personal_data_warning import warn_before_sending
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store import Store
 from r2med.foundation.store.memo import Missing
 from r2med.models.llm import cleaning
-from r2med.models.llm.chat import Ability, Backend, ChatRequest, Failure, Generation, RawAnswer
+from r2med.models.llm.chat import Ability, Backend, ChatRequest, Failure, Generation, Message, RawAnswer
 from r2med.models.llm.journal import JournalEntry, is_final, open_journal, request_key
 from r2med.models.llm.llm_cards import LLMCard
-from r2med.models.llm.llm_spans import LLMSpans
 
 BACKENDS = {
     "openai": "r2med.models.llm.openai:OpenAIBackend",
@@ -110,11 +112,13 @@ class JournaledChat:
 
     def complete(self, requests: Sequence[ChatRequest], *, keep_cut: bool = False) -> list[Generation | Failure]:
         """Answer every request, in order. Answers in the journal are not asked again."""
-        return self._outcomes(requests, self._cleaning(keep_cut))
+        with tracing(self.trace):
+            return self._outcomes(requests, self._cleaning(keep_cut))
 
     def answers(self, requests: Sequence[ChatRequest]) -> list[RawAnswer | Failure]:
         """Answer every request with the model's text before cleaning. These answers are also saved in the journal."""
-        return self._outcomes(requests, lambda answer: answer)
+        with tracing(self.trace):
+            return self._outcomes(requests, lambda answer: answer)
 
     def _outcomes(
         self, requests: Sequence[ChatRequest], read: Callable[[RawAnswer | Failure], Outcome | Failure]
@@ -122,8 +126,7 @@ class JournaledChat:
         model = self._raw_key()
         keys = [request_key(model, request) for request in requests]
         questions = dict(zip(keys, requests, strict=True))
-        spans = LLMSpans(self.card.model, self.trace)
-        context = contextvars.copy_context()  # progress is shown in it, but answers arrive in threads of the backend
+        context = contextvars.copy_context()  # listeners are in it, but answers arrive in threads of the backend
         reporter = Reporter("answers", len(questions))
 
         def ask(missing: Missing[JournalEntry]) -> None:
@@ -140,16 +143,19 @@ class JournaledChat:
 
             self._backend.answer(wanted(), done)
 
-        def known(entries: Mapping[bytes, JournalEntry], stored: bool) -> None:
-            context.copy().run(reporter.advance, len(entries))
+        def say(entries: Mapping[bytes, JournalEntry], from_journal: bool) -> None:
             for key, entry in entries.items():
-                spans.write(questions[key], entry.answer, from_journal=stored)
+                happened(partial(_called, self.card.model, questions[key], entry.answer, from_journal))
+
+        def known(entries: Mapping[bytes, JournalEntry], stored: bool) -> None:
+            own = context.copy()
+            own.run(reporter.advance, len(entries))
+            own.run(say, entries, stored)
 
         with open_journal(self._store, self.card.model) as journal:
             missing = journal.missing(questions, lambda key, entry: not self._is_outdated(entry, read))
             reporter.skip(len(missing.answers))
-            for key, entry in missing.answers.items():
-                spans.write(questions[key], entry.answer, from_journal=True)
+            say(missing.answers, from_journal=True)
             entries = missing.fill(ask, known)
         outcomes = {key: read(entry.answer) for key, entry in entries.items()}
         return [outcomes[key] for key in keys]
@@ -171,6 +177,14 @@ class JournaledChat:
 
     def _raw_key(self) -> dict[str, Any]:
         return {"model": self.card.model, **self._backend.key()}
+
+
+def _called(model: str, request: ChatRequest, answer: RawAnswer | Failure, from_journal: bool) -> LLMCalled:
+    """Return the event of an answer that has just arrived, or that an earlier run left in the journal."""
+    question = {**request.text, **request.tool_settings}
+    said = answer if isinstance(answer, Failure) else Message("assistant", answer.content, answer.calls).body
+    reason = "" if isinstance(answer, Failure) else answer.finish_reason
+    return LLMCalled(request, model, request.settings, question, said, answer.usage, reason, from_journal)
 
 
 def _sent_text(request: ChatRequest) -> str:

@@ -6,11 +6,13 @@ from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import Any, ClassVar, Literal, Self, cast
 
 from pydantic import Field, model_validator
 
 from r2med.data import Dataset, Query
+from r2med.foundation.core.activities import Activity, ActivityResult, Apart, doing, happened
 from r2med.foundation.core.cost import Cost
 from r2med.foundation.core.plan import Plan
 from r2med.foundation.core.spec import decoded
@@ -28,7 +30,6 @@ from r2med.models.llm.costs import (
 )
 from r2med.models.llm.llm_cards import LLMCard, sampling_of
 from r2med.models.prompts.templates import Prompted, Templates, kind_of, open_templates
-from r2med.systems.agents.agent_spans import add_conversation, conversation_spans
 from r2med.systems.agents.conversation import (
     SHOWN_WORDS,
     Agent,
@@ -177,6 +178,19 @@ class Conversed:
         }
 
 
+def _result(query: str, conversation: Conversation) -> ActivityResult:
+    """Return what became of a finished conversation."""
+    match conversation.state:
+        case Failure() as failure:
+            return ActivityResult(query, failure=failure)
+        case Answered(text):
+            return ActivityResult(query, text=text)
+        case Chosen(ids):
+            return ActivityResult(query, ids=ids)
+        case _:
+            return ActivityResult(query)
+
+
 @dataclass(frozen=True)
 class ConversingLLM(Prompted[ConversingStage]):
     """One agent with one LLM and one source to search."""
@@ -249,13 +263,15 @@ class ConversingLLM(Prompted[ConversingStage]):
         agent, dialogue, _ = self._open(dataset)
         store = store.about(*self.source.labels())
         source, llm = self.source.open(dataset, store, self.stage.search_depth), self.llm.about(*store.labels.datasets)
-        with conversation_spans(self.name, dataset.queries) as spans:
+        with doing(lambda: Apart([*map(self._activity, dataset.queries)])):
             finished = converse(agent, dialogue, llm, source, dataset.queries)
             pairs = tuple(zip(dataset.queries, finished.conversations, strict=True))
             for query, each in pairs:
-                if query.id in spans:
-                    add_conversation(spans[query.id], query, each)
+                happened(partial(_result, query.id, each))
         return Conversed(pairs, finished, source.made(finished.searched) or finished.report.searches)
+
+    def _activity(self, query: Query) -> Activity:
+        return Activity(self.name, "AGENT", {"query.id": query.id}, query.text, topic=query.id, within=query.id)
 
     def cost(self, conversed: Conversed) -> Cost:
         """Return the cost of the answers of the LLM and of the searches."""

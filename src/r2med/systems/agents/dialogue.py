@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 
 from r2med.data import Query
+from r2med.foundation.core.activities import belonging
 from r2med.foundation.core.cost import NOTHING, Cost
 from r2med.foundation.core.errors import unknown
-from r2med.foundation.engine.tracing import calls_within, query_span
 from r2med.models.llm.chat import ChatModel, ChatRequest, Failure, Message, RawAnswer, Sampling, finish_reason
 from r2med.models.llm.costs import request_tokens
 from r2med.models.prompts.templates import Template
@@ -147,7 +147,7 @@ def converse(agent: Agent, dialogue: Dialogue, llm: ChatModel, source: Source, q
     searching, prepared, report = NOTHING, NOTHING, NO_REPORT
     while any(not conversation.over for conversation in conversations):
         requests = dict(_requests(agent, dialogue, conversations))
-        with calls_within((request, query_span(queries[index].id)) for index, request in requests.items()):
+        with belonging((request, queries[index].id) for index, request in requests.items()):
             batch = llm.answers(list(requests.values())) if requests else []
         answers += batch
         for index, answer in zip(requests, batch, strict=True):

@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 from pydantic import BeforeValidator, PlainSerializer
 
 from r2med.data import Dataset, Query
+from r2med.foundation.core.activities import DocumentsRanked, ListedDocument, Ranking, happened
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.net.endpoint import Endpoint
 from r2med.foundation.net.http import Client, run_sync
@@ -28,8 +29,8 @@ from r2med.foundation.text.unicode import to_unicode
 from r2med.models.llm.chat import Failure
 from r2med.systems.agents.conversation import Hit
 from r2med.systems.agents.sources import Documents, Source, SourceResult
-from r2med.systems.retrieve.ranking_spans import Listed, ListedDocument, traced_search
 from r2med.systems.retrieve.retriever import Search, SearchQuery
+from r2med.systems.retrieve.search_activity import ranking
 
 TOKEN_VARIABLE = "R2MED_SERVE_TOKEN"
 """The environment variable that holds the server's token."""
@@ -138,15 +139,11 @@ class _OpenServer:
 
     def search(self, queries: Sequence[Query]) -> SourceResult:
         # No cost: the time is the server's, and a repeated run that reads stored answers would show another one.
-        def search() -> tuple[Documents, ...]:
+        with ranking(str(self.address), list(map(SearchQuery, queries))):
             by_text = self._documents(list(dict.fromkeys(query.text for query in queries)))
-            return tuple(self._shown(by_text[query.text], query.excluded) for query in queries)
-
-        return SourceResult(
-            traced_search(
-                str(self.address), list(map(SearchQuery, queries)), search, lambda found: [*map(_listed, found)]
-            )
-        )
+            found = tuple(self._shown(by_text[query.text], query.excluded) for query in queries)
+            happened(lambda: DocumentsRanked([*map(_listed, found)]))
+        return SourceResult(found)
 
     def made(self, queries: Sequence[Query]) -> tuple[Search, ...]:
         return ()  # how the server searches is not known here
@@ -235,7 +232,7 @@ class _OpenServer:
         raise RequestFailed(reason, again=True, kind="invalid", max_attempts=2)  # perhaps a short fault of a proxy
 
 
-def _listed(documents: Documents) -> Listed | Failure:
+def _listed(documents: Documents) -> Ranking:
     if isinstance(documents, Failure):
         return documents
     return [ListedDocument(hit.id, hit.score, partial(str, hit.contents)) for hit in documents]

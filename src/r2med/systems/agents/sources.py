@@ -9,13 +9,14 @@ from typing import Any, ClassVar, Protocol
 from r2med.data import Dataset, Query
 from r2med.data.corpus import Corpus
 from r2med.data.runs.run import NO_DOCUMENT, Run
+from r2med.foundation.core.activities import DocumentsRanked, happened
 from r2med.foundation.core.cost import NOTHING, Cost
 from r2med.foundation.core.keys import key_of
 from r2med.foundation.store import Store, default_store
 from r2med.models.llm.chat import Failure
 from r2med.systems.agents.conversation import Hit
-from r2med.systems.retrieve.ranking_spans import listed_run, name_of, traced_search
 from r2med.systems.retrieve.retriever import NO_REPORT, Retriever, Search, SearchQuery, SearchReport, cached_search
+from r2med.systems.retrieve.search_activity import listed_run, ranking
 
 Documents = tuple[Hit, ...] | Failure
 """The documents of one search, or the reason why there are none."""
@@ -92,12 +93,9 @@ class _OpenRetriever:
 
     def search(self, queries: Sequence[Query]) -> SourceResult:
         asked = list(map(SearchQuery, queries))
-        searched = traced_search(
-            name_of(self.retriever),
-            asked,
-            lambda: cached_search(self.retriever, self.dataset, asked, self.topk, self.store),
-            lambda found: listed_run(found.run, self.dataset.corpus),
-        )
+        with ranking(self.retriever.name, asked):
+            searched = cached_search(self.retriever, self.dataset, asked, self.topk, self.store)
+            happened(lambda: DocumentsRanked(listed_run(searched.run, self.dataset.corpus)))
         hits = tuple(hits_of(searched.run, self.dataset.corpus))
         return SourceResult(hits, replace(searched.cost, latencies=()), searched.prepared, searched.report)
 

@@ -10,10 +10,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from r2med.data import Dataset
+from r2med.foundation.core.activities import belonging
 from r2med.foundation.core.cost import NOTHING, Cost, total
 from r2med.foundation.core.keys import key_of
 from r2med.foundation.core.plan import Plan
-from r2med.foundation.engine.tracing import calls_within, query_span
 from r2med.foundation.store import Store
 from r2med.models.llm.chat import Failure, Generation
 from r2med.models.llm.costs import (
@@ -244,7 +244,7 @@ class LLMExpander(Prompted[GeneratedSettings]):
 
         def ask(prompts: Mapping[int, Fitted]) -> list[Generation | Failure]:
             requests = [prepared.request(number, prompt) for number, prompt in prompts.items()]
-            with calls_within(zip(requests, (query_span(asked[number]) for number in prompts), strict=True)):
+            with belonging(zip(requests, (asked[number] for number in prompts), strict=True)):
                 return llm.complete(requests, keep_cut=self._keeps_cut)
 
         fitting = {number: each for number, each in enumerate(prepared.prompts) if isinstance(each, Fitted)}

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Protocol, TypeVar
 
 from r2med.data.runs.run import Run
-from r2med.foundation.engine.tracing import calls_within, query_span
+from r2med.foundation.core.activities import belonging
 from r2med.models.ask.json_in_text import Parsed
 from r2med.models.llm.chat import ChatModel, ChatRequest, Failure, Generation, RawAnswer, Sampling, finish_reason
 from r2med.models.llm.cleaning import whole_sentences
@@ -157,8 +157,8 @@ class LLMAsker:
                 ChatRequest(prompt.messages, used, questions[number].sample, prompt.text, top_logprobs=top)
                 for number, prompt in prompts.items()
             ]
-            spans = [query_span(self._ids.get(questions[number].query, "")) for number in prompts]
-            with calls_within(zip(requests, spans, strict=True)):
+            asked_for = (self._ids.get(questions[number].query) for number in prompts)
+            with belonging(zip(requests, asked_for, strict=True)):
                 return complete(requests)
 
         fitted = [self._prompts.fitted(question, self._llm, self._prompts.size) for question in questions]

@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from r2med.data import Dataset
+from r2med.foundation.core.activities import DocumentsRanked, happened
 from r2med.foundation.core.cost import Cost, total
 from r2med.foundation.store import Store
 from r2med.systems.retrieve.added_worth import DEFAULT_DEPTH, AddedWorth
-from r2med.systems.retrieve.ranking_spans import listed_run, name_of, traced_search
 from r2med.systems.retrieve.retriever import (
     NO_REPORT,
     Retriever,
@@ -22,6 +22,7 @@ from r2med.systems.retrieve.retriever import (
     cached_search,
     indexed,
 )
+from r2med.systems.retrieve.search_activity import listed_run, ranking
 
 
 @dataclass(frozen=True)
@@ -46,12 +47,10 @@ def search_apart(
 
     The first parts of all queries are one search, the second parts another, and so on. The store keeps each of them.
     """
-    return traced_search(
-        name_of(retriever),
-        queries,
-        lambda: _search_apart(retriever, dataset, queries, k, store, timed),
-        lambda searched: listed_run(searched.run, dataset.corpus),
-    )
+    with ranking(retriever.name, queries):
+        searched = _search_apart(retriever, dataset, queries, k, store, timed)
+        happened(lambda: DocumentsRanked(listed_run(searched.run, dataset.corpus)))
+    return searched
 
 
 def _search_apart(

@@ -184,6 +184,10 @@ class Retriever(Protocol):
     """Anything that can search the corpus of a dataset."""
 
     @property
+    def name(self) -> str:
+        """The spec of the stage."""
+
+    @property
     def is_replayed(self) -> bool:
         """True if the store keeps the work of the inner stages and the answers of LLMs, and not the result itself."""
 
@@ -266,7 +270,7 @@ def cached_search(
         store.discard("run", run_key)
         artefact = store.make("run", run_key, build)
         if fault := fault_of(artefact):
-            raise UserError(f"stage {_name(retriever)} returned a ranking that cannot be used: {fault}")
+            raise UserError(f"stage {retriever.name} returned a ranking that cannot be used: {fault}")
     if artefact.meta.get("unpacked"):
         artefact = _searched_again(artefact, store, run_key, lambda: _search(opened(), dataset, queries, k))
     emit(RankingRead(lambda: _search(opened(), dataset, queries, k)))
@@ -304,14 +308,10 @@ def indexed(retriever: Retriever, dataset: Dataset, store: Store) -> Searcher:
         return searcher
     if not callable(getattr(searcher, "search", None)):
         raise UserError(
-            f"stage {_name(retriever)}: its index(dataset, store) returned {described(searcher)}, which has no "
+            f"stage {retriever.name}: its index(dataset, store) returned {described(searcher)}, which has no "
             "search(queries, k)"
         )
     return ForeignSearcher(searcher)
-
-
-def _name(retriever: object) -> str:
-    return str(getattr(retriever, "name", type(retriever).__qualname__))
 
 
 def live_searcher(retriever: Retriever, dataset: Dataset, store: Store) -> Searcher:

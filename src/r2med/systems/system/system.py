@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
@@ -14,12 +13,13 @@ import numpy as np
 
 from r2med.data.dataset import Dataset, Query
 from r2med.data.runs.run import Run
+from r2med.foundation.core.activities import MAX_DOCUMENTS, Activity, ActivityResult, Facts, doing, happened
 from r2med.foundation.core.approximation import Approximation
 from r2med.foundation.core.cost import Cost, total
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.keys import key_of
 from r2med.foundation.core.spec import Call, Calls, joined_stages, parse, printed_system
-from r2med.foundation.engine.tracing import Span, current_span, span
+from r2med.foundation.engine.tracing import tracing
 from r2med.foundation.runtime import stages
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.setup import Setup
@@ -29,11 +29,10 @@ from r2med.systems.expand.expansion import AskingStage, Expander, Expansion, che
 from r2med.systems.expand.recorded import Recorded
 from r2med.systems.rerank.reranking import Reranked, Reranker
 from r2med.systems.retrieve.apart import search_apart, searches_apart
-from r2med.systems.retrieve.ranking_spans import MAX_DOCUMENTS
 from r2med.systems.retrieve.retriever import Retriever, Search, Searched, SearchQuery, SearchReport, cached_search
 from r2med.systems.system.declared_system import check_expansion, declared
-from r2med.systems.system.stage_spans import traced_expand, traced_rerank
 from r2med.systems.system.system_specs import completed, completed_call
+from r2med.systems.system.timed_stages import timed_expand, timed_rerank
 
 log = logging.getLogger("r2med")
 
@@ -204,15 +203,12 @@ class System:
         return tuple(each for each in self.bound_stages if isinstance(each, Recorded))
 
     @contextmanager
-    def traced(self, dataset: Dataset) -> Iterator[Span | None]:
-        """Open the span of this system's work on a dataset. Inside another span it does nothing and yields None."""
-        if current_span() is not None:
-            yield None
-            return
-        with span(self.name, "CHAIN", self.runtime.trace) as trace:
-            if trace is not None:
-                trace.set({"r2med.dataset": dataset.name, "r2med.queries": len(dataset.queries)})
-            yield trace
+    def traced(self, dataset: Dataset, question: str = "") -> Iterator[None]:
+        """Make a trace of this system's work on a dataset, or on a question. Inside another trace, it is a part."""
+        facts: Facts = {"dataset": dataset.name, "queries": len(dataset.queries)}
+        whole = Activity(self.name, facts=facts, text=question, outermost=True)
+        with tracing(self.runtime.trace), doing(lambda: whole):
+            yield
 
     @_offline_if_asked
     def expand(self, dataset: Dataset, store: Store) -> Expansion:
@@ -224,7 +220,8 @@ class System:
     def _expanded(self, dataset: Dataset, store: Store) -> Expansion:
         if self._expander is None:
             return Expansion(tuple(SearchQuery(query) for query in dataset.queries))
-        return traced_expand(self._expander, dataset, store, self.runtime.trace)
+        with tracing(self.runtime.trace):
+            return timed_expand(self._expander, dataset, store)
 
     @_offline_if_asked
     def run(
@@ -259,7 +256,7 @@ class System:
         note(searched.report.notices)
         run, reranked = searched.run, []
         for stage, reranker in zip(self.rerankers, self._rerankers, strict=True):
-            reranked.append(traced_rerank(reranker, dataset, expansion.queries, run, store))
+            reranked.append(timed_rerank(reranker, dataset, expansion.queries, run, store))
             run = reranked[-1].run
             if store.keeps_questions:
                 note(_odd_candidates(run, str(stage), reranker.depth, len(dataset.corpus)))
@@ -304,16 +301,13 @@ class System:
             )
         asked = replace(dataset, queries=(own or Query("question", question),))
         # Two systems must not ask the same question at once. The second one reuses the answer of the first.
-        with self.traced(asked) as trace:
-            if trace is not None:
-                trace.set_content({"input.value": question})
+        with self.traced(asked, question):
             with self.runtime.turn(("question", self.expansion_name, question)):
                 expansion = self.expand(asked, store)
             with self.runtime.turn(("question", str(self.retriever), question)) if self._replays else nullcontext():
                 outcome = self.run(asked, store, k, expansion)
-            if trace is not None:
-                found = [identifier for identifier, _ in outcome.run.top(asked.queries[0].id, MAX_DOCUMENTS)]
-                trace.set({"output.value": json.dumps(found), "output.mime_type": "application/json"})
+            found = [identifier for identifier, _ in outcome.run.top(asked.queries[0].id, MAX_DOCUMENTS)]
+            happened(lambda: ActivityResult(ids=found))
             return outcome
 
     @_offline_if_asked

@@ -63,7 +63,7 @@ def test_each_question_is_one_trace_with_the_stages_the_passages_and_the_calls_o
         ],
         "RERANKER listwise(script)@3": ["LLM script"],
         "CHAIN script, closed book": ["LLM script"],
-        "CHAIN script, retrieved": ["LLM script", f"RETRIEVER {SYSTEM}"],
+        "CHAIN script, retrieved": [f"RETRIEVER {SYSTEM}", "LLM script"],
     }
     reranked = next(each.attributes for each in liver if kind_of(each) == "RERANKER")
     read = next(each.attributes for each in liver if each.name == SYSTEM and kind_of(each) == "RETRIEVER")

@@ -13,7 +13,7 @@ from r2med.extend import Expansion, Reranked, Searched
 from r2med.foundation.core.cost import NOTHING
 from r2med.foundation.store import Store
 from r2med.systems.retrieve.retriever import ForeignSearcher, SearchQuery, search_with
-from r2med.systems.system.stage_spans import traced_expand, traced_rerank
+from r2med.systems.system.timed_stages import timed_expand, timed_rerank
 
 DATA = Dataset.of({"1": "gout"}, {"a": "gout", "b": "flu"}, {"1": {"a": 1}}, name="mine")
 QUERIES = [SearchQuery(Query("1", "gout"))]
@@ -36,8 +36,8 @@ def test_a_stage_without_a_stated_cost_is_timed_and_a_stated_cost_stays(kind: st
         if kind == "search":
             return search_with(ForeignSearcher(stage(stated)), DATA.corpus, QUERIES, 2).cost
         if kind == "rerank":
-            return traced_rerank(stage(stated), DATA, QUERIES, RUN, store).cost
-        return traced_expand(stage(stated), DATA, store, None).cost
+            return timed_rerank(stage(stated), DATA, QUERIES, RUN, store).cost
+        return timed_expand(stage(stated), DATA, store).cost
 
     assert cost_of(NOTHING).seconds > 0
     assert cost_of(Cost(dollars=2.0)) == Cost(dollars=2.0)
