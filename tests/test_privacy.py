@@ -36,6 +36,7 @@ from r2med.foundation.core.errors import MissingExtraError
 from r2med.foundation.net.endpoint import Endpoint
 from r2med.foundation.net.offline import offline
 from support import chat_server
+from support.by_day import some_by_day
 from support.found_bytes import files_holding
 from support.quoting_llm import quoting
 
@@ -474,7 +475,7 @@ ROWS = {
 }
 
 
-@pytest.mark.parametrize("name", ROWS)
+@pytest.mark.parametrize("name", some_by_day(ROWS, 3))
 def test_no_byte_of_a_cleared_dataset_is_left(
     name: str, bench: Bench, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -494,7 +495,7 @@ def test_no_byte_of_a_cleared_dataset_is_left(
         assert {path for path in left if f"delete it yourself: {path}\n" not in listed} == set()
 
 
-@pytest.mark.parametrize("name", ROWS)
+@pytest.mark.parametrize("name", some_by_day(reversed(ROWS), 3))
 def test_offline_no_name_is_looked_up(name: str, bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     looked_up: list[str] = []
     bench.offline, bench.data = True, HUB

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from r2med.evaluation.records.record import Record
+from support.by_day import some_by_day
 from support.faults import files_up_to
 from support.fork_server import Fault
 from support.processes import Ended
@@ -59,7 +60,7 @@ def evaluation(r2med: Callable[..., Ended], mini: Path) -> Evaluation:
     return run
 
 
-@pytest.mark.parametrize("stage", STAGES, ids=str)
+@pytest.mark.parametrize("stage", some_by_day(STAGES, 2), ids=str)
 def test_a_file_that_does_not_fit_is_one_line_and_leaves_nothing(
     stage: Stage, workspace: Workspace, evaluation: Evaluation, undisturbed: dict[str, Any]
 ) -> None:
@@ -79,6 +80,7 @@ def test_a_file_that_does_not_fit_is_one_line_and_leaves_nothing(
     assert workspace.outcome() == undisturbed
 
 
+@pytest.mark.slow
 def test_a_run_starved_at_any_size_never_leaves_half_a_record(
     workspace: Workspace, evaluation: Evaluation, finished: Workspace
 ) -> None:

@@ -15,6 +15,7 @@ from r2med.foundation.store import Store
 from r2med.models.llm.journal import answers_by_model
 from support import chat_server as api
 from support.builds import built, lines, plan_file
+from support.by_day import some_by_day
 from support.faults import signal_at
 from support.processes import PATIENCE, started, wait_for
 from support.traces import foreign_names, kind_of, read_spans, root_of, traces
@@ -119,7 +120,7 @@ def test_steps_that_moved_within_the_plan_are_known_again(tmp_path):
     ]
 
 
-@pytest.mark.parametrize("write", [2, 5, 9])
+@pytest.mark.parametrize("write", some_by_day([5, 2, 9], 3))
 def test_a_build_that_is_killed_ends_as_if_it_had_not_been(tmp_path, r2med, write):
     whole = built(tmp_path / "whole", STEPS, {"e.jsonl": EXAM}, ANSWERS)
     plan = plan_file(tmp_path / "killed", STEPS, {"e.jsonl": EXAM}, ANSWERS)

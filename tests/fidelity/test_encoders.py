@@ -15,6 +15,7 @@ from r2med.foundation.store import Store
 from r2med.models.encoders.encoder import open_encoder
 from r2med.models.encoders.model_cards import MODELS
 from support import embedding_server
+from support.by_day import some_by_day
 from support.original import ENCODERS, LONG, SHORT, TASKS
 
 DATASETS = ("Biology", "MedQA-Diag", "IIYi-Clinical")
@@ -38,7 +39,7 @@ def opened(name, dataset, published, store=None, **settings):
     return open_encoder(card_of(name, published), dataset_cards()[dataset].instruction, setup, store)
 
 
-@pytest.mark.parametrize("name", LOCAL)
+@pytest.mark.parametrize("name", some_by_day(LOCAL, 3))
 def test_queries_documents_and_generated_texts_are_encoded_as_by_the_original(name, encoder_weights):
     folder, texts, compared = encoder_weights(name), [*SHORT, LONG], []
     for published, dataset, role in product((False, True), DATASETS, ROLES):

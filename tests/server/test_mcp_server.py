@@ -253,6 +253,7 @@ def test_on_stdin_and_stdout_the_client_searches_and_prints_of_a_model_do_not_di
     assert not caplog.records  # the client would log each line of stdout that is not a message
 
 
+@pytest.mark.slow
 def test_stdio_has_only_messages_on_stdout_and_ends_at_a_signal(tmp_path):
     command = [sys.executable, *stdio_words(tmp_path, "bm25")]
     pipe, settings = subprocess.PIPE, stdio_environment(tmp_path)

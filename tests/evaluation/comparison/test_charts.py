@@ -13,6 +13,7 @@ from r2med.evaluation.comparison import charts
 from r2med.evaluation.comparison.comparison import Gap
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.pages.estimate import Estimate
+from support.by_day import some_by_day
 
 HOSTILE = "$x$_{a}<script>&\x00\u202e " + "long → " * 30
 FIGURES = {
@@ -24,7 +25,7 @@ FIGURES = {
 }
 
 
-@pytest.mark.parametrize("name", FIGURES)
+@pytest.mark.parametrize("name", some_by_day(FIGURES, 3))
 def test_a_figure_is_drawn_twice_to_the_same_bytes_whatever_names_are_like(name: str) -> None:
     files = charts.rendered(FIGURES[name])
     assert files == charts.rendered(FIGURES[name])

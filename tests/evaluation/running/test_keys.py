@@ -20,6 +20,7 @@ from r2med.foundation.text import analysers, search_languages
 from r2med.models.llm.llama import LlamaBackend
 from r2med.models.llm.llm_cards import LLMS
 from support import tiny_models, tiny_rerankers
+from support.by_day import some_by_day
 from support.datasets import random_folder
 from support.forgotten_modules import forget_modules
 
@@ -262,7 +263,7 @@ SAME_RANKING = (prompt_kind, judgement, stop_words)
 """Changes that need not move a document here: another key is enough."""
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.__name__)
+@pytest.mark.parametrize("case", some_by_day(CASES, 3), ids=lambda case: case.__name__)
 def test_an_input_that_was_changed_in_place_gives_a_new_result(
     case: Callable[[Inputs], Change], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

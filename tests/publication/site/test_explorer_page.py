@@ -18,6 +18,7 @@ from r2med.foundation.store import Store
 from r2med.foundation.store.files import sha256
 from r2med.foundation.text.highlight import Words, matches
 from r2med.publication.site import board as make_board
+from support.by_day import some_by_day
 from support.hostile import QUERIES, SCRIPT, hostile_folder
 
 from .conftest import Open, whole
@@ -281,7 +282,7 @@ def test_a_reranker_that_failed_is_told_query_by_query_and_from_its_systems_page
 
 @pytest.mark.parametrize(
     ("data", "width", "scheme"),
-    [(DEMO, 390, "light"), (DEMO, 1440, "dark"), ("hostile", 390, "dark"), ("hostile", 1440, "light")],
+    some_by_day([("hostile", 390, "dark"), (DEMO, 390, "light"), (DEMO, 1440, "dark"), ("hostile", 1440, "light")], 2),
 )
 def test_it_fits_every_screen_and_can_be_read(open_page: Open, data: str, width: int, scheme: str) -> None:
     settings = {"viewport": {"width": width, "height": 900}, "color_scheme": scheme}

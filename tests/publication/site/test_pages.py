@@ -14,6 +14,7 @@ import pytest
 
 from r2med.evaluation.measure import DEFAULT_MEASURES
 from r2med.publication.leaderboard.published import published
+from support.by_day import some_by_day
 
 from .conftest import DATASETS, HOSTILE, SYSTEMS, Open, read, whole
 
@@ -135,7 +136,7 @@ def contrast(page: Any) -> dict[str, float]:
     return dict(page.evaluate(CONTRAST.read_text()))
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", some_by_day(["dark", "light"], 2))
 def test_both_themes_are_readable_on_every_page(open_page: Open, scheme: str) -> None:
     page = open_page(DEMO, color_scheme=scheme)
     assert page.get_attribute("html", "data-theme") == scheme

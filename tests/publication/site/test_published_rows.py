@@ -12,6 +12,7 @@ import pytest
 
 from r2med.publication.leaderboard.published import published
 from r2med.publication.site import leaderboard
+from support.by_day import some_by_day
 
 from .conftest import Open, whole
 
@@ -42,7 +43,7 @@ def cells(page: Any, name: str) -> list[str]:
 
 
 @pytest.mark.parametrize("viewport", [{"width": 1280, "height": 900}, PHONE])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", some_by_day(["light", "dark"], 2))
 def test_a_row_opens_to_the_command_that_runs_it_and_what_differs(
     open_page: Open, viewport: dict[str, int], scheme: str
 ) -> None:

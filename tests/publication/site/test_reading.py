@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from r2med.publication.site import board as make_board
+from support.by_day import some_by_day
 
 from .conftest import SCREEN, SYSTEMS, Open, unreached, whole
 from .test_pages import DEMO, figures
@@ -17,7 +18,7 @@ BENCHMARK = "#/leaderboard?set=R2MED"
 PHONE = {"width": 390, "height": 844}
 
 
-@pytest.mark.parametrize("viewport", [SCREEN, {"width": 1000, "height": 800}, PHONE])
+@pytest.mark.parametrize("viewport", some_by_day([PHONE, {"width": 1000, "height": 800}, SCREEN], 3))
 @pytest.mark.parametrize("address", [BENCHMARK, "#/reproduce"])
 def test_the_head_of_a_long_table_stays_in_view(open_page: Open, address: str, viewport: dict[str, int]) -> None:
     page = open_page(address, viewport=viewport)

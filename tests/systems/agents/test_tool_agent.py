@@ -20,6 +20,7 @@ from r2med.systems.agents.tools import tagged_call
 from r2med.systems.retrieve.bm25 import BM25, BM25Retriever
 from r2med.systems.retrieve.retriever import SearchQuery, cached_search
 from support.agents import CARD, agent, calling, dataset, ranked, ranking_agent, said, scripted
+from support.by_day import some_by_day
 from support.scripted_chat import ScriptedChat
 
 ONE = (Query("1", "swollen face"),)
@@ -385,7 +386,7 @@ class Wanderer:
         return tuple(dict.fromkeys([*(self.chosen or ()), *by_worth]))
 
 
-@pytest.mark.parametrize("calls", ["native", "tags"])
+@pytest.mark.parametrize("calls", some_by_day(["native", "tags"], 2))
 def test_the_ranking_of_random_conversations_is_that_of_a_plain_computation(store, calls):
     finished, empty = 0, 0
     for seed in range(50):
