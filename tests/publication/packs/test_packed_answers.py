@@ -18,6 +18,7 @@ from r2med.evaluation.records.text_files import files_with_texts
 from r2med.foundation.store import Store
 from r2med.models.llm.scripted import ScriptedBackend
 from support.datasets import r2med_folder
+from support.facts import error_states
 from support.packs import tree, unmarked, unzipped, zipped
 
 from .test_hostile_packs import relisted
@@ -125,15 +126,15 @@ def test_answers_can_be_left_out_and_are_not_packed_without_what_was_said(place:
     manifest = place.packed(tmp_path / "runs.r2pack", Store(place.root / "store"), with_=["runs"])
     assert {part.kind for part in manifest.parts} == {"records", "runs"}
     r2med.run("bm25", place.root / "mini", out=None, store=Store(tmp_path / "empty"))
-    with pytest.raises(r2med.UserError, match=r"rows of chat.sqlite are missing in this store; ask again \(r2med ans"):
+    with error_states("chat.sqlite", "missing", "r2med answer"):
         place.packed(tmp_path / "no.r2pack", Store(tmp_path / "empty"))
 
 
 @pytest.mark.parametrize(
     ("ending", "change", "fault"),
     [
-        (".answers.jsonl", (b"sure", b"SURE"), "is not the file of this record"),
-        (".answers.json", (b'"passages": 2', b'"passages": 3'), "was altered after it was written"),
+        (".answers.jsonl", (b"sure", b"SURE"), "not the file"),
+        (".answers.json", (b'"passages": 2', b'"passages": 3'), "altered"),
     ],
 )
 def test_forged_answers_are_refused(
@@ -165,7 +166,7 @@ def test_answers_made_with_a_file_of_nuggets_are_packed_with_it(
         Nuggets.of(nuggets).write(tmp_path / f"{name}.jsonl")
     first = place.answer(store, tmp_path / "out", tmp_path / "mine.jsonl")
     for wrong in ("", tmp_path / "others.jsonl"):
-        with pytest.raises(r2med.UserError, match=r"made with other nuggets: give .* with r2med pack --nuggets FILE"):
+        with error_states("other nuggets", "r2med pack --nuggets FILE"):
             place.packed(tmp_path / "x.r2pack", store, nuggets=wrong)
     manifest = place.packed(tmp_path / "x.r2pack", store, nuggets=tmp_path / "mine.jsonl")
     done = r2med.unpack(tmp_path / "x.r2pack", tmp_path / "unpacked", store=other)
@@ -176,7 +177,7 @@ def test_answers_made_with_a_file_of_nuggets_are_packed_with_it(
     files = unzipped(tmp_path / "x.r2pack")
     [path] = (path for path in files if path.endswith(".nuggets.jsonl"))
     forged = zipped(tmp_path / "forged", relisted({**files, path: files[path].replace(b"mine of", b"ours of")}))
-    with pytest.raises(r2med.UserError, match="its nuggets are not those beside it"):
+    with error_states("nuggets", "beside"):
         r2med.unpack(forged, tmp_path / "x", store=other)
     monkeypatch.setattr(ScriptedBackend, "answer", lambda *_: pytest.fail("a pack must be enough"))
     assert place.answer(other, tmp_path / "again", file).per_query == first.per_query
