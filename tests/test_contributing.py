@@ -67,7 +67,9 @@ def test_the_retriever_of_the_page_runs_alone_fused_and_on_one_question(
         assert ended.returncode == 0, ended.stderr
         assert system in ended.stdout
     first = json.loads((data / "corpus.jsonl").read_text(encoding="utf-8").splitlines()[0])
-    found = r2med("search", str(data), first["text"], "--system", "overlap", "-k", "1", "--json", PYTHONPATH=path)
+    found = r2med(
+        "search", str(data), first["text"], "--system", "overlap", "-k", "1", "--format", "json", PYTHONPATH=path
+    )
     assert f'"id": "{first["id"]}"' in found.stdout, found.stderr
 
 

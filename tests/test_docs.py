@@ -67,7 +67,7 @@ def test_every_command_of_the_docs_exists_and_names_systems_that_can_be_built(pa
         ["demo"],
         expand=given["expand"] or [],
         rerank=given["rerank"] or [],
-        llms=given["llm"] or [],
+        llms=given["llms"] or [],
         samples=given["samples"],
         suite=given["suite"],
         setup=setup,

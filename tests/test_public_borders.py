@@ -130,8 +130,8 @@ CALLS: dict[str, tuple[Call, ...]] = {
     "load": (lambda m: r2med.load(m.folder).fingerprint, lambda m: r2med.load(str(m.folder)).fingerprint),
     "lock": (
         lambda m: r2med.lock(["bm25"], [DATA], m.new / "a.lock", expand=["rm3"], rerank=[], llms=[]),
-        lambda m: r2med.lock(r2med.System.parse("rm3 → bm25"), r2med.load(DATA), str(m.new / "a.lock")),
-        lambda m: r2med.lock("bm25", DATA, m.new / "a.lock", expand="rm3"),
+        lambda m: r2med.lock(r2med.System.parse("rm3 → bm25"), r2med.load(DATA), str(m.new / "b.lock")),
+        lambda m: r2med.lock("bm25", DATA, m.new / "c.lock", expand="rm3"),
     ),
     "names": (lambda m: r2med.names(m.folder), lambda m: r2med.names(str(m.folder))),
     "pack": (

@@ -32,17 +32,17 @@ if TYPE_CHECKING:
     from r2med.evaluation.measure import Scores as Scores
     from r2med.evaluation.records.lock_file import Lock as Lock
     from r2med.evaluation.records.record import Record as Record
-    from r2med.evaluation.running.batch import run as run
     from r2med.evaluation.running.evaluation import evaluate as evaluate
-    from r2med.evaluation.running.locking import lock as lock
     from r2med.evaluation.running.results import Results as Results
     from r2med.evaluation.running.run_export import export_runs as export_runs
     from r2med.evaluation.running.text_generation import GeneratedTexts as GeneratedTexts
-    from r2med.evaluation.running.text_generation import generate as generate
     from r2med.foundation.core.cost import Cost as Cost
     from r2med.public.call_plan import plan as plan
     from r2med.public.compare_functions import score as score
     from r2med.public.prompt_functions import fetch_prompts as fetch_prompts
+    from r2med.public.run_functions import generate as generate
+    from r2med.public.run_functions import lock as lock
+    from r2med.public.run_functions import run as run
     from r2med.systems.system import System as System
 
 # Compare and explain

@@ -21,7 +21,7 @@ def test_a_person_reads_a_table_a_verdict_and_the_command_that_serves_it(r2med, 
 
 def test_json_holds_every_rung(r2med, tmp_path: Path) -> None:
     random_folder(tmp_path / "mine", documents=60, queries=12)
-    body = json.loads(r2med("advise", "mine", "--model", "nonesuch", "--json").stdout)
+    body = json.loads(r2med("advise", "mine", "--model", "nonesuch", "--format", "json").stdout)
     assert {rung["group"] for rung in body["rungs"]} >= {"words", "feedback"}
     assert body["best"] in [rung["system"] for rung in body["rungs"]]
 

@@ -18,7 +18,7 @@ def test_a_plan_asks_nothing_and_the_command_prints_and_keeps_the_answers(r2med:
     assert "passages of other questions take the place of its results" in plan.stdout
     assert "prompt 1" in plan.stdout
     assert not (tmp_path / "results").exists()
-    done = r2med(*words, "--json")
+    done = r2med(*words, "--format", "json")
     assert done.returncode == 0, done.stderr
     (record,) = json.loads(done.stdout)
     assert record["statuses"]["retrieved"] == {"answered": 2}

@@ -50,7 +50,7 @@ def test_a_build_without_a_dataset_says_why(tmp_path, r2med):
 def test_what_each_step_kept_and_left_out_is_shown(built, r2med):
     status = r2med("build", "status", "built")
     assert "1 Too Simple, 1 Ambiguous Answer" in status.stdout
-    steps = json.loads(r2med("build", "status", "built", "--json").stdout)
+    steps = json.loads(r2med("build", "status", "built", "--format", "json").stdout)
     assert [step["kept"] for step in steps][:4] == [9, 8, 6, 5]
     rejected = r2med("build", "sample", "built", "--step", 3, "--rejected").stdout
     assert "e5: left out, Too Simple (One fact is enough.)" in rejected

@@ -87,7 +87,7 @@ class Lengths:
 
 def test_what_is_kept_is_cleared_by_dataset_and_model(r2med: Command) -> None:
     def kept() -> set[tuple[str, str, str]]:
-        listed = json.loads(r2med("cache", "list", "--json").stdout)["kept"]
+        listed = json.loads(r2med("cache", "list", "--format", "json").stdout)["kept"]
         return {(holding["kind"], holding["dataset"], holding["model"]) for holding in listed}
 
     datasets, model = ("demo/Biology", "demo/MedQA-Diag"), f"py:{__name__}:Lengths"
@@ -108,9 +108,9 @@ def test_answers_of_an_llm_are_listed_and_forgotten_by_its_name(r2med: Command) 
     keys = {name: bytes([number]) * 16 for number, name in enumerate(("gpt4", "o3-mini"))}
     for name, key in keys.items():
         save_answer(default_store(), key, name, RawAnswer("text"))
-    assert json.loads(r2med("cache", "list", "--json").stdout)["answers"] == {"gpt4": 1, "o3-mini": 1}
+    assert json.loads(r2med("cache", "list", "--format", "json").stdout)["answers"] == {"gpt4": 1, "o3-mini": 1}
     assert "1 answer of gpt4 removed" in r2med("cache", "clear", "--llm", "gpt4", "--yes").stdout
-    assert json.loads(r2med("cache", "list", "--json").stdout)["answers"] == {"o3-mini": 1}
+    assert json.loads(r2med("cache", "list", "--format", "json").stdout)["answers"] == {"o3-mini": 1}
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def test_clearing_what_is_not_kept_is_an_error(r2med: Command, words: tuple[str,
 
 @pytest.mark.parametrize("words", ["data list", "list llms", "list models", "list stages", "cache list"])
 def test_every_list_is_json_on_request(r2med: Command, words: str) -> None:
-    assert json.loads(r2med(*words.split(), "--json").stdout)
+    assert json.loads(r2med(*words.split(), "--format", "json").stdout)
 
 
 def test_results_and_boards_with_texts_of_a_dataset_are_listed_and_deleted(r2med: Command, tmp_path: Path) -> None:

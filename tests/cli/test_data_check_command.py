@@ -32,7 +32,7 @@ def test_the_bundled_demo_is_sound(r2med: Command) -> None:
 
 def test_json_has_the_findings_of_each_dataset(tmp_path: Path, r2med: Command) -> None:
     folder = r2med_folder(tmp_path / "set", [])
-    done = r2med("data", "check", folder, "demo/Biology", "--json")
+    done = r2med("data", "check", folder, "demo/Biology", "--format", "json")
     assert done.returncode == 2
     shown = json.loads(done.stdout)
     assert [each["dataset"] for each in shown] == [str(folder), "demo/Biology"]

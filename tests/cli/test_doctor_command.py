@@ -16,6 +16,6 @@ def test_keys_are_present_but_never_shown(r2med: Command) -> None:
     assert shown.returncode == 0
     assert "key OPENAI_API_KEY" in shown.stdout
     assert KEY not in shown.stdout + shown.stderr
-    printed = r2med("doctor", "--json", OPENAI_API_KEY=KEY).stdout
+    printed = r2med("doctor", "--format", "json", OPENAI_API_KEY=KEY).stdout
     assert json.loads(printed)["keys"]["OPENAI_API_KEY"] is True
     assert KEY not in printed

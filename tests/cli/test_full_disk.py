@@ -151,7 +151,7 @@ def test_questions_are_answered_from_a_store_that_cannot_be_written(
     small_disk: Path, evaluation: Evaluation, r2med: Callable[..., Ended], mini: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "out"
-    words = ["search", mini, "aspirin fever", "-k", 1, "--json"]
+    words = ["search", mini, "aspirin fever", "-k", 1, "--format", "json"]
     expected = r2med(*words, R2MED_HOME=tmp_path / "other").stdout
     remount(small_disk, "ro")
     empty = r2med(*words, R2MED_HOME=small_disk / "home")

@@ -35,7 +35,7 @@ def test_texts_of_an_llm_with_a_slash_in_its_name_are_written_and_searched_witho
     assert all(row["hy_doc"] for row in lines(tmp_path / "generations" / TEXTS))
     assert (tmp_path / "generations" / TEXTS.replace("Biology", "MedQA-Diag")).is_file()
     expand = ("run", "bm25", "--expand", "hyde", "--llm", "org/m:free", "--generations", "generations")
-    [row] = json.loads(r2med(*expand, *BIOLOGY, "--json").stdout)
+    [row] = json.loads(r2med(*expand, *BIOLOGY, "--format", "json").stdout)
     assert row["system"] == "hyde(org/m:free) → bm25"
     assert len(chat_server.requests) == 16
 
@@ -52,7 +52,7 @@ def test_an_agent_s_answers_are_texts_like_any_other(tmp_path, r2med):
     assert made.returncode == 0, made.stderr
     rows = lines(tmp_path / "generations/demo/Biology/search-r1/m/query_with_hydoc.jsonl")
     assert {row["hy_doc"] for row in rows} == {"coeliac disease"}
-    done = r2med("run", "search-r1(m) → bm25", "--generations", "generations", *BIOLOGY, "--json")
+    done = r2med("run", "search-r1(m) → bm25", "--generations", "generations", *BIOLOGY, "--format", "json")
     assert json.loads(done.stdout)[0]["failures"] == 0
 
 
@@ -149,7 +149,7 @@ def test_a_dry_run_does_not_call_stages_that_ask_as_they_go_free(r2med):
 
 
 def test_expansions_with_settings_run_from_their_flag(r2med):
-    [row] = json.loads(r2med("run", "bm25", "--expand", "rm3(documents=3)", *BIOLOGY, "--json").stdout)
+    [row] = json.loads(r2med("run", "bm25", "--expand", "rm3(documents=3)", *BIOLOGY, "--format", "json").stdout)
     assert row["system"] == "rm3(documents=3) → bm25"
     done = r2med("run", "bm25", "--expand", "hyde(samples=2)", "--llm", "gpt4", *BIOLOGY, "--plan")
     assert "hyde(gpt4, samples=2): 16 calls" in done.stdout

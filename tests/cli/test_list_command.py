@@ -22,18 +22,18 @@ from support.fork_server import Command
     ids=" ".join,
 )
 def test_every_list_is_json_on_demand(words: list[str], r2med: Command) -> None:
-    listed = r2med(*words, "--json")
+    listed = r2med(*words, "--format", "json")
     assert listed.returncode == 0
     assert json.loads(listed.stdout)
 
 
 def test_json_lists_hold_every_card(r2med: Command) -> None:
-    datasets = json.loads(r2med("data", "list", "--json").stdout)
+    datasets = json.loads(r2med("data", "list", "--format", "json").stdout)
     assert [card["name"] for card in datasets["datasets"]] == list(cards())
     assert len(datasets["groups"]["R2MED"]) == 8
-    models = json.loads(r2med("list", "models", "--json").stdout)
+    models = json.loads(r2med("list", "models", "--format", "json").stdout)
     assert {card["name"] for card in models if card["kind"] == "model"} == {card.name for card in MODELS.values()}
-    llms = json.loads(r2med("list", "llms", "--json").stdout)
+    llms = json.loads(r2med("list", "llms", "--format", "json").stdout)
     assert [":".join(filter(None, (card["name"], card.get("variant")))) for card in llms] == list(LLMS)
 
 

@@ -32,7 +32,7 @@ def test_the_command_shows_the_rate_with_its_interval(results: Path, tmp_path: P
     shown = r2med(*words)
     assert "Mimic@10 × 100, lower is better" in shown.stdout
     assert f"{HYDE} cannot be distinguished from {BM25}: −10.00 points" in shown.stdout
-    found = json.loads(r2med(*words, "--json").stdout)
+    found = json.loads(r2med(*words, "--format", "json").stdout)
     assert found["means"][BM25]["mean"]["value"] == pytest.approx(43.75)
     few = Overlay("few", tuple(Overlay.read(LABELS).labels[:40]))
     few.write(tmp_path / "few.jsonl")

@@ -35,8 +35,11 @@ def test_the_list_has_a_table_of_rerankers(output):
 
 
 def test_a_rerankers_card_is_shown(output):
-    assert json.loads(output("show", "--kind", "models", "rankllama", "--json"))["base"] == "meta-llama/Llama-2-7b-hf"
-    shown = json.loads(output("show", "--kind", "models", "medcpt:published", "--json"))
+    assert (
+        json.loads(output("show", "--kind", "models", "rankllama", "--format", "json"))["base"]
+        == "meta-llama/Llama-2-7b-hf"
+    )
+    shown = json.loads(output("show", "--kind", "models", "medcpt:published", "--format", "json"))
     assert (shown["pooling"], shown["query"]["repository"]) == ("cls", "ncbi/MedCPT-Article-Encoder")
 
 
@@ -57,7 +60,7 @@ def test_a_reranker_is_tried_on_two_pairs(cards, output):
 
 
 def test_a_reranker_on_a_server_is_shown_and_tried(output):
-    shown = json.loads(output("show", "--kind", "models", "tei:org/model", "--json"))
+    shown = json.loads(output("show", "--kind", "models", "tei:org/model", "--format", "json"))
     assert (shown["loader"], shown["repository"]) == ("tei", "org/model")
     with rerank_server.serve("tei") as server:
         printed = output("models", "check", "tei:org/model", "--base-url", server.address)
@@ -104,7 +107,9 @@ def test_markup_and_escapes_in_a_card_are_shown_as_they_are(cards, output):
     )
     printed = output("list", "models")
     assert r"[bold]x[/y]\x1b[31m" in printed
-    assert json.loads(output("show", "--kind", "models", "mine", "--json"))["licence"] == "[bold]x[/y]\x1b[31m"
+    assert (
+        json.loads(output("show", "--kind", "models", "mine", "--format", "json"))["licence"] == "[bold]x[/y]\x1b[31m"
+    )
     assert "\x1b" not in printed + output("show", "--kind", "models", "mine")
 
 

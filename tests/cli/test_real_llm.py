@@ -79,7 +79,7 @@ def test_generations_are_written_in_the_original_s_layout_and_searched_without_a
     file = short_answers / "generations" / "one" / "hyde" / "tiny" / "query_with_hydoc.jsonl"
     assert json.loads(file.read_text())["id"] == "0"
     arguments = ["run", "bm25", "--expand", "hyde", "--llm", "tiny", "--generations", "generations", "--data", folder]
-    done = r2med(*arguments, "--json")
+    done = r2med(*arguments, "--format", "json")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)[0]["system"] == "hyde(tiny) → bm25"
 

@@ -55,7 +55,7 @@ def test_running_again_reuses_the_records_and_says_so(demo_run, r2med):
 
 
 def test_run_as_json_is_data_alone(tmp_path, r2med):
-    done = r2med("run", "bm25", "--data", "demo/Biology,demo/MedQA-Diag", "--out", tmp_path, "--json")
+    done = r2med("run", "bm25", "--data", "demo/Biology,demo/MedQA-Diag", "--out", tmp_path, "--format", "json")
     rows = json.loads(done.stdout)
     assert [row["dataset"] for row in rows] == ["demo/Biology", "demo/MedQA-Diag"]
     assert all(0 <= row["mean"]["nDCG@10"] <= 1 for row in rows)
@@ -72,7 +72,7 @@ def test_a_forked_command_says_what_a_started_one_says(tmp_path, arguments, r2me
 
 def test_a_forked_run_writes_what_a_started_one_writes(demo_run, tmp_path, r2med):
     folder, _ = demo_run
-    [row] = json.loads(r2med("run", "bm25", "--data", "demo/Biology", "--json").stdout)
+    [row] = json.loads(r2med("run", "bm25", "--data", "demo/Biology", "--format", "json").stdout)
     [path] = tmp_path.glob("results/demo/Biology/*.json")
     record = json.loads((folder / path.relative_to(tmp_path)).read_text())
     assert (row["key"], row["mean"]) == (record["key"], record["mean"])

@@ -29,7 +29,7 @@ def test_the_plan_of_the_best_rows_needs_neither_their_data_nor_a_network(r2med,
 
 
 def test_feedback_without_an_llm_runs_from_the_command_line(r2med):
-    done = r2med("run", "bm25", "--expand", "rm3", "--expand", "rocchio", "--data", "demo/Biology", "--json")
+    done = r2med("run", "bm25", "--expand", "rm3", "--expand", "rocchio", "--data", "demo/Biology", "--format", "json")
     assert [row["system"] for row in json.loads(done.stdout)] == ["rm3 → bm25", "rocchio → bm25"]
 
 
@@ -63,7 +63,7 @@ def test_mistakes_about_llms_are_one_line(arguments, says, r2med, monkeypatch):
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize("flags", [[], ["--json"]])
+@pytest.mark.parametrize("flags", [[], ["--format", "json"]])
 def test_a_run_with_failures_says_so_at_its_end(r2med, chat_server, flags):
     # One question at a time, because an LLM whose very first answer is a 403 stops the run.
     chat_server.script = [api.answer("an answer"), api.refuse(403)]

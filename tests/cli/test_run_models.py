@@ -29,7 +29,7 @@ class NotANumber(MyModel):
 
 def test_a_model_of_one_s_own_runs_from_the_current_folder(tmp_path, r2med):
     (tmp_path / "mine.py").write_text(CUSTOM)
-    done = r2med("run", "py:mine:MyModel", "--data", "demo/Biology", "--json")
+    done = r2med("run", "py:mine:MyModel", "--data", "demo/Biology", "--format", "json")
     assert done.returncode == 0, done.stderr
     [row] = json.loads(done.stdout)
     assert row["system"] == "py:mine:MyModel"

@@ -17,7 +17,7 @@ def test_the_best_passages_are_shown_and_nothing_in_them_steers_the_terminal(r2m
     assert ended.returncode == 0, ended.stderr
     assert ended.stdout.splitlines()[1] == "A cough \\x1b[31msince May."
     assert "\x1b" not in ended.stdout
-    assert json.loads(r2med("search", "mine", "itch", "--json", "-k", "1").stdout)["passages"][0]["id"] == "b"
+    assert json.loads(r2med("search", "mine", "itch", "--format", "json", "-k", "1").stdout)["passages"][0]["id"] == "b"
     assert "nothing was found" in r2med("search", "mine", "zebra").stdout
 
 

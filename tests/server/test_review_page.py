@@ -396,7 +396,7 @@ def test_two_people_grade_the_labels_of_a_judge_and_the_scores_follow(
 ) -> None:
     name = "demo/Biology"
     run(["bm25", "bm25(b=0)"], name, out=tmp_path / "results")
-    before = r2med("compare", "--json").stdout
+    before = r2med("compare", "--format", "json").stdout
     found = pool(collect(results=tmp_path / "results"), load(name), 1).documents
     file = tmp_path / "judged.jsonl"
     labels = [
@@ -441,8 +441,8 @@ def test_two_people_grade_the_labels_of_a_judge_and_the_scores_follow(
     r2med("review", "--overlay", file, "--export", "people.jsonl")
     estimate = r2med("compare", *both, "--estimate")
     assert "whole pool of 2 of" in estimate.stdout, estimate.stderr
-    assert r2med("compare", *both, "--json").stdout != before
-    assert r2med("compare", "--json").stdout == before, "without the overlays the first scores are back"
+    assert r2med("compare", *both, "--format", "json").stdout != before
+    assert r2med("compare", "--format", "json").stdout == before, "without the overlays the first scores are back"
 
 
 def test_everything_can_be_done_by_keyboard_alone(desk: Desk) -> None:

@@ -19,19 +19,20 @@ from r2med.cli.cite_command import cite
 from r2med.cli.compare_command import show_comparison
 from r2med.cli.data_command import data
 from r2med.cli.doctor_command import doctor
-from r2med.cli.generate_command import generate
+from r2med.cli.generate_command import show_generation_plan, show_texts
 from r2med.cli.generated import generated
 from r2med.cli.judge_command import judge
 from r2med.cli.list_command import list_
-from r2med.cli.lock_command import lock
+from r2med.cli.lock_command import show_lock
 from r2med.cli.models_command import models
 from r2med.cli.nuggets_command import nuggets
 from r2med.cli.pack_command import pack, unpack
+from r2med.cli.plan_output import show_plan
 from r2med.cli.prompts_command import prompts
 from r2med.cli.records_command import records
 from r2med.cli.reproduce_command import reproduce
 from r2med.cli.review_command import review
-from r2med.cli.run_command import run
+from r2med.cli.run_command import show_results
 from r2med.cli.score_command import show_scores
 from r2med.cli.search_command import search
 from r2med.cli.serve_command import serve
@@ -41,6 +42,7 @@ from r2med.cli.verify_command import verify
 from r2med.cli.why_command import why
 from r2med.foundation.text.terminal_text import printable
 from r2med.public.compare_functions import compare, score
+from r2med.public.run_functions import generate, lock, run
 
 app = typer.Typer(
     help="How well does a retrieval system reason about medicine? Run, compare and inspect R2MED and sets like it.",
@@ -82,9 +84,9 @@ def _root(
 
 PANELS: Mapping[str, Mapping[str, Callable[..., None] | typer.Typer]] = {
     "Evaluate": {
-        "run": run,
-        "generate": generate,
-        "lock": lock,
+        "run": generated(run, show_results, show_plan),
+        "generate": generated(generate, show_texts, show_generation_plan),
+        "lock": generated(lock, show_lock),
         "compare": generated(compare, show_comparison),
         "score": generated(score, show_scores),
         "answer": answer,

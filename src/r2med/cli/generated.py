@@ -30,6 +30,10 @@ if TYPE_CHECKING:
 PLAN = Flag("Print what would be done, downloaded and asked, with its cost and three prompts. Do nothing.", OUTPUT)
 
 
+INCOMPLETE = 1
+"""Exit code of a command if a part of its work failed."""
+
+
 @dataclass(frozen=True)
 class Shown:
     """What a command prints and how it ends."""
@@ -132,30 +136,24 @@ class _GeneratedCommand:
         with ExitStack() as stack:
             if is_planned:
                 stack.enter_context(planning())  # before addresses of other machines are named
-            given = dict(self._given(typed, stack))
+            given = dict(self._given(typed))
             words = [word for each in self.declared if each.is_variadic for word in given.get(each.name) or ()]
             of_function = {each.name for each in self.declared if not each.is_variadic}
             keywords = {name: value for name, value in given.items() if name in of_function}
-            with shown_steps():
-                if is_planned:
-                    from r2med.public.call_plan import plan
-
-                    made = plan(self.function, *words, **keywords)
-                else:
-                    made = self.function(*words, **keywords)
             if is_planned and self.plan:
-                self.plan(made)
+                from r2med.public.call_plan import seen_plan
+
+                seen_plan(self.plan, self.function, *words, **keywords)
                 return
+            with shown_steps():
+                made = self.function(*words, **keywords)
             self._show(made, given, form)
 
-    def _given(self, typed: Mapping[str, Any], stack: ExitStack) -> Iterator[tuple[str, Any]]:
+    def _given(self, typed: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
         """Yield the arguments of the function and of the view. What was not typed is left to their defaults."""
         for each in (*self.declared, *self.of_view):
             if isinstance(each.flag, SetupFlags):
-                from r2med.foundation.runtime.runtime import Runtime
-
-                setup = make_setup(**{name: typed[name] for name in each.flag.names})
-                yield each.name, stack.enter_context(Runtime(setup))
+                yield each.name, make_setup(**{name: typed[name] for name in each.flag.names})
                 continue
             value = typed[each.name]
             if value is None or value == []:

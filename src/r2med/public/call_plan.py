@@ -31,17 +31,22 @@ def plan(function: Callable[..., Any], *arguments: Any, **settings: Any) -> Any:
 
     Nothing is run, asked or written. Raises UserError if the function has no plan.
     """
+    return seen_plan(lambda made: made, function, *arguments, **settings)
+
+
+def seen_plan(look: Callable[[Any], Any], function: Callable[..., Any], *arguments: Any, **settings: Any) -> Any:
+    """Call a function until its plan is made, and return what `look` returns for it, while all that it uses is open."""
     from r2med.foundation.net.offline import planning
 
-    plans: list[object] = []
+    seen: list[object] = []
 
     def stop(made: PlanMade) -> None:
-        plans.append(made.plan)
+        seen.append(look(made.plan))
         raise _StoppedError
 
     with planning(), listening_to(PlanMade, stop):
         try:
             function(*arguments, **settings)
         except _StoppedError:
-            return plans[0]
+            return seen[0]
     raise UserError(f"{function.__name__} has no plan: nothing that it does takes long or costs anything")

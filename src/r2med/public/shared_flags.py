@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from r2med.evaluation.records.answer_words import CONDITIONS
-from r2med.foundation.core.flags import DATA, Argument, Flag
+from r2med.foundation.core.errors import UserError
+from r2med.foundation.core.flags import DATA, LLMS, WHAT, Argument, Flag
 from r2med.foundation.core.spec import joined_words
 
 
@@ -22,6 +23,50 @@ def comma_separated(given: Iterable[str]) -> list[str]:
     return [name.strip() for entry in entries for name in entry if name.strip()]
 
 
+def dataset_words(given: Iterable[str]) -> list[str]:
+    """Return the datasets that --data names. Commas separate several, unless a path contains them."""
+    if words := comma_separated(given):
+        return words
+    raise UserError("--data names no dataset: r2med list datasets shows all")
+
+
+WEIGHTS = ("device", "dtype", "backend", "model_paths", "memory", "trust_remote_code", "offline")
+"""Fields of Setup about models."""
+ASKING = ("base_url", "llm_backend", "budget", "prompts", "concurrency", "deadline", "ask_again")
+"""Fields of Setup about LLMs."""
+TRACE = ("trace", "trace_content")
+"""Fields of Setup about traces."""
+
+DATASETS = Flag(
+    "A dataset, a group (R2MED, demo, …) or a folder. May be repeated, or hold several with commas.",
+    DATA,
+    metavar="NAME",
+    completion="datasets",
+    read=dataset_words,
+)
+RERANKERS = Flag(
+    "Rerank the retrieved documents with bge-reranker, groupwise, …. May be repeated.",
+    WHAT,
+    metavar="NAME",
+    completion="rerankers",
+)
+EXPANSIONS = Flag(
+    "Expand queries first with hyde, query2doc, lamer, rm3, …. May be repeated.",
+    WHAT,
+    metavar="METHOD",
+    completion="expansions",
+)
+SUITE = Flag(
+    "Many systems at once: paper, rerank, records, top or a TOML file.",
+    WHAT,
+    metavar="NAME|FILE",
+    completion="suites",
+)
+DEPTH = Flag("Documents returned for each query. Default: 1000, or that of the lock.", WHAT, ("-k", "--k"))
+SAMPLES = Flag("Number of texts that the LLM writes for each query.", WHAT)
+LLM_NAMES = Flag(
+    "The LLM of stages that need one. May be repeated.", LLMS, ("--llm",), metavar="NAME", completion="llms"
+)
 COMPARED_SYSTEMS = Argument(
     "Names of systems, record files or folders of them. Default: all of --results.",
     metavar="SYSTEM|RECORD|FOLDER",

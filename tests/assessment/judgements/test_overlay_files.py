@@ -18,13 +18,13 @@ def overlay(file: Path, *grades: int, **who: str) -> None:
 def test_overlays_are_listed_compared_and_removed(r2med: Command, tmp_path: Path) -> None:
     overlay(tmp_path / "overlays/judged.jsonl", 1, 1, 0, 0, judge="gpt4")
     overlay(tmp_path / "overlays/people.jsonl", 1, 0, 0, reviewer="R1")
-    rows = json.loads(r2med("data", "overlays", "--json").stdout)
+    rows = json.loads(r2med("data", "overlays", "--format", "json").stdout)
     assert [(row["file"], row["labels"], row["judges"], row["reviewers"]) for row in rows] == [
         ("overlays/judged.jsonl", 4, "gpt4", 0),
         ("overlays/people.jsonl", 3, None, 1),
     ]
     both = "overlays/judged.jsonl", "overlays/people.jsonl"
-    (row,) = json.loads(r2med("data", "overlays", *both, "--compare", "--json").stdout)
+    (row,) = json.loads(r2med("data", "overlays", *both, "--compare", "--format", "json").stdout)
     assert (row["pairs of both"], row["yes in judged"], row["yes in people"]) == (3, 2, 1)
     assert row["agree"] == 2 / 3
     assert "Gwet" in r2med("data", "overlays", *both, "--compare").stdout

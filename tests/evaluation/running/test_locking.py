@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -65,6 +66,14 @@ def test_run_refuses_anything_else(plan: Path, mini: Path, tmp_path: Path) -> No
     shutil.rmtree(mini)
     random_folder(mini, documents=31)
     refused("plan.lock: mini has changed since it was locked")
+
+
+def test_a_measure_that_is_named_is_obeyed_also_if_it_is_the_default(plan: Path, mini: Path, tmp_path: Path) -> None:
+    assert Lock.read(plan).measure != "nDCG@10"
+    for call in (partial(r2med.run, data=mini, out=tmp_path / "out"), partial(r2med.compare, results=tmp_path / "out")):
+        with pytest.raises(UserError, match=r"plan\.lock: its measure is .*, not nDCG@10"):
+            call(lock=plan, measure="nDCG@10")
+    assert r2med.run(data=mini, lock=plan, out=None).measure == Lock.read(plan).measure
 
 
 def test_an_edited_lock_is_refused(plan: Path, mini: Path, tmp_path: Path) -> None:

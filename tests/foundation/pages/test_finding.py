@@ -4,7 +4,7 @@ import pytest
 
 from r2med.foundation.pages.finding import MAX_EVIDENCE, Evidence, Finding, Verdict, worst
 
-ADVICE = "--json prints all."
+ADVICE = "--format json prints all."
 
 
 def finding(verdict: Verdict = "look", rows: int = 8) -> Finding:

@@ -152,14 +152,14 @@ def test_what_nothing_is_known_of_is_one_line(names: list[str], data: list[str],
 def test_the_command_line_lists_tells_and_ends_with_the_verdict(
     r2med: Command,
 ) -> None:
-    listed = json.loads(r2med("reproduce", "--list", "--json").stdout)
+    listed = json.loads(r2med("reproduce", "--list", "--format", "json").stdout)
     own = len([each for each in expectations() if not each.label])
     assert len(listed) == own + len(published())
     assert all(each["command"] or each["reason"] for each in listed)
     shown = r2med("reproduce", "--list", "Qwen3-4B-ms").stdout
     assert "never published its weights" in " ".join(shown.split())
     assert "15.13" in r2med("reproduce", "bm25", "--list").stdout
-    done = r2med("reproduce", "bm25", "--data", "demo/Biology", "--json")
+    done = r2med("reproduce", "bm25", "--data", "demo/Biology", "--format", "json")
     [printed] = json.loads(done.stdout)
     assert (done.returncode, printed["verdict"]) == (0, "OK")
     shown = r2med("reproduce", "bm25", "--data", "demo/Biology").stdout

@@ -280,6 +280,6 @@ def test_the_command_line_submits_and_verifies(r2med: Command, tmp_path: Path) -
     unwritable = r2med("submit", "bm25", "-o", "/proc/entry.json")
     assert (unwritable.returncode, unwritable.stderr.count("\n")) == (2, 1)
     forged(tmp_path / "entry.json", better)
-    refused = r2med("verify", "entry.json", "--runs", "results", "--json")
+    refused = r2med("verify", "entry.json", "--runs", "results", "--format", "json")
     assert refused.returncode == 1
     assert "nDCG@10 of query" in json.loads(refused.stdout)[0]["fault"]

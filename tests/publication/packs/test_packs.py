@@ -267,7 +267,7 @@ def test_pack_list_shows_what_is_inside_and_what_it_saves(person: Person, r2med:
     assert shown.returncode == 0, shown.stderr
     for words in ("judgements", "tokens of LLMs", "seconds of encoders", "not stated", "r2med run bge --data mini"):
         assert words in shown.stdout
-    listed = json.loads(r2med("pack", "--list", str(person.pack), "--json").stdout)
+    listed = json.loads(r2med("pack", "--list", str(person.pack), "--format", "json").stdout)
     assert listed["saves"]["llm_calls"] == 10
     with listed_pack(person.pack) as listing:
         assert len(listed["parts"]) == len(listing.manifest.parts)

@@ -4,9 +4,9 @@ import json
 
 import pytest
 
+from r2med import run
 from r2med.data import load
 from r2med.evaluation.records.collection import collect
-from r2med.evaluation.running.batch import run
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.text import english
 from r2med.publication.site.explorer import DEPTH, RELEVANT_SHOWN, SHOWN, explorer_files

@@ -15,7 +15,7 @@ PAGE_ROWS = 60
 TERMINAL_ROWS = 5
 """Number of rows of a table of evidence on a terminal."""
 
-ADVICE = f"r2med audit --json prints up to {MAX_EVIDENCE:,}."
+ADVICE = f"r2med audit --format json prints up to {MAX_EVIDENCE:,}."
 MEANINGS: Mapping[Verdict, str] = {
     "sound": "No check found a fault that a person should look at.",
     "look": "No check found the dataset broken. A person should look at the findings below before scores are trusted.",

@@ -10,17 +10,15 @@ from pathlib import Path
 from typing import Any
 
 from r2med.data import Dataset, load, names
-from r2med.data.given_data import given_data
+from r2med.evaluation.measure.measures import HEADLINE_MEASURE, recorded_measure
 from r2med.evaluation.records.lock_file import Lock
 from r2med.evaluation.running.evaluation import DEPTH, evaluated
 from r2med.evaluation.running.lock_check import check_lock
 from r2med.evaluation.running.results import Cell, Results
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.notices import Command, Setting
-from r2med.foundation.core.one_or_many import several
 from r2med.foundation.core.spec import Calls
-from r2med.foundation.engine.reporting import announcing, notebook_progress
-from r2med.foundation.runtime.runtime import Runtime, running
+from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.setup import Setup
 from r2med.foundation.store import Store
 from r2med.models.encoders.user_objects import UserObjects
@@ -28,47 +26,6 @@ from r2med.systems.expand.expansion import Expansion
 from r2med.systems.system import System
 from r2med.systems.system.suites import suite as read_suite
 from r2med.systems.system.system_specs import cross_product
-
-
-def run(
-    systems: object | Sequence[object] = (),
-    data: str | Path | Dataset | Sequence[str | Path | Dataset] = (),
-    *,
-    out: Path | str | None = "results",
-    k: int = DEPTH,
-    fresh: bool = False,
-    expand: str | Sequence[str] = (),
-    rerank: object | Sequence[object] = (),
-    llms: str | Sequence[str] = (),
-    samples: int = 1,
-    suite: str = "",
-    lock: Path | str = "",
-    setup: Setup | Runtime | None = None,
-    **settings: Any,
-) -> Results:
-    """Evaluate systems on datasets, and make one record for each pair. The default data are the suite's or the demo.
-
-    A system is a spec, a `System`, or a model. A model is an object with `encode`, or with `encode_queries` and
-    `encode_corpus`. An object with `predict` may be one of `rerank`. All combinations of `systems` with `expand`,
-    `rerank` and `llms` are evaluated. `settings` are fields of `Setup`. If `setup` is a `Runtime`, its models stay
-    loaded for the next call. `lock` is the file of an evaluation that was decided beforehand: its systems and data are
-    the default, and anything else is an error.
-    """
-    with running(setup if setup is not None else Setup(**settings)) as runtime, notebook_progress():
-        runtime = runtime.fresh() if fresh else runtime
-        plan = plan_run(
-            several(systems),
-            given_data(data),
-            expand=several(expand),
-            rerank=several(rerank),
-            llms=several(llms),
-            samples=samples,
-            suite=suite,
-            lock=lock,
-            setup=runtime,
-        )
-        steps = announcing(len(plan.data) * len(plan.systems))
-        return plan.evaluate(Path(out) if out is not None else None, k, fresh, steps)
 
 
 @dataclass(frozen=True)
@@ -86,13 +43,14 @@ class RunPlan:
     def evaluate(
         self,
         out: Path | None,
-        k: int = DEPTH,
+        k: int | None = None,
         fresh: bool = False,
         announce: Callable[[str], None] = lambda step: None,
         within: Callable[[System, Dataset], AbstractContextManager[None]] = lambda system, dataset: nullcontext(),
     ) -> Results:
         """Evaluate every system on every dataset. A UserError is reported in its cell.
 
+        Without `k`, the depth is that of the lock, or the usual one.
         A system runs inside the block that `within` returns.
         Raises UserError if a system, a setting or a dataset is not part of the lock.
         """
@@ -102,8 +60,9 @@ class RunPlan:
         loaded = [dataset for dataset in datasets if isinstance(dataset, Dataset)]
         # Find errors now. Later they would stop a system after many calls were paid for.
         faults = [_attempt(system.check, loaded) for system in self.systems]
+        if k is None:
+            k = self._locked.k if self._locked is not None else DEPTH
         if self._locked is not None:
-            k = self._locked.k if k == DEPTH else k
             for system, fault in zip(self.systems, faults, strict=True):
                 for dataset in loaded if fault is None else ():
                     check_lock(self._locked, self.lock, system, dataset, k)
@@ -191,6 +150,31 @@ def plan_run(
         meant = [source] if isinstance(source, Dataset) else names(source)
         sources += [each for each in meant if isinstance(each, Dataset) or each not in sources]
     return RunPlan(tuple(parsed.values()), tuple(sources), runtime, lock)
+
+
+ABOUT_TEXTS = ("generations", "recorded", "prompts", "base_url", "llm_backend")
+"""Fields of Setup that only systems with texts of an LLM use."""
+
+
+def check_texts_are_used(plan: RunPlan) -> None:
+    """Raise UserError for a setting about texts or LLMs if no system has a stage that uses it."""
+    given = [name for name in ABOUT_TEXTS if getattr(plan.runtime.setup, name)]
+    if given and all(system.only_searches for system in plan.systems):
+        raise UserError(
+            Setting("Setup", **{given[0]: ...}),
+            " is about texts of an LLM, and no system uses any: add ",
+            Setting("run", expand="hyde", llms="NAME"),
+        )
+
+
+def shown_measure(measure: str | None, lock: Path | str | None) -> str:
+    """Return the measure of a table. Raises UserError if a lock decided another one than the one that is given."""
+    if not lock:
+        return recorded_measure(measure or str(HEADLINE_MEASURE))
+    decided = Lock.read(lock).measure
+    if measure is not None and recorded_measure(measure) != decided:
+        raise UserError(f"{lock}: its measure is {decided}, not {measure}; a lock allows nothing else")
+    return decided
 
 
 def _expansion_key(system: System, dataset: Dataset) -> tuple[object, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -76,6 +76,8 @@ class Results:
 
     rows: tuple[tuple[Cell, ...], ...]
     """A row for each system, with a cell for each dataset."""
+    measure: str = MEASURE
+    """The measure of tables, orders and comparisons, unless another one is named."""
 
     def __iter__(self) -> Iterator[Cell]:
         return (cell for row in self.rows for cell in row)
@@ -117,7 +119,11 @@ class Results:
         """True if every cell has a record, no budget ran out, and no stage failed for all queries."""
         return not self.errors and not any(_gave_up(record) for record in self.records)
 
-    def best(self, measure: str = MEASURE) -> str:
+    def showing(self, measure: str) -> Results:
+        """Return the same results with another measure of tables, orders and comparisons."""
+        return replace(self, measure=recorded_measure(measure))
+
+    def best(self, measure: str | None = None) -> str:
         """Return the system with the best average.
 
         Raises UserError if no system has a record on every dataset, or if the datasets belong to several groups.
@@ -127,27 +133,28 @@ class Results:
                 f"the datasets belong to {len(labels)} groups, which are not averaged together "
                 f"({', '.join(labels)}): run one group, or sort by a dataset"
             )
+        measure = measure or self.measure
         averages = {row[0].system: means[AVERAGE] for row in self.rows if (means := row_means(row, measure))}
         if not averages:
             raise UserError("no system has a record on every dataset: see results.errors")
         choose = min if Measure.parse(measure).lower_is_better else max
         return choose(averages, key=lambda system: averages[system])
 
-    def compare(self, baseline: str = "", measure: str = MEASURE) -> Comparison:
+    def compare(self, baseline: str = "", measure: str | None = None) -> Comparison:
         """Test the differences between the systems for significance. Without a baseline, compare every pair."""
         kept = (StoredRecord(record, Path(f"{record.system} on {record.dataset.name}")) for record in self.records)
-        return comparison(checked(kept), recorded_measure(measure), baseline)
+        return comparison(checked(kept), recorded_measure(measure or self.measure), baseline)
 
-    def sorted(self, by: str = "score", measure: str = MEASURE) -> Results:
+    def sorted(self, by: str = "score", measure: str | None = None) -> Results:
         """Return the rows sorted by `score` or a dataset (best first), by a cost (lowest first), or by `name`.
 
         Rows without a value come last. Raises UserError if there is no such column.
         """
         check_order(by, self.datasets)
-        figure = self._figure(by, recorded_measure(measure))
+        figure = self._figure(by, recorded_measure(measure or self.measure))
         figures = [figure(row) for row in self.rows]
         order = sorted(range(len(self.rows)), key=lambda number: (figures[number] is None, figures[number]))
-        return Results(tuple(self.rows[number] for number in order))
+        return replace(self, rows=tuple(self.rows[number] for number in order))
 
     def _figure(self, by: str, measure: str) -> Callable[[Row], Any]:
         """Return the sort key of rows. The smallest comes first."""
@@ -156,9 +163,9 @@ class Results:
             return lambda row: _goodness(record.mean.get(measure), measure) if (record := row[column].record) else None
         return lambda row: _ORDERS[by](row, measure)
 
-    def table(self, measure: str = MEASURE, sort: str = "") -> Table:
+    def table(self, measure: str | None = None, sort: str = "") -> Table:
         """Return a table of scores × 100 with latency and dollars, for printing or a notebook."""
-        name = recorded_measure(measure)
+        name = recorded_measure(measure or self.measure)
         results = self.sorted(sort, name) if sort else self
         averaged = self.averages
         rows: list[list[Value]] = []

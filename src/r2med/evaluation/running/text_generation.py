@@ -7,16 +7,14 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 from r2med.data import Dataset, load, names
-from r2med.data.given_data import given_data
 from r2med.foundation.core.errors import UserError, nearest
 from r2med.foundation.core.spec import Call, parse_stage
 from r2med.foundation.engine.tracing import tracing
 from r2med.foundation.runtime import stages
-from r2med.foundation.runtime.runtime import Runtime, running
-from r2med.foundation.runtime.setup import Setup
+from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store.files import refuse_other_case
 from r2med.models.llm.llm_cards import resolve_llm
 from r2med.systems.expand.expansion import AskingStage, Expander, check
@@ -43,29 +41,6 @@ class GeneratedTexts:
     """Why the file was not written, or is not complete."""
 
 
-def generate(
-    method: str,
-    data: str | Path | Dataset | Sequence[str | Path | Dataset] = "demo",
-    *,
-    llm: str = "",
-    out: str | Path = "generations",
-    samples: int = 1,
-    rounds: int = 0,
-    overwrite: bool = False,
-    setup: Setup | Runtime | None = None,
-    **settings: Any,
-) -> list[GeneratedTexts]:
-    """Write an LLM's texts for every query of some datasets, like `r2med generate`. `settings` are fields of `Setup`.
-
-    `method` is an expansion or an agent such as "hyde(o3-mini)"; `llm` names the LLM if the method does not. The files
-    are out/DATASET/METHOD/LLM/query_with_hydoc.jsonl. `run(..., generations=out)` searches with them, without an LLM.
-    A file with more texts is replaced only with `overwrite`.
-    """
-    sources = given_data(data)
-    with running(setup if setup is not None else Setup(**settings)) as runtime:
-        return plan_generation(method, sources, llm, runtime, samples, rounds).write(Path(out), overwrite)
-
-
 @dataclass(frozen=True)
 class GenerationPlan:
     """An expansion by one LLM and the datasets that it writes texts for. Nothing is asked yet."""
@@ -90,9 +65,8 @@ class GenerationPlan:
         out: Path,
         overwrite: bool = False,
         announce: Callable[[str], None] = lambda step: None,
-        done: Callable[[GeneratedTexts], None] = lambda texts: None,
     ) -> list[GeneratedTexts]:
-        """Write the texts of each dataset. `announce` is called before each dataset, `done` after it.
+        """Write the texts of each dataset. `announce` is called before each dataset.
 
         Raises UserError if `out` has texts of a dataset or LLM whose name differs only in capital letters.
         """
@@ -102,7 +76,6 @@ class GenerationPlan:
         for dataset in self.datasets:
             announce(f"{dataset.name} · {self.call}")
             made.append(self._written(dataset, out, overwrite))
-            done(made[-1])
         return made
 
     def _written(self, dataset: Dataset, out: Path, overwrite: bool) -> GeneratedTexts:

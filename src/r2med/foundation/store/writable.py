@@ -10,10 +10,13 @@ from r2med.foundation.core.errors import UserError
 
 
 def check_writable(out: Path, setting: object) -> None:
-    """Raise UserError if a folder cannot be made or written to. The error names the setting that chooses another."""
+    """Raise UserError if a folder cannot be made or written to. The error names the setting that chooses another.
+
+    The folder is not made: what is checked next may find that there is nothing to write.
+    """
     try:
-        out.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=out):
+        existing = next(each for each in (out, *out.absolute().parents) if each.exists())
+        with tempfile.TemporaryFile(dir=existing):
             pass
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno else str(error)
