@@ -93,7 +93,8 @@ PAGES: Mapping[str, Assumed] = {
         before=(
             "r2med run bm25 'rm3 → bm25' --data demo/Biology",
             "r2med judge --data demo/Biology --llm gpt4 --llm qwen-72b -o overlays/judged.jsonl",
-            "cp overlays/judged.jsonl people.jsonl",
+            "r2med review --overlay overlays/judged.jsonl",
+            "r2med review --overlay overlays/judged.jsonl --export people.jsonl",
         )
     ),
     "leaderboard.md": Assumed({r"hyde\(gpt4\)": "hyde(author)"}),
@@ -113,7 +114,7 @@ PAGES: Mapping[str, Assumed] = {
         {"candidates.csv": "question,passage\nWhy is she pale?,Iron is low.\n"},
         before=(
             MINE,
-            "r2med run bm25 --data demo/Biology",
+            "r2med run bm25 'rm3 → bm25' --data demo/Biology",
             "r2med judge --data demo/Biology --llm gpt4 -o judged.jsonl",
             "r2med nuggets --data mine --llm gpt4 -o nuggets.jsonl",
         ),
