@@ -16,7 +16,7 @@ from support.chat_server import Exchange
 from support.datasets import random_folder
 
 SYSTEMS = ("bge", "bm25 → bge-reranker@5", "hyde(org/m) → bm25", "bm25 → groupwise(org/m)@5")
-"""Vectors, scores of pairs, texts and judgements of an LLM."""
+"""Vectors, scores of pairs, texts and rerankings of an LLM."""
 
 Files = dict[str, bytes]
 

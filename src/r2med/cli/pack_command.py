@@ -1,4 +1,4 @@
-"""`r2med pack` and `r2med unpack`: pass on records with the vectors, texts, scores and judgements behind them."""
+"""`r2med pack` and `r2med unpack`: pass on records with the vectors, texts, scores and rerankings behind them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def pack(
         typer.Option(
             "--with",
             metavar="PARTS",
-            help="What the pack holds besides records: runs, texts, judgements, pairs, vectors, answers and "
+            help="What the pack holds besides records: runs, texts, rerankings, pairs, vectors, answers and "
             "corpus, several with commas. Default: all except corpus.",
             show_default=False,
         ),
@@ -74,7 +74,7 @@ def pack(
     *,
     runtime: Runtime,
 ) -> None:
-    """Write records with the vectors, texts, scores and judgements behind them as one file.
+    """Write records with the vectors, texts, scores and rerankings behind them as one file.
 
     Give the flags of models and LLMs with which the records were made. Nothing is encoded or asked.
     """
@@ -172,7 +172,7 @@ def _page(manifest: PackManifest, file: Path, typed: Sequence[str]) -> Page:
 def _warnings(manifest: PackManifest) -> Iterator[str]:
     """Yield what a person should know before passing on a pack of data without a licence."""
     named = ", ".join(each.name for each in manifest.datasets if not each.licence)
-    if named and any(part.kind in ("vectors", "texts", "judgements", "answers") for part in manifest.parts):
+    if named and any(part.kind in ("vectors", "texts", "rerankings", "answers") for part in manifest.parts):
         yield (
             f"The licence of {named} is not stated. Vectors and answers of LLMs can reveal the texts behind them: "
             "pass this pack on only to people who may read those."

@@ -1,5 +1,8 @@
 """Expansion by an LLM: what is asked, what becomes of the answers, and what is told of failures and cuts."""
 
+from dataclasses import replace
+from types import SimpleNamespace
+
 import pytest
 
 from r2med import UserError, load
@@ -16,6 +19,7 @@ from r2med.systems.expand.generate import Generated
 from r2med.systems.expand.llm_expander import LLMExpander
 from r2med.systems.expand.method_cards import METHODS
 from r2med.systems.retrieve.bm25 import BM25, BM25Retriever
+from r2med.systems.retrieve.retriever import ForeignSearcher, SearchReport
 from support.scripted_chat import ScriptedChat
 
 CARD = LLMCard(name="scripted", model="test/scripted", price=Price(prompt=1.0, completion=2.0))
@@ -124,6 +128,24 @@ def test_why_answers_failed_is_told_once_a_kind_in_the_words_of_the_first(datase
     assert server.endswith("…")
     assert len(server) < 260
     assert "\n" not in server
+
+
+def test_failures_inside_the_search_between_rounds_are_in_the_expansion(dataset, store):
+    class Failing(BM25Retriever):
+        is_replayed = True
+
+        def index(self, dataset, store):
+            searcher = super().index(dataset, store)
+            report = SearchReport(1, 3, {"timeout": 2}, {"1": "2 timeout"}, notices=("the tool was slow",))
+            search = searcher.search
+            return ForeignSearcher(SimpleNamespace(search=lambda *asked: replace(search(*asked), report=report)))
+
+    llm = ScriptedChat(failing_for("blue lips"))
+    stage = Generated(name="hyde", llm=llm.name, rounds=2)
+    expansion = LLMExpander(stage, llm, CARD, None, Failing(BM25())).expand(dataset, store)
+    assert expansion.failure_kinds == {"server": 1, "timeout": 4}
+    assert expansion.failed == {"2": "1 server", "1": "2 timeout, 2 timeout"}
+    assert expansion.notices[-2:] == ("the tool was slow",) * 2
 
 
 def test_a_refinement_that_failed_is_told_with_its_reason(dataset, store):

@@ -31,13 +31,12 @@ from r2med.foundation.runtime.stages import Bound
 from r2med.foundation.store import Store
 from r2med.models.crossencoders.pair_scorer import ScoredPair
 from r2med.models.crossencoders.pairs import Pair
-from r2med.models.crossencoders.reranker_cards import RerankerCard
 from r2med.models.encoders import devices, model_loading
 from r2med.models.encoders.encoder import Encoded, Encoder, Role, Vectors, timed
 from r2med.models.encoders.model_cards import ModelCard, safe_name
 from r2med.models.encoders.replicas import Replicas, cached_model
 from r2med.publication.bridges.mteb_results import tasks
-from r2med.systems.rerank.cross import CrossEncoder, CrossReranker
+from r2med.systems.rerank.cross import CrossEncoder, PairReranker
 from r2med.systems.retrieve.dense.dense_retriever import DenseRetriever
 from r2med.systems.retrieve.retriever import Searched, Searcher, SearchQuery
 from r2med.systems.retrieve.vectors.vector_retriever import VectorSearch
@@ -77,8 +76,7 @@ class MtebCrossEncoder(CrossEncoder, kind="rerank"):
 
     def bind(self, runtime: Runtime) -> MtebReranker:
         """Return the reranker. Weights are loaded on first use."""
-        name = safe_name(self.name)
-        return MtebReranker(self, runtime, RerankerCard(name=name, repository=self.name, loader="custom", max_tokens=0))
+        return MtebReranker(self, runtime)
 
 
 @dataclass(frozen=True)
@@ -316,8 +314,18 @@ class MtebScorer:
 
 
 @dataclass(frozen=True)
-class MtebReranker(CrossReranker):
+class MtebReranker(PairReranker[MtebCrossEncoder]):
     """Orders candidates by the scores of a cross-encoder of MTEB."""
+
+    @property
+    def memo_name(self) -> str:
+        """The model's name, as the name of a file."""
+        return safe_name(self.stage.name)
+
+    @property
+    def model_name(self) -> str:
+        """The model's name in MTEB."""
+        return self.stage.name
 
     @cached_property
     def model(self) -> RegisteredModel:
@@ -327,8 +335,12 @@ class MtebReranker(CrossReranker):
             raise UserError(f"{self.stage.name} is not a cross-encoder: it can retrieve, but not rerank")
         return model
 
-    def _scorer(self, dataset: Dataset) -> MtebScorer:
+    def open_scorer(self, dataset: Dataset) -> MtebScorer:
+        """Return the scorer for a dataset."""
         return MtebScorer(self.model, dataset)
+
+    def _scorer(self, dataset: Dataset) -> MtebScorer:
+        return self.open_scorer(dataset)  # MTEB's prompts depend on the name of a dataset, not only on its instruction
 
 
 def _mteb(name: str) -> Any:

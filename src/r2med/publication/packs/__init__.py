@@ -1,1 +1,1 @@
-"""Packs: records with the vectors, texts, scores and judgements behind them, in one file that can be passed on."""
+"""Packs: records with the vectors, texts, scores and rerankings behind them, in one file that can be passed on."""

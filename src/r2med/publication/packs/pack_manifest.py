@@ -15,13 +15,13 @@ FORMAT = 1
 MANIFEST_NAME = "manifest.json"
 ENDING = ".r2pack"
 
-PartKind = Literal["records", "runs", "texts", "judgements", "pairs", "vectors", "answers", "corpus"]
+PartKind = Literal["records", "runs", "texts", "rerankings", "pairs", "vectors", "answers", "corpus"]
 CHOICES: tuple[str, ...] = tuple(kind for kind in get_args(PartKind) if kind != "records")
 """What `--with` may name. Records are always inside."""
 DEFAULT = tuple(kind for kind in CHOICES if kind != "corpus")
 
 KIND_OF_ROWS: Mapping[str, PartKind] = {"scores": "pairs", "api": "vectors"}
-"""Folder of the store -> what its rows are. Answers of LLMs are texts, judgements or answers to questions."""
+"""Folder of the store -> what its rows are. Answers of LLMs are texts, rerankings or answers to questions."""
 
 
 class _PackValue(BaseModel):

@@ -113,7 +113,7 @@ def pack(
     """Write records and what they need from the store as one file, which `unpack` puts into another store.
 
     `sources` are record files, folders, or names of systems in `results`. `with_` names what is inside besides the
-    records: runs, texts, judgements, pairs, vectors, answers and corpus. Answers are the answer records of readers that
+    records: runs, texts, rerankings, pairs, vectors, answers and corpus. Answers are the answer records of readers that
     read the records, with what readers and judges said. Documents are only inside with `corpus`, and only if
     the licence of the dataset allows it. `corpus_licence` is that of your own dataset. `nuggets` is the file of nuggets
     that `answer` was given. It is inside with the answers. `data` are folders of your own datasets. Raises UserError if
@@ -258,10 +258,10 @@ def _artefact(folder: Path, part: PartKind, datasets: tuple[str, ...]) -> Iterat
 
 
 def _rows(dataset: str, need: Needed, kinds: Sequence[str]) -> Iterator[_PartSource]:
-    """Yield the rows of each file. Answers of LLMs are texts if expansions read them, and judgements of rerankers."""
+    """Yield the rows of each file. Answers of LLMs are texts of expansions, rerankings or answers of readers."""
     by_kind: dict[tuple[PartKind, Path], set[bytes]] = {}
     of_llms: PartKind
-    for of_llms, rows in (("texts", need.texts), ("judgements", need.scores), ("answers", need.answers)):
+    for of_llms, rows in (("texts", need.texts), ("rerankings", need.scores), ("answers", need.answers)):
         for file, keys in rows.items():
             by_kind.setdefault((KIND_OF_ROWS.get(file.parent.name, of_llms), file), set()).update(keys)
     for (kind, file), keys in sorted(by_kind.items()):

@@ -54,7 +54,7 @@ _RESULT = re.compile(
 )
 _ARTEFACT = re.compile(rf"artefacts/(?P<kind>[a-z-]+)/(?P<key>{_KEY})/(?P<file>manifest\.json|[a-z_]{{1,40}}\.npy)")
 _ROWS = re.compile(
-    rf"rows/(?P<kind>texts|judgements|pairs|vectors|answers)/(?P<folder>[a-z]+)/(?P<name>{_NAME})/[0-9a-f]{{12}}\.jsonl"
+    rf"rows/(?P<kind>texts|rerankings|pairs|vectors|answers)/(?P<folder>[a-z]+)/(?P<name>{_NAME})/[0-9a-f]{{12}}\.jsonl"
 )
 _GENERATIONS = re.compile(rf"generations(/{_NAME}){{3,5}}\.jsonl")
 _DATA = re.compile(
@@ -260,7 +260,7 @@ def _check_place(part: PackPart) -> None:
     elif match := _ROWS.fullmatch(path):
         sound = match["folder"] in FORMATS and kind == match["kind"] == KIND_OF_ROWS.get(match["folder"], kind)
         sound = sound and (
-            match["folder"] != "journal" or (match["name"] == "chat" and kind in ("texts", "judgements", "answers"))
+            match["folder"] != "journal" or (match["name"] == "chat" and kind in ("texts", "rerankings", "answers"))
         )
     elif _DATA.fullmatch(path):
         sound = kind == "corpus"

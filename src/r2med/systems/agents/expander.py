@@ -27,6 +27,7 @@ from r2med.systems.agents.remote_search import RemoteURL
 from r2med.systems.expand.expansion import Expansion, Joining, QueryChoice
 from r2med.systems.expand.recorded import RECORDED, open_recorded, plan_texts
 from r2med.systems.retrieve.bm25 import BM25
+from r2med.systems.retrieve.retriever import SearchReport
 
 
 class AgentStage(TaggedStage, kind="expand", needs="llm"):
@@ -98,14 +99,16 @@ class AgentExpander(ConversingLLM):
             return Expansion.of(())
         assert isinstance(self.stage, AgentStage)
         conversed, joining = self.conversed(dataset, store), self.stage.joining()
-        failed, tools = conversed.failed, conversed.finished.report
+        failed = conversed.failed
+        own = SearchReport(failure_kinds=failure_kinds(failed.values()), failed=failed_queries(failed.items()))
+        both = own + conversed.finished.report
         outcome = "got no answer and are searched as they are"
         return Expansion.of(
             [joining.join(query, _texts(conversation)) for query, conversation in conversed.pairs],
             cost=self.cost(conversed) + Cost(dollars=conversed.finished.prepared.dollars),
             counts=conversed.counts,
-            failure_kinds={**tools.failure_kinds, **failure_kinds(failed.values())},
-            failed={**tools.failed, **failed_queries(failed.items())},
+            failure_kinds=both.failure_kinds,
+            failed=both.failed,
             cut_texts=conversed.cut_texts,
             notices=self.notices(dataset, conversed, list(failed.values()), outcome),
             searches=conversed.searches,

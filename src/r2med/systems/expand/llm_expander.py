@@ -38,7 +38,7 @@ from r2med.systems.expand.query_list import LIST_VERSION, parse_queries
 from r2med.systems.expand.shown_passages import ShownPassages
 from r2med.systems.retrieve.apart import searches_apart
 from r2med.systems.retrieve.bm25 import BM25, BM25Retriever
-from r2med.systems.retrieve.retriever import Retriever, Search, SearchQuery
+from r2med.systems.retrieve.retriever import Retriever, Search, SearchQuery, SearchReport
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ class LLMExpander(Prompted[GeneratedSettings]):
             self.stage.how_joined.join(query, self._all_texts(kept, index, size))
             for index, query in enumerate(dataset.queries)
         ]
-        return self._expansion(dataset.name, queries, answered, kept, prepared)
+        return self._expansion(dataset.name, queries, answered, kept, prepared, shown.report)
 
     def _expansion(
         self,
@@ -140,22 +140,24 @@ class LLMExpander(Prompted[GeneratedSettings]):
         answered: Sequence[tuple[str, Generation | Failure]],
         kept: Sequence[Sequence[Generation | Failure]],
         prepared: Sequence[Prepared],
+        inside: SearchReport,
     ) -> Expansion:
-        """Return the queries with everything that is counted about their answers."""
+        """Return the queries with everything that is counted about their answers. `inside` is about the searches."""
         answers = [answer for _, answer in answered]
         cut_prompts = sum(part.cut for part in prepared)
         counted = [answer for part in kept for answer in part if isinstance(answer, Generation)]
         cut_texts = sum(answer.finish_reason == "length" for answer in counted)
         cut_notices = [cut_notice(cut_texts, sum(map(len, kept)))] if cut_texts else []
         repairs = self._repairs(counted)
+        failed = SearchReport(failure_kinds=failure_kinds(answers), failed=failed_queries(answered)) + inside
         return Expansion.of(
             queries,
             cost=answers_cost(answers, self.card, cut_prompts) + total(part.cost for part in prepared),
-            failure_kinds=failure_kinds(answers),
-            failed=failed_queries(answered),
+            failure_kinds=failed.failure_kinds,
+            failed=failed.failed,
             cut_texts=cut_texts,
             counts={f"lists_{kind}": count for kind, count in repairs.items()},
-            notices=self._notices(dataset, queries, answers, cut_prompts, cut_notices, repairs),
+            notices=(*self._notices(dataset, queries, answers, cut_prompts, cut_notices, repairs), *inside.notices),
             searches=tuple(search for part in prepared for search in part.searches),
         )
 

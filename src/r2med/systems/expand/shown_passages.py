@@ -11,7 +11,7 @@ from r2med.foundation.store import Store
 from r2med.models.prompts.fitting import first_words
 from r2med.systems.expand.method_cards import MethodCard, Passages
 from r2med.systems.retrieve.apart import search_apart
-from r2med.systems.retrieve.retriever import Retriever, SearchQuery
+from r2med.systems.retrieve.retriever import NO_REPORT, Retriever, SearchQuery
 
 FIRST = -1
 """The lane of the search before the first round, which all lanes share."""
@@ -25,6 +25,8 @@ class ShownPassages:
         self._ban = method.ban
         # Each round bans as many passages as a search shows at most, so this many results are always enough.
         self.searched = method.passages.depth * (rounds + 1 if method.ban else 1)
+        self.report = NO_REPORT
+        """What happened inside the searches so far, for example in an LLM that searches."""
         self._last: dict[tuple[int, int], set[int]] = {}
         self._banned: dict[tuple[int, int], set[int]] = {}
 
@@ -33,6 +35,7 @@ class ShownPassages:
     ) -> tuple[list[list[str]], Cost]:
         """Return the starts of the passages to show for each query, best first, and the cost of the search."""
         searched = search_apart(retriever, dataset, queries, self.searched, store)
+        self.report += searched.report
         shown = [
             self._chosen(lane, index, rows[rows != NO_DOCUMENT].tolist())
             for index, rows in enumerate(searched.run.rows)

@@ -102,7 +102,7 @@ class CrossEncoder(PairStage, kind="rerank"):
         work = f"scores {pairs:,} pairs of queries and documents{own_weights(self.name)}"
         return [Plan(str(self), work, fetch, seconds, missing, memory=model_memory(self.name, RERANKERS))]
 
-    def bind(self, runtime: Runtime) -> CrossReranker:
+    def bind(self, runtime: Runtime) -> PairReranker[Any]:
         """Return the reranker of a card, hf:ORG/NAME, path:DIR or py:MODULE:NAME. No weights are loaded yet."""
         return CrossReranker(self, runtime, resolve_reranker(self.name))
 
