@@ -112,13 +112,20 @@ def test_a_row_that_cannot_be_run_says_why() -> None:
         reproduce(["Qwen3-4B-ms"], ["R2MED"], dry_run=True)
 
 
-def test_a_folder_is_known_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_is_known_by_its_name_in_any_case_and_must_hold_the_dataset(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     only(monkeypatch, values={"SciFact": {"nDCG@10": 27.59}}, average=None)
     folder = load("demo/Biology").folder
     assert folder is not None
     (tmp_path / "scifact").mkdir()
     for name in ("corpus.jsonl", "query.jsonl", "qrels.jsonl"):
         (tmp_path / "scifact" / name).write_bytes((folder / name).read_bytes())
+    [made] = reproduce(["bm25"], [str(tmp_path / "scifact")], results=tmp_path)
+    assert (made.verdict, made.errors) == ("not run", ("the data are not the dataset SciFact of the benchmark",))
+    fingerprint = load(tmp_path / "scifact").fingerprint
+    card = bundled_cards()["SciFact"].model_copy(update={"fingerprint": fingerprint})
+    monkeypatch.setitem(cast(dict[str, DatasetCard], bundled_cards()), "SciFact", card)
     [made] = reproduce(["bm25"], [str(tmp_path / "scifact")], results=tmp_path)
     assert (made.verdict, made.command) == ("OK", "r2med run bm25 --data SciFact")
 

@@ -189,13 +189,23 @@ def _run(expectation: Expectation, words: Mapping[str, str | Dataset], folder: P
     runtime = runtime.with_settings(recorded=runtime.setup.recorded or expectation.recorded)
     plan = plan_run([expectation.system], list(words.values()), setup=runtime)
     cells = dict(zip(words, plan.evaluate(folder), strict=True))
-    records = {name: honestly_named(cell.record, folder) for name, cell in cells.items() if cell.record}
+    records = {
+        name: honestly_named(_of_dataset(cell.record, name), folder) for name, cell in cells.items() if cell.record
+    }
     errors = [cell.error for cell in cells.values() if cell.error]
     for name in [name for name, record in records.items() if record.dataset.name.startswith(OWN_PREFIX)]:
         del records[name]
         errors.append(f"the data are not the dataset {name} of the benchmark")
     made = outcome(expectation, records, list(words))
     return made.model_copy(update={"errors": tuple(dict.fromkeys(errors))})
+
+
+def _of_dataset(record: Record, name: str) -> Record:
+    """Return a record whose data are named as in an expectation, so that data in `scifact` are checked as SciFact's."""
+    facts = record.dataset
+    if facts.name.lower() != name.lower():
+        return record
+    return record.model_copy(update={"dataset": facts.model_copy(update={"name": name})})
 
 
 def _figures(expectation: Expectation, dataset: str, record: Record | None) -> Iterator[Figure]:
