@@ -402,18 +402,19 @@ FUNCTIONS: dict[str, Row] = {
         "bm25", LLM, bench.data, judge=LLM, out=out / "results", **bench.settings
     ),
     "audit": lambda bench, out: r2med.audit(bench.data),
-    "board": lambda bench, out: r2med.board(out=out / "board", data=[bench.data]),
+    "board": lambda bench, out: served(
+        lambda ready: r2med.board(out=out / "board", data=[bench.data], serve=True, port=0, ready=ready), ("/", None)
+    ),
     "build": lambda bench, out: str(r2med.build("plan.toml", out / "b", llm=LLM, **bench.settings).folder.dataset),
     "compare": lambda bench, out: r2med.compare(data=[bench.data], overlays=["overlays/judged.jsonl"]),
     "evaluate": lambda bench, out: r2med.evaluate(
         r2med.System.parse(f"hyde({LLM}) → bm25", bench.setup), bench.data, out
     ),
-    "explain": lambda bench, out: r2med.explain(bench.record, "q1", bench.data, bench.setup),
+    "why": lambda bench, out: r2med.why(bench.record, "q1", data=bench.data, setup=bench.setup),
     "export": lambda bench, out: r2med.export(bench.data, out / "exported"),
-    "export_results": refused(lambda bench, out: r2med.export_results(["bm25"], out), "is not a task of MTEB"),
-    "export_runs": lambda bench, out: r2med.export_runs(["bm25"], out),
+    "export_records": lambda bench, out: r2med.export_records("bm25", out=out),
     "generate": lambda bench, out: r2med.generate("hyde", bench.data, llm=LLM, out=out, **bench.settings),
-    "import_predictions": lambda bench, out: r2med.import_predictions(_predictions(out), bench.data, out),
+    "import_records": lambda bench, out: r2med.import_records(_predictions(out), bench.data, out),
     "import_tables": lambda bench, out: r2med.import_tables(["notes.csv", "questions.csv"], bench.ward, update=True),
     "load": lambda bench, out: r2med.load(bench.data),
     "lock": lambda bench, out: r2med.lock("bm25", bench.data, out / "plan.lock", **bench.settings),
@@ -438,9 +439,6 @@ FUNCTIONS: dict[str, Row] = {
         lambda ready: r2med.serve(bench.data, [f"hyde({LLM}) → bm25"], bench.setup, port=0, ready=ready),
         ("/search", {"question": QUESTION}),
         ("/retrieve", {"queries": [QUESTION]}),
-    ),
-    "serve_board": lambda bench, out: served(
-        lambda ready: r2med.serve_board(out=out / "board", data=[bench.data], port=0, ready=ready), ("/", None)
     ),
     "submit": lambda bench, out: r2med.submit(["bm25"], out / "entry.json"),
     "unpack": lambda bench, out: r2med.unpack("ward.zip", out / "results", data=out / "data"),

@@ -96,32 +96,34 @@ CALLS: dict[str, tuple[Call, ...]] = {
         lambda m: r2med.example_data(m.new / "c").fingerprint,
         lambda m: r2med.example_data(str(m.new / "d")).fingerprint,
     ),
-    "explain": (
-        lambda m: r2med.explain(m.record, _query(), r2med.load(DATA)),
-        lambda m: r2med.explain(str(m.record), _query(), DATA),
+    "why": (
+        lambda m: r2med.why(m.record, _query(), data=r2med.load(DATA)),
+        lambda m: r2med.why(str(m.record), _query(), data=DATA),
+        lambda m: r2med.why("bm25", r2med.load(DATA), _query(), results=m.results),
+        lambda m: r2med.why(r2med.System.parse("bm25"), DATA, _query(), results=str(m.results)),
     ),
     "export": (
         lambda m: r2med.export(r2med.load(DATA), m.new / "beir").name,
         lambda m: r2med.export(DATA, str(m.new / "again" / "beir")).name,
     ),
-    "export_results": (
-        lambda m: r2med.export_results(["bm25"], m.new, m.results),
-        lambda m: r2med.export_results("bm25", str(m.new), str(m.results)),
+    "export_records": (
+        lambda m: r2med.export_records(["bm25"], out=m.new, results=m.results),
+        lambda m: r2med.export_records("bm25", out=str(m.new), results=str(m.results)),
+        lambda m: r2med.export_records(m.record, out=str(m.new)),
+        lambda m: r2med.export_records(str(m.record), out=str(m.new)),
     ),
-    "export_runs": (
-        lambda m: r2med.export_runs(["bm25"], m.new, m.results),
-        lambda m: r2med.export_runs("bm25", str(m.new), str(m.results)),
-        lambda m: r2med.export_runs(m.record, str(m.new)),
-        lambda m: r2med.export_runs(str(m.record), str(m.new)),
+    "fetch_prompts": (
+        lambda m: r2med.fetch_prompts("nonesuch", m.new),
+        lambda m: r2med.fetch_prompts("nonesuch", str(m.new)),
     ),
     "generate": (
         lambda m: r2med.generate("hyde", [DATA], llm="nonesuch", out=m.new),
         lambda m: r2med.generate("hyde", r2med.load(DATA), llm="nonesuch", out=str(m.new)),
         lambda m: r2med.generate("hyde", DATA, llm="nonesuch"),
     ),
-    "import_predictions": (
-        lambda m: r2med.import_predictions(m.new / "no.json", DATA, m.new),
-        lambda m: r2med.import_predictions(str(m.new / "no.json"), r2med.load(DATA), str(m.new)),
+    "import_records": (
+        lambda m: r2med.import_records(m.new / "no.json", DATA, m.new),
+        lambda m: r2med.import_records(str(m.new / "no.json"), r2med.load(DATA), str(m.new)),
     ),
     "import_tables": (
         lambda m: r2med.import_tables([m.results.parent / "notes.csv"], m.new / "a").corpus.fingerprint,
@@ -164,10 +166,6 @@ CALLS: dict[str, tuple[Call, ...]] = {
     "serve": (
         lambda m: r2med.serve(r2med.load(DATA), ["nonesuch"], port=0),
         lambda m: r2med.serve(DATA, "nonesuch", port=0),
-    ),
-    "serve_board": (
-        lambda m: r2med.serve_board([m.new / "none"], m.new / "site", [DATA], entries=m.new, port=0),
-        lambda m: r2med.serve_board(str(m.new / "none"), str(m.new / "site"), DATA, entries=str(m.new), port=0),
     ),
     "submit": (
         lambda m: r2med.submit([m.record], m.new / "entry.json"),

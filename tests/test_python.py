@@ -95,8 +95,7 @@ COMMANDS = {
         "search",
         "serve",
     ),
-    *("generate", "score", "reproduce", "submit", "verify", "import_tables", "export", "doctor", "explain"),
-    "serve_board",
+    *("generate", "score", "reproduce", "submit", "verify", "import_tables", "export", "doctor", "why"),
 }
 
 

@@ -19,7 +19,7 @@ from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.notices import Command, Notice, Setting
 from r2med.foundation.pages.page import Note, Page, Section, Table
 from r2med.foundation.runtime.setup import Setup
-from r2med.foundation.runtime.typed_notices import COMMANDS, as_typed, flag_name, page_as_typed
+from r2med.foundation.runtime.typed_notices import as_typed, command_words, flag_name, page_as_typed
 
 SOURCE = Path(package.__file__).parent
 SETTINGS = [each.name for each in fields(Setup)]
@@ -108,7 +108,7 @@ def test_every_setting_of_a_notice_is_a_parameter_with_a_flag():
     for place, call in _settings():
         name = ast.literal_eval(call.args[0])
         known = {*inspect.signature(getattr(package, name)).parameters, *REST.get(name, ())}
-        flags = _every_flag() if name == "Setup" else _flags(COMMANDS.get(name, name))
+        flags = _every_flag() if name == "Setup" else _flags(command_words(name))
         for keyword in (each for each in call.keywords if each.arg):  # without one for **{name: value}
             flag = flag_name(keyword.arg)
             if isinstance(keyword.value, ast.Constant) and keyword.value.value is False:

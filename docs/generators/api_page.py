@@ -22,7 +22,7 @@ FILE = Path(__file__).parent.with_name("api.md")
 MARK = "<!-- Below: written by python docs/make_reference.py -->\n"
 
 
-TEN = ("load", "import_tables", "run", "compare", "explain", "search", "advise", "serve", "board", "audit")
+TEN = ("load", "import_tables", "run", "compare", "why", "search", "advise", "serve", "board", "audit")
 """What most people need, in the order of their work."""
 
 SECTIONS = {

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from r2med.evaluation.records.record import Record as Record
     from r2med.evaluation.running.evaluation import evaluate as evaluate
     from r2med.evaluation.running.results import Results as Results
-    from r2med.evaluation.running.run_export import export_runs as export_runs
     from r2med.evaluation.running.text_generation import GeneratedTexts as GeneratedTexts
     from r2med.foundation.core.cost import Cost as Cost
     from r2med.public.call_plan import plan as plan
@@ -51,19 +50,18 @@ if TYPE_CHECKING:
     from r2med.analysis.analysis import analyse as analyse
     from r2med.evaluation.comparison.comparison import Comparison as Comparison
     from r2med.evaluation.running.story import Story as Story
-    from r2med.evaluation.running.story import explain as explain
     from r2med.public.compare_functions import compare as compare
+    from r2med.public.look_functions import why as why
 
 # Search, serve and show
 if TYPE_CHECKING:
     from r2med.evaluation.advice.advice import Advice as Advice
     from r2med.evaluation.advice.ladder import advise as advise
-    from r2med.publication.site.site import board as board
-    from r2med.server.serving import serve as serve
-    from r2med.server.serving import serve_board as serve_board
+    from r2med.public.look_functions import board as board
+    from r2med.public.look_functions import search as search
+    from r2med.public.look_functions import serve as serve
     from r2med.systems.system.question import Passage as Passage
     from r2med.systems.system.question import SearchResult as SearchResult
-    from r2med.systems.system.question import search as search
 
 # Labels and answers
 if TYPE_CHECKING:
@@ -97,9 +95,9 @@ if TYPE_CHECKING:
 
 # Other libraries
 if TYPE_CHECKING:
+    from r2med.public.record_functions import export_records as export_records
+    from r2med.public.record_functions import import_records as import_records
     from r2med.publication.bridges.langchain import LangChainRetriever as LangChainRetriever
-    from r2med.publication.bridges.mteb_predictions import import_predictions as import_predictions
-    from r2med.publication.bridges.mteb_results import export_results as export_results
     from r2med.publication.bridges.pyterrier import PyTerrierRetriever as PyTerrierRetriever
 
 # Settings and the machine

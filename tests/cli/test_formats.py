@@ -31,6 +31,7 @@ WITHOUT_TABLE = {
     "lock": "writes a file",
     "nuggets": "writes a file",
     "models check": "prints how texts are encoded",
+    "prompts fetch": "writes files",
     "prompts new": "writes files",
     "records export": "writes files; its --format is their layout",
     "records import": "prints one score",

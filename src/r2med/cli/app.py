@@ -12,7 +12,7 @@ from r2med.cli.advise_command import advise
 from r2med.cli.analyse_command import analyse
 from r2med.cli.answer_command import answer
 from r2med.cli.audit_command import audit
-from r2med.cli.board_command import board
+from r2med.cli.board_command import show_board
 from r2med.cli.build_command import build
 from r2med.cli.cache_command import cache
 from r2med.cli.cite_command import cite
@@ -34,14 +34,14 @@ from r2med.cli.reproduce_command import reproduce
 from r2med.cli.review_command import review
 from r2med.cli.run_command import show_results
 from r2med.cli.score_command import show_scores
-from r2med.cli.search_command import search
-from r2med.cli.serve_command import serve
+from r2med.cli.search_command import show_found
 from r2med.cli.show_command import show
 from r2med.cli.submit_command import submit
 from r2med.cli.verify_command import verify
-from r2med.cli.why_command import why
+from r2med.cli.why_command import show_story
 from r2med.foundation.text.terminal_text import printable
 from r2med.public.compare_functions import compare, score
+from r2med.public.look_functions import board, search, serve, why
 from r2med.public.run_functions import generate, lock, run
 
 app = typer.Typer(
@@ -92,10 +92,14 @@ PANELS: Mapping[str, Mapping[str, Callable[..., None] | typer.Typer]] = {
         "answer": answer,
         "analyse": analyse,
         "reproduce": reproduce,
-        "why": why,
+        "why": generated(why, show_story),
         "records": records,
     },
-    "Look": {"board": board, "search": search, "serve": serve},
+    "Look": {
+        "board": generated(board, show_board),
+        "search": generated(search, show_found),
+        "serve": generated(serve, lambda nothing: None),
+    },
     "Own data": {"data": data, "advise": advise},
     "Labels": {"audit": audit, "judge": judge, "nuggets": nuggets},
     "Build": {"build": build, "review": review},

@@ -79,7 +79,7 @@ class _ModuleNames(dict[str, Any]):
 
 
 def generated(
-    function: Callable[..., Any], view: Callable[..., Any], plan: Callable[[Any], None] | None = None
+    function: Callable[..., Any], view: Callable[..., Any], plan: Callable[[Any], Any] | None = None
 ) -> Callable[..., None]:
     """Return the command of a public function. `plan` shows what --plan prints, if the function makes a plan."""
     command = _GeneratedCommand(function, view, plan)
@@ -98,7 +98,7 @@ def generated(
 class _GeneratedCommand:
     function: Callable[..., Any]
     view: Callable[..., Any]
-    plan: Callable[[Any], None] | None
+    plan: Callable[[Any], Any] | None
     declared: Sequence[TypedParameter] = field(init=False)
     of_view: Sequence[TypedParameter] = field(init=False)
 
@@ -124,7 +124,7 @@ class _GeneratedCommand:
         if self.plan:
             yield _parameter(TypedParameter("plan", PLAN, bool, False, False), PLAN)
         if self.has_format:
-            yield inspect.Parameter("form", keyword, annotation=Format, default="text")
+            yield inspect.Parameter("page_format", keyword, annotation=Format, default="text")
         yield from settings
 
     def run(self, typed: dict[str, Any]) -> None:
@@ -132,7 +132,7 @@ class _GeneratedCommand:
         from r2med.cli.progress import shown_steps
         from r2med.foundation.net.offline import planning
 
-        form, is_planned = typed.pop("form", "text"), typed.pop("plan", False)
+        form, is_planned = typed.pop("page_format", "text"), typed.pop("plan", False)
         with ExitStack() as stack:
             if is_planned:
                 stack.enter_context(planning())  # before addresses of other machines are named
@@ -143,7 +143,9 @@ class _GeneratedCommand:
             if is_planned and self.plan:
                 from r2med.public.call_plan import seen_plan
 
-                seen_plan(self.plan, self.function, *words, **keywords)
+                shown = seen_plan(self.plan, self.function, *words, **keywords)
+                if isinstance(shown, Shown):
+                    show_page(shown.page, form, value=shown.value)
                 return
             with shown_steps():
                 made = self.function(*words, **keywords)

@@ -44,6 +44,10 @@ def shown_steps() -> Iterator[None]:
     displays: list[_OnTerminal | _InLog] = []
 
     def announce(step: StepBegun) -> None:
+        if not step.total:
+            displays.clear()
+            stack.close()
+            return
         if not displays:
             clock = Clock(step.total)
             is_terminal = sys.stderr.isatty()

@@ -1,21 +1,14 @@
-"""`r2med why`: explain the score of one query of a record on one screen."""
+"""What `r2med why` shows: an explanation the score of one query of a record on one screen."""
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from r2med.cli import options as flags
-from r2med.cli.formats import Format, show_page
-from r2med.foundation.core.errors import UserError
-from r2med.foundation.core.spec import joined_words
+from r2med.cli.generated import Shown
 
 if TYPE_CHECKING:
     from r2med.evaluation.running.story import FoundDocument, RelevantDocument, Story
     from r2med.foundation.pages.page import Page, Table
-    from r2med.foundation.runtime.runtime import Runtime
     from r2med.foundation.text.highlight import Words
 
 LETTERS = 480
@@ -26,46 +19,9 @@ FEWER_LETTERS = 120
 QUESTION = "the question"
 
 
-@flags.with_runtime("offline")
-def why(
-    words: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="RECORD QUERY | SYSTEM DATASET QUERY",
-            help="A record file, or a system and a dataset of --results; then the id or the text of a judged query.",
-            show_default=False,
-        ),
-    ],
-    results: flags.Results = Path("results"),
-    data: Annotated[
-        str,
-        typer.Option(
-            metavar="DATASET", help="The folder of its dataset. Default: found by its name.", show_default=False
-        ),
-    ] = "",
-    form: Format = "text",
-    as_json: flags.AsJSON = False,
-    *,
-    runtime: Runtime,
-) -> None:
-    """Show a question, its generated texts, the relevant passages with their ranks, and the passages found first."""
-    from r2med.evaluation.running.story import explain
-
-    typed = words[-2] if len(words) > 2 and Path(words[-2]).is_dir() else None
-    story = explain(_record(words, results), words[-1], data or typed, runtime)
-    show_page(_page(story), form, as_json, _value(story))
-
-
-def _record(words: list[str], results: Path) -> Path:
-    """Return the record file that the words before the query name."""
-    from r2med.evaluation.running.story import find_record
-
-    if len(words) == 2:
-        return Path(words[0])
-    named = joined_words(words[:-2])
-    if len(named) != 1:
-        raise UserError("name a record and a query, or a system, a dataset and a query: r2med why bm25 demo/Biology 3")
-    return find_record(named[0], words[-2], results)
+def show_story(story: Story) -> Shown:
+    """Show the story of a query on one screen."""
+    return Shown(_page(story), _value(story))
 
 
 def _page(story: Story) -> Page:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
@@ -18,6 +18,7 @@ from r2med.data.loading import load
 from r2med.evaluation.records.collection import MAX_FAILURES, given_records
 from r2med.foundation.core.errors import MissingExtraError, UserError, unknown
 from r2med.foundation.core.one_or_many import several
+from r2med.foundation.engine.reporting import announcing, steps_ended
 from r2med.foundation.runtime.runtime import running
 from r2med.foundation.text.plurals import counted
 from r2med.foundation.text.terminal_text import printable
@@ -63,18 +64,9 @@ def serve(
     timeout: float = ANSWER_SECONDS,
     access_log: bool = False,
     mcp: str = "",
-    opening: AbstractContextManager[object] | None = None,
     ready: Callable[[str], None] | None = None,
 ) -> None:
-    """Serve a search page, POST /search and POST /retrieve until Ctrl-C, like `r2med serve`.
-
-    `systems` answer on the page and at /search, each within `timeout` seconds. `retriever` answers at /retrieve; by
-    default it is the retriever of the first system, or bm25. Port 0 picks a free port. `limits` is a TOML file. The
-    corpus and the models are opened inside the block `opening`, which can show progress. `ready` gets one line with the
-    address when the server accepts connections. By default, the line is printed.
-
-    With `mcp`, assistants can search by the Model Context Protocol: "http" adds the address /mcp to the server, and
-    "stdio" speaks on stdin and stdout instead of serving HTTP, until stdin ends.
+    """Serve a search page, POST /search and POST /retrieve until Ctrl-C; `r2med.serve` explains the arguments.
 
     If a search does not end within the limit `grace` after Ctrl-C, the process ends without waiting for it. Raises
     UserError if the server would be open to other machines and R2MED_SERVE_TOKEN is not set.
@@ -94,7 +86,7 @@ def serve(
     with running(setup) as runtime:
         if mcp == "stdio":
             with stdout_to_stderr():
-                served, opened, leave = _opened(dataset, several(systems), retriever, timeout, runtime, opening)
+                served, opened, leave = _opened(dataset, several(systems), retriever, timeout, runtime)
             print_line = ready or partial(_print_line, file=sys.stderr)
             print_line(f"MCP on stdin and stdout searches with {_names(opened)} · {_about(served)} · Ctrl-C stops")
             try:
@@ -103,7 +95,7 @@ def serve(
                 leave()
             return
         listener = bind(host, port, token)
-        served, opened, leave = _opened(dataset, several(systems), retriever, timeout, runtime, opening)
+        served, opened, leave = _opened(dataset, several(systems), retriever, timeout, runtime)
         app = create_app(served, allowed, token, opened, timeout)
         if mcp:
             add_mcp(app, served, opened, timeout)
@@ -121,16 +113,18 @@ def _opened(
     retriever: str,
     timeout: float,
     runtime: Runtime,
-    opening: AbstractContextManager[object] | None,
 ) -> tuple[ServedCorpus, tuple[LiveSystem, ...], Callable[[], None]]:
     """Return the corpus and the systems, ready to search, and a function that removes what is kept for questions."""
     from r2med.server.served_corpus import open_served
 
     store = runtime.store.with_policy("live")
     patient = runtime.with_settings(deadline=timeout)
-    with opening or nullcontext():
-        loaded = load(dataset, store) if isinstance(dataset, str | Path) else dataset
-        return *open_served(loaded, systems, retriever, patient, store), store.close
+    named = str(dataset) if isinstance(dataset, str | Path) else dataset.name
+    announcing(1)(" · ".join(filter(None, [named, *systems, retriever])))
+    loaded = load(dataset, store) if isinstance(dataset, str | Path) else dataset
+    served = open_served(loaded, systems, retriever, patient, store)
+    steps_ended()
+    return *served, store.close
 
 
 def _names(systems: Sequence[LiveSystem]) -> str:
@@ -283,13 +277,13 @@ def serve_board(
     max_failures: float = MAX_FAILURES,
     texts: bool = True,
     port: int = 8080,
-    ready: Callable[[str], None] = _print_line,
+    ready: Callable[[str], None] | None = None,
     overlays: str | Path | Overlay | Sequence[str | Path | Overlay] = (),
     verdicts: Path | str | None = None,
 ) -> None:
     """Make a board, serve it on this machine until Ctrl-C, and make it again when a record changes.
 
-    This is `r2med board --serve`; the first six arguments, `overlays` and `verdicts` are those of `board`. Port 0
+    The first six arguments, `overlays` and `verdicts` are those of `board`. Port 0
     picks a free port. `ready` gets one line with the address when the server accepts connections.
     """
     from r2med.data.overlays import Overlay
@@ -312,5 +306,5 @@ def serve_board(
     make = partial(board, read, out, data, entries, max_failures, texts, labels, verdicts)
     preview = LiveBoard(make, Path(out), watched)
     line = f"{listener.url}/ · Ctrl-C stops"
-    server = GuardedServer(create_preview_app(preview), Limits(), partial(ready, line))
+    server = GuardedServer(create_preview_app(preview), Limits(), partial(ready or _print_line, line))
     serve_preview(preview, listener, server)

@@ -81,7 +81,7 @@ def test_what_mteb_itself_writes_scores_as_it_says(tmp_path: Path, monkeypatch: 
 
 def test_a_task_that_is_not_of_this_benchmark_needs_its_dataset(tmp_path: Path, mini: Path) -> None:
     file = predictions(tmp_path, mini).rename(tmp_path / "NFCorpus_predictions.json")
-    with pytest.raises(UserError, match=r"no task of MTEB 'NFCorpus'.*import_predictions\(data="):
+    with pytest.raises(UserError, match=r"no task of MTEB 'NFCorpus'.*import_records\(data="):
         import_predictions(file, out=tmp_path / "results")
 
 

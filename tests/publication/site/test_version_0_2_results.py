@@ -22,6 +22,6 @@ def test_they_are_compared_verified_explained_and_shown_on_a_board(results: Path
     assert (gap.a, gap.b, f"{gap.difference:.2f}") == ("hyde(author) → bm25", "bm25", "65.22")
     checked = r2med.verify([results / "entry.json"], results / "demo/Biology")
     assert [each.fault for each in checked] == ["", ""]
-    assert "bio-031" in str(r2med.explain(results / "demo/Biology/bm25-ff04720fec.json", "0"))
+    assert "bio-031" in str(r2med.why(results / "demo/Biology/bm25-ff04720fec.json", "0"))
     page = r2med.board([results / "demo"], "board", texts=False)
     assert page.is_file() and any("hyde(author)" in file.read_text("utf-8") for file in page.parent.rglob("*.js"))

@@ -148,12 +148,12 @@ def _dataset(record: Record, data: GivenData | None, store: Store) -> Dataset:
         raise (
             error
             if data is not None
-            else UserError(error, f"; or give the folder of {name} with ", Setting("explain", data="DIR"))
+            else UserError(error, f"; or give the folder of {name} with ", Setting("why", data="DIR"))
         ) from None
     if dataset.fingerprint != record.dataset.fingerprint:
         given = name if data is None else data_words(data)[0]
         raise UserError(
-            f"the record was made on other data than {given}: give the folder with ", Setting("explain", data="DIR")
+            f"the record was made on other data than {given}: give the folder with ", Setting("why", data="DIR")
         )
     return dataset
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from html import escape
 
-from r2med.foundation.core.events import listener_of, listening_to
+from r2med.foundation.core.events import emit, listener_of, listening_to
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Progress:
 
 @dataclass(frozen=True)
 class StepBegun:
-    """The next of `total` steps of a call begins."""
+    """The next of `total` steps of a call begins. A total of 0 means that all steps are done."""
 
     name: str
     total: int
@@ -50,6 +50,11 @@ def announcing(total: int) -> Callable[[str], None]:
     """Return a function that announces the next of `total` steps by name, from any thread."""
     listener = listener_of(StepBegun)
     return lambda name: listener(StepBegun(name, total)) if listener is not None else None
+
+
+def steps_ended() -> None:
+    """Say that all steps are done. What comes now, such as a server, is no step."""
+    emit(StepBegun("", 0))
 
 
 @contextmanager

@@ -19,9 +19,6 @@ if TYPE_CHECKING:
 
 COMMANDS = {
     "example_data": "data example",
-    "explain": "why",
-    "fetch_prompts": "prompts fetch",
-    "import_predictions": "records import",
     "import_tables": "data import",
 }
 """Functions whose commands have other names."""
@@ -58,12 +55,18 @@ def _typed(setting: Setting) -> str:
     """Return a setting as one types it. A field of Setup without a flag is set in Python only, so it stays a call."""
     if not all(map(flag_name, setting.settings)):
         return str(setting)
-    words = ["r2med", COMMANDS.get(setting.function, setting.function)] if isinstance(setting, Command) else []
+    words = ["r2med", command_words(setting.function)] if isinstance(setting, Command) else []
     for given in setting.words:
         words += [shlex.quote(str(each)) for each in (given if isinstance(given, list) else [given])]
     for name, value in setting.settings.items():
         words += _flag(name, value)
     return " ".join(words)
+
+
+def command_words(function: str) -> str:
+    """Return the command of a public function: `data check` is `check_data`."""
+    verb, _, group = function.partition("_")
+    return COMMANDS.get(function) or (f"{group} {verb}" if group else function)
 
 
 def _flag(name: str, value: Value) -> Iterator[str]:

@@ -77,7 +77,7 @@ def dataset_of(task: str) -> str:
     names = {task: name for name, task in tasks().items()}
     if task not in names:
         raise unknown(
-            "task of MTEB", task, names, Notice("name the dataset with ", Setting("import_predictions", data=...))
+            "task of MTEB", task, names, Notice("name the dataset with ", Setting("import_records", data=...))
         )
     return names[task]
 

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any
+from dataclasses import dataclass
 
 from r2med.data.dataset import Dataset
-from r2med.data.loading import load
 from r2med.data.runs.run import NO_DOCUMENT
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.runtime.runtime import running
-from r2med.foundation.runtime.setup import Setup
+from r2med.foundation.text.search_languages import ENGLISH
 from r2med.foundation.text.unicode import is_unicode
+from r2med.systems.system.marking import marking_language
 from r2med.systems.system.system import System
 
 log = logging.getLogger("r2med")
@@ -43,25 +40,8 @@ class SearchResult:
     """Texts that the expansion wrote about the question."""
     passages: tuple[Passage, ...]
     """The best passages, in order."""
-
-
-def search(
-    data: Dataset | str | Path,
-    question: str,
-    system: System | str = "bm25",
-    k: int = 5,
-    **settings: Any,
-) -> SearchResult:
-    """Return the best passages of a dataset for a question, as `r2med search` does. `settings` are fields of `Setup`.
-
-    If the store cannot be written, what it lacks is made in a temporary folder. Raises UserError if the question is
-    empty or the dataset has no documents.
-    """
-    with running(Setup(**settings) if isinstance(system, str) else system.runtime) as opened:
-        runtime = opened.answering()
-        dataset = data if isinstance(data, Dataset) else load(data, runtime.store)
-        parsed = System.parse(system, runtime) if isinstance(system, str) else replace(system, runtime=runtime)
-        return ask(parsed, dataset, question, k)
+    language: str = ENGLISH
+    """The language of the words that a page marks."""
 
 
 def ask(system: System | str, dataset: Dataset, question: str, k: int = 10) -> SearchResult:
@@ -86,4 +66,5 @@ def ask(system: System | str, dataset: Dataset, question: str, k: int = 10) -> S
     found = rows[rows != NO_DOCUMENT]
     passages = zip(dataset.corpus.ids(found), scores.tolist(), dataset.corpus.texts(found), strict=False)
     generated = next(iter(outcome.generated.values()), ())
-    return SearchResult(question, generated, tuple(Passage(*passage) for passage in passages))
+    language = marking_language(system, dataset)
+    return SearchResult(question, generated, tuple(Passage(*passage) for passage in passages), language)
