@@ -62,3 +62,29 @@ def test_any_other_answer_is_undecided_whatever_it_names(text: str) -> None:
 )
 def test_what_carries_a_meaning_is_not_normalised_away(text: str, gold: str) -> None:
     assert by_rule(text, gold) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "gold"),
+    [
+        ("<5", ">5"),
+        ("-5 mmol/l", "5 mmol/l"),
+        ("1020", "10-20"),
+        ("3,5 g", "35 g"),
+        ("A+", "A-"),
+        ("T1/2", "T12"),
+        ("5 mg", "5 µg"),
+        ("HLA-B*27", "HLA-B27:05"),
+        ("...", "?"),
+        ("The", "A"),
+    ],
+)
+def test_signs_numbers_and_units_are_never_taken_for_each_other(text: str, gold: str) -> None:
+    assert by_rule(text, gold) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "gold"), [("Me\u0301nie\u0300re", "Ménière"), ("STRASSE", "straße"), ("5\u00a0%", "5 %")]
+)
+def test_two_ways_to_write_the_same_letters_are_one_answer(text: str, gold: str) -> None:
+    assert by_rule(text, gold) is True

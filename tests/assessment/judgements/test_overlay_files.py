@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 
 from r2med import Overlay, OverlayLabel
+from r2med.assessment.judgements.overlay_files import compared_overlays, comparison_page, overlay_paths
+from support.facts import error_states
 from support.fork_server import Command
 
 
@@ -42,3 +44,37 @@ def test_only_overlays_are_removed(r2med: Command, tmp_path: Path) -> None:
     assert (tmp_path / "judged.jsonl").exists(), "nothing is deleted if one file is something else"
     assert "name the overlays" in r2med("data", "overlays", "--remove").stderr
     assert "there is no overlay in overlays" in r2med("data", "overlays").stderr
+
+
+def test_two_overlays_whose_files_have_one_name_are_compared(tmp_path: Path) -> None:
+    overlay(tmp_path / "mine/judged.jsonl", 1, 1, 0, judge="gpt4")
+    overlay(tmp_path / "theirs/judged.jsonl", 1, 0, 0, judge="o3")
+    _, (row,) = comparison_page([tmp_path / "mine/judged.jsonl", tmp_path / "theirs/judged.jsonl"])
+    assert (row["pairs of both"], row["agree"]) == (3, 2 / 3)
+
+
+def test_overlays_without_a_common_pair_cannot_be_compared(tmp_path: Path) -> None:
+    overlay(tmp_path / "a/mine.jsonl", 1, judge="gpt4")
+    Overlay("other", (OverlayLabel(dataset="d", query="p", document="x0", grade=1, judge="o3"),)).write(
+        tmp_path / "other.jsonl"
+    )
+    with error_states("mine", "other"):
+        comparison_page([tmp_path / "a/mine.jsonl", tmp_path / "other.jsonl"])
+
+
+def test_grades_of_other_datasets_and_aspects_are_not_compared(tmp_path: Path) -> None:
+    def label(dataset: str, aspect: str, grade: int) -> OverlayLabel:
+        row = {"dataset": dataset, "query": "q", "document": "x", "grade": grade, "aspect": aspect, "judge": "j"}
+        return OverlayLabel.model_validate(row)
+
+    first = Overlay("first", (label("d", "relevance", 1), label("e", "relevance", 1)))
+    second = Overlay("second", (label("d", "relevance", 0), label("e", "mimic", 1), label("f", "relevance", 1)))
+    found = [
+        (dataset, aspect, ratings.table().tolist()) for dataset, aspect, ratings in compared_overlays(first, second)
+    ]
+    assert found == [("d", "relevance", [[1.0, 0.0]])]
+
+
+def test_a_folder_without_overlays_names_the_command_that_makes_one(tmp_path: Path) -> None:
+    with error_states(tmp_path, "r2med judge"):
+        overlay_paths([tmp_path])

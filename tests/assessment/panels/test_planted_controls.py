@@ -67,3 +67,34 @@ def test_uncertain_controls_only_warn():
     (kind,) = ONLY_WARN
     test = ControlTest.of(controls(kind, False, 4), [True, True, True, False])
     assert test.fault == "" and "3 of 4" in test.warnings[0]
+
+
+@pytest.mark.parametrize("always", [True, False, None])
+def test_a_judge_that_always_says_the_same_fails(always):
+    first = plant(found(), 100, "seed").first
+    assert ControlTest.of(first, [always] * len(first)).fault
+
+
+def test_a_coin_fails_and_a_careful_judge_passes():
+    first = plant(found(), 100, "seed").first
+    coin = [number % 2 == 0 for number, _ in enumerate(first)]
+    assert ControlTest.of(first, coin).fault
+    careful = [control.yes for control in first]
+    careful[0] = None
+    assert ControlTest.of(first, careful).fault == ""
+
+
+def test_counts_of_two_rounds_are_added_by_kind_and_answer():
+    one = ControlTest.counted([("a", True, True), ("near", False, True)])
+    other = ControlTest.counted([("a", True, None), ("obey", False, False)])
+    both = one + other
+    assert {(each.kind, each.asked, each.right) for each in both.counts} == {
+        ("a", 2, 1),
+        ("near", 1, 0),
+        ("obey", 1, 1),
+    }
+    assert (both.asked, both.right) == (4, 2)
+
+
+def test_without_controls_there_is_no_share_and_no_fault():
+    assert (ControlTest().share, ControlTest().fault, ControlTest().asked) == (None, "", 0)

@@ -101,3 +101,44 @@ def test_the_table_shows_every_coefficient_beside_its_number_of_items() -> None:
     assert table.heads == ("raters", "number", "items", "agree", "κ", "α", "AC")
     assert [row[:3] for row in table.rows] == [(" ".join(each.raters), len(each.raters), each.items) for each in found]
     assert "quadratic weights" in table.note
+
+
+def test_the_last_word_of_a_rater_about_an_item_counts() -> None:
+    ratings = Ratings.of(YES_NO, [("i", "A", "no"), ("i", "B", "yes"), ("i", "A", "yes")])
+    assert ratings.table().tolist() == [[1.0, 1.0]]
+
+
+def test_the_order_of_raters_and_of_items_changes_no_coefficient() -> None:
+    ratings = drawn(GRADES, "ABC")
+    turned = Ratings(GRADES, dict(reversed(list(ratings.said.items()))))
+    one, other = ratings.agreement("A", "B"), turned.agreement("B", "A")
+    assert one.items == other.items
+    for name in ("observed", "kappa", "alpha", "gwet"):
+        assert getattr(one, name).value == pytest.approx(getattr(other, name).value), name
+
+
+def test_a_disagreement_by_two_steps_is_worse_than_two_by_one_step() -> None:
+    truth = [("0", "0"), ("1", "1"), ("2", "2"), ("3", "3")] * 5
+
+    def agreement(*pairs: tuple[str, str]) -> float:
+        rows = [
+            (n, rater, word) for n, pair in enumerate([*truth, *pairs]) for rater, word in zip("AB", pair, strict=True)
+        ]
+        return Ratings.of(GRADES, rows).agreement().alpha.value
+
+    assert agreement(("0", "3"), ("1", "1")) < agreement(("0", "1"), ("2", "3"))
+
+
+def test_raters_who_always_say_the_same_word_agree_but_show_nothing() -> None:
+    rows = [(item, rater, "yes") for item in range(12) for rater in "AB"]
+    agreement = Ratings.of(YES_NO, rows).agreement()
+    assert agreement.observed.value == 1 and agreement.commonest == ("yes", 1.0)
+    assert agreement.kappa is None or not agreement.kappa.value > 0, "chance alone would agree as often"
+    assert agreement.gwet.value == 1
+
+
+def test_a_rater_of_single_items_takes_part_in_no_coefficient() -> None:
+    rows = [(item, rater, "yes") for item in range(4) for rater in "AB"] + [("alone", "C", "no")]
+    ratings = Ratings.of(YES_NO, rows)
+    assert ratings.agreement().items == 4
+    assert [each.raters for each in ratings.agreements()] == [("A", "B", "C"), ("A", "B")]

@@ -3,16 +3,30 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Sequence
 
 from r2med.data.text_copies import plain_words
 from r2med.foundation.text.sentences import sentences
 
+_PUNCTUATION = " .,;:!?…\"'“”‘’()[]{}。，；：！？、（）"
+"""Around an answer; signs such as the last one of "Rh-" belong to it."""
+
 
 def names(text: str, answer: str) -> bool:
-    """Return True if a text contains all words of an answer, in their order."""
-    words = plain_words(answer)
-    return bool(words) and f" {words} " in f" {plain_words(text)} "
+    """Return True if a text contains all words of an answer, in their order. Punctuation around them is no part."""
+    words = plain_words(answer).strip(_PUNCTUATION)
+    if not words:
+        return False
+    before, after = (
+        "" if _is_unspaced(edge) else look for edge, look in ((words[0], r"(?<!\w)"), (words[-1], r"(?!\w)"))
+    )
+    return re.search(before + re.escape(words) + after, plain_words(text)) is not None
+
+
+def _is_unspaced(sign: str) -> bool:
+    """Return True for a letter of a script without capitals, such as Chinese. Most of these have no spaces."""
+    return sign.isalpha() and sign.lower() == sign.upper()
 
 
 # A judge that knows one form of an order may still obey another.
