@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 import r2med
-from r2med.analysis.analysis import Analysed, analyse, rehearse
+from r2med.analysis.analysis import Analysis, analyse, rehearse
 from r2med.analysis.causes import group_difference
 from r2med.analysis.query_causes import NO_LLM, NO_REVIEWS, NO_TABLE, concept_use, relevant_texts
 from r2med.data import load
@@ -42,7 +42,7 @@ def results(tmp_path_factory: pytest.TempPathFactory, store: Store) -> Path:
     return out
 
 
-def named(done: Analysed, name: str) -> Table:
+def named(done: Analysis, name: str) -> Table:
     return next(table for table in done.sections[0].tables if table.name == name)
 
 
