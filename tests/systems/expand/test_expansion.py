@@ -71,7 +71,7 @@ def test_settings_of_asking_are_told_apart_from_recorded_texts(setting):
         ("hyde(gpt4, query=kep)", r"query=kep \(did you mean keep\?\)"),
         ("rm3(gpt4)", "rm3 does not know what 'gpt4' is"),
         ("rm3(documents=1000000000)", "documents must be 1000 or less"),
-        ("rm3(by=bge)", "the first search must be BM25, not bge"),
+        ("rm3(by=bge)", "the first search must be BM25, whose index has the terms and their statistics, not bge"),
         ("hyde(gpt4, samples=two)", "samples=two is not a whole number"),
         ("rm3(alpha=x)", "alpha=x is not a number"),
     ],

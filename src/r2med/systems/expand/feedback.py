@@ -52,7 +52,9 @@ class Feedback(Stage, kind="expand"):
     @classmethod
     def _is_bm25(cls, value: Stage | None) -> Stage | None:
         if value is not None and not isinstance(value, BM25):
-            raise ValueError(f"the first search must be BM25, not {value}")
+            raise ValueError(
+                f"the first search must be BM25, whose index has the terms and their statistics, not {value}"
+            )
         return value
 
     def feeding(self, retriever: Stage) -> Self:
