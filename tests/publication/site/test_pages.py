@@ -186,6 +186,10 @@ def test_a_system_has_a_page_with_scores_slices_costs_and_its_command(open_page:
         assert f"{100 * read(records, SYSTEMS[2], dataset).mean['nDCG@10']:.2f}" in text
     assert "By task" in text and "By length of the query" in text
     assert "There were no failures." in text
+    # A short list of facts beside a long one keeps its lines together.
+    assert set(
+        page.eval_on_selector_all("dl.facts", "all => all.map(each => getComputedStyle(each).alignContent)")
+    ) == {"start"}
     assert "r2med run 'hyde(author) → bm25' --data demo/Biology,demo/MedQA-Diag,demo/PMC-Clinical" in text
 
 
