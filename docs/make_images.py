@@ -69,7 +69,7 @@ def label_views(folder: Path, servers: ExitStack) -> Iterator[tuple[str, View]]:
     )
     _command(folder, "build", "example", "exam", "-o", "exam")
     _command(folder, "build", "run", "exam/plan.toml", "-o", "exam-built")
-    for name, source in (("label-review", ("--overlay", "judged.jsonl")), ("review", ("exam-built",))):
+    for name, source in (("label-review", ("judged.jsonl",)), ("review", ("exam-built",))):
         address = servers.enter_context(_review_page(folder, *source))
         yield name, View(f"{address}#/review?name=Ann", "button:has(kbd)", (1000, 720))
 

@@ -85,9 +85,9 @@ def test_every_form_of_an_llm_reranker_has_a_class_with_its_orders_and_every_kin
 
 
 def test_every_rerank_api_has_its_settings_and_own_servers_a_prefix():
-    from r2med.cli.stage_help import FORMS
     from r2med.foundation.core.registry import registered
     from r2med.models.crossencoders.rerank_apis import OWN_SERVERS, RERANK_APIS, RerankApiName
+    from r2med.public.stage_help import FORMS
 
     assert tuple(RERANK_APIS) == get_args(RerankApiName)
     served = {f"{name}:" for name in OWN_SERVERS}
@@ -158,10 +158,10 @@ def helped(command, option):
 
 def choices():
     from r2med.assessment.review.kinds import KINDS as REVIEWED
-    from r2med.cli.list_command import LISTS
     from r2med.evaluation.measure.slices import KINDS as SLICES
     from r2med.evaluation.records.answer_words import CONDITIONS
     from r2med.foundation.core import plugins
+    from r2med.public.catalogue import MEANING
     from r2med.publication.bridges.data_export import FORMS
 
     return {
@@ -169,8 +169,8 @@ def choices():
         ("compare", "--condition"): CONDITIONS,
         ("compare", "--slice"): SLICES,
         ("data export", "--format"): FORMS,
-        ("list", "kind"): LISTS,
-        ("review", "--kind"): REVIEWED,
+        ("list", "kind"): MEANING,
+        ("review serve", "--kind"): REVIEWED,
         ("run", "--suite"): plugins.files("suites", ".toml"),
     }
 

@@ -202,7 +202,7 @@ def test_the_design_page_names_the_first_file_of_every_command() -> None:
     text = (ROOT / "docs/design.md").read_text(encoding="utf-8")
     command: Any = whole_command()
     table = text.split("| command | floor | first file |")[1].split("\n\n")[0]
-    rows = re.findall(r"^\| `(\w+)` \| ([\w, ]+) \| `(\w+)/[\w/]+\.py` \|$", table, re.MULTILINE)
+    rows = re.findall(r"^\| `([\w-]+)` \| ([\w, ]+) \| `(\w+)/[\w/]+\.py` \|$", table, re.MULTILINE)
     assert {name for name, _, _ in rows} == set(command.commands)
     assert all(floor in floors.split(", ") for _, floors, floor in rows)
 

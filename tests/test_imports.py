@@ -101,7 +101,7 @@ def test_no_room_hides_a_public_name():
     assert not rooms & set(r2med.__all__)
     code = "import r2med, r2med.publication.site.site, r2med.server, r2med.analysis.analysis; "
     code += "import r2med.construction.benchmark; "
-    code += "print(callable(r2med.board), callable(r2med.analyse), callable(r2med.build), callable(r2med.search))"
+    code += "print(callable(r2med.board), callable(r2med.analyse), callable(r2med.run_build), callable(r2med.search))"
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert shown.split() == ["True"] * 4
 

@@ -162,7 +162,7 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
             folder.mkdir()
         _write_tables(made.root)
         with made.inside():
-            r2med.import_tables([made.root / "notes.csv", made.root / "questions.csv"], made.ward)
+            r2med.import_data([made.root / "notes.csv", made.root / "questions.csv"], made.ward)
             made.run("run", "bm25", "bm25(b=0)", f"hyde({LLM}) → bm25", "--data", "ward", *made.asked)
             made.run("answer", "bm25", "--reader", LLM, "--data", "ward", *made.asked)
             made.run("judge", "--llm", LLM, "--data", "ward", "--depth", "2", "--untested", *made.asked)
@@ -285,12 +285,12 @@ def served(work: Callable[[Callable[[str], None]], None], *paths: tuple[str, Any
 
 
 NOTHING_KEPT = {
-    "prints what this package holds": ["list", "show", "cite", "data list", "cache list"],
+    "prints what this package holds": ["list", "cite", "cache list"],
     "removes what is kept, or checks it; the test itself uses it": ["cache clear", "cache verify"],
     "writes files of this package": ["build example", "prompts new", "data example"],
     "looks at this machine": ["doctor"],
-    "encodes two sentences of its own": ["models check"],
-    "fetches public datasets of the hub": ["data fetch"],
+    "encodes two sentences of its own": ["check-model"],
+    "fetches public datasets or prompts": ["data fetch", "prompts fetch"],
 }
 """Why -> commands without a row."""
 
@@ -324,9 +324,8 @@ COMMANDS: dict[str, Row] = {
     "serve": typed("serve", "{data}", "--system", f"hyde({LLM}) → bm25", "--mcp", "stdio", "{asked}"),
     "data import": typed("data", "import", "notes.csv", "questions.csv", "--out", "{root}/ward", "--update", "--yes"),
     "data check": typed("data", "check", "{data}"),
-    "data stats": typed("data", "stats", "{data}"),
+    "show": typed("show", "{data}"),
     "data export": typed("data", "export", "{data}", "--out", "{out}/exported"),
-    "data overlays": typed("data", "overlays", "overlays/judged.jsonl"),
     "advise": typed("advise", "{data}", "--llm", LLM, "--out", "{out}/advice", "{asked}"),
     "audit": typed("audit", "{data}", "--out", "{out}/audit.html"),
     "judge": typed(
@@ -334,10 +333,16 @@ COMMANDS: dict[str, Row] = {
         *("--out", "{out}/judged.jsonl", "{asked}"),
     ),
     "nuggets": typed("nuggets", "--data", "{data}", "--llm", LLM, "--out", "{out}/nuggets.jsonl", "{asked}"),
-    "review": refused(
-        typed("review", "--nuggets", "nuggets.jsonl", "--data", "{data}", "--export", "{out}/kept.jsonl"),
+    "review serve": refused(
+        typed("review", "serve", "overlays/judged.jsonl", "--results", "{out}", "--data", "{data}", "--port", "0"),
+        "no records",
+    ),
+    "review export": refused(
+        typed("review", "export", "nuggets.jsonl", "--data", "{data}", "-o", "{out}/kept.jsonl"),
         "people have reviewed nothing",
     ),
+    "review import": refused(typed("review", "import", "built", "{out}/none.csv"), "none.csv"),
+    "review show": typed("review", "show", "built"),
     "submit": typed("submit", "bm25", "--out", "{out}/entry.json"),
     "verify": typed("verify", "entry.json", "--runs", "results", "--data", "{data}"),
     "pack": after_run(
@@ -347,9 +352,7 @@ COMMANDS: dict[str, Row] = {
     ),
     "unpack": typed("unpack", "ward.zip", "--out", "{out}/results", "--data", "{out}/data"),
     "build run": lambda bench, out: _built(bench, out),
-    "build status": typed("build", "status", "built"),
-    "build show": typed("build", "show", "built", "exam-2"),
-    "build sample": typed("build", "sample", "built"),
+    "build show": typed("build", "show", "built", "-n", "5"),
 }
 
 
@@ -376,15 +379,19 @@ def _pyterrier(bench: Bench, out: Path) -> None:
 
 VALUES = [
     *("Advice", "Analysis", "AnswerRecord", "Audit", "Build", "Comparison", "Corpus", "Cost", "Dataset", "Diagnosis"),
-    *("Entry", "GeneratedTexts", "Lock", "Measure", "Overlay", "OverlayLabel", "PackManifest", "Passage", "Qrels"),
-    *("Query", "Record", "Report", "Reproduction", "Results", "Run", "Runtime", "Scores", "SearchResult", "Setup"),
-    *("Story", "System", "Unpacked", "UserError", "Verification"),
+    *("Entry", "GeneratedTexts", "JudgedPools", "Listing", "Lock", "MadeNuggets", "Measure", "Overlay", "OverlayLabel"),
+    *("PackManifest", "Passage", "Qrels", "Query", "Record", "Reproduction", "Results", "Run", "Runtime", "Scores"),
+    *("SearchResult", "Setup", "Story", "System", "Unpacked", "UserError", "Verification"),
 ]
 NOTHING_KEPT_BY_FUNCTIONS = {
     "a value, a protocol or an error; the functions that use it have rows": VALUES,
     "computes from its arguments": ["score", "with_overlays"],
+    "calls another function, and stops it before it does anything": ["plan"],
     "looks at this machine": ["doctor"],
-    "writes files of this package": ["write_example", "example_data"],
+    "writes or shows what this package holds": ["cite", "example_build", "example_data", "list_", "new_prompts"],
+    "removes what is kept, or checks it; the test itself uses it": ["clear_cache", "list_cache", "verify_cache"],
+    "encodes two sentences of its own": ["check_model"],
+    "fetches public datasets or prompts": ["fetch_data", "fetch_prompts"],
 }
 """Why -> public names without a row. Those of r2med.extend and r2med.agreement keep nothing."""
 
@@ -405,20 +412,29 @@ FUNCTIONS: dict[str, Row] = {
     "board": lambda bench, out: served(
         lambda ready: r2med.board(out=out / "board", data=[bench.data], serve=True, port=0, ready=ready), ("/", None)
     ),
-    "build": lambda bench, out: str(r2med.build("plan.toml", out / "b", llm=LLM, **bench.settings).folder.dataset),
+    "check_data": lambda bench, out: r2med.check_data(bench.data),
     "compare": lambda bench, out: r2med.compare(data=[bench.data], overlays=["overlays/judged.jsonl"]),
     "evaluate": lambda bench, out: r2med.evaluate(
         r2med.System.parse(f"hyde({LLM}) → bm25", bench.setup), bench.data, out
     ),
     "why": lambda bench, out: r2med.why(bench.record, "q1", data=bench.data, setup=bench.setup),
-    "export": lambda bench, out: r2med.export(bench.data, out / "exported"),
+    "export_data": lambda bench, out: r2med.export_data(bench.data, out / "exported"),
     "export_records": lambda bench, out: r2med.export_records("bm25", out=out),
+    "export_review": refused(
+        lambda bench, out: r2med.export_review("nuggets.jsonl", out / "kept.jsonl", data=bench.data),
+        "people have reviewed nothing",
+    ),
     "generate": lambda bench, out: r2med.generate("hyde", bench.data, llm=LLM, out=out, **bench.settings),
+    "import_data": lambda bench, out: r2med.import_data(["notes.csv", "questions.csv"], bench.ward, update=True),
     "import_records": lambda bench, out: r2med.import_records(_predictions(out), bench.data, out),
-    "import_tables": lambda bench, out: r2med.import_tables(["notes.csv", "questions.csv"], bench.ward, update=True),
+    "import_review": refused(lambda bench, out: r2med.import_review("built", out / "none.csv"), "none.csv"),
+    "judge": lambda bench, out: r2med.judge(
+        llms=LLM, data=bench.data, depth=3, untested=True, out=out / "judged.jsonl", setup=bench.setup
+    ),
     "load": lambda bench, out: r2med.load(bench.data),
     "lock": lambda bench, out: r2med.lock("bm25", bench.data, out / "plan.lock", **bench.settings),
     "names": lambda bench, out: r2med.names(bench.data),
+    "nuggets": lambda bench, out: r2med.nuggets(bench.data, LLM, out / "nuggets.jsonl", bench.setup),
     "pack": after_run(
         lambda bench, out: r2med.pack(
             "bm25", out / "ward.zip", results=out / "results", data=[bench.data], **bench.settings
@@ -428,8 +444,8 @@ FUNCTIONS: dict[str, Row] = {
         lambda bench, out: r2med.reproduce(["bm25"], [bench.data], results=out, setup=bench.setup),
         "no scores are known",
     ),
-    "review": lambda bench, out: served(
-        lambda ready: r2med.review("exam.csv", port=0, ready=ready, kind="question"), ("/", None)
+    "run_build": lambda bench, out: str(
+        r2med.run_build("plan.toml", out / "b", llm=LLM, **bench.settings).folder.dataset
     ),
     "run": lambda bench, out: r2med.run(
         [f"query2doc({LLM}) → bm25", f"bm25 → groupwise({LLM})@5"], bench.data, out=out / "results", **bench.settings
@@ -440,6 +456,12 @@ FUNCTIONS: dict[str, Row] = {
         ("/search", {"question": QUESTION}),
         ("/retrieve", {"queries": [QUESTION]}),
     ),
+    "serve_review": lambda bench, out: served(
+        lambda ready: r2med.serve_review("exam.csv", port=0, ready=ready, kind="question"), ("/", None)
+    ),
+    "show": lambda bench, out: r2med.show(bench.data),
+    "show_build": lambda bench, out: r2med.show_build("built", "exam-2"),
+    "show_review": lambda bench, out: r2med.show_review("built"),
     "submit": lambda bench, out: r2med.submit(["bm25"], out / "entry.json"),
     "unpack": lambda bench, out: r2med.unpack("ward.zip", out / "results", data=out / "data"),
     "verify": lambda bench, out: r2med.verify([Path("entry.json")], Path("results"), [bench.data]),

@@ -35,7 +35,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
     root = tmp_path_factory.mktemp("made")
     results, folder = root / "results", root / "mine"
     r2med.run(SYSTEMS, DATA, out=results, store=Store(root / "store"))
-    r2med.export(r2med.load(DATA, Store(root / "store")), folder)
+    r2med.export_data(r2med.load(DATA, Store(root / "store")), folder)
     r2med.submit(results, root / "entry.json", results)
     (root / "notes.csv").write_text("id,text\na,gout hurts\n")
     return Made(results, next(results.rglob("bm25-*.json")), folder, root / "entry.json", root / "new")
@@ -73,9 +73,15 @@ CALLS: dict[str, tuple[Call, ...]] = {
         lambda m: r2med.board(str(m.results), str(m.new / "board"), DATA),
         lambda m: r2med.board(m.results, m.new / "board", r2med.load(DATA)),
     ),
-    "build": (
-        lambda m: r2med.build(m.new / "no.toml", m.new),
-        lambda m: r2med.build(str(m.new / "no.toml"), str(m.new)),
+    "check_data": (
+        lambda m: str(list(r2med.check_data([m.folder]).values())),
+        lambda m: str(list(r2med.check_data(str(m.folder)).values())),
+    ),
+    "check_model": (lambda m: r2med.check_model("nonesuch"),),
+    "cite": (lambda m: r2med.cite(),),
+    "clear_cache": (
+        lambda m: r2med.clear_cache(dataset="nonesuch", results=[m.results]),
+        lambda m: r2med.clear_cache(dataset=Path("nonesuch"), results=str(m.results)),
     ),
     "compare": (
         lambda m: r2med.compare(*SYSTEMS, results=m.results, data=[DATA], slice_by=["positives"]),
@@ -96,15 +102,19 @@ CALLS: dict[str, tuple[Call, ...]] = {
         lambda m: r2med.example_data(m.new / "c").fingerprint,
         lambda m: r2med.example_data(str(m.new / "d")).fingerprint,
     ),
+    "example_build": (
+        lambda m: r2med.example_build("nonesuch", m.new),
+        lambda m: r2med.example_build("nonesuch", str(m.new)),
+    ),
     "why": (
         lambda m: r2med.why(m.record, _query(), data=r2med.load(DATA)),
         lambda m: r2med.why(str(m.record), _query(), data=DATA),
         lambda m: r2med.why("bm25", r2med.load(DATA), _query(), results=m.results),
         lambda m: r2med.why(r2med.System.parse("bm25"), DATA, _query(), results=str(m.results)),
     ),
-    "export": (
-        lambda m: r2med.export(r2med.load(DATA), m.new / "beir").name,
-        lambda m: r2med.export(DATA, str(m.new / "again" / "beir")).name,
+    "export_data": (
+        lambda m: r2med.export_data(r2med.load(DATA), m.new / "beir").name,
+        lambda m: r2med.export_data(DATA, str(m.new / "again" / "beir")).name,
     ),
     "export_records": (
         lambda m: r2med.export_records(["bm25"], out=m.new, results=m.results),
@@ -116,6 +126,14 @@ CALLS: dict[str, tuple[Call, ...]] = {
         lambda m: r2med.fetch_prompts("nonesuch", m.new),
         lambda m: r2med.fetch_prompts("nonesuch", str(m.new)),
     ),
+    "export_review": (
+        lambda m: r2med.export_review(m.new / "none.csv", m.new / "out.csv", kind=Path("none.toml")),
+        lambda m: r2med.export_review(str(m.new / "none.csv"), str(m.new / "out.csv"), kind="none.toml"),
+    ),
+    "fetch_data": (
+        lambda m: [each.fingerprint for each in r2med.fetch_data([m.folder])],
+        lambda m: [each.fingerprint for each in r2med.fetch_data(str(m.folder))],
+    ),
     "generate": (
         lambda m: r2med.generate("hyde", [DATA], llm="nonesuch", out=m.new),
         lambda m: r2med.generate("hyde", r2med.load(DATA), llm="nonesuch", out=str(m.new)),
@@ -125,10 +143,25 @@ CALLS: dict[str, tuple[Call, ...]] = {
         lambda m: r2med.import_records(m.new / "no.json", DATA, m.new),
         lambda m: r2med.import_records(str(m.new / "no.json"), r2med.load(DATA), str(m.new)),
     ),
-    "import_tables": (
-        lambda m: r2med.import_tables([m.results.parent / "notes.csv"], m.new / "a").corpus.fingerprint,
-        lambda m: r2med.import_tables(str(m.results.parent / "notes.csv"), str(m.new / "b")).corpus.fingerprint,
+    "import_data": (
+        lambda m: r2med.import_data([m.results.parent / "notes.csv"], m.new / "a").corpus.fingerprint,
+        lambda m: r2med.import_data(str(m.results.parent / "notes.csv"), str(m.new / "b")).corpus.fingerprint,
     ),
+    "import_review": (
+        lambda m: r2med.import_review(m.new / "none.csv", m.new / "out.csv"),
+        lambda m: r2med.import_review(str(m.new / "none.csv"), str(m.new / "out.csv")),
+    ),
+    "judge": (
+        lambda m: r2med.judge("bm25", llms=["nonesuch"], data=[DATA], results=m.results, out=m.new / "o.jsonl"),
+        lambda m: r2med.judge(
+            ["bm25"], llms="nonesuch", data=r2med.load(DATA), results=str(m.results), out=str(m.new / "o.jsonl")
+        ),
+    ),
+    "list_": (
+        lambda m: r2med.list_("overlays", m.new / "none"),
+        lambda m: r2med.list_("overlays", str(m.new / "none")),
+    ),
+    "list_cache": (lambda m: len(r2med.list_cache().value),),
     "load": (lambda m: r2med.load(m.folder).fingerprint, lambda m: r2med.load(str(m.folder)).fingerprint),
     "lock": (
         lambda m: r2med.lock(["bm25"], [DATA], m.new / "a.lock", expand=["rm3"], rerank=[], llms=[]),
@@ -136,6 +169,14 @@ CALLS: dict[str, tuple[Call, ...]] = {
         lambda m: r2med.lock("bm25", DATA, m.new / "c.lock", expand="rm3"),
     ),
     "names": (lambda m: r2med.names(m.folder), lambda m: r2med.names(str(m.folder))),
+    "new_prompts": (
+        lambda m: r2med.new_prompts("nonesuch", m.new),
+        lambda m: r2med.new_prompts("nonesuch", str(m.new)),
+    ),
+    "nuggets": (
+        lambda m: r2med.nuggets(r2med.load(DATA), "nonesuch", m.new / "n.jsonl"),
+        lambda m: r2med.nuggets(DATA, "nonesuch", str(m.new / "n.jsonl")),
+    ),
     "pack": (
         lambda m: len(r2med.pack([m.record], m.new / "a.r2med", ["runs"], data=[DATA]).parts),
         lambda m: len(r2med.pack(str(m.record), str(m.new / "a.r2med"), "runs", data=r2med.load(DATA)).parts),
@@ -147,11 +188,14 @@ CALLS: dict[str, tuple[Call, ...]] = {
         lambda m: r2med.reproduce("bm25", DATA, results=str(m.results), dry_run=True),
         lambda m: r2med.reproduce("bm25", r2med.load(DATA), dry_run=True),
     ),
-    "review": (lambda m: r2med.review(m.new / "none"), lambda m: r2med.review(str(m.new / "none"))),
     "run": (
         lambda m: r2med.run(["bm25"], [DATA], out=None, expand=["rm3"], rerank=[], llms=[]).systems,
         lambda m: r2med.run("bm25", DATA, out=None, expand="rm3").systems,
         lambda m: r2med.run(r2med.System.parse("rm3 → bm25"), r2med.load(DATA), out=str(m.new)).systems,
+    ),
+    "run_build": (
+        lambda m: r2med.run_build(m.new / "no.toml", m.new),
+        lambda m: r2med.run_build(str(m.new / "no.toml"), str(m.new)),
     ),
     "score": (
         lambda m: r2med.score({"1": {"d": 1}}, {"1": {"d": 1.0}}, ["nDCG@10"]).mean,
@@ -167,6 +211,13 @@ CALLS: dict[str, tuple[Call, ...]] = {
         lambda m: r2med.serve(r2med.load(DATA), ["nonesuch"], port=0),
         lambda m: r2med.serve(DATA, "nonesuch", port=0),
     ),
+    "serve_review": (
+        lambda m: r2med.serve_review(m.new / "none"),
+        lambda m: r2med.serve_review(str(m.new / "none")),
+    ),
+    "show": (lambda m: r2med.show(m.folder).value, lambda m: r2med.show(str(m.folder)).value),
+    "show_build": (lambda m: r2med.show_build(m.new / "no"), lambda m: r2med.show_build(str(m.new / "no"))),
+    "show_review": (lambda m: r2med.show_review(m.new / "no"), lambda m: r2med.show_review(str(m.new / "no"))),
     "submit": (
         lambda m: r2med.submit([m.record], m.new / "entry.json"),
         lambda m: r2med.submit(str(m.record), str(m.new / "entry.json")),
@@ -186,10 +237,7 @@ CALLS: dict[str, tuple[Call, ...]] = {
         lambda m: r2med.with_overlays(MIMICS, "demo/mimics.jsonl").name,
         lambda m: r2med.with_overlays(MIMICS, Path("demo/mimics.jsonl")).name,
     ),
-    "write_example": (
-        lambda m: r2med.write_example("nonesuch", m.new),
-        lambda m: r2med.write_example("nonesuch", str(m.new)),
-    ),
+    "verify_cache": (lambda m: r2med.verify_cache().value["damaged"],),
 }
 
 MIMICS = "demo/Medical-Sciences"

@@ -89,13 +89,13 @@ COMMANDS = {
         "compare",
         "advise",
         "analyse",
-        "build",
-        "review",
+        "run_build",
+        "serve_review",
         "board",
         "search",
         "serve",
     ),
-    *("generate", "score", "reproduce", "submit", "verify", "import_tables", "export", "doctor", "why"),
+    *("generate", "score", "reproduce", "submit", "verify", "import_data", "export_data", "doctor", "why"),
 }
 
 
@@ -112,7 +112,7 @@ def test_every_command_is_a_public_function_with_types_and_a_docstring(name: str
 def test_tables_become_a_dataset_and_records_a_board(tmp_path: Path):
     (tmp_path / "notes.csv").write_text("id,text\na,gout hurts\nb,flu passes\n")
     (tmp_path / "asked.csv").write_text("query,relevant\nwhat hurts?,a\n")
-    r2med.import_tables([tmp_path / "notes.csv", tmp_path / "asked.csv"], tmp_path / "mine")
+    r2med.import_data([tmp_path / "notes.csv", tmp_path / "asked.csv"], tmp_path / "mine")
     mine = r2med.load(tmp_path / "mine")
     assert (len(mine.corpus), len(mine.queries), mine.qrels.positives) == (2, 1, 1)
     r2med.run("bm25", mine, out=tmp_path / "results")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import re
 import tomllib
@@ -20,6 +21,7 @@ from r2med.cli.app import command
 from r2med.evaluation.advice.advice import Advice, Rung
 from r2med.foundation.core.registry import registered
 from r2med.foundation.runtime.stages import KINDS
+from r2med.foundation.runtime.typed_notices import command_words
 from support.answer_records import answer_record, answered
 from support.synthetic_answers import write
 
@@ -59,6 +61,27 @@ def test_the_page_of_the_api_begins_with_ten_functions_and_has_every_public_name
     ):
         assert sorted(re.findall(r"^### `(\w+)`", listed, re.MULTILINE)) == names
     assert max(section.count("### ") for section in tasks) < 25 and len(tasks) > 5
+
+
+def leaves(each: Any, words: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:
+    """Yield every command with its words."""
+    for name, inner in getattr(each, "commands", {}).items():
+        yield from leaves(inner, (*words, name))
+    if not hasattr(each, "commands"):
+        yield " ".join(words), each
+
+
+def test_every_generated_command_is_the_public_function_of_its_name_by_one_rule() -> None:
+    functions = {
+        words: each.callback.function for words, each in leaves(command()) if hasattr(each.callback, "function")
+    }
+    assert len(functions) > 30
+    for words, function in functions.items():
+        *group, verb = words.split()
+        name = "_".join([verb.replace("-", "_"), *group])
+        assert function.__name__.rstrip("_") == name
+        assert getattr(r2med, function.__name__) is function
+        assert command_words(function.__name__) == words
 
 
 def options(each: Any) -> Iterator[str]:
@@ -103,8 +126,13 @@ def test_no_variable_of_r2med_on_the_page_is_one_that_nothing_reads() -> None:
 def test_every_command_that_ends_with_a_code_of_its_own_is_on_the_page(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(DOCS))
     page = import_module("generators.environment_page")
-    codes = {"1": page.EXIT_1, "INCOMPLETE": page.EXIT_1, "DAMAGED": page.EXIT_1, "2": page.EXIT_2}
+    codes = {"1": page.EXIT_1, "INCOMPLETE": page.EXIT_1, "2": page.EXIT_2}
     found: set[tuple[str, str]] = set()
+    for name, each in leaves(command()):
+        source = inspect.getsource(each.callback.view) if hasattr(each.callback, "view") else ""
+        for code in re.findall(r"(?:code=|code = |return )([12]) if ", source):
+            assert name in codes[code], f"{name} ends with {code}: write what it means in environment_page.py"
+            found.add((name, code))
     for file in (SOURCE / "cli").glob("*_command.py"):
         text = file.read_text(encoding="utf-8")
         for code in (*re.findall(r"raise typer\.Exit\((\w+)\)", text), *re.findall(r"\bINCOMPLETE\b", text)):

@@ -6,6 +6,7 @@ import ast
 import inspect
 import re
 import textwrap
+from collections.abc import Iterator
 from dataclasses import fields as dataclass_fields
 from dataclasses import is_dataclass
 from functools import cached_property
@@ -17,12 +18,13 @@ from pydantic import BaseModel
 
 import r2med
 from generators.markdown import annotations, code, field_notes, table, type_text
+from r2med.cli.app import command
 
 FILE = Path(__file__).parent.with_name("api.md")
 MARK = "<!-- Below: written by python docs/make_reference.py -->\n"
 
 
-TEN = ("load", "import_tables", "run", "compare", "why", "search", "advise", "serve", "board", "audit")
+TEN = ("load", "import_data", "run", "compare", "why", "search", "advise", "serve", "board", "audit")
 """What most people need, in the order of their work."""
 
 SECTIONS = {
@@ -42,7 +44,21 @@ def page() -> str:
     for module, about in SECTIONS.items():
         names = [name for group in groups(module).values() for name in group]
         parts.append(f"## {code(module.__name__)}\n{about}\n{_entries(module, names)}")
-    return _with_block(written, "ten functions", ten) + MARK + "\n" + "\n".join(parts)
+    commands = table(("command", "function"), [(code(f"r2med {words}"), _linked(name)) for words, name in functions()])
+    written = _with_block(_with_block(written, "ten functions", ten), "commands", commands)
+    return written + MARK + "\n" + "\n".join(parts)
+
+
+def functions() -> Iterator[tuple[str, str]]:
+    """Yield the words of each command, and its function."""
+
+    def below(each: Any, words: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+        for word, inner in getattr(each, "commands", {}).items():
+            yield from below(inner, (*words, word))
+        if function := getattr(getattr(each, "callback", None), "function", None):
+            yield " ".join(words), function.__name__
+
+    return below(command(), ())
 
 
 def groups(module: ModuleType) -> dict[str, list[str]]:

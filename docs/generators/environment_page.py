@@ -58,13 +58,13 @@ EXIT_1 = {
     "audit": "A check says that the dataset is broken.",
     "verify": "An entry does not match its runs.",
     "doctor": "The cache cannot be written to, or an endpoint does not answer.",
-    "cache": "A file of the cache is damaged.",
+    "cache verify": "A file of the cache is damaged.",
 }
 """Command -> what exit code 1 means there. tests/test_docs.py compares it with the source."""
 
 EXIT_2 = {
-    "data": "A dataset has a problem.",
-    "data_import": "The dataset is written, but some rows of the tables did not fit.",
+    "data check": "A dataset has a problem.",
+    "data import": "The dataset is written, but some rows of the tables did not fit.",
 }
 
 
@@ -131,8 +131,4 @@ def _codes() -> Iterator[tuple[str, str]]:
 def _meanings() -> Iterator[tuple[str, str, str]]:
     for number, meanings in (("1", EXIT_1), (str(USER_FAULT), EXIT_2)):
         for name, meaning in meanings.items():
-            yield code(f"r2med {COMMANDS.get(name, name)}"), number, meaning
-
-
-COMMANDS = {"cache": "cache verify", "data": "data check", "data_import": "data import"}
-"""Start of the name of a file in cli/ -> the command, where they differ."""
+            yield code(f"r2med {name}"), number, meaning

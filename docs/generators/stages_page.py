@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from generators.markdown import NOTICE, code, prose, table
-from r2med.cli.stage_help import FORMS, PURPOSE, stage_pages
-from r2med.cli.stage_settings import StageSetting, help_of
 from r2med.construction.step_table import KIND
 from r2med.foundation.core.registry import registered
 from r2med.foundation.runtime.stages import KINDS, Kind, stage_class
 from r2med.models.crossencoders.reranker_cards import RERANKERS
 from r2med.models.encoders.model_cards import MODELS
+from r2med.public.stage_help import FORMS, PURPOSE, stage_pages
+from r2med.public.stage_settings import StageSetting, help_of
 from r2med.systems.expand.method_cards import METHODS
 from r2med.systems.rerank.llm_reranker_cards import LLM_RERANKERS
 

@@ -21,9 +21,11 @@ if TYPE_CHECKING:
     from r2med.data import Query as Query
     from r2med.data import load as load
     from r2med.data import names as names
-    from r2med.data.example_data import example_data as example_data
-    from r2med.data.tables.table_import import import_tables as import_tables
-    from r2med.publication.bridges.data_export import export as export
+    from r2med.public.data_functions import check_data as check_data
+    from r2med.public.data_functions import example_data as example_data
+    from r2med.public.data_functions import export_data as export_data
+    from r2med.public.data_functions import fetch_data as fetch_data
+    from r2med.public.data_functions import import_data as import_data
 
 # Evaluate systems
 if TYPE_CHECKING:
@@ -56,7 +58,7 @@ if TYPE_CHECKING:
 # Search, serve and show
 if TYPE_CHECKING:
     from r2med.evaluation.advice.advice import Advice as Advice
-    from r2med.evaluation.advice.ladder import advise as advise
+    from r2med.public.label_functions import advise as advise
     from r2med.public.look_functions import board as board
     from r2med.public.look_functions import search as search
     from r2med.public.look_functions import serve as serve
@@ -66,32 +68,40 @@ if TYPE_CHECKING:
 # Labels and answers
 if TYPE_CHECKING:
     from r2med.assessment.answers.answering import answer as answer
+    from r2med.assessment.answers.nugget_making import MadeNuggets as MadeNuggets
     from r2med.assessment.audit.audit_findings import Audit as Audit
-    from r2med.assessment.audit.checks import audit as audit
+    from r2med.assessment.judgements.committee import JudgedPools as JudgedPools
     from r2med.data.given_data import with_overlays as with_overlays
     from r2med.data.overlays import Overlay as Overlay
     from r2med.data.overlays import OverlayLabel as OverlayLabel
     from r2med.evaluation.records.answer_record import AnswerRecord as AnswerRecord
+    from r2med.public.label_functions import audit as audit
+    from r2med.public.label_functions import judge as judge
+    from r2med.public.label_functions import nuggets as nuggets
 
 # Build a benchmark
 if TYPE_CHECKING:
     from r2med.construction.benchmark import Build as Build
-    from r2med.construction.benchmark import build as build
-    from r2med.construction.example_plans import write_example as write_example
-    from r2med.server.serving import review as review
+    from r2med.public.build_functions import example_build as example_build
+    from r2med.public.build_functions import run_build as run_build
+    from r2med.public.build_functions import show_build as show_build
+    from r2med.public.review_functions import export_review as export_review
+    from r2med.public.review_functions import import_review as import_review
+    from r2med.public.review_functions import serve_review as serve_review
+    from r2med.public.review_functions import show_review as show_review
 
 # Leaderboard and sharing
 if TYPE_CHECKING:
+    from r2med.public.share_functions import pack as pack
+    from r2med.public.share_functions import submit as submit
+    from r2med.public.share_functions import unpack as unpack
+    from r2med.public.share_functions import verify as verify
     from r2med.publication.leaderboard.reproduction import Reproduction as Reproduction
     from r2med.publication.leaderboard.reproduction import reproduce as reproduce
     from r2med.publication.leaderboard.submission import Entry as Entry
-    from r2med.publication.leaderboard.submission import submit as submit
     from r2med.publication.leaderboard.verification import Verification as Verification
-    from r2med.publication.leaderboard.verification import verify as verify
     from r2med.publication.packs.pack_manifest import PackManifest as PackManifest
-    from r2med.publication.packs.packing import pack as pack
     from r2med.publication.packs.unpacking import Unpacked as Unpacked
-    from r2med.publication.packs.unpacking import unpack as unpack
 
 # Other libraries
 if TYPE_CHECKING:
@@ -100,13 +110,25 @@ if TYPE_CHECKING:
     from r2med.publication.bridges.langchain import LangChainRetriever as LangChainRetriever
     from r2med.publication.bridges.pyterrier import PyTerrierRetriever as PyTerrierRetriever
 
+# Names and their meaning
+if TYPE_CHECKING:
+    from r2med.public.catalogue_functions import check_model as check_model
+    from r2med.public.catalogue_functions import list_ as list_
+    from r2med.public.catalogue_functions import show as show
+    from r2med.public.listing import Listing as Listing
+    from r2med.public.prompt_functions import new_prompts as new_prompts
+
 # Settings and the machine
 if TYPE_CHECKING:
     from r2med.evaluation.running.doctor import Diagnosis as Diagnosis
-    from r2med.evaluation.running.doctor import doctor as doctor
     from r2med.foundation.core.errors import UserError as UserError
     from r2med.foundation.runtime.runtime import Runtime as Runtime
     from r2med.foundation.runtime.setup import Setup as Setup
+    from r2med.public.machine_functions import cite as cite
+    from r2med.public.machine_functions import clear_cache as clear_cache
+    from r2med.public.machine_functions import doctor as doctor
+    from r2med.public.machine_functions import list_cache as list_cache
+    from r2med.public.machine_functions import verify_cache as verify_cache
 
 if TYPE_CHECKING:
     from r2med import agreement as agreement

@@ -48,13 +48,13 @@ def test_a_build_without_a_dataset_says_why(tmp_path, r2med):
 
 
 def test_what_each_step_kept_and_left_out_is_shown(built, r2med):
-    status = r2med("build", "status", "built")
+    status = r2med("build", "show", "built")
     assert "1 Too Simple, 1 Ambiguous Answer" in status.stdout
-    steps = json.loads(r2med("build", "status", "built", "--format", "json").stdout)
+    steps = json.loads(r2med("build", "show", "built", "--format", "json").stdout)
     assert [step["kept"] for step in steps][:4] == [9, 8, 6, 5]
-    rejected = r2med("build", "sample", "built", "--step", 3, "--rejected").stdout
+    rejected = r2med("build", "show", "built", "--step", 3, "--rejected").stdout
     assert "e5: left out, Too Simple (One fact is enough.)" in rejected
-    assert r2med("build", "sample", "built", "--step", 1, "-n", 2).stdout.count("  text: ") == 2
+    assert r2med("build", "show", "built", "--step", 1, "-n", 2).stdout.count("  text: ") == 2
     trace = r2med("build", "show", "built", "e7").stdout
     assert "4. drop-easy: e7: left out, Answered By Small Models (scripted)" in trace
 
@@ -86,21 +86,21 @@ def test_a_dry_run_does_not_add_up_what_is_unknown_to_nothing(r2med):
 
 
 def test_a_dataset_without_the_latest_reviews_is_said_to_be_so_until_it_is_built_again(built, r2med, tmp_path):
-    assert "lacks reviews" not in r2med("build", "status", "built").stdout
+    assert "lacks reviews" not in r2med("build", "show", "built").stdout
     item = review_items(tmp_path / "built")[0]
     row = {"question": item.id[0], "chunk": item.id[1], "annotator": "Ann", "verdict": "reject"}
     (tmp_path / "in.csv").write_text(",".join(row) + "\n" + ",".join(row.values()) + "\n")
-    imported = r2med("review", "built", "--import", "in.csv").stdout
+    imported = r2med("review", "import", "built", "in.csv").stdout
     assert imported.splitlines() == [
         "1 new review from in.csv",
         "built/exam-example does not have them yet: r2med build run PLAN.toml -o built writes it again",
     ]
-    assert "built/exam-example lacks reviews: r2med build" in r2med("build", "status", "built").stdout
-    counted = json.loads(r2med("review", "built", "--agreement", "--format", "json").stdout)
+    assert "built/exam-example lacks reviews: r2med build" in r2med("build", "show", "built").stdout
+    counted = json.loads(r2med("review", "show", "built", "--format", "json").stdout)
     titles = ["Agreement of reviewers", "Agreement of judges", "Who reviewed"]
     assert [section["title"] for section in counted["sections"]][1:] == titles
     r2med("build", "run", "example/plan.toml", "-o", "built")
-    assert "lacks reviews" not in r2med("build", "status", "built").stdout
+    assert "lacks reviews" not in r2med("build", "show", "built").stdout
 
 
 def test_a_plan_that_somebody_wrote_is_not_replaced_by_a_copy(built, r2med, tmp_path):
@@ -115,9 +115,9 @@ def test_a_plan_that_somebody_wrote_is_not_replaced_by_a_copy(built, r2med, tmp_
     ("words", "why"),
     [
         (("run", "no.toml", "-o", "x"), "no plan no.toml"),
-        (("status", "nowhere"), "nowhere does not contain a build"),
+        (("show", "nowhere"), "nowhere does not contain a build"),
         (("show", "built", "zz"), "no item 'zz' in built"),
-        (("sample", "built", "--step", "99"), "no step 99: built has 14"),
+        (("show", "built", "--step", "99"), "no step 99: built has 14"),
         (("example", "exm", "-o", "x"), "no example 'exm' (did you mean exam?)"),
         (("example", "exam", "-o", "built"), "built exists already: name another folder\n"),
         (("run", "example/plan.toml", "-o", "x", "--offline", "--llm", "gpt4"), "offline: gpt4 is not this machine"),

@@ -6,14 +6,13 @@ import sqlite3
 from pathlib import Path
 
 import pytest
-import typer
 
 from r2med import run
-from r2med.cli.cache_command import verify
 from r2med.foundation.store import Store, default_store
 from r2med.foundation.store.rows import Rows
 from r2med.models.llm.chat import RawAnswer
 from support.chat_models import save_answer
+from support.commands import typed
 from support.datasets import r2med_folder
 from support.fork_server import Command
 
@@ -37,16 +36,14 @@ def rot(path: Path) -> None:
 
 
 def test_a_sound_store_is_counted(filled: Store, capsys: pytest.CaptureFixture[str]) -> None:
-    verify()
+    typed("cache", "verify")
     [line] = capsys.readouterr().out.splitlines()
     assert line.startswith(f"{filled.root}: 3 artefacts are sound, 0 damaged; ")
 
 
 def test_what_is_damaged_is_named_and_the_exit_code_is_1(filled: Store, capsys: pytest.CaptureFixture[str]) -> None:
     rot(filled.root / "index" / "second" / "file")
-    with pytest.raises(typer.Exit) as ended:
-        verify()
-    assert ended.value.exit_code == 1
+    assert typed("cache", "verify") == 1
     damaged, summary = capsys.readouterr().out.splitlines()
     assert damaged.startswith(f"damaged: {filled.root / 'index' / 'second'}: file was altered (r2med cache verify --re")
     assert "2 artefacts are sound, 1 damaged" in summary
@@ -55,11 +52,10 @@ def test_what_is_damaged_is_named_and_the_exit_code_is_1(filled: Store, capsys: 
 
 def test_what_is_damaged_is_removed_only_on_request(filled: Store, capsys: pytest.CaptureFixture[str]) -> None:
     rot(filled.root / "index" / "second" / "file")
-    with pytest.raises(typer.Exit):
-        verify(repair=True)
+    assert typed("cache", "verify", "--repair") == 1
     assert "file was altered (it was removed, and is" in capsys.readouterr().out
     assert not (filled.root / "index" / "second").exists()
-    verify()
+    typed("cache", "verify")
     assert "2 artefacts are sound, 0 damaged" in capsys.readouterr().out
 
 
@@ -69,8 +65,7 @@ def test_damaged_rows_are_named_and_the_others_kept(filled: Store, capsys: pytes
     with database:
         database.execute("UPDATE rows SET value = x'00' WHERE key = x'6b'")
     database.close()
-    with pytest.raises(typer.Exit):
-        verify()
+    assert typed("cache", "verify") == 1
     assert "journal.sqlite: 1 of 2 rows are damaged (sound rows are kept" in capsys.readouterr().out
     with Rows(journal, "journal") as rows:
         assert rows.get([b"k", b"l"]) == {b"l": b"w"}
@@ -135,7 +130,7 @@ def test_clearing_what_is_not_kept_is_an_error(r2med: Command, words: tuple[str,
     assert done.returncode == 2 and message in done.stderr and len(done.messages) == 1
 
 
-@pytest.mark.parametrize("words", ["data list", "list llms", "list models", "list stages", "cache list"])
+@pytest.mark.parametrize("words", ["list datasets", "list llms", "list models", "list stages", "cache list"])
 def test_every_list_is_json_on_request(r2med: Command, words: str) -> None:
     assert json.loads(r2med(*words.split(), "--format", "json").stdout)
 

@@ -6,11 +6,11 @@ import pytest
 import yaml
 
 import r2med
-from r2med.cli.cite_command import cite
+from support.commands import typed
 
 
 def test_the_paper_and_the_installed_version_are_cited(capsys: pytest.CaptureFixture[str]) -> None:
-    cite()
+    typed("cite")
     printed = capsys.readouterr().out
     for part in ("author = {Zhang, Xiangxu and", "2505.14558", f"version = {{{r2med.__version__}}}", "Revised in 2026"):
         assert part in printed

@@ -67,7 +67,7 @@ def test_many_problems_of_one_cause_are_one_line(tmp_path: Path, r2med: Command)
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["Biologie"], "no dataset or folder 'Biologie' (did you mean Biology?): r2med data list shows all"),
+        (["Biologie"], "no dataset or folder 'Biologie' (did you mean Biology?): r2med list datasets shows all"),
         (["corpus.jsonl"], "corpus.jsonl is a file: a dataset is a folder"),
     ],
 )

@@ -4,10 +4,9 @@ import json
 from pathlib import Path
 
 import pytest
-import typer
 
 from r2med import load
-from r2med.cli.data_command import check, fetch, list_, stats
+from support.commands import typed
 from support.datasets import r2med_folder
 from support.fork_server import Command
 
@@ -22,7 +21,7 @@ def folder_of(folder: Path, documents: int = 2) -> Path:
 
 
 def test_the_list_names_every_dataset_and_group(capsys: pytest.CaptureFixture[str]) -> None:
-    list_()
+    typed("list", "datasets")
     printed = capsys.readouterr().out
     assert all(name in printed for name in ("Biology", "IIYi-Clinical", "group R2MED", "clinical-evidence"))
 
@@ -31,7 +30,7 @@ def test_markup_and_escapes_in_a_card_are_shown_as_they_are(tmp_path: Path, r2me
     (tmp_path / "datasets").mkdir()
     card = 'task = "[bold]x[/y]"\nscenario = "[/nothing]"\nkind = "post"\nlicence = "evil\\u001b[31m"\n'
     (tmp_path / "datasets" / "mine.toml").write_text(card)
-    done = r2med("data", "list", R2MED_PLUGINS=tmp_path)
+    done = r2med("list", "datasets", R2MED_PLUGINS=tmp_path)
     assert done.returncode == 0, done.stderr
     [line] = [line for line in done.stdout.splitlines() if line.startswith("mine ")]
     assert "[bold]x[/y]" in line and "[/nothing]" in line and r"evil\x1b[31m" in line
@@ -42,7 +41,7 @@ def test_sizes_are_whole_on_a_narrow_screen(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "70")
-    stats(["demo"])
+    typed("show", "demo")
     printed = capsys.readouterr().out
     assert printed.count("demo/") == 8
     assert "…" not in printed
@@ -50,8 +49,8 @@ def test_sizes_are_whole_on_a_narrow_screen(
 
 def test_the_name_of_a_folder_cannot_steer_the_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = folder_of(tmp_path / "evil\x1b[31m[bold]")
-    for verb in (fetch, check, stats):
-        verb([str(folder)])
+    for words in (("data", "fetch"), ("data", "check"), ("show",)):
+        typed(*words, folder)
         printed = capsys.readouterr().out
         assert r"evil\x1b[31m[bold]" in printed
         assert "\x1b" not in printed
@@ -63,9 +62,7 @@ def test_problems_of_one_cause_are_one_line_with_their_number(
     folder = folder_of(tmp_path / "set")
     rows = "".join(f'{{"q_id": "1", "p_id": "gone{number}", "score": 1}}\n' for number in range(1153))
     (folder / "qrels.jsonl").write_text('{"q_id": "1", "p_id": "d0", "score": 1}\n' + rows)
-    with pytest.raises(typer.Exit) as ended:
-        check([str(folder)])
-    assert ended.value.exit_code == 2
+    assert typed("data", "check", folder) == 2
     printed = capsys.readouterr().out.splitlines()
     assert len(printed) == 2
     assert "1,153 × unknown document: not in the corpus, first in line 2" in printed[0]
@@ -76,8 +73,7 @@ def test_one_problem_is_counted_in_the_singular(tmp_path: Path, capsys: pytest.C
     folder = folder_of(tmp_path / "set")
     with (folder / "qrels.jsonl").open("a") as file:
         file.write('{"q_id": "1", "p_id": "gone", "score": 1}\n')
-    with pytest.raises(typer.Exit):
-        check([str(folder)])
+    assert typed("data", "check", folder) == 2
     assert capsys.readouterr().out.splitlines()[-1].endswith(": 1 problem")
 
 
@@ -91,11 +87,11 @@ def test_example_writes_two_tables_and_the_dataset_that_an_import_makes_of_them(
     assert again.stderr == "r2med: notes.csv exists already: choose another folder with --out DIR\n"
 
 
-def test_the_command_prints_a_line_for_each_dataset(tmp_path: Path, r2med: Command) -> None:
+def test_sizes_are_shown_of_a_group_a_folder_and_a_name(tmp_path: Path, r2med: Command) -> None:
     folder = r2med_folder(tmp_path / "Mine")
-    done = r2med("data", "stats", "demo/Biology", folder)
-    assert (done.returncode, done.stderr) == (0, "")
-    rows = [line.split() for line in done.stdout.splitlines()]
+    shown = [r2med("show", name) for name in ("demo", folder)]
+    assert [(done.returncode, done.stderr) for done in shown] == [(0, "")] * 2
+    rows = [line.split() for done in shown for line in done.stdout.splitlines()]
     assert ["Dataset", "#Q", "#D", "Avg.", "Pos", "Q-Len", "D-Len", "D-Chars", "D-Max"] in rows
     assert ["Mine", "2", "3", "1.00", "3.5", "6.7", "37", "48"] in rows
     assert [row for row in rows if row[:1] == ["demo/Biology"]]

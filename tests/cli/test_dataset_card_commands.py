@@ -16,7 +16,7 @@ def plugin(root: Path, name: str, card: str) -> Path:
 
 def test_a_ninth_dataset_is_one_card_more(tmp_path: Path, r2med: Command) -> None:
     ninth = 'order = 5\ntask = "clinical evidence"\nscenario = "prognosis"\nlicence = "CC0"\n'
-    listed = r2med("data", "list", R2MED_PLUGINS=plugin(tmp_path / "mine", "Ninth", ninth))
+    listed = r2med("list", "datasets", R2MED_PLUGINS=plugin(tmp_path / "mine", "Ninth", ninth))
     assert listed.returncode == 0
     assert "prognosis" in listed.stdout
     assert "group clinical-evidence: MedXpertQA-Exam, MedQA-Diag, PMC-Treatment\n" in listed.stdout
@@ -34,7 +34,7 @@ def test_a_dataset_without_a_repository_must_be_given_as_a_folder(tmp_path: Path
 
 @pytest.mark.parametrize("group", ["R2MED", "clinical-evidence"])
 def test_the_groups_of_the_benchmark_take_no_others(tmp_path: Path, group: str, r2med: Command) -> None:
-    failed = r2med("data", "list", R2MED_PLUGINS=plugin(tmp_path / "mine", "Ninth", f'groups = ["{group}"]\n'))
+    failed = r2med("list", "datasets", R2MED_PLUGINS=plugin(tmp_path / "mine", "Ninth", f'groups = ["{group}"]\n'))
     assert failed.returncode == 2
     (line,) = failed.stderr.splitlines()
     assert f"Ninth.toml: {group} is a group that comes with r2med: choose a name of your own" in line
@@ -49,7 +49,7 @@ def test_a_card_of_ones_own_may_take_the_place_of_a_dataset_of_the_benchmark(tmp
 def test_cards_that_are_like_each_other_are_one_line(tmp_path: Path, r2med: Command) -> None:
     folder = plugin(tmp_path / "mine", "A", 'like = "B"\n')
     plugin(folder, "B", 'like = "A"\n')
-    failed = r2med("data", "list", R2MED_PLUGINS=folder)
+    failed = r2med("list", "datasets", R2MED_PLUGINS=folder)
     assert failed.returncode == 2
     (line,) = failed.stderr.splitlines()
     assert "which is like this one" in line

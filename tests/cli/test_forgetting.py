@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from r2med import import_tables, run
+from r2med import import_data, run
 from r2med.foundation.store import default_store
 from r2med.foundation.store.owners import process_name
 from r2med.models.llm.chat import RawAnswer
@@ -135,14 +135,14 @@ def test_answers_go_with_every_dataset_that_asked_for_them_and_stay_for_others(h
 
 def test_a_note_that_an_update_removes_is_gone_from_the_store(tables: tuple[Path, Path], home: Path) -> None:
     folder = tables[0].with_name("ward")
-    dataset = import_tables(tables, folder)
+    dataset = import_data(tables, folder)
     run("bm25", dataset)
     save_answer(default_store().about(dataset.label), b"k" * 16, "gpt4", RawAnswer(f"as {PLANTED[0]} said"))
     tables[0].write_text(f"{tables[0].read_text()}n99,A further note.\n")
-    import_tables(tables, folder, update=True)
+    import_data(tables, folder, update=True)
     assert any("journal/" in file for file in files_with(home, PLANTED[:1])), "nothing was removed from the tables"
     tables[0].write_text(tables[0].read_text().replace(PLANTED[0], "nobody"))
-    import_tables(tables, folder, update=True)
+    import_data(tables, folder, update=True)
     assert files_with(home, PLANTED[:1]) == set()
 
 

@@ -54,7 +54,7 @@ def verb(body: str, before: str = "", **changes: str) -> Ended:
 
 @pytest.mark.parametrize(("number", "code"), SIGNALS)
 def test_a_signal_during_imports_is_one_line(number: signal.Signals, code: int) -> None:
-    done = python(INTERRUPTED_IMPORT.format(number=int(number)), "data", "list")
+    done = python(INTERRUPTED_IMPORT.format(number=int(number)), "list", "datasets")
     assert (done.returncode, done.stdout, done.stderr) == (code, "", "r2med: stopped\n")
 
 

@@ -1,4 +1,4 @@
-"""`r2med nuggets` writes a file of nuggets, which `r2med review --nuggets` takes."""
+"""`r2med nuggets` writes a file of nuggets, which `r2med review serve` takes."""
 
 import json
 from pathlib import Path
@@ -19,7 +19,7 @@ def test_nuggets_are_written_and_can_be_reviewed(r2med: Command, tmp_path: Path)
     made = r2med(*asked)
     assert made.returncode == 0, made.stderr
     assert "8 nuggets for 8 questions in n.jsonl, 8 of them vital" in made.stdout
-    assert "r2med review --nuggets n.jsonl --data demo/Medical-Sciences" in made.stdout
+    assert "r2med review serve n.jsonl --data demo/Medical-Sciences" in made.stdout
     rows = [json.loads(line) for line in (tmp_path / "n.jsonl").read_text().splitlines()]
     assert rows[0] == {
         "query": "0",
@@ -29,8 +29,8 @@ def test_nuggets_are_written_and_can_be_reviewed(r2med: Command, tmp_path: Path)
         "by": "author",
         "reviewed": False,
     }
-    early = r2med("review", "--nuggets", "n.jsonl", *DATA, "--export", "checked.jsonl")
+    early = r2med("review", "export", "n.jsonl", *DATA, "-o", "checked.jsonl")
     assert early.returncode == 2
     assert "people have reviewed nothing of n.jsonl yet" in early.stderr
-    lost = r2med("review", "--nuggets", "n.jsonl")
-    assert "--nuggets needs the dataset of its questions" in lost.stderr
+    lost = r2med("review", "serve", "n.jsonl")
+    assert "name the dataset of its questions with --data" in lost.stderr

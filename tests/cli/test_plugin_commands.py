@@ -11,11 +11,11 @@ import pytest
 
 import r2med
 from r2med import System
-from r2med.cli.stage_settings import help_of
 from r2med.foundation.core import plugins
 from r2med.foundation.runtime import stages
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store import Store
+from r2med.public.stage_settings import help_of
 from support.datasets import random_folder
 from support.fork_server import Command
 

@@ -62,7 +62,7 @@ def test_run_as_json_is_data_alone(tmp_path, r2med):
 
 
 @pytest.mark.parametrize(
-    "arguments", some_by_day([["run", "--data", "Biolgy"], ["data", "list"], ["rnu"], ["data", "stats"]], 4)
+    "arguments", some_by_day([["run", "--data", "Biolgy"], ["list", "datasets"], ["rnu"], ["show"]], 4)
 )
 def test_a_forked_command_says_what_a_started_one_says(tmp_path, arguments, r2med):
     """What the tests that take the fixture rest on."""
@@ -94,7 +94,7 @@ def test_a_forked_run_writes_what_a_started_one_writes(demo_run, tmp_path, r2med
         (["score", "--qrels", FACTS / "qrels.txt", "--run", "nowhere"], "nowhere: no such run file"),
         (["score", "--qrels", FACTS / "run.txt", "--run", FACTS / "run.txt"], "run.txt:1: 6 columns"),
         (["data", "check", "nowhere"], "no dataset or folder 'nowhere'"),
-        (["data", "stats", "bad\x1b[31mname"], r"bad\x1b[31mname"),
+        (["show", "bad\x1b[31mname"], r"bad\x1b[31mname"),
     ],
 )
 def test_a_mistake_is_one_line_and_exit_code_2(tmp_path, arguments, says, r2med):

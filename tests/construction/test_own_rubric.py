@@ -4,9 +4,9 @@ import pytest
 
 from r2med.assessment.review.review_book import ReviewBook, reviews_file
 from r2med.assessment.review.review_desk import ReviewDesk
-from r2med.cli.review_command import review
 from r2med.construction.review_items import items_by_kind, read_reviews, review_rubrics
 from r2med.foundation.core.errors import UserError
+from support.commands import typed
 
 CARD = """
 noun = "summary"
@@ -46,12 +46,12 @@ def test_people_review_a_table_by_a_rubric_of_their_own(table, tmp_path, capsys)
         desk.decide("Ann", items[0].token, said, "", "", correction="A long note.")
         desk.decide("Bo", items[0].token, {**said, "faithful": "no"}, "", "")
     assert read_reviews(table) == [], "a rubric that is not given is left alone"
-    review(table, kind=kind, export=tmp_path / "out.csv", influential=0)
+    typed("review", "export", table, "--kind", kind, "-o", tmp_path / "out.csv")
     assert (tmp_path / "out.csv").read_text().splitlines()[1].endswith(",mine,yes,unsure,A long note.")
     reviews_file(table).unlink()
-    review(table, kind=kind, import_=tmp_path / "out.csv", influential=0)
+    typed("review", "import", table, tmp_path / "out.csv", "--kind", kind)
     assert {each.annotator: each.verdict for each in read_reviews(table, rubrics)} == {"Ann": "accept", "Bo": "reject"}
-    review(table, kind=kind, agreement=True, influential=0)
+    typed("review", "show", table, "--kind", kind)
     assert "mine: faithful" in capsys.readouterr().out
 
 

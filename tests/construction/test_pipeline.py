@@ -319,7 +319,7 @@ def test_a_damaged_step_file_is_one_line_wherever_it_is_read(tmp_path, r2med):
     made = built(tmp_path, STEPS, {"e.jsonl": EXAM}, ANSWERS)
     file = made.folder(4) / "items.jsonl"
     file.write_text(file.read_text()[:-20])
-    shown = r2med("build", "sample", made.out)
+    shown = r2med("build", "show", made.out, "-n", "5")
     assert (shown.returncode, shown.stdout) == (2, "")
     assert (
         f"{file}, line 11, was changed after its step wrote it: r2med build run PLAN.toml -o {made.out}" in shown.stderr

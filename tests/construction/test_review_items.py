@@ -115,7 +115,7 @@ def test_reviews_of_texts_that_changed_are_counted_in_one_line(tmp_path, caplog)
     table.write_text(table.read_text().replace("That one.", "Another one."))
     assert [review.chunk for review in read_reviews(table)] == ["c1"]
     (line,) = caplog.messages
-    assert "reviews left out because their texts changed or are gone: 1 (r2med review" in line
+    assert "reviews left out because their texts changed or are gone: 1 (r2med review serve" in line
 
 
 def test_an_edited_step_file_is_not_reviewed(built):

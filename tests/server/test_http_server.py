@@ -214,7 +214,7 @@ def test_idle_connections_do_not_starve_the_pages_of_review_and_board(command, t
     if command == "review":
         candidate = {"question_id": "q", "id": "p", "question": "Why?", "passage": "Because."}
         (tmp_path / "candidates.jsonl").write_text(json.dumps(candidate) + "\n")
-        words = ["review", tmp_path / "candidates.jsonl"]
+        words = ["review", "serve", tmp_path / "candidates.jsonl"]
     else:
         assert r2med("run", "bm25", "--data", "demo/Biology").returncode == 0
         words = ["board", tmp_path / "results", "--out", tmp_path / "site", "--serve"]

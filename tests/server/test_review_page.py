@@ -80,7 +80,7 @@ class Desk:
 
     def start_process(self, port: str = "0", *words: str | Path) -> None:
         """Serve as a person does, so that it can be killed."""
-        command = ["-m", "r2med", "review", *(words or [self.file]), "--port", port]
+        command = ["-m", "r2med", "review", "serve", *(words or [self.file]), "--port", port]
         self.process = self._stack.enter_context(started(command))
         self.url = first_line(self.process).split(" ")[0]
 
@@ -405,7 +405,7 @@ def test_two_people_grade_the_labels_of_a_judge_and_the_scores_follow(
         for document in documents
     ]
     Overlay("judged", tuple(labels)).write(file)
-    words = ["--overlay", file, "--results", tmp_path / "results", "--sample", "2", "--influential", "1"]
+    words = [file, "--results", tmp_path / "results", "--sample", "2", "--influential", "1"]
     desk.start_process("0", *words)
     phone = {"viewport": {"width": 390, "height": 844}, "color_scheme": "dark"}
     ann, bo = desk.open("#/review?name=Ann", **phone), desk.open("#/review?name=Bo")
@@ -426,7 +426,7 @@ def test_two_people_grade_the_labels_of_a_judge_and_the_scores_follow(
     page = desk.open("#/disagreements?name=Cy")
     assert sorted(page.inner_text(".said").split("\n"))[:2] == ["Answers it", "Same field"]
 
-    people = r2med("review", "--overlay", file, "--export", "people.jsonl")
+    people = r2med("review", "export", file, "-o", "people.jsonl")
     assert f"{2 * len(orders[0])} labels of 2 reviewers" in people.stdout, people.stderr
     said = Overlay.read(tmp_path / "people.jsonl").labels
     assert {(label.reviewer, label.said, label.grade) for label in said} == {
@@ -435,10 +435,10 @@ def test_two_people_grade_the_labels_of_a_judge_and_the_scores_follow(
     }
     both = ["--overlay", file, "--overlay", "people.jsonl"]
     estimate = r2med("compare", *both, "--estimate")
-    assert estimate.returncode == 2 and "r2med review --overlay FILE" in estimate.stderr.splitlines()[-1]
+    assert estimate.returncode == 2 and "r2med review serve FILE" in estimate.stderr.splitlines()[-1]
     while page.query_selector(".said"):
         press(page, "3")
-    r2med("review", "--overlay", file, "--export", "people.jsonl")
+    r2med("review", "export", file, "-o", "people.jsonl")
     estimate = r2med("compare", *both, "--estimate")
     assert "whole pool of 2 of" in estimate.stdout, estimate.stderr
     assert r2med("compare", *both, "--format", "json").stdout != before
@@ -599,12 +599,12 @@ def test_reviews_go_out_and_in_by_the_command_line(desk: Desk, r2med: Callable[.
     desk.start(ROWS)
     page = desk.open("#/review?name=Ann")
     press(page, "a")
-    ended = r2med("review", desk.file, "--export", "out.csv")
+    ended = r2med("review", "export", desk.file, "-o", "out.csv")
     assert (ended.returncode, ended.stdout) == (0, "1 review in out.csv\n")
     [kept] = csv.DictReader((tmp_path / "out.csv").open())
     other = {**kept, "annotator": "Bo", "verdict": "reject"}
     (tmp_path / "in.csv").write_text(",".join(other) + "\n" + ",".join(other.values()) + "\n")
-    assert r2med("review", desk.file, "--import", "in.csv").stdout == "1 new review from in.csv\n"
-    assert r2med("review", desk.file, "--import", "in.csv").stdout == "0 new reviews from in.csv\n"
+    assert r2med("review", "import", desk.file, "in.csv").stdout == "1 new review from in.csv\n"
+    assert r2med("review", "import", desk.file, "in.csv").stdout == "0 new reviews from in.csv\n"
     bo = desk.open("#/review?name=Bo")  # the server that runs has seen it
     assert reviewed(bo) == "1 reviewed"

@@ -38,8 +38,8 @@ def test_a_function_serves_until_it_is_stopped(call: str, says: str, page: str, 
 
 
 def test_only_the_packages_of_the_server_are_an_extra_that_is_missing() -> None:
-    says = r"r2med review needs an optional part: pip install -e '\.\[serve\]' in the clone"
-    with pytest.raises(MissingExtraError, match=says), needing_server("r2med review"):
+    says = r"r2med review serve needs an optional part: pip install -e '\.\[serve\]' in the clone"
+    with pytest.raises(MissingExtraError, match=says), needing_server("r2med review serve"):
         raise ModuleNotFoundError(name="uvicorn.config")
-    with pytest.raises(ModuleNotFoundError, match="ours"), needing_server("r2med review"):
+    with pytest.raises(ModuleNotFoundError, match="ours"), needing_server("r2med review serve"):
         raise ModuleNotFoundError("ours", name="r2med.nothing")

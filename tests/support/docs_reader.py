@@ -28,7 +28,7 @@ PROGRAMS = ("r2med", "curl", "export", "cp")
 """What the reader can type. All other programs of the docs are only shown."""
 PORTS = {"serve": 8000, "review": 8070, "board": 8080}
 """Where the servers of r2med are found if no port is given."""
-ENDS_BY_ITSELF = {"--export", "--import", "--agreement"}
+ENDS_BY_ITSELF = {"export", "import", "show"}
 """With these `r2med review` shows no page."""
 
 

@@ -26,7 +26,7 @@ NO_TABLE = (
 NO_LLM = "Knowledge is left out: r2med analyse difficulty --llm NAME asks an LLM every question without passages."
 NO_ANSWERS = "Knowledge is left out: no query has a reference answer (the field answer of query.jsonl)."
 NO_REVIEWS = (
-    "Reviewers' judgement is left out: no query says if it needs inference. r2med review asks reviewers about "
+    "Reviewers' judgement is left out: no query says if it needs inference. r2med review serve asks reviewers about "
     "questions, and the published query.jsonl then has the field needs_inference."
 )
 

@@ -3,89 +3,27 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
-from r2med.cli import completion
-from r2med.cli import options as flags
-from r2med.cli.formats import Format, show_page
+from r2med.cli.generated import Shown
 from r2med.foundation.core.notices import Notice
 
 if TYPE_CHECKING:
     from r2med.evaluation.advice.advice import Advice, Rung
     from r2med.foundation.pages.cells import Marked
     from r2med.foundation.pages.page import Page
-    from r2med.foundation.runtime.runtime import Runtime
 
 UNKNOWN = "unknown"
 
 
-@flags.with_runtime(*flags.WEIGHTS, *flags.ASKING, *flags.TRACE)
-def advise(
-    dataset: Annotated[
-        str, typer.Argument(help="A dataset or a folder with judged questions.", autocompletion=completion.datasets)
-    ],
-    llm: flags.LLMs = None,
-    model: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME",
-            help="A dense model to try; may be repeated. Default: those on this machine.",
-            show_default=False,
-            rich_help_panel=flags.MODELS,
-        ),
-    ] = None,
-    rerank: flags.Rerankers = None,
-    give_up: Annotated[
-        float | None,
-        typer.Option(
-            metavar="POINTS",
-            min=0,
-            help="Points of nDCG@10 that you would give up for a cheaper or faster pipeline. "
-            "Needs 100 judged questions. Default: none.",
-            show_default=False,
-        ),
-    ] = None,
-    out: Annotated[
-        Path,
-        typer.Option("--out", "-o", help="Folder for the advice, which the board shows.", rich_help_panel=flags.OUTPUT),
-    ] = Path("results"),
-    form: Format = "text",
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.", rich_help_panel=flags.OUTPUT)] = False,
-    *,
-    runtime: Runtime,
-) -> None:
-    """Try the pipelines that can run here, cheap ones first, and recommend one of them."""
-    from contextlib import ExitStack
+def show_advice(advice: Advice, out: str | Path) -> Shown:
+    """Show the pipelines and the recommended one."""
     from dataclasses import asdict
 
-    from r2med.cli.progress import steps
-    from r2med.data import load
-    from r2med.evaluation.advice import ladder
-    from r2med.evaluation.advice.advice import SUFFIX
-    from r2med.evaluation.running.evaluation import slug
-    from r2med.foundation.store.files import refuse_other_case
-
-    flags.check_writable(out)
-    loaded = load(dataset, runtime.store)
-    path = out / f"{slug(loaded.name)}{SUFFIX}"
-    refuse_other_case(path, out)
-    with ExitStack() as stack:
-        made = ladder.advise(
-            loaded,
-            runtime,
-            llms=llm or [],
-            models=model,
-            rerankers=rerank,
-            give_up=give_up,
-            announce=lambda total: stack.enter_context(steps(total)),
-        )
-    made.write(path)
-    show_page(_page(made, path), form, as_json, asdict(made))
+    return Shown(_page(advice, Path(out)), asdict(advice))
 
 
-def _page(advice: Advice, path: Path) -> Page:
+def _page(advice: Advice, folder: Path) -> Page:
     from r2med.foundation.pages.cells import Column
     from r2med.foundation.pages.page import Note, Page, Section, Table
 
@@ -99,7 +37,7 @@ def _page(advice: Advice, path: Path) -> Page:
         Column("$ / 1,000", "dollars", missing=UNKNOWN),
     )
     table = Table(columns, [_row(rung, advice) for rung in advice.rungs])
-    lines = (*advice.verdict(), f"Use it: {advice.serve}", f"The ladder as a picture: r2med board {path.parent}")
+    lines = (*advice.verdict(), f"Use it: {advice.serve}", f"The ladder as a picture: r2med board {folder}")
     notes = [Note(line, whole=True) for line in _notes(advice)]
     verdict = [Note(line, whole=True) for line in lines]
     return Page(f"Advice for {advice.dataset}", [Section("", [table, *notes]), Section("", verdict)], kind="advice")

@@ -8,41 +8,42 @@ from typing import Any
 
 import typer
 
-from r2med.cli.advise_command import advise
+from r2med.cli.advise_command import show_advice
 from r2med.cli.analyse_command import analyse
 from r2med.cli.answer_command import answer
-from r2med.cli.audit_command import audit
 from r2med.cli.board_command import show_board
-from r2med.cli.build_command import build
-from r2med.cli.cache_command import cache
-from r2med.cli.cite_command import cite
+from r2med.cli.build_command import show_build_calls, show_built, show_example_plan
+from r2med.cli.catalogue_command import show_lines, show_listing, show_name, show_nothing, show_verified_cache
+from r2med.cli.cite_command import show_citation
 from r2med.cli.compare_command import show_comparison
-from r2med.cli.data_command import data
-from r2med.cli.doctor_command import doctor
+from r2med.cli.data_command import show_example, show_exported, show_fetched, show_problems
+from r2med.cli.data_import_command import confirm_import, show_import
+from r2med.cli.doctor_command import show_diagnosis
 from r2med.cli.generate_command import show_generation_plan, show_texts
 from r2med.cli.generated import generated
-from r2med.cli.judge_command import judge
-from r2med.cli.list_command import list_
+from r2med.cli.label_command import show_audit, show_calls, show_judged, show_nuggets
 from r2med.cli.lock_command import show_lock
-from r2med.cli.models_command import models
-from r2med.cli.nuggets_command import nuggets
-from r2med.cli.pack_command import pack, unpack
 from r2med.cli.plan_output import show_plan
-from r2med.cli.prompts_command import prompts
+from r2med.cli.prompts_command import show_fetched_prompt, show_new_prompts
 from r2med.cli.records_command import records
 from r2med.cli.reproduce_command import reproduce
-from r2med.cli.review_command import review
 from r2med.cli.run_command import show_results
 from r2med.cli.score_command import show_scores
 from r2med.cli.search_command import show_found
-from r2med.cli.show_command import show
-from r2med.cli.submit_command import submit
-from r2med.cli.verify_command import verify
+from r2med.cli.share_command import show_entry, show_pack, show_unpacked, show_verifications
 from r2med.cli.why_command import show_story
 from r2med.foundation.text.terminal_text import printable
+from r2med.public.build_functions import example_build, run_build, show_build
+from r2med.public.catalogue_functions import check_model, list_, show
 from r2med.public.compare_functions import compare, score
+from r2med.public.data_functions import check_data, example_data, export_data, fetch_data, import_data
+from r2med.public.label_functions import advise, audit, judge, nuggets
 from r2med.public.look_functions import board, search, serve, why
+from r2med.public.machine_functions import cite, clear_cache, doctor, list_cache, verify_cache
+from r2med.public.prompt_functions import fetch_prompts, new_prompts
+from r2med.public.review_functions import export_review, import_review, serve_review, show_review
 from r2med.public.run_functions import generate, lock, run
+from r2med.public.share_functions import pack, submit, unpack, verify
 
 app = typer.Typer(
     help="How well does a retrieval system reason about medicine? Run, compare and inspect R2MED and sets like it.",
@@ -82,6 +83,38 @@ def _root(
             print(printable(line))
 
 
+data = typer.Typer(help="Import, fetch, check and export datasets.", no_args_is_help=True)
+data.command("import")(generated(import_data, show_import, confirm=confirm_import))
+data.command("example")(generated(example_data, show_example))
+data.command("fetch")(generated(fetch_data, show_fetched))
+data.command("check")(generated(check_data, show_problems))
+data.command("export")(generated(export_data, show_exported))
+
+build = typer.Typer(help="Build a benchmark from a plan, and look at its steps and items.", no_args_is_help=True)
+build.command("run")(generated(run_build, show_built, show_build_calls))
+build.command("show")(generated(show_build, show_listing))
+build.command("example")(generated(example_build, show_example_plan))
+
+review = typer.Typer(
+    help="People review passages, labels of judges and texts of LLMs: the page, files, agreement.", no_args_is_help=True
+)
+review.command("serve")(generated(serve_review, show_nothing))
+review.command("export")(generated(export_review, show_lines))
+review.command("import")(generated(import_review, show_lines))
+review.command("show")(generated(show_review, show_listing))
+
+prompts = typer.Typer(
+    help="Start a set of prompt templates of your own, or fetch the prompt of a reranker's authors.",
+    no_args_is_help=True,
+)
+prompts.command("new")(generated(new_prompts, show_new_prompts))
+prompts.command("fetch")(generated(fetch_prompts, show_fetched_prompt))
+
+cache = typer.Typer(help="List, check and clear the artefacts that are kept for later runs.", no_args_is_help=True)
+cache.command("list")(generated(list_cache, show_listing))
+cache.command("clear")(generated(clear_cache, show_lines))
+cache.command("verify")(generated(verify_cache, show_verified_cache))
+
 PANELS: Mapping[str, Mapping[str, Callable[..., None] | typer.Typer]] = {
     "Evaluate": {
         "run": generated(run, show_results, show_plan),
@@ -100,13 +133,26 @@ PANELS: Mapping[str, Mapping[str, Callable[..., None] | typer.Typer]] = {
         "search": generated(search, show_found),
         "serve": generated(serve, lambda nothing: None),
     },
-    "Own data": {"data": data, "advise": advise},
-    "Labels": {"audit": audit, "judge": judge, "nuggets": nuggets},
+    "Own data": {"data": data, "advise": generated(advise, show_advice)},
+    "Labels": {
+        "audit": generated(audit, show_audit),
+        "judge": generated(judge, show_judged, show_calls),
+        "nuggets": generated(nuggets, show_nuggets, show_calls),
+    },
     "Build": {"build": build, "review": review},
-    "Leaderboard": {"submit": submit, "verify": verify},
-    "Share": {"pack": pack, "unpack": unpack},
-    "Catalogue": {"list": list_, "show": show, "models": models, "prompts": prompts},
-    "Machine": {"cache": cache, "doctor": doctor, "cite": cite},
+    "Leaderboard": {"submit": generated(submit, show_entry), "verify": generated(verify, show_verifications)},
+    "Share": {"pack": generated(pack, show_pack), "unpack": generated(unpack, show_unpacked)},
+    "Catalogue": {
+        "list": generated(list_, show_listing),
+        "show": generated(show, show_name),
+        "check-model": generated(check_model, show_lines),
+        "prompts": prompts,
+    },
+    "Machine": {
+        "cache": cache,
+        "doctor": generated(doctor, show_diagnosis),
+        "cite": generated(cite, show_citation),
+    },
 }
 """The panels of the help page, and the commands in each."""
 

@@ -18,10 +18,6 @@ _JOINTS = re.compile(r"→\s*|->\s*|[+(,=\[]\s*")
 """Signs after which a name can start within one word, if a system is typed in quotes."""
 
 
-KINDS_OF_LISTS = ("datasets", "stages", "models", "llms", "prompts", "rubrics", "analyses")
-"""The kinds of `r2med list`."""
-
-
 def systems(ctx: typer.Context, incomplete: str) -> list[str]:
     """Return the systems that complete a word, or the stages that can follow an arrow."""
     typed = joined_words([*(ctx.params.get("systems") or ()), incomplete])[-1]
@@ -90,7 +86,7 @@ def rerankers(incomplete: str) -> list[str]:
 
 def stages(incomplete: str) -> list[str]:
     """Return the stages of any kind that continue a word."""
-    from r2med.cli.stage_help import PURPOSE, stage_names
+    from r2med.public.stage_help import PURPOSE, stage_names
 
     return [name for kind in PURPOSE for name in _matching(stage_names(kind), incomplete)]
 
@@ -107,6 +103,8 @@ def llms(incomplete: str) -> list[str]:
 
 def kinds(incomplete: str) -> list[str]:
     """Return the kinds of list that continue a word."""
+    from r2med.public.catalogue_functions import KINDS_OF_LISTS
+
     return _matching(KINDS_OF_LISTS, incomplete)
 
 

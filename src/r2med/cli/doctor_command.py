@@ -1,29 +1,21 @@
-"""`r2med doctor`: check this machine for r2med."""
+"""What `r2med doctor` shows: this machine."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
-from r2med.cli import options as flags
-from r2med.cli.formats import Format, show_page
+from r2med.cli.generated import Shown
 from r2med.foundation.core.installation import install_extra
 
+if TYPE_CHECKING:
+    from r2med.evaluation.running.doctor import Diagnosis
 
-def doctor(
-    base_url: Annotated[
-        list[str] | None, typer.Option(help="An endpoint to test. May be repeated.", show_default=False)
-    ] = None,
-    form: Format = "text",
-    as_json: flags.AsJSON = False,
-) -> None:
-    """Show versions, devices, extras, the cache, which keys are set (never their values), and endpoints that answer."""
-    from r2med.evaluation.running.doctor import doctor as examine
+
+def show_diagnosis(diagnosis: Diagnosis) -> Shown:
+    """Show the machine. The command ends with 1 if the cache cannot be written, or if an endpoint does not answer."""
     from r2med.foundation.pages.cells import Column
     from r2med.foundation.pages.page import Note, Table, table_page
 
-    diagnosis = examine(base_url or [])
     missing = {name: ", ".join(packages) for name, packages in diagnosis.extras.items()}
     free = f"{diagnosis.cache_free / 1e9:.1f} GB free" if diagnosis.cache_free else "cannot be written to"
     rows = [
@@ -37,6 +29,5 @@ def doctor(
     ]
     note = Note("Keys are never shown; endpoints are asked without one.", "quiet")
     page = table_page("This machine", Table((Column("what", whole=True), Column("here")), rows), notes=[note])
-    show_page(page, form, as_json, {**vars(diagnosis), "cache": str(diagnosis.cache)})
-    if not diagnosis.cache_free or any(diagnosis.endpoints.values()):
-        raise typer.Exit(1)
+    failed = not diagnosis.cache_free or any(diagnosis.endpoints.values())
+    return Shown(page, {**vars(diagnosis), "cache": str(diagnosis.cache)}, code=1 if failed else 0)

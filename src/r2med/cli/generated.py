@@ -19,15 +19,21 @@ import typer
 
 from r2med.cli import completion
 from r2med.cli.formats import Format, show_page
-from r2med.cli.options import make_setup, setup_parameter
+from r2med.cli.options import given_settings, make_setup, setup_parameter
 from r2med.cli.rare_flags import with_help_all
+from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.flags import OUTPUT, Argument, Flag, SetupFlags
 from r2med.foundation.runtime.setup import Setup
 
 if TYPE_CHECKING:
     from r2med.foundation.pages.page import Page
 
-PLAN = Flag("Print what would be done, downloaded and asked, with its cost and three prompts. Do nothing.", OUTPUT)
+PLAN = Flag(
+    "Print what would be done, downloaded and asked, with its cost and three prompts. Do nothing.", OUTPUT, ("--plan",)
+)
+
+
+YES = Flag("Do not ask if it is right.", names=("--yes", "-y"))
 
 
 INCOMPLETE = 1
@@ -42,6 +48,8 @@ class Shown:
     value: Any = None
     """What JSON shows in place of the page."""
     code: int = 0
+    fault: str = ""
+    """An error that the command ends with after the page."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +76,8 @@ def typed_parameters(function: Callable[..., Any]) -> Iterator[TypedParameter]:
         if get_origin(annotation) is Annotated:
             kind, *marks = get_args(annotation)
             for flag in (mark for mark in marks if isinstance(mark, Flag | SetupFlags)):
-                yield TypedParameter(name, flag, kind, each.default, each.kind is each.VAR_POSITIONAL)
+                is_variadic = each.kind in (each.VAR_POSITIONAL, each.VAR_KEYWORD)
+                yield TypedParameter(name, flag, kind, each.default, is_variadic)
 
 
 class _ModuleNames(dict[str, Any]):
@@ -79,10 +88,16 @@ class _ModuleNames(dict[str, Any]):
 
 
 def generated(
-    function: Callable[..., Any], view: Callable[..., Any], plan: Callable[[Any], Any] | None = None
+    function: Callable[..., Any],
+    view: Callable[..., Any],
+    plan: Callable[[Any], Any] | None = None,
+    confirm: Callable[[Any, bool], None] | None = None,
 ) -> Callable[..., None]:
-    """Return the command of a public function. `plan` shows what --plan prints, if the function makes a plan."""
-    command = _GeneratedCommand(function, view, plan)
+    """Return the command of a public function. `plan` shows what --plan prints, if the function makes a plan.
+
+    `confirm` is called when the plan is made, and may ask if it is right. It gets True if --yes was typed.
+    """
+    command = _GeneratedCommand(function, view, plan, confirm)
 
     def run(**typed: Any) -> None:
         command.run(typed)
@@ -90,7 +105,7 @@ def generated(
     run.__name__ = function.__name__
     run.__doc__ = (inspect.getdoc(function) or "").partition("\n\n")[0]
     run.__signature__ = inspect.Signature(with_help_all(command.parameters()))  # type: ignore[attr-defined]
-    run.function = function  # type: ignore[attr-defined]
+    run.function, run.view = function, view  # type: ignore[attr-defined]
     return run
 
 
@@ -99,6 +114,7 @@ class _GeneratedCommand:
     function: Callable[..., Any]
     view: Callable[..., Any]
     plan: Callable[[Any], Any] | None
+    confirm: Callable[[Any, bool], None] | None
     declared: Sequence[TypedParameter] = field(init=False)
     of_view: Sequence[TypedParameter] = field(init=False)
 
@@ -117,12 +133,15 @@ class _GeneratedCommand:
         for each in (*self.declared, *self.of_view):
             if isinstance(each.flag, SetupFlags):
                 names = each.flag.names
-                settings += [setup_parameter(one) for one in fields(Setup) if one.name in names]
+                helps = each.flag.helps
+                settings += [setup_parameter(f, helps.get(f.name, "")) for f in fields(Setup) if f.name in names]
             else:
                 yield _parameter(each, each.flag)
         keyword = inspect.Parameter.KEYWORD_ONLY
         if self.plan:
-            yield _parameter(TypedParameter("plan", PLAN, bool, False, False), PLAN)
+            yield _parameter(TypedParameter("only_plan", PLAN, bool, False, False), PLAN)
+        if self.confirm:
+            yield _parameter(TypedParameter("yes", YES, bool, False, False), YES)
         if self.has_format:
             yield inspect.Parameter("page_format", keyword, annotation=Format, default="text")
         yield from settings
@@ -130,32 +149,47 @@ class _GeneratedCommand:
     def run(self, typed: dict[str, Any]) -> None:
         """Call the function with what was typed, and show what it returns."""
         from r2med.cli.progress import shown_steps
+        from r2med.foundation.core.events import listening_to
         from r2med.foundation.net.offline import planning
+        from r2med.public.call_plan import PlanMade
 
-        form, is_planned = typed.pop("page_format", "text"), typed.pop("plan", False)
+        form, is_planned = typed.pop("page_format", "text"), typed.pop("only_plan", False)
+        confirm, is_right = self.confirm, typed.pop("yes", False) if self.confirm else False
         with ExitStack() as stack:
             if is_planned:
                 stack.enter_context(planning())  # before addresses of other machines are named
             given = dict(self._given(typed))
-            words = [word for each in self.declared if each.is_variadic for word in given.get(each.name) or ()]
+            words = [word for each in self.declared if each.is_variadic for word in given.get(each.name, ())]
             of_function = {each.name for each in self.declared if not each.is_variadic}
+            of_function |= {
+                name for each in self.declared if isinstance(each.flag, SetupFlags) for name in each.flag.names
+            }
             keywords = {name: value for name, value in given.items() if name in of_function}
             if is_planned and self.plan:
                 from r2med.public.call_plan import seen_plan
 
-                shown = seen_plan(self.plan, self.function, *words, **keywords)
-                if isinstance(shown, Shown):
-                    show_page(shown.page, form, value=shown.value)
+                seen_plan(lambda plan: self._show_plan(plan, form), self.function, *words, **keywords)
                 return
+            if confirm:
+                stack.enter_context(listening_to(PlanMade, lambda made: confirm(made.plan, is_right)))
             with shown_steps():
                 made = self.function(*words, **keywords)
             self._show(made, given, form)
+
+    def _show_plan(self, plan: Any, form: str) -> None:
+        shown = self.plan(plan) if self.plan else None
+        if isinstance(shown, Shown):
+            show_page(shown.page, form, value=shown.value)
 
     def _given(self, typed: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
         """Yield the arguments of the function and of the view. What was not typed is left to their defaults."""
         for each in (*self.declared, *self.of_view):
             if isinstance(each.flag, SetupFlags):
-                yield each.name, make_setup(**{name: typed[name] for name in each.flag.names})
+                settings = {name: typed[name] for name in each.flag.names}
+                if each.is_variadic:
+                    yield from given_settings(settings).items()
+                else:
+                    yield each.name, make_setup(**settings)
                 continue
             value = typed[each.name]
             if value is None or value == []:
@@ -170,6 +204,8 @@ class _GeneratedCommand:
         shown = self.view(made, **{name: known[name] for name in taken})
         if isinstance(shown, Shown):
             show_page(shown.page, form, value=shown.value)
+            if shown.fault:
+                raise UserError(shown.fault)
         code = shown.code if isinstance(shown, Shown) else shown
         if code:
             raise typer.Exit(code)

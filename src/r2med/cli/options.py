@@ -18,8 +18,9 @@ from r2med.evaluation.records.answer_words import CONDITIONS
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.flags import DATA, LLMS, MODELS, OUTPUT, WHAT, Flag
 from r2med.foundation.runtime.setup import Setup, printed_bytes
+from r2med.public.shared_flags import ASKING, TRACE, WEIGHTS
 
-__all__ = ["DATA", "LLMS", "MODELS", "OUTPUT", "WHAT"]
+__all__ = ["ASKING", "DATA", "LLMS", "MODELS", "OUTPUT", "TRACE", "WEIGHTS", "WHAT"]
 
 
 def choices(words: Iterable[str]) -> str:
@@ -166,13 +167,6 @@ MaxFailures = Annotated[
     ),
 ]
 
-WEIGHTS = ("device", "dtype", "backend", "model_paths", "memory", "trust_remote_code", "offline")
-"""Fields of Setup about models."""
-ASKING = ("base_url", "llm_backend", "budget", "prompts", "concurrency", "deadline", "ask_again")
-"""Fields of Setup about LLMs."""
-TRACE = ("trace", "trace_content")
-"""Fields of Setup about traces."""
-
 
 def with_runtime(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Add the flags of some fields of Setup to a command, which gets the Runtime of that Setup as `runtime`."""
@@ -246,12 +240,17 @@ def flag_names(name: str) -> tuple[str, ...]:
 
 def make_setup(make: Callable[..., Setup] = Setup, **settings: Any) -> Setup:
     """Return the Setup of the flags. `settings` are fields of Setup as typed; None means that a flag was not typed."""
+    return make(**given_settings(settings))
+
+
+def given_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of Setup that were typed."""
     given = {name: value for name, value in settings.items() if value is not None}
     if "base_url" in given:
         given["base_url"] = given["base_url"].strip()
         if not given["base_url"]:
             raise UserError("--base-url is empty: give the address of an endpoint, such as http://localhost:8000/v1")
-    return make(**given)
+    return given
 
 
 def dataset_names(data: list[str] | None) -> list[str]:
@@ -261,7 +260,7 @@ def dataset_names(data: list[str] | None) -> list[str]:
     entries = [[entry] if entry and Path(entry).exists() else entry.split(",") for entry in data or ["demo"]]
     words = [word.strip() for entry in entries for word in entry if word.strip()]
     if not words:
-        raise UserError("--data names no dataset: r2med data list shows all")
+        raise UserError("--data names no dataset: r2med list datasets shows all")
     return list(dict.fromkeys(name for word in words for name in names(word)))
 
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from r2med.construction.build_plan import BuildPlan
 from r2med.construction.pipeline import BuildFolder, Done
 from r2med.construction.publish.dataset_folder import write_output
-from r2med.foundation.runtime.runtime import Runtime, running
-from r2med.foundation.runtime.setup import Setup
+from r2med.foundation.engine.reporting import announcing
+from r2med.foundation.runtime.runtime import Runtime
 
 
 @dataclass(frozen=True)
@@ -26,19 +25,11 @@ class Build:
     """Folder of the dataset; None if nothing was judged yet."""
 
 
-def build(
-    plan: BuildPlan | Path | str,
-    out: Path | str,
-    setup: Setup | Runtime | None = None,
-    announce: Callable[[str], None] = lambda step: None,
-    **settings: Any,
-) -> Build:
-    """Build a benchmark and reuse the steps that were built before. `settings` are fields of `Setup`.
+def build(plan: BuildPlan, out: Path, runtime: Runtime) -> Build:
+    """Build a benchmark and reuse the steps that were built before.
 
     Raises UserError if the budget is used up, or no question has a relevant document.
     """
-    read = plan if isinstance(plan, BuildPlan) else BuildPlan.read(plan)
-    made = BuildFolder(read, Path(out))
-    with running(setup if setup is not None else read.setup(**settings)) as runtime:
-        steps = made.run(runtime, announce)
-        return Build(made, steps, write_output(made, runtime))
+    made = BuildFolder(plan, out)
+    steps = made.run(runtime, announcing(len(plan.steps)))
+    return Build(made, steps, write_output(made, runtime))

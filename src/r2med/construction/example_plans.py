@@ -12,11 +12,10 @@ from r2med.foundation.store.files import write_atomically
 EXAMPLES = ("forum", "exam", "cases")
 
 
-def write_example(name: str, folder: Path | str) -> Path:
+def write_example_plan(name: str, out: Path) -> Path:
     """Write an example into a new folder and return its plan. Raises UserError if no example has this name."""
     if name not in EXAMPLES:
         raise unknown("example", name, EXAMPLES)
-    out = Path(folder)
     require_new(out)
     for file in sorted((files("r2med.construction") / "examples" / name).iterdir(), key=lambda file: file.name):
         write_atomically(out / file.name, file.read_bytes())

@@ -1,7 +1,7 @@
 """How far LLM judges agree with each other and with people, and how many relevant candidates the labels hold.
 
-People review a sample. `r2med review --sample` takes equal numbers of each label by the judges, at random within a
-label. So reviewed candidates are not a random sample of all candidates, and plain shares of them would mislead. Every
+People review a sample. `r2med review serve --sample` takes equal numbers of each label by the judges, at random within
+a label. So reviewed candidates are not a random sample of all candidates, and plain shares of them would mislead. Every
 rate here is an estimate for all candidates: each stratum counts by its size
 (`assessment/review/stratified_shares.py`).
 """

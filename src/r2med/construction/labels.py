@@ -108,7 +108,7 @@ def _label(pair: Pair, scores: list[tuple[int, int]], reviews: list[Review], lab
 def overrating(judgements: Iterable[Judgement], labelling: Labelling = LABELLING) -> dict[str, ControlTest]:
     """Return how each judge answered its planted controls, by the name of the judge.
 
-    Passages that the source cites are controls too, but no judgement says so: `r2med build status` counts them all.
+    Passages that the source cites are controls too, but no judgement says so: `r2med build show` counts them all.
     """
     said: dict[str, list[tuple[str, bool, bool]]] = {}
     for each in judgements:

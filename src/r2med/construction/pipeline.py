@@ -155,7 +155,7 @@ class BuildFolder:
     def sample(self, number: int, count: int, seed: int = 0, rejected: bool = False) -> list[Shown]:
         """Return random items of a step, or items that it left out. Number 0 is the last step."""
         if not 0 <= number <= len(self.plan.steps):
-            raise UserError(f"no step {number}: {self.out} has {len(self.plan.steps)} steps (r2med build status)")
+            raise UserError(f"no step {number}: {self.out} has {len(self.plan.steps)} steps (r2med build show)")
         number = number or len(self.plan.steps)
         if Done.read(self.folder(number)) is None:
             raise UserError(f"step {number} is not done yet: r2med build run PLAN.toml -o {self.out}")

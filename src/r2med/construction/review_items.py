@@ -194,7 +194,7 @@ def read_reviews(source: Path | str, rubrics: Rubrics = RUBRICS) -> list[Review]
         reviews = [kept.review for kept in book.kept().values()]
     tokens = {item.token for item in _items_of(reviews, Path(source))}
     if outdated := sum(review.item not in tokens for review in reviews):
-        message = "%s: reviews left out because their texts changed or are gone: %d (r2med review %s asks again)"
+        message = "%s: reviews left out because their texts changed or are gone: %d (r2med review serve %s asks again)"
         log.warning(message, path, outdated, source)
     return [review for review in reviews if review.item in tokens]
 

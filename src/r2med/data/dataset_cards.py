@@ -208,7 +208,7 @@ class _Datasets(Catalogue[DatasetCard]):
         return card
 
 
-_DATASETS = _Datasets("datasets", DatasetCard, "dataset", "r2med data list shows all")
+_DATASETS = _Datasets("datasets", DatasetCard, "dataset", "r2med list datasets shows all")
 
 
 def cards() -> Mapping[str, DatasetCard]:

@@ -10,20 +10,21 @@ from pathlib import Path
 from r2med.data.dataset import Dataset
 from r2med.data.loading import load
 from r2med.data.locating import names
-from r2med.data.tables.table_import import import_tables
+from r2med.data.tables.importing import plan_import
+from r2med.data.tables.table_import import write_import
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.notices import Setting
+from r2med.foundation.store import default_store
 from r2med.foundation.store.files import write_atomically
 
 NOTES, QUESTIONS, FOLDER = "notes.csv", "questions.csv", "example"
 
 
-def example_data(out: Path | str = ".") -> Dataset:
-    """Write notes.csv, questions.csv and the dataset folder example, like `r2med data example`, and return the dataset.
+def write_example_data(folder: Path) -> Dataset:
+    """Write notes.csv, questions.csv and the dataset folder example, and return the dataset.
 
-    The texts are those of the demo. Raises UserError if `out` has a file or folder of one of these names.
+    The texts are those of the demo. Raises UserError if the folder has a file or folder of one of these names.
     """
-    folder = Path(out)
     for name in (NOTES, QUESTIONS, FOLDER):
         if (folder / name).exists():
             raise UserError(
@@ -38,7 +39,8 @@ def example_data(out: Path | str = ".") -> Dataset:
     ]
     _write(folder / NOTES, ("note_id", "note"), notes)
     _write(folder / QUESTIONS, ("question_id", "question", "relevant notes"), questions)
-    return import_tables([folder / NOTES, folder / QUESTIONS], folder / FOLDER)
+    plan = plan_import([folder / NOTES, folder / QUESTIONS])
+    return write_import(plan, folder / FOLDER, default_store())
 
 
 def _relevant(dataset: Dataset, query: str) -> Iterable[str]:

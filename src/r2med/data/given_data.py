@@ -7,6 +7,7 @@ from pathlib import Path
 
 from r2med.data.dataset import Dataset
 from r2med.data.loading import load
+from r2med.data.locating import names
 from r2med.data.overlays import Overlay, add_labels, given_overlays
 from r2med.foundation.core.errors import refuse_table
 from r2med.foundation.core.one_or_many import several
@@ -25,6 +26,11 @@ def given_data(data: GivenData | Collection[GivenData] | None) -> list[GivenData
     """Return datasets as a list. Raises UserError for a table."""
     refuse_table(data, "data", "a dataset, its name or folder; for tables in memory: r2med.Dataset.of(...)")
     return several(data)
+
+
+def dataset_names(words: str | Path | Collection[str | Path]) -> list[str]:
+    """Return the datasets that names, groups and folders mean, each once."""
+    return list(dict.fromkeys(name for word in several(words) for name in names(word)))
 
 
 def data_words(data: GivenData | Collection[GivenData]) -> list[str]:

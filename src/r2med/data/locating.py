@@ -84,8 +84,8 @@ def locate(name_or_path: str | Path, store: Store) -> Location:
         raise UserError(unpack_advice(folder) or f"{word} is a file: a dataset is a folder")
     known = [*cards(), *groups(), *groups()["demo"]]
     if not nearest(word, known) and (beside := nearest_path(word)):
-        raise UserError(f"no dataset or folder {word!r}{beside}: r2med data list shows all datasets")
-    raise unknown("dataset or folder", word, known, "r2med data list shows all")
+        raise UserError(f"no dataset or folder {word!r}{beside}: r2med list datasets shows all datasets")
+    raise unknown("dataset or folder", word, known, "r2med list datasets shows all")
 
 
 def _card_location(card: DatasetCard, store: Store) -> Location:

@@ -69,6 +69,14 @@ class OverlayLabel(BaseModel):
     """The reason that was given."""
 
 
+def check_overlay_name(file: Path) -> None:
+    """Raise UserError if a file cannot be an overlay by its name."""
+    if file.suffix != SUFFIX:
+        raise UserError(
+            f"{file} does not end in {SUFFIX}: an overlay is a file of JSON lines, such as {file.stem}.jsonl"
+        )
+
+
 Grades = Mapping[str, Mapping[str, int]]
 """Query -> document -> grade."""
 
@@ -94,7 +102,7 @@ class Overlay:
             lines = file.read_bytes().splitlines()
         except OSError as error:
             raise UserError(
-                f"{file}: this overlay cannot be read ({error.strerror}): r2med data overlays lists yours"
+                f"{file}: this overlay cannot be read ({error.strerror}): r2med list overlays lists yours"
             ) from None
         labels = []
         for number, line in enumerate(lines, 1):
@@ -206,7 +214,7 @@ def _report_unsettled(overlay: str, dataset: str, pairs: tuple[tuple[str, str], 
     query, document = pairs[0]
     log.warning(
         "overlay %s: as many people say yes as no about %s of %s, such as %s for query %s: these labels do not count "
-        "until r2med review --overlay FILE settles them",
+        "until r2med review serve FILE settles them",
         overlay, counted(len(pairs), "passage"), dataset, document, query,
     )  # fmt: skip
 

@@ -37,3 +37,14 @@ def fetch_prompts(
     from r2med.systems.rerank.authors_prompts import keep_prompt, prompt_name
 
     return keep_prompt(prompt_name(reranker), Path(clone).expanduser() if clone is not None else None)
+
+
+def new_prompts(
+    method: Annotated[str, Argument("The method that uses the prompts: hyde, listwise, search-r1, ….")],
+    out: Annotated[str | Path, Flag("The folder of the set.", names=("--out", "-o"), metavar="DIR")],
+) -> tuple[Path, ...]:
+    """Write the built-in templates of a method into a folder, where you can change them."""
+    from r2med.models.prompts.prompt_sets import write_set
+    from r2med.public.prompt_users import used_by
+
+    return tuple(write_set(used_by(method)[0], Path(out)))

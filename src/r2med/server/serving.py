@@ -37,7 +37,8 @@ if TYPE_CHECKING:
 LOOPBACK = "127.0.0.1"
 
 
-def _print_line(line: str, file: TextIO | None = None) -> None:
+def print_line(line: str, file: TextIO | None = None) -> None:
+    """Print a line at once."""
     print(printable(line), file=file, flush=True)
 
 
@@ -87,8 +88,8 @@ def serve(
         if mcp == "stdio":
             with stdout_to_stderr():
                 served, opened, leave = _opened(dataset, several(systems), retriever, timeout, runtime)
-            print_line = ready or partial(_print_line, file=sys.stderr)
-            print_line(f"MCP on stdin and stdout searches with {_names(opened)} · {_about(served)} · Ctrl-C stops")
+            say = ready or partial(print_line, file=sys.stderr)
+            say(f"MCP on stdin and stdout searches with {_names(opened)} · {_about(served)} · Ctrl-C stops")
             try:
                 serve_stdio(served, opened, allowed, timeout, leave)
             finally:
@@ -102,7 +103,7 @@ def serve(
         agents = f"agents: POST {listener.url}/retrieve" + (f" · MCP: {listener.url}/mcp" if mcp else "")
         line = f"{listener.url}/ searches with {_names(opened)} · {_about(served)} · {agents} · Ctrl-C stops"
         try:
-            serve_app(app, listener, partial(ready or _print_line, line), access_log=access_log, leave=leave)
+            serve_app(app, listener, partial(ready or print_line, line), access_log=access_log, leave=leave)
         finally:
             leave()  # a process may go on after the server, and must not keep what was asked
 
@@ -135,15 +136,15 @@ def _about(served: ServedCorpus) -> str:
     return f"{served.dataset}, {counted(len(served.corpus), 'document')}, {served.retriever}"
 
 
-def review(
+def serve_items(
     source: str | Path,
     sample: int = 0,
     port: int = 8070,
-    ready: Callable[[str], None] = _print_line,
+    ready: Callable[[str], None] = print_line,
     kind: str = "passage",
     reviews_per_item: int | None = None,
 ) -> None:
-    """Serve a page on which people review passages or texts of questions until Ctrl-C, like `r2med review`.
+    """Serve a page on which people review passages or texts of questions until Ctrl-C.
 
     `source` is the folder of a build or a table. `kind` is passage, question, answer, reasoning, translation, page or
     all, or the TOML file of a rubric of your own. With a `sample` only that many items of a kind are shown. An item is
@@ -168,21 +169,21 @@ def review(
         _serve_desks(path, desks, book, port, f"{path}, {counts}{finished}", ready, read_guideline(path) or rules)
 
 
-def review_labels(
+def serve_labels(
     overlay: str | Path,
     results: str | Path = "results",
     data: Sequence[str] = (),
     sample: int = SAMPLE_QUERIES,
     influential: int = INFLUENTIAL_DOCUMENTS,
     port: int = 8070,
-    ready: Callable[[str], None] = _print_line,
+    ready: Callable[[str], None] = print_line,
     reviews_per_item: int = 0,
 ) -> None:
-    """Serve a page on which people label what judges labelled, until Ctrl-C, like `r2med review --overlay FILE`.
+    """Serve a page on which people label what judges labelled, until Ctrl-C.
 
     People label the whole pool of `sample` random queries of each dataset, and then the `influential` documents whose
     labels could change the order of the systems in `results` most. `data` are folders of datasets, or names that
-    restrict them. The other arguments are those of `review`.
+    restrict them. The other arguments are those of `serve_items`.
     """
     from r2med.assessment.judgements.drawing import drawn_pairs
     from r2med.assessment.review.label_reviews import draw, label_items
@@ -218,27 +219,25 @@ def review_labels(
         _serve_desks(path, desks, book, port, what, ready, read_guideline(path) or rules)
 
 
-def review_nuggets(
+def serve_nuggets(
     file: str | Path,
-    data: str | Path,
+    dataset: Dataset,
     port: int = 8070,
-    ready: Callable[[str], None] = _print_line,
+    ready: Callable[[str], None] = print_line,
     reviews_per_item: int = 0,
 ) -> None:
-    """Serve a page on which people check nuggets, until Ctrl-C, like `r2med review --nuggets FILE --data NAME`.
+    """Serve a page on which people check nuggets, until Ctrl-C.
 
-    `data` is the dataset of the nuggets. The other arguments are those of `review`.
+    `dataset` is that of the nuggets. The other arguments are those of `serve_items`.
     """
     from r2med.assessment.review.nugget_reviews import NUGGET, nugget_items
     from r2med.assessment.review.review_book import ReviewBook, reviews_file
     from r2med.assessment.review.review_desk import ReviewDesk
     from r2med.assessment.rubrics.rubric import RUBRICS
     from r2med.construction.review_items import read_guideline
-    from r2med.data.loading import load
     from r2med.data.nuggets_file import read_nuggets
 
     path = Path(file)
-    dataset = load(data)
     items = [item for _, item in nugget_items(read_nuggets(path, dataset), dataset)]
     with ReviewBook(reviews_file(path)) as book:
         desks = {NUGGET: ReviewDesk(items, book, reviews_per_item, in_order=True)}
@@ -258,7 +257,7 @@ def _serve_desks(
     """Serve review desks until Ctrl-C. `path` is a build, a table or an overlay."""
     from r2med.assessment.review.annotators import introduce
 
-    with needing_server("r2med review"):
+    with needing_server("r2med review serve"):
         from r2med.server.http_server import GuardedServer, bind
         from r2med.server.limits import Limits
         from r2med.server.review_app import create_review_app
@@ -306,5 +305,5 @@ def serve_board(
     make = partial(board, read, out, data, entries, max_failures, texts, labels, verdicts)
     preview = LiveBoard(make, Path(out), watched)
     line = f"{listener.url}/ · Ctrl-C stops"
-    server = GuardedServer(create_preview_app(preview), Limits(), partial(ready or _print_line, line))
+    server = GuardedServer(create_preview_app(preview), Limits(), partial(ready or print_line, line))
     serve_preview(preview, listener, server)

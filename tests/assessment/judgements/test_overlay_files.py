@@ -1,4 +1,4 @@
-"""`r2med data overlays`: list, compare and remove overlays."""
+"""`r2med list overlays`: list, compare and remove overlays."""
 
 from __future__ import annotations
 
@@ -17,33 +17,19 @@ def overlay(file: Path, *grades: int, **who: str) -> None:
     Overlay(file.stem, tuple(map(OverlayLabel.model_validate, lines))).write(file)
 
 
-def test_overlays_are_listed_compared_and_removed(r2med: Command, tmp_path: Path) -> None:
+def test_overlays_are_listed_and_compared(r2med: Command, tmp_path: Path) -> None:
     overlay(tmp_path / "overlays/judged.jsonl", 1, 1, 0, 0, judge="gpt4")
     overlay(tmp_path / "overlays/people.jsonl", 1, 0, 0, reviewer="R1")
-    rows = json.loads(r2med("data", "overlays", "--format", "json").stdout)
+    rows = json.loads(r2med("list", "overlays", "--format", "json").stdout)
     assert [(row["file"], row["labels"], row["judges"], row["reviewers"]) for row in rows] == [
         ("overlays/judged.jsonl", 4, "gpt4", 0),
         ("overlays/people.jsonl", 3, None, 1),
     ]
     both = "overlays/judged.jsonl", "overlays/people.jsonl"
-    (row,) = json.loads(r2med("data", "overlays", *both, "--compare", "--format", "json").stdout)
+    (row,) = json.loads(r2med("review", "show", *both, "--format", "json").stdout)
     assert (row["pairs of both"], row["yes in judged"], row["yes in people"]) == (3, 2, 1)
     assert row["agree"] == 2 / 3
-    assert "Gwet" in r2med("data", "overlays", *both, "--compare").stdout
-    assert "1 overlay deleted" in r2med("data", "overlays", both[0], "--remove").stdout
-    assert not (tmp_path / both[0]).exists()
-    assert (tmp_path / both[1]).exists()
-
-
-def test_only_overlays_are_removed(r2med: Command, tmp_path: Path) -> None:
-    (tmp_path / "notes.jsonl").write_text('{"my": "notes"}\n')
-    overlay(tmp_path / "judged.jsonl", 1, judge="gpt4")
-    refused = r2med("data", "overlays", "judged.jsonl", "notes.jsonl", "--remove")
-    assert refused.returncode == 2
-    assert "notes.jsonl:1: not a label of an overlay" in refused.stderr
-    assert (tmp_path / "judged.jsonl").exists(), "nothing is deleted if one file is something else"
-    assert "name the overlays" in r2med("data", "overlays", "--remove").stderr
-    assert "there is no overlay in overlays" in r2med("data", "overlays").stderr
+    assert "Gwet" in r2med("review", "show", *both).stdout
 
 
 def test_two_overlays_whose_files_have_one_name_are_compared(tmp_path: Path) -> None:
@@ -78,3 +64,10 @@ def test_grades_of_other_datasets_and_aspects_are_not_compared(tmp_path: Path) -
 def test_a_folder_without_overlays_names_the_command_that_makes_one(tmp_path: Path) -> None:
     with error_states(tmp_path, "r2med judge"):
         overlay_paths([tmp_path])
+
+
+def test_a_folder_without_overlays_is_one_line(r2med: Command, tmp_path: Path) -> None:
+    assert "there is no overlay in overlays" in r2med("list", "overlays").stderr
+    overlay(tmp_path / "mine" / "judged.jsonl", 1, judge="gpt4")
+    assert "gpt4" in r2med("list", "overlays", "mine").stdout
+    assert "gpt4" in r2med("show", "mine/judged.jsonl").stdout

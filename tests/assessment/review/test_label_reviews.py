@@ -14,7 +14,6 @@ from r2med.assessment.review.label_reviews import draw, label_items, people_over
 from r2med.assessment.review.review_book import ReviewBook, reviews_file
 from r2med.assessment.review.review_desk import ReviewDesk
 from r2med.assessment.review.reviews import Review
-from r2med.cli.review_command import review
 from r2med.construction.review_items import add_reviews
 from r2med.data.dataset import Query
 from r2med.data.overlays import Overlay, OverlayLabel
@@ -25,6 +24,7 @@ from r2med.evaluation.comparison.corrected_scores import (
     without_pool,
 )
 from r2med.evaluation.records.collection import RecordCollection, collect
+from support.commands import typed
 
 TOPICS = ["liver", "heart", "kidney", "lung"]
 
@@ -85,7 +85,7 @@ def test_reviewers_see_the_same_order_and_nothing_of_judges_and_systems(file: Pa
 
 def test_reviews_become_an_overlay_with_the_reason_for_the_draw(file: Path, results: RecordCollection) -> None:
     pairs = drawn_pairs(JUDGED, results, {"small": small()}, 1, 0)
-    with pytest.raises(UserError, match=r"nothing of .*judged.jsonl yet: r2med review --overlay"):
+    with pytest.raises(UserError, match=r"nothing of .*judged.jsonl yet: r2med review serve"):
         people_overlay(file, "people")
     with ReviewBook(reviews_file(file)) as book:
         desk = desk_of(book, pairs)
@@ -121,14 +121,14 @@ def test_the_estimate_follows_from_the_reviews(
         desk = desk_of(book, pairs)
         for _ in pairs[:-1]:  # the last pool is not finished
             say(desk, "Ann", "3")
-    ended = r2med("review", "--overlay", file, "--export", tmp_path / "people.jsonl")
+    ended = r2med("review", "export", file, "-o", tmp_path / "people.jsonl")
     assert ended.stdout == f"5 labels of 1 reviewer in {tmp_path / 'people.jsonl'}\n", ended.stderr
     overlays = [Overlay.read(file), Overlay.read(tmp_path / "people.jsonl")]
     assert reviewed_queries(overlays, "small") == {pair.query for pair in pairs[:4]}
     found = corrected_scores(results, overlays, {"small": small()})
     assert {each.reviewed for each in found.scores.values()} == {2}
     for wrong in (file, tmp_path / "people.csv"):
-        assert r2med("review", "--overlay", file, "--export", wrong).returncode == 2
+        assert r2med("review", "export", file, "-o", wrong).returncode == 2
     assert Overlay.read(file) == JUDGED
 
 
@@ -141,8 +141,8 @@ def test_a_passage_that_people_disagree_about_ends_the_sample_of_an_estimate(
         for number in range(len(pairs)):
             say(desk, "Ann", "3")
             say(desk, "Bo", "0" if number == 5 else "3")
-    review(overlay=file, export=tmp_path / "people.jsonl", influential=0, reviews_per_item=None)
-    assert "say yes as no about 1 passage, whose labels do not count: r2med review --overlay" in capsys.readouterr().out
+    typed("review", "export", file, "-o", tmp_path / "people.jsonl")
+    assert "say yes as no about 1 passage, whose labels do not count: r2med review serve" in capsys.readouterr().out
     overlays = [JUDGED, Overlay.read(tmp_path / "people.jsonl")]
     found = corrected_scores(results, overlays, {"small": small()})
     assert {each.reviewed for each in found.scores.values()} == {2}

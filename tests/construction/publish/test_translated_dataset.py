@@ -8,7 +8,6 @@ import pytest
 from r2med.assessment.review.annotators import Annotator, introduce
 from r2med.assessment.review.review_book import ReviewBook
 from r2med.assessment.review.reviews import Review
-from r2med.cli.build_command import status
 from r2med.construction.pipeline import BuildFolder
 from r2med.construction.publish.dataset_folder import lacks_reviewers, write_output
 from r2med.construction.review_items import add_reviews, items_by_kind, review_items
@@ -17,8 +16,9 @@ from r2med.data.check import check
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store import Store
-from r2med.publication.bridges.data_export import export_data
+from r2med.publication.bridges.data_export import write_layout
 from support.builds import built, lines
+from support.commands import typed
 
 CASE = (
     "患者，女，34岁，因“反复发热、关节痛3个月”入院。",
@@ -132,7 +132,7 @@ def test_a_page_whose_translation_people_reject_is_left_out_of_the_corpus(folder
     assert not lacks_reviewers(build)
     with ReviewBook(place / "reviews.sqlite") as book:
         introduce(place, book, "Ann", Annotator(qualification="Nurse", years=3))
-    status(place)
+    typed("build", "show", place)
     assert "rejected 1 translated page, which the dataset leaves out: 1 unfaithful" in (
         shown := capsys.readouterr().out
     )
@@ -173,5 +173,5 @@ def test_cards_name_the_language_that_was_translated_into(folder, tmp_path):
         assert f'\nlanguage: ["{code}"]\n' in (place / "README.md").read_text("utf-8")
         assert json.loads((place / "croissant.json").read_text("utf-8"))["inLanguage"] == code
     assert 'languages = ["de"]' in (german / "card.toml").read_text("utf-8")
-    export_data(load(german, Store(tmp_path / "store")), "croissant", tmp_path / "exported")
+    write_layout(load(german, Store(tmp_path / "store")), "croissant", tmp_path / "exported")
     assert json.loads((tmp_path / "exported/croissant.json").read_text("utf-8"))["inLanguage"] == "de"

@@ -3,7 +3,7 @@ import json
 
 import pytest
 
-from r2med.construction.benchmark import build
+from r2med import run_build
 from r2med.construction.build_plan import BuildPlan
 from r2med.construction.steps.deidentifying import quoted_spans
 from r2med.foundation.core.errors import UserError
@@ -155,7 +155,7 @@ def test_what_is_published_holds_no_text_from_before(tmp_path):
         {"e.jsonl": posts, "p.txt": f"{NOTE} The gut is inflamed."},
         [(["evidence"], {"why": "It fits.", "relevance": 5, "support": 5})],
     )
-    made = build(plan, tmp_path / "out", BuildPlan.read(plan).setup(store=Store(tmp_path / "store")))
+    made = run_build(plan, tmp_path / "out", BuildPlan.read(plan).setup(store=Store(tmp_path / "store")))
     files = {path.name: path.read_text("utf-8") for path in made.dataset.iterdir()}
     assert "replaced-sample.csv" not in files
     for name, text in files.items():

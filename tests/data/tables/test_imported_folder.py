@@ -73,7 +73,7 @@ def test_what_a_killed_import_left_is_removed_by_the_next_one(tmp_path: Path) ->
 
 def test_without_update_a_folder_that_is_there_is_refused(tmp_path: Path) -> None:
     plan_import([notes(tmp_path, 3)]).write(tmp_path / "ward")
-    with error_states(tmp_path / "ward", "import_tables(update=True)"):
+    with error_states(tmp_path / "ward", "import_data(update=True)"):
         plan_import([notes(tmp_path, 4)]).write(tmp_path / "ward")
 
 

@@ -53,9 +53,7 @@ def test_a_verdict_is_read_under_its_name_in_any_language(tmp_path: Path, name: 
 )
 def test_verdicts_under_a_name_that_says_nothing_are_asked_for(tmp_path: Path, name: str, yes: str, no: str) -> None:
     rows = f"question,note_id,{name}\nWho coughs?,n1,{yes}\nWho coughs?,n2,{no}\nWho sleeps?,n3,{no}\n"
-    with error_states(
-        repr(name), f"'{yes}'", f"import_tables(grade={name!r})", "1 of 3", "import_tables(no_grade=True)"
-    ):
+    with error_states(repr(name), f"'{yes}'", f"import_data(grade={name!r})", "1 of 3", "import_data(no_grade=True)"):
         planned(tmp_path, rows)
     assert judged(planned(tmp_path, rows, grade=name))["q1", "n1"] == (3 if yes == "3" else 1)
     assert set(judged(planned(tmp_path, rows, no_grade=True)).values()) == {1}
@@ -63,7 +61,7 @@ def test_verdicts_under_a_name_that_says_nothing_are_asked_for(tmp_path: Path, n
 
 def test_two_annotators_who_differ_are_two_readings(tmp_path: Path) -> None:
     rows = "question,note_id,relevant A,relevant B\nWho coughs?,n1,1,1\nWho coughs?,n2,0,1\n"
-    with error_states("'relevant A' ('1', '0')", "'relevant B' ('1')", "import_tables(grade='relevant A')"):
+    with error_states("'relevant A' ('1', '0')", "'relevant B' ('1')", "import_data(grade='relevant A')"):
         planned(tmp_path, rows)
     assert judged(planned(tmp_path, rows, grade="relevant B")) == {("q1", "n1"): 1, ("q1", "n2"): 1}
     agreed = rows.replace("0,1", "0,0")
@@ -116,13 +114,13 @@ def test_a_question_in_several_rows_has_one_id(tmp_path: Path) -> None:
 
 def test_verdicts_with_a_doubt_among_them_are_asked_for(tmp_path: Path) -> None:
     rows = "question,note_id,A\nWho coughs?,n1,yes\nWho coughs?,n2,no\nWho sleeps?,n3,unclear\n"
-    with error_states("'A'", "'yes'", "'no'", "'unclear'", "import_tables(no_grade=True)"):
+    with error_states("'A'", "'yes'", "'no'", "'unclear'", "import_data(no_grade=True)"):
         planned(tmp_path, rows)
 
 
 def test_two_columns_of_ids_are_two_readings(tmp_path: Path) -> None:
     rows = "question,first,second\nWho coughs?,n1,n2\nWho sleeps?,n3,n4\n"
-    with error_states("'first' ('n1', 'n3')", "'second' ('n2', 'n4')", "import_tables(relevant='first')"):
+    with error_states("'first' ('n1', 'n3')", "'second' ('n2', 'n4')", "import_data(relevant='first')"):
         planned(tmp_path, rows)
     assert judged(planned(tmp_path, rows, relevant="second")) == {("q1", "n2"): 1, ("q2", "n4"): 1}
 

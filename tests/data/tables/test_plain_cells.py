@@ -38,7 +38,7 @@ def qrels(plan: Import) -> list[tuple[str, str, int]]:
 )
 def test_cells_of_markup_stop_the_import_unless_they_are_wanted(tmp_path: Path, cell: str, kind: str) -> None:
     content = NOTES + f"n4,{cell}\n"
-    with error_states("notes.csv", "'note'", kind, "import_tables(keep_markup=True)"):
+    with error_states("notes.csv", "'note'", kind, "import_data(keep_markup=True)"):
         planned(tmp_path, "notes.csv", content)
     assert corpus(planned(tmp_path, "notes.csv", content, keep_markup=True))[3] == {"id": "n4", "text": cell}
     few = NOTES + "".join(f"m{n},A plain note about a cough.\n" for n in range(9)) + f"n4,{cell}\n"
@@ -117,7 +117,7 @@ def test_passages_without_ids_become_documents_and_equal_ones_become_one(tmp_pat
     ]
     assert qrels(plan) == [("q1", "1", 1), ("q1", "2", 0), ("q2", "2", 1)]
     unnamed = "\n".join(rows).replace("label", "seen") + "\n"
-    with error_states("'seen'", "'1'", "'0'", "import_tables(grade='seen')"):
+    with error_states("'seen'", "'1'", "'0'", "import_data(grade='seen')"):
         planned(tmp_path, "pairs.csv", unnamed)
 
 
@@ -135,7 +135,7 @@ def test_negative_passages_are_documents_that_are_not_relevant(tmp_path: Path) -
 
 def test_two_columns_of_passages_are_two_readings(tmp_path: Path) -> None:
     content = "question,passage,context\nWho coughs?,A cough in the night.,A ward in the north.\n"
-    with error_states("'passage'", "'context'", "import_tables(text='passage'"):
+    with error_states("'passage'", "'context'", "import_data(text='passage'"):
         planned(tmp_path, "pairs.csv", content)
     plan = planned(tmp_path, "pairs.csv", content, text="passage", query="question")
     assert corpus(plan) == [{"id": "1", "text": "A cough in the night."}]

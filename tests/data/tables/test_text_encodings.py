@@ -67,7 +67,7 @@ def test_another_encoding_is_refused_and_is_one_of_two_that_are_named(
     tmp_path: Path, language: str, encoding: str
 ) -> None:
     path = table(tmp_path, language, encoding)
-    with error_states("notes.csv:2", "UTF-8", f"import_tables(encoding={encoding!r})"):
+    with error_states("notes.csv:2", "UTF-8", f"import_data(encoding={encoding!r})"):
         plan_import([path])
     document = next(plan_import([path], encoding=encoding)._documents())
     assert document == {"id": "1", "text": TEXTS[language]}
@@ -85,7 +85,7 @@ def test_an_encoding_that_does_not_fit_or_exist_is_refused(tmp_path: Path) -> No
     with error_states("notes.csv:2", "utf-8", "cp1251"):
         plan_import([path], encoding="utf-8")
     for unknown in ("klingon", "base64", "rot13", "idna"):
-        with error_states(f"import_tables(encoding={unknown!r})", "no such"):
+        with error_states(f"import_data(encoding={unknown!r})", "no such"):
             plan_import([path], encoding=unknown)
     (tmp_path / "marked.csv").write_text("id,text\na,A cough.\n", encoding="utf-8-sig")
     assert next(plan_import([tmp_path / "marked.csv"], encoding="UTF-8")._documents())["id"] == "a"

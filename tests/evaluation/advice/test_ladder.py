@@ -13,7 +13,7 @@ import pytest
 from r2med.data import Dataset, load
 from r2med.evaluation.advice import ladder as module
 from r2med.evaluation.advice.advice import Advice, surely_within
-from r2med.evaluation.advice.ladder import FOLDS, WORDS, advise
+from r2med.evaluation.advice.ladder import FOLDS, WORDS, advice_for
 from r2med.foundation.core.cost import Cost
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store import Store
@@ -58,7 +58,7 @@ def dataset(tmp_path: Path) -> Dataset:
 def climb(dataset, store, monkeypatch, points, llms=(), seconds=None, dollars=None, **options):
     scripted = Scripted(points, seconds or {}, dollars or {})
     monkeypatch.setattr(module, "evaluated", scripted)
-    return advise(dataset, Runtime(store=store), llms=llms, models=["minilm"], rerankers=[], **options), scripted
+    return advice_for(dataset, Runtime(store=store), llms=llms, models=["minilm"], rerankers=[], **options), scripted
 
 
 def level(value: float) -> np.ndarray:
@@ -135,7 +135,7 @@ def test_equal_pipelines_are_told_apart_by_nothing_and_the_verdict_says_so(datas
 def test_what_was_not_tried_is_listed_with_what_it_needs(dataset, store, monkeypatch) -> None:
     monkeypatch.setattr(module, "is_here", lambda card, setup: False)
     monkeypatch.setattr(module, "find_spec", lambda name: None)
-    advice = advise(dataset, Runtime(store=store))
+    advice = advice_for(dataset, Runtime(store=store))
     last = advice.verdict()[-1]
     states(last, "Not tried", "dense models", "advise(models=['minilm'])", "pip install -e '.[dense]'")
     states(last, "rerankers", "LLMs", "advise(llms=['NAME'])")
@@ -147,7 +147,7 @@ def test_questions_that_find_nothing_are_counted(tmp_path: Path, store: Store) -
     lines = [json.loads(line) for line in queries.read_text().splitlines()]
     lines[:3] = [{**line, "text": "1234567"} for line in lines[:3]]
     queries.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    advice = advise(load(folder), Runtime(store=store), models=[], rerankers=[])
+    advice = advice_for(load(folder), Runtime(store=store), models=[], rerankers=[])
     assert advice.unfound == 3
     some_states(advice.verdict(), "3 of 8 questions")
 
@@ -173,7 +173,7 @@ def test_judgements_that_match_nothing_are_refused_in_one_line(tmp_path: Path, s
     lines = [json.loads(line) for line in qrels.read_text().splitlines()]
     qrels.write_text("".join(json.dumps({**line, "p_id": f"0{line['p_id']}"}) + "\n" for line in lines))
     with error_states("no question", "r2med data check"):
-        advise(load(folder), Runtime(store=store), models=[], rerankers=[])
+        advice_for(load(folder), Runtime(store=store), models=[], rerankers=[])
 
 
 def test_what_asks_an_llm_and_cannot_win_is_stopped_early(dataset, store, monkeypatch) -> None:
@@ -189,14 +189,14 @@ def test_what_asks_an_llm_and_cannot_win_is_stopped_early(dataset, store, monkey
 
 
 def test_what_cannot_run_here_is_told_and_does_not_stop_the_rest(dataset: Dataset, store: Store) -> None:
-    advice = advise(dataset, Runtime(store=store), models=["nonesuch"], rerankers=[])
+    advice = advice_for(dataset, Runtime(store=store), models=["nonesuch"], rerankers=[])
     assert advice.rungs[0].questions == QUESTIONS
     assert any("nonesuch" in line for line in advice.left_out)
     assert advice.rungs[0].p50 > 0
 
 
 def test_advice_comes_back_as_it_was_written(dataset: Dataset, store: Store, tmp_path: Path) -> None:
-    advice = advise(dataset, Runtime(store=store), models=[], rerankers=[])
+    advice = advice_for(dataset, Runtime(store=store), models=[], rerankers=[])
     advice.write(tmp_path / "a.json")
     not_tried = ("LLMs, because none was named: --llm NAME",)
     assert Advice.read(tmp_path / "a.json") == replace(advice, not_tried=not_tried)
@@ -208,7 +208,7 @@ def test_advice_comes_back_as_it_was_written(dataset: Dataset, store: Store, tmp
 def test_too_few_judged_questions_are_told(tmp_path: Path, store: Store) -> None:
     small = load(random_folder(tmp_path / "small", documents=20, queries=5))
     with error_states("5 judged questions", 6):
-        advise(small, Runtime(store=store))
+        advice_for(small, Runtime(store=store))
 
 
 def test_a_pipeline_of_unknown_latency_is_not_the_fastest_and_says_so(dataset, store: Store, monkeypatch) -> None:

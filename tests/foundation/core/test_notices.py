@@ -44,9 +44,9 @@ def test_settings_stay_values_within_other_notices_and_errors():
 
 
 def test_a_notice_is_one_line_and_values_stay_exact():
-    column = Setting("import_tables", text="two  spaces")
+    column = Setting("import_data", text="two  spaces")
     error = UserError("  first\n second: ", column, "\n")
-    assert str(error) == "first second: import_tables(text='two  spaces')"
+    assert str(error) == "first second: import_data(text='two  spaces')"
 
 
 def test_a_logged_notice_arrives_with_its_settings(caplog):

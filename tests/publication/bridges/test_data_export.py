@@ -16,7 +16,7 @@ from r2med.data.dataset import Query
 from r2med.data.nuggets_file import nuggets_of
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.store import Store
-from r2med.publication.bridges.data_export import FORMS, export_data
+from r2med.publication.bridges.data_export import FORMS, write_layout
 from support.fork_server import Command
 from support.mteb_local import NO_MTEB
 
@@ -30,7 +30,7 @@ def demo() -> Dataset:
 def test_what_is_exported_loads_as_the_same_queries_documents_and_judgements(
     form: str, demo: Dataset, tmp_path: Path
 ) -> None:
-    export_data(demo, form, tmp_path / "out")
+    write_layout(demo, form, tmp_path / "out")
     back = load(tmp_path / "out")
     assert list(back.corpus) == list(demo.corpus)
     assert back.qrels.fingerprint == demo.qrels.fingerprint
@@ -43,7 +43,7 @@ def test_what_is_exported_loads_as_the_same_queries_documents_and_judgements(
 @pytest.mark.parametrize("form", FORMS)
 def test_aspects_and_nuggets_of_answers_are_exported_too(form: str, tmp_path: Path) -> None:
     demo = load("demo/Medical-Sciences")
-    export_data(demo, form, tmp_path / "out")
+    write_layout(demo, form, tmp_path / "out")
     back = load(tmp_path / "out")
     assert back.aspects == demo.aspects
     assert nuggets_of(back) == nuggets_of(demo) is not None
@@ -52,7 +52,7 @@ def test_aspects_and_nuggets_of_answers_are_exported_too(form: str, tmp_path: Pa
 def test_options_of_questions_are_exported_too(tmp_path: Path) -> None:
     asked = Query("1", "a swollen toe", answer="gout", options=("gout", "a sprain"))
     dataset = Dataset.of([asked], {"a": "about gout"}, {"1": {"a": 1}})
-    export_data(dataset, "hub", tmp_path / "out")
+    write_layout(dataset, "hub", tmp_path / "out")
     assert load(tmp_path / "out").queries[0] == asked
 
 
@@ -63,7 +63,7 @@ def exported(demo: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache")
 
     def export(form: str) -> str:
-        export_data(demo, form, tmp_path / form)
+        write_layout(demo, form, tmp_path / form)
         return str(tmp_path / form)
 
     return export
@@ -136,13 +136,13 @@ def test_ir_datasets_reads_the_files_of_trec(demo: Dataset, exported: Callable[[
 
 def test_an_id_that_would_break_a_column_is_told(tmp_path: Path) -> None:
     odd = Dataset.of({"q": "text"}, {"a b": "text"}, {"q": {"a b": 1}})
-    export_data(odd, "beir", tmp_path / "beir")
+    write_layout(odd, "beir", tmp_path / "beir")
     assert dict(load(tmp_path / "beir").qrels["q"]) == {"a b": 1}
-    export_data(odd, "trec", tmp_path / "trec")
+    write_layout(odd, "trec", tmp_path / "trec")
     assert (tmp_path / "trec" / "qrels.txt").read_text() == "q 0 a%20b 1\n"  # as in our run files
     broken = Dataset.of({"q": "text"}, {"a\tb": "text"}, {"q": {"a\tb": 1}})
     with pytest.raises(UserError, match=r"'a\\tb' would break a column"):
-        export_data(broken, "beir", tmp_path / "broken")
+        write_layout(broken, "beir", tmp_path / "broken")
     assert not (tmp_path / "broken").exists()
 
 
@@ -150,7 +150,7 @@ def test_a_folder_that_is_there_is_not_overwritten(demo: Dataset, tmp_path: Path
     (tmp_path / "out").mkdir()
     (tmp_path / "out/mine.txt").write_text("mine")
     with pytest.raises(UserError, match="exists already"):
-        export_data(demo, "hub", tmp_path / "out")
+        write_layout(demo, "hub", tmp_path / "out")
 
 
 def test_the_command_knows_its_formats(tmp_path: Path, r2med: Command) -> None:
@@ -162,7 +162,7 @@ def test_the_command_knows_its_formats(tmp_path: Path, r2med: Command) -> None:
 def test_ids_with_slashes_quotes_and_blanks_survive_every_format(tmp_path: Path, store: Store) -> None:
     dataset = r2med.Dataset.of({"q 1/'": "Iron?", "q2": "Tax?"}, {ODD: "Iron.", "x/y": "Tax."}, {"q 1/'": {ODD: 1}})
     for form in ("beir", "mteb", "trec", "hub", "croissant"):
-        export_data(dataset, form, tmp_path / form)
+        write_layout(dataset, form, tmp_path / form)
         again = load(tmp_path / form, store)
         assert (again.qrels, dict(again.corpus)) == (dataset.qrels, dict(dataset.corpus))
     results = r2med.run("bm25", data=dataset, out=tmp_path / "results")

@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 
 import r2med
+from r2med import submit, verify
 from r2med.evaluation.running.results import Results
 from r2med.foundation.store import Store, digest
-from r2med.publication.leaderboard.submission import submit
-from r2med.publication.leaderboard.verification import verify
 
 WITH, WITHOUT = "demo/Medical-Sciences", "demo/Bioinformatics"
 

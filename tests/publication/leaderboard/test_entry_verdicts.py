@@ -12,14 +12,13 @@ from typing import Any
 import pytest
 
 import r2med
-from r2med import UserError
+from r2med import UserError, submit, verify
 from r2med.evaluation.records.collection import checked
 from r2med.evaluation.records.record import record_key
 from r2med.foundation.store import Store, digest
 from r2med.publication.leaderboard.board_entries import read_entries
 from r2med.publication.leaderboard.entry_verdicts import NO_VERDICT, Verdicts
-from r2med.publication.leaderboard.submission import entry_files, submit
-from r2med.publication.leaderboard.verification import verify
+from r2med.publication.leaderboard.submission import entry_files
 from r2med.publication.site.leaderboard import site_value
 from r2med.publication.site.reproduce_page import reproduce_value
 from r2med.publication.site.site import board

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from r2med import UserError, load, run
+from r2med import UserError, load, pack, run, submit
 from r2med.assessment.judgements.committee import pool
 from r2med.data.overlays import Overlay, OverlayLabel
 from r2med.evaluation.records.collection import collect
@@ -17,8 +17,6 @@ from r2med.evaluation.records.relabelled import relabelled
 from r2med.evaluation.running.run_export import export_runs
 from r2med.evaluation.running.story import explain
 from r2med.foundation.store import Store
-from r2med.publication.leaderboard.submission import submit
-from r2med.publication.packs.packing import pack
 from r2med.publication.site.site import board
 
 NAME = "demo/Biology"

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import r2med
+from r2med import submit, verify
 from r2med.assessment.answers.answer_options import options_of
 from r2med.assessment.answers.reading import asked_queries
 from r2med.data import load
@@ -23,8 +24,7 @@ from r2med.foundation.store import Store, digest
 from r2med.foundation.store.files import sha256
 from r2med.publication.leaderboard.board_entries import NOT_VERIFIED, SubmittedRecords, read_entries
 from r2med.publication.leaderboard.entry_verdicts import Verdicts
-from r2med.publication.leaderboard.submission import submit
-from r2med.publication.leaderboard.verification import Verification, verify
+from r2med.publication.leaderboard.verification import Verification
 from support.answer_records import answer_record, answered, rescored
 from support.forgeries import Case, forgeries
 from support.synthetic_answers import write

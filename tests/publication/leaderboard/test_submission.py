@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 import r2med
-from r2med import UserError
+from r2med import UserError, submit
 from r2med.evaluation.records.collection import checked
 from r2med.evaluation.records.public_values import public_value
 from r2med.evaluation.records.record import Record
 from r2med.foundation.store import Store, digest
 from r2med.publication.leaderboard.board_entries import read_entries
-from r2med.publication.leaderboard.submission import Entry, read_entry, submit
+from r2med.publication.leaderboard.submission import Entry, read_entry
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import r2med
-from r2med import UserError
+from r2med import UserError, submit, verify
 from r2med.assessment.answers.answer_options import options_of
 from r2med.assessment.answers.answer_scores import scores_of
 from r2med.assessment.answers.citations import cited_sentences
@@ -20,8 +20,8 @@ from r2med.data.runs.run import Run
 from r2med.evaluation.records.answer_record import AnswerRecord, GivenAnswer
 from r2med.evaluation.records.record import Record
 from r2med.foundation.store import Store
-from r2med.publication.leaderboard.submission import read_entry, submit
-from r2med.publication.leaderboard.verification import Verification, verify
+from r2med.publication.leaderboard.submission import read_entry
+from r2med.publication.leaderboard.verification import Verification
 from support.answer_records import answer_record, answered, rescored
 from support.synthetic_answers import write
 

@@ -12,13 +12,11 @@ from typing import Any
 import pytest
 
 import r2med
-from r2med import UserError
+from r2med import UserError, submit, verify
 from r2med.data.benchmark_names import source_of
 from r2med.evaluation.records.record import record_key
 from r2med.foundation.store import Store, digest
 from r2med.foundation.store.files import sha256
-from r2med.publication.leaderboard.submission import submit
-from r2med.publication.leaderboard.verification import verify
 from support.datasets import random_folder
 from support.fork_server import Command
 

@@ -388,7 +388,7 @@ def test_commands_are_made_from_records_and_not_from_the_words_of_the_pack(
     for record in manifest["records"]:
         record["command"] = "rm -rf ~ # r2med run bm25"
     forged = zipped(tmp_path / "x", {**files, "manifest.json": json.dumps(manifest).encode()})
-    for words in (("pack", "--list", str(forged)), ("unpack", str(forged))):
+    for words in (("show", str(forged)), ("unpack", str(forged))):
         shown = r2med(*words)
         assert shown.returncode == 0, shown.stderr
         assert "rm -rf" not in shown.stdout

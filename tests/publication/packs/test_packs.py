@@ -263,11 +263,11 @@ def test_the_precision_of_a_gpu_is_that_of_the_record_and_part_of_its_command(pe
 
 
 def test_pack_list_shows_what_is_inside_and_what_it_saves(person: Person, r2med: Command, tmp_path: Path) -> None:
-    shown = r2med("pack", "--list", str(person.pack))
+    shown = r2med("show", str(person.pack))
     assert shown.returncode == 0, shown.stderr
     for words in ("rerankings", "tokens of LLMs", "seconds of encoders", "not stated", "r2med run bge --data mini"):
         assert words in shown.stdout
-    listed = json.loads(r2med("pack", "--list", str(person.pack), "--format", "json").stdout)
+    listed = json.loads(r2med("show", str(person.pack), "--format", "json").stdout)["packs"]
     assert listed["saves"]["llm_calls"] == 10
     with listed_pack(person.pack) as listing:
         assert len(listed["parts"]) == len(listing.manifest.parts)

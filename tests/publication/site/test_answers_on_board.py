@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 
 import pytest
 
+from r2med import submit
 from r2med.data import load
 from r2med.data.nuggets_file import Nugget, Nuggets
 from r2med.evaluation.records.answer_collection import StoredAnswers
@@ -19,7 +20,6 @@ from r2med.evaluation.running.evaluation import evaluate
 from r2med.foundation.store import Store
 from r2med.foundation.store.files import sha256
 from r2med.publication.leaderboard.entry_verdicts import NO_VERDICT, EntryVerdict, Verdicts
-from r2med.publication.leaderboard.submission import submit
 from r2med.publication.site import answer_texts
 from r2med.publication.site import board as make_board
 from r2med.publication.site.board_answers import read_board_answers

@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 import r2med.publication.site
+from r2med import submit
 from r2med.evaluation.records.collection import RecordCollection
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.pages.latex import LATEX_SIGNS
 from r2med.foundation.store import digest
 from r2med.publication.leaderboard.published import published
-from r2med.publication.leaderboard.submission import submit
 from r2med.publication.site import board as make_board
 from r2med.publication.site.board_sets import dataset_sets
 from r2med.publication.site.leaderboard import site_value

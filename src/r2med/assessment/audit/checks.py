@@ -37,6 +37,7 @@ from r2med.evaluation.records.collection import record_files
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.notices import Notice
 from r2med.foundation.core.version import __version__
+from r2med.foundation.engine.reporting import announcing
 from r2med.foundation.pages.finding import Finding, worst
 
 RESULTS = Path("results")
@@ -104,18 +105,8 @@ CHECKS: Mapping[str, AuditCheck] = {
 }
 
 
-def audit(
-    dataset: str | Path | Dataset | None = None,
-    *,
-    qrels: str | Path | None = None,
-    results: str | Path | None = None,
-    announce: Callable[[str], None] = lambda check: None,
-) -> Audit:
-    """Audit a dataset, like `r2med audit`. `qrels` is a file of judgements to audit instead of a dataset.
-
-    `results` is a folder of records, whose rankings show what missing labels change. The default is `results`, if it
-    has records of the dataset. `announce` gets the name of each check, also of one that is left out.
-    """
+def audited(dataset: str | Path | Dataset | None, qrels: Path | None = None, results: Path | None = None) -> Audit:
+    """Audit a dataset, or a file of judgements. `results` is a folder of records of the dataset."""
     if (dataset is None) == (qrels is None):
         raise UserError(
             "an audit is about one dataset or one file of judgements: r2med audit DATASET, or r2med audit --qrels FILE"
@@ -123,16 +114,16 @@ def audit(
     if qrels is not None:
         if results is not None:
             raise UserError("rankings belong to a dataset: name it instead of a file of judgements")
-        return _audited(AuditMaterial(Path(qrels).name, read_qrels(Path(qrels))), announce)
+        return _audited(AuditMaterial(qrels.name, read_qrels(qrels)))
     loaded = dataset if isinstance(dataset, Dataset) else load(dataset or "")
     problems = None if isinstance(dataset, Dataset) else check(overlay_files(str(dataset))[0])
-    return _audited(AuditMaterial(loaded.name, loaded.qrels, loaded, *_rankings(loaded, results), problems), announce)
+    return _audited(AuditMaterial(loaded.name, loaded.qrels, loaded, *_rankings(loaded, results), problems))
 
 
-def _rankings(dataset: Dataset, results: str | Path | None) -> tuple[Mapping[str, Lists], str]:
+def _rankings(dataset: Dataset, results: Path | None) -> tuple[Mapping[str, Lists], str]:
     """Return the rankings of a dataset, and why they could not be read."""
     if results is not None:
-        rankings = rankings_at_hand(dataset, Path(results))
+        rankings = rankings_at_hand(dataset, results)
         if not rankings:
             raise UserError(
                 f"{results} has no ranking of {dataset.name} as it is now: make one with r2med run SYSTEM -o {results}"
@@ -148,7 +139,8 @@ def _lacking(need: str, material: AuditMaterial) -> str:
     return material.no_rankings if need == "systems" and material.no_rankings else _NEEDS[need][1]
 
 
-def _audited(material: AuditMaterial, announce: Callable[[str], None]) -> Audit:
+def _audited(material: AuditMaterial) -> Audit:
+    announce = announcing(len(CHECKS))
     findings: list[Finding] = []
     gaps: list[AuditGap] = []
     for name, declared in CHECKS.items():

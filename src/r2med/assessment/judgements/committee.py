@@ -229,7 +229,7 @@ class JudgePlan:
             if mine > FAR_ABOVE * share + 0.1:
                 notices.append(
                     f"{judge.name} says yes to {mine:.0%} of the pool. In the same ranks, {share:.0%} of all passages "
-                    "are labelled relevant by the dataset: look at some of its labels (r2med review --overlay)."
+                    "are labelled relevant by the dataset: look at some of its labels (r2med review serve OVERLAY)."
                 )
         return notices
 

@@ -52,7 +52,7 @@ def people_overlay(file: Path, name: str) -> Overlay:
     """
     path = reviews_file(file)
     if not path.is_file():
-        raise UserError(f"people have reviewed nothing of {file} yet: r2med review --overlay {file}")
+        raise UserError(f"people have reviewed nothing of {file} yet: r2med review serve {file}")
     with ReviewBook(path) as book:
         reviews = [kept.review for kept in book.kept().values()]
         drawn = {item: DrawnPair(**fields) for item, fields in book.drawn().items()}
@@ -65,7 +65,7 @@ def people_overlay(file: Path, name: str) -> Overlay:
         if review.item in drawn
     ]
     if not labels:
-        raise UserError(f"people have reviewed nothing of {file} yet: r2med review --overlay {file}")
+        raise UserError(f"people have reviewed nothing of {file} yet: r2med review serve {file}")
     return Overlay(name, tuple(labels))
 
 

@@ -37,7 +37,7 @@ def reviewed_nuggets(file: Path, dataset: Dataset) -> tuple[Nuggets, int]:
     """
     path = reviews_file(file)
     if not path.is_file():
-        raise UserError(f"people have reviewed nothing of {file} yet: r2med review --nuggets {file}")
+        raise UserError(f"people have reviewed nothing of {file} yet: r2med review serve {file}")
     by_item: dict[str, list[Review]] = {}
     with ReviewBook(path) as book:
         for stored in book.kept().values():
@@ -45,7 +45,7 @@ def reviewed_nuggets(file: Path, dataset: Dataset) -> tuple[Nuggets, int]:
     said = [(nugget, by_item.get(item.token, [])) for nugget, item in nugget_items(read_nuggets(file), dataset)]
     words = [decided_reply(reviews, IMPORTANCE)[0] for _, reviews in said]
     if not any(words):
-        raise UserError(f"people have decided nothing about {file} yet: r2med review --nuggets {file}")
+        raise UserError(f"people have decided nothing about {file} yet: r2med review serve {file}")
     kept = [_reviewed(*each, word) for each, word in zip(said, words, strict=True) if word != "drop"]
     return Nuggets.of(kept), len(words) - len(kept)
 

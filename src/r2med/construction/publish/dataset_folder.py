@@ -53,8 +53,8 @@ def write_output(build: BuildFolder, setup: Setup | Runtime) -> Path | None:
     if not made.labels:
         return None
     if not made.questions:
-        people = f"; people rejected {len(made.refused)} (r2med build status {build.out})" if made.refused else ""
-        look = f"r2med build sample {build.out} shows the judgements"
+        people = f"; people rejected {len(made.refused)} (r2med build show {build.out})" if made.refused else ""
+        look = f"r2med build show {build.out} -n 5 shows judgements"
         raise UserError(f"no question has a relevant document: {look}{people}")
     folder = build.dataset
     with replaced(folder, CARD, "a dataset") as new:

@@ -199,7 +199,7 @@ def _corrections(made: BuildOutcome) -> Iterator[Content]:
         yield f"People corrected {texts} of queries ({each}). corrections.jsonl has each text before and after."
     if made.open_corrections:
         proposed = counted(made.open_corrections, "text")
-        yield f"People did not decide about corrections of {proposed}, which stay as they were (r2med review DIR)."
+        yield f"People did not decide about corrections of {proposed}, which stay as they are (r2med review serve DIR)."
 
 
 def _personal_data(made: BuildOutcome) -> Iterator[Content]:

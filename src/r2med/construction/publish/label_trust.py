@@ -25,7 +25,7 @@ from r2med.foundation.text.plurals import counted
 
 OPEN_NOTE = (
     "as many people said yes as no, or nobody was sure; shares are ranges and intervals hold every way to decide, "
-    "until somebody settles them (r2med review DIR)"
+    "until somebody settles them (r2med review serve DIR)"
 )
 LABEL_NAMES: tuple[LabelName, ...] = ("positive", "discarded", "negative")
 
@@ -42,7 +42,7 @@ def trust_sections(made: BuildOutcome) -> list[Section]:
 def agreement_page(source: Path, rubrics: Rubrics = RUBRICS) -> Page:
     """Return the sections about trust for the reviews so far of a build, or those about people for a table."""
     if not source.exists():
-        raise UserError(f"{source}: there is no such build or table: r2med review DIR takes the folder of a build")
+        raise UserError(f"{source}: there is no such build or table: r2med review show DIR takes the folder of one")
     reviews = read_reviews(source, rubrics)
     if source.is_dir():
         sections = trust_sections(BuildOutcome.read(finished_build(source), reviews))
@@ -104,7 +104,7 @@ def _judges_and_people(made: BuildOutcome) -> Iterator[Content]:
         yield _recall(made)
         yield from _confusions(made)
     else:
-        yield "People have not reviewed a sample, so it is not known how many positives are right (r2med review)."
+        yield "People have not reviewed a sample, so it is not known how many positives are right (r2med review serve)."
     yield from _controls(made)
 
 
@@ -113,7 +113,7 @@ def _recall(made: BuildOutcome) -> str:
     if recall is None:
         return (
             "It is not known how many relevant candidates have no positive label, because people did not review some "
-            "candidates of each label (r2med review DIR --sample N asks for them)."
+            "candidates of each label (r2med review serve DIR --sample N asks for them)."
         )
     return (
         f"Of all candidates that people would accept, {_share(recall)} have the label positive "

@@ -142,7 +142,7 @@ def _passage_parts(tables: Sequence[SourceTable], kinds: Sequence[Kind], named: 
     if not parts or len(tables) > 1:
         raise UserError(
             f"no documents in {', '.join(map(str, tables))}: add the table to search, or name its column with ",
-            Setting("import_tables", text=...),
+            Setting("import_data", text=...),
         )
     return parts
 
@@ -236,10 +236,10 @@ def _check_questions_beside(part: Part) -> None:
         called = plain_name(column) in NAMES["text"] | OTHER_NAMES
         asks = share(part.table, column, _asks) > MAJORITY_SHARE and mean_words(part.table, column) >= 3
         if others and not called and asks:
-            texts = joined(" or ", [Setting("import_tables", text=text) for text in others[:3]])
+            texts = joined(" or ", [Setting("import_data", text=text) for text in others[:3]])
             raise UserError(
                 f"{part.table}: column {column!r} holds questions beside texts: read them as pairs with ",
-                Setting("import_tables", query=column),
+                Setting("import_data", query=column),
                 " and the relevant texts, ",
                 texts,
                 "; or as documents with only the latter",
@@ -255,7 +255,7 @@ def _check_questions_inside(part: Part) -> None:
             raise UserError(
                 f"{part.table}: column {column!r} judges texts that hold a question and a passage: write them "
                 "into two columns, question and passage; or read them as documents with ",
-                Setting("import_tables", text=part.columns["text"]),
+                Setting("import_data", text=part.columns["text"]),
             )
 
 
@@ -267,7 +267,7 @@ def _check_texts(documents: Sequence[Part]) -> None:
             raise UserError(
                 f"{part.table}: no column holds texts, questions, or ids of both questions and documents: "
                 "leave the table out, or name its column with ",
-                Setting("import_tables", text=...),
+                Setting("import_data", text=...),
             )
 
 
@@ -289,7 +289,7 @@ def _judging(table: SourceTable, kind: Kind, named: Named, ids: Ids, documents: 
         check_matrix(table, matrix)
         if not columns:
             raise UserError(
-                f"{table}: no column holds ids of questions: name it with ", Setting("import_tables", query_id=...)
+                f"{table}: no column holds ids of questions: name it with ", Setting("import_data", query_id=...)
             )
         return Part(table, kind, columns, matrix=matrix)
     columns = _columns(table, kind, named, ids)
@@ -329,7 +329,7 @@ def _check_references(table: SourceTable, free: Sequence[str], documents: Sequen
                     raise UserError(
                         f"{table}: column {column!r} names documents by their {key!r}, which is not their id: "
                         "take it as the id with ",
-                        Setting("import_tables", id=key, relevant=column),
+                        Setting("import_data", id=key, relevant=column),
                     )
 
 

@@ -53,5 +53,5 @@ def check_headings(table: SourceTable, free: Sequence[str]) -> None:
         raise UserError(
             f"{table}: columns {names}{', …' if len(found) > 3 else ''} hold grades, but their headings are no "
             "ids of documents: write the ids as headings, or leave them out with ",
-            Setting("import_tables", no_grade=True),
+            Setting("import_data", no_grade=True),
         )

@@ -77,12 +77,12 @@ def read_documents(parts: Sequence[Part], ids_matter: bool) -> ImportedDocuments
         columns = ", ".join(repr(column) for part in parts for column in part.texts)
         raise UserError(
             f"{', '.join(str(part.table) for part in parts)}: no text in {columns}: name it with ",
-            Setting("import_tables", text=...),
+            Setting("import_data", text=...),
         )
     if found.clashes and ids_matter:
         raise UserError(
             f"{_first_clash(found)}: give every document an id of its own, or name another column with ",
-            Setting("import_tables", id=...),
+            Setting("import_data", id=...),
         )
     numbered = bool(found.clashes)
     ids = Ids(map(str, range(1, found.documents + 1))) if numbered else Ids(found.first)
@@ -122,13 +122,13 @@ def _notices(parts: Sequence[Part], found: _DocumentRows) -> Iterator[str]:
             why = _why_numbered(part.table)
             yield Notice(
                 f"{part.table}: {why}: documents are numbered in their order (",
-                Setting("import_tables", id=...),
+                Setting("import_data", id=...),
                 " names a column)",
             )
     if found.clashes:
         yield Notice(
             f"{_first_clash(found)}: documents are numbered in their order (",
-            Setting("import_tables", id=...),
+            Setting("import_data", id=...),
             " names another column)",
         )
     if found.without_text:

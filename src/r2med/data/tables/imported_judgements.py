@@ -60,7 +60,7 @@ def read_judgements(parts: Sequence[Part], asked: ImportedQuestions, documents: 
         raise UserError(
             f"no judgement names a document: {rows_named(found.unknown)}; ids of documents are like "
             f"{example!r}; {dates}",
-            Setting("import_tables", relevant=...),
+            Setting("import_data", relevant=...),
             " names another column",
         )
     if found.unasked and questions and len(found.unasked) == found.rows:

@@ -25,7 +25,7 @@ from r2med.foundation.store.files import exclusive, json_line, scratch_beside, s
 from r2med.foundation.text.language_guess import LanguageGuess, guess_language
 from r2med.foundation.text.search_languages import ENGLISH
 
-UPDATE_ADVICE = Notice("name another folder, or replace it with ", Setting("import_tables", update=True))
+UPDATE_ADVICE = Notice("name another folder, or replace it with ", Setting("import_data", update=True))
 """The advice of an import if the folder exists already."""
 
 LANGUAGE_SAMPLE = 200
@@ -181,9 +181,9 @@ def plan_import(
     if no_grade:
         if "grade" in named:
             raise UserError(
-                Setting("import_tables", grade=...),
+                Setting("import_data", grade=...),
                 " and ",
-                Setting("import_tables", no_grade=True),
+                Setting("import_data", no_grade=True),
                 " exclude each other: choose one",
             )
         named = {**named, "grade": ""}
@@ -198,7 +198,7 @@ def _skipped(paths: Sequence[Path], skip_rows: Sequence[int] | int | None) -> Se
         return [*skip_rows, None][:1] * len(paths)
     if len(skip_rows) != len(paths):
         raise UserError(
-            Setting("import_tables", skip_rows=...),
+            Setting("import_data", skip_rows=...),
             f": {len(skip_rows)} numbers for {len(paths)} files: give one for all, or one each",
         )
     return skip_rows
@@ -212,6 +212,6 @@ def _check_sheets(paths: Sequence[Path], sheets: Sequence[str]) -> None:
     for sheet in sheets:
         if sheet not in names:
             raise UserError(
-                Setting("import_tables", sheets=[sheet]),
+                Setting("import_data", sheets=[sheet]),
                 f": no such sheet{nearest(sheet, names)}: {', '.join(names) or 'no workbook'}",
             )

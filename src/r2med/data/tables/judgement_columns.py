@@ -76,7 +76,7 @@ def relevant_column(table: SourceTable, free: Sequence[str], ids: Collection[str
         why = f"holds {_cells(table, found[0])}, which are ids of documents, but may be something else"
         raise UserError(
             f"{table}: column {found[0]!r} {why}: name it with ",
-            Setting("import_tables", relevant=found[0]),
+            Setting("import_data", relevant=found[0]),
             ", or leave it out of the table",
         )
     return None
@@ -97,7 +97,7 @@ def _only(table: SourceTable, columns: Sequence[str]) -> str:
         readings = " or ".join(f"{column!r} ({_cells(table, column)})" for column in columns[:3])
         raise UserError(
             f"{table}: the relevant documents can be those of {readings}: choose with ",
-            Setting("import_tables", relevant=columns[0]),
+            Setting("import_data", relevant=columns[0]),
         )
     return columns[0]
 
@@ -108,7 +108,7 @@ def _refuse_negatives(table: SourceTable, free: Sequence[str], ids: Collection[s
             raise UserError(
                 f"{table}: column {column!r} names documents that are not relevant, and no column names "
                 "relevant ones: name it with ",
-                Setting("import_tables", relevant=...),
+                Setting("import_data", relevant=...),
             )
 
 
@@ -140,9 +140,9 @@ def grade_column(table: SourceTable, free: Sequence[str], relevant: str | None, 
         readings = " or ".join(f"{column!r} ({_cells(table, column)})" for column in candidates[:3])
         raise UserError(
             f"{table}: the grades can be those of {readings}: choose with ",
-            Setting("import_tables", grade=candidates[0]),
+            Setting("import_data", grade=candidates[0]),
             " or ",
-            Setting("import_tables", no_grade=True),
+            Setting("import_data", no_grade=True),
         )
     if named:
         chosen = (strong or named)[0]
@@ -186,15 +186,15 @@ def _ask(table: SourceTable, column: str) -> None:
         raise UserError(
             f"{table}: column {column!r} ({_cells(table, column)}) says that documents are not relevant: write "
             "a column 'relevant' with the opposite, or leave this one out with ",
-            Setting("import_tables", no_grade=True),
+            Setting("import_data", no_grade=True),
         )
     rows = len(table.sample)
     yes = sum(grade is not None and grade > 0 for grade in grades)
     raise UserError(
         f"{table}: column {column!r} holds {_cells(table, column)}: with ",
-        Setting("import_tables", grade=column),
+        Setting("import_data", grade=column),
         f" {yes:,} of {rows:,} rows are relevant, with ",
-        Setting("import_tables", no_grade=True),
+        Setting("import_data", no_grade=True),
         " all of them: choose one",
     )
 
@@ -225,13 +225,13 @@ def check_judgements(table: SourceTable, columns: Mapping[str, str], asked: bool
         graded = share(table, column, is_grade) > MAJORITY_SHARE
         if says_relevant(column) and "relevant" not in columns and asked:
             why = "holds relevance, but no column holds document ids" if graded else "is not used"
-            raise UserError(f"{table}: column {column!r} {why}: name it with ", Setting("import_tables", relevant=...))
+            raise UserError(f"{table}: column {column!r} {why}: name it with ", Setting("import_data", relevant=...))
         unread = "relevant" in columns and "grade" not in columns and not no_grade
         judges = says_verdict(column) or _are_opposites(filled(table, column))
         if unread and judges and not graded and _is_choice(table, column) and not names_documents(column):
             raise UserError(
                 f"{table}: column {column!r} holds {_cells(table, column)}: grades are 0, 1, 2, … or yes and no (",
-                Setting("import_tables", no_grade=True),
+                Setting("import_data", no_grade=True),
                 " leaves it out)",
             )
 
@@ -258,7 +258,7 @@ def _check_legend(table: SourceTable, column: str) -> None:
             f"{table}: column {column!r} explains its numbers, and 0 does not mean not relevant: write a "
             "column 'relevant' in which 0 means not relevant and larger numbers mean more relevant, or leave "
             "this one out with ",
-            Setting("import_tables", no_grade=True),
+            Setting("import_data", no_grade=True),
         )
 
 
@@ -276,7 +276,7 @@ def _check_scale(table: SourceTable, column: str, relevant: str | None, ids: Col
         raise UserError(
             f"{table}: column {column!r} holds {_cells(table, column)}, but no 0: write 0 for documents that "
             "are not relevant, or read all of them as relevant with ",
-            Setting("import_tables", grade=column),
+            Setting("import_data", grade=column),
         )
 
 

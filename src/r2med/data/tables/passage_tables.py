@@ -87,7 +87,7 @@ def passage_table(table: SourceTable, query: str, named: Sequence[str]) -> Passa
         readings = " or ".join(map(repr, positive[:3]))
         raise UserError(
             f"{table}: the passages can be those of {readings}: choose with ",
-            Setting("import_tables", text=positive[0], query=query),
+            Setting("import_data", text=positive[0], query=query),
         )
     if not positive:
         return None

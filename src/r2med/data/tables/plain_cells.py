@@ -34,7 +34,7 @@ def check_cells(parts: Sequence[Part], keep_markup: bool) -> list[str]:
         texts = [*part.texts, *(part.columns[role] for role in ("query", "text") if role in part.columns)]
         for column in dict.fromkeys(texts) if not keep_markup else ():
             how = Notice(
-                "write them as plain text, or take them as they are with ", Setting("import_tables", keep_markup=True)
+                "write them as plain text, or take them as they are with ", Setting("import_data", keep_markup=True)
             )
             marked = _refuse(part, column, is_rtf, "RTF", how) + _refuse(part, column, is_html, "HTML", how)
             if marked:

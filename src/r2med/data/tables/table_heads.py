@@ -136,13 +136,13 @@ def _notices(table: SourceTable, titles: Sequence[GridRow], has_header: bool, re
         lines = "1 row" if len(titles) == 1 else f"{len(titles)} rows"
         yield Notice(
             f"{table}: {lines} above the names of columns left out, from {said!r} on (",
-            Setting("import_tables", skip_rows=0),
+            Setting("import_data", skip_rows=0),
             " keeps them)",
         )
     if reading.header is None and not has_header:
         yield Notice(
             f"{table}: the first row looks like data, so columns are numbered (",
-            Setting("import_tables", header=True),
+            Setting("import_data", header=True),
             " if it holds their names)",
         )
 

@@ -118,7 +118,7 @@ def _given(path: Path, given: str) -> str:
         is_text = False
     if not is_text:
         raise UserError(
-            Setting("import_tables", encoding=given), ": no such encoding: use utf-8, cp1252, gb18030, shift_jis, …"
+            Setting("import_data", encoding=given), ": no such encoding: use utf-8, cp1252, gb18030, shift_jis, …"
         )
     if encoding == "utf-8":
         encoding = "utf-8-sig"  # a mark at the start is not part of the first name
@@ -134,9 +134,9 @@ def _likely(path: Path, but: str = "") -> str:
     first, second = [*ranked, "cp1252", "gb18030"][:2]
     return Notice(
         f"it may be {first} or {second}: name it with ",
-        Setting("import_tables", encoding=first),
+        Setting("import_data", encoding=first),
         " or ",
-        Setting("import_tables", encoding=second),
+        Setting("import_data", encoding=second),
         ", or save it as UTF-8",
     )
 

@@ -257,6 +257,6 @@ def _without_covers(tables: Sequence[SourceTable], hidden: Sequence[str]) -> lis
         return kept or list(tables)
     names = ", ".join(left_out)
     notice = Notice(
-        f"{kept[0].path.name}: sheets left out: {names} (", Setting("import_tables", sheets=["NAME"]), " reads a sheet)"
+        f"{kept[0].path.name}: sheets left out: {names} (", Setting("import_data", sheets=["NAME"]), " reads a sheet)"
     )
     return [replace(kept[0], notices=(notice, *kept[0].notices)), *kept[1:]]

@@ -10,14 +10,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from r2med.data import Dataset
 from r2med.data.dataset_cards import cards, groups
-from r2med.data.given_data import loaded
 from r2med.evaluation.advice.advice import FEWEST_TO_TRADE, Advice, Group, Rung, surely_within
 from r2med.evaluation.comparison.comparison import middle_pair
 from r2med.evaluation.measure import HEADLINE_MEASURE, significance
@@ -29,10 +27,9 @@ from r2med.evaluation.running.evaluation import evaluated
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.installation import install_extra
 from r2med.foundation.core.notices import Notice, Setting, joined
-from r2med.foundation.core.one_or_many import several
 from r2med.foundation.core.spec import Call, parse_stage
-from r2med.foundation.runtime.runtime import Runtime, running
-from r2med.foundation.runtime.setup import Setup
+from r2med.foundation.engine.reporting import announcing
+from r2med.foundation.runtime.runtime import Runtime
 from r2med.models.crossencoders.reranker_cards import RERANKERS
 from r2med.models.encoders.model_cards import MODELS
 from r2med.models.encoders.weights import is_here
@@ -66,37 +63,19 @@ class Pipeline:
     folds: tuple[System, ...]
 
 
-def advise(
-    dataset: str | Path | Dataset,
-    setup: Setup | Runtime | None = None,
-    *,
-    llms: str | Sequence[str] = (),
-    models: str | Sequence[str] | None = None,
-    rerankers: str | Sequence[str] | None = None,
-    give_up: float | None = None,
-    announce: Callable[[int], Callable[[str], None]] = lambda total: lambda step: None,
-) -> Advice:
-    """Return the recommended pipeline for a dataset, like `r2med advise`.
-
-    By default, `models` and `rerankers` are those whose weights are on this machine. Expansions and LLM rerankers are
-    tried with each of `llms`. The best pipeline is recommended. With `give_up` and at least 100 judged questions, it is
-    the cheapest pipeline that surely loses no more than this many points. `announce` gets the number of steps and
-    returns a function that gets each step. Raises UserError if too few questions are judged or can be answered.
-    """
-    with running(setup) as runtime:
-        chosen = None if models is None else several(models), None if rerankers is None else several(rerankers)
-        return _advice(loaded(dataset, runtime.store), runtime, several(llms), *chosen, give_up, announce)
-
-
-def _advice(
+def advice_for(
     dataset: Dataset,
     runtime: Runtime,
-    llms: Sequence[str],
-    models: Sequence[str] | None,
-    rerankers: Sequence[str] | None,
-    give_up: float | None,
-    announce: Callable[[int], Callable[[str], None]],
+    llms: Sequence[str] = (),
+    models: Sequence[str] | None = None,
+    rerankers: Sequence[str] | None = None,
+    give_up: float | None = None,
 ) -> Advice:
+    """Try pipelines from cheap to expensive, and recommend one.
+
+    Without `models` or `rerankers`, those are tried whose weights are on this machine. Raises UserError if too few
+    questions are judged or can be answered.
+    """
     dataset.require_scorable()
     if len(dataset.qrels) < FEWEST:
         raise UserError(
@@ -105,7 +84,7 @@ def _advice(
         )
     _require_answers(dataset)
     chosen = _here(MODELS, runtime, models), _here(RERANKERS, runtime, rerankers)
-    made = _advised(dataset, runtime, llms, *chosen, give_up, announce)
+    made = _advised(dataset, runtime, llms, *chosen, give_up)
     return replace(made, not_tried=tuple(_not_tried(models, rerankers, *chosen, llms)))
 
 
@@ -116,11 +95,10 @@ def _advised(
     models: Sequence[str],
     rerankers: Sequence[str],
     give_up: float | None,
-    announce: Callable[[int], Callable[[str], None]],
 ) -> Advice:
     each_llm = len(EXPANSIONS) + len(LLM_RERANKERS)
     total = 2 + len(models) + min(FUSED, len(models)) + len(rerankers) + each_llm * len(llms)
-    ladder = _Ladder(dataset, runtime, announce(total), give_up)
+    ladder = _Ladder(dataset, runtime, announcing(total), give_up)
     words = ladder.climb("words", "bm25", lambda: [System(each, runtime=runtime) for each in WORDS])
     unfound = 0 if words is None else ladder.unfound(words)
     ladder.climb("feedback", "rm3", partial(_before, Call("rm3")), words)

@@ -174,13 +174,13 @@ def corrected_scores(
             raise UserError(
                 f"people disagree about {counted(unsettled[name], 'passage')} of {name} without a decision, so that "
                 f"{counted(len(reviewed), 'query', 'queries')} of the random sample can be used, and an estimate needs "
-                "more: settle them with r2med review --overlay FILE"
+                "more: settle them with r2med review serve FILE"
             )
         if len(reviewed) < 2:
             others = f" ({unused[name]:,} others are labelled, but the random order has queries before them)"
             raise UserError(
                 f"people labelled the whole pool of {len(reviewed)} randomly drawn queries of {name}, and an estimate "
-                f"needs more{others * bool(unused[name])}: r2med review --overlay FILE"
+                f"needs more{others * bool(unused[name])}: r2med review serve FILE"
             )
     names = tuple(values.datasets)
     scores = {system: mean for system in values.systems if (mean := values.mean(names, system))}
@@ -214,7 +214,7 @@ def estimates_table(found: CorrectedScores) -> Table:
         note += (
             f" As many people say yes as no about {counted(sum(found.unsettled.values()), 'passage')}. The sample ends "
             "before the first of them, and so lacks queries that are hard to label: settle them with r2med review "
-            "--overlay FILE."
+            "serve FILE."
         )
     return Table(columns, rows, note=note, name="estimates")
 

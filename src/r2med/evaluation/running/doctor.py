@@ -12,13 +12,12 @@ from importlib import metadata
 from pathlib import Path
 
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.core.one_or_many import several
 from r2med.foundation.core.version import installed_versions
 from r2med.foundation.engine.threads import cores
 from r2med.foundation.net.endpoint import Endpoint, endpoint_at
 from r2med.foundation.net.http import Client, run_sync
 from r2med.foundation.net.retry import RequestFailed
-from r2med.foundation.store import Store, default_store
+from r2med.foundation.store import Store
 from r2med.models.crossencoders.rerank_apis import RERANK_APIS
 from r2med.models.encoders.devices import devices
 from r2med.models.encoders.embedding_apis import EMBEDDING_APIS
@@ -52,28 +51,22 @@ class Diagnosis:
     """Server -> why it does not answer. Empty if it answers."""
 
 
-def doctor(base_urls: str | Sequence[str] = (), store: Store | None = None) -> Diagnosis:
-    """Check this machine: versions, devices, extras, the cache, API keys and endpoints.
-
-    It contacts only the endpoints of `base_urls` and of the environment.
-    """
-    root = (store or default_store()).root
+def diagnosed(base_urls: Sequence[str], store: Store) -> Diagnosis:
+    """Check this machine: versions, devices, extras, the cache, API keys and endpoints."""
     variables = [card.api_key_env for card in LLMS.values()] + [each.key_variable for each in EMBEDDING_APIS.values()]
     variables += [api.key_variable for api in RERANK_APIS.values() if api.urls]  # a user's own servers rarely need one
     keys = {name: bool(os.environ.get(name, "").strip()) for name in dict.fromkeys([*variables, "HF_TOKEN"])}
     of_environment = [os.environ.get(each.url_variable, "").strip() for each in EMBEDDING_APIS.values()]
     endpoints = [
-        endpoint_at(url, "endpoint", "OPENAI_API_KEY")
-        for url in dict.fromkeys([*several(base_urls), *of_environment])
-        if url
+        endpoint_at(url, "endpoint", "OPENAI_API_KEY") for url in dict.fromkeys([*base_urls, *of_environment]) if url
     ]
     return Diagnosis(
         versions=installed_versions(),
         devices=devices("auto") if importlib.util.find_spec("torch") else (),
         cores=cores(),
         extras=_extras(),
-        cache=root,
-        cache_free=_free(root),
+        cache=store.root,
+        cache_free=_free(store.root),
         keys=keys,
         endpoints={endpoint.server: _fault(endpoint) for endpoint in endpoints},
     )

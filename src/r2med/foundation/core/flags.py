@@ -46,9 +46,11 @@ class Argument(Flag):
 
 @dataclass(frozen=True, init=False)
 class SetupFlags:
-    """The fields of Setup that a command sets, in place of the parameter `setup` of its function."""
+    """The fields of Setup that a command sets: as the parameter `setup` of its function, or as its other keywords."""
 
     names: tuple[str, ...]
+    helps: dict[str, str]
+    """Help texts that replace those of the fields."""
 
-    def __init__(self, *names: str) -> None:
-        object.__setattr__(self, "names", names)
+    def __init__(self, *names: str, **helps: str) -> None:
+        self.__dict__.update(names=names, helps=helps)

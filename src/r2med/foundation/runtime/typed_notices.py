@@ -1,6 +1,6 @@
 """Notices as one types them: settings as flags, and calls in Python as commands of the command line.
 
-A command line shows `Setup(dtype='float32')`, `import_tables(text='COLUMN')` and `r2med.run('bm25', data='demo')` as
+A command line shows `Setup(dtype='float32')`, `import_data(text='COLUMN')` and `r2med.run('bm25', data='demo')` as
 `--dtype float32`, `--text COLUMN` and `r2med run bm25 --data demo`.
 """
 
@@ -17,11 +17,8 @@ from r2med.foundation.runtime.setup import Setup
 if TYPE_CHECKING:
     from r2med.foundation.pages.page import Content, Page, Section
 
-COMMANDS = {
-    "example_data": "data example",
-    "import_tables": "data import",
-}
-"""Functions whose commands have other names."""
+GROUPS = ("data", "records", "build", "review", "prompts", "cache")
+"""Groups of commands: `r2med data check` is `r2med.check_data`."""
 FLAGS = {"llms": "--llm", "models": "--model", "overlays": "--overlay", "rerankers": "--rerank", "sheets": "--sheet"}
 """Parameters whose flags have other names; those of fields of Setup are declared there."""
 
@@ -64,9 +61,11 @@ def _typed(setting: Setting) -> str:
 
 
 def command_words(function: str) -> str:
-    """Return the command of a public function: `data check` is `check_data`."""
-    verb, _, group = function.partition("_")
-    return COMMANDS.get(function) or (f"{group} {verb}" if group else function)
+    """Return the words of the command of a public function."""
+    verb, _, group = function.rpartition("_")
+    if verb and group in GROUPS:
+        return f"{group} {verb}"
+    return function.rstrip("_").replace("_", "-")
 
 
 def _flag(name: str, value: Value) -> Iterator[str]:

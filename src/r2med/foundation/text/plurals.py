@@ -6,3 +6,12 @@ from __future__ import annotations
 def counted(number: int, noun: str, plural: str = "") -> str:
     """Return a count with its noun in the singular or the plural. The default plural has an s."""
     return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
+
+
+def shown_bytes(number: float) -> str:
+    """Return a number of bytes with three digits and a unit."""
+    for unit in ("bytes", "kB", "MB", "GB"):
+        if number < 1000:
+            return f"{number:.3g} {unit}"
+        number /= 1000
+    return f"{number:.3g} TB"

@@ -11,7 +11,6 @@ from typing import Any
 
 from r2med.data.aspects_file import ASPECTS_NAME
 from r2med.data.dataset import Dataset, Query
-from r2med.data.loading import load
 from r2med.data.nuggets_file import NUGGETS_NAME, nuggets_of
 from r2med.data.publishing.croissant import CONFIGS, PublishedFacts, croissant
 from r2med.data.publishing.hub_card import hub_head
@@ -25,16 +24,16 @@ COLUMNS = {name: tuple(columns) for name, (_, columns) in CONFIGS.items()}
 """File of a dataset -> the columns that all its rows have."""
 
 
-def export_data(dataset: Dataset, form: str, folder: Path) -> None:
+def write_layout(dataset: Dataset, layout: str, folder: Path) -> None:
     """Write a dataset into a new folder, whole or not at all: beir, mteb, trec, hub or croissant.
 
     Raises UserError if the folder exists already, or if the format cannot hold an id.
     """
-    if form not in FORMS:
-        raise unknown("format", form, FORMS)
+    if layout not in FORMS:
+        raise unknown("format", layout, FORMS)
     require_new(folder)
     with replaced(folder, "corpus.jsonl", "a dataset") as new:
-        FORMS[form](dataset, new)
+        FORMS[layout](dataset, new)
         if dataset.aspects:
             _write_rows(new / ASPECTS_NAME, _aspect_rows(dataset))
         if nuggets := nuggets_of(dataset):
@@ -45,15 +44,6 @@ def _aspect_rows(dataset: Dataset) -> Iterator[dict[str, Any]]:
     for query, aspects in dataset.aspects.items():
         for name, aspect in aspects.items():
             yield {"query": query, "aspect": name, "weight": aspect.weight, "documents": list(aspect.documents)}
-
-
-def export(data: Dataset | str | Path, out: Path | str, form: str = "beir") -> Path:
-    """Write a dataset in the layout of another tool, like `r2med data export`, and return the new folder.
-
-    `form` is beir, mteb, trec, hub or croissant. Raises UserError if the folder exists already.
-    """
-    export_data(data if isinstance(data, Dataset) else load(data), form, Path(out))
-    return Path(out)
 
 
 def _beir(dataset: Dataset, folder: Path) -> None:

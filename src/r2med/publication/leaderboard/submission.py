@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from r2med.evaluation.measure import DEFAULT_MEASURES, HEADLINE_MEASURE
 from r2med.evaluation.measure.measures import RECORDED_MEASURES
 from r2med.evaluation.records.answer_record import AnswerRecord
-from r2med.evaluation.records.collection import MAX_FAILURES, collect, given_records
+from r2med.evaluation.records.collection import MAX_FAILURES, collect
 from r2med.evaluation.records.public_values import public_value, refuse_secrets
 from r2med.evaluation.records.record import FORMAT as RECORD_FORMAT
 from r2med.evaluation.records.record import Record, record_key
@@ -56,20 +56,9 @@ class Entry(BaseModel):
     """The answer records, without the files of their answers."""
 
 
-def submit(
-    sources: str | Path | Sequence[str | Path],
-    path: Path | str,
-    results: Path | str = "results",
-    max_failures: float = MAX_FAILURES,
-) -> Entry:
-    """Write records as one entry. Raises UserError if a run or the answers of a record are missing or were changed.
-
-    `sources` are record files, folders, or names of systems in `results`. Answer records in these folders and of these
-    systems are part of the entry. In names and settings, a path is cut to its last part, and an address is replaced by
-    a digest.
-    """
-    path = Path(path)
-    ranked, answered = submitted_sources(given_records(sources), Path(results))
+def write_entry(sources: Sequence[str | Path], path: Path, results: Path, max_failures: float = MAX_FAILURES) -> Entry:
+    """Write the records of sources as one entry. Raises UserError if a file of a record is missing or was changed."""
+    ranked, answered = submitted_sources(sources, results)
     kept = list(collect(ranked, results, max_failures)) if ranked or not answered else []
     for each in kept:
         if each.record.run is None:

@@ -14,7 +14,6 @@ import numpy as np
 from r2med.data import Dataset, load
 from r2med.data.benchmark_names import source_of
 from r2med.data.dataset_cards import cards, groups
-from r2med.data.given_data import given_data, loaded
 from r2med.data.runs.run import Run
 from r2med.data.runs.run_file import decode_id, run_bytes
 from r2med.data.runs.trec import format_run
@@ -26,8 +25,7 @@ from r2med.evaluation.records.lock_file import Lock
 from r2med.evaluation.records.record import DatasetFacts, FileFacts, Record
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.notices import Notice, Setting
-from r2med.foundation.core.one_or_many import several
-from r2med.foundation.store import Store, default_store, digest
+from r2med.foundation.store import Store, digest
 from r2med.foundation.store.files import sha256
 from r2med.publication.leaderboard.answer_verification import ReadRanking, answer_record_faults, unverified
 from r2med.publication.leaderboard.entry_verdicts import EntryVerdict, Verdicts, refuse_submitted
@@ -67,27 +65,14 @@ class Verification:
         return f"{self.entry}: {record}{self.verdict}"
 
 
-def verify(
-    entries: str | Path | Sequence[str | Path],
-    runs: Path | str,
-    data: str | Path | Dataset | Sequence[str | Path | Dataset] = (),
-    store: Store | None = None,
-    verdicts: Path | str | None = None,
+def verified_entries(
+    places: Sequence[Path], runs: Path, data: Sequence[Dataset], store: Store, verdicts: Path | None = None
 ) -> list[Verification]:
-    """Check every record of entries against run files and judgements. A bad entry does not stop the others.
-
-    `entries` are files, or folders whose JSON files are all checked, at any depth. Run files, files of answers and
-    locks are found by their content anywhere below `runs`. Datasets are found by name: in `data`, in the benchmark or
-    in the demo. Of answer records, all is computed again that needs no LLM. The results are written to the file
-    `verdicts`, which `board` reads. Raises UserError if that file is inside a folder of entries or runs.
-    """
-    store = store or default_store()
-    places, folder = [*map(Path, several(entries))], Path(runs)
-    beside = [folder, *(place for place in places if place.is_dir())]
+    """Check every record of entries against run files and judgements. A bad entry does not stop the others."""
+    beside = [runs, *(place for place in places if place.is_dir())]
     if verdicts is not None:
-        refuse_submitted(Path(verdicts), beside)
-    given = [loaded(source, store) for source in given_data(data)]
-    desk = _Desk(folder, {dataset.name: dataset for dataset in given}, store)
+        refuse_submitted(verdicts, beside)
+    desk = _Desk(runs, {dataset.name: dataset for dataset in data}, store)
     checked: list[Verification] = []
     found: dict[str, EntryVerdict] = {}
     for path, (of_records, of_answers) in desk.check_entries(entry_files(places)):
@@ -96,7 +81,7 @@ def verify(
             faults = [tuple(each.fault for each in part) for part in (of_records, of_answers)]
             found[sha256(path)] = EntryVerdict(records=faults[0], answers=faults[1])
     if verdicts is not None:
-        Verdicts(entries=found).write(Path(verdicts), beside)
+        Verdicts(entries=found).write(verdicts, beside)
     return checked
 
 

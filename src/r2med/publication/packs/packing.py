@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from r2med.data import Dataset
-from r2med.data.given_data import given_data
+from r2med.data.given_data import GivenData
 from r2med.data.loading import load_new
 from r2med.evaluation.records.answer_record import answers_path
-from r2med.evaluation.records.collection import RecordCollection, collect, given_records
+from r2med.evaluation.records.collection import RecordCollection, collect
 from r2med.evaluation.records.public_values import public_value, refuse_secrets
 from r2med.evaluation.records.record import Record
 from r2med.evaluation.running.evaluation import generated_path, run_path, slug, traces_path
@@ -27,18 +27,15 @@ from r2med.evaluation.running.ir_metadata import metadata_path
 from r2med.foundation.core.cost import Cost, total
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.notices import Setting
-from r2med.foundation.core.one_or_many import several
 from r2med.foundation.core.version import __version__
-from r2med.foundation.runtime.runtime import Runtime, running
-from r2med.foundation.runtime.setup import Setup
+from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store import Store, digest
 from r2med.foundation.store.artefacts import is_content
 from r2med.foundation.store.files import scratch_beside, sha256
 from r2med.foundation.store.manifest import MANIFEST, read_manifest, seal
-from r2med.publication.bridges.data_export import export_data
+from r2med.publication.bridges.data_export import write_layout
 from r2med.publication.packs.gathering import Needed, command_of, find_datasets, flags_of, needed
 from r2med.publication.packs.pack_manifest import (
-    DEFAULT,
     KIND_OF_ROWS,
     MANIFEST_NAME,
     PackedDataset,
@@ -46,7 +43,6 @@ from r2med.publication.packs.pack_manifest import (
     PackManifest,
     PackPart,
     PartKind,
-    chosen_kinds,
     saved_values,
 )
 from r2med.publication.packs.packed_answers import (
@@ -98,60 +94,49 @@ class _PartSource:
         )
 
 
-def pack(
-    sources: str | Path | Sequence[str | Path],
-    file: Path | str,
-    with_: str | Sequence[str] = DEFAULT,
+def write_pack(
+    sources: Sequence[str | Path],
+    file: Path,
+    kinds: Sequence[str],
+    runtime: Runtime,
     *,
-    results: Path | str = "results",
-    data: str | Path | Dataset | Sequence[str | Path | Dataset] = (),
+    results: Path,
+    data: Sequence[GivenData] = (),
     corpus_licence: str = "",
     nuggets: Path | str = "",
-    setup: Setup | Runtime | None = None,
-    **settings: Any,
 ) -> PackManifest:
-    """Write records and what they need from the store as one file, which `unpack` puts into another store.
-
-    `sources` are record files, folders, or names of systems in `results`. `with_` names what is inside besides the
-    records: runs, texts, rerankings, pairs, vectors, answers and corpus. Answers are the answer records of readers that
-    read the records, with what readers and judges said. Documents are only inside with `corpus`, and only if
-    the licence of the dataset allows it. `corpus_licence` is that of your own dataset. `nuggets` is the file of nuggets
-    that `answer` was given. It is inside with the answers. `data` are folders of your own datasets. Raises UserError if
-    the store no longer has what a record needs, or if the pack would hold a secret.
-    """
-    kinds = chosen_kinds(several(with_))
-    with running(setup if setup is not None else Setup(**settings)) as runtime:
-        collection = collect(given_records(sources), results)
-        for kept in collection:
-            kept.check_files()
-        answers = answers_of(collection) if "answers" in kinds else []
-        datasets = find_datasets(collection, given_data(data), runtime)
-        licences = {name: _licence(dataset, corpus_licence) for name, dataset in datasets.items()}
+    """Write records and what they need from the store as one file. `kinds` are checked by `chosen_kinds`."""
+    collection = collect(sources, results)
+    for kept in collection:
+        kept.check_files()
+    answers = answers_of(collection) if "answers" in kinds else []
+    datasets = find_datasets(collection, data, runtime)
+    licences = {name: _licence(dataset, corpus_licence) for name, dataset in datasets.items()}
+    if "corpus" in kinds:
+        _check_licences(licences)
+    read = needed(collection, datasets, runtime, vectors="vectors" in kinds)
+    for each in answers:
+        need = read[each.retrieval.record.dataset.name]
+        need.add(answer_reads(each, need.dataset, runtime, nuggets), need.answers)
+    with scratch_beside(file.absolute()) as scratch:
+        scratch.mkdir()
+        said = _answer_files(answers, datasets, nuggets)
+        found = [*_records(collection, kinds), *said, *_stored(read, kinds, runtime.store, scratch)]
         if "corpus" in kinds:
-            _check_licences(licences)
-        read = needed(collection, datasets, runtime, vectors="vectors" in kinds)
-        for each in answers:
-            need = read[each.retrieval.record.dataset.name]
-            need.add(answer_reads(each, need.dataset, runtime, nuggets), need.answers)
-        with scratch_beside(Path(file).absolute()) as scratch:
-            scratch.mkdir()
-            said = _answer_files(answers, datasets, nuggets)
-            found = [*_records(collection, kinds), *said, *_stored(read, kinds, runtime.store, scratch)]
-            if "corpus" in kinds:
-                found += _corpora(datasets, scratch, runtime.store)
-            by_path = {source.path: source for source in found}
-            manifest = PackManifest(
-                r2med=__version__,
-                records=(*_packed_records(collection, runtime), *_packed_answers(answers, datasets, runtime, nuggets)),
-                datasets=tuple(_packed_dataset(name, dataset, licences[name]) for name, dataset in datasets.items()),
-                saves=saved_values(_saved(collection, answers)),
-                parts=tuple(by_path[path].part(licences) for path in sorted(by_path)),
-            )
-            _check_public(manifest, by_path.values())
-            _write(manifest, by_path, scratch / "pack.zip")
-            Path(file).parent.mkdir(parents=True, exist_ok=True)
-            (scratch / "pack.zip").chmod(0o600)  # answers and vectors may reveal texts: who gets it is for you to say
-            (scratch / "pack.zip").replace(file)
+            found += _corpora(datasets, scratch, runtime.store)
+        by_path = {source.path: source for source in found}
+        manifest = PackManifest(
+            r2med=__version__,
+            records=(*_packed_records(collection, runtime), *_packed_answers(answers, datasets, runtime, nuggets)),
+            datasets=tuple(_packed_dataset(name, dataset, licences[name]) for name, dataset in datasets.items()),
+            saves=saved_values(_saved(collection, answers)),
+            parts=tuple(by_path[path].part(licences) for path in sorted(by_path)),
+        )
+        _check_public(manifest, by_path.values())
+        _write(manifest, by_path, scratch / "pack.zip")
+        file.parent.mkdir(parents=True, exist_ok=True)
+        (scratch / "pack.zip").chmod(0o600)  # answers and vectors may reveal texts: who gets it is for you to say
+        (scratch / "pack.zip").replace(file)
     return manifest
 
 
@@ -281,7 +266,7 @@ def _corpora(datasets: Mapping[str, Dataset], scratch: Path, store: Store) -> It
             raise UserError(f"{both} would share a folder of the pack: pack one of them at a time")
     for name, dataset in datasets.items():
         folder = scratch / "data" / slug(name)
-        export_data(dataset, "hub", folder)
+        write_layout(dataset, "hub", folder)
         card = dataset.folder / "card.toml" if dataset.folder else None
         if card is not None and card.is_file():
             shutil.copyfile(card, folder / "card.toml")

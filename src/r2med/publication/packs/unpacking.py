@@ -16,7 +16,7 @@ from r2med.evaluation.records.answer_record import AnswerRecord
 from r2med.evaluation.records.record import Record
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.notices import Setting
-from r2med.foundation.store import Store, default_store
+from r2med.foundation.store import Store
 from r2med.foundation.store.dataset_labels import add_labels
 from r2med.foundation.store.files import replaced, sha256, write_atomically
 from r2med.foundation.store.manifest import MANIFEST
@@ -49,29 +49,13 @@ class Unpacked:
     """The datasets that are not on this machine. Their records are marked until they are scored."""
 
 
-def unpack(
-    file: Path | str,
-    out: Path | str = "results",
-    *,
-    data: Path | str = "data",
-    sha256: str = "",
-    keep_mine: bool = False,
-    store: Store | None = None,
-) -> Unpacked:
-    """Put a pack into the store, its records into the folder `out`, and its documents, if it has any, into `data`.
-
-    `file` may be a URL if `sha256` gives the digest of the file. What is here already with the same content is left
-    as it is. The runs of records are scored again with the dataset, if it is on this machine; otherwise the records are
-    marked until `run` scores them. Raises UserError if the pack is damaged, if a record contradicts its run, or if
-    something is here with another content; then nothing is written. With `keep_mine`, what is here stays, and the rest
-    is written.
-    """
+def unpack_file(file: str, out: Path, data: Path, sha256: str, store: Store, keep_mine: bool = False) -> Unpacked:
+    """Put a pack, a file or a URL, into the store, its records into `out`, and its documents into `data`."""
     from r2med.publication.packs.local_pack import local_pack
 
-    store = store or default_store()
-    with local_pack(str(file), sha256, store) as path, verified_pack(path) as pack:
+    with local_pack(file, sha256, store) as path, verified_pack(path) as pack:
         with pack_faults(path):
-            plan = _Unpacking(pack, store, Path(out), Path(data), scored_keys(pack, store))
+            plan = _Unpacking(pack, store, out, data, scored_keys(pack, store))
             if (differing := list(plan.differing())) and not keep_mine:
                 raise _conflict(path, differing)
         return plan.carry_out()

@@ -8,12 +8,11 @@ import pytest
 from pydantic import Field
 
 from r2med.cli.formats import NAMES
-from r2med.cli.list_command import list_stages
-from r2med.cli.show_command import show
-from r2med.cli.stage_help import PURPOSE, stage_names
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.runtime import stages
 from r2med.foundation.runtime.stages import Stage, argument, depth_field
+from r2med.public.stage_help import PURPOSE, stage_names
+from support.commands import typed
 
 
 class Sorter(Stage, kind="rerank", needs="llm"):
@@ -26,7 +25,7 @@ class Sorter(Stage, kind="rerank", needs="llm"):
 
 def page(capsys: pytest.CaptureFixture[str], name: str) -> list[list[str]]:
     """Return what `show` prints: its lines as words."""
-    show(name, "stages")
+    typed("show", name, "--kind", "stages")
     return [line.split() for line in capsys.readouterr().out.splitlines()]
 
 
@@ -38,7 +37,7 @@ def plugged(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_list_has_every_stage_with_its_kind_and_what_it_does(
     capsys: pytest.CaptureFixture[str], plugged: None
 ) -> None:
-    list_stages(as_json=True)
+    typed("list", "stages", "--format", "json")
     rows = {(row["kind"], row["name"]): row["summary"] for row in json.loads(capsys.readouterr().out)}
     assert {(kind, name) for kind in PURPOSE for name in stage_names(kind)} <= set(rows)
     assert rows["rerank", "sorter"] == "Sort what was found."
@@ -50,7 +49,7 @@ def test_the_list_has_every_stage_with_its_kind_and_what_it_does(
 
 def test_the_list_fits_eighty_columns(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    list_stages()
+    typed("list", "stages")
     lines = capsys.readouterr().out.splitlines()
     assert all(len(line) <= 80 for line in lines)
     for kind in PURPOSE:
@@ -87,7 +86,7 @@ def test_a_page_lists_settings_with_default_values_and_meaning(
     assert "llm (needed) the name of an LLM the LLM that sorts".split() in lines
     assert "order best best or worst what stands first".split() in lines
     assert "depth 7 whole number from 1 to 1000000 candidates it looks at".split() in lines
-    show("sorter", "stages", as_json=True)
+    typed("show", "sorter", "--kind", "stages", "--format", "json")
     settings = json.loads(capsys.readouterr().out)["settings"]
     assert settings[1] == {
         "name": "order",
@@ -105,7 +104,7 @@ def test_a_method_of_the_users_own_is_listed_and_shown(
     (tmp_path / "methods").mkdir()
     (tmp_path / "methods" / "mine.toml").write_text('summary = "[bold]Write[/x] what I want."\nfields = ["query"]\n')
     monkeypatch.setenv("R2MED_PLUGINS", str(tmp_path))
-    list_stages()
+    typed("list", "stages")
     assert "[bold]Write[/x] what I want." in capsys.readouterr().out
     lines = page(capsys, "mine")
     assert lines[0] == "mine (expand): [bold]Write[/x] what I want.".split()
@@ -113,58 +112,58 @@ def test_a_method_of_the_users_own_is_listed_and_shown(
 
 
 def test_a_name_without_a_card_may_be_a_retriever_and_a_reranker(capsys: pytest.CaptureFixture[str]) -> None:
-    show("hf:org/name", "stages", as_json=True)
+    typed("show", "hf:org/name", "--kind", "stages", "--format", "json")
     assert [shown["kind"] for shown in json.loads(capsys.readouterr().out)] == ["retrieve", "rerank"]
 
 
 def test_a_name_that_does_not_exist_is_one_line_with_the_nearest() -> None:
     with pytest.raises(UserError) as error:
-        show("groupwse", "stages")
+        typed("show", "groupwse", "--kind", "stages")
     assert str(error.value) == "no stage 'groupwse' (did you mean groupwise?): r2med list stages shows all"
 
 
 def test_a_name_without_a_kind_shows_all_that_it_means(capsys: pytest.CaptureFixture[str]) -> None:
-    show("hyde")
+    typed("show", "hyde")
     shown = capsys.readouterr().out
     assert "hyde (expand)" in shown and "prompts: hyde." in shown
-    show("bge", as_json=True)
+    typed("show", "bge", "--format", "json")
     found = json.loads(capsys.readouterr().out)
     assert set(found) == {"stages", "models"}
-    show("hyde.exam")
+    typed("show", "hyde.exam")
     assert capsys.readouterr().out.startswith("hyde.exam (")
-    show("MedQA-Diag", as_json=True)
+    typed("show", "MedQA-Diag", "--format", "json")
     assert json.loads(capsys.readouterr().out)["datasets"]["name"] == "MedQA-Diag"
     with pytest.raises(UserError, match=r"nothing is named 'o3-mni' \(did you mean o3-mini\?\): r2med list"):
-        show("o3-mni")
+        typed("show", "o3-mni")
 
 
 def test_a_trained_reranker_is_shown_with_the_notes_of_its_card(capsys: pytest.CaptureFixture[str]) -> None:
-    show("rank1-7b", as_json=True)
+    typed("show", "rank1-7b", "--format", "json")
     found = json.loads(capsys.readouterr().out)
     assert found["stages"]["kind"] == "rerank"
     assert found["models"]["llm"]["model"] == "jhu-clsp/rank1-7b"
-    show("rank1-7b", form="csv")
+    typed("show", "rank1-7b", "--format", "csv")
     shown = capsys.readouterr().out
     assert all(note in shown for note in found["models"]["notes"]) and "., " not in shown
 
 
 def test_an_llm_is_shown_with_what_is_sent_to_it(capsys: pytest.CaptureFixture[str]) -> None:
-    show("qwen-7b", "llms", as_json=True)
+    typed("show", "qwen-7b", "--kind", "llms", "--format", "json")
     chat = json.loads(capsys.readouterr().out)
     assert (chat["temperature"], chat["seed"], chat["max_tokens"]) == (0.7, 42, 10240)
     assert "price" not in chat
-    show("o3-mini", "llms", as_json=True)
+    typed("show", "o3-mini", "--kind", "llms", "--format", "json")
     reasoning = json.loads(capsys.readouterr().out)
     assert reasoning["price"] == {"prompt": 1.1, "completion": 4.4}
     assert "temperature" not in reasoning  # a reasoning API takes none
     with pytest.raises(UserError, match="did you mean o3-mini"):
-        show("o3-mni", "llms")
+        typed("show", "o3-mni", "--kind", "llms")
 
 
 @pytest.mark.parametrize("name", ["o3-mini", "bge", "MedQA-Diag", "hyde", "hyde.exam", "bm25"])
 def test_every_kind_of_name_is_shown_in_every_format(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     for form in NAMES:
-        show(name, form=form)
+        typed("show", name, "--format", form)
         assert capsys.readouterr().out.strip(), (name, form)
-    show("o3-mini", form="csv")
+    typed("show", "o3-mini", "--format", "csv")
     assert 'price,"prompt = 1.1, completion = 4.4"' in capsys.readouterr().out

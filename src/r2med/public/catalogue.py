@@ -1,47 +1,34 @@
-"""`r2med list`: list datasets, stages, models, LLMs, prompts or analyses."""
+"""The choices of each kind, as `r2med list` shows them: datasets, stages, models, LLMs, prompts, rubrics, …."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Annotated
+from pathlib import Path
 
-import typer
-
-from r2med.cli import completion
-from r2med.cli import options as flags
-from r2med.cli.formats import Format, show_page
-from r2med.foundation.core.errors import unknown
+from r2med.foundation.core.errors import UserError, unknown
+from r2med.public.listing import Listing
 
 
-def list_(
-    kind: Annotated[
-        str,
-        typer.Argument(
-            metavar="[KIND]",
-            help=f"{flags.choices(completion.KINDS_OF_LISTS)}. Default: show these kinds.",
-            show_default=False,
-            autocompletion=completion.kinds,
-        ),
-    ] = "",
-    form: Format = "text",
-    as_json: flags.AsJSON = False,
-) -> None:
-    """List the choices of one kind: datasets, stages, models, LLMs, prompts or analyses."""
+def listed(kind: str | None, folder: Path | None = None) -> Listing:
+    """Return the choices of one kind, or the kinds. `folder` is that of overlays."""
     from r2med.foundation.pages.cells import Column
     from r2med.foundation.pages.page import Note, Table, table_page
 
+    if kind == "overlays":
+        return _overlays(folder or Path("overlays"))
+    if folder is not None:
+        raise UserError(f"only overlays are in a folder: leave out {folder}, or name the kind overlays")
     if kind and kind not in LISTS:
-        raise unknown("kind of list", kind, LISTS, "r2med list shows all")
+        raise unknown("kind of list", kind, MEANING, "r2med list shows all")
     if kind:
-        LISTS[kind](form, as_json)
-        return
+        return LISTS[kind]()
     note = Note("r2med list KIND lists one kind, r2med show NAME shows one entry of it.", "quiet")
     table = Table((Column("kind", whole=True), Column("what")), [list(row) for row in MEANING.items()])
-    show_page(table_page("Kinds of lists", table, notes=[note]), form, as_json, list(LISTS))
+    return Listing(table_page("Kinds of lists", table, notes=[note]), list(MEANING))
 
 
-def list_datasets(form: str = "text", as_json: bool = False) -> None:
-    """Print every dataset and group by name."""
+def _datasets() -> Listing:
+    """Return every dataset and group by name."""
     from r2med.data.dataset_cards import cards, groups
     from r2med.foundation.pages.cells import Column, Value
     from r2med.foundation.pages.page import Note, Page, Section, Table
@@ -55,14 +42,14 @@ def list_datasets(form: str = "text", as_json: bool = False) -> None:
     members = [Note(f"group {group}: {', '.join(names)}") for group, names in groups().items()]
     page = Page("Datasets", [Section("", [Table(columns, rows)]), Section("", members)])
     datasets = [card.model_dump(mode="json", exclude_defaults=True) for card in cards().values()]
-    show_page(page, form, as_json, {"datasets": datasets, "groups": groups()})
+    return Listing(page, {"datasets": datasets, "groups": groups()})
 
 
-def list_stages(form: str = "text", as_json: bool = False) -> None:
-    """Print every stage by its kind: expand, retrieve, rerank."""
-    from r2med.cli.stage_help import PURPOSE, stage_rows
+def _stages() -> Listing:
+    """Return every stage by its kind: expand, retrieve, rerank."""
     from r2med.foundation.pages.cells import Column
     from r2med.foundation.pages.page import Note, Page, Section, Table
+    from r2med.public.stage_help import PURPOSE, stage_rows
 
     rows = {kind: list(stage_rows(kind)) for kind in PURPOSE}
     columns = (Column("name", whole=True), Column("what it does"))
@@ -71,11 +58,11 @@ def list_stages(form: str = "text", as_json: bool = False) -> None:
     ]
     sections.append(Section("", [Note("r2med show NAME prints the settings of one.", "quiet")]))
     value = [{"name": name, "kind": kind, "summary": text} for kind in PURPOSE for name, text in rows[kind]]
-    show_page(Page("Stages", sections), form, as_json, value)
+    return Listing(Page("Stages", sections), value)
 
 
-def list_models(form: str = "text", as_json: bool = False) -> None:
-    """Print every embedding model and reranker that has a card."""
+def _models() -> Listing:
+    """Return every embedding model and reranker that has a card."""
     from r2med.foundation.pages.cells import Column
     from r2med.foundation.pages.page import Table, table_page
     from r2med.models.crossencoders.reranker_cards import RERANKERS
@@ -95,11 +82,11 @@ def list_models(form: str = "text", as_json: bool = False) -> None:
     for kind, rows in (("model", encoders), ("reranker", cross)):
         names = (Column("name", whole=True), Column(kind), Column("size", whole=True))
         tables.append(Table((*names, Column("tokens", "integer", missing=""), Column("licence")), list(rows)))
-    show_page(table_page("Models", *tables), form, as_json, value)
+    return Listing(table_page("Models", *tables), value)
 
 
-def list_llms(form: str = "text", as_json: bool = False) -> None:
-    """Print every LLM that has a card; any other runs with --llm NAME --base-url URL."""
+def _llms() -> Listing:
+    """Return every LLM that has a card; any other runs with --llm NAME --base-url URL."""
     from r2med.foundation.pages.cells import Column, Value
     from r2med.foundation.pages.page import Note, Table, table_page
     from r2med.models.llm.llm_cards import LLMS
@@ -112,14 +99,14 @@ def list_llms(form: str = "text", as_json: bool = False) -> None:
     columns = (Column("name", whole=True), Column("runs on", whole=True), *prices, Column("model"))
     note = Note("Dollars per million tokens; without a figure the price is not known.", "quiet")
     value = [card.model_dump(mode="json", exclude_defaults=True) for card in LLMS.values()]
-    show_page(table_page("LLMs", Table(columns, rows), notes=[note]), form, as_json, value)
+    return Listing(table_page("LLMs", Table(columns, rows), notes=[note]), value)
 
 
-def list_prompts(form: str = "text", as_json: bool = False) -> None:
-    """Print the prompt templates of each method, and the sets of templates that can replace them."""
-    from r2med.cli.prompts_command import fixed_templates
+def _prompts() -> Listing:
+    """Return the prompt templates of each method, and the sets of templates that can replace them."""
     from r2med.foundation.pages.page import Note, Table, table_page
     from r2med.models.prompts.prompt_sets import methods, named_templates, prompt_sets
+    from r2med.public.named_things import fixed_templates
 
     fixed = list(fixed_templates())
     sets = {name: list(named_templates(name)) for name in sorted(prompt_sets())}
@@ -130,11 +117,11 @@ def list_prompts(form: str = "text", as_json: bool = False) -> None:
     )
     note = Note("A set is a setting: 'hyde(o3-mini, prompts=short) → bm25'; a folder is one too.", "quiet")
     value = {"methods": methods(), "sets": sets, "fixed": fixed}
-    show_page(table_page("Prompt templates", *tables, notes=[note]), form, as_json, value)
+    return Listing(table_page("Prompt templates", *tables, notes=[note]), value)
 
 
-def list_rubrics(form: str = "text", as_json: bool = False) -> None:
-    """Print every rubric: what is rated, by whom and in which words."""
+def _rubrics() -> Listing:
+    """Return every rubric: what is rated, by whom and in which words."""
     from r2med.assessment.rubrics.rubric import RUBRICS
     from r2med.foundation.pages.page import Table, table_page
 
@@ -150,33 +137,44 @@ def list_rubrics(form: str = "text", as_json: bool = False) -> None:
     ]
     heads = ("rubric", "task", "rated by", "points", "words")
     value = [dict(zip(heads, row, strict=True)) for row in rows]
-    show_page(table_page("Rubrics", Table.of(heads, rows)), form, as_json, value)
+    return Listing(table_page("Rubrics", Table.of(heads, rows)), value)
 
 
-def list_analyses(form: str = "text", as_json: bool = False) -> None:
-    """Print every analysis, and if it asks an LLM."""
+def _analyses() -> Listing:
+    """Return every analysis, and if it asks an LLM."""
     from r2med.analysis.analysis import ANALYSES
     from r2med.foundation.pages.page import Table, table_page
 
     rows = [(name, each.summary, "an LLM" if each.asks else "") for name, each in ANALYSES.items()]
     heads = ("analysis", "what it shows", "asks")
     value = [dict(zip(heads, row, strict=True)) for row in rows]
-    show_page(table_page("Analyses", Table.of(heads, rows)), form, as_json, value)
+    return Listing(table_page("Analyses", Table.of(heads, rows)), value)
 
 
-LISTS: Mapping[str, Callable[[str, bool], None]] = dict(
-    zip(
-        completion.KINDS_OF_LISTS,
-        (list_datasets, list_stages, list_models, list_llms, list_prompts, list_rubrics, list_analyses),
-        strict=True,
-    )
-)
+def _overlays(folder: Path) -> Listing:
+    """Return every overlay in a folder, with its labels, judges and reviewers."""
+    from r2med.assessment.judgements.overlay_files import overlay_paths, overlay_rows, overlays_page
+
+    rows = list(overlay_rows(overlay_paths([folder])))
+    return Listing(overlays_page(rows), rows)
+
+
+LISTS: Mapping[str, Callable[[], Listing]] = {
+    "datasets": _datasets,
+    "stages": _stages,
+    "models": _models,
+    "llms": _llms,
+    "prompts": _prompts,
+    "rubrics": _rubrics,
+    "analyses": _analyses,
+}
 MEANING = {
     "datasets": "benchmarks with a card, and groups of them (--data)",
     "stages": "what systems are made of: expansions, retrievers, rerankers; and the steps of a build",
     "models": "embedding models and cross-encoders with a card",
     "llms": "LLMs with a card (--llm)",
     "prompts": "prompt templates and sets of them (--prompts)",
-    "rubrics": "what LLMs and people are asked about a text (judge --rubric, review --kind)",
+    "rubrics": "what LLMs and people are asked about a text (judge --rubric, review serve --kind)",
     "analyses": "what r2med analyse can look at",
+    "overlays": "files of labels that r2med judge or people added (--overlay)",
 }

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, cast
 from r2med.foundation.core.errors import UserError, nearest
 
 if TYPE_CHECKING:
-    from r2med.cli.stage_settings import StageSetting
     from r2med.foundation.pages.page import Section
     from r2med.foundation.runtime.stages import Kind, Stage
+    from r2med.public.stage_settings import StageSetting
 
 FORM = {"expand": "{stage} → RETRIEVER", "retrieve": "{stage}", "rerank": "RETRIEVER → {stage}", "build": "{stage}"}
 """How a system with a stage of each kind is typed."""
@@ -102,7 +102,7 @@ def _is_stage(name: str, kind: str) -> bool:
 
 
 def _page(name: str, kind: str) -> dict[str, Any]:
-    from r2med.cli.stage_settings import help_of_class
+    from r2med.public.stage_settings import help_of_class
 
     declared = _declared(name, kind)
     settings = list(help_of_class(declared, name))

@@ -1,29 +1,13 @@
-"""`r2med models check`: test if an embedding model or a reranker runs here."""
+"""Test if an embedding model or a reranker runs here, as `r2med check-model` does."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
-
-from r2med.cli import completion
-from r2med.cli import options as flags
-from r2med.foundation.text.terminal_text import printable
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from r2med.foundation.runtime.runtime import Runtime
     from r2med.models.encoders.encoder import Role
-
-models = typer.Typer(help="Test embedding models and rerankers.", no_args_is_help=True)
-
-Name = Annotated[
-    str,
-    typer.Argument(
-        help="A name of r2med list models, hf:ORG/NAME, path:DIR, py:MODULE:NAME or vllm:MODEL.",
-        autocompletion=completion.models,
-    ),
-]
 
 ROLES: tuple[Role, ...] = ("query", "document", "generated")
 
@@ -33,19 +17,8 @@ SAMPLES = (
 )
 
 
-@models.callback()
-def _group() -> None:
-    """Test embedding models and rerankers."""
-
-
-@models.command()
-@flags.with_runtime(*flags.WEIGHTS, "base_url", "budget")
-def check(
-    name: Name,
-    *,
-    runtime: Runtime,
-) -> None:
-    """Load a model, encode a query and a document, and print how; with a reranker, score two pairs."""
+def checked_model(name: str, runtime: Runtime) -> Iterator[str]:
+    """Load a model, encode a query and a document, and yield how; of a reranker, score two pairs."""
     from r2med.foundation.core.errors import UserError
     from r2med.models.crossencoders.reranker_cards import RERANKERS, is_served
     from r2med.systems.rerank.llm_reranker_cards import LLM_RERANKERS
@@ -56,13 +29,10 @@ def check(
             f"{name} asks an LLM and loads no model here; r2med run '{system}' --data demo --plan shows what it asks, "
             "and r2med doctor --base-url URL tests the server"
         )
-    if name in RERANKERS or is_served(name):
-        _check_reranker(name, runtime)
-    else:
-        _check_encoder(name, runtime)
+    yield from (_reranker if name in RERANKERS or is_served(name) else _encoder)(name, runtime)
 
 
-def _check_encoder(name: str, runtime: Runtime) -> None:
+def _encoder(name: str, runtime: Runtime) -> Iterator[str]:
     import time
 
     import numpy as np
@@ -77,7 +47,7 @@ def _check_encoder(name: str, runtime: Runtime) -> None:
     card = resolve_card(name)
     encoder = open_encoder(card, ANY_DATASET, runtime, default_store())
     if card.loader in LATE_LOADERS:
-        _check_late_encoder(name, encoder)
+        yield from _late_encoder(name, encoder)
         return
     query = encoder.encode(SAMPLES[:1], "query").vectors[0]
     loaded = time.perf_counter()
@@ -85,17 +55,17 @@ def _check_encoder(name: str, runtime: Runtime) -> None:
     seconds = time.perf_counter() - loaded
     norms = [float(np.linalg.norm(vector)) for vector in (query, document)]
     cosine = float(query @ document) / (norms[0] * norms[1])
-    print(f"{printable(name)}: {len(query)} dimensions; norms {norms[0]:.4f} (query), {norms[1]:.4f} (document)")
-    print(f"cosine of a case and its diagnosis: {cosine:.4f}")
+    yield f"{name}: {len(query)} dimensions; norms {norms[0]:.4f} (query), {norms[1]:.4f} (document)"
+    yield f"cosine of a case and its diagnosis: {cosine:.4f}"
     if card.known_pairs:
         check_pairs(encoder, card)  # again, even if the store says that they passed once
-        print(f"known pairs: all {len(card.known_pairs)} queries are nearest to their own passage")
-    print(f"loaded and first text in {loaded - started:.1f} s, then {1 / max(seconds, 1e-9):.1f} texts/s one by one")
-    _print_roles({role: encoder.key(role) for role in ROLES})
+        yield f"known pairs: all {len(card.known_pairs)} queries are nearest to their own passage"
+    yield f"loaded and first text in {loaded - started:.1f} s, then {1 / max(seconds, 1e-9):.1f} texts/s one by one"
+    yield from _roles({role: encoder.key(role) for role in ROLES})
 
 
-def _check_late_encoder(name: str, encoder: Any) -> None:
-    """Print how many rows a text has in a model that has no single vector for it, and the score of two texts."""
+def _late_encoder(name: str, encoder: Any) -> Iterator[str]:
+    """Yield how many rows a text has in a model that has no single vector for it, and the score of two texts."""
     sides = [encoder.encode_ragged([text], role) for text, role in zip(SAMPLES, ROLES[:2], strict=True)]
     query, document = (side.arrays for side in sides)
     if "vectors" in query:
@@ -107,28 +77,28 @@ def _check_late_encoder(name: str, encoder: Any) -> None:
         weights = dict(zip(document["terms"].tolist(), document["weights"].tolist(), strict=True))
         pairs = zip(query["terms"].tolist(), query["weights"].tolist(), strict=True)
         rows, score = "terms with a weight", sum(weight * weights.get(term, 0.0) for term, weight in pairs)
-    print(f"{printable(name)}: {sides[0].offsets[1]} (query) and {sides[1].offsets[1]} (document) {rows}")
-    print(f"score of a case and its diagnosis: {score:.4f}")
-    _print_roles({role: encoder.key(role) for role in ROLES})
+    yield f"{name}: {sides[0].offsets[1]} (query) and {sides[1].offsets[1]} (document) {rows}"
+    yield f"score of a case and its diagnosis: {score:.4f}"
+    yield from _roles({role: encoder.key(role) for role in ROLES})
 
 
-def _print_roles(keys: Mapping[str, Mapping[str, Any]]) -> None:
-    """Print how texts of each role are encoded: first the settings of all roles, then those of each role."""
+def _roles(keys: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+    """Yield how texts of each role are encoded: first the settings of all roles, then those of each role."""
     first, *others = keys.values()
     shared = {key for key, value in first.items() if all(key in other and other[key] == value for other in others)}
-    _print_settings(", ".join(keys), {key: first[key] for key in first if key in shared})
+    yield from _settings(", ".join(keys), {key: first[key] for key in first if key in shared})
     for role, settings in keys.items():
-        _print_settings(role, {key: value for key, value in settings.items() if key not in shared})
+        yield from _settings(role, {key: value for key, value in settings.items() if key not in shared})
 
 
-def _print_settings(title: str, settings: Mapping[str, Any]) -> None:
+def _settings(title: str, settings: Mapping[str, Any]) -> Iterator[str]:
     if settings:
-        print(f"{title}:")
+        yield f"{title}:"
     for key, value in settings.items():
-        print(printable(f"  {key}: {value!r}"))
+        yield f"  {key}: {value!r}"
 
 
-def _check_reranker(name: str, runtime: Runtime) -> None:
+def _reranker(name: str, runtime: Runtime) -> Iterator[str]:
     import time
 
     from r2med.data.dataset_cards import ANY_DATASET
@@ -142,6 +112,6 @@ def _check_reranker(name: str, runtime: Runtime) -> None:
     [wrong] = scorer.score([(SAMPLES[0], "Income tax is due at the end of the month.")])
     seconds = time.perf_counter() - loaded
     scores = f"{right.score:.4f} for a case and its diagnosis, {wrong.score:.4f} for the case and a tax notice"
-    print(f"{printable(name)}: {scores}")
-    print(f"loaded and first pair in {loaded - started:.1f} s, then {1 / max(seconds, 1e-9):.1f} pairs/s one by one")
-    _print_settings("query and document", scorer.key())
+    yield f"{name}: {scores}"
+    yield f"loaded and first pair in {loaded - started:.1f} s, then {1 / max(seconds, 1e-9):.1f} pairs/s one by one"
+    yield from _settings("query and document", scorer.key())

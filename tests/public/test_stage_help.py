@@ -7,10 +7,10 @@ from typing import Any, Literal
 import pytest
 from pydantic import Field
 
-from r2med.cli.stage_help import PURPOSE, stage_names, stage_pages
-from r2med.cli.stage_settings import StageSetting, help_of
 from r2med.foundation.runtime import stages
 from r2med.foundation.runtime.stages import Numbers, Stage, argument, depth_field, names
+from r2med.public.stage_help import PURPOSE, stage_names, stage_pages
+from r2med.public.stage_settings import StageSetting, help_of
 from r2med.systems.rerank.llm_reranker_cards import LLM_RERANKERS
 
 

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from r2med.cli.list_command import list_llms
 from r2med.data.dataset_cards import cards
 from r2med.models.encoders.model_cards import MODELS
 from r2med.models.llm.llm_cards import LLMS
+from support.commands import typed
 from support.fork_server import Command
 
 
@@ -16,8 +16,7 @@ from support.fork_server import Command
     "words",
     [
         *(["list", *kind] for kind in ([], ["datasets"], ["models"], ["llms"], ["stages"], ["prompts"], ["analyses"])),
-        ["data", "list"],
-        *(["data", "stats", "demo/Biology"], ["list", "analyses"], ["reproduce", "--list"]),
+        *(["show", "demo/Biology"], ["list", "analyses"], ["reproduce", "--list"]),
     ],
     ids=" ".join,
 )
@@ -28,7 +27,7 @@ def test_every_list_is_json_on_demand(words: list[str], r2med: Command) -> None:
 
 
 def test_json_lists_hold_every_card(r2med: Command) -> None:
-    datasets = json.loads(r2med("data", "list", "--format", "json").stdout)
+    datasets = json.loads(r2med("list", "datasets", "--format", "json").stdout)
     assert [card["name"] for card in datasets["datasets"]] == list(cards())
     assert len(datasets["groups"]["R2MED"]) == 8
     models = json.loads(r2med("list", "models", "--format", "json").stdout)
@@ -38,8 +37,8 @@ def test_json_lists_hold_every_card(r2med: Command) -> None:
 
 
 def test_the_kinds_are_listed_and_a_wrong_one_is_one_line(r2med: Command) -> None:
-    assert [line.split()[0] for line in r2med("list").stdout.splitlines()[2:9]] == [
-        *("datasets", "stages", "models", "llms", "prompts", "rubrics", "analyses")
+    assert [line.split()[0] for line in r2med("list").stdout.splitlines()[2:10]] == [
+        *("datasets", "stages", "models", "llms", "prompts", "rubrics", "analyses", "overlays")
     ]
     assert "no kind of list 'model' (did you mean models?)" in r2med("list", "model").stderr
 
@@ -48,13 +47,13 @@ def test_the_list_of_llms_fits_eighty_columns_and_names_every_model_whole_in_a_p
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    list_llms()
+    typed("list", "llms")
     narrow = capsys.readouterr().out.splitlines()
     assert all(len(line) <= 80 for line in narrow)
     assert {line.split()[0] for line in narrow if line[:1].strip()} >= set(LLMS)
     assert any(line.split()[:4] == ["o3-mini", "openai", "1.1", "4.4"] for line in narrow)
     monkeypatch.delenv("COLUMNS")
-    list_llms()
+    typed("list", "llms")
     wide = capsys.readouterr().out
     assert all(card.model in wide for card in LLMS.values())
 

@@ -1,0 +1,57 @@
+"""What `r2med audit`, `judge` and `nuggets` show."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from r2med.cli.generated import Shown
+from r2med.foundation.text.plurals import counted
+from r2med.foundation.text.terminal_text import printable
+
+if TYPE_CHECKING:
+    from r2med.assessment.answers.nugget_making import MadeNuggets
+    from r2med.assessment.audit.audit_findings import Audit
+    from r2med.assessment.judgements.committee import JudgedPools
+    from r2med.public.planned_calls import PlannedCalls
+
+
+def show_audit(audited: Audit, form: str) -> Shown:
+    """Show the findings. The command ends with 1 if something is broken."""
+    from r2med.assessment.audit.audit_page import PAGE_ROWS, TERMINAL_ROWS, audit_page
+
+    in_terminal = form == "text"
+    page = audit_page(audited, TERMINAL_ROWS if in_terminal else PAGE_ROWS, with_sound=not in_terminal)
+    return Shown(page, audited.model_dump(mode="json"), code=1 if audited.verdict == "broken" else 0)
+
+
+def show_calls(planned: PlannedCalls) -> None:
+    """Show what would be asked."""
+    from r2med.cli.plan_output import show_previews
+
+    show_previews(planned.plans, planned.runtime)
+
+
+def show_judged(judged: JudgedPools, out: str | Path, accept: bool) -> Shown:
+    """Show what the judges said. The command ends with an error if no overlay was written."""
+    from r2med.assessment.judgements.judge_page import judge_json, judge_page
+
+    written = str(out) if accept or not judged.fault else ""
+    kept = "no overlay was written; the answers are kept, and r2med judge --accept writes them marked"
+    fault = "" if written else f"{judged.fault}: {kept}"
+    return Shown(judge_page(judged, written), judge_json(judged, written), fault=fault)
+
+
+def show_nuggets(made: MadeNuggets, out: str | Path, data: str | Path) -> None:
+    """Show how many facts there are, and how people check them."""
+    from r2med.models.llm.costs import listed_kinds
+
+    vital = sum(nugget.vital for nugget in made.nuggets)
+    questions = counted(len(made.nuggets.by_query), "question")
+    print(printable(f"{counted(len(made.nuggets), 'nugget')} for {questions} in {out}, {vital:,} of them vital"))
+    if made.failures:
+        kinds = listed_kinds(made.kinds)
+        print(printable(f"{counted(len(made.failures), 'question')} without nuggets ({kinds}): run it again to retry"))
+    review = f"r2med review serve {shlex.quote(str(out))} --data {shlex.quote(str(data))}"
+    print(printable(f"people check them with {review}"))

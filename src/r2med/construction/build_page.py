@@ -1,0 +1,120 @@
+"""Pages about a build: what each step kept and left out, items after each step, and what a build would ask."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from r2med.assessment.review.review_outcomes import counted_reasons, rejection_reasons
+from r2med.assessment.review.reviews import by_candidate, is_unsettled
+from r2med.construction.cited_links import links_hint
+from r2med.construction.judge_tests import judge_tests, judge_trust
+from r2med.construction.pipeline import BuildFolder, Done
+from r2med.construction.publish.dataset_folder import lacks_reviewers, lacks_reviews
+from r2med.construction.review_items import read_reviews
+from r2med.foundation.core.plan import Plan
+from r2med.foundation.pages.cells import Column, Value
+from r2med.foundation.pages.page import Note, Page, Section, Table, table_page
+from r2med.foundation.text.plurals import counted
+
+LETTERS = 1000
+"""Characters of a field that are shown."""
+
+
+def build_page(made: BuildFolder) -> Page:
+    """Return what each step kept and left out, and why; then what people and judges said about it."""
+    done = made.status()
+    page = steps_page(made, done)
+    notes = [Note(line, whole=True) for line in _findings(made, [each for each in done if each])] if all(done) else []
+    return replace(page, sections=[*page.sections, Section("", notes)]) if notes else page
+
+
+def _findings(made: BuildFolder, done: Sequence[Done]) -> Iterator[str]:
+    """Yield what is known about a finished build: tests of judges, reviews, and what the dataset lacks."""
+    if any(each.stream == "judgements" for each in done):
+        yield f"{judge_trust(judge_tests(each.facts for each in done)).capitalize()}."
+    reviews, planned = read_reviews(made.out), made.plan.facts.reviews_per_item
+    for noun, reasons in (
+        ("question", rejection_reasons(reviews, planned=planned)),
+        ("translated page", rejection_reasons(reviews, "pages", planned)),
+    ):
+        if reasons:
+            left_out = f"People rejected {counted(len(reasons), noun)}, which the dataset leaves out"
+            yield f"{left_out}: {counted_reasons(reasons)}"
+    if waiting := sum(map(is_unsettled, by_candidate(reviews).values())):
+        undecided = f"{counted(waiting, 'reviewed candidate')} without a decision"
+        yield f"{undecided}, because people disagree or are unsure: r2med review serve {made.out} settles them"
+    again = f"r2med build run PLAN.toml -o {made.out} writes it again"
+    if lacks_reviews(made):
+        yield f"{made.dataset} lacks reviews: {again}"
+    elif lacks_reviewers(made):
+        yield f"{made.dataset} lacks what reviewers stated about their qualification: {again}"
+
+
+def steps_page(made: BuildFolder, done: Sequence[Done | None]) -> Page:
+    """Return what each step kept and left out."""
+    rows: list[list[Value]] = []
+    for number, (step, left) in enumerate(zip(made.plan.steps, done, strict=True), 1):
+        if left is None:
+            rows.append([number, str(step), "not done yet", None, None, None, ""])
+            continue
+        out = sum(left.rejected.values())
+        reasons = [*left.rejected.items(), *((f"failed: {kind}", count) for kind, count in left.failures.items())]
+        personal = left.facts.get("personal data", {})
+        why = ", ".join(
+            [f"{count:,} {reason}" for reason, count in reasons]
+            + [f"{count:,} {kind} replaced" for kind, count in personal.get("kinds", {}).items()]
+            + [f"{what} not looked for" for what in personal.get("not looked for", ())]
+        )
+        rows.append([number, str(step), left.stream, left.kept, out, left.cost.calls, why])
+    counts = [Column(head, "integer", missing="") for head in ("kept", "left out", "calls")]
+    columns = (Column("#", "integer"), Column("step"), Column("stream"), *counts, Column("why"))
+    left_out = f"r2med build show {made.out} --step N --rejected shows what a step left out."
+    hints = (left_out, links_hint(made.out))
+    notes = [Note(hint, "quiet") for hint in hints if hint]
+    return table_page("Steps of a build", Table(columns, rows), notes=notes)
+
+
+def items_page(title: str, items: Iterable[tuple[str, dict[str, Any]]]) -> Page:
+    """Return items with their fields."""
+    return Page(title, [_item(heading.replace("\t", ", "), fields) for heading, fields in items])
+
+
+def _item(title: str, fields: dict[str, Any]) -> Section:
+    notes = []
+    for name, value in fields.items():
+        text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+        short = f"{text[: LETTERS - 1]}…" if len(text) > LETTERS else text
+        notes.append(Note(f"  {name}: {short}", whole=True))
+    return Section(title, notes)
+
+
+def calls_page(plans: Sequence[tuple[str, Plan]]) -> Page:
+    """Return the largest possible calls, tokens and dollars of every step."""
+
+    rows = [(str(number), step, *_figures(plan)) for number, (step, plan) in enumerate(plans, 1)]
+    together = sum((plan for _, plan in plans), Plan())
+    known = replace(
+        together,
+        dollars=sum(plan.dollars or 0.0 for _, plan in plans),
+        dollars_at_most=sum(plan.dollars_at_most or 0.0 for _, plan in plans),
+    )
+    more = " + unknown" if together.dollars is None and known.dollars else ""
+    calls, _, *tokens, dollars, at_most = _figures(known if known.dollars else together)
+    rows.append(("", "together", calls, "", *tokens, f"{dollars}{more}", f"{at_most}{more}"))
+    heads = ("#", "step", "calls", "answered", "prompt tokens", "completion tokens", "dollars", "at most")
+    columns = [Column(head, "text" if head == "step" else "number") for head in heads]
+    note = Note("At most: no step leaves anything out before it has asked. Nothing was asked.", "quiet")
+    return table_page("What the build would ask", Table(columns, rows), notes=[note])
+
+
+def _figures(plan: Plan) -> tuple[str, ...]:
+    if not plan.calls and not plan.answered:
+        return ("", "", "", "", "", "")
+    counts = (plan.calls, plan.answered, plan.prompt_tokens, plan.completion_tokens)
+    prices = (plan.dollars, plan.dollars_at_most)
+    return (
+        *(f"{count or 0:,}" for count in counts),
+        *("unknown" if each is None else f"{each:.2f}" for each in prices),
+    )
