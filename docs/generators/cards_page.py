@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from generators.markdown import NOTICE, code, field_tables, table
 from r2med.data.dataset_cards import DatasetCard, cards, groups
+from r2med.models.crossencoders.rerank_apis import RERANK_APIS, RerankApi
 from r2med.models.crossencoders.reranker_cards import RERANKERS, RerankerCard
+from r2med.models.encoders.api_account import ApiAccount
 from r2med.models.encoders.embedding_apis import EMBEDDING_APIS, EmbeddingApi
 from r2med.models.encoders.model_cards import MODELS, ModelCard
 from r2med.models.llm.llm_cards import LLMS, LLMCard
@@ -28,9 +30,10 @@ def page() -> str:
     parts = [
         ("Datasets", "datasets/", _datasets(), DatasetCard),
         ("Dense models", "models/", _models(), ModelCard),
-        ("Embedding APIs", "embedding-apis/", _embedding_apis(), EmbeddingApi),
+        ("Embedding APIs", "embedding-apis/", _apis(EMBEDDING_APIS), EmbeddingApi),
         ("LLMs", "llms/", _llms(), LLMCard),
         ("Rerankers", "rerankers/", _rerankers(), RerankerCard),
+        ("Rerank APIs", "rerank-apis/", _apis(RERANK_APIS), RerankApi),
         ("Methods of expansion", "methods/", _methods(), MethodCard),
     ]
     written = [HEAD]
@@ -59,8 +62,11 @@ def _models() -> str:
     return table(("name", "model", "parameters", "tokens", "licence"), rows)
 
 
-def _embedding_apis() -> str:
-    rows = ((code(name), api.urls[-1][1], code(api.key_variable)) for name, api in EMBEDDING_APIS.items())
+def _apis(apis: Mapping[str, ApiAccount]) -> str:
+    rows = (
+        (code(name), api.urls[-1][1] if api.urls else code(api.url_variable), code(api.key_variable))
+        for name, api in apis.items()
+    )
     return table(("name", "address", "key"), rows)
 
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from generators.markdown import NOTICE, code, table
 from r2med.cli import INTERRUPTED, TERMINATED, USER_FAULT
-from r2med.models.crossencoders.rerank_apis import RERANK_APIS
-from r2med.models.crossencoders.reranker_cards import OWN_SERVERS, RERANKERS
+from r2med.models.crossencoders.rerank_apis import RERANK_APIS, own_servers
+from r2med.models.crossencoders.reranker_cards import RERANKERS
 from r2med.models.encoders.embedding_apis import EMBEDDING_APIS
 from r2med.models.llm.llm_cards import LLMS
 
@@ -114,8 +114,10 @@ def _keys() -> Iterator[tuple[str, str]]:
 def _rerank_addresses() -> Iterator[tuple[str, str]]:
     yield code("COHERE_BASE_URL"), "Address of the rerank API of Cohere, if it is not the provider's."
     yield code("JINA_BASE_URL"), "Address of the rerank API of Jina, if it is not the provider's."
-    for api in {RERANK_APIS[name].url_variable: RERANK_APIS[name] for name in reversed(OWN_SERVERS)}.values():
-        name = api.name
+    for name in own_servers():
+        api = RERANK_APIS[name]
+        if api.account:  # it shares the variables of another one
+            continue
         yield code(api.url_variable), f"Address of your {name} server, for `{name}:MODEL`. Default: `--base-url`."
         yield code(api.key_variable), f"Key of your {name} server, if it needs one."
 

@@ -12,7 +12,7 @@ from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.setup import Setup
 from r2med.models.crossencoders.api_scorer import ApiScorer, api_missing
 from r2med.models.crossencoders.pair_scorer import cost_of, open_scorer
-from r2med.models.crossencoders.rerank_apis import OWN_SERVERS, RERANK_APIS
+from r2med.models.crossencoders.rerank_apis import RERANK_APIS, own_servers
 from r2med.models.crossencoders.reranker_cards import RERANKERS, RerankerCard, resolve_reranker
 from support import rerank_server as api
 from support.keys import KEY
@@ -27,6 +27,7 @@ PAIRS = [
     ("gout", "lone \ud800 half"),
 ]
 SENT = [(query, {"": " ", "lone \ud800 half": "lone � half"}.get(document, document)) for query, document in PAIRS]
+OWN_SERVERS = own_servers()
 HOSTED = [name for name in RERANK_APIS if name not in OWN_SERVERS]
 
 

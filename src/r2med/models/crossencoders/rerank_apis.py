@@ -1,4 +1,4 @@
-"""Rerank APIs: one table with the names of their fields, their limits and addresses, and the parsing of their answers.
+"""Rerank APIs: a card with the names of their fields, their limits and addresses, and the parsing of their answers.
 
 All APIs have the same protocol. A query and a list of documents are sent, and a numbered score for each document comes
 back. Each API names the fields differently.
@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any
 
+from pydantic import Field
+
+from r2med.foundation.core.cards import Catalogue
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.net.endpoint import Endpoint
 from r2med.foundation.net.retry import RequestFailed, status_failure
-
-RerankApiName = Literal["cohere", "jina", "voyage", "vllm", "vllm-score", "tei"]
-"""Names of the rerank APIs. The name is the `loader` of a card."""
+from r2med.models.encoders.api_account import ApiAccount
 
 DOCUMENTS_PER_SEARCH = 100
 """Documents that Cohere ranks for the price of one search."""
@@ -24,13 +24,9 @@ BYTES_PER_DOCUMENT = 500
 """A lower bound of the bytes that Cohere bills as one document: it counts 500 tokens, with those of the query."""
 
 
-@dataclass(frozen=True)
-class RerankApi:
+class RerankApi(ApiAccount):
     """The settings that differ between rerank APIs."""
 
-    name: RerankApiName
-    urls: tuple[tuple[str, str], ...] = ()
-    """Pairs of (beginning of a key, base URL for such keys). Empty for a server of the user's own."""
     path: str = "/rerank"
     """Path after the base URL."""
     sends_model: bool = True
@@ -41,33 +37,16 @@ class RerankApi:
     """Name of the field with the documents."""
     limit: str = ""
     """Name of the field with the number of results. Empty: the answer always has all."""
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    settings: dict[str, Any] = Field(default_factory=dict)
     """Further fields of every request."""
     results: str = "results"
     """Name of the field with the list of results. Empty: the answer is the list."""
     score: str = "relevance_score"
     """Name of the field with a score."""
-    documents_per_request: int = 1000
-    bytes_per_request: int = 4_000_000
+    documents_per_request: int = Field(1000, ge=1)
+    """Maximum number of documents that are sent together."""
+    bytes_per_request: int = Field(4_000_000, ge=1)
     """Maximum bytes of the documents of a request, each with its query. A token has at least one byte."""
-
-    @property
-    def key_variable(self) -> str:
-        """The environment variable with the key."""
-        return f"{self._place}_API_KEY"
-
-    @property
-    def url_variable(self) -> str:
-        """The environment variable with the base URL."""
-        return f"{self._place}_BASE_URL"
-
-    @property
-    def _place(self) -> str:
-        return self.name.partition("-")[0].upper()
-
-    def url(self, key: str) -> str:
-        """Return the provider's own base URL for a key."""
-        return next(url for beginning, url in self.urls if key.startswith(beginning))
 
     def body(self, model: str, query: str, documents: Sequence[str]) -> dict[str, Any]:
         """Return the body of a request."""
@@ -76,53 +55,13 @@ class RerankApi:
         return {**named, self.query: query, self.documents: list(documents), **limit, **self.settings}
 
 
-# Servers cut what is too long for their model: Cohere and Jina always do, the others if they are asked to.
-RERANK_APIS: Mapping[str, RerankApi] = {
-    api.name: api
-    for api in (
-        RerankApi("cohere", urls=(("", "https://api.cohere.com/v2"),), limit="top_n"),
-        # jina-reranker-v3 reads up to 64 documents together in 131,072 tokens.
-        RerankApi(
-            "jina",
-            urls=(("", "https://api.jina.ai/v1"),),
-            limit="top_n",
-            settings={"return_documents": False},
-            documents_per_request=64,
-            bytes_per_request=400_000,
-        ),
-        RerankApi(
-            "voyage",
-            urls=(("al-", "https://ai.mongodb.com/v1"), ("", "https://api.voyageai.com/v1")),
-            limit="top_k",
-            settings={"return_documents": False, "truncation": True},
-            results="data",
-            bytes_per_request=300_000,
-        ),
-        RerankApi("vllm", limit="top_n", settings={"truncate_prompt_tokens": -1}),
-        RerankApi(
-            "vllm-score",
-            path="/score",
-            query="text_1",
-            documents="text_2",
-            settings={"truncate_prompt_tokens": -1},
-            results="data",
-            score="score",
-        ),
-        # raw_scores are the logits: their sigmoid has ties near 0 and 1. TEI refuses more than 32 texts by default.
-        RerankApi(
-            "tei",
-            sends_model=False,
-            documents="texts",
-            settings={"truncate": True, "raw_scores": True},
-            results="",
-            score="score",
-            documents_per_request=32,
-        ),
-    )
-}
-"""API -> its settings."""
-OWN_SERVERS = tuple(name for name, api in RERANK_APIS.items() if not api.urls)
-"""APIs of servers that a user runs: API:MODEL needs no card."""
+RERANK_APIS: Catalogue[RerankApi] = Catalogue("rerank-apis", RerankApi, "rerank API")
+"""Every rerank API that has a card, by name."""
+
+
+def own_servers() -> tuple[str, ...]:
+    """Return the APIs of servers that a user runs: API:MODEL needs no card."""
+    return tuple(name for name, api in RERANK_APIS.items() if not api.urls)
 
 
 def refusal(api: RerankApi, endpoint: Endpoint, status: int, headers: Mapping[str, str], body: str) -> RequestFailed:
@@ -186,4 +125,4 @@ def most_searches(query: str, documents: Sequence[str]) -> int:
 
 def with_limit(api: RerankApi, documents: int) -> RerankApi:
     """Return an API with another limit of documents in a request. 0: its own."""
-    return replace(api, documents_per_request=documents) if documents else api
+    return api.model_copy(update={"documents_per_request": documents}) if documents else api

@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from pydantic import Field, field_validator, model_validator
 
 from r2med.data.dataset_cards import Instruction
 from r2med.foundation.core.cards import Catalogue
-from r2med.foundation.core.errors import UserError
-from r2med.models.crossencoders.rerank_apis import OWN_SERVERS, RERANK_APIS, RerankApiName
+from r2med.foundation.core.errors import UserError, nearest
+from r2med.models.crossencoders.rerank_apis import RERANK_APIS, own_servers
 from r2med.models.encoders.model_cards import MORE_MODELS, checked_python_path, hub_repository, model_folder, safe_name
 from r2med.models.encoders.weights import WeightsCard
 
 WeightsLoader = Literal["classifier", "yes-no", "t5"]
 """Loaders of models whose weights run in this process."""
-Loader = Literal[WeightsLoader, "custom", RerankApiName]
+LOADERS: tuple[str, ...] = (*get_args(WeightsLoader), "custom")
+"""Loaders of models that run in this process."""
 
 
 class RerankerCard(WeightsCard):
     """Everything needed to score pairs with a cross-encoder as its authors intended."""
 
-    loader: Loader
+    loader: str
     """What scores a pair.
 
     classifier: a classification head. yes-no: a language model's logit of "yes" minus that of "no". t5: the logit of
@@ -73,6 +74,14 @@ class RerankerCard(WeightsCard):
             return {"max_tokens": 0, **content}
         return content
 
+    @field_validator("loader")
+    @classmethod
+    def _loader_exists(cls, loader: str) -> str:
+        if loader not in LOADERS and loader not in RERANK_APIS:
+            loaders = (*LOADERS, *RERANK_APIS)
+            raise ValueError(f"{loader!r}{nearest(loader, loaders)} is no loader: {', '.join(loaders)}")
+        return loader
+
     @field_validator("query")
     @classmethod
     def _has_one_query(cls, text: str) -> str:
@@ -116,7 +125,7 @@ class RerankerCard(WeightsCard):
     def is_priced(self) -> bool:
         """True if the price is known. A server of the user's own has none."""
         known = self.price_per_million_tokens is not None or self.price_per_thousand_searches is not None
-        return known or not self.is_api or self.loader in OWN_SERVERS
+        return known or not self.is_api or self.loader in own_servers()
 
     def dollars(self, tokens: int, searches: float) -> float:
         """Return the price of some tokens and searches."""
@@ -150,14 +159,14 @@ def resolve_reranker(spec: str) -> RerankerCard:
     if kind == "py":
         path = checked_python_path(rest, "reranker")
         return RerankerCard(name=safe_name(f"py-{path}"), repository=path, loader="custom", max_tokens=0)
-    if kind in OWN_SERVERS:
+    if kind in own_servers():
         return _served_card(kind, rest)
     return RERANKERS.card(spec)
 
 
 def is_served(spec: str) -> bool:
     """Return True for API:MODEL, a model on a server of the user's own."""
-    return spec.partition(":")[0] in OWN_SERVERS
+    return spec.partition(":")[0] in own_servers()
 
 
 def _served_card(api: str, model: str) -> RerankerCard:

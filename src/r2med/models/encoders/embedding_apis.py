@@ -17,30 +17,23 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import Field, field_validator
 
 from r2med.foundation.core.cards import Catalogue
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.keys import changed_values
 from r2med.foundation.net.endpoint import Endpoint, endpoint_at
 from r2med.foundation.runtime.setup import Setup
+from r2med.models.encoders.api_account import ApiAccount
 from r2med.models.encoders.api_tokenizers import TOKENIZERS, Tokenizer, load_tokenizer
 
 Row = npt.NDArray[np.float32]
 """The vector of a text."""
 
 
-class EmbeddingApi(BaseModel):
+class EmbeddingApi(ApiAccount):
     """The settings that differ between embedding APIs. Names with dots are paths: `usage.total_tokens`."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    name: str
-    """Name of the API. It is the `loader` of the cards of its models."""
-    urls: tuple[tuple[str, str], ...] = ()
-    """Pairs of (beginning of a key, base URL for such keys). The first match is used. Empty for a server of the user's
-    own, whose address is in the environment variable NAME_BASE_URL.
-    """
     path: str = "/embeddings"
     """Path after the base URL."""
     model: str = "model"
@@ -82,34 +75,9 @@ class EmbeddingApi(BaseModel):
             raise ValueError(f"{tokenizer!r} is no tokenizer: write tiktoken:ENCODING or hub:REPOSITORY")
         return tokenizer
 
-    @field_validator("urls")
-    @classmethod
-    def _last_url_is_for_every_key(cls, urls: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
-        if urls and urls[-1][0]:
-            raise ValueError('the last address must be for every key, as in ["", "https://HOST/v1"]')
-        return urls
-
-    @property
-    def key_variable(self) -> str:
-        """The environment variable with the key."""
-        return f"{self._place}_API_KEY"
-
-    @property
-    def url_variable(self) -> str:
-        """The environment variable with the base URL."""
-        return f"{self._place}_BASE_URL"
-
-    @property
-    def _place(self) -> str:
-        return self.name.replace("-", "_").upper()
-
-    def url(self, key: str) -> str:
-        """Return the provider's own base URL for a key."""
-        return next(url for beginning, url in self.urls if key.startswith(beginning))
-
     def key(self) -> dict[str, Any]:
         """Return what vectors depend on, besides the model and the texts: the request and the field that is read."""
-        unimportant = ("name", "urls", "transport", "tokens", "tokenizer", "added_tokens")
+        unimportant = ("name", "account", "urls", "transport", "tokens", "tokenizer", "added_tokens")
         return changed_values(self, but=(*unimportant, "texts_per_request", "tokens_per_request"))
 
     def load_tokenizer(self, model: str) -> Tokenizer:

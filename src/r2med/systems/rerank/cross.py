@@ -38,7 +38,7 @@ from r2med.foundation.store.memo import Memo, Missing
 from r2med.models.crossencoders.api_scorer import ApiScorer, api_missing
 from r2med.models.crossencoders.pair_scorer import PairScorer, ScoredPair, cost_of, open_scorer
 from r2med.models.crossencoders.pairs import Pair
-from r2med.models.crossencoders.rerank_apis import DOCUMENTS_PER_SEARCH, OWN_SERVERS
+from r2med.models.crossencoders.rerank_apis import DOCUMENTS_PER_SEARCH, own_servers
 from r2med.models.crossencoders.reranker_cards import RERANKERS, RerankerCard, is_served, resolve_reranker
 from r2med.models.encoders.encoder import NotFiniteError, check_same_key
 from r2med.models.encoders.model_estimates import (
@@ -359,7 +359,7 @@ def _api_plan(name: str, card: RerankerCard, sizes: Sequence[tuple[int, int]], r
     tokens = 2 * PASSAGE_TOKENS * pairs
     dollars = card.dollars(tokens, searches)
     price = f"about ${dollars:,.2f}" if card.is_priced else "its price is not in the card"
-    free = card.loader in OWN_SERVERS
+    free = card.loader in own_servers()
     known = seconds_per_pair(runtime.store, card.name)
     work = f"scores {pairs:,} pairs of queries and documents by an API{'' if free else f', {price}'}"
     seconds = None if known is None else pairs * known / runtime.setup.concurrency
