@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from r2med.construction.review_items import review_items
+from support.facts import some_states, states
 
 
 @pytest.mark.parametrize(("name", "queries"), [("forum", 6), ("exam", 4), ("cases", 5)])
@@ -39,12 +40,12 @@ def test_a_build_without_a_dataset_says_why(tmp_path, r2med):
     steps = ["read-table(q.jsonl)", "read-textbook(t.jsonl)", "chunk"]
     (tmp_path / "plan.toml").write_text(f'name = "x"\nsteps = {steps}\n')
     run = r2med("build", "run", "plan.toml", "-o", "out")
-    assert "No dataset was written, because no step of the plan judges candidates." in run.stdout
+    some_states(run.stdout.splitlines(), "No dataset", "judges")
     assert run.returncode == 0
     steps += ["mine(committee=bm25)", "judge(smollm2)"]
     (tmp_path / "plan.toml").write_text(f'name = "x"\nsteps = {steps}\n')
     run = r2med("build", "run", "plan.toml", "-o", "out")
-    assert "no candidate was judged: step 4, mine(committee=bm25), kept nothing." in run.stdout, run.stderr
+    some_states(run.stdout.splitlines(), "no candidate", "step 4", "mine(committee=bm25)")
 
 
 def test_what_each_step_kept_and_left_out_is_shown(built, r2med):
@@ -53,10 +54,10 @@ def test_what_each_step_kept_and_left_out_is_shown(built, r2med):
     steps = json.loads(r2med("build", "show", "built", "--format", "json").stdout)
     assert [step["kept"] for step in steps][:4] == [9, 8, 6, 5]
     rejected = r2med("build", "show", "built", "--step", 3, "--rejected").stdout
-    assert "e5: left out, Too Simple (One fact is enough.)" in rejected
+    some_states(rejected.splitlines(), "e5", "Too Simple", "One fact is enough.")
     assert r2med("build", "show", "built", "--step", 1, "-n", 2).stdout.count("  text: ") == 2
     trace = r2med("build", "show", "built", "e7").stdout
-    assert "4. drop-easy: e7: left out, Answered By Small Models (scripted)" in trace
+    some_states(trace.splitlines(), "4. drop-easy", "e7", "Answered By Small Models", "scripted")
 
 
 def test_a_dry_run_tells_calls_tokens_and_dollars_of_every_step_and_asks_nothing(tmp_path, r2med):
@@ -107,24 +108,24 @@ def test_a_plan_that_somebody_wrote_is_not_replaced_by_a_copy(built, r2med, tmp_
     (tmp_path / "plans").mkdir()
     (tmp_path / "plans" / "plan.toml").write_text("mine = 1")
     ended = r2med("build", "run", "example/plan.toml", "-o", "plans")
-    assert ended.returncode == 2 and "plans/plan.toml is a different plan" in ended.stderr
+    assert ended.returncode == 2
+    states(ended.stderr, "plans/plan.toml", "different plan")
     assert (tmp_path / "plans" / "plan.toml").read_text() == "mine = 1"
 
 
 @pytest.mark.parametrize(
-    ("words", "why"),
+    ("words", "facts"),
     [
-        (("run", "no.toml", "-o", "x"), "no plan no.toml"),
-        (("show", "nowhere"), "nowhere does not contain a build"),
-        (("show", "built", "zz"), "no item 'zz' in built"),
-        (("show", "built", "--step", "99"), "no step 99: built has 14"),
-        (("example", "exm", "-o", "x"), "no example 'exm' (did you mean exam?)"),
-        (("example", "exam", "-o", "built"), "built exists already: name another folder\n"),
-        (("run", "example/plan.toml", "-o", "x", "--offline", "--llm", "gpt4"), "offline: gpt4 is not this machine"),
+        (("run", "no.toml", "-o", "x"), ["no.toml"]),
+        (("show", "nowhere"), ["nowhere", "build"]),
+        (("show", "built", "zz"), ["'zz'", "built"]),
+        (("show", "built", "--step", "99"), ["step 99", 14]),
+        (("example", "exm", "-o", "x"), ["'exm'", "exam?"]),
+        (("example", "exam", "-o", "built"), ["built", "exists"]),
+        (("run", "example/plan.toml", "-o", "x", "--offline", "--llm", "gpt4"), ["offline", "gpt4"]),
     ],
 )
-def test_what_cannot_be_done_is_one_line(built, r2med, words, why):
+def test_what_cannot_be_done_is_one_line(built, r2med, words, facts):
     ended = r2med("build", *words)
     assert ended.returncode == 2
-    assert why in ended.stderr
-    assert "Traceback" not in ended.stderr
+    states(ended.stderr.splitlines()[-1], *facts)

@@ -7,6 +7,7 @@ import pytest
 
 from r2med.data.check import check
 from support.datasets import DOCUMENTS, r2med_folder, write_jsonl
+from support.facts import each_states, states
 from support.fork_server import Command
 
 
@@ -46,7 +47,7 @@ def test_queries_that_ask_the_same_are_told(tmp_path: Path, r2med: Command) -> N
     rows.append({**rows[0], "id": "again", "text": rows[0]["text"].upper() + " "})
     (folder / "query.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     (notice,) = check(folder).notices
-    assert f"1 query has the text of an earlier one ('again' that of '{rows[0]['id']}')" in notice
+    states(notice, "1 query", "'again'", f"'{rows[0]['id']}'")
     assert "note: " in r2med("data", "check", folder).stdout
 
 
@@ -54,28 +55,28 @@ def test_many_problems_of_one_cause_are_one_line(tmp_path: Path, r2med: Command)
     folder = r2med_folder(tmp_path / "set", [{"doc_id": str(number), "text": "a"} for number in range(5000)])
     done = r2med("data", "check", folder)
     assert done.returncode == 2
-    assert done.stdout.splitlines() == [
-        f"{folder}/corpus.jsonl: 5,000 × missing field 'id' (rows have doc_id, text: is it `doc_id`?), first in line 1",
-        f"{folder}/qrels.jsonl:1: unknown document '0': not in the corpus",
-        f"{folder}/qrels.jsonl:2: unknown document 'd2': not in the corpus",
-        f"{folder}/qrels.jsonl:3: unknown document 'd2': not in the corpus",
-        f"{folder}/corpus.jsonl: no documents",
-        f"{folder}: 5,004 problems",
-    ]
+    each_states(
+        done.stdout.splitlines(),
+        [f"{folder}/corpus.jsonl", 5000, "'id'", "`doc_id`?", "line 1"],
+        [f"{folder}/qrels.jsonl:1", "document '0'"],
+        [f"{folder}/qrels.jsonl:2", "document 'd2'"],
+        [f"{folder}/qrels.jsonl:3", "document 'd2'"],
+        [f"{folder}/corpus.jsonl", "no documents"],
+        [folder, 5004, "problems"],
+    )
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("arguments", "facts"),
     [
-        (["Biologie"], "no dataset or folder 'Biologie' (did you mean Biology?): r2med list datasets shows all"),
-        (["corpus.jsonl"], "corpus.jsonl is a file: a dataset is a folder"),
+        (["Biologie"], ["'Biologie'", "Biology?"]),
+        (["corpus.jsonl"], ["corpus.jsonl", "folder"]),
     ],
 )
 def test_what_is_no_dataset_is_one_line_and_exit_code_2(
-    tmp_path: Path, arguments: list[str], message: str, r2med: Command
+    tmp_path: Path, arguments: list[str], facts: list[str], r2med: Command
 ) -> None:
     write_jsonl(tmp_path / "corpus.jsonl", DOCUMENTS)
     done = r2med("data", "check", *arguments)
     assert (done.returncode, done.stdout) == (2, "")
-    (line,) = done.stderr.splitlines()
-    assert line.startswith(f"r2med: {message}")
+    states(done.stderr, *facts)

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from support.datasets import r2med_folder
+from support.facts import states
 from support.fork_server import Command
 
 
@@ -36,8 +37,7 @@ def test_a_dataset_without_a_repository_must_be_given_as_a_folder(tmp_path: Path
 def test_the_groups_of_the_benchmark_take_no_others(tmp_path: Path, group: str, r2med: Command) -> None:
     failed = r2med("list", "datasets", R2MED_PLUGINS=plugin(tmp_path / "mine", "Ninth", f'groups = ["{group}"]\n'))
     assert failed.returncode == 2
-    (line,) = failed.stderr.splitlines()
-    assert f"Ninth.toml: {group} is a group that comes with r2med: choose a name of your own" in line
+    states(failed.stderr, "Ninth.toml", group, "group")
 
 
 def test_a_card_of_ones_own_may_take_the_place_of_a_dataset_of_the_benchmark(tmp_path: Path, r2med: Command) -> None:

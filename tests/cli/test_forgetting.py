@@ -13,6 +13,7 @@ from r2med.foundation.store.owners import process_name
 from r2med.models.llm.chat import RawAnswer
 from r2med.models.llm.journal import open_journal
 from support.chat_models import save_answer
+from support.facts import states
 from support.fork_server import Command
 from support.serving import serving
 from support.tiny_rerankers import xlm_roberta
@@ -107,7 +108,7 @@ def test_of_two_folders_with_one_name_only_the_one_that_was_named_is_cleared(
         succeed(r2med, "run", "bm25", "hyde(m) → bm25", "--data", f"{ward}/notes", "-o", f"{ward}/results", *asked)
     ambiguous = r2med("cache", "clear", "--dataset", "notes", "--yes")
     assert ambiguous.returncode == 2
-    assert "2 folders have a dataset notes: name one of them" in ambiguous.messages[0]
+    states(ambiguous.messages[0], "2 folders", "notes")
     succeed(r2med, "cache", "clear", "--dataset", "wardB/notes", "--results", ".", "--yes")
     assert {path.parents[2].name for path in other.parent.rglob("*.generated.jsonl")} == {"wardA"}
     assert files_with(home, ("kromwelbek",)) == set()

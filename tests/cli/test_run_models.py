@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+from support.facts import states
+
 CUSTOM = """
 import numpy as np
 
@@ -63,7 +65,7 @@ def test_a_model_whose_queries_and_documents_differ_in_length_is_one_line(tmp_pa
     )
     done = r2med("run", "py:odd:Odd", "--data", "demo/Biology")
     assert done.returncode == 2, done.stderr
-    assert "8 for queries and 16 for documents" in done.stderr.splitlines()[-1]
+    states(done.stderr.splitlines()[-1], "8 for queries", "16 for documents")
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from r2med import UserError, load
+from r2med import load
 from r2med.cli.app import command
+from support.facts import error_states
 from support.fork_server import Command
 
 FACTS = Path(__file__).parents[1] / "evaluation/measure/trec_eval"
@@ -81,5 +82,5 @@ def test_ids_that_our_writer_encoded_are_read_back(tmp_path: Path, r2med: Comman
 
 def test_a_run_and_qrels_of_different_datasets_are_told_apart(tmp_path: Path) -> None:
     (tmp_path / "run").write_text("other Q0 d 1 0.5 t\n")
-    with pytest.raises(UserError, match="has no query of the qrels"):
+    with error_states(tmp_path / "run", "no query"):
         score(QRELS, tmp_path / "run")

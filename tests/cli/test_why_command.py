@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
-from r2med import UserError, export, load
+from r2med import export, load
 from r2med.evaluation.running.batch import plan_run
 from r2med.evaluation.running.story import explain, find_record
 from r2med.foundation.runtime.setup import Setup
+from support.facts import error_states
 from support.fork_server import Command
 
 
@@ -31,5 +30,5 @@ def test_of_two_folders_with_one_name_each_has_its_own_record(tmp_path: Path) ->
         story = explain(find_record("bm25", str(folder), tmp_path / "results"), load(source).queries[0].id, folder)
         assert story.query.text == load(source).queries[0].text
     (tmp_path / "a" / "notes" / "qrels").joinpath("test.tsv").write_text("query-id\tcorpus-id\tscore\n")
-    with pytest.raises(UserError, match="has no record of bm25 on notes"):
+    with error_states("no record", "bm25 on notes"):
         find_record("bm25", str(tmp_path / "a" / "notes"), tmp_path / "results")
