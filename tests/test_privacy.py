@@ -441,7 +441,7 @@ FUNCTIONS: dict[str, Row] = {
         )
     ),
     "reproduce": refused(
-        lambda bench, out: r2med.reproduce(["bm25"], [bench.data], results=out, setup=bench.setup),
+        lambda bench, out: r2med.reproduce(["bm25"], [bench.data], out=out, setup=bench.setup),
         "no scores are known",
     ),
     "run_build": lambda bench, out: str(

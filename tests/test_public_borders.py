@@ -164,9 +164,9 @@ CALLS: dict[str, tuple[Call, ...]] = {
     "list_cache": (lambda m: len(r2med.list_cache().value),),
     "load": (lambda m: r2med.load(m.folder).fingerprint, lambda m: r2med.load(str(m.folder)).fingerprint),
     "lock": (
-        lambda m: r2med.lock(["bm25"], [DATA], m.new / "a.lock", expand=["rm3"], rerank=[], llms=[]),
-        lambda m: r2med.lock(r2med.System.parse("rm3 → bm25"), r2med.load(DATA), str(m.new / "b.lock")),
-        lambda m: r2med.lock("bm25", DATA, m.new / "c.lock", expand="rm3"),
+        lambda m: r2med.lock(["bm25"], [DATA], m.new / "a.lock", expand=["rm3"], rerank=[], llms=[]).settings,
+        lambda m: r2med.lock(r2med.System.parse("rm3 → bm25"), r2med.load(DATA), str(m.new / "b.lock")).settings,
+        lambda m: r2med.lock("bm25", DATA, m.new / "c.lock", expand="rm3").settings,
     ),
     "names": (lambda m: r2med.names(m.folder), lambda m: r2med.names(str(m.folder))),
     "new_prompts": (
@@ -184,9 +184,9 @@ CALLS: dict[str, tuple[Call, ...]] = {
     ),
     "plan": (lambda m: r2med.plan(r2med.score, {"1": {"d": 1}}, {"1": {"d": 1.0}}),),
     "reproduce": (
-        lambda m: r2med.reproduce(["bm25"], [DATA], results=m.results, dry_run=True),
-        lambda m: r2med.reproduce("bm25", DATA, results=str(m.results), dry_run=True),
-        lambda m: r2med.reproduce("bm25", r2med.load(DATA), dry_run=True),
+        lambda m: r2med.plan(r2med.reproduce, ["bm25"], [DATA], out=m.results),
+        lambda m: r2med.plan(r2med.reproduce, "bm25", DATA, out=str(m.results)),
+        lambda m: r2med.plan(r2med.reproduce, "bm25", r2med.load(DATA)),
     ),
     "run": (
         lambda m: r2med.run(["bm25"], [DATA], out=None, expand=["rm3"], rerank=[], llms=[]).systems,
@@ -350,7 +350,7 @@ def test_records_are_read_and_written_by_text(made: Made, tmp_path: Path) -> Non
 
 
 def test_a_misspelt_keyword_of_analyse_is_one_line() -> None:
-    with pytest.raises(r2med.UserError, match=r"no setting of an analysis 'dta' \(did you mean data\?\)"):
+    with pytest.raises(r2med.UserError, match=r"no setting 'dta'"):
         r2med.analyse("overlap", dta="demo/Biology")
 
 

@@ -49,9 +49,9 @@ if TYPE_CHECKING:
 # Compare and explain
 if TYPE_CHECKING:
     from r2med.analysis.analysis import Analysis as Analysis
-    from r2med.analysis.analysis import analyse as analyse
     from r2med.evaluation.comparison.comparison import Comparison as Comparison
     from r2med.evaluation.running.story import Story as Story
+    from r2med.public.answer_functions import analyse as analyse
     from r2med.public.compare_functions import compare as compare
     from r2med.public.look_functions import why as why
 
@@ -67,7 +67,7 @@ if TYPE_CHECKING:
 
 # Labels and answers
 if TYPE_CHECKING:
-    from r2med.assessment.answers.answering import answer as answer
+    from r2med.assessment.answers.answering import AnsweredSystems as AnsweredSystems
     from r2med.assessment.answers.nugget_making import MadeNuggets as MadeNuggets
     from r2med.assessment.audit.audit_findings import Audit as Audit
     from r2med.assessment.judgements.committee import JudgedPools as JudgedPools
@@ -75,6 +75,7 @@ if TYPE_CHECKING:
     from r2med.data.overlays import Overlay as Overlay
     from r2med.data.overlays import OverlayLabel as OverlayLabel
     from r2med.evaluation.records.answer_record import AnswerRecord as AnswerRecord
+    from r2med.public.answer_functions import answer as answer
     from r2med.public.label_functions import audit as audit
     from r2med.public.label_functions import judge as judge
     from r2med.public.label_functions import nuggets as nuggets
@@ -92,12 +93,12 @@ if TYPE_CHECKING:
 
 # Leaderboard and sharing
 if TYPE_CHECKING:
+    from r2med.public.answer_functions import reproduce as reproduce
     from r2med.public.share_functions import pack as pack
     from r2med.public.share_functions import submit as submit
     from r2med.public.share_functions import unpack as unpack
     from r2med.public.share_functions import verify as verify
     from r2med.publication.leaderboard.reproduction import Reproduction as Reproduction
-    from r2med.publication.leaderboard.reproduction import reproduce as reproduce
     from r2med.publication.leaderboard.submission import Entry as Entry
     from r2med.publication.leaderboard.verification import Verification as Verification
     from r2med.publication.packs.pack_manifest import PackManifest as PackManifest

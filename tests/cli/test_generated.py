@@ -40,7 +40,7 @@ def measured(
     More for those who read Python.
     """
     given = {name: value for name, value in locals().items() if name != "systems"}
-    planned("the plan")
+    planned(lambda: "the plan")
     announcing(1)("first step")
     CALLS.append((systems, given))
     return "measured"

@@ -7,7 +7,7 @@ from r2med.public.call_plan import plan, planned
 
 
 def call(system: str, *, data: str, done: list[str]) -> str:
-    planned(f"{system} on {data}")
+    planned(lambda: f"{system} on {data}")
     done.append(system)
     return "result"
 

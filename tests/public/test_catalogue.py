@@ -16,7 +16,7 @@ from support.fork_server import Command
     "words",
     [
         *(["list", *kind] for kind in ([], ["datasets"], ["models"], ["llms"], ["stages"], ["prompts"], ["analyses"])),
-        *(["show", "demo/Biology"], ["list", "analyses"], ["reproduce", "--list"]),
+        *(["show", "demo/Biology"], ["list", "analyses"], ["reproduce", "--plan"]),
     ],
     ids=" ".join,
 )

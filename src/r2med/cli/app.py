@@ -9,8 +9,8 @@ from typing import Any
 import typer
 
 from r2med.cli.advise_command import show_advice
-from r2med.cli.analyse_command import analyse
-from r2med.cli.answer_command import answer
+from r2med.cli.analyse_command import show_analysis
+from r2med.cli.answer_command import show_answers
 from r2med.cli.board_command import show_board
 from r2med.cli.build_command import show_build_calls, show_built, show_example_plan
 from r2med.cli.catalogue_command import show_lines, show_listing, show_name, show_nothing, show_verified_cache
@@ -19,20 +19,21 @@ from r2med.cli.compare_command import show_comparison
 from r2med.cli.data_command import show_example, show_exported, show_fetched, show_problems
 from r2med.cli.data_import_command import confirm_import, show_import
 from r2med.cli.doctor_command import show_diagnosis
-from r2med.cli.generate_command import show_generation_plan, show_texts
+from r2med.cli.generate_command import show_texts
 from r2med.cli.generated import generated
-from r2med.cli.label_command import show_audit, show_calls, show_judged, show_nuggets
+from r2med.cli.label_command import show_audit, show_judged, show_nuggets
 from r2med.cli.lock_command import show_lock
-from r2med.cli.plan_output import show_plan
+from r2med.cli.plan_output import show_calls, show_plan
 from r2med.cli.prompts_command import show_fetched_prompt, show_new_prompts
 from r2med.cli.records_command import records
-from r2med.cli.reproduce_command import reproduce
+from r2med.cli.reproduce_command import show_expected, show_reproductions
 from r2med.cli.run_command import show_results
 from r2med.cli.score_command import show_scores
 from r2med.cli.search_command import show_found
 from r2med.cli.share_command import show_entry, show_pack, show_unpacked, show_verifications
 from r2med.cli.why_command import show_story
 from r2med.foundation.text.terminal_text import printable
+from r2med.public.answer_functions import analyse, answer, reproduce
 from r2med.public.build_functions import example_build, run_build, show_build
 from r2med.public.catalogue_functions import check_model, list_, show
 from r2med.public.compare_functions import compare, score
@@ -118,13 +119,13 @@ cache.command("verify")(generated(verify_cache, show_verified_cache))
 PANELS: Mapping[str, Mapping[str, Callable[..., None] | typer.Typer]] = {
     "Evaluate": {
         "run": generated(run, show_results, show_plan),
-        "generate": generated(generate, show_texts, show_generation_plan),
+        "generate": generated(generate, show_texts, show_calls),
         "lock": generated(lock, show_lock),
         "compare": generated(compare, show_comparison),
         "score": generated(score, show_scores),
-        "answer": answer,
-        "analyse": analyse,
-        "reproduce": reproduce,
+        "answer": generated(answer, show_answers, show_calls),
+        "analyse": generated(analyse, show_analysis, show_calls),
+        "reproduce": generated(reproduce, show_reproductions, show_expected),
         "why": generated(why, show_story),
         "records": records,
     },

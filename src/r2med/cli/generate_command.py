@@ -11,7 +11,7 @@ from r2med.foundation.text.plurals import counted
 from r2med.foundation.text.terminal_text import printable
 
 if TYPE_CHECKING:
-    from r2med.evaluation.running.text_generation import GeneratedTexts, GenerationPlan
+    from r2med.evaluation.running.text_generation import GeneratedTexts
 
 
 def show_texts(made: Sequence[GeneratedTexts]) -> int:
@@ -25,10 +25,3 @@ def show_texts(made: Sequence[GeneratedTexts]) -> int:
             of_all = f"{texts.answered:,} of {counted(texts.queries, 'query', 'queries')}"
             print(f"{printable(str(texts.file))}: {of_all}", flush=True)
     return INCOMPLETE if any(texts.problem for texts in made) else 0
-
-
-def show_generation_plan(plan: GenerationPlan) -> None:
-    """Print calls, tokens, time and cost, and the first prompts."""
-    from r2med.cli.plan_output import show_stages
-
-    show_stages(plan.asking, plan.datasets, plan.runtime)

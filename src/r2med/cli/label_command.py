@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from r2med.assessment.answers.nugget_making import MadeNuggets
     from r2med.assessment.audit.audit_findings import Audit
     from r2med.assessment.judgements.committee import JudgedPools
-    from r2med.public.planned_calls import PlannedCalls
 
 
 def show_audit(audited: Audit, form: str) -> Shown:
@@ -24,13 +23,6 @@ def show_audit(audited: Audit, form: str) -> Shown:
     in_terminal = form == "text"
     page = audit_page(audited, TERMINAL_ROWS if in_terminal else PAGE_ROWS, with_sound=not in_terminal)
     return Shown(page, audited.model_dump(mode="json"), code=1 if audited.verdict == "broken" else 0)
-
-
-def show_calls(planned: PlannedCalls) -> None:
-    """Show what would be asked."""
-    from r2med.cli.plan_output import show_previews
-
-    show_previews(planned.plans, planned.runtime)
 
 
 def show_judged(judged: JudgedPools, out: str | Path, accept: bool) -> Shown:

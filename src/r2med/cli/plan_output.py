@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from r2med.foundation.core.plan import Plan
     from r2med.foundation.runtime.runtime import Runtime
     from r2med.models.llm.chat import ChatRequest
+    from r2med.public.call_plan import PlannedCalls
     from r2med.systems.expand.expansion import AskingStage
     from r2med.systems.system import System
 
@@ -84,11 +85,11 @@ def _plan_line(stage: Plan) -> str:
     return "; ".join(parts)
 
 
-def show_stages(stages: Mapping[str, AskingStage], datasets: Sequence[Dataset], runtime: Runtime) -> None:
+def show_calls(plan: PlannedCalls) -> None:
     """Print calls, tokens, time and cost of each stage, and the first prompts."""
-    if not stages:
+    if not plan.previews:
         print("no LLM would be asked")
-    show_previews(_previews(stages, datasets, runtime), runtime)
+    show_previews(plan.previews, plan.runtime)
 
 
 def _previews(stages: Mapping[str, AskingStage], datasets: Sequence[Dataset], runtime: Runtime) -> dict[str, Plan]:

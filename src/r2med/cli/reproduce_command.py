@@ -1,69 +1,42 @@
-"""`r2med reproduce`: run systems with known scores, and report if the scores are reproduced."""
+"""What `r2med reproduce` shows: known scores beside ours, with a verdict."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from dataclasses import replace
+from typing import TYPE_CHECKING, cast
 
-import typer
-
-from r2med.cli import completion
-from r2med.cli import options as flags
-from r2med.cli.formats import Format, show_page
-from r2med.foundation.core.spec import joined_words
+from r2med.cli.generated import INCOMPLETE, Shown
 
 if TYPE_CHECKING:
     from r2med.foundation.pages.cells import Tone
     from r2med.foundation.pages.page import Section, Table
-    from r2med.foundation.runtime.runtime import Runtime
     from r2med.publication.leaderboard.expectations import Expectation
     from r2med.publication.leaderboard.published import PublishedRow
     from r2med.publication.leaderboard.reproduction import Reproduction, Verdict
 
 
-@flags.with_runtime(*flags.WEIGHTS, "base_url", "generations", *flags.TRACE)
-def reproduce(
-    systems: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="NAME",
-            help="Systems, e.g. bm25 or 'hyde(o3-mini) → nv'. Default: all that is known on the data.",
-            show_default=False,
-            autocompletion=completion.systems,
-        ),
-    ] = None,
-    data: flags.Data = None,
-    list_: Annotated[
-        bool, typer.Option("--list", help="Show all known scores, and published rows that cannot be run. Run nothing.")
-    ] = False,
-    dry_run: Annotated[bool, typer.Option("--plan", help="Print commands and expected scores. Run nothing.")] = False,
-    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for records and runs.")] = Path("results"),
-    form: Format = "text",
-    as_json: flags.AsJSON = False,
-    *,
-    runtime: Runtime,
-) -> None:
-    """Compare our scores with published ones: OK, near or off. Without --data: the known scores on the demo."""
-    from r2med.foundation.pages.page import Page, table_page
-    from r2med.publication.leaderboard.reproduction import known_scores
-    from r2med.publication.leaderboard.reproduction import reproduce as compare
+def show_reproductions(outcomes: Sequence[Reproduction]) -> Shown:
+    """Show the expected and the new scores."""
+    from r2med.foundation.pages.page import Page
 
-    names = joined_words(systems or [])
-    if list_:
-        expected, others = known_scores(names or [""])
-        value = [{**each.model_dump(mode="json"), "command": each.command()} for each in expected]
-        value += [_not_runnable_value(row) for row in others]
-        tables = [*([_expected(expected)] if expected else []), *([_not_runnable(others)] if others else [])]
-        show_page(table_page("Expected scores", *tables), form, as_json, value)
-        return
-    if not dry_run:
-        flags.check_writable(out)
-    outcomes = compare(names, flags.dataset_names(data), results=out, setup=runtime, dry_run=dry_run)
     value = [{**outcome.model_dump(mode="json"), "verdict": outcome.verdict} for outcome in outcomes]
-    show_page(Page("Reproduction of known scores", list(map(_section, outcomes))), form, as_json, value)
-    if any(outcome.verdict == "off" or outcome.errors for outcome in outcomes):
-        raise typer.Exit(1)
+    failed = any(outcome.verdict == "off" or outcome.errors for outcome in outcomes)
+    page = Page("Reproduction of known scores", list(map(_section, outcomes)))
+    return Shown(page, value, INCOMPLETE if failed else 0)
+
+
+def show_expected(plan: Sequence[Reproduction] | tuple[Sequence[Expectation], Sequence[PublishedRow]]) -> Shown:
+    """Show what would be run, or all known scores."""
+    from r2med.foundation.pages.page import table_page
+
+    if isinstance(plan, list):
+        return replace(show_reproductions(plan), code=0)
+    expected, others = cast("tuple[Sequence[Expectation], Sequence[PublishedRow]]", plan)
+    value = [{**each.model_dump(mode="json"), "command": each.command()} for each in expected]
+    value += [_not_runnable_value(row) for row in others]
+    tables = [*([_expected(expected)] if expected else []), *([_not_runnable(others)] if others else [])]
+    return Shown(table_page("Expected scores", *tables), value)
 
 
 def _expected(expected: Sequence[Expectation]) -> Table:

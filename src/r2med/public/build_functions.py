@@ -38,16 +38,15 @@ def run_build(
     from r2med.construction.benchmark import build
     from r2med.construction.build_plan import BuildPlan
     from r2med.construction.pipeline import BuildFolder
-    from r2med.foundation.core.events import listener_of
     from r2med.foundation.core.notices import Setting
     from r2med.foundation.runtime.runtime import running
     from r2med.foundation.store.writable import check_writable
-    from r2med.public.call_plan import PlanMade, planned
+    from r2med.public.call_plan import planned
 
     read = plan if isinstance(plan, BuildPlan) else BuildPlan.read(plan)
     with running(setup if setup is not None else read.setup(**settings)) as runtime:
-        if listener_of(PlanMade) is not None:
-            planned([(str(step), work.plan) for step, work in BuildFolder(read, Path(out)).rehearse(runtime)])
+        folder = BuildFolder(read, Path(out))
+        planned(lambda: [(str(step), work.plan) for step, work in folder.rehearse(runtime)])
         check_writable(Path(out), Setting("run_build", out=...))
         return build(read, Path(out), runtime)
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.core.events import emit, listening_to
+from r2med.foundation.core.events import emit, listener_of, listening_to
+
+if TYPE_CHECKING:
+    from r2med.foundation.core.plan import Plan
+    from r2med.foundation.runtime.runtime import Runtime
 
 
 @dataclass(frozen=True)
@@ -21,9 +25,18 @@ class _StoppedError(Exception):
     """Ends a call whose plan is made."""
 
 
-def planned(plan: object) -> None:
-    """Say that the plan of a call is made. The call ends here if only its plan is wanted."""
-    emit(PlanMade(plan))
+@dataclass(frozen=True)
+class PlannedCalls:
+    """What LLMs would be asked, by stage or template, with the runtime that estimates the time."""
+
+    previews: Mapping[str, Plan]
+    runtime: Runtime
+
+
+def planned(make: Callable[[], object]) -> None:
+    """Make the plan of a call if only its plan is wanted. The call then ends here."""
+    if listener_of(PlanMade) is not None:
+        emit(PlanMade(make()))
 
 
 def plan(function: Callable[..., Any], *arguments: Any, **settings: Any) -> Any:

@@ -98,7 +98,7 @@ def import_data(
         no_grade=no_grade,
         **{role: column for role, column in columns.items() if column},
     )
-    planned(plan)
+    planned(lambda: plan)
     return write_import(plan, Path(out), default_store(), update)
 
 

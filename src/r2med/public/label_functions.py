@@ -169,7 +169,7 @@ def judge(
     from r2med.foundation.engine.reporting import announcing
     from r2med.foundation.runtime.runtime import running
     from r2med.foundation.store.writable import check_writable
-    from r2med.public.planned_calls import planned_calls
+    from r2med.public.call_plan import PlannedCalls, planned
 
     check_overlay_name(Path(out))
     with running(setup) as runtime:
@@ -185,7 +185,7 @@ def judge(
             prompt=Path(prompt) if prompt else None,
             untested=untested,
         )
-        planned_calls(plan.preview, runtime)
+        planned(lambda: PlannedCalls(plan.preview(), runtime))
         check_writable(Path(out).parent, Setting("judge", out=...))
         with runtime.network():
             judged = plan.ask(announcing(2 * len(plan.llms)))
@@ -214,7 +214,7 @@ def nuggets(
     from r2med.foundation.engine.reporting import announcing
     from r2med.foundation.runtime.runtime import running
     from r2med.foundation.store.writable import check_writable
-    from r2med.public.planned_calls import planned_calls
+    from r2med.public.call_plan import PlannedCalls, planned
 
     file = Path(out)
     if file.suffix != ".jsonl":
@@ -222,7 +222,7 @@ def nuggets(
     with running(setup) as runtime:
         dataset = loaded(data, runtime.store)
         plan = plan_nuggets(dataset, llm, runtime)
-        planned_calls(lambda: {plan.llm: plan.preview()}, runtime)
+        planned(lambda: PlannedCalls({plan.llm: plan.preview()}, runtime))
         check_writable(file.parent, Setting("nuggets", out=...))
         with runtime.network():
             announcing(1)(f"{dataset.name} · nuggets · {plan.llm}")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from r2med.foundation.core.flags import LLMS, OUTPUT, WHAT, Argument, Flag, SetupFlags
 from r2med.foundation.core.spec import joined_words
 from r2med.public import shared_flags as flags
-from r2med.public.call_plan import planned
+from r2med.public.call_plan import PlannedCalls, planned
 
 if TYPE_CHECKING:
     from r2med.data.dataset import Dataset
@@ -123,7 +123,7 @@ def run(
             check_texts_are_used(plan)
         if sort:
             check_order(sort, plan.dataset_names)
-        planned(plan)
+        planned(lambda: plan)
         if out is not None:
             check_writable(Path(out), Setting("run", out=...))
         announce = announcing(len(plan.data) * len(plan.systems))
@@ -236,6 +236,6 @@ def generate(
 
     with running(setup if setup is not None else Setup(**settings)) as runtime, notebook_progress():
         plan = plan_generation(method, given_data(data) or ["demo"], llm or "", runtime, samples, rounds)
-        planned(plan)
+        planned(lambda: PlannedCalls(plan.previews(), runtime))
         check_writable(Path(out), Setting("generate", out=...))
         return plan.write(Path(out), overwrite, announcing(len(plan.datasets)))

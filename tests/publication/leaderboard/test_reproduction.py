@@ -9,13 +9,13 @@ from typing import cast
 
 import pytest
 
-from r2med import UserError, load
+from r2med import UserError, load, plan, reproduce
 from r2med.data.dataset_cards import Counts, DatasetCard, bundled_cards
 from r2med.evaluation.records.collection import collect
 from r2med.publication.leaderboard import reproduction
 from r2med.publication.leaderboard.expectations import Expectation, expectations
 from r2med.publication.leaderboard.published import published
-from r2med.publication.leaderboard.reproduction import _chosen, outcome, reproduce
+from r2med.publication.leaderboard.reproduction import chosen_scores, outcome
 from support.datasets import r2med_folder
 from support.fork_server import Command
 
@@ -29,7 +29,7 @@ def only(monkeypatch: pytest.MonkeyPatch, **changes: object) -> None:
 
 
 def test_the_demo_comes_out_offline(tmp_path: Path) -> None:
-    outcomes = reproduce(results=tmp_path)
+    outcomes = reproduce(out=tmp_path)
     assert [each.expectation.system for each in outcomes] == [
         "bm25",
         "bm25(scorer=lucene)",
@@ -43,12 +43,12 @@ def test_the_demo_comes_out_offline(tmp_path: Path) -> None:
 
 
 def test_records_are_all_that_a_verdict_needs(tmp_path: Path) -> None:
-    [made] = reproduce(["bm25"], ["demo"], results=tmp_path)
+    [made] = reproduce(["bm25"], ["demo"], out=tmp_path)
     assert outcome(BM25, collect([tmp_path]).records("bm25")) == made
 
 
 def test_datasets_that_were_not_run_do_not_spoil_the_verdict(tmp_path: Path) -> None:
-    reproduce(["bm25"], ["demo/Biology"], results=tmp_path)
+    reproduce(["bm25"], ["demo/Biology"], out=tmp_path)
     some = outcome(BM25, collect([tmp_path]).records("bm25"))
     assert some.verdict == "OK"
     assert [figure.verdict for figure in some.figures] == ["OK", *["not run"] * 8]
@@ -68,7 +68,7 @@ def test_datasets_that_were_not_run_do_not_spoil_the_verdict(tmp_path: Path) -> 
 def test_a_trained_reranker_with_our_prompt_is_not_comparable(
     stage: str, prompt: str, verdict: str, tmp_path: Path
 ) -> None:
-    reproduce(["bm25"], ["demo/Biology"], results=tmp_path)
+    reproduce(["bm25"], ["demo/Biology"], out=tmp_path)
     [(name, record)] = collect([tmp_path]).records("bm25").items()
     reranked = record.stages[0].model_copy(update={"stage": "rerank", "name": stage, "prompt": prompt})
     changed = record.model_copy(update={"stages": (*record.stages, reranked)})
@@ -81,16 +81,16 @@ def test_a_trained_reranker_with_our_prompt_is_not_comparable(
 def test_a_verdict_is_that_of_the_worst_figure(
     shift: float, verdict: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    [figure] = reproduce(["bm25"], ["demo/Biology"], results=tmp_path)[0].figures
+    [figure] = reproduce(["bm25"], ["demo/Biology"], out=tmp_path)[0].figures
     assert figure.observed is not None
     only(monkeypatch, values={"demo/Biology": {"nDCG@10": figure.observed + shift, "MRR": 100.0}}, average=None)
-    [made] = reproduce(["bm25"], ["demo/Biology"], results=tmp_path)
+    [made] = reproduce(["bm25"], ["demo/Biology"], out=tmp_path)
     assert made.figures[0].verdict == verdict
     assert made.verdict == "off"  # no system finds everything first
 
 
 def test_some_of_the_datasets_have_no_average(tmp_path: Path) -> None:
-    [made] = reproduce(["bm25"], ["demo/Biology", "demo/MedQA-Diag"], results=tmp_path)
+    [made] = reproduce(["bm25"], ["demo/Biology", "demo/MedQA-Diag"], out=tmp_path)
     assert [figure.dataset for figure in made.figures] == ["demo/Biology", "demo/MedQA-Diag"]
     assert made.command == "r2med run bm25 --data demo/Biology,demo/MedQA-Diag"
 
@@ -99,17 +99,17 @@ def test_an_average_alone_is_compared_once_all_of_its_datasets_were_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     only(monkeypatch, values={name: {} for name in BM25.values})
-    [made] = reproduce(["bm25"], ["demo"], results=tmp_path)
+    [made] = reproduce(["bm25"], ["demo"], out=tmp_path)
     assert [(figure.dataset, figure.expected, figure.verdict) for figure in made.figures] == [("average", 17.95, "OK")]
     with pytest.raises(UserError, match="no scores are known for bm25 on demo/Biology, only on demo"):
-        reproduce(["bm25"], ["demo/Biology"], results=tmp_path)
+        reproduce(["bm25"], ["demo/Biology"], out=tmp_path)
     [expectation] = reproduction.expectations()
     assert outcome(expectation, {}).verdict == "not run"
 
 
 def test_a_row_that_cannot_be_run_says_why() -> None:
     with pytest.raises(UserError, match=r"Qwen3-4B-ms cannot be run. The authors .* never published its weights"):
-        reproduce(["Qwen3-4B-ms"], ["R2MED"], dry_run=True)
+        plan(reproduce, ["Qwen3-4B-ms"], ["R2MED"])
 
 
 def test_a_folder_is_known_by_its_name_in_any_case_and_must_hold_the_dataset(
@@ -121,24 +121,24 @@ def test_a_folder_is_known_by_its_name_in_any_case_and_must_hold_the_dataset(
     (tmp_path / "scifact").mkdir()
     for name in ("corpus.jsonl", "query.jsonl", "qrels.jsonl"):
         (tmp_path / "scifact" / name).write_bytes((folder / name).read_bytes())
-    [made] = reproduce(["bm25"], [str(tmp_path / "scifact")], results=tmp_path)
+    [made] = reproduce(["bm25"], [str(tmp_path / "scifact")], out=tmp_path)
     assert (made.verdict, made.errors) == ("not run", ("the data are not the dataset SciFact of the benchmark",))
     fingerprint = load(tmp_path / "scifact").fingerprint
     card = bundled_cards()["SciFact"].model_copy(update={"fingerprint": fingerprint})
     monkeypatch.setitem(cast(dict[str, DatasetCard], bundled_cards()), "SciFact", card)
-    [made] = reproduce(["bm25"], [str(tmp_path / "scifact")], results=tmp_path)
+    [made] = reproduce(["bm25"], [str(tmp_path / "scifact")], out=tmp_path)
     assert (made.verdict, made.command) == ("OK", "r2med run bm25 --data SciFact")
 
 
 def test_a_dry_run_tells_all_and_writes_nothing(tmp_path: Path) -> None:
-    [made] = reproduce(["hyde(o3-mini) -> nv"], ["R2MED"], results=tmp_path, dry_run=True)
+    [made] = plan(reproduce, ["hyde(o3-mini) -> nv"], ["R2MED"], out=tmp_path)
     assert (made.verdict, made.figures[-1].expected, made.figures[-1].observed) == ("not run", 41.35, None)
     assert not list(tmp_path.iterdir())
 
 
 def test_what_cannot_run_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     only(monkeypatch, system="bm25 → qwen3-reranker-8b@10")
-    [made] = reproduce([], ["demo/Biology"], results=tmp_path)
+    [made] = reproduce([], ["demo/Biology"], out=tmp_path)
     assert made.verdict == "not run"
     assert made.errors
 
@@ -153,19 +153,19 @@ def test_what_cannot_run_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 )
 def test_what_nothing_is_known_of_is_one_line(names: list[str], data: list[str], message: str, tmp_path: Path) -> None:
     with pytest.raises(UserError, match=message):
-        reproduce(names, data, results=tmp_path)
+        reproduce(names, data, out=tmp_path)
 
 
 def test_the_command_line_lists_tells_and_ends_with_the_verdict(
     r2med: Command,
 ) -> None:
-    listed = json.loads(r2med("reproduce", "--list", "--format", "json").stdout)
+    listed = json.loads(r2med("reproduce", "--plan", "--format", "json").stdout)
     own = len([each for each in expectations() if not each.label])
     assert len(listed) == own + len(published())
     assert all(each["command"] or each["reason"] for each in listed)
-    shown = r2med("reproduce", "--list", "Qwen3-4B-ms").stdout
+    shown = r2med("reproduce", "--plan", "Qwen3-4B-ms").stdout
     assert "never published its weights" in " ".join(shown.split())
-    assert "15.13" in r2med("reproduce", "bm25", "--list").stdout
+    assert "15.13" in r2med("reproduce", "bm25", "--plan").stdout
     done = r2med("reproduce", "bm25", "--data", "demo/Biology", "--format", "json")
     [printed] = json.loads(done.stdout)
     assert (done.returncode, printed["verdict"]) == (0, "OK")
@@ -186,7 +186,9 @@ def test_a_copy_of_a_benchmark_dataset_is_taken_for_it(tmp_path: Path, monkeypat
     counts = Counts(queries=2, documents=3, positives=2, most_positives=1)
     card = bundled_cards()["Biology"].model_copy(update={"counts": counts, "fingerprint": load(folder).fingerprint})
     monkeypatch.setitem(cast(dict[str, DatasetCard], bundled_cards()), "Biology", card)
-    assert list(_chosen(["bm25"], [str(folder)])[0][1].values()) == [str(folder)]  # reproduce bm25 --data ./Biology
+    assert list(chosen_scores(["bm25"], [str(folder)])[0][1].values()) == [
+        str(folder)
+    ]  # reproduce bm25 --data ./Biology
 
 
 def test_other_data_under_the_name_of_the_benchmark_are_not_compared_with_its_scores(
@@ -194,5 +196,5 @@ def test_other_data_under_the_name_of_the_benchmark_are_not_compared_with_its_sc
 ) -> None:
     only(monkeypatch, values={"Biology": {"nDCG@10": 27.59}}, average=None)
     renamed = replace(load("demo/Biology"), name="Biology")
-    [made] = reproduce(["bm25"], [renamed], results=tmp_path)
+    [made] = reproduce(["bm25"], [renamed], out=tmp_path)
     assert (made.verdict, made.errors) == ("not run", ("the data are not the dataset Biology of the benchmark",))

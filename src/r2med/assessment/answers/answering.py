@@ -23,7 +23,6 @@ from r2med.assessment.answers.reading import DEPTH, asked_queries
 from r2med.assessment.answers.scoring import ScoredAnswers, scored
 from r2med.assessment.panels.panel import UNTESTED
 from r2med.data.dataset import Dataset, Query
-from r2med.data.given_data import given_data
 from r2med.data.nuggets_file import Nuggets, nuggets_of, read_nuggets
 from r2med.data.runs.trec import WrittenRun
 from r2med.evaluation.records.answer_record import AnswerRecord, CitedSentence, GivenAnswer, JudgeFacts, answer_key
@@ -35,12 +34,9 @@ from r2med.evaluation.running.evaluation import record_path, run_path
 from r2med.foundation.core.activities import Activity, Apart, belonging, doing
 from r2med.foundation.core.errors import UserError, unknown
 from r2med.foundation.core.notices import Command, Notice
-from r2med.foundation.core.one_or_many import several
 from r2med.foundation.core.plan import Plan
-from r2med.foundation.engine.reporting import announcing, notebook_progress
 from r2med.foundation.engine.tracing import tracing
-from r2med.foundation.runtime.runtime import Runtime, running
-from r2med.foundation.runtime.setup import Setup
+from r2med.foundation.runtime.runtime import Runtime
 from r2med.models.llm.llm_cards import sampling_of
 from r2med.systems.system import System
 
@@ -68,54 +64,6 @@ def _stand_in(question: ReaderQuestion, system: str, reader: str) -> GivenAnswer
     return GivenAnswer(**given, status="answered", text=text, sentences=sentences)
 
 
-def answer(
-    systems: object | Sequence[object],
-    readers: str | Sequence[str],
-    data: str | Path | Dataset | Sequence[str | Path | Dataset] = (),
-    *,
-    judge: str = "",
-    passages: int = DEPTH,
-    conditions: Condition | Sequence[Condition] = CONDITIONS,
-    form: AnswerForm | None = None,
-    nuggets: Path | str = "",
-    queries: int = 0,
-    untested: bool = False,
-    accept: bool = False,
-    out: Path | str = "results",
-    setup: Setup | Runtime | None = None,
-    **settings: Any,
-) -> tuple[AnswerRecord, ...]:
-    """Let LLMs answer the questions of datasets from the results of systems. Return one record for each combination.
-
-    A reader is an LLM that reads the first `passages` of a system and answers. `conditions` are what it reads: nothing
-    ("closed book"), the results ("retrieved"), the labelled passages ("relevant") or random ones ("random"). The form
-    of the answers is that of the dataset's card, unless `form` is given. `judge` is an LLM that judges answers in the
-    reader's own words. It also looks for the nuggets of the dataset, or those of the file `nuggets`. `queries` limits
-    the number of questions of each dataset. Records of systems and of readers that `out` has already are used again.
-    With `untested`, a judge is used although the answers give too few controls to test it. With `accept`, records are
-    written with a mark if the judge fails the controls among the answers. `settings` are fields of `Setup`.
-    """
-    with running(setup if setup is not None else Setup(**settings)) as runtime, notebook_progress():
-        plan = plan_answers(
-            several(systems),
-            several(readers),
-            given_data(data),
-            runtime,
-            judge=judge,
-            passages=passages,
-            conditions=several(conditions),
-            form=form,
-            nuggets=nuggets,
-            queries=queries,
-            untested=untested,
-            accept=accept,
-        )
-        done = plan.answer(Path(out), announcing(plan.steps))
-        if done.errors:
-            raise UserError(done.errors[0])
-        return done.records
-
-
 def _questions(system: str, dataset: Dataset) -> Apart:
     """Return all that is done about the questions of a dataset with a system, by the system, readers and judges."""
 
@@ -128,12 +76,23 @@ def _questions(system: str, dataset: Dataset) -> Apart:
 
 @dataclass(frozen=True)
 class AnsweredSystems:
-    """The records of readers, and the errors of the combinations that have none."""
+    """The records of readers, and the errors of the combinations that have none. It is a sequence of its records."""
 
     records: tuple[AnswerRecord, ...]
+    """One record for each system, reader and dataset."""
     errors: tuple[str, ...]
+    """One line for each combination that has no record."""
     reused: int
     """Number of records that existed already."""
+
+    def __iter__(self) -> Iterator[AnswerRecord]:
+        return iter(self.records)
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    def __getitem__(self, number: int) -> AnswerRecord:
+        return self.records[number]
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,14 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import add
 from pathlib import Path
 from typing import cast
 
 from r2med.data import Dataset, load, names
 from r2med.foundation.core.errors import UserError, nearest
+from r2med.foundation.core.plan import Plan
 from r2med.foundation.core.spec import Call, parse_stage
 from r2med.foundation.engine.tracing import tracing
 from r2med.foundation.runtime import stages
@@ -54,6 +57,14 @@ class GenerationPlan:
     def asking(self) -> Mapping[str, AskingStage]:
         """The stage that asks the LLM, under its name."""
         return {str(self.call): cast(AskingStage, self.expander)} if self.expander.asks else {}
+
+    def previews(self) -> dict[str, Plan]:
+        """Return what the LLM would be asked, under the name of the stage. Nothing is asked."""
+        store = self.runtime.store
+        return {
+            name: reduce(add, [stage.preview(dataset, store) for dataset in self.datasets])
+            for name, stage in self.asking.items()
+        }
 
     @property
     def llm(self) -> str:

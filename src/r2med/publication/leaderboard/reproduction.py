@@ -11,16 +11,14 @@ from pydantic import BaseModel, ConfigDict
 from r2med.data import Dataset
 from r2med.data import names as dataset_names
 from r2med.data.dataset_cards import OWN_PREFIX
-from r2med.data.given_data import GivenData, data_words, given_data
+from r2med.data.given_data import GivenData, data_words
 from r2med.data.loading import name_of
 from r2med.evaluation.records.collection import honestly_named
 from r2med.evaluation.records.record import Record
 from r2med.evaluation.running.batch import plan_run
 from r2med.foundation.core.errors import UserError, unknown
-from r2med.foundation.core.one_or_many import several
 from r2med.foundation.core.spec import parse, parse_stage, printed_system
-from r2med.foundation.runtime.runtime import Runtime, running
-from r2med.foundation.runtime.setup import Setup
+from r2med.foundation.runtime.runtime import Runtime
 from r2med.publication.leaderboard.expectations import MEASURE, Expectation, expectations
 from r2med.publication.leaderboard.published import PublishedRow, published
 from r2med.systems.rerank.llm_reranker import OWN_PROMPT
@@ -68,26 +66,6 @@ class Reproduction(_Part):
         return min((figure.verdict for figure in self.figures), key=WORST.index)
 
 
-def reproduce(
-    names: str | Sequence[str] = (),
-    data: str | Path | Dataset | Sequence[str | Path | Dataset] = "demo",
-    *,
-    results: Path | str = "results",
-    setup: Setup | Runtime | None = None,
-    dry_run: bool = False,
-) -> list[Reproduction]:
-    """Run systems with expected scores on datasets, and compare the scores. The records are saved in `results`.
-
-    Without names, all systems with expected scores on these datasets are run. Raises UserError if there are no such
-    systems. In a dry run, nothing is evaluated or written.
-    """
-    chosen = _chosen(several(names), given_data(data))
-    if dry_run:
-        return [outcome(expectation, {}, list(words)) for expectation, words in chosen]
-    with running(setup) as runtime:
-        return [_run(expectation, words, Path(results), runtime) for expectation, words in chosen]
-
-
 def outcome(expectation: Expectation, records: Mapping[str, Record], datasets: Sequence[str] = ()) -> Reproduction:
     """Compare an expectation with records (dataset -> record) of its system, on all of its datasets or on some."""
     datasets = datasets or list(expectation.values)
@@ -121,7 +99,9 @@ def _not_comparable(figure: Figure) -> Figure:
     return figure if figure.observed is None else figure.model_copy(update={"verdict": "not comparable"})
 
 
-def _chosen(names: Sequence[str], data: Sequence[GivenData]) -> list[tuple[Expectation, dict[str, str | Dataset]]]:
+def chosen_scores(
+    names: Sequence[str], data: Sequence[GivenData]
+) -> list[tuple[Expectation, dict[str, str | Dataset]]]:
     """Return the expectations of systems on datasets, each with dataset -> the name or folder that the user typed.
 
     Raises UserError if a system has no expectation on these datasets.
@@ -139,7 +119,7 @@ def _chosen(names: Sequence[str], data: Sequence[GivenData]) -> list[tuple[Expec
             known = ", ".join(dict.fromkeys(each.data for each in of_name))
             raise UserError(
                 f"no scores are known for {name or 'any system'} on {', '.join(data_words(data))}, only on {known}: "
-                "r2med reproduce --list shows all"
+                "r2med reproduce --plan shows all"
             )
         selected += on_data
     return selected
@@ -161,7 +141,7 @@ def _of_name(name: str) -> list[Expectation]:
     if not of_name and (rows := _not_runnable(name)):
         raise UserError(f"{name} cannot be run. {rows[0].reason}")
     if not of_name:
-        raise unknown("expectation", name, [each.system for each in expectations()], "r2med reproduce --list shows all")
+        raise unknown("expectation", name, [each.system for each in expectations()], "r2med reproduce --plan shows all")
     return of_name
 
 
@@ -185,7 +165,10 @@ def _among(expectation: Expectation, words: Mapping[str, str | Dataset]) -> dict
     return typed if len(typed) == len(there) or any(expectation.values[name] for name in typed) else {}
 
 
-def _run(expectation: Expectation, words: Mapping[str, str | Dataset], folder: Path, runtime: Runtime) -> Reproduction:
+def reproduced(
+    expectation: Expectation, words: Mapping[str, str | Dataset], folder: Path, runtime: Runtime
+) -> Reproduction:
+    """Run the system of an expectation, and compare its scores."""
     runtime = runtime.with_settings(recorded=runtime.setup.recorded or expectation.recorded)
     plan = plan_run([expectation.system], list(words.values()), setup=runtime)
     cells = dict(zip(words, plan.evaluate(folder), strict=True))

@@ -1,0 +1,256 @@
+"""What a benchmark and its answers are worth: let LLMs answer, analyse results, reproduce published scores."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from r2med.evaluation.records.answer_words import CONDITIONS, AnswerForm
+from r2med.foundation.core.flags import LLMS, MODELS, OUTPUT, Argument, Flag, SetupFlags
+from r2med.foundation.core.spec import joined_words
+from r2med.public import shared_flags as flags
+from r2med.public.call_plan import PlannedCalls, planned
+
+if TYPE_CHECKING:
+    from r2med.analysis.analysis import Analysis
+    from r2med.assessment.answers.answering import AnsweredSystems
+    from r2med.data.dataset import Dataset
+    from r2med.foundation.runtime.runtime import Runtime
+    from r2med.foundation.runtime.setup import Setup
+    from r2med.publication.leaderboard.reproduction import Reproduction
+    from r2med.systems.system.system import System
+
+
+def answer(
+    systems: Annotated[
+        object | Sequence[object] | None,
+        Argument(
+            "Systems whose results are read: bm25, 'hyde(author) → bm25', ….",
+            metavar="SYSTEM",
+            completion="systems",
+            read=joined_words,
+        ),
+    ] = None,
+    readers: Annotated[
+        str | Sequence[str] | None,
+        Flag("An LLM that reads and answers. May be repeated.", names=("--reader",), metavar="LLM", completion="llms"),
+    ] = None,
+    data: Annotated[str | Path | Dataset | Sequence[str | Path | Dataset] | None, flags.DATASETS] = None,
+    *,
+    judge: Annotated[
+        str | None,
+        Flag(
+            "An LLM that judges open answers. Without it, only an answer that is the reference is decided.",
+            metavar="LLM",
+            completion="llms",
+        ),
+    ] = None,
+    passages: Annotated[int, Flag("Number of passages that a reader reads.", low=1)] = 5,
+    conditions: Annotated[
+        str | Sequence[str] | None,
+        Flag(
+            f"What is read: {flags.choices(CONDITIONS)}. May be repeated. Default: all of them.",
+            names=("--condition",),
+            metavar="NAME",
+            read=flags.comma_separated,
+        ),
+    ] = None,
+    form: Annotated[
+        AnswerForm | None,
+        Flag(
+            "Ask for an answer in the reader's own words, or for one of several options. "
+            "Default: as the card of the dataset says."
+        ),
+    ] = None,
+    nuggets: Annotated[
+        str | Path | None,
+        Flag(
+            "The facts that answers must contain, for the judge. Default: nuggets.jsonl of the dataset.",
+            metavar="FILE",
+        ),
+    ] = None,
+    queries: Annotated[int, Flag("Only the first questions of each dataset. 0: all.", low=0)] = 0,
+    untested: Annotated[bool, Flag("Go on if the answers give too few controls to test the judge.")] = False,
+    accept: Annotated[bool, Flag("Write records, with a mark, if the judge fails controls among the answers.")] = False,
+    out: Annotated[str | Path, Flag("Folder for records.", OUTPUT, ("--out", "-o"))] = "results",
+    setup: Annotated[
+        Setup | Runtime | None,
+        SetupFlags(*flags.WEIGHTS, *flags.ASKING, "engine", "recorded", "generations", *flags.TRACE),
+    ] = None,
+    **settings: Any,
+) -> AnsweredSystems:
+    """Let LLMs answer questions from the results of systems, and record every answer with what was read.
+
+    A reader is an LLM that reads the first `passages` of a system and answers. `conditions` are what it reads: nothing
+    ("closed book"), the results ("retrieved"), the labelled passages ("relevant") or random ones ("random"). The form
+    of the answers is that of the dataset's card, unless `form` is given. `judge` is an LLM that judges answers in the
+    reader's own words. It also looks for the nuggets of the dataset, or those of the file `nuggets`. `queries` limits
+    the number of questions of each dataset. Records of systems and of readers that `out` has already are used again.
+    With `untested`, a judge is used although the answers give too few controls to test it. With `accept`, records are
+    written with a mark if the judge fails the controls among the answers. `settings` are fields of `Setup`.
+
+    The result has a record for each combination, and errors for those that have none. Raises UserError if all failed.
+    """
+    from r2med.assessment.answers.answering import plan_answers
+    from r2med.data.given_data import given_data
+    from r2med.foundation.core.errors import UserError
+    from r2med.foundation.core.notices import Setting
+    from r2med.foundation.core.one_or_many import several
+    from r2med.foundation.engine.reporting import announcing, notebook_progress
+    from r2med.foundation.runtime.runtime import running
+    from r2med.foundation.runtime.setup import Setup
+    from r2med.foundation.store.writable import check_writable
+
+    with running(setup if setup is not None else Setup(**settings)) as runtime, notebook_progress():
+        plan = plan_answers(
+            several(systems),
+            several(readers),
+            given_data(data),
+            runtime,
+            judge=judge or "",
+            passages=passages,
+            conditions=several(conditions) or CONDITIONS,
+            form=form,
+            nuggets=nuggets or "",
+            queries=queries,
+            untested=untested,
+            accept=accept,
+        )
+        planned(lambda: PlannedCalls(plan.preview(Path(out)), runtime))
+        check_writable(Path(out), Setting("answer", out=...))
+        done = plan.answer(Path(out), announcing(plan.steps))
+    if not done.records and done.errors:
+        raise UserError(done.errors[0])
+    return done
+
+
+def analyse(
+    *names: Annotated[
+        str | Sequence[str],
+        Argument("Analyses. Default: all that ask no LLM.", metavar="NAME", kind=str),
+    ],
+    data: Annotated[str | Path | Dataset | Sequence[str | Path | Dataset] | None, flags.DATASETS] = None,
+    systems: Annotated[
+        str | Path | System | Sequence[str | Path | System] | None,
+        Flag("Analyse only these records. May be repeated.", names=("--system",), metavar="SYSTEM|RECORD|FOLDER"),
+    ] = None,
+    results: Annotated[str | Path, flags.RESULTS] = "results",
+    measure: Annotated[
+        str | None,
+        Flag("A measure of the records: nDCG@10, MRR, R@100, …. Default: nDCG@10, or the accuracy of answers."),
+    ] = None,
+    max_failures: Annotated[float, flags.MAX_FAILURES] = 0.1,
+    model: Annotated[
+        str | None,
+        Flag(
+            "An embedding model. The analysis overlap then also measures the cosine of its vectors.",
+            MODELS,
+            metavar="NAME",
+            completion="models",
+        ),
+    ] = None,
+    thresholds: Annotated[
+        float | Sequence[float] | None,
+        Flag(
+            "Count the queries with less overlap than this (overlap). May be repeated. Default: 0.1, 0.2, 0.3 and 0.5.",
+            names=("--below",),
+            low=-1,
+            high=1,
+        ),
+    ] = None,
+    synonyms: Annotated[
+        str | Path | None,
+        Flag(
+            "A table of synonyms: MeSH, or a CSV file with the columns concept and term. The analysis difficulty "
+            "then shows which concepts relevant documents write in other words.",
+            metavar="FILE",
+        ),
+    ] = None,
+    queries: Annotated[
+        int,
+        Flag(
+            "Queries or documents per dataset that the LLM is asked about. 0 means all queries, and a sample of "
+            "50 documents (contamination).",
+            LLMS,
+            low=0,
+        ),
+    ] = 0,
+    all_documents: Annotated[
+        bool, Flag("Ask the LLM about all documents instead of a sample (contamination).", LLMS)
+    ] = False,
+    out: Annotated[str | Path, Flag("Folder for the page and its CSV files.", OUTPUT, ("-o", "--out"))] = "analysis",
+    setup: Annotated[
+        Setup | Runtime | None,
+        SetupFlags(
+            *flags.WEIGHTS, "llm", "base_url", "llm_backend", "concurrency", "ask_again", "budget", *flags.TRACE
+        ),
+    ] = None,
+    **settings: Any,
+) -> Analysis:
+    """Analyse a benchmark and its results: one page, and a CSV file for every table of it.
+
+    Without names, all analyses run that do not ask an LLM (`r2med list analyses`). `data` are datasets or groups,
+    `systems` names of systems with records in `results`, record files or folders. `settings` are fields of `Setup`.
+    """
+    from r2med.analysis.analysis import analyse as run_analyses
+    from r2med.analysis.analysis import checked_names, rehearse
+    from r2med.foundation.core.notices import Setting
+    from r2med.foundation.core.one_or_many import flattened, several
+    from r2med.foundation.engine.reporting import announcing, notebook_progress
+    from r2med.foundation.runtime.runtime import running
+    from r2med.foundation.runtime.setup import Setup
+    from r2med.foundation.store.writable import check_writable
+
+    wanted = checked_names(flattened(names))
+    material: dict[str, Any] = {
+        **{"data": several(data), "systems": several(systems), "results": results, "max_failures": max_failures},
+        **({"measure": measure} if measure is not None else {}),
+        **{"model": model or "", "thresholds": several(thresholds), "synonyms": synonyms},
+        **{"queries": queries, "all_documents": all_documents},
+    }
+    with running(setup if setup is not None else Setup(**settings)) as runtime, notebook_progress():
+        planned(lambda: PlannedCalls(rehearse(*wanted, setup=runtime, **material), runtime))
+        check_writable(Path(out), Setting("analyse", out=...))
+        return run_analyses(*names, out=out, setup=runtime, announce=announcing(len(wanted)), **material)
+
+
+def reproduce(
+    systems: Annotated[
+        str | Sequence[str] | None,
+        Argument(
+            "Systems, e.g. bm25 or 'hyde(o3-mini) → nv'. Default: all that is known on the data.",
+            metavar="NAME",
+            completion="systems",
+            read=joined_words,
+        ),
+    ] = None,
+    data: Annotated[str | Path | Dataset | Sequence[str | Path | Dataset] | None, flags.DATASETS] = None,
+    *,
+    out: Annotated[str | Path, Flag("Folder for records and runs.", names=("--out", "-o"))] = "results",
+    setup: Annotated[
+        Setup | Runtime | None, SetupFlags(*flags.WEIGHTS, "base_url", "generations", *flags.TRACE)
+    ] = None,
+    **settings: Any,
+) -> list[Reproduction]:
+    """Compare our scores with published ones: OK, near or off. Without --data: the known scores on the demo.
+
+    Systems with expected scores are run on the datasets, and their records are saved in `out`. Raises UserError if
+    there are no such systems. The plan without data has all known scores, and the published rows that cannot be run.
+    """
+    from r2med.data.given_data import given_data
+    from r2med.foundation.core.notices import Setting
+    from r2med.foundation.core.one_or_many import several
+    from r2med.foundation.runtime.runtime import running
+    from r2med.foundation.runtime.setup import Setup
+    from r2med.foundation.store.writable import check_writable
+    from r2med.publication.leaderboard.reproduction import chosen_scores, known_scores, outcome, reproduced
+
+    names, given = several(systems), given_data(data)
+    if not given:
+        planned(lambda: known_scores(names or [""]))
+    chosen = chosen_scores(names, given or ["demo"])
+    planned(lambda: [outcome(expectation, {}, list(words)) for expectation, words in chosen])
+    check_writable(Path(out), Setting("reproduce", out=...))
+    with running(setup if setup is not None else Setup(**settings)) as runtime:
+        return [reproduced(expectation, words, Path(out), runtime) for expectation, words in chosen]
