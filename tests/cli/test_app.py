@@ -39,3 +39,8 @@ def test_a_traceback_is_shown_on_demand(r2med: Command) -> None:
     done = r2med("run", "nosuch", R2MED_DEBUG="1")
     assert done.returncode == 2
     assert done.stderr.startswith("Traceback") and "r2med: no " in done.stderr.splitlines()[-1]
+
+
+def test_the_commands_that_most_people_need_come_first() -> None:
+    first, *_ = PANELS.values()
+    assert list(first) == ["run", "compare", "board", "search", "serve", "data", "advise", "doctor"]

@@ -117,11 +117,19 @@ cache.command("clear")(generated(clear_cache, show_lines))
 cache.command("verify")(generated(verify_cache, show_verified_cache))
 
 PANELS: Mapping[str, Mapping[str, Callable[..., None] | typer.Typer]] = {
-    "Evaluate": {
+    "First": {
         "run": generated(run, show_results, show_plan),
+        "compare": generated(compare, show_comparison),
+        "board": generated(board, show_board),
+        "search": generated(search, show_found),
+        "serve": generated(serve, show_nothing),
+        "data": data,
+        "advise": generated(advise, show_advice),
+        "doctor": generated(doctor, show_diagnosis),
+    },
+    "Evaluate": {
         "generate": generated(generate, show_texts, show_calls),
         "lock": generated(lock, show_lock),
-        "compare": generated(compare, show_comparison),
         "score": generated(score, show_scores),
         "answer": generated(answer, show_answers, show_calls),
         "analyse": generated(analyse, show_analysis, show_calls),
@@ -129,12 +137,6 @@ PANELS: Mapping[str, Mapping[str, Callable[..., None] | typer.Typer]] = {
         "why": generated(why, show_story),
         "records": records,
     },
-    "Look": {
-        "board": generated(board, show_board),
-        "search": generated(search, show_found),
-        "serve": generated(serve, lambda nothing: None),
-    },
-    "Own data": {"data": data, "advise": generated(advise, show_advice)},
     "Labels": {
         "audit": generated(audit, show_audit),
         "judge": generated(judge, show_judged, show_calls),
@@ -151,11 +153,10 @@ PANELS: Mapping[str, Mapping[str, Callable[..., None] | typer.Typer]] = {
     },
     "Machine": {
         "cache": cache,
-        "doctor": generated(doctor, show_diagnosis),
         "cite": generated(cite, show_citation),
     },
 }
-"""The panels of the help page, and the commands in each."""
+"""The panels of the help page, and the commands in each. Most people need those of the first panel only."""
 
 for _panel, _commands in PANELS.items():
     for _name, _command in _commands.items():
