@@ -1,4 +1,4 @@
-"""What `r2med new-prompts` and `prompts fetch` show."""
+"""What `r2med prompts new` and `prompts fetch` show."""
 
 from __future__ import annotations
 
