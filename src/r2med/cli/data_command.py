@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from r2med.data.dataset import Dataset
     from r2med.data.problems import Problems
     from r2med.foundation.pages.finding import Finding
-    from r2med.foundation.pages.page import Page, Section
+    from r2med.foundation.pages.page import Page
 
 
 def show_example(dataset: Dataset, out: str | Path) -> None:
@@ -37,11 +37,12 @@ def show_fetched(datasets: Sequence[Dataset]) -> None:
 
 def show_problems(found: Mapping[str, Problems], form: str) -> Shown:
     """Show the problems of each dataset as lines, or as one table. The command ends with 2 if there are any."""
-    from r2med.foundation.pages.page import Page
+    from r2med.foundation.pages.page import Note, Page, Section
 
     code = 2 if any(map(len, found.values())) else 0
     if form == "text":
-        return Shown(Page("Checks of datasets", [_lines(*each) for each in found.items()]), code=code)
+        lines = [Note(line, whole=True) for each in found.items() for line in _lines(*each)]
+        return Shown(Page("Checks of datasets", [Section("", lines)]), code=code)
     findings = {name: problems.findings() for name, problems in found.items()}
     value = [
         {"dataset": name, "findings": [finding.model_dump(mode="json") for finding in each]}
@@ -50,12 +51,9 @@ def show_problems(found: Mapping[str, Problems], form: str) -> Shown:
     return Shown(_finding_table(findings), value, code)
 
 
-def _lines(name: str, problems: Problems) -> Section:
-    from r2med.foundation.pages.page import Note, Section
-
+def _lines(name: str, problems: Problems) -> list[str]:
     verdict = counted(len(problems), "problem") if len(problems) else "sound"
-    lines = (*problems.lines(), *(f"note: {notice}" for notice in problems.notices), f"{name}: {verdict}")
-    return Section("", [Note(line, whole=True) for line in lines])
+    return [*problems.lines(), *(f"note: {notice}" for notice in problems.notices), f"{name}: {verdict}"]
 
 
 def _finding_table(found: Mapping[str, Sequence[Finding]]) -> Page:

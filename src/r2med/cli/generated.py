@@ -19,8 +19,8 @@ import typer
 
 from r2med.cli import completion
 from r2med.cli.formats import Format, show_page
-from r2med.cli.options import given_settings, make_setup, setup_parameter
 from r2med.cli.rare_flags import with_help_all
+from r2med.cli.setup_flags import given_settings, make_setup, setup_parameter
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.flags import OUTPUT, Argument, Flag, SetupFlags
 from r2med.foundation.runtime.setup import Setup

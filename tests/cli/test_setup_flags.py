@@ -6,7 +6,7 @@ from dataclasses import fields
 import pytest
 
 from r2med import UserError
-from r2med.cli.options import setup_parameter
+from r2med.cli.setup_flags import setup_parameter
 from r2med.foundation.runtime.setup import Setup, printed_bytes
 from r2med.models.encoders.devices import devices
 

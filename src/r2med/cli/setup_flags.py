@@ -1,0 +1,57 @@
+"""The flags of the fields of Setup, and the Setup that they make."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import Field, fields
+from typing import Annotated, Any
+
+import typer
+
+from r2med.cli import completion
+from r2med.foundation.core.errors import UserError
+from r2med.foundation.core.flags import Flag
+from r2med.foundation.runtime.setup import Setup, printed_bytes
+
+
+def setup_parameter(field: Field[Any], help: str = "") -> inspect.Parameter:
+    """Return the parameter of a command that sets a field of Setup, with the field's help and default."""
+    flag: Flag = field.metadata["flag"]
+    option = typer.Option(
+        *flag_names(field.name),
+        metavar=flag.metavar or None,
+        help=help or flag.help,
+        show_default=flag.show_default,
+        rich_help_panel=flag.panel,
+        autocompletion=getattr(completion, flag.completion) if flag.completion else None,
+        hidden=flag.is_rare,
+    )
+    kind: Any = list[str] if flag.is_list else flag.kind or type(field.default)
+    default: Any = field.default
+    default = printed_bytes(default) if field.name == "memory" else default
+    if default in ("", (), None):  # None means that a flag was not typed; an empty text was typed
+        kind, default = kind | None, None
+    typed: Any = Annotated[kind, option]
+    return inspect.Parameter(field.name, inspect.Parameter.KEYWORD_ONLY, annotation=typed, default=default)
+
+
+def flag_names(name: str) -> tuple[str, ...]:
+    """Return the flags of a field of Setup."""
+    declared: dict[str, Flag] = {field.name: field.metadata["flag"] for field in fields(Setup)}
+    return declared[name].names or (f"--{name.replace('_', '-')}",)
+
+
+def make_setup(make: Callable[..., Setup] = Setup, **settings: Any) -> Setup:
+    """Return the Setup of the flags. `settings` are fields of Setup as typed; None means that a flag was not typed."""
+    return make(**given_settings(settings))
+
+
+def given_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of Setup that were typed."""
+    given = {name: value for name, value in settings.items() if value is not None}
+    if "base_url" in given:
+        given["base_url"] = given["base_url"].strip()
+        if not given["base_url"]:
+            raise UserError("--base-url is empty: give the address of an endpoint, such as http://localhost:8000/v1")
+    return given
