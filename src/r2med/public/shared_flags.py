@@ -97,5 +97,8 @@ ANSWER_CONDITION = Flag(
 )
 RESAMPLES = Flag("Number of random sign flips and of bootstrap samples.", low=1)
 MAX_FAILURES = Flag(
-    "Largest share of failed calls or queries, from 0 to 1. Other records are left out with a note.", low=0, high=1
+    "Largest share of failed calls or queries, from 0 to 1. Other records are left out with a note.",
+    low=0,
+    high=1,
+    is_rare=True,
 )

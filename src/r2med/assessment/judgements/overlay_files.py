@@ -1,4 +1,4 @@
-"""List overlays, compare two of them, and remove them."""
+"""List overlays, and compare two of them."""
 
 from __future__ import annotations
 
@@ -89,11 +89,3 @@ def _yes(ratings: Ratings, names: Sequence[str]) -> list[int]:
 
 def _value(found: Agreement | None) -> float | None:
     return None if found is None else found.value
-
-
-def remove_overlays(paths: Sequence[Path]) -> None:
-    """Delete overlay files. Raises UserError before anything is deleted if one of them is not an overlay."""
-    for path in paths:
-        Overlay.read(path)
-    for path in paths:
-        path.unlink()
