@@ -73,12 +73,12 @@ def test_all_kinds_are_those_that_the_build_has_texts_of_and_the_guideline_comes
 def test_an_item_needs_the_number_of_reviews_of_the_plan_unless_another_is_given(built, monkeypatch):
     shown = []
     monkeypatch.setattr(serving, "_serve_desks", lambda path, desks, book, port, what, *rest: shown.append(what))
-    serving.review(built.out)
+    serving.serve_items(built.out)
     plan = built.out / "plan.toml"
     plan.write_text(f"reviews_per_item = 2\n{plan.read_text()}")
     for item in ("passage", "question"):
-        serving.review(built.out, kind=item)
-    serving.review(built.out, reviews_per_item=0)
+        serving.serve_items(built.out, kind=item)
+    serving.serve_items(built.out, reviews_per_item=0)
     assert ["0 finished" in what for what in shown] == [False, True, True, False]
 
 

@@ -20,8 +20,8 @@ CANDIDATE = {"question_id": "q", "id": "p", "question": "Why?", "passage": "Beca
     ("call", "says", "page"),
     [
         ("serve('demo/Biology', ['bm25'], port=0)", "searches with bm25 · demo/Biology, ", "/health"),
-        ("review('candidates.jsonl', port=0)", "candidates.jsonl, 1 candidate · Ctrl-C stops", "/"),
-        ("serve_board(['results'], 'site', port=0)", " · Ctrl-C stops", "/index.html"),
+        ("serve_review('candidates.jsonl', port=0)", "candidates.jsonl, 1 candidate · Ctrl-C stops", "/"),
+        ("board(['results'], 'site', serve=True, port=0)", " · Ctrl-C stops", "/index.html"),
     ],
 )
 def test_a_function_serves_until_it_is_stopped(call: str, says: str, page: str, tmp_path: Path) -> None:

@@ -81,7 +81,7 @@ def checked(case: Case, folder: Path, store: Store) -> tuple[list[Verification],
     (folder / "entries").mkdir(parents=True)
     (folder / "runs").mkdir()
     case.write(folder / "entries/entry.json", folder / "runs")
-    found = verify(folder / "entries", folder / "runs", [case.dataset], store, folder / "verdicts.json")
+    found = verify(folder / "entries", folder / "runs", [case.dataset], store=store, verdicts=folder / "verdicts.json")
     try:
         return found, read_entries(folder / "entries", verdicts=Verdicts.read(folder / "verdicts.json"))
     except UserError:  # nothing of it can be shown

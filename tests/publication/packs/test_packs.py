@@ -313,7 +313,7 @@ def test_offline_no_pack_is_fetched_from_another_machine(r2med: Command) -> None
 def test_a_folder_is_not_the_file_of_a_pack(r2med: Command, tmp_path: Path) -> None:
     done = r2med("pack", "-o", str(tmp_path))
     assert done.returncode == 2
-    states(done.stderr, tmp_path, "folder", f"-o {tmp_path}.r2pack")
+    states(done.stderr, tmp_path, "folder", f"--out {tmp_path}.r2pack")
 
 
 def test_two_datasets_do_not_share_a_folder_of_a_pack(tmp_path: Path) -> None:
