@@ -378,10 +378,10 @@ def _pyterrier(bench: Bench, out: Path) -> None:
 
 
 VALUES = [
-    *("Advice", "Analysis", "AnswerRecord", "Audit", "Build", "Comparison", "Corpus", "Cost", "Dataset", "Diagnosis"),
-    *("Entry", "GeneratedTexts", "JudgedPools", "Listing", "Lock", "MadeNuggets", "Measure", "Overlay", "OverlayLabel"),
-    *("PackManifest", "Passage", "Qrels", "Query", "Record", "Reproduction", "Results", "Run", "Runtime", "Scores"),
-    *("SearchResult", "Setup", "Story", "System", "Unpacked", "UserError", "Verification"),
+    *("Advice", "Analysis", "AnswerRecord", "AnsweredSystems", "Audit", "Build", "Comparison", "Corpus", "Cost"),
+    *("Dataset", "Diagnosis", "Entry", "GeneratedTexts", "JudgedPools", "Listing", "Lock", "MadeNuggets", "Measure"),
+    *("Overlay", "OverlayLabel", "PackManifest", "Passage", "Qrels", "Query", "Record", "Reproduction", "Results"),
+    *("Run", "Runtime", "Scores", "SearchResult", "Setup", "Story", "System", "Unpacked", "UserError", "Verification"),
 ]
 NOTHING_KEPT_BY_FUNCTIONS = {
     "a value, a protocol or an error; the functions that use it have rows": VALUES,
