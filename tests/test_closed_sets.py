@@ -81,7 +81,7 @@ def test_every_form_of_an_llm_reranker_has_a_class_with_its_orders_and_every_kin
     assert set(forms) <= set(LLM_RERANKERS), "the card of a form has its name"
     for form in forms.values():
         assert form.orders is not LLMRerankerStage.orders
-    assert sorted(answer for form in forms.values() for answer in form.answers) == sorted(get_args(Answer))
+    assert {answer for form in forms.values() for answer in form.answers} == set(get_args(Answer))
 
 
 def test_every_rerank_api_of_own_servers_has_a_prefix():

@@ -99,10 +99,9 @@ def answer(
     from r2med.foundation.core.one_or_many import several
     from r2med.foundation.engine.reporting import announcing, notebook_progress
     from r2med.foundation.runtime.runtime import running
-    from r2med.foundation.runtime.setup import Setup
     from r2med.foundation.store.writable import check_writable
 
-    with running(setup if setup is not None else Setup(**settings)) as runtime, notebook_progress():
+    with running(setup, **settings) as runtime, notebook_progress():
         plan = plan_answers(
             several(systems),
             several(readers),
@@ -199,7 +198,6 @@ def analyse(
     from r2med.foundation.core.one_or_many import flattened, several
     from r2med.foundation.engine.reporting import announcing, notebook_progress
     from r2med.foundation.runtime.runtime import running
-    from r2med.foundation.runtime.setup import Setup
     from r2med.foundation.store.writable import check_writable
 
     wanted = checked_names(flattened(names))
@@ -209,7 +207,7 @@ def analyse(
         **{"model": model or "", "thresholds": several(thresholds), "synonyms": synonyms},
         **{"queries": queries, "all_documents": all_documents},
     }
-    with running(setup if setup is not None else Setup(**settings)) as runtime, notebook_progress():
+    with running(setup, **settings) as runtime, notebook_progress():
         planned(lambda: PlannedCalls(rehearse(*wanted, setup=runtime, **material), runtime))
         check_writable(Path(out), Setting("analyse", out=...))
         return run_analyses(*names, out=out, setup=runtime, announce=announcing(len(wanted)), **material)
@@ -242,7 +240,6 @@ def reproduce(
     from r2med.foundation.core.notices import Setting
     from r2med.foundation.core.one_or_many import several
     from r2med.foundation.runtime.runtime import running
-    from r2med.foundation.runtime.setup import Setup
     from r2med.foundation.store.writable import check_writable
     from r2med.publication.leaderboard.reproduction import chosen_scores, known_scores, outcome, reproduced
 
@@ -252,5 +249,5 @@ def reproduce(
     chosen = chosen_scores(names, given or ["demo"])
     planned(lambda: [outcome(expectation, {}, list(words)) for expectation, words in chosen])
     check_writable(Path(out), Setting("reproduce", out=...))
-    with running(setup if setup is not None else Setup(**settings)) as runtime:
+    with running(setup, **settings) as runtime:
         return [reproduced(expectation, words, Path(out), runtime) for expectation, words in chosen]

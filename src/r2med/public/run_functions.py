@@ -103,7 +103,7 @@ def run(
     if k is not None and k < 1:
         raise UserError(f"k must be at least 1, not {k}")
     shown = shown_measure(measure, lock)
-    with running(setup if setup is not None else Setup(**settings)) as opened, notebook_progress():
+    with running(setup, **settings) as opened, notebook_progress():
         runtime = opened.fresh() if fresh else opened
         named = several(systems)
         if not named and not suite and not lock and runtime.setup.candidates is None:
@@ -169,7 +169,6 @@ def lock(
     from r2med.foundation.core.notices import Command, Setting
     from r2med.foundation.core.one_or_many import several
     from r2med.foundation.runtime.runtime import running
-    from r2med.foundation.runtime.setup import Setup
     from r2med.foundation.store.writable import check_writable
 
     file, named = Path(out), several(systems)
@@ -179,7 +178,7 @@ def lock(
     if file.exists():
         raise UserError(f"{file} exists: a lock is decided once; name another file with ", Setting("lock", out=...))
     check_writable(file.absolute().parent, Setting("lock", out=...))
-    with running(setup if setup is not None else Setup(**settings)) as runtime:
+    with running(setup, **settings) as runtime:
         plan = plan_run(
             named,
             given_data(data),
@@ -231,10 +230,9 @@ def generate(
     from r2med.foundation.core.notices import Setting
     from r2med.foundation.engine.reporting import announcing, notebook_progress
     from r2med.foundation.runtime.runtime import running
-    from r2med.foundation.runtime.setup import Setup
     from r2med.foundation.store.writable import check_writable
 
-    with running(setup if setup is not None else Setup(**settings)) as runtime, notebook_progress():
+    with running(setup, **settings) as runtime, notebook_progress():
         plan = plan_generation(method, given_data(data) or ["demo"], llm or "", runtime, samples, rounds)
         planned(lambda: PlannedCalls(plan.previews(), runtime))
         check_writable(Path(out), Setting("generate", out=...))

@@ -127,7 +127,6 @@ def pack(
     from r2med.foundation.core.notices import Setting
     from r2med.foundation.core.one_or_many import several
     from r2med.foundation.runtime.runtime import running
-    from r2med.foundation.runtime.setup import Setup
     from r2med.foundation.store.writable import check_writable
     from r2med.publication.packs.pack_manifest import DEFAULT, chosen_kinds
     from r2med.publication.packs.packing import write_pack
@@ -137,7 +136,7 @@ def pack(
     if file.is_dir():
         raise UserError(f"{out} is a folder: name the file of the pack, such as ", Setting("pack", out=f"{out}.r2pack"))
     check_writable(file.absolute().parent, Setting("pack", out=...))
-    with running(setup if setup is not None else Setup(**settings)) as runtime:
+    with running(setup, **settings) as runtime:
         return write_pack(
             given_records(records),
             file,

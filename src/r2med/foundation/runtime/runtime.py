@@ -13,7 +13,7 @@ from functools import lru_cache
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from r2med.foundation.core.errors import unknown
+from r2med.foundation.core.errors import UserError, unknown
 from r2med.foundation.core.shared_objects import Shared, SharedObjects
 from r2med.foundation.engine.trace_file import TraceFile
 from r2med.foundation.engine.work import THREADS, Engine
@@ -132,8 +132,15 @@ class Runtime:
 
 
 @contextmanager
-def running(setup: Setup | Runtime | None = None) -> Iterator[Runtime]:
-    """Yield the runtime of a function: the caller's own, which stays open, or a new one that is closed at the end."""
+def running(setup: Setup | Runtime | None = None, **settings: Any) -> Iterator[Runtime]:
+    """Yield the runtime of a function: the caller's own, which stays open, or a new one that is closed at the end.
+
+    `settings` are fields of Setup. Raises UserError if both are given.
+    """
+    if setup is not None and settings:
+        raise UserError(f"{', '.join(settings)}: beside setup=, no other setting can be given; put it into the Setup")
+    if setup is None:
+        setup = Setup(**settings)
     if isinstance(setup, Runtime):
         with setup.network():
             yield setup

@@ -165,8 +165,8 @@ class Setup:
         for name, read in _READERS.items():
             object.__setattr__(self, name, read(getattr(self, name)))
         for name in ("depth", "concurrency", "attempts"):
-            if getattr(self, name) < 1:
-                raise SettingError(name, getattr(self, name), "it must be 1 or more")
+            if not isinstance(getattr(self, name), int) or getattr(self, name) < 1:
+                raise SettingError(name, getattr(self, name), "it must be a whole number, 1 or more")
         for name in ("deadline", "idle", "first_wait"):
             if not getattr(self, name) > 0:
                 raise SettingError(name, f"{getattr(self, name):g}", "it must be a number of seconds above 0")

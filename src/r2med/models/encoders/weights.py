@@ -59,7 +59,7 @@ class WeightsCard(BaseModel):
     variant: str = ""
     """The part after the colon in NAME:VARIANT."""
     repository: str = ""
-    """Repository on the hub, or an absolute folder."""
+    """Repository on the hub, or an absolute folder. For an API, the name of the model that it is asked for."""
     revision: str = ""
     """Commit of the repository, so that a push by its authors changes no score. A branch or tag is not pinned."""
     floating: bool = False

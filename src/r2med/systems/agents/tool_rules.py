@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, assert_never
 
 from r2med.models.llm.chat import Failure, Message, RawAnswer, ToolCall
 from r2med.models.llm.costs import approximate_tokens
@@ -31,6 +31,7 @@ from r2med.systems.agents.tools import (
     parsed,
     search_of,
     tagged_call,
+    tool_of,
 )
 
 RESULT_TOKENS = 16_384
@@ -150,21 +151,23 @@ class ToolRules:
 
     def _outcome(self, conversation: Conversation, call: ToolCall) -> str | AwaitSearch | Chosen:
         """Return the result of a call, or what has to be done. Raises BadCall if it cannot be carried out."""
-        arguments = arguments_of(call)
-        if call.name == "think":
+        arguments, name = arguments_of(call), tool_of(call)
+        if name == "think":
             return NOTED
         seen = labels(conversation)
-        if call.name == "finish":
+        if name == "finish":
             ids = ids_of(arguments)
             if ids and not any(each in seen for each in ids):
                 raise BadCall("unknown_ids", f"No search returned passages with these ids: {', '.join(ids)[:200]}.")
             return Chosen(tuple(seen[each].id for each in ids if each in seen))
         if conversation.search_off:
             raise BadCall("limit", LAST_TURN)
-        if call.name == "get_document":
+        if name == "get_document":
             if (wanted := label(arguments["id"])) not in seen:
                 raise BadCall("unknown_ids", f"No search returned a passage with the id {wanted[:40]!r}.")
             return self._whole(wanted, seen[wanted], self._room(conversation))
+        if name != "search":
+            assert_never(name)
         query, count = search_of(arguments, self.topk)
         if query.casefold() in {turn.query.casefold() for turn in conversation.turns if turn.documents is not None}:
             raise BadCall("repeated", REPEATED)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 from r2med.foundation.text.unicode import to_unicode
@@ -73,8 +74,18 @@ def _tool(name: str, description: str, required: Sequence[str], **fields: tuple[
     return {"name": name, "description": description, "parameters": parameters}
 
 
-TEXT_ARGUMENTS: Mapping[str, str] = {"search": "query", "think": "thought", "get_document": "id", "finish": "ids"}
+ToolName = Literal["search", "think", "get_document", "finish"]
+
+TEXT_ARGUMENTS: Mapping[ToolName, str] = {
+    "search": "query",
+    "think": "thought",
+    "get_document": "id",
+    "finish": "ids",
+}
 """Tool -> its argument that must be there."""
+
+TAGGED = tuple(name for name in TEXT_ARGUMENTS if name != "think")
+"""The tools that have a tag, for models without tool calls. These write thoughts as text."""
 
 
 class BadCall(Exception):  # noqa: N818 - reads as what came
@@ -85,13 +96,17 @@ class BadCall(Exception):  # noqa: N818 - reads as what came
         self.status: Status = status
 
 
+def tool_of(call: ToolCall) -> ToolName:
+    """Return the tool of a call. Raises BadCall if it does not exist."""
+    for name in TEXT_ARGUMENTS:
+        if name == call.name:
+            return name
+    raise BadCall("unknown_tool", f"There is no tool {call.name[:40]!r}. The tools are {', '.join(TEXT_ARGUMENTS)}.")
+
+
 def arguments_of(call: ToolCall) -> dict[str, Any]:
     """Return the arguments of a call. Raises BadCall if the tool does not exist or they cannot be read."""
-    if call.name not in TEXT_ARGUMENTS:
-        raise BadCall(
-            "unknown_tool", f"There is no tool {call.name[:40]!r}. The tools are {', '.join(TEXT_ARGUMENTS)}."
-        )
-    wanted = TEXT_ARGUMENTS[call.name]
+    wanted = TEXT_ARGUMENTS[tool_of(call)]
     arguments = parsed(call.arguments)
     if arguments is None:
         raise BadCall("bad_arguments", f"The arguments of {call.name} are not a JSON object with {wanted!r}.")
@@ -142,12 +157,12 @@ def label(text: str) -> str:
     return f"d{plain}" if plain.isdecimal() else plain
 
 
-STOP_TAGS = ("</search>", "</get_document>", "</finish>")
+STOP_TAGS = tuple(f"</{name}>" for name in TAGGED)
 """Where a turn of a model without tool calls ends."""
 
-_CLOSED = re.compile(r"</(search|get_document|finish)>")
-_OPENED = re.compile(r"<(search|get_document|finish)(?:\s+k\s*=\s*[\"']?(\w+)[\"']?)?\s*>")
-_MENTIONED = frozenset({"and", "query", "your query", "id", "ids"})
+_CLOSED = re.compile(rf"</({'|'.join(TAGGED)})>")
+_OPENED = re.compile(rf"<({'|'.join(TAGGED)})(?:\s+k\s*=\s*[\"']?(\w+)[\"']?)?\s*>")
+_MENTIONED = frozenset({"and", "your query", *TEXT_ARGUMENTS.values()})
 """Texts between tags that are only mentioned, as in the prompt."""
 
 
@@ -167,7 +182,8 @@ def tagged_call(text: str, finish_reason: str) -> tuple[str, ToolCall | None]:
     content = text[openings[-1].end() : text.rindex("</")].strip() if openings else ""
     if not openings or content.casefold() in _MENTIONED:
         return text, None
-    arguments: dict[str, Any] = {TEXT_ARGUMENTS[closed[1]]: content}
+    call = ToolCall("", closed[1], "")
+    arguments: dict[str, Any] = {TEXT_ARGUMENTS[tool_of(call)]: content}
     if count := openings[-1][2]:
         arguments["k"] = count
-    return text, ToolCall("", closed[1], json.dumps(arguments))
+    return text, replace(call, arguments=json.dumps(arguments))
