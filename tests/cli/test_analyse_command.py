@@ -31,3 +31,9 @@ def test_analyses_are_listed_and_a_wrong_name_is_one_line(r2med: Command) -> Non
     assert wrong.returncode == 2
     assert "overlap" in wrong.stderr
     assert "Traceback" not in wrong.stderr
+
+
+def test_a_group_is_all_of_its_datasets(r2med: Command) -> None:
+    done = r2med("analyse", "overlap", "--data", "demo", "--data", "demo/Biology", "--format", "csv", "-o", "out")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("demo/IIYi-Clinical") == done.stdout.count("demo/Biology") > 0

@@ -28,6 +28,14 @@ def given_data(data: GivenData | Collection[GivenData] | None) -> list[GivenData
     return several(data)
 
 
+def each_dataset(data: GivenData | Collection[GivenData] | None) -> list[GivenData]:
+    """Return the datasets of names, groups, folders and objects, each once. A group is all of its datasets."""
+    found: list[GivenData] = []
+    for given in given_data(data):
+        found += [given] if isinstance(given, Dataset) else [name for name in names(given) if name not in found]
+    return found
+
+
 def dataset_names(words: str | Path | Collection[str | Path]) -> list[str]:
     """Return the datasets that names, groups and folders mean, each once."""
     return list(dict.fromkeys(name for word in several(words) for name in names(word)))

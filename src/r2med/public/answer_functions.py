@@ -194,6 +194,7 @@ def analyse(
     """
     from r2med.analysis.analysis import analyse as run_analyses
     from r2med.analysis.analysis import checked_names, rehearse
+    from r2med.data.given_data import each_dataset
     from r2med.foundation.core.notices import Setting
     from r2med.foundation.core.one_or_many import flattened, several
     from r2med.foundation.engine.reporting import announcing, notebook_progress
@@ -202,7 +203,7 @@ def analyse(
 
     wanted = checked_names(flattened(names))
     material: dict[str, Any] = {
-        **{"data": several(data), "systems": several(systems), "results": results, "max_failures": max_failures},
+        **{"data": each_dataset(data), "systems": several(systems), "results": results, "max_failures": max_failures},
         **({"measure": measure} if measure is not None else {}),
         **{"model": model or "", "thresholds": several(thresholds), "synonyms": synonyms},
         **{"queries": queries, "all_documents": all_documents},
