@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from r2med import export, load
+from r2med import export_data, load
 from r2med.evaluation.running.batch import plan_run
 from r2med.evaluation.running.story import explain, find_record
 from r2med.foundation.runtime.setup import Setup
@@ -13,7 +13,7 @@ from support.fork_server import Command
 
 
 def test_a_record_is_found_by_the_folder_of_its_dataset(tmp_path: Path, r2med: Command) -> None:
-    export(load("demo/Biology"), tmp_path / "mine")
+    export_data(load("demo/Biology"), tmp_path / "mine")
     plan_run(["bm25"], ["./mine"], setup=Setup()).evaluate(tmp_path / "results", 100)
     assert find_record("bm25", "./mine") == find_record("bm25", "mine")
     shown = r2med("why", "bm25", "./mine", load("demo/Biology").queries[0].id)
@@ -23,7 +23,7 @@ def test_a_record_is_found_by_the_folder_of_its_dataset(tmp_path: Path, r2med: C
 def test_of_two_folders_with_one_name_each_has_its_own_record(tmp_path: Path) -> None:
     for ward, source in (("a", "demo/Biology"), ("b", "demo/MedQA-Diag")):
         folder = tmp_path / ward / "notes"
-        export(load(source), folder)
+        export_data(load(source), folder)
         plan_run(["bm25"], [str(folder)], setup=Setup()).evaluate(tmp_path / "results", 100)
     for ward, source in (("a", "demo/Biology"), ("b", "demo/MedQA-Diag")):
         folder = tmp_path / ward / "notes"

@@ -259,6 +259,9 @@ def test_only_what_is_needed_is_downloaded():
 
 
 UNPINNED = {
+    "clinictron-bge",
+    "clinictron-nv",
+    "clinictron-qwen",
     "rader",
     "inf-pro",
     "nv-reasoning",

@@ -20,8 +20,6 @@ from r2med.data.runs import Run
 from r2med.evaluation.measure import Measure
 from r2med.foundation.store import Store, digest
 from r2med.foundation.store.files import sha256
-from r2med.publication.leaderboard.submission import submit
-from r2med.publication.leaderboard.verification import verify
 from support.datasets import random_folder
 
 VARIANTS = 120
@@ -128,7 +126,7 @@ def test_no_mixture_of_honest_records_is_accepted_with_a_false_score(
     monkeypatch.setattr("r2med.data.hub.snapshot", lambda *_: elsewhere)
     store = Store(tmp_path / "store")
     r2med.run(SYSTEMS, DATASETS, out=tmp_path / "runs", k=20, store=store)
-    submit([tmp_path / "runs"], tmp_path / "honest.json")
+    r2med.submit([tmp_path / "runs"], tmp_path / "honest.json")
     honest = json.loads((tmp_path / "honest.json").read_text())["records"]
     runs = {sha256(file): file for file in (tmp_path / "runs").rglob("*.trec.gz")}
     datasets = {name: r2med.load(name, store) for name in (*DATASETS, "demo/Bioinformatics", *groups()["R2MED"])}
@@ -138,7 +136,7 @@ def test_no_mixture_of_honest_records_is_accepted_with_a_false_score(
         body = {"format": 1, "records": variant(honest, chance)}
         entry = tmp_path / "entry.json"
         entry.write_text(json.dumps({**body, "checksum": digest(body)}))
-        checked = verify([entry], tmp_path / "runs", list(datasets.values()), store)
+        checked = r2med.verify([entry], tmp_path / "runs", list(datasets.values()), store=store)
         accepted = [record for record, each in zip(body["records"], checked, strict=False) if not each.fault]
         seen.update(accepted=len(accepted), refused=sum(bool(each.fault) for each in checked))
         for record in accepted:
