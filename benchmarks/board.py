@@ -18,9 +18,9 @@ from typing import Any
 
 import numpy as np
 
+from r2med import compare
 from r2med.data.dataset_cards import cards, groups
 from r2med.evaluation.comparison.comparison import comparison
-from r2med.evaluation.comparison.report import report
 from r2med.evaluation.measure import DEFAULT_MEASURES
 from r2med.evaluation.records.collection import collect
 from r2med.evaluation.records.record import DatasetFacts, QueryFacts, Record, StageFacts
@@ -100,7 +100,10 @@ def main() -> None:
         compared = timed("all pairs compared", lambda: comparison(collection))
         timed("one baseline, slices by body system", lambda: _sliced(collection))
         timed("as JSON", compared.as_json)
-        timed("report: read, compared, tables and figures", lambda: report(results, out=results / "report"))
+        timed(
+            "compare --out: read, compared, tables and figures",
+            lambda: compare(results=results, out=results / "report"),
+        )
 
 
 def _sliced(collection: Any) -> Any:

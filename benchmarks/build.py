@@ -25,7 +25,7 @@ from bm25 import make_texts
 
 from r2med.construction.build_plan import BuildPlan
 from r2med.construction.items import Judgement, Rejected
-from r2med.construction.pipeline import Build
+from r2med.construction.pipeline import BuildFolder
 from r2med.construction.publish.dataset_folder import write_output
 from r2med.construction.step import Step, StepWork, Streams
 from r2med.construction.steps.duplicates import DropDuplicates
@@ -91,7 +91,7 @@ def whole(questions: int, chunks: int, folder: Path) -> None:
     (folder / "plan.toml").write_text(PLAN)
     began, clock = time.perf_counter(), [("", time.perf_counter())]
     read, setup = BuildPlan.read(folder / "plan.toml"), Runtime(store=Store(folder / "store"))
-    build = Build(replace(read, steps=(*read.steps, MadeUpJudge())), folder / "out")
+    build = BuildFolder(replace(read, steps=(*read.steps, MadeUpJudge())), folder / "out")
     done = build.run(setup, lambda step: clock.append((step, time.perf_counter())))
     ends = [*(moment for _, moment in clock[2:]), time.perf_counter()]
     for each, (_, start), end in zip(done, clock[1:], ends, strict=True):

@@ -18,10 +18,10 @@ from pathlib import Path
 
 import numpy as np
 
+from r2med import score
 from r2med.data import load
 from r2med.evaluation.comparison.corrected_means import CorrectedMean, ReviewedQueries, corrected_mean
 from r2med.evaluation.measure import HEADLINE_MEASURE
-from r2med.evaluation.measure.score_inputs import score
 from r2med.evaluation.measure.scores import Floats
 from r2med.foundation.runtime.setup import Setup
 from r2med.systems.system import System

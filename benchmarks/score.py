@@ -31,7 +31,7 @@ def make(queries: int, documents: int) -> tuple[dict[str, dict[str, int]], dict[
 
 
 def ours(qrels: Any, run: Any) -> Callable[[], dict[str, list[float]]]:
-    from r2med.evaluation.measure.score_inputs import score
+    from r2med import score
 
     def work() -> dict[str, list[float]]:
         return {str(measure): values.tolist() for measure, values in score(qrels, run).values.items()}
