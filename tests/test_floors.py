@@ -27,7 +27,8 @@ def copied(folder: Path) -> Path:
     for floor in later:
         shutil.rmtree(folder / "src/r2med" / floor)
         shutil.rmtree(folder / "tests" / floor)
-    shutil.rmtree(folder / "tests/fidelity")
+    for name in ("public", "fidelity"):
+        shutil.rmtree(folder / "tests" / name)
     for path in (folder / "tests").glob("test_*.py"):
         path.unlink()
     return folder
