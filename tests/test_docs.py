@@ -142,10 +142,12 @@ def test_the_docs_import_only_what_is_public() -> None:
     )  # importing it registers the datasets
     for page in PAGES:
         code = allowed.sub("", "\n".join(blocks(page, "python")))
-        assert not re.findall(r"^(?:from|import) r2med\.(?!extend |agreement ).*", code, re.MULTILINE), page.name
+        assert not re.findall(r"^(?:from|import) r2med\.(?!values |extend |agreement ).*", code, re.MULTILINE), (
+            page.name
+        )
         for module, line in re.findall(r"^from (r2med[.a-z]*) import (.*)", code, re.MULTILINE):
             assert {name.strip() for name in line.split(",")} <= set(import_module(module).__all__), page.name
-        known = {*r2med.__all__, "publication", "extend", "agreement"}
+        known = {*r2med.__all__, "publication", "values", "extend", "agreement"}
         assert set(re.findall(r"\br2med\.([a-zA-Z_]+)\b(?!\.)", code)) <= known, page.name
 
 

@@ -76,7 +76,7 @@ def test_every_class_and_folder_that_a_floor_registers_is_there():
 
 def test_every_public_name_is_there():
     bridges = {"LangChainRetriever", "PyTerrierRetriever"}  # whose other side not every machine has
-    modules = (r2med, r2med.extend, r2med.agreement)
+    modules = (r2med, r2med.values, r2med.extend, r2med.agreement)
     for module in modules:
         for name in set(module.__all__) - bridges:
             assert getattr(module, name) is not None
@@ -211,6 +211,17 @@ def test_no_two_files_bear_one_name():
 def test_no_two_classes_have_one_name():
     times = Counter(name for path in MODULES.values() for name in source(path).classes)
     assert {name for name, number in times.items() if number > 1} == set()
+
+
+def test_no_function_of_another_floor_has_the_name_of_a_public_one():
+    public = {name for name in r2med.__all__ if name[0].islower()}
+    twins = {
+        f"{module}.{node.name}"
+        for module, path in MODULES.items()
+        for node in ast.parse(path.read_text(encoding="utf-8")).body
+        if isinstance(node, ast.FunctionDef) and node.name in public and getattr(r2med, node.name).__module__ != module
+    }
+    assert twins == set()
 
 
 def test_the_folders_of_tests_are_rooms():

@@ -378,10 +378,8 @@ def _pyterrier(bench: Bench, out: Path) -> None:
 
 
 VALUES = [
-    *("Advice", "Analysis", "AnswerRecord", "AnsweredSystems", "Audit", "Build", "Comparison", "Corpus", "Cost"),
-    *("Dataset", "Diagnosis", "Entry", "GeneratedTexts", "JudgedPools", "Listing", "Lock", "MadeNuggets", "Measure"),
-    *("Overlay", "OverlayLabel", "PackManifest", "Passage", "Qrels", "Query", "Record", "Reproduction", "Results"),
-    *("Run", "Runtime", "Scores", "SearchResult", "Setup", "Story", "System", "Unpacked", "UserError", "Verification"),
+    *("AnswerRecord", "Comparison", "Corpus", "Cost", "Dataset", "Lock", "Measure", "Overlay", "OverlayLabel", "Qrels"),
+    *("Query", "Record", "Results", "Run", "Runtime", "Scores", "Setup", "System", "UserError"),
 ]
 NOTHING_KEPT_BY_FUNCTIONS = {
     "a value, a protocol or an error; the functions that use it have rows": VALUES,
@@ -393,7 +391,7 @@ NOTHING_KEPT_BY_FUNCTIONS = {
     "encodes two sentences of its own": ["check_model"],
     "fetches public datasets or prompts": ["fetch_data", "fetch_prompts"],
 }
-"""Why -> public names without a row. Those of r2med.extend and r2med.agreement keep nothing."""
+"""Why -> public names without a row. Those of r2med.values, r2med.extend and r2med.agreement keep nothing."""
 
 FUNCTIONS: dict[str, Row] = {
     "LangChainRetriever": _langchain,

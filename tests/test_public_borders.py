@@ -256,7 +256,7 @@ def _query() -> str:
     return r2med.load(DATA).queries[0].id
 
 
-MODULES = (r2med, r2med.extend, r2med.agreement)
+MODULES = (r2med, r2med.values, r2med.extend, r2med.agreement)
 
 
 def test_every_public_function_has_a_row():

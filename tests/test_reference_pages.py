@@ -7,8 +7,10 @@ import json
 import re
 import tomllib
 from collections.abc import Iterator
+from dataclasses import MISSING, fields
 from functools import cache
 from importlib import import_module
+from inspect import Parameter
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,7 @@ from r2med.assessment.review.reviews import Review
 from r2med.cli.app import command
 from r2med.evaluation.advice.advice import Advice, Rung
 from r2med.foundation.core.registry import registered
+from r2med.foundation.runtime.setup import printed_bytes
 from r2med.foundation.runtime.stages import KINDS
 from r2med.foundation.runtime.typed_notices import command_words
 from support.answer_records import answer_record, answered
@@ -53,9 +56,10 @@ def test_the_page_of_the_api_begins_with_ten_functions_and_has_every_public_name
     text = text_of("api.md")
     assert len(re.findall(r"^\| \[`r2med\.\w+`\]", text.partition("## ")[0], re.MULTILINE)) == 10
     sections = re.split(r"^## ", text.partition("<!-- Below")[2], flags=re.MULTILINE)[1:]
-    *tasks, extend, agreement = sections
+    *tasks, values, extend, agreement = sections
     for names, listed in (
         (r2med.__all__, "".join(tasks)),
+        (r2med.values.__all__, values),
         (r2med.extend.__all__, extend),
         (r2med.agreement.__all__, agreement),
     ):
@@ -82,6 +86,61 @@ def test_every_generated_command_is_the_public_function_of_its_name_by_one_rule(
         assert function.__name__.rstrip("_") == name
         assert getattr(r2med, function.__name__) is function
         assert command_words(function.__name__) == words
+
+
+OTHER_FLAGS = {
+    "slice_by": "--slice",  # slice, format, all and from have a meaning in Python
+    "layout": "--format",
+    "everything": "--all",
+    "clone": "--from",
+    "count": "-n",
+    "texts": "--without-texts",  # a switch that is on turns off
+    "rerankers": "--rerank",  # as of `r2med run`
+    "thresholds": "--below",
+}
+"""Parameters whose flag has neither their name nor, if it may be repeated, its singular."""
+OF_COMMANDS = {"help", "help_all", "only_plan", "page_format", "yes"}
+"""What a command has beside the parameters of its function."""
+
+
+def test_every_command_has_the_parameters_of_its_function_with_their_names_and_defaults() -> None:
+    of_setup = {field.name: field for field in fields(r2med.Setup)}
+    seen: set[str] = set()
+    for words, each in leaves(command()):
+        taken = inspect.signature(each.callback.function).parameters
+        of_view = inspect.signature(each.callback.view).parameters
+        for typed in (one for one in each.params if one.name not in OF_COMMANDS):
+            place = f"r2med {words}: {typed.name}"
+            declared = taken.get(typed.name) or of_setup.get(typed.name) or of_view[typed.name]
+            assert typed.name not in of_setup or typed.name in taken or {"setup", "settings"} & set(taken), place
+            assert shown_default(typed) == python_default(declared), place
+            assert typed.required == (declared.default is Parameter.empty and declared.kind != VARIADIC), place
+            if typed.param_type_name == "option" and typed.name in taken:
+                expected = typed.name.rstrip("_").replace("_", "-")
+                flag = OTHER_FLAGS.get(typed.name, f"--{expected}")
+                singular = flag.removesuffix("s") if typed.multiple else flag
+                assert {flag, singular, f"-{expected}"} & set(typed.opts), place
+                seen.add(typed.name)
+        rest = set(taken) - {typed.name for typed in each.params} - {"setup", "settings", "ready", "store"}
+        assert rest == set(), f"r2med {words} cannot set {rest}"
+    assert set(OTHER_FLAGS) <= seen
+
+
+VARIADIC = Parameter.VAR_POSITIONAL
+
+
+def shown_default(typed: Any) -> object:
+    """Return the default of a parameter of a command, as Python would write it."""
+    if typed.opts == ["--without-texts"]:
+        return not typed.default
+    return str(typed.default) if isinstance(typed.default, Path) else typed.default
+
+
+def python_default(declared: Any) -> object:
+    """Return the default of a parameter or a field. A text or a sequence that is empty was not given."""
+    if declared.name == "memory":
+        return printed_bytes(declared.default)
+    return None if declared.default in ("", (), Parameter.empty, MISSING) else declared.default
 
 
 def options(each: Any) -> Iterator[str]:

@@ -28,6 +28,8 @@ TEN = ("load", "import_data", "run", "compare", "why", "search", "advise", "serv
 """What most people need, in the order of their work."""
 
 SECTIONS = {
+    r2med.values: "The classes of what functions return. You need their names for annotations, and to read what they "
+    "wrote: `from r2med.values import Audit`.",
     r2med.extend: "What you need to write stages, models and build steps ([how](extend.md)): "
     "`from r2med.extend import Stage`.",
     r2med.agreement: "How far people or judges agree beyond chance ([which one](agreement.md)): "

@@ -1,8 +1,8 @@
 """r2med: how well does a retrieval system reason about medicine?
 
-This table is the public API, by task (docs/api.md). A name is imported when it is first used. `r2med.extend` has what
-stages, models and build steps of your own need, `r2med.agreement` how far people or judges agree. Everything else may
-change without notice.
+This table is the public API, by task (docs/api.md). A name is imported when it is first used. `r2med.values` has the
+classes of what functions return, `r2med.extend` what stages, models and build steps of your own need, `r2med.agreement`
+how far people or judges agree. Everything else may change without notice.
 """
 
 from __future__ import annotations
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from r2med.evaluation.records.record import Record as Record
     from r2med.evaluation.running.evaluation import evaluate as evaluate
     from r2med.evaluation.running.results import Results as Results
-    from r2med.evaluation.running.text_generation import GeneratedTexts as GeneratedTexts
     from r2med.foundation.core.cost import Cost as Cost
     from r2med.public.call_plan import plan as plan
     from r2med.public.compare_functions import score as score
@@ -48,29 +47,20 @@ if TYPE_CHECKING:
 
 # Compare and explain
 if TYPE_CHECKING:
-    from r2med.analysis.analysis import Analysis as Analysis
     from r2med.evaluation.comparison.comparison import Comparison as Comparison
-    from r2med.evaluation.running.story import Story as Story
     from r2med.public.answer_functions import analyse as analyse
     from r2med.public.compare_functions import compare as compare
     from r2med.public.look_functions import why as why
 
 # Search, serve and show
 if TYPE_CHECKING:
-    from r2med.evaluation.advice.advice import Advice as Advice
     from r2med.public.label_functions import advise as advise
     from r2med.public.look_functions import board as board
     from r2med.public.look_functions import search as search
     from r2med.public.look_functions import serve as serve
-    from r2med.systems.system.question import Passage as Passage
-    from r2med.systems.system.question import SearchResult as SearchResult
 
 # Labels and answers
 if TYPE_CHECKING:
-    from r2med.assessment.answers.answering import AnsweredSystems as AnsweredSystems
-    from r2med.assessment.answers.nugget_making import MadeNuggets as MadeNuggets
-    from r2med.assessment.audit.audit_findings import Audit as Audit
-    from r2med.assessment.judgements.committee import JudgedPools as JudgedPools
     from r2med.data.given_data import with_overlays as with_overlays
     from r2med.data.overlays import Overlay as Overlay
     from r2med.data.overlays import OverlayLabel as OverlayLabel
@@ -82,7 +72,6 @@ if TYPE_CHECKING:
 
 # Build a benchmark
 if TYPE_CHECKING:
-    from r2med.construction.benchmark import Build as Build
     from r2med.public.build_functions import example_build as example_build
     from r2med.public.build_functions import run_build as run_build
     from r2med.public.build_functions import show_build as show_build
@@ -98,11 +87,6 @@ if TYPE_CHECKING:
     from r2med.public.share_functions import submit as submit
     from r2med.public.share_functions import unpack as unpack
     from r2med.public.share_functions import verify as verify
-    from r2med.publication.leaderboard.reproduction import Reproduction as Reproduction
-    from r2med.publication.leaderboard.submission import Entry as Entry
-    from r2med.publication.leaderboard.verification import Verification as Verification
-    from r2med.publication.packs.pack_manifest import PackManifest as PackManifest
-    from r2med.publication.packs.unpacking import Unpacked as Unpacked
 
 # Other libraries
 if TYPE_CHECKING:
@@ -116,12 +100,10 @@ if TYPE_CHECKING:
     from r2med.public.catalogue_functions import check_model as check_model
     from r2med.public.catalogue_functions import list_ as list_
     from r2med.public.catalogue_functions import show as show
-    from r2med.public.listing import Listing as Listing
     from r2med.public.prompt_functions import new_prompts as new_prompts
 
 # Settings and the machine
 if TYPE_CHECKING:
-    from r2med.evaluation.running.doctor import Diagnosis as Diagnosis
     from r2med.foundation.core.errors import UserError as UserError
     from r2med.foundation.runtime.runtime import Runtime as Runtime
     from r2med.foundation.runtime.setup import Setup as Setup
@@ -134,6 +116,7 @@ if TYPE_CHECKING:
 if TYPE_CHECKING:
     from r2med import agreement as agreement
     from r2med import extend as extend
+    from r2med import values as values
 
 if os.environ.get("R2MED_OFFLINE"):
     from r2med.foundation.net.offline import guard, is_offline

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from r2med.analysis.analysis import analyse, rehearse
+from r2med.analysis.analysis import rehearse, run_analyses
 from r2med.analysis.answer_accuracy import Judged, accuracy_range, llm_rows
 from r2med.analysis.scaling import Expanded
 from r2med.assessment.answers.answer_controls import WORDINGS
@@ -36,7 +36,7 @@ def test_undecided_texts_make_accuracy_a_range() -> None:
 
 
 def test_without_an_llm_no_text_that_only_names_the_answer_is_decided(tmp_path: Path, results: Path) -> None:
-    done = analyse("answers", results=results, data=[DIAG], out=tmp_path / "out")
+    done = run_analyses("answers", results=results, data=[DIAG], out=tmp_path / "out")
     (section,) = done.sections
     (row,) = next(table for table in section.tables if table.name == "answers").rows
     assert (row[3].value, row[3].most, row[4]) == (0.0, 1.0, 8)
@@ -52,7 +52,7 @@ def test_wrong_answers_and_right_ones_are_told_apart_by_the_judge(tmp_path: Path
         (["Reference answer", "Lambert"], "I would rather not say."),
         (["Reference answer"], {"why": "that", "grade": "right"}),
     )
-    done = analyse("answers", setup=setup, results=results, data=[DIAG], out=tmp_path / "out")
+    done = run_analyses("answers", setup=setup, results=results, data=[DIAG], out=tmp_path / "out")
     (section,) = done.sections
     tables = {table.name: table for table in section.tables}
     (row,) = tables["answers"].rows
@@ -82,7 +82,7 @@ def test_what_was_answered_is_not_asked_again_and_gives_the_same_bytes(
     setup = scripted(tmp_path, store, *graded_controls(load(DIAG).queries[:3]), ([], said))
     asked = ("answers", "contamination")
     first, second = (
-        analyse(*asked, setup=setup, results=results, data=[DIAG], queries=3, out=tmp_path / name)
+        run_analyses(*asked, setup=setup, results=results, data=[DIAG], queries=3, out=tmp_path / name)
         for name in ("a", "b")
     )
     assert [file.read_bytes() for file in first.files] == [file.read_bytes() for file in second.files]
@@ -95,7 +95,7 @@ def test_what_was_answered_is_not_asked_again_and_gives_the_same_bytes(
 def test_a_judge_that_fails_its_controls_judges_no_text(tmp_path: Path, store: Store, results: Path) -> None:
     setup = scripted(tmp_path, store, ([], {"why": "so", "grade": "right"}))
     with pytest.raises(UserError, match="script cannot judge answers: it did not say no to"):
-        analyse("answers", setup=setup, results=results, data=[DIAG], out=tmp_path / "out")
+        run_analyses("answers", setup=setup, results=results, data=[DIAG], out=tmp_path / "out")
 
 
 def test_accuracy_and_gain_go_together_across_llms_of_one_expansion() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from r2med.analysis.analysis import analyse, rehearse
+from r2med.analysis.analysis import rehearse, run_analyses
 from r2med.analysis.contamination import documents, longest_run, questions, same_words
 from r2med.data import Dataset
 from r2med.foundation.core.errors import UserError
@@ -24,12 +24,12 @@ def test_words_of_the_original_are_looked_for_in_their_order() -> None:
 
 def test_an_analysis_that_needs_an_llm_says_so(results: Path) -> None:
     with pytest.raises(UserError, match="llm="):
-        analyse("contamination", results=results, data=["demo/MedQA-Diag"])
+        run_analyses("contamination", results=results, data=["demo/MedQA-Diag"])
 
 
 def test_where_nothing_was_continued_nothing_is_claimed(tmp_path: Path, store: Store) -> None:
     setup = scripted(tmp_path, store, ([], "no JSON"))
-    done = analyse("contamination", setup=setup, data=["demo/Biology"], queries=1, out=tmp_path / "out")
+    done = run_analyses("contamination", setup=setup, data=["demo/Biology"], queries=1, out=tmp_path / "out")
     assert done.sections[0].lead == "No text was continued, so nothing is known."
     assert "2 unreadable" in done.sections[0].notes[0]
 
@@ -38,7 +38,7 @@ def test_each_question_to_the_llm_is_one_trace_and_a_plan_writes_none(tmp_path: 
     setup = scripted(tmp_path, store, ([], {"continuation": "and so on"}))
     traced = setup.with_settings(trace=tmp_path / "trace.jsonl")  # type: ignore[attr-defined]
     given: dict[str, Any] = {"data": ["demo/Biology"], "queries": 2}
-    analyse("contamination", setup=traced, out=tmp_path / "out", **given)
+    run_analyses("contamination", setup=traced, out=tmp_path / "out", **given)
     spans = read_spans(tmp_path / "trace.jsonl")
     assert [[f"{kind_of(each)} {each.name}" for each in trace] for trace in traces(spans)] == [
         ["LLM script", "CHAIN continue"]
@@ -78,7 +78,7 @@ def test_all_documents_are_continued_on_request_and_the_page_says_which(tmp_path
         ([], {"continuation": "something else"}),
     )
     data = [folder(tmp_path, {**LONG, "short": "only three words"})]
-    done = analyse("contamination", setup=setup, data=data, all_documents=True, queries=2, out=tmp_path / "all")
+    done = run_analyses("contamination", setup=setup, data=data, all_documents=True, queries=2, out=tmp_path / "all")
     table = done.sections[0].tables[0]
     (row,) = table.rows
     assert row[1:3] == [31, 30]
@@ -86,7 +86,9 @@ def test_all_documents_are_continued_on_request_and_the_page_says_which(tmp_path
     assert [round(each.value * 30, 9) for each in (same, chance, run, by_heart)] == [1, 0, 40, 1]
     assert run.low < run.value < run.high  # the bounds are words, not shares
     assert "All documents of at least 80 words were used." in table.note
-    sampled = analyse("contamination", setup=setup, data=data, queries=1, out=tmp_path / "one").sections[0].tables[0]
+    sampled = (
+        run_analyses("contamination", setup=setup, data=data, queries=1, out=tmp_path / "one").sections[0].tables[0]
+    )
     assert sampled.rows[0][2] == 1
     assert isinstance(sampled.rows[0][3], Estimate)
     assert sampled.rows[0][4] is None  # one document has no other to compare with
@@ -95,7 +97,7 @@ def test_all_documents_are_continued_on_request_and_the_page_says_which(tmp_path
 
 def test_a_corpus_of_short_documents_is_not_asked_about(tmp_path: Path, store: Store) -> None:
     setup = scripted(tmp_path, store, ([], "no JSON"))
-    done = analyse(
+    done = run_analyses(
         "contamination",
         setup=setup,
         data=[folder(tmp_path, {"d": "short text", "e": "another text"})],
@@ -110,7 +112,7 @@ def test_questions_are_continued_with_their_answers(tmp_path: Path, store: Store
     (known,) = questions(replace(mine, queries=(replace(mine.queries[0], answer="Gout it is"), mine.queries[1])), None)
     assert known == (words[:13], [*words[13:], "Gout", "it", "is"])
     setup = scripted(tmp_path, store, ([], {"continuation": "and so on"}))
-    done = analyse("contamination", setup=setup, data=["demo/MedQA-Diag"], queries=3, out=tmp_path / "out")
+    done = run_analyses("contamination", setup=setup, data=["demo/MedQA-Diag"], queries=3, out=tmp_path / "out")
     table = {table.name: table for table in done.sections[0].tables}["contamination-questions"]
     assert table.rows[0][1:3] == [8, 3]
     assert done.sections[0].lead.startswith("At most 0% of a dataset's documents and 0% of a dataset's questions are")

@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 import r2med
-from r2med.analysis.analysis import Analysis, analyse, rehearse
+from r2med.analysis.analysis import Analysis, rehearse, run_analyses
 from r2med.analysis.causes import group_difference
 from r2med.analysis.query_causes import NO_LLM, NO_REVIEWS, NO_TABLE, concept_use, relevant_texts
 from r2med.data import load
@@ -79,7 +79,7 @@ def test_the_difference_of_two_groups_of_shares_is_newcombes() -> None:
 def test_slices_and_gains_equal_plain_means_of_the_records(results: Path, store: Store, tmp_path: Path) -> None:
     table = tmp_path / "terms.csv"
     table.write_text("concept,term\nWeakness,weak\nWeakness,weakness\nPain,ache\nFracture,broken bone\n")
-    done = analyse("difficulty", setup=Setup(store=store), results=results, synonyms=table, out=tmp_path / "o")
+    done = run_analyses("difficulty", setup=Setup(store=store), results=results, synonyms=table, out=tmp_path / "o")
     dataset = load(DIAG)
     plain, longer = points(results, "bm25"), points(results, "hyde(author) → bm25")
     counts = {query.id: len(relevant_texts(dataset, query)) for query in dataset.queries}
@@ -116,7 +116,7 @@ def test_closed_book_answers_are_a_slice(results: Path, store: Store, tmp_path: 
     )
     given: dict[str, Any] = {"results": results, "data": [DIAG], "queries": 2, "setup": setup}
     assert len(rehearse("difficulty", **given)["closed-book"].unanswered) == 2
-    done = analyse("difficulty", out=tmp_path / "o", **given)
+    done = run_analyses("difficulty", out=tmp_path / "o", **given)
     assert not rehearse("difficulty", **given)["closed-book"].unanswered
     rows = {row[0]: row for row in named(done, "difficulty-knowledge").rows}
     assert [rows[f"closed-book answer {which}"][1] for which in ("wrong", "right")] == [1, 1]
@@ -135,7 +135,8 @@ def test_recorded_closed_book_answers_are_not_asked_again(results: Path, store: 
     given: dict[str, Any] = {"results": folder, "data": [DIAG], "setup": setup}
     assert "closed-book" not in rehearse("difficulty", **given)
     rows = {
-        row[0]: row for row in named(analyse("difficulty", out=tmp_path / "o", **given), "difficulty-knowledge").rows
+        row[0]: row
+        for row in named(run_analyses("difficulty", out=tmp_path / "o", **given), "difficulty-knowledge").rows
     }
     assert rows["closed-book answer right"][1] == 3
 
@@ -158,7 +159,9 @@ def test_reviewers_judgement_is_a_slice_and_records_are_not_needed(store: Store,
     data = folder(
         tmp_path / "Mine", queries, {"d": "word0", "e": ""}, dict.fromkeys(("q0", "q1", "q2", "q3", "q4"), "d")
     )
-    done = analyse("difficulty", setup=Setup(store=store), data=[data], results=tmp_path / "none", out=tmp_path / "o")
+    done = run_analyses(
+        "difficulty", setup=Setup(store=store), data=[data], results=tmp_path / "none", out=tmp_path / "o"
+    )
     rows = named(done, "difficulty-inference").rows
     assert [(row[0], row[1]) for row in rows] == [
         ("needs inference", 2), ("needs no inference", 1), ("reviewers are unsure", 1), ("not known", 1)
@@ -172,7 +175,7 @@ def test_odd_queries_and_documents_have_a_report(store: Store, tmp_path: Path) -
     table = tmp_path / "t.csv"
     table.write_text("concept,term\nDyspnea,breathlessness\nFatigue,breathlessness\n")
     data = folder(tmp_path / "Odd", [{"id": "q", "text": "?"}], {"d": "", "e": "x"}, {"q": "d"})
-    done = analyse(
+    done = run_analyses(
         "difficulty",
         setup=Setup(store=store),
         data=[data],
@@ -186,4 +189,6 @@ def test_odd_queries_and_documents_have_a_report(store: Store, tmp_path: Path) -
     assert ">nan" not in page
     unjudged = folder(tmp_path / "Unjudged", [{"id": "q", "text": "x"}], {"d": "x"}, {})
     with pytest.raises(UserError, match="relevant document"):
-        analyse("difficulty", setup=Setup(store=store), data=[unjudged], results=tmp_path / "none", out=tmp_path / "p")
+        run_analyses(
+            "difficulty", setup=Setup(store=store), data=[unjudged], results=tmp_path / "none", out=tmp_path / "p"
+        )

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from r2med.analysis.analysis import analyse, rehearse
+from r2med.analysis.analysis import rehearse, run_analyses
 from r2med.data import load
 from r2med.foundation.core.errors import UserError
 from support.answer_records import answer_record, answered
@@ -26,7 +26,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_worth_of_retrieval_is_read_from_answer_records(results: Path, tmp_path: Path) -> None:
-    done = analyse("downstream", results=results, data=[DIAG], out=tmp_path)
+    done = run_analyses("downstream", results=results, data=[DIAG], out=tmp_path)
     (section,) = done.sections
     tables = {table.name: table for table in section.tables}
     rows = {row[0]: row for row in tables["worth"].rows}
@@ -43,7 +43,7 @@ def test_the_worth_of_retrieval_is_read_from_answer_records(results: Path, tmp_p
 
 def test_without_answer_records_the_command_that_makes_them_is_named(results: Path, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="r2med answer bm25 --reader LLM"):
-        analyse("downstream", results=tmp_path, out=tmp_path / "o")
+        run_analyses("downstream", results=tmp_path, out=tmp_path / "o")
     assert rehearse(results=tmp_path) == {}  # a plan of all analyses does not need answers
     with pytest.raises(UserError, match="there are no answer records of demo/Biology"):
-        analyse("downstream", results=results, data=["demo/Biology"], out=tmp_path / "o")
+        run_analyses("downstream", results=results, data=["demo/Biology"], out=tmp_path / "o")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from r2med.analysis.analysis import analyse
+from r2med.analysis.analysis import run_analyses
 from r2med.analysis.overlap import HARDEST, RANDOM, RELEVANT, cosines, dataset_overlap
 from r2med.data import Dataset, load
 from r2med.foundation.pages.estimate import Estimate
@@ -81,7 +81,7 @@ def test_the_hardest_negative_of_a_model_is_its_nearest_and_a_vector_of_zeros_is
 
 def test_the_interval_of_a_mean_bm25_score_is_in_scores_and_not_in_shares(store: Store, tmp_path: Path) -> None:
     dataset = load("demo/MedQA-Diag")
-    done = analyse("overlap", setup=Setup(store=store), data=["demo/MedQA-Diag"], out=tmp_path)
+    done = run_analyses("overlap", setup=Setup(store=store), data=["demo/MedQA-Diag"], out=tmp_path)
     table = next(table for table in done.sections[0].tables if table.name == "overlap-bm25")
     pairs, overlap = dataset_overlap(dataset, store)[RELEVANT]
     best = [max(overlap.bm25[pairs.queries == number]) for number in range(len(dataset.queries))]
@@ -94,7 +94,7 @@ def test_the_interval_of_a_mean_bm25_score_is_in_scores_and_not_in_shares(store:
 
 def test_tasks_and_all_datasets_have_averages_over_their_datasets(store: Store, tmp_path: Path) -> None:
     names = ["demo/MedQA-Diag", "demo/MedXpertQA-Exam", "demo/Biology"]
-    done = analyse("overlap", setup=Setup(store=store), data=names, out=tmp_path / "out")
+    done = run_analyses("overlap", setup=Setup(store=store), data=names, out=tmp_path / "out")
     tables = {table.name: table for table in done.sections[0].tables}
     for name, place in (("overlap-terms", -1), ("overlap-bm25", 1)):
         rows = [row for row in tables[name].rows if name != "overlap-terms" or row[2] == RELEVANT]

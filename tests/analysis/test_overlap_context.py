@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from r2med.analysis.analysis import Analysis, analyse
+from r2med.analysis.analysis import Analysis, run_analyses
 from r2med.analysis.overlap import dataset_overlap
 from r2med.analysis.overlap_context import ALL, REFERENCES, THRESHOLDS
 from r2med.analysis.overlap_values import COVERAGE, JACCARD, MEASURES, RELATIVE_BM25, WEIGHTED, OverlapValues
@@ -31,7 +31,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
 @pytest.fixture(scope="module")
 def report(store: Store, tmp_path_factory: pytest.TempPathFactory) -> tuple[Analysis, Path]:
     out = tmp_path_factory.mktemp("out")
-    return analyse("overlap", setup=Setup(store=store), data=[DIAG], thresholds=[0.25, 0.5], out=out), out
+    return run_analyses("overlap", setup=Setup(store=store), data=[DIAG], thresholds=[0.25, 0.5], out=out), out
 
 
 def named(done: Analysis, name: str) -> Table:
@@ -97,7 +97,7 @@ def test_odd_datasets_have_tables_without_errors(store: Store, tmp_path: Path, m
         "unjudged": Dataset.of({"q": "x"}, {"d": "x"}, None, "unjudged"),
     }  # fmt: skip
     monkeypatch.setattr("r2med.analysis.material.loaded", lambda name, store: odd[name])
-    done = analyse("overlap", setup=Setup(store=store), data=list(odd), out=tmp_path)
+    done = run_analyses("overlap", setup=Setup(store=store), data=list(odd), out=tmp_path)
     rows = {row[0]: row for row in named(done, "overlap-by-relative-bm25").rows}
     assert rows["one"][3].value == 1.0
     assert rows["mute"][3] is None  # no document has a word of these queries

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from r2med.cli.completion import continued, datasets
+from r2med.cli.completion import anything, continued, datasets
 from support.by_day import some_by_day
 from support.processes import python
 
@@ -62,3 +62,8 @@ def test_datasets_of_a_plugin_are_among_the_names(tmp_path: Path, monkeypatch: p
     card.write_text('folder = "ward"\n')
     monkeypatch.setenv("R2MED_PLUGINS", str(tmp_path))
     assert datasets("wa") == ["ward"]
+
+
+def test_a_name_of_any_kind_can_be_shown() -> None:
+    for part, name in (("bge-r", "bge-reranker"), ("groupw", "groupwise"), ("o3", "o3-mini"), ("MedQ", "MedQA-Diag")):
+        assert name in anything(part)

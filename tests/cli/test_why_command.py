@@ -6,7 +6,7 @@ from pathlib import Path
 
 from r2med import export_data, load
 from r2med.evaluation.running.batch import plan_run
-from r2med.evaluation.running.story import explain, find_record
+from r2med.evaluation.running.story import find_record, query_story
 from r2med.foundation.runtime.setup import Setup
 from support.facts import error_states
 from support.fork_server import Command
@@ -27,7 +27,7 @@ def test_of_two_folders_with_one_name_each_has_its_own_record(tmp_path: Path) ->
         plan_run(["bm25"], [str(folder)], setup=Setup()).evaluate(tmp_path / "results", 100)
     for ward, source in (("a", "demo/Biology"), ("b", "demo/MedQA-Diag")):
         folder = tmp_path / ward / "notes"
-        story = explain(find_record("bm25", str(folder), tmp_path / "results"), load(source).queries[0].id, folder)
+        story = query_story(find_record("bm25", str(folder), tmp_path / "results"), load(source).queries[0].id, folder)
         assert story.query.text == load(source).queries[0].text
     (tmp_path / "a" / "notes" / "qrels").joinpath("test.tsv").write_text("query-id\tcorpus-id\tscore\n")
     with error_states("no record", "bm25 on notes"):

@@ -8,6 +8,7 @@ import pytest
 from r2med.data.dataset_cards import cards
 from r2med.models.encoders.model_cards import MODELS
 from r2med.models.llm.llm_cards import LLMS
+from r2med.public.catalogue_functions import KINDS_OF_LISTS
 from support.commands import typed
 from support.fork_server import Command
 
@@ -15,7 +16,7 @@ from support.fork_server import Command
 @pytest.mark.parametrize(
     "words",
     [
-        *(["list", *kind] for kind in ([], ["datasets"], ["models"], ["llms"], ["stages"], ["prompts"], ["analyses"])),
+        *(["list", *kind] for kind in ([], ["datasets"], ["models"], ["llms"], ["stages"], ["suites"], ["prompts"])),
         *(["show", "demo/Biology"], ["list", "analyses"], ["reproduce", "--plan"]),
     ],
     ids=" ".join,
@@ -37,9 +38,7 @@ def test_json_lists_hold_every_card(r2med: Command) -> None:
 
 
 def test_the_kinds_are_listed_and_a_wrong_one_is_one_line(r2med: Command) -> None:
-    assert [line.split()[0] for line in r2med("list").stdout.splitlines()[2:10]] == [
-        *("datasets", "stages", "models", "llms", "prompts", "rubrics", "analyses", "overlays")
-    ]
+    assert [line.split()[0] for line in r2med("list").stdout.splitlines()[2:11]] == [*KINDS_OF_LISTS]
     assert "no kind of list 'model' (did you mean models?)" in r2med("list", "model").stderr
 
 

@@ -12,6 +12,7 @@ from r2med.foundation.core.errors import UserError
 from r2med.foundation.runtime import stages
 from r2med.foundation.runtime.stages import Stage, argument, depth_field
 from r2med.public.stage_help import PURPOSE, stage_names
+from r2med.systems.system.suites import suites
 from support.commands import typed
 from support.facts import error_states
 
@@ -121,6 +122,20 @@ def test_a_name_that_does_not_exist_is_one_line_with_the_nearest() -> None:
     with pytest.raises(UserError) as error:
         typed("show", "groupwse", "--kind", "stages")
     assert str(error.value) == "no stage 'groupwse' (did you mean groupwise?): r2med list stages shows all"
+
+
+def test_suites_and_presets_are_listed_and_shown(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    typed("list", "suites", "--format", "json")
+    listed = json.loads(capsys.readouterr().out)
+    assert [each["name"] for each in listed["suites"]] == list(suites())
+    assert [each["name"] for each in listed["presets"]] == ["reasoner"]
+    (tmp_path / "mine.toml").write_text('summary = "Two."\n[[grid]]\nexpand = ["", "rm3"]\nretrieve = ["bm25"]\n')
+    typed("show", "mine.toml", "--format", "json")
+    found = json.loads(capsys.readouterr().out)["suites"]
+    assert found == {"name": "mine", "summary": "Two.", "data": ["R2MED"], "systems": ["bm25", "rm3 → bm25"]}
+    typed("show", "reasoner")
+    shown = capsys.readouterr().out
+    assert "{expand} → {retrieve} → {rerank}" in shown and "dense = diver" in shown
 
 
 def test_a_name_without_a_kind_shows_all_that_it_means(capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,7 +8,7 @@ import pytest
 from pydantic import Field
 
 from r2med.foundation.runtime import stages
-from r2med.foundation.runtime.stages import Numbers, Stage, argument, depth_field, names
+from r2med.foundation.runtime.stages import Numbers, Stage, argument, depth_field, known_names
 from r2med.public.stage_help import PURPOSE, stage_names, stage_pages
 from r2med.public.stage_settings import StageSetting, help_of
 from r2med.systems.rerank.llm_reranker_cards import LLM_RERANKERS
@@ -60,8 +60,8 @@ def test_every_setting_of_an_agent_says_what_it_means():
 
 
 def test_every_expansion_and_every_setting_of_it_says_what_it_means():
-    assert {"rm3", "rocchio", "search-r1", "search-o1", "hyde", "query2doc", "lamer"} <= set(names("expand"))
-    for name in names("expand"):
+    assert {"rm3", "rocchio", "search-r1", "search-o1", "hyde", "query2doc", "lamer"} <= set(known_names("expand"))
+    for name in known_names("expand"):
         assert all(setting.meaning for setting in help_of(name, "expand")), name
 
 

@@ -27,7 +27,7 @@ from r2med.server.limits import Limits
 from r2med.server.mcp_server import add_mcp
 from r2med.server.mcp_tools import EXCERPT, MAX_K, PIECE
 from r2med.server.served_corpus import open_served
-from r2med.server.serving import serve
+from r2med.server.serving import serve_systems
 from r2med.systems.system.question import NOTHING_FOUND
 from support.chat_server import answer, refuse
 from support.datasets import LIVE_DOCUMENTS, r2med_folder
@@ -272,7 +272,7 @@ def test_stdio_has_only_messages_on_stdout_and_ends_at_a_signal(tmp_path):
 
 def test_another_transport_is_refused_in_one_line():
     with pytest.raises(UserError, match=r"no MCP transport 'sse'.*: stdio, http"):
-        serve("demo/Biology", mcp="sse")
+        serve_systems("demo/Biology", mcp="sse")
 
 
 def test_a_batch_is_refused_in_the_protocols_own_words(app):

@@ -15,7 +15,7 @@ import pytest
 
 from r2med.evaluation.running.evaluation import evaluate
 from r2med.foundation.store import Store
-from r2med.publication.site import board as make_board
+from r2med.publication.site import make_board
 from r2med.publication.site.live_preview import LiveBoard
 from r2med.server.http_server import GuardedServer, bind
 from r2med.server.limits import Limits

@@ -89,7 +89,7 @@ class Analysis:
         return tuple(self.page.sections)
 
 
-def analyse(
+def run_analyses(
     *names: str | Sequence[str],
     out: str | Path = "analysis",
     setup: Setup | Runtime | None = None,

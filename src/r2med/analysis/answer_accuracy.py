@@ -68,7 +68,7 @@ def accuracy_range(right: Floats) -> Estimate | None:
     return with_ranges({"": rows[0]}, {"": rows[1]}, 1.0)[0] if len(right) else None
 
 
-def judge(
+def judge_texts(
     items: Sequence[tuple[str, Query, str]], questions: Questions, last: bool = False
 ) -> tuple[list[Judged], list[str]]:
     """Judge items (dataset, query, text). Return them with notes. Without an LLM, only the rule judges.
@@ -129,7 +129,9 @@ def rule_table(name: str, judged: Sequence[Judged]) -> Table:
 def answers(material: Material) -> Section:
     """Return the accuracy of the answers of every expansion, with its retrieval gain."""
     texts = {each: _texts(material, each) for each in expanded_systems(material.collection)}
-    everything, judge_notes = judge([item for items in texts.values() for item in items], material.questions, last=True)
+    everything, judge_notes = judge_texts(
+        [item for items in texts.values() for item in items], material.questions, last=True
+    )
     following = iter(everything)
     systems = [(each, list(islice(following, len(items)))) for each, items in texts.items() if items]
     if not systems:

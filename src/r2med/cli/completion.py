@@ -35,16 +35,16 @@ def continued(typed: str) -> list[str]:
 
 def _next_names(before: str, joint: str) -> Iterable[str]:
     from r2med.foundation.core import plugins
-    from r2med.foundation.runtime.stages import names
+    from r2med.foundation.runtime.stages import known_names
 
     if joint in ("(", ",", "="):
         return plugins.files("llms", ".toml") if joint == "(" else ()
     if joint == "+":
-        return names("retrieve")
+        return known_names("retrieve")
     kinds = _kinds_before(_inside_brackets(before)) if joint else ()
     if not kinds:
-        return [*names("expand"), *names("retrieve"), *plugins.files("systems", ".toml")]
-    return names("retrieve" if kinds == ("expand",) else "rerank")
+        return [*known_names("expand"), *known_names("retrieve"), *plugins.files("systems", ".toml")]
+    return known_names("retrieve" if kinds == ("expand",) else "rerank")
 
 
 def _inside_brackets(text: str) -> str:
@@ -131,9 +131,9 @@ def datasets(incomplete: str) -> list[str]:
 
 
 def _named(kind: Kind, incomplete: str) -> list[str]:
-    from r2med.foundation.runtime.stages import names
+    from r2med.foundation.runtime.stages import known_names
 
-    return _matching(names(kind), incomplete)
+    return _matching(known_names(kind), incomplete)
 
 
 def _cards(kind: str, incomplete: str) -> list[str]:

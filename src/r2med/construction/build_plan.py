@@ -92,11 +92,11 @@ class BuildPlan:
         """Read a plan. Raises UserError with the step or the field that is wrong."""
         file = Path(path)
         if not file.is_file():
-            raise UserError(f"there is no plan {file}: r2med build example -o DIR writes an example")
+            raise UserError(f"there is no plan {file}: r2med build example exam -o DIR writes an example")
         content = read_toml(file, "plan")
         for field, example in (("name", '"my-set"'), ("steps", '["read-table(questions.csv)", …]')):
             if not content.get(field):
-                raise UserError(f"{file}: a plan needs {field} = {example}: r2med build example -o DIR writes one")
+                raise UserError(f"{file}: a plan needs {field} = {example}: r2med build example exam -o DIR writes one")
         facts = validated(PlanFile, content, file)
         if facts.name in RESERVED_NAMES:
             raise UserError(f"{file}: every build has a file or folder {facts.name!r}: choose another name")

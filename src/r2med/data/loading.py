@@ -71,7 +71,14 @@ def load_new(folder: Path, name: str, own_folder: Path | None, store: Store) -> 
 
 
 def name_of(word: str | Path, store: Store | None = None) -> str:
-    """Return the name of a dataset in records. Only a folder with a known dataset's name is read for it."""
+    """Return the name of a dataset in records. Only a folder with a known dataset's name is read for it.
+
+    Files of overlays are read. Raises UserError if one is missing.
+    """
+    plain, files = overlay_files(word) if isinstance(word, str) else (word, ())
+    if files:
+        name = name_of(plain, store)
+        return "+".join([name, *(each.name for each in map(Overlay.read, files) if name in each.datasets)])
     name, store = place_name(word), store or default_store()
     if not name.startswith(OWN_PREFIX) or not known_fingerprints(name.removeprefix(OWN_PREFIX), store):
         return name

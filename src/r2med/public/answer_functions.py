@@ -192,8 +192,7 @@ def analyse(
     Without names, all analyses run that do not ask an LLM (`r2med list analyses`). `data` are datasets or groups,
     `systems` names of systems with records in `results`, record files or folders. `settings` are fields of `Setup`.
     """
-    from r2med.analysis.analysis import analyse as run_analyses
-    from r2med.analysis.analysis import checked_names, rehearse
+    from r2med.analysis.analysis import checked_names, rehearse, run_analyses
     from r2med.data.given_data import each_dataset
     from r2med.foundation.core.notices import Setting
     from r2med.foundation.core.one_or_many import flattened, several

@@ -1,4 +1,4 @@
-"""The choices of each kind, as `r2med list` shows them: datasets, stages, models, LLMs, prompts, rubrics, …."""
+"""The choices of each kind, as `r2med list` shows them: datasets, stages, suites, models, LLMs, prompts, …."""
 
 from __future__ import annotations
 
@@ -59,6 +59,30 @@ def _stages() -> Listing:
     sections.append(Section("", [Note("r2med show NAME prints the settings of one.", "quiet")]))
     value = [{"name": name, "kind": kind, "summary": text} for kind in PURPOSE for name, text in rows[kind]]
     return Listing(Page("Stages", sections), value)
+
+
+def _suites() -> Listing:
+    """Return every suite, and every preset: one name for a whole system."""
+    from r2med.foundation.pages.cells import Column
+    from r2med.foundation.pages.page import Table, table_page
+    from r2med.systems.system.presets import PRESETS
+    from r2med.systems.system.suites import suite, suites
+
+    read = [suite(name) for name in suites()]
+    rows = [(each.name, ", ".join(each.data), len(each.calls), each.summary) for each in read]
+    columns = (Column("suite", whole=True), Column("datasets"), Column("systems", "integer"), Column("what it is for"))
+    presets = Table(
+        (Column("preset", whole=True), Column("what it does")),
+        [(each.name, each.summary) for each in PRESETS.values()],
+    )
+    value = {
+        "suites": [
+            {"name": name, "data": each.data, "systems": each.specs, "summary": each.summary}
+            for (name, *_), each in zip(rows, read, strict=True)
+        ],
+        "presets": [each.model_dump(mode="json") for each in PRESETS.values()],
+    }
+    return Listing(table_page("Suites", Table(columns, rows), presets), value)
 
 
 def _models() -> Listing:
@@ -162,6 +186,7 @@ def _overlays(folder: Path) -> Listing:
 LISTS: Mapping[str, Callable[[], Listing]] = {
     "datasets": _datasets,
     "stages": _stages,
+    "suites": _suites,
     "models": _models,
     "llms": _llms,
     "prompts": _prompts,
@@ -171,6 +196,7 @@ LISTS: Mapping[str, Callable[[], Listing]] = {
 MEANING = {
     "datasets": "benchmarks with a card, and groups of them (--data)",
     "stages": "what systems are made of: expansions, retrievers, rerankers; and the steps of a build",
+    "suites": "lists of systems and datasets (run --suite), and presets, which name a whole system",
     "models": "embedding models and cross-encoders with a card",
     "llms": "LLMs with a card (--llm)",
     "prompts": "prompt templates and sets of them (--prompts)",

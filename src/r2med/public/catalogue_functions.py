@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from r2med.foundation.runtime.setup import Setup
     from r2med.public.listing import Listing
 
-KINDS_OF_LISTS = ("datasets", "stages", "models", "llms", "prompts", "rubrics", "analyses", "overlays")
+KINDS_OF_LISTS = ("datasets", "stages", "suites", "models", "llms", "prompts", "rubrics", "analyses", "overlays")
 """The kinds of `list`."""
-KINDS_OF_NAMES = ("stages", "models", "llms", "prompts", "datasets", "rubrics", "packs", "overlays")
+KINDS_OF_NAMES = ("stages", "suites", "models", "llms", "prompts", "datasets", "rubrics", "packs", "overlays")
 """The kinds of things that `show` knows."""
 
 
@@ -29,7 +29,7 @@ def list_(
         Argument("With overlays: a file or a folder of them. Default: overlays.", metavar="[FOLDER]"),
     ] = None,
 ) -> Listing:
-    """List the choices of one kind: datasets, stages, models, LLMs, prompts, rubrics, analyses or overlays."""
+    """List the choices of one kind: datasets, stages, suites, models, LLMs, prompts, rubrics, analyses or overlays."""
     from r2med.public.catalogue import listed
 
     return listed(kind, Path(folder) if folder else None)
@@ -49,7 +49,7 @@ def show(
         str | None, Flag(f"Show only this kind: {flags.choices(KINDS_OF_NAMES)}.", metavar="KIND", completion="kinds")
     ] = None,
 ) -> Listing:
-    """Show what a name means: the settings of a stage, a card, prompts, sizes of datasets, or what a pack holds."""
+    """Show what a name means: settings of a stage, a suite, a card, prompts, sizes of datasets, or a pack."""
     from r2med.public.named_things import shown
 
     return shown(str(name), kind)

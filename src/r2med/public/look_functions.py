@@ -40,7 +40,7 @@ def why(
     query, or if the data have changed since the record was made.
     """
     from r2med.data.dataset import Dataset
-    from r2med.evaluation.running.story import explain, find_record
+    from r2med.evaluation.running.story import find_record, query_story
     from r2med.foundation.core.errors import UserError
     from r2med.foundation.core.notices import Command
     from r2med.foundation.core.spec import joined_words
@@ -51,11 +51,11 @@ def why(
         raise UserError("name a record and a query, or a system, a dataset and a query: ", example)
     query, given = str(words[-1]), words[-2]
     if not named:
-        return explain(str(given), query, data, setup)
+        return query_story(str(given), query, data, setup)
     if isinstance(given, Dataset):
-        return explain(find_record(named[0], given.name, results), query, data or given, setup)
+        return query_story(find_record(named[0], given.name, results), query, data or given, setup)
     folder = str(given) if Path(str(given)).is_dir() else None
-    return explain(find_record(named[0], str(given), results), query, data or folder, setup)
+    return query_story(find_record(named[0], str(given), results), query, data or folder, setup)
 
 
 def board(
@@ -105,7 +105,7 @@ def board(
     one line with the address when the server accepts connections. By default, the line is printed.
     """
     from r2med.foundation.core.one_or_many import several
-    from r2med.publication.site.site import board as make_board
+    from r2med.publication.site.site import make_board
     from r2med.server.serving import serve_board
 
     of_board = (several(sources), out, several(data), entries, max_failures, texts)
@@ -222,7 +222,7 @@ def serve(
     """
     from r2med.foundation.core.one_or_many import several
     from r2med.server.refusals import ANSWER_SECONDS
-    from r2med.server.serving import serve as serve_systems
+    from r2med.server.serving import serve_systems
 
     serve_systems(
         data,

@@ -1,4 +1,4 @@
-"""What a name means, as `r2med show` shows it: a stage, a card, prompts, a rubric, a dataset, a pack or an overlay."""
+"""What a name means, as `r2med show` shows it: a stage, a suite, a card, prompts, a dataset, a pack or an overlay."""
 
 from __future__ import annotations
 
@@ -59,6 +59,18 @@ def _stage(name: str) -> Any:
 
     pages = stage_pages(name)
     return pages[0] if len(pages) == 1 else pages
+
+
+def _suite(name: str) -> Any:
+    """Return the systems and datasets of a suite, or the spec and the parts of a preset."""
+    from r2med.systems.system.presets import PRESETS
+    from r2med.systems.system.suites import suite
+
+    if name in PRESETS:
+        return PRESETS.card(name).model_dump(mode="json")
+    found = suite(name)
+    fields = found.model_dump(mode="json", exclude_defaults=True, exclude={"grid"})
+    return {**fields, "data": list(found.data), "systems": found.specs}
 
 
 def _model(name: str) -> Any:
@@ -158,6 +170,7 @@ def _rubric(name: str) -> Any:
 
 _FINDERS: Mapping[str, Callable[[str], Any]] = {
     "stages": _stage,
+    "suites": _suite,
     "models": _model,
     "llms": _llm,
     "prompts": _prompts,
@@ -240,6 +253,7 @@ def _sizes_table(sizes: list[Stats]) -> Table:
 
 
 CARDS = {
+    "suites": "suite or preset",
     "models": "card of the model",
     "llms": "card of the LLM",
     "datasets": "card of the dataset",

@@ -26,9 +26,9 @@ def import_records(
 
     Raises UserError if the file has the wrong form, or names queries or documents that the dataset does not have.
     """
-    from r2med.publication.bridges.mteb_predictions import import_predictions
+    from r2med.publication.bridges.mteb_predictions import score_predictions
 
-    return import_predictions(file, "" if data is None else data, out)
+    return score_predictions(file, "" if data is None else data, out)
 
 
 def export_records(

@@ -96,8 +96,7 @@ def run(
     from r2med.foundation.core.notices import Setting
     from r2med.foundation.core.one_or_many import several
     from r2med.foundation.engine.reporting import announcing, notebook_progress
-    from r2med.foundation.runtime.runtime import running
-    from r2med.foundation.runtime.setup import Setup
+    from r2med.foundation.runtime.runtime import Runtime, running
     from r2med.foundation.store.writable import check_writable
 
     if k is not None and k < 1:
@@ -119,7 +118,7 @@ def run(
             lock=lock or "",
             setup=runtime,
         )
-        if isinstance(setup, Setup):  # a runtime and settings by keyword are often shared with other systems
+        if not isinstance(setup, Runtime):  # a runtime is shared with other systems
             check_texts_are_used(plan)
         if sort:
             check_order(sort, plan.dataset_names)

@@ -73,7 +73,7 @@ def stage_names(kind: str) -> list[str]:
     from r2med.construction import step_table
     from r2med.foundation.runtime import stages
 
-    return step_table.step_names() if kind == step_table.KIND else stages.names(cast("Kind", kind))
+    return step_table.step_names() if kind == step_table.KIND else stages.known_names(cast("Kind", kind))
 
 
 def stage_rows(kind: str) -> Iterator[tuple[str, str]]:

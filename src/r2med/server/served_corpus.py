@@ -144,13 +144,13 @@ def without_llm(retriever: Stage) -> Stage:
 def _only_retriever(spec: str, runtime: Runtime) -> Stage:
     """Return the stage of a spec. Raises UserError if the spec is not a single retriever without an LLM."""
     from r2med.foundation.core.spec import parse
-    from r2med.foundation.runtime.stages import names, retriever, with_nested
+    from r2med.foundation.runtime.stages import known_names, retriever, with_nested
     from r2med.systems.system.system_specs import completed_call
 
     stages = parse(spec)
     if len(stages) > 1:
         raise UserError(f"{spec!r} has {len(stages)} stages: this needs a single retriever, such as bm25+minilm")
-    if (name := stages[0][0].name) in names("expand"):
+    if (name := stages[0][0].name) in known_names("expand"):
         raise UserError(f"{name} is an expansion: this needs a single retriever, such as bm25+minilm")
     stage = retriever([completed_call(call, runtime.setup) for call in stages[0]])
     if any(each.needs == "llm" for each in with_nested(stage)):

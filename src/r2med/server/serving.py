@@ -53,7 +53,7 @@ def needing_server(command: str, extra: str = "serve") -> Iterator[None]:
         raise MissingExtraError(command, extra) from None
 
 
-def serve(
+def serve_systems(
     dataset: Dataset | str | Path,
     systems: str | Sequence[str] = (),
     setup: Setup | Runtime | None = None,
@@ -282,12 +282,12 @@ def serve_board(
 ) -> None:
     """Make a board, serve it on this machine until Ctrl-C, and make it again when a record changes.
 
-    The first six arguments, `overlays` and `verdicts` are those of `board`. Port 0
+    The first six arguments, `overlays` and `verdicts` are those of `make_board`. Port 0
     picks a free port. `ready` gets one line with the address when the server accepts connections.
     """
     from r2med.data.overlays import Overlay
     from r2med.publication.site.live_preview import LiveBoard
-    from r2med.publication.site.site import board
+    from r2med.publication.site.site import make_board
 
     with needing_server("r2med board --serve"):
         from r2med.server.http_server import GuardedServer, bind
@@ -302,7 +302,7 @@ def serve_board(
         *([Path(verdicts)] if verdicts else []),
     ]
     listener = bind(LOOPBACK, port, None)
-    make = partial(board, read, out, data, entries, max_failures, texts, labels, verdicts)
+    make = partial(make_board, read, out, data, entries, max_failures, texts, labels, verdicts)
     preview = LiveBoard(make, Path(out), watched)
     line = f"{listener.url}/ · Ctrl-C stops"
     server = GuardedServer(create_preview_app(preview), Limits(), partial(ready or print_line, line))

@@ -22,7 +22,7 @@ from r2med.assessment.answers.answer_judge import JudgeOfAnswers
 from r2med.assessment.answers.answer_scores import ANSWER_MEASURES, scores_of
 from r2med.assessment.answers.answer_sheets import AnswerSheet
 from r2med.assessment.answers.scoring import ScoredAnswers, scored
-from r2med.assessment.panels.control_texts import ANSWER_ORDERS, names
+from r2med.assessment.panels.control_texts import ANSWER_ORDERS, names_answer
 from r2med.assessment.panels.planted_controls import share_of
 from r2med.assessment.rubrics.item import Item
 from r2med.data.dataset import Query
@@ -361,7 +361,7 @@ def test_controls_are_the_readers_own_answers_with_another_final_answer(last: bo
             assert "The skin was warm." in text
             assert ("Liver fever (acute) is common." in text) is yes, "what names the reference is dropped in a no"
             assert "It is liver fever" not in text
-    assert all(names(each.item.texts["text"], "liver fever (acute)") for each in found[REFERENCE])
+    assert all(names_answer(each.item.texts["text"], "liver fever (acute)") for each in found[REFERENCE])
     assert len({each.item.token for kind in found for each in found[kind]}) == sum(map(len, found.values()))
 
 

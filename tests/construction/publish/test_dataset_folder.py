@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from r2med.analysis import analyse
+from r2med.analysis import run_analyses
 from r2med.assessment.review.annotators import Annotator
 from r2med.assessment.review.reviews import Review
 from r2med.construction.publish.build_outcome import origin
@@ -102,13 +102,13 @@ def test_the_datasheet_has_what_an_analysis_of_this_very_dataset_found(tmp_path,
     folder = write_output(made, runtime)
     evaluate("bm25", folder, tmp_path / "results", store=store)
     report = made.out / "analysis"
-    done = analyse("slices", data=[str(folder)], results=tmp_path / "results", setup=runtime, out=report)
+    done = run_analyses("slices", data=[str(folder)], results=tmp_path / "results", setup=runtime, out=report)
     written = write_output(made, runtime)
     for name in ("README.md", "datasheet.html"):
         assert done.sections[0].lead[:30] in (written / name).read_text("utf-8")
     assert not caplog.messages
 
-    analyse("overlap", data=["demo/Biology"], setup=runtime, out=report)
+    run_analyses("overlap", data=["demo/Biology"], setup=runtime, out=report)
     assert "What systems show" not in (write_output(made, runtime) / "README.md").read_text("utf-8")
     assert "is about other data" in caplog.messages[-1]
 

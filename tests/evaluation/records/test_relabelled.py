@@ -11,7 +11,9 @@ from r2med import UserError, load, run
 from r2med.data.given_data import with_overlays
 from r2med.data.overlays import Overlay, OverlayLabel
 from r2med.evaluation.records.collection import collect
+from r2med.evaluation.records.local_datasets import local_datasets
 from r2med.evaluation.records.relabelled import recorded_datasets, relabelled
+from support.facts import states
 
 NAME = "demo/Biology"
 
@@ -78,3 +80,20 @@ def test_a_dataset_that_is_gone_is_named(tmp_path: Path, monkeypatch: pytest.Mon
     (tmp_path / "mine").rename(tmp_path / "moved")
     with pytest.raises(UserError, match="mine: not on this machine, or changed since the records were made"):
         recorded_datasets(collect(results=tmp_path / "results"), [])
+
+
+def test_records_that_were_scored_with_an_overlay_are_left_out_unless_they_are_named(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    dataset = load(NAME)
+    query, document = dataset.queries[0].id, next(iter(dataset.corpus))[0]
+    label = OverlayLabel(dataset=NAME, query=query, document=document, grade=1, judge="j")
+    Overlay("j", (label,)).write("j.jsonl")
+    run("bm25", [NAME, f"{NAME}+j.jsonl"], out=tmp_path / "results")
+    collection = collect(results=tmp_path / "results")
+    with caplog.at_level("INFO", "r2med"):
+        assert list(recorded_datasets(collection, [])) == [NAME]
+        assert list(recorded_datasets(collection, [f"{NAME}+j.jsonl"])) == [f"{NAME}+j"]
+        assert not caplog.messages
+        assert list(local_datasets(collection, [])) == [NAME]
+    states(caplog.messages[0], f"{NAME}+j", f"{NAME}+j.jsonl")

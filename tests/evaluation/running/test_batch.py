@@ -23,6 +23,7 @@ from r2med.systems.retrieve.dense.dense_retriever import DenseRetriever
 from r2med.systems.retrieve.vectors import vector_retriever
 from r2med.systems.system import system_specs
 from support.datasets import random_folder
+from support.facts import error_states
 
 
 @pytest.fixture
@@ -80,6 +81,14 @@ def test_a_suite_brings_its_data_and_reads_recorded_texts(setup: Setup) -> None:
     assert len(plan.data) == 8 and "Biology" in plan.data
     assert plan.runtime.setup.recorded
     assert all(system.runtime.setup.recorded for system in plan.systems)
+
+
+def test_a_setting_about_texts_that_no_system_uses_is_refused_unless_a_runtime_has_it(setup: Runtime) -> None:
+    for given in ({"recorded": True, "store": setup.store}, {"setup": Setup(recorded=True, store=setup.store)}):
+        with error_states("recorded", "expand"):
+            r2med.run("bm25", "demo/Biology", out=None, **given)
+    shared = setup.with_settings(recorded=True)
+    assert len(r2med.run("bm25", "demo/Biology", out=None, setup=shared).records) == 1
 
 
 def test_datasets_and_systems_may_be_objects(setup: Setup) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from r2med import UserError, load
 from r2med.evaluation.running.batch import plan_run
-from r2med.evaluation.running.story import FIRST, explain
+from r2med.evaluation.running.story import FIRST, query_story
 from r2med.foundation.runtime.setup import Setup
 
 
@@ -21,7 +21,7 @@ def record(tmp_path: Path) -> Path:
 
 def test_relevant_documents_are_ranked_with_the_question_alone_and_after_each_stage(record: Path) -> None:
     query = load("demo/MedQA-Diag").queries[0]
-    story = explain(record, query.id)
+    story = query_story(record, query.id)
     assert story.query == query
     assert story.generated
     assert list(story.ranks) == ["bm25 (the question alone)", "hyde(author) → bm25"]
@@ -31,8 +31,8 @@ def test_relevant_documents_are_ranked_with_the_question_alone_and_after_each_st
 
 def test_the_text_of_a_query_is_as_good_as_its_id_and_the_first_documents_are_told(record: Path) -> None:
     query = load("demo/MedQA-Diag").queries[0]
-    story = explain(record, query.text)
-    assert story == explain(record, query.id)
+    story = query_story(record, query.text)
+    assert story == query_story(record, query.id)
     ranks = story.ranks["hyde(author) → bm25"]
     graded = {found.id: found.grade for found in story.first}
     assert len(graded) == FIRST and all(found.text for found in story.first)
@@ -47,4 +47,4 @@ def test_bad_input_is_one_line(record: Path, tmp_path: Path) -> None:
         (record, next(iter(load("demo/MedQA-Diag").qrels)), "nowhere", "no dataset or folder 'nowhere'"),
     ):
         with pytest.raises(UserError, match=message):
-            explain(path, query, data)
+            query_story(path, query, data)

@@ -13,7 +13,7 @@ from r2med.data.runs import Run
 from r2med.evaluation.records.collection import collect
 from r2med.evaluation.running.evaluation import evaluate
 from r2med.foundation.core.errors import UserError
-from r2med.publication.bridges.mteb_predictions import import_predictions
+from r2med.publication.bridges.mteb_predictions import score_predictions
 from support.datasets import random_folder
 from support.fork_server import Command
 from support.mteb_local import local_task, register_models
@@ -37,7 +37,7 @@ def predictions(folder: Path, mini: Path) -> Path:
 
 def test_predictions_score_as_the_run_they_are(tmp_path: Path, mini: Path) -> None:
     file = predictions(tmp_path, mini)
-    record = import_predictions(file, mini, tmp_path / "results")
+    record = score_predictions(file, mini, tmp_path / "results")
     together = collect([], tmp_path / "results")
     assert len(together.systems) == 2 and together.datasets == ("mini",)
     kept = together.cell("bm25", "mini")
@@ -63,26 +63,26 @@ def test_what_is_wrong_with_a_file_is_one_line(tmp_path: Path, mini: Path, conte
     file = tmp_path / "T_predictions.json"
     file.write_text(json.dumps(content))
     with pytest.raises(UserError, match=message):
-        import_predictions(file, mini, tmp_path / "results")
+        score_predictions(file, mini, tmp_path / "results")
 
 
 def test_a_folder_is_told_apart_from_a_file(tmp_path: Path, mini: Path) -> None:
     with pytest.raises(UserError, match=r"is a folder: name a file TASK_predictions.json in it"):
-        import_predictions(tmp_path, mini, tmp_path / "results")
+        score_predictions(tmp_path, mini, tmp_path / "results")
 
 
 def test_what_mteb_itself_writes_scores_as_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mini: Path) -> None:
     mteb = register_models(tmp_path, monkeypatch)
     task, model = local_task(load(mini)), mteb.get_model("org/bert", device="cpu")
     whole = mteb.evaluate(model, task, cache=None, show_progress_bar=False, prediction_folder=tmp_path / "predictions")
-    record = import_predictions(tmp_path / "predictions/Local_predictions.json", mini, tmp_path / "results")
+    record = score_predictions(tmp_path / "predictions/Local_predictions.json", mini, tmp_path / "results")
     assert record.mean["nDCG@10"] == pytest.approx(whole.task_results[0].get_score(), abs=6e-6)
 
 
 def test_a_task_that_is_not_of_this_benchmark_needs_its_dataset(tmp_path: Path, mini: Path) -> None:
     file = predictions(tmp_path, mini).rename(tmp_path / "NFCorpus_predictions.json")
     with pytest.raises(UserError, match=r"no task of MTEB 'NFCorpus'.*import_records\(data="):
-        import_predictions(file, out=tmp_path / "results")
+        score_predictions(file, out=tmp_path / "results")
 
 
 def test_the_command_names_what_comes_next(tmp_path: Path, mini: Path, r2med: Command) -> None:

@@ -21,7 +21,7 @@ from r2med.publication.leaderboard.entry_verdicts import NO_VERDICT, Verdicts
 from r2med.publication.leaderboard.submission import entry_files
 from r2med.publication.site.leaderboard import site_value
 from r2med.publication.site.reproduce_page import reproduce_value
-from r2med.publication.site.site import board
+from r2med.publication.site.site import make_board
 from support.fork_server import Command
 
 
@@ -87,7 +87,7 @@ def test_verdicts_are_never_read_from_what_was_submitted(entries: Path, results:
     (tmp_path / "link.json").symlink_to(inside)
     for file in (inside, tmp_path / "link.json"):
         with pytest.raises(UserError, match="keep verdicts outside of it"):
-            board(out=tmp_path / "site", entries=entries, verdicts=file)
+            make_board(out=tmp_path / "site", entries=entries, verdicts=file)
         with pytest.raises(UserError, match="keep verdicts outside of it"):
             verify(entries, results, verdicts=file)
     with pytest.raises(UserError, match="keep verdicts outside of it"):
@@ -106,7 +106,7 @@ def test_a_file_without_verdicts_is_one_line(content: bytes, tmp_path: Path) -> 
 def test_a_marked_system_changes_no_class_and_reproduces_nothing(entries: Path, results: Path, tmp_path: Path) -> None:
     forged(entries / "ward.json", entries / "great.json", perfect)
     verify(entries, results, verdicts=tmp_path / "verdicts.json")
-    page = board(out=tmp_path / "site", entries=entries, verdicts=tmp_path / "verdicts.json")
+    page = make_board(out=tmp_path / "site", entries=entries, verdicts=tmp_path / "verdicts.json")
     text = (page.parent / "data/reproduce.js").read_text()
     alone = read_entries(entries, verdicts=Verdicts.read(tmp_path / "verdicts.json")).records[:1]
     all_rows = reproduce_value(checked(alone))["rows"]

@@ -15,9 +15,9 @@ from r2med.evaluation.records.collection import collect
 from r2med.evaluation.records.rankings import ranked_lists
 from r2med.evaluation.records.relabelled import relabelled
 from r2med.evaluation.running.run_export import export_runs
-from r2med.evaluation.running.story import explain
+from r2med.evaluation.running.story import query_story
 from r2med.foundation.store import Store
-from r2med.publication.site.site import board
+from r2med.publication.site.site import make_board
 
 NAME = "demo/Biology"
 SYSTEM = "hyde(author) → bm25"
@@ -45,7 +45,7 @@ COMMANDS: dict[str, Callable[[Path], object]] = {
     "judge": lambda results: pool(collect(results=results), load(NAME), 10),
     "audit": lambda results: ranked_lists(next(iter(collect(results=results))), load(NAME)),
     "records export": lambda results: export_runs([], results.parent / "runs", results),
-    "why": lambda results: explain(next(iter(collect(results=results))).path, load(NAME).queries[0].id),
+    "why": lambda results: query_story(next(iter(collect(results=results))).path, load(NAME).queries[0].id),
     "compare --overlay": lambda results: relabelled(collect(results=results), [_overlay()], {NAME: load(NAME)}),
     "pack": lambda results: pack([], results.parent / "x.r2pack", results=results),
     "submit": lambda results: submit([], results.parent / "entry.json", results),
@@ -89,7 +89,7 @@ def test_a_board_never_shows_texts_that_are_not_those_of_the_record(
     [file] = results.rglob("*.generated.jsonl")
     written = next(iter(collect(results=results))).generated()[load(NAME).queries[0].id]
     DAMAGES[damage](file)
-    board([results], tmp_path / "site")
+    make_board([results], tmp_path / "site")
     assert f"not in the explorer: {file} " in caplog.text
     [first] = (tmp_path / "site/data/explorer").glob("*/q0.js")
     assert written[0][:40] not in first.read_text(encoding="utf-8")
@@ -102,8 +102,8 @@ def test_a_board_says_which_runs_are_missing_and_is_not_made_from_changed_ones(
     [file] = results.rglob("*.trec.gz")
     content = file.read_bytes()
     file.unlink()
-    board([results], tmp_path / "site", texts=texts)
+    make_board([results], tmp_path / "site", texts=texts)
     assert caplog.text.count(f"not in the explorer: {file} is missing") == 1
     file.write_bytes(content + b"x")
     with pytest.raises(UserError, match="was changed after its record was written"):
-        board([results], tmp_path / "site", texts=texts)
+        make_board([results], tmp_path / "site", texts=texts)

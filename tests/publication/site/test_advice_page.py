@@ -9,7 +9,7 @@ import pytest
 
 from r2med.evaluation.advice.advice import Advice, Rung
 from r2med.foundation.core.notices import Notice, Setting
-from r2med.publication.site import board as make_board
+from r2med.publication.site import make_board
 from r2med.publication.site.advice_page import advice_value
 
 from .conftest import HOSTILE, Open, unreached

@@ -20,8 +20,7 @@ from r2med.evaluation.running.evaluation import evaluate
 from r2med.foundation.store import Store
 from r2med.foundation.store.files import sha256
 from r2med.publication.leaderboard.entry_verdicts import NO_VERDICT, EntryVerdict, Verdicts
-from r2med.publication.site import answer_texts
-from r2med.publication.site import board as make_board
+from r2med.publication.site import answer_texts, make_board
 from r2med.publication.site.board_answers import read_board_answers
 from support.answer_records import JUDGE, answer_record, answered
 from support.synthetic_answers import write

@@ -12,7 +12,7 @@ from r2med.data.overlays import Overlay, OverlayLabel, random_order
 from r2med.evaluation.comparison.comparing import with_labels
 from r2med.evaluation.comparison.corrected_scores import corrected_scores
 from r2med.evaluation.records.collection import collect
-from r2med.publication.site import board as make_board
+from r2med.publication.site import make_board
 
 from .conftest import DATASETS, SYSTEMS, Open
 from .test_pages import figures, names

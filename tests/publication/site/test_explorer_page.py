@@ -17,7 +17,7 @@ from r2med.foundation.core.cost import NOTHING
 from r2med.foundation.store import Store
 from r2med.foundation.store.files import sha256
 from r2med.foundation.text.highlight import Words, matches
-from r2med.publication.site import board as make_board
+from r2med.publication.site import make_board
 from support.by_day import some_by_day
 from support.hostile import QUERIES, SCRIPT, hostile_folder
 

@@ -26,7 +26,7 @@ ONE = replace(
 
 @pytest.fixture(scope="module")
 def site(records: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    from r2med.publication.site import board as make_board
+    from r2med.publication.site import make_board
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("R2MED_HOME", str(tmp_path_factory.mktemp("home")))

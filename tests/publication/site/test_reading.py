@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from r2med.publication.site import board as make_board
+from r2med.publication.site import make_board
 from support.by_day import some_by_day
 
 from .conftest import SCREEN, SYSTEMS, Open, unreached, whole

@@ -18,7 +18,7 @@ from r2med.foundation.core.errors import UserError
 from r2med.foundation.pages.latex import LATEX_SIGNS
 from r2med.foundation.store import digest
 from r2med.publication.leaderboard.published import published
-from r2med.publication.site import board as make_board
+from r2med.publication.site import make_board
 from r2med.publication.site.board_sets import dataset_sets
 from r2med.publication.site.leaderboard import site_value
 from r2med.publication.site.site import data_script, write_site

@@ -9,7 +9,7 @@ from r2med import System, UserError, load
 from r2med.foundation.core.spec import parse_stage
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.setup import Setup
-from r2med.foundation.runtime.stages import names, stage, stage_class
+from r2med.foundation.runtime.stages import known_names, stage, stage_class
 from r2med.models.llm.llm_cards import LLMS
 from r2med.systems.expand.generate import Generated
 from r2med.systems.expand.llm_expander import LLMExpander
@@ -73,7 +73,7 @@ def test_the_benchmark_s_methods_join_texts_as_the_benchmark_does(method, copies
 
 
 def test_a_method_of_one_s_own_is_a_card_and_a_prompt(plugin, store):
-    assert {"key-terms", "hyde"} <= set(names("expand"))
+    assert {"key-terms", "hyde"} <= set(known_names("expand"))
     assert stage_class("key-terms", "expand").summary("key-terms") == "Let an LLM name the key terms."
     system = System.parse("key-terms(any) → bm25", Setup(base_url="http://127.0.0.1:9/v1"))
     assert system.name == "key-terms(any) → bm25"

@@ -13,7 +13,7 @@ from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.spec import encoded, parse_stage
 from r2med.foundation.engine.reporting import listening
 from r2med.foundation.runtime.runtime import Runtime
-from r2med.foundation.runtime.stages import names, stage
+from r2med.foundation.runtime.stages import known_names, stage
 from r2med.systems.rerank import cross
 from r2med.systems.retrieve.retriever import SearchQuery
 from support.forgotten_modules import forget_modules
@@ -226,7 +226,7 @@ def test_a_name_shows_all_that_the_user_typed(folder):
     expanded = built("bge-reranker(query=expanded)")
     assert (expanded.name, expanded.depth) == ("bge-reranker(query=expanded)@100", 100)
     assert built("bge-reranker(query=original)", 10).name == "bge-reranker@10"
-    assert {"bge-reranker", "monobert", "rankllama"} <= set(names("rerank"))
+    assert {"bge-reranker", "monobert", "rankllama"} <= set(known_names("rerank"))
 
 
 def test_the_description_contains_the_model_the_query_and_the_depth(folder):

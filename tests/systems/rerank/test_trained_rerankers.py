@@ -16,7 +16,7 @@ from r2med.data import Dataset
 from r2med.data.runs.run import Run
 from r2med.foundation.core.spec import parse_stage
 from r2med.foundation.runtime.setup import Setup
-from r2med.foundation.runtime.stages import names, stage, stage_class
+from r2med.foundation.runtime.stages import known_names, stage, stage_class
 from r2med.models.llm.chat import ChatRequest, Failure, RawAnswer
 from r2med.models.llm.llm_cards import LLMS, sampling_of
 from r2med.systems.rerank.authors_prompts import has_choice
@@ -348,7 +348,7 @@ def test_every_card_has_a_prompt_and_a_stage_and_is_listed() -> None:
         declared = stage_class(name, "rerank")(name=name, **({} if card.llm else {"llm": "gpt4"}))
         shown = ("(prompts=own)" if has_choice(card) else "") if card.llm else "(gpt4)"
         assert str(declared) == f"{name}{shown}@100"
-        assert name.partition(":")[0] in names("rerank")
+        assert name.partition(":")[0] in known_names("rerank")
         assert card.published or name in ("listwise", "groupwise", "pointwise")
 
 

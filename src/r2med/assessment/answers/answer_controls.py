@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 
 from r2med.assessment.answers.nugget_matching import nugget_item
-from r2med.assessment.panels.control_texts import ANSWER_ORDERS, names, ordered
+from r2med.assessment.panels.control_texts import ANSWER_ORDERS, names_answer, ordered
 from r2med.assessment.panels.planted_controls import FIRST, Control, in_turn, mixed_count
 from r2med.assessment.rubrics.item import Item
 from r2med.assessment.rubrics.rubric import RUBRICS
@@ -95,7 +95,7 @@ _Texts = Iterator[tuple[Item, str]]
 def _with_reference(items: Sequence[Item], references: References, last: bool, chance: random.Random) -> _Texts:
     for item, wording in _worded(items, WORDINGS, chance):
         reference = item.texts["reference"]
-        kept = _rest(item, last) if names(item.texts["text"], reference) else []
+        kept = _rest(item, last) if names_answer(item.texts["text"], reference) else []
         yield item, _joined(_worded_text(wording, reference), kept, last)
 
 
@@ -135,7 +135,9 @@ def _rest(item: Item, last: bool) -> list[str]:
 def _rest_without(item: Item, last: bool) -> list[str]:
     """Return the other sentences of an answer that neither name the reference nor are a part of it."""
     reference = item.texts["reference"]
-    return [part for part in _rest(item, last) if not names(part, reference) and not names(reference, part)]
+    return [
+        part for part in _rest(item, last) if not names_answer(part, reference) and not names_answer(reference, part)
+    ]
 
 
 def _joined(sentence: str, rest: Sequence[str], last: bool) -> str:
@@ -150,7 +152,7 @@ def _other(item: Item, references: References, chance: random.Random) -> str:
     own = item.texts["reference"]
     for source in (item.source, *(each for each in references if each != item.source)):
         for other in chance.sample(references[source], min(TRIES, len(references[source]))):
-            if not names(own, other) and not names(other, own):
+            if not names_answer(own, other) and not names_answer(other, own):
                 return other
     return ""
 
@@ -211,7 +213,7 @@ def _passages(dataset: Dataset, read: Sequence[str], chance: random.Random) -> l
 
 
 def _without_sentence(sentence: str, texts: Iterable[str]) -> str:
-    return next((text for text in texts if not names(text, sentence)), "")
+    return next((text for text in texts if not names_answer(text, sentence)), "")
 
 
 def _citation(dataset: Dataset, kind: str, sentence: str, text: str) -> Control:

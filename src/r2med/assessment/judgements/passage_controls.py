@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from r2med.assessment.panels.control_texts import names, ordered
+from r2med.assessment.panels.control_texts import names_answer, ordered
 from r2med.assessment.panels.planted_controls import Control, in_turn
 from r2med.assessment.rubrics.item import Item
 from r2med.assessment.rubrics.rubric import Rubric
@@ -156,7 +156,7 @@ def _swapped(labelled: LabelledDataset, query: Query, chance: random.Random) -> 
     """Yield relevant passages with the answer of another query, for which they do not argue."""
     others = [each for each in labelled.queries if query.answer and each.answer and not _same_answer(query, each)]
     for document, text in labelled.best(query).items():
-        fitting = [each for each in others if not names(text, each.answer)]
+        fitting = [each for each in others if not names_answer(text, each.answer)]
         if fitting:
             yield document, text, chance.choice(fitting).answer
 
@@ -164,7 +164,7 @@ def _swapped(labelled: LabelledDataset, query: Query, chance: random.Random) -> 
 def _without_answer(labelled: LabelledDataset, query: Query, chance: random.Random) -> _Made:
     for document, text in labelled.best(query).items() if query.answer else ():
         whole = sentences(text)
-        left = [sentence for sentence in whole if not names(sentence, query.answer)]
+        left = [sentence for sentence in whole if not names_answer(sentence, query.answer)]
         if left and len(left) < len(whole):
             yield document, " ".join(left), query.answer
 
@@ -193,7 +193,7 @@ def _strangers(labelled: LabelledDataset, query: Query, chance: random.Random) -
 
 def _is_evidence(labelled: LabelledDataset, query: Query, text: str) -> bool:
     """Return True if a text names the answer, or is a copy of a relevant passage. It is not a control for no then."""
-    return names(text, query.answer) or any(
+    return names_answer(text, query.answer) or any(
         repeats(text, other) for other in labelled.graded(query, lambda grade: grade > 0).values()
     )
 
@@ -205,5 +205,5 @@ def _likeness(words: set[str], other: Query) -> float:
 
 def _same_answer(first: Query, second: Query) -> bool:
     return bool(first.answer and second.answer) and (
-        names(first.answer, second.answer) or names(second.answer, first.answer)
+        names_answer(first.answer, second.answer) or names_answer(second.answer, first.answer)
     )

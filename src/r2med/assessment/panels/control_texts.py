@@ -13,7 +13,7 @@ _PUNCTUATION = " .,;:!?…\"'“”‘’()[]{}。，；：！？、（）"
 """Around an answer; signs such as the last one of "Rh-" belong to it."""
 
 
-def names(text: str, answer: str) -> bool:
+def names_answer(text: str, answer: str) -> bool:
     """Return True if a text contains all words of an answer, in their order. Punctuation around them is no part."""
     words = plain_words(answer).strip(_PUNCTUATION)
     if not words:

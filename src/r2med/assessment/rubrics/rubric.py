@@ -18,7 +18,7 @@ from r2med.data.overlays import Aspect
 from r2med.foundation.core.cards import Catalogue, read_cards
 from r2med.foundation.core.errors import UserError, checked_name
 from r2med.foundation.store.files import refuse_device
-from r2med.models.ask.answers import LLMAnswer, Text, field_reader, score, word_of
+from r2med.models.ask.answers import LLMAnswer, Text, field_reader, number_up_to, word_of
 from r2med.models.prompts.templates import Template
 
 Verdict = Literal["accept", "reject", "unsure"]
@@ -243,7 +243,7 @@ class Rubric(_RubricPart):
     @cached_property
     def answer(self) -> type[LLMAnswer]:
         """The model of an LLM's answer. The reason comes first, so that the words follow from it."""
-        reader = score(len(self.words) - 1) if self._has_grades else _word_reader(tuple(self.by_word))
+        reader = number_up_to(len(self.words) - 1) if self._has_grades else _word_reader(tuple(self.by_word))
         kind: Any = int if self._has_grades else str
         points = {point.name: (Annotated[kind, reader], ...) for point in self.points}
         return create_model("RubricAnswer", __base__=LLMAnswer, **{WHY: (Text, ...)}, **points)  # type: ignore[call-overload,no-any-return]

@@ -15,6 +15,7 @@ from r2med.data.irds import PREFIX
 from r2med.data.loading import name_of
 from r2med.evaluation.records.collection import RecordCollection
 from r2med.evaluation.records.record import DatasetFacts
+from r2med.evaluation.records.used_labels import published_name
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.notices import Notice
 from r2med.foundation.store import Store, default_store
@@ -47,13 +48,17 @@ def local_datasets(
     places = given_places(data, store)
     datasets, missing = {}, []
     for name in collection.datasets:
+        facts = next(kept.record.dataset for kept in collection if kept.record.dataset.name == name)
+        if facts.overlays and name not in places:
+            words = "+".join([published_name(facts), *(f"{overlay.name}.jsonl" for overlay in facts.overlays)])
+            missing.append(Notice(f"{name}: give it as data with its files of labels: {words}"))
+            continue
         try:
             dataset = _local(places[name] if name in places else _plain(name), store)
         except UserError as error:
             missing.append(Notice(f"{name}: ", error))
             continue
-        record = next(kept.record for kept in collection if kept.record.dataset.name == name)
-        if dataset.fingerprint == record.dataset.fingerprint:
+        if dataset.fingerprint == facts.fingerprint:
             datasets[name] = dataset
         else:
             missing.append(Notice(f"{name}: it has changed since its records were made"))

@@ -50,7 +50,9 @@ def recorded_datasets(
         raise UserError(
             f"no record is on {', '.join(data_words(data))}: the records are on {', '.join(collection.datasets)}"
         )
-    found = {name: each for name, each in local_datasets(collection, data, store).items() if not named or name in named}
+    # Records that were scored with an overlay keep their labels, unless their dataset is named.
+    published = {kept.record.dataset.name for kept in collection if not kept.record.dataset.overlays}
+    found = local_datasets(collection.on(named or published), data, store)
     if not found:
         lost = ", ".join(sorted(named) or collection.datasets)
         raise UserError(

@@ -62,7 +62,7 @@ class Story:
     """The documents at the top of the last ranking, if the record has its run file."""
 
 
-def explain(
+def query_story(
     path: Path | str, query: str, data: str | Path | Dataset | None = None, setup: Setup | Runtime | None = None
 ) -> Story:
     """Return the story of a query of a record. `query` is its id or its whole text.

@@ -130,7 +130,7 @@ def plan_generation(
 
 def _call(method: str, llm: str, given: Mapping[str, tuple[int, int]]) -> Call:
     """Return the expansion with its LLM. `given` are settings that were passed by keyword, each with its default."""
-    asking = [name for name in stages.names("expand") if stages.stage_class(name, "expand").needs == "llm"]
+    asking = [name for name in stages.known_names("expand") if stages.stage_class(name, "expand").needs == "llm"]
     call, *others = parse_stage(method)
     kind = stages.kind_of(call.name)
     if kind == "retrieve" and stages.stage_class(call.name, kind).needs == "llm":

@@ -379,7 +379,7 @@ def stage_class(name: str, kind: Kind) -> type[Stage]:
         return loaded_class(of_card)
     if name in plugged(kind):
         return plugged(kind)[name]
-    raise unknown(NOUNS[kind], name, names(kind), _MORE.get(kind, ""))
+    raise unknown(NOUNS[kind], name, known_names(kind), _MORE.get(kind, ""))
 
 
 NOUNS: Mapping[Kind, str] = {
@@ -392,7 +392,7 @@ _MORE: Mapping[Kind, str] = {
 }
 
 
-def names(kind: Kind) -> list[str]:
+def known_names(kind: Kind) -> list[str]:
     """Return the names of all stages of a kind."""
     return [*registered(kind).names, *sorted(_cards(kind)), *plugged(kind)]
 

@@ -74,7 +74,7 @@ def one_of(*words: str) -> BeforeValidator:
     return field_reader({"type": "string", "enum": list(words)}, lambda value: word_of(value, words))
 
 
-def score(highest: int) -> BeforeValidator:
+def number_up_to(highest: int) -> BeforeValidator:
     """Return the reader of a field that holds a whole number from 0 to `highest`."""
 
     def read(value: Any) -> int:

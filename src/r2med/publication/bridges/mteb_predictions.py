@@ -19,7 +19,7 @@ from r2med.systems.system import System
 ENDING = "_predictions"
 
 
-def import_predictions(file: Path | str, data: str | Path | Dataset = "", out: Path | str = "results") -> Record:
+def score_predictions(file: Path | str, data: str | Path | Dataset = "", out: Path | str = "results") -> Record:
     """Score predictions of MTEB and write the record to `out`. The dataset is that of the task, unless it is named.
 
     Raises UserError if the file has the wrong form, or names queries or documents that the dataset does not have.

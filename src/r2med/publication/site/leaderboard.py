@@ -53,7 +53,7 @@ def mimic_rates(collection: RecordCollection) -> dict[str, dict[str, float | Non
     for system, standing in intervals(labelled, str(MIMIC)).items():
         if standing.mean is not None:
             shares = [record.mean[str(MIMIC_LABELLED)] for record in labelled.records(system).values()]
-            rates[system] = {**score(standing.mean), "labelled": round(sum(shares) / len(shares), 6)}
+            rates[system] = {**score_data(standing.mean), "labelled": round(sum(shares) / len(shares), 6)}
     return rates
 
 
@@ -207,10 +207,10 @@ def _lock(records: Sequence[Record]) -> str:
 
 def known_score(points: Estimate | None) -> dict[str, float | None] | None:
     """Return a score in the form of the data files; None if it is not known."""
-    return None if points is None else score(points)
+    return None if points is None else score_data(points)
 
 
-def score(points: Estimate) -> dict[str, float | None]:
+def score_data(points: Estimate) -> dict[str, float | None]:
     """Return a score in the form of the data files: between 0 and 1, with the ends of its interval."""
     ends = {"value": points.value, "low": points.low, "high": points.high}
     return {name: None if each is None else round(each / 100, 6) for name, each in ends.items()}

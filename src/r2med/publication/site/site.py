@@ -84,7 +84,7 @@ def _ranks(record: Record, queries: Sequence[str], relevant: Sequence[Relevant])
     return [[ranks.get(document, 0) for document, _ in pairs] for ranks, pairs in zip(ranked, relevant, strict=True)]
 
 
-def board(
+def make_board(
     sources: str | Path | Sequence[str | Path] = (),
     out: Path | str = "board",
     data: str | Path | Dataset | Sequence[str | Path | Dataset] = (),

@@ -83,8 +83,8 @@ def _retriever(calls: list[tuple[Call, ...]], spec: str, before: Call | None, ca
 def _check_known(name: str, spec: str) -> None:
     """Raise UserError if the first stage is neither an expansion nor a retriever. The message suggests both kinds."""
     if stages.kind_of(name) is None and not name.startswith(tuple(registered("retrieve").prefixes)):
-        expansions = stages.names("expand")
-        hint = nearest(name, (*expansions, *stages.names("retrieve")))
+        expansions = stages.known_names("expand")
+        hint = nearest(name, (*expansions, *stages.known_names("retrieve")))
         raise UserError(f"no expansion or retriever {name!r}{hint} in {spec!r}: r2med list stages shows all")
 
 

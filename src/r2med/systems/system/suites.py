@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict
 from r2med.foundation.core import plugins
 from r2med.foundation.core.cards import read_toml, validated
 from r2med.foundation.core.errors import UserError, unknown
-from r2med.foundation.core.spec import Calls, parse, typed_path
+from r2med.foundation.core.spec import Calls, parse, printed_system, typed_path
 
 
 class Grid(BaseModel):
@@ -60,6 +60,11 @@ class Suite(BaseModel):
         return list(
             dict.fromkeys([*map(parse, self.systems), *(calls for grid in self.grid for calls in grid.systems)])
         )
+
+    @property
+    def specs(self) -> list[str]:
+        """All systems, as one types them."""
+        return [printed_system(calls) for calls in self.calls]
 
 
 def suites() -> dict[str, Traversable]:

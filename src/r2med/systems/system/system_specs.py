@@ -203,7 +203,7 @@ def _expansion(text: str) -> Call:
     if others:
         raise UserError(Setting("run", expand=[text]), ": expansions cannot be fused; name each by itself")
     if stages.kind_of(call.name) != "expand":
-        raise unknown("expansion", call.name, stages.names("expand"))
+        raise unknown("expansion", call.name, stages.known_names("expand"))
     return call
 
 
