@@ -113,16 +113,27 @@ def _authors_prompts() -> str:
         files = ", ".join(code(f"{card.folder}/{file}" if card.folder else file) for file in card.files)
         place = f"{card.repository} at {card.commit[:7]}: {files}"
         place += f"; package {card.package}" if card.package else ""
-        share = f"{card.shared_words:.0%}" if card.shared_words is not None else ""
-        rows.append((users, place, share, " ".join(card.unconverted)))
+        share = f"{card.shared_words:.0%}" if card.shared_words is not None else "not measured"
+        rows.append((users, place, share, " ".join(card.unconverted) or "nothing"))
+    for name, published in _without_file():
+        rows.append((name, f"no file: {published}", "not measured", "all: write it into a folder, `prompts=DIR`"))
     heads = ("reranker", "where its authors keep the prompt", "equal words", "what is not converted")
     return f"\n## Prompts of authors\n\n{AUTHORS_HEAD}{table(heads, rows)}"
 
 
+def _without_file() -> Iterator[tuple[str, str]]:
+    """Yield the trained rerankers whose authors have no file with their prompt, and where it is printed."""
+    users: dict[str, list[str]] = {}
+    for card in LLM_RERANKERS.values():
+        if card.is_trained and card.published and card.template not in AUTHORS_PROMPTS and not card.variant:
+            users.setdefault(card.published, []).append(code(card.name))
+    yield from ((", ".join(names), published) for published, names in users.items())
+
+
 AUTHORS_HEAD = """r2med contains none of these texts. `r2med prompts fetch NAME` puts one into the store, and
 [`prompts=authors`](prompts.md#the-authors-own-prompts) uses it. "Equal words" is the share of the authors' words that
-our prompt has too, where it was measured; `r2med show --kind prompts NAME` shows it for the prompt that you fetched.
-ERank's authors print their prompt in their paper only.
+our prompt has too. It was measured where the files could be read: in the package rank-llm 0.25.7, or in the repository.
+`r2med show --kind prompts NAME` measures it for the prompt that you fetched.
 
 """
 

@@ -18,14 +18,16 @@ from r2med.systems.rerank.authors_prompts import AUTHORS_PROMPTS, equal_words, f
 from r2med.systems.rerank.llm_reranker import OWN_PROMPT, LLMReranker
 from r2med.systems.rerank.llm_reranker_cards import LLM_RERANKERS
 from support.authors_files import FILES, clone_of
+from support.facts import error_states, states
 from support.llm_rerankers import graded, permutation, rerank
 
 DATA, _ = graded(permutation(3))
 
 
-def bound(spec: str, home: Path) -> LLMReranker:
+def bound(spec: str, home: Path, **settings: Any) -> LLMReranker:
     [call] = parse_stage(spec)
-    reranker = stage(call, "rerank").bind(Runtime(store=Store(home), base_url="http://127.0.0.1:9/v1"))
+    runtime = Runtime(store=Store(home), base_url="http://127.0.0.1:9/v1", **settings)
+    reranker = stage(call, "rerank").bind(runtime)
     assert isinstance(reranker, LLMReranker)
     return reranker
 
@@ -208,3 +210,48 @@ def test_a_reranker_is_known_by_its_own_name_and_by_that_of_its_prompt() -> None
     assert prompt_name("reasonrank-32b") == prompt_name("reasonrank") == "reasonrank"
     with pytest.raises(UserError, match="erank-4b"):
         prompt_name("erank-4b")
+
+
+def of_set(folder: Path, name: str) -> Path:
+    """Write a set of prompts of the user with one template."""
+    folder.mkdir(exist_ok=True)
+    (folder / f"{name}.txt").write_text("Mine: {query} {passages}")
+    return folder
+
+
+@pytest.mark.parametrize("fetched", [True, False])
+def test_a_prompt_of_the_run_for_a_trained_reranker_must_be_in_its_name(
+    fetched: bool, tmp_path: Path, home: Path
+) -> None:
+    """The printed name says prompts=authors or prompts=own, so no other prompt may be read under it."""
+    if fetched:
+        keep_prompt("reasonrank", clone_of("reasonrank", tmp_path / "clone"))
+    mine = of_set(tmp_path / "mine", "reasonrank")
+    whose = "prompts=authors" if fetched else "prompts=own"
+    with error_states("reasonrank-7b", whose, "reasonrank.txt", f"reasonrank-7b(prompts={mine})"):
+        bound("reasonrank-7b", home, prompts=str(mine))
+    named = bound(f"reasonrank-7b(prompts={mine})", home, prompts=str(mine))
+    assert named.whose_prompt == OWN_PROMPT
+    assert named.preview(DATA, Store(home)).requests[0].messages[0].content.startswith("Mine: ")
+
+
+def test_a_set_of_the_run_without_a_prompt_of_the_reranker_changes_nothing(tmp_path: Path, home: Path) -> None:
+    others = of_set(tmp_path / "others", "listwise")
+    for spec in ("reasonrank-7b", "rankgpt(ranker, prompts=own)", "erank-4b"):
+        plain = bound(spec, home).preview(DATA, Store(home)).requests
+        assert bound(spec, home, prompts=str(others)).preview(DATA, Store(home)).requests == plain
+
+
+def test_own_means_ours_and_no_name_means_the_set_of_the_run(tmp_path: Path, home: Path) -> None:
+    mine = of_set(tmp_path / "mine", "erank")
+    [first, *_] = bound("erank-4b", home, prompts=str(mine)).preview(DATA, Store(home)).requests
+    assert "Mine: " in first.messages[0].content
+    [first, *_] = bound("erank-4b(prompts=own)", home, prompts=str(mine)).preview(DATA, Store(home)).requests
+    assert "Mine: " not in first.messages[0].content
+
+
+def test_a_trained_reranker_with_our_prompt_says_so_in_one_line(home: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", "r2med")
+    for spec, fact in (("reasonrank-7b", "fetch_prompts('reasonrank')"), ("erank-4b", "figure 5")):
+        bound(spec, home).check([DATA])
+        states(caplog.messages[-1], spec, "our prompt", "not comparable", fact)

@@ -15,6 +15,7 @@ from r2med.data.runs.run import Run
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.notices import Notice, Setting
 from r2med.foundation.core.plan import Plan, PlannedData
+from r2med.foundation.core.spec import encoded
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.setup import Setup
 from r2med.foundation.runtime.stages import Stage, argument, depth_field
@@ -28,7 +29,7 @@ from r2med.models.llm.journaled import open_chat
 from r2med.models.llm.llm_cards import LLMCard, missing_for, missing_key, resolve_llm, with_own_file
 from r2med.models.prompts.fitting import Fitter
 from r2med.models.prompts.prompt_sets import PROMPTS_MEANING, find_set
-from r2med.models.prompts.templates import Prompted, kind_of
+from r2med.models.prompts.templates import SUFFIX, Prompted, kind_of, open_templates
 from r2med.systems.rerank.authors_prompts import (
     AUTHORS,
     OWN,
@@ -205,11 +206,24 @@ class LLMRerankerStage(Stage, kind="rerank", needs="llm"):
     def bind(self, runtime: Runtime) -> LLMReranker:
         """Return the reranker. No API key is needed until a question has no saved answer."""
         card, chat = self.llm_card(runtime.setup), open_chat(self.llm_card(runtime.setup), runtime)
+        if has_choice(self.reranker_card) and self.prompts in (AUTHORS, OWN):
+            self._refuse_other_prompt(runtime.setup.prompts)
         if self.prompts == AUTHORS:
             found = read_authors(self.reranker_card.template)
             return LLMReranker(self, chat, card, found.templates, found)
-        chosen = self.prompts if self.prompts != OWN else ""
-        return LLMReranker(self, chat, card, find_set(chosen or runtime.setup.prompts))
+        chosen = "" if self.prompts == OWN else self.prompts or runtime.setup.prompts
+        return LLMReranker(self, chat, card, find_set(chosen))
+
+    def _refuse_other_prompt(self, chosen: str) -> None:
+        """Raise UserError if the set of the run has a prompt for this reranker: its name states another one."""
+        own = open_templates(find_set(chosen)).own
+        files = [f"{name}{SUFFIX}" for name in own if name.partition(".")[0] == self.reranker_card.template]
+        if files:
+            typed = f"{self.name}(prompts={encoded(chosen)})"
+            raise UserError(
+                f"{self.name} reads prompts={self.prompts}, and {chosen} has another one, {files[0]}: type {typed} to "
+                "use it, or remove the file"
+            )
 
     def orders(self, asker: Asker, queries: Sequence[QueryCandidates]) -> list[NewOrder]:
         """Return the new order of each query's candidates."""
@@ -252,10 +266,8 @@ class LLMReranker(Prompted[LLMRerankerStage]):
         """Raise UserError if a template is wrong, a prompt has no room, or the LLM lacks what the form needs."""
         super().check(datasets)
         Fitter(self.card, system="")
-        if self.stage.prompts == OWN:
-            name = self.stage.reranker_card.template
-            ours = f"{self.stage.name} reads our prompt, and its scores are not comparable with published ones; "
-            log.info("%s", Notice(ours, fetching(name), " gets that of its authors"))
+        if self.stage.reranker_card.is_trained and self.prompts is None:
+            log.info("%s", self._ours())
         for kind in {kind_of(dataset) for dataset in datasets}:
             prompts = self._prompts(kind)
             needed: dict[Ability, bool] = {"completions": prompts.is_raw, "logprobs": prompts.card.uses_probabilities}
@@ -266,6 +278,14 @@ class LLMReranker(Prompted[LLMRerankerStage]):
                         "with vLLM, and give its address with ",
                         Setting("Setup", base_url="URL"),
                     )
+
+    def _ours(self) -> Notice:
+        """Return what a trained reranker with our prompt means, and how to use that of its authors."""
+        card = self.stage.reranker_card
+        ours = f"{self.stage.name} reads our prompt, and its scores are not comparable with published ones; "
+        if has_choice(card):
+            return Notice(ours, fetching(card.template), " gets that of its authors")
+        return Notice(f"{ours}its authors publish theirs in {card.published}")
 
     def rerank(self, dataset: Dataset, queries: Sequence[SearchQuery], run: Run, store: Store) -> Reranked:
         """Rerank each query that has at least two candidates.
