@@ -1,4 +1,7 @@
-"""Metadata that the build makes from one setting, the repository's address: URLs, and a README for an index page."""
+"""Metadata that the build makes from one setting, the repository's address: URLs, and a README for an index page.
+
+Without an address there are no URLs, and the links of the README stay as they are.
+"""
 
 from __future__ import annotations
 
@@ -19,17 +22,22 @@ class IndexPage(MetadataHookInterface):
     def update(self, metadata: dict[str, Any]) -> None:
         """Add `urls` and `readme`, which pyproject.toml declares as dynamic."""
         address = self.config["repository"]
-        metadata["urls"] = {
-            "Repository": address,
-            "Documentation": f"{address}/blob/HEAD/docs/index.md",
-            "Changes": f"{address}/blob/HEAD/CHANGELOG.md",
-            "Issues": f"{address}/issues",
-        }
+        metadata["urls"] = urls(address) if address else {}
         text = Path(self.root, "README.md").read_text("utf-8")
         metadata["readme"] = {
             "content-type": "text/markdown",
-            "text": absolute(text, address, f"v{metadata['version']}"),
+            "text": absolute(text, address, f"v{metadata['version']}") if address else text,
         }
+
+
+def urls(address: str) -> dict[str, str]:
+    """Return the links that an index page shows."""
+    return {
+        "Repository": address,
+        "Documentation": f"{address}/blob/HEAD/docs/index.md",
+        "Changes": f"{address}/blob/HEAD/CHANGELOG.md",
+        "Issues": f"{address}/issues",
+    }
 
 
 def absolute(text: str, address: str, tag: str) -> str:

@@ -1,14 +1,14 @@
 """Write the generated pages of the docs from the source: python docs/make_reference.py.
 
-Each page has a module in docs/generators/. `pages()` returns all texts without writing them, for the test that checks
-that the files are up to date.
+Each page has a module in docs/generators/; `marked_parts.py` fills in parts of pages that are written by hand.
+`pages()` returns all texts without writing them, for the test that checks that the files are up to date.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from generators import api_page, cards_page, commands_page, environment_page, formats_page, stages_page
+from generators import api_page, cards_page, commands_page, environment_page, formats_page, marked_parts, stages_page
 
 DOCS = Path(__file__).parent
 
@@ -24,10 +24,11 @@ def pages() -> dict[Path, str]:
         "environment.md": environment_page.page(),
     }
     schemas = {f"schemas/{name}.json": text for name, text in formats_page.schemas().items()}
-    return {DOCS / name: text for name, text in {**written, **schemas}.items()}
+    return {DOCS / name: text for name, text in {**written, **schemas}.items()} | marked_parts.pages()
 
 
 if __name__ == "__main__":
+    marked_parts.FILE.unlink(missing_ok=True)  # it is written again if there are scores
     for path, text in pages().items():
         path.parent.mkdir(exist_ok=True)
         path.write_text(text, encoding="utf-8")

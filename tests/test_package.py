@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import re
 import sys
 import tomllib
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from support.sources import source
 
@@ -66,29 +69,55 @@ def test_types_are_checked_without_the_packages_that_happen_to_be_installed() ->
     assert others <= skipped, "mypy reads these where they are installed, so `make check` may fail there"
 
 
+ADDRESS = "https://host.example/owner/r2med"
+
+
 def test_images_and_links_of_the_readme_are_absolute_on_an_index_page() -> None:
-    address = TABLES["tool"]["hatch"]["metadata"]["hooks"]["custom"]["repository"]
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    page = hook().absolute(text, address, "v1.0.0")
-    assert f"]({address}/raw/v1.0.0/docs/images/" in page or f'src="{address}/raw/v1.0.0/docs/images/' in page
-    assert f"]({address}/blob/v1.0.0/docs/tutorial.md)" in page
+    page = hook().absolute(text, ADDRESS, "v1.0.0")
+    assert f"]({ADDRESS}/raw/v1.0.0/docs/images/" in page or f'src="{ADDRESS}/raw/v1.0.0/docs/images/' in page
+    assert f"]({ADDRESS}/blob/v1.0.0/docs/tutorial.md)" in page
     assert re.findall(r'(?:\]\(|src="|href=")(?!https?:|mailto:|#)', page) == []
 
 
-def test_the_address_of_the_repository_is_the_one_setting() -> None:
-    address = TABLES["tool"]["hatch"]["metadata"]["hooks"]["custom"]["repository"]
-    pages = [
-        ROOT / "README.md",
-        ROOT / "CONTRIBUTING.md",
-        *(ROOT / "docs").glob("*.md"),
-        *(ROOT / "docs").glob("*.yml"),
-    ]
-    named = {
-        found
-        for page in pages
-        for found in re.findall(r"(?:git clone |git\+)(https?://[\w./-]+?)(?:\.git)?[\s\"'@`]", page.read_text("utf-8"))
-    }
-    assert named == {address}
+def parts(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Return the module that writes the address into the pages."""
+    monkeypatch.syspath_prepend(str(ROOT / "docs"))
+    return importlib.import_module("generators.marked_parts")
+
+
+def addresses(text: str) -> list[str]:
+    return re.findall(r"(?:git clone |git\+|R2MED: )(\w+://[\w./-]+?)(?:\.git)?[\s\"'@`]", text)
+
+
+def test_the_address_of_the_repository_is_one_setting(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = parts(monkeypatch)
+    monkeypatch.setattr(made, "repository", lambda: ADDRESS)
+    named = {path.name: addresses(text) for path, text in made.pages().items() if path.suffix != ".json"}
+    with_address = {name for name, found in named.items() if found == [ADDRESS]}
+    assert with_address == {"README.md", "index.md", "install.md", "leaderboard-check.yml"}
+    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")]
+    others = [path.name for path in pages if path.name not in named and addresses(path.read_text("utf-8"))]
+    assert others == [], "a page with the address is missing in marked_parts.py"
+
+
+def test_without_an_address_pages_say_how_to_use_a_clone(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = parts(monkeypatch)
+    monkeypatch.setattr(made, "repository", lambda: "")
+    texts = {path.name: text for path, text in made.pages().items()}
+    for name in ("README.md", "index.md"):
+        assert "git clone" not in texts[name]
+        assert "clone or" in texts[name] and "\nmake run" in texts[name]
+    assert addresses(texts["install.md"]) == ["file:///home/me/r2med"]
+    assert "your clone" in texts["install.md"]
+
+
+@pytest.mark.parametrize("address", ["", ADDRESS])
+def test_metadata_has_urls_only_with_an_address(address: str) -> None:
+    metadata: dict[str, Any] = {"version": "1.0.0"}
+    hook().IndexPage(str(ROOT), {"repository": address}).update(metadata)
+    assert set(metadata["urls"]) == ({"Repository", "Documentation", "Changes", "Issues"} if address else set())
+    assert ("](docs/tutorial.md)" in metadata["readme"]["text"]) == (not address)
 
 
 def hook() -> Any:

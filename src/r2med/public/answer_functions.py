@@ -225,7 +225,13 @@ def reproduce(
     ] = None,
     data: Annotated[str | Path | Dataset | Sequence[str | Path | Dataset] | None, flags.DATASETS] = None,
     *,
+    cpu: Annotated[
+        bool, Flag("Only systems that need neither a GPU nor a key: BM25, also with recorded texts.")
+    ] = False,
     out: Annotated[str | Path, Flag("Folder for records and runs.", names=("--out", "-o"))] = "results",
+    verified: Annotated[
+        str | Path | None, Flag("File for expected and observed scores, such as docs/verified.json.", metavar="FILE")
+    ] = None,
     setup: Annotated[
         Setup | Runtime | None, SetupFlags(*flags.WEIGHTS, "base_url", "generations", *flags.TRACE)
     ] = None,
@@ -233,8 +239,10 @@ def reproduce(
 ) -> list[Reproduction]:
     """Compare our scores with published ones: OK, near or off. Without --data: the known scores on the demo.
 
-    Systems with expected scores are run on the datasets, and their records are saved in `out`. Raises UserError if
-    there are no such systems. The plan without data has all known scores, and the published rows that cannot be run.
+    Systems with expected scores are run on the datasets, and their records are saved in `out`. With `cpu`, only those
+    that need neither a GPU nor a key are run. `verified` is a file for the expected and the observed scores together.
+    Raises UserError if there are no such systems. The plan without data has all known scores, and the published rows
+    that cannot be run.
     """
     from r2med.data.given_data import given_data
     from r2med.foundation.core.notices import Setting
@@ -242,12 +250,18 @@ def reproduce(
     from r2med.foundation.runtime.runtime import running
     from r2med.foundation.store.writable import check_writable
     from r2med.publication.leaderboard.reproduction import chosen_scores, known_scores, outcome, reproduced
+    from r2med.publication.leaderboard.verified_scores import VerifiedScores
 
     names, given = several(systems), given_data(data)
     if not given:
-        planned(lambda: known_scores(names or [""]))
-    chosen = chosen_scores(names, given or ["demo"])
+        planned(lambda: known_scores(names or [""], cpu))
+    chosen = chosen_scores(names, given or ["demo"], cpu)
     planned(lambda: [outcome(expectation, {}, list(words)) for expectation, words in chosen])
     check_writable(Path(out), Setting("reproduce", out=...))
+    if verified is not None:
+        check_writable(Path(verified).parent, Setting("reproduce", verified=...))
     with running(setup, **settings) as runtime:
-        return [reproduced(expectation, words, Path(out), runtime) for expectation, words in chosen]
+        outcomes = [reproduced(expectation, words, Path(out), runtime) for expectation, words in chosen]
+    if verified is not None:
+        VerifiedScores.of(outcomes).write(Path(verified))
+    return outcomes

@@ -14,6 +14,7 @@ from r2med.data.dataset_cards import BENCHMARK, groups
 from r2med.foundation.core.cards import read_toml, validated
 from r2med.foundation.core.spec import Call, parse, printed_system
 from r2med.publication.leaderboard.published import PublishedRow, published
+from r2med.systems.expand.recorded import AUTHOR
 from r2med.systems.rerank.authors_prompts import AUTHORS, OWN, has_choice
 from r2med.systems.rerank.llm_reranker_cards import LLM_RERANKERS
 
@@ -55,6 +56,13 @@ class Expectation(BaseModel):
         """The names of the records of the system: with the prompt of its authors, and with ours."""
         calls = parse(self.system)
         return [printed_system(tuple(_prompted(stage, whose) for stage in calls)) for whose in (AUTHORS, OWN)]
+
+    @property
+    def needs_no_model(self) -> bool:
+        """True if it needs neither a GPU nor a key: BM25, also with texts that were recorded."""
+        *before, last = parse(self.system)
+        asks = any(call.arguments and call.arguments != (AUTHOR,) for stage in before for call in stage)
+        return [call.name for call in last] == ["bm25"] and (self.recorded or not asks)
 
     @property
     def data(self) -> str:

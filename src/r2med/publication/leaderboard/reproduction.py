@@ -17,6 +17,7 @@ from r2med.evaluation.records.collection import honestly_named
 from r2med.evaluation.records.record import Record
 from r2med.evaluation.running.batch import plan_run
 from r2med.foundation.core.errors import UserError, unknown
+from r2med.foundation.core.notices import Setting
 from r2med.foundation.core.spec import parse, parse_stage, printed_system
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.publication.leaderboard.expectations import MEASURE, Expectation, expectations
@@ -100,11 +101,12 @@ def _not_comparable(figure: Figure) -> Figure:
 
 
 def chosen_scores(
-    names: Sequence[str], data: Sequence[GivenData]
+    names: Sequence[str], data: Sequence[GivenData], cpu: bool = False
 ) -> list[tuple[Expectation, dict[str, str | Dataset]]]:
     """Return the expectations of systems on datasets, each with dataset -> the name or folder that the user typed.
 
-    Raises UserError if a system has no expectation on these datasets.
+    With `cpu`, only those that need neither a GPU nor a key. Raises UserError if a system has no expectation on these
+    datasets.
     """
     words: dict[str, str | Dataset] = {}
     for given in data:
@@ -112,7 +114,7 @@ def chosen_scores(
         words |= {_dataset_name(each): each for each in typed}
     selected = []
     for name in names or [""]:
-        of_name = _of_name(name)
+        of_name = _of_name(name, cpu)
         on_data = [(each, _among(each, words)) for each in of_name]
         on_data = [(each, there) for each, there in on_data if there]
         if not on_data:
@@ -125,23 +127,28 @@ def chosen_scores(
     return selected
 
 
-def known_scores(names: Sequence[str]) -> tuple[list[Expectation], list[PublishedRow]]:
+def known_scores(names: Sequence[str], cpu: bool = False) -> tuple[list[Expectation], list[PublishedRow]]:
     """Return the expectations of systems, and the published rows of these names that r2med cannot run.
 
-    An empty name means all. Raises UserError if nothing is known about a name.
+    An empty name means all. With `cpu`, only what needs neither a GPU nor a key. Raises UserError if nothing is known
+    about a name.
     """
+    if cpu:
+        return [each for name in names for each in _of_name(name, cpu)], []
     rows = [row for name in names for row in _not_runnable(name)]
     expected = [each for name in names if not (name and _not_runnable(name)) for each in _of_name(name)]
     return expected, rows
 
 
-def _of_name(name: str) -> list[Expectation]:
+def _of_name(name: str, cpu: bool = False) -> list[Expectation]:
     typed = _as_printed(name)
     of_name = [each for each in expectations() if not name or typed in (each.system, each.label)]
     if not of_name and (rows := _not_runnable(name)):
         raise UserError(f"{name} cannot be run. {rows[0].reason}")
     if not of_name:
         raise unknown("expectation", name, [each.system for each in expectations()], "r2med reproduce --plan shows all")
+    if cpu and not (of_name := [each for each in of_name if each.needs_no_model]):
+        raise UserError(f"{name} needs a GPU or a key: run it without ", Setting("reproduce", cpu=True))
     return of_name
 
 

@@ -348,7 +348,7 @@ interface AnswersFile {
 
 /* --- data/reproduce.js and data/advice.js: reproduce_page.py, advice_page.py -------------------------------------- */
 
-type Verdict = "OK" | "near" | "off" | "not run";
+type Verdict = "OK" | "near" | "off" | "not comparable" | "not run";
 
 interface Reproduction {
   name: string;
@@ -361,11 +361,13 @@ interface Reproduction {
   near: number;
   verdict: Verdict;
   run_with: string;
+  by_us: string; // the score that the authors of r2med computed; empty if they did not
   figures: Columns<{ dataset: string; measure: string; expected: number; observed: number | null; verdict: Verdict }>;
 }
 
 interface ReproduceFile {
   verdicts: Verdict[]; // in the order of the page
+  by_us: string; // what the authors of r2med ran
   rows: Reproduction[];
 }
 

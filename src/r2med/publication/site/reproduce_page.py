@@ -1,4 +1,7 @@
-"""The data of the reproduction page: expected scores, the commands that compute them, and the scores of our records."""
+"""The data of the reproduction page: expected scores, the commands that compute them, and the scores of our records.
+
+Scores that the authors of this package computed come with it (`verified_scores.py`).
+"""
 
 from __future__ import annotations
 
@@ -8,12 +11,25 @@ from r2med.evaluation.records.collection import RecordCollection
 from r2med.evaluation.records.record import Record
 from r2med.publication.leaderboard.expectations import Expectation, expectations
 from r2med.publication.leaderboard.reproduction import Figure, Reproduction, Verdict, outcome
+from r2med.publication.leaderboard.verified_scores import NOT_YET, VerifiedScores, main_figure
 
 
 def reproduce_value(collection: RecordCollection) -> dict[str, Any]:
     """Return all expectations in their order, with the scores of the records, and the verdicts that there are."""
-    rows = [_row(outcome(expected, _records(expected, collection))) for expected in expectations()]
-    return {"verdicts": get_args(Verdict), "rows": rows}
+    verified = VerifiedScores.read()
+    rows = [
+        {**_row(outcome(expected, _records(expected, collection))), "by_us": _by_us(expected, verified)}
+        for expected in expectations()
+    ]
+    return {"verdicts": get_args(Verdict), "by_us": verified.statement if verified else NOT_YET, "rows": rows}
+
+
+def _by_us(expected: Expectation, verified: VerifiedScores | None) -> str:
+    """Return the score that we computed, with its verdict; empty if we did not run the system."""
+    if verified is None or (row := verified.row(expected)) is None:
+        return ""
+    figure = main_figure(row)
+    return f"{figure.observed:.2f} ({row.verdict}), r2med {row.versions.get('r2med', '')}, {verified.created}"
 
 
 def _records(expected: Expectation, collection: RecordCollection) -> dict[str, Record]:

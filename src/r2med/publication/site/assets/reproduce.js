@@ -45,7 +45,7 @@
 
   /** @type {Page["show"]} */
   async function show(into, params) {
-    const { rows: all, verdicts } = await pages.load("reproduce");
+    const { rows: all, verdicts, by_us: byUs } = await pages.load("reproduce");
     const rows = all
       .map((row, number) => ({ ...row, number, figures: pages.fromColumns(row.figures) }))
       .sort((a, b) => verdicts.indexOf(a.verdict) - verdicts.indexOf(b.verdict) || a.number - b.number);
@@ -68,6 +68,7 @@
             : "No system was run here yet.",
           " The tolerances of OK and near are in points, and each line states its own.",
         ),
+        h("p", { class: "muted" }, `Published scores: ${visible(byUs)}.`),
       ),
       h(
         "div",
@@ -163,6 +164,7 @@
           { name: "OK", value: `within ${row.ok} points` },
           { name: "Near", value: `within ${row.near} points` },
           { name: "Run with", value: row.run_with },
+          { name: "Run by us", value: row.by_us },
         ].filter(({ value }) => value),
       ),
     ),
