@@ -91,16 +91,20 @@ def _install_faults(wheel: Path, python: str) -> list[str]:
 
 
 def left_to_people(root: Path) -> list[str]:
-    """Return what only the owner of the repository and of the package's name can do."""
-    address = tomllib.loads(_text(root / "pyproject.toml"))["tool"]["hatch"]["metadata"]["hooks"]["custom"][
-        "repository"
-    ]
+    """Return what only people can do: the list of CONTRIBUTING.md without what is done."""
+    listed = _text(root / "CONTRIBUTING.md").partition("## What only a person can do")[2].partition("\n## ")[0]
+    tables = tomllib.loads(_text(root / "pyproject.toml"))
     heading = re.findall(r"^## .*", _text(root / "CHANGELOG.md"), re.MULTILINE)[0]
+    done = {
+        "docs/verified.json": (root / "docs/verified.json").exists(),
+        "`repository`": bool(tables["tool"]["hatch"]["metadata"]["hooks"]["custom"]["repository"]),
+        "Set the date": "unreleased" not in heading,
+    }
+    tasks = re.findall(r"^\d+\. (.+)", listed, re.MULTILINE)
     return [
-        *([f"the repository's address is still {address}"] if "REPLACE-WITH" in address else []),
-        *([f"CHANGELOG.md has no date yet: {heading}"] if "unreleased" in heading else []),
-        f"tag the commit: git tag v{version(root)}",
-        "own the name r2med on the index before anything is uploaded, or any page says to install it by name",
+        task.replace("vVERSION", f"v{version(root)}")
+        for task in tasks
+        if not any(is_done and word in task for word, is_done in done.items())
     ]
 
 

@@ -25,7 +25,8 @@ def checklist() -> Any:
 @pytest.fixture
 def clone(tmp_path: Path) -> Path:
     """Return a copy of the files that state the version."""
-    for name in ("CHANGELOG.md", "CITATION.cff", "pyproject.toml", "src/r2med/foundation/core/version.py"):
+    pages = ("CHANGELOG.md", "CITATION.cff", "CONTRIBUTING.md")
+    for name in (*pages, "pyproject.toml", "src/r2med/foundation/core/version.py"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, tmp_path / name)
     return tmp_path
@@ -54,11 +55,18 @@ def test_a_file_that_is_not_committed_is_named(checklist: Any, clone: Path) -> N
     assert "not committed: ?? CITATION.cff" in checklist.tree_faults(clone)
 
 
-def test_what_only_people_can_do_is_listed(checklist: Any, clone: Path) -> None:
-    listed = "\n".join(checklist.left_to_people(clone))
-    assert f"git tag v{checklist.version(ROOT)}" in listed and "own the name r2med" in listed
-    replace(clone / "pyproject.toml", 'repository = "https://', 'repository = "https://REPLACE-WITH')
-    assert "the repository's address is still" in "\n".join(checklist.left_to_people(clone))
+def test_what_only_people_can_do_is_listed_in_ten_lines_and_what_is_done_is_left_out(
+    checklist: Any, clone: Path
+) -> None:
+    listed = checklist.left_to_people(clone)
+    assert listed[0].startswith("`r2med reproduce --cpu --data R2MED --verified docs/verified.json`")
+    assert len(listed) == 10
+    assert any(f"git tag v{checklist.version(ROOT)}" in task for task in listed)
+    (clone / "docs").mkdir()
+    (clone / "docs/verified.json").touch()
+    replace(clone / "pyproject.toml", 'repository = ""', 'repository = "https://host.example/r2med"')
+    replace(clone / "CHANGELOG.md", "(unreleased)", "(2026-12-01)")
+    assert checklist.left_to_people(clone) == listed[3:]
 
 
 def test_a_command_that_fails_is_a_fault_with_its_last_lines(checklist: Any, tmp_path: Path) -> None:
