@@ -8,7 +8,9 @@ interval itself. Differences of two systems on the same queries have no near bou
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
+from r2med.evaluation.measure.run_variance import RunSpread, with_shift
 from r2med.evaluation.measure.scores import Floats
 from r2med.evaluation.measure.significance import (
     ALPHA,
@@ -16,7 +18,7 @@ from r2med.evaluation.measure.significance import (
     SystemPairs,
     Values,
     means,
-    pair_variances,
+    pair_variance,
     welch,
 )
 
@@ -30,11 +32,12 @@ a bound show too little variance. With 0.1, chosen on the grid of tests/evaluati
 grid is at least 93 %."""
 
 
-def mean_intervals(values: Values, top: float | None = 100.0) -> Floats:
+def mean_intervals(values: Values, top: float | None = 100.0, spread: RunSpread | None = None) -> Floats:
     """Return low and high of each system's mean; NaN if no interval is given.
 
     `top` is the largest possible value, and 0 is the smallest; None means that values have no bounds. No interval is
     given for fewer than `FEWEST_VALUES` values, if a dataset has only one query, or if values without bounds are equal.
+    With `spread`, values are means over runs, and the intervals also contain the chance of the runs where it is known.
     """
     if top is not None:  # sums of shares may exceed the bound by a rounding error
         values = {dataset: np.clip(rows, 0, top) for dataset, rows in values.items()}
@@ -44,10 +47,11 @@ def mean_intervals(values: Values, top: float | None = 100.0) -> Floats:
     sizes = np.array([rows.shape[1] for rows in values.values()], dtype=np.float64)
     spreads = np.array([rows.var(axis=1, ddof=1) for rows in values.values()])
     if top is None:
-        return _student(figures, *welch(spreads, sizes))
+        return _student(figures, *_with_runs(*welch(spreads, sizes), spread))
     largest = np.array([(mean := rows.mean(axis=1)) * (top - mean) for rows in values.values()])
     weight = (sizes - 1)[:, None]
-    variance, freedom = welch((weight * spreads + PRIOR_WEIGHT * largest) / (weight + PRIOR_WEIGHT), sizes)
+    by_queries = welch((weight * spreads + PRIOR_WEIGHT * largest) / (weight + PRIOR_WEIGHT), sizes)
+    variance, freedom = _with_runs(*by_queries, spread)
     # The variance of a proportion follows from the proportion. It needs no sample correction and no Student's t.
     # Sums of shares may miss the bound by a rounding error, hence the margin.
     near = [(rows <= EQUALITY_MARGIN) | (rows >= top - EQUALITY_MARGIN) for rows in values.values()]
@@ -62,14 +66,37 @@ def mean_intervals(values: Values, top: float | None = 100.0) -> Floats:
     return top * wilson(share, size, np.where(binary, np.inf, freedom))
 
 
-def difference_intervals(values: Values, pairs: SystemPairs) -> Floats:
+def _with_runs(variance: Floats, freedom: Floats, spread: RunSpread | None) -> tuple[Floats, Floats]:
+    return (variance, freedom) if spread is None else with_shift(variance, freedom, spread.shift, spread.loss())
+
+
+def difference_intervals(values: Values, pairs: SystemPairs, spread: RunSpread | None = None) -> Floats:
     """Return low and high of each pair's difference, by the stratified paired t-test; NaN if no interval is given."""
     difference = pairs.differences(means(values))
     if not _enough(values):
         return np.full((2, len(difference)), np.nan)
+    return _student(difference, *pair_variance(values, pairs, spread))
+
+
+def run_shares(values: Values, spread: RunSpread) -> Floats:
+    """Return the share of the variance of each score that comes from its runs; NaN if it is not known."""
     sizes = np.array([rows.shape[1] for rows in values.values()], dtype=np.float64)
-    spreads = np.array([pair_variances(rows, pairs) for rows in values.values()]).reshape(len(sizes), -1)
-    return _student(difference, *welch(spreads, sizes))
+    variance, _ = welch(np.array([rows.var(axis=1, ddof=1) for rows in values.values()]), sizes)
+    return _share(variance, spread.shift, spread.within, spread.known)
+
+
+def pair_run_shares(values: Values, pairs: SystemPairs, spread: RunSpread) -> Floats:
+    """Return the share of the variance of each difference that comes from the runs of both; NaN if it is not known."""
+    variance, _ = pair_variance(values, pairs)
+    known = spread.known[pairs.first] & spread.known[pairs.second]
+    return _share(variance, pairs.sums(spread.shift), pairs.sums(spread.within), known)
+
+
+def _share(variance: Floats, shift: Floats, noise: Floats, known: npt.NDArray[np.bool_]) -> Floats:
+    """Return the share of the runs in a variance of query means, which contains the noise, plus that of shifts."""
+    whole = variance + shift
+    share = np.divide(shift + np.minimum(noise, variance), whole, out=np.zeros_like(whole), where=whole > 0)
+    return np.where(known, share, np.nan)
 
 
 def group_difference_intervals(first: Floats, second: Floats, top: float | None = 100.0) -> Floats:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from r2med.evaluation.measure.run_variance import RunSpread, with_shift
 from r2med.evaluation.measure.scores import Floats
 
 Integers = npt.NDArray[np.intp]
@@ -57,6 +58,10 @@ class SystemPairs:
         """Return one row of differences for each pair."""
         return rows[self.first] - rows[self.second]
 
+    def sums(self, figures: Floats) -> Floats:
+        """Return the figure of both systems together for each pair."""
+        return figures[self.first] + figures[self.second]
+
     def blocks(self, width: int) -> Iterator[tuple[slice, SystemPairs]]:
         """Yield blocks of pairs whose rows of this width have at most `DIFFERENCES_AT_ONCE` numbers."""
         size = max(1, DIFFERENCES_AT_ONCE // max(1, width))
@@ -86,16 +91,20 @@ class FlipTest:
     p_adjusted: Floats
 
 
-def sign_flips(values: Values, pairs: SystemPairs, resamples: int = RESAMPLES, seed: int = 0) -> FlipTest:
+def sign_flips(
+    values: Values, pairs: SystemPairs, resamples: int = RESAMPLES, seed: int = 0, spread: RunSpread | None = None
+) -> FlipTest:
     """Test every pair with the same flips: p is (1 + flips that differ at least as much) / (1 + flips).
 
     It is exact if the queries allow no more flips than `resamples`. The adjusted p is Westfall and Young's step-down
     max-T: a pair is compared with all pairs whose statistic is not larger than its own. Statistics are differences
-    divided by the root of their sum of squares, which no flip changes.
+    divided by the root of their sum of squares, which no flip changes. Flips of queries do not show the chance of the
+    runs. With `spread`, the statistic of a pair is lowered to one that Student's t finds as likely by queries alone as
+    the observed one by queries and runs.
     """
     rows = _centred(values)
     scale = _scales(rows, pairs)
-    statistic = np.abs(pairs.differences(rows.sum(axis=1))) / scale
+    statistic = np.abs(pairs.differences(rows.sum(axis=1))) / scale * _lowered(values, pairs, spread)
     order = np.argsort(statistic, kind="stable")
     ranked = SystemPairs(pairs.first[order], pairs.second[order])
     scale = scale[order, None]
@@ -117,6 +126,28 @@ def sign_flips(values: Values, pairs: SystemPairs, resamples: int = RESAMPLES, s
     p[order] = (1 + hits) / (1 + flips)
     adjusted[order] = np.maximum.accumulate((1 + max_hits[::-1]) / (1 + flips))[::-1]
     return FlipTest(p, adjusted)
+
+
+def _lowered(values: Values, pairs: SystemPairs, spread: RunSpread | None) -> Floats:
+    """Return the factor of each statistic that accounts for the runs: 1 if no run shifts a score."""
+    factor = np.ones(len(pairs))
+    if spread is None or not (shifted := pairs.sums(spread.shift) > 0).any():
+        return factor
+    from scipy.stats import t as student
+
+    some = SystemPairs(pairs.first[shifted], pairs.second[shifted])
+    difference = np.abs(some.differences(means(values)))
+    variance, freedom = pair_variance(values, some)
+    whole, joint = pair_variance(values, some, spread)
+    freedom = np.where(variance > EQUALITY_MARGIN**2, freedom, 1.0)
+    same = student.isf(student.sf(difference / np.sqrt(whole), joint), freedom)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        observed = difference / np.sqrt(np.maximum(variance, EQUALITY_MARGIN**2))
+        # A statistic of flips is t / √(t² + freedom), up to a constant.
+        lowered = same / np.hypot(same, np.sqrt(freedom)) / (observed / np.hypot(observed, np.sqrt(freedom)))
+    known = (difference > EQUALITY_MARGIN) & np.isfinite(lowered)  # a dataset of one query has no variance
+    factor[shifted] = np.where(known, np.minimum(lowered, 1.0), 1.0)
+    return factor
 
 
 def _centred(values: Values) -> Floats:
@@ -192,21 +223,23 @@ class TTest:
     """Cohen's d_z: the difference in units of the standard deviation of single queries' differences."""
 
 
-def paired_t(values: Values, pairs: SystemPairs) -> TTest:
-    """Test every pair by Student's t, with the degrees of freedom of Welch and Satterthwaite."""
+def paired_t(values: Values, pairs: SystemPairs, spread: RunSpread | None = None) -> TTest:
+    """Test every pair by Student's t, with the degrees of freedom of Welch and Satterthwaite.
+
+    With `spread`, values are means over runs, and the test contains the chance of the runs where it is known.
+    """
     from scipy.stats import t as student
 
-    sizes = np.array([rows.shape[1] for rows in values.values()], dtype=np.float64)
-    spreads = np.array([pair_variances(rows, pairs) for rows in values.values()]).reshape(len(sizes), -1)
+    spreads = np.array([pair_variances(rows, pairs) for rows in values.values()]).reshape(len(values), -1)
     difference = pairs.differences(means(values))
-    variance, freedom = welch(spreads, sizes)
+    variance, freedom = pair_variance(values, pairs, spread)
     with np.errstate(divide="ignore", invalid="ignore"):
         p = 2 * student.sf(np.abs(difference) / np.sqrt(variance), freedom)
         effect = difference / np.sqrt(spreads.mean(axis=0))
     # If all queries differ by the same amount, there is no variance: a difference is then certain, or it is 0.
     flat = variance <= EQUALITY_MARGIN**2
     p = np.where(flat, np.where(np.abs(difference) > EQUALITY_MARGIN, 0.0, 1.0), p)
-    return TTest(p, detectable_gaps(spreads, sizes), np.where(flat, np.nan, effect))
+    return TTest(p, detectable_differences(variance, freedom), np.where(flat, np.nan, effect))
 
 
 def detectable_gaps(spreads: Floats, sizes: Floats) -> Floats:
@@ -215,9 +248,13 @@ def detectable_gaps(spreads: Floats, sizes: Floats) -> Floats:
     `spreads` and `sizes` are those of `welch`. Other sizes than those of the sample show what other numbers of queries
     would detect.
     """
+    return detectable_differences(*welch(spreads, sizes))
+
+
+def detectable_differences(variance: Floats, freedom: Floats) -> Floats:
+    """Return the smallest difference that is detected with `POWER`, from its variance; 0 without variance."""
     from scipy.stats import t as student
 
-    variance, freedom = welch(spreads, sizes)
     needed = student.ppf(1 - ALPHA / 2, freedom) + student.ppf(POWER, freedom)
     return np.where(variance <= EQUALITY_MARGIN**2, 0.0, needed * np.sqrt(variance))
 
@@ -232,6 +269,19 @@ def welch(spreads: Floats, sizes: Floats) -> tuple[Floats, Floats]:
     with np.errstate(divide="ignore", invalid="ignore"):
         freedom = variance**2 / (parts**2 / (sizes[:, None] - 1)).sum(axis=0)
     return variance, freedom
+
+
+def pair_variance(values: Values, pairs: SystemPairs, spread: RunSpread | None = None) -> tuple[Floats, Floats]:
+    """Return the variance of each pair's difference and its degrees of freedom. `spread` adds the chance of the runs.
+
+    The runs of two systems are taken as independent of each other.
+    """
+    sizes = np.array([rows.shape[1] for rows in values.values()], dtype=np.float64)
+    spreads = np.array([pair_variances(rows, pairs) for rows in values.values()]).reshape(len(sizes), -1)
+    variance, freedom = welch(spreads, sizes)
+    if spread is None:
+        return variance, freedom
+    return with_shift(variance, freedom, pairs.sums(spread.shift), pairs.sums(spread.loss()))
 
 
 def pair_variances(rows: Floats, pairs: SystemPairs) -> Floats:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from r2med.evaluation.measure.run_variance import SingleRuns
 from r2med.evaluation.measure.scores import Floats
 from r2med.evaluation.measure.significance import Integers, Values
 from r2med.foundation.core.errors import unknown
@@ -44,6 +45,16 @@ class Slice:
         """
         parts = {dataset: values[dataset][:, queries] for dataset, queries in self.queries.items()}
         return parts if self.kind in DATASET_KINDS else {self.label: np.hstack(list(parts.values()))}
+
+    def cut_runs(self, single: SingleRuns) -> SingleRuns:
+        """Return the runs of the queries in this slice: those that a system has on all of its datasets."""
+        here = {dataset: single.tables[dataset] for dataset in self.queries}
+        counts = SingleRuns(here, single.varies).counts.tolist()
+        systems = [
+            self.cut({dataset: tables[number][:count] for dataset, tables in here.items()})
+            for number, count in enumerate(counts)
+        ]
+        return SingleRuns({name: [each[name] for each in systems] for name in systems[0]}, single.varies)
 
 
 Label = tuple[int, str]
