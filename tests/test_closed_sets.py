@@ -157,6 +157,7 @@ def helped(command, option):
 
 def choices():
     from r2med.assessment.review.kinds import KINDS as REVIEWED
+    from r2med.assessment.training.training_formats import FORMATS
     from r2med.evaluation.measure.slices import KINDS as SLICES
     from r2med.evaluation.records.answer_words import CONDITIONS
     from r2med.foundation.core import plugins
@@ -168,6 +169,7 @@ def choices():
         ("compare", "--condition"): CONDITIONS,
         ("compare", "--slice"): SLICES,
         ("data export", "--format"): FORMS,
+        ("data training", "--format"): FORMATS,
         ("list", "kind"): MEANING,
         ("review serve", "--kind"): REVIEWED,
         ("run", "--suite"): plugins.files("suites", ".toml"),

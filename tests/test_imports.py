@@ -24,7 +24,7 @@ FLOORS = {
     "models": ["encoders", "crossencoders", "llm", "prompts", "ask"],
     "systems": ["retrieve", "expand", "agents", "rerank", "system"],
     "evaluation": ["measure", "records", "comparison", "running", "advice"],
-    "assessment": ["audit", "rubrics", "panels", "judgements", "review", "answers"],
+    "assessment": ["audit", "rubrics", "panels", "judgements", "review", "answers", "training"],
     "analysis": [],
     "construction": [],
     "publication": ["leaderboard", "site", "bridges", "packs"],

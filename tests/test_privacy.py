@@ -326,8 +326,11 @@ COMMANDS: dict[str, Row] = {
     "data check": typed("data", "check", "{data}"),
     "show": typed("show", "{data}"),
     "data export": typed("data", "export", "{data}", "--out", "{out}/exported"),
+    "data training": typed(
+        *("data", "training", "{data}", "--overlay", "overlays/judged.jsonl", "--folds", "2", "--out", "{out}/train")
+    ),
     "advise": typed("advise", "{data}", "--llm", LLM, "--out", "{out}/advice", "{asked}"),
-    "audit": typed("audit", "{data}", "--out", "{out}/audit.html"),
+    "audit": typed("audit", "{data}", "--against", "notes.csv", "--out", "{out}/audit.html"),
     "judge": typed(
         *("judge", "--llm", LLM, "--data", "{data}", "--depth", "3", "--untested"),
         *("--out", "{out}/judged.jsonl", "{asked}"),
@@ -415,6 +418,7 @@ FUNCTIONS: dict[str, Row] = {
     "evaluate": lambda bench, out: r2med.evaluate(
         r2med.System.parse(f"hyde({LLM}) → bm25", bench.setup), bench.data, out
     ),
+    "training_data": lambda bench, out: r2med.training_data(bench.data, out / "train", folds=2),
     "why": lambda bench, out: r2med.why(bench.record, "q1", data=bench.data, setup=bench.setup),
     "export_data": lambda bench, out: r2med.export_data(bench.data, out / "exported"),
     "export_records": lambda bench, out: r2med.export_records("bm25", out=out),

@@ -116,6 +116,10 @@ CALLS: dict[str, tuple[Call, ...]] = {
         lambda m: r2med.export_data(r2med.load(DATA), m.new / "beir").name,
         lambda m: r2med.export_data(DATA, str(m.new / "again" / "beir")).name,
     ),
+    "training_data": (
+        lambda m: r2med.training_data(r2med.load(DATA), m.new / "train", folds=2).sheet.queries,
+        lambda m: r2med.training_data(DATA, str(m.new / "train"), folds=2, formats=["triplets"]).sheet.queries,
+    ),
     "export_records": (
         lambda m: r2med.export_records(["bm25"], out=m.new, results=m.results),
         lambda m: r2med.export_records("bm25", out=str(m.new), results=str(m.results)),

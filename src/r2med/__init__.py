@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from r2med.public.data_functions import export_data as export_data
     from r2med.public.data_functions import fetch_data as fetch_data
     from r2med.public.data_functions import import_data as import_data
+    from r2med.public.data_functions import training_data as training_data
 
 # Evaluate systems
 if TYPE_CHECKING:

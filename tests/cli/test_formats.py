@@ -25,6 +25,7 @@ WITHOUT_TABLE = {
     "data export": "writes files; its --format is their layout",
     "data fetch": "prints a line for each dataset",
     "data import": "asks a person about the columns",
+    "data training": "writes files; its --format is that of a training library",
     "generate": "writes files",
     "lock": "writes a file",
     "nuggets": "writes a file",

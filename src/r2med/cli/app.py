@@ -16,7 +16,7 @@ from r2med.cli.build_command import show_build_calls, show_built, show_example_p
 from r2med.cli.catalogue_command import show_lines, show_listing, show_name, show_nothing, show_verified_cache
 from r2med.cli.cite_command import show_citation
 from r2med.cli.compare_command import show_comparison
-from r2med.cli.data_command import show_example, show_exported, show_fetched, show_problems
+from r2med.cli.data_command import show_example, show_exported, show_fetched, show_problems, show_training
 from r2med.cli.data_import_command import confirm_import, show_import
 from r2med.cli.doctor_command import show_diagnosis
 from r2med.cli.generate_command import show_texts
@@ -37,7 +37,7 @@ from r2med.public.answer_functions import analyse, answer, reproduce
 from r2med.public.build_functions import example_build, run_build, show_build
 from r2med.public.catalogue_functions import check_model, list_, show
 from r2med.public.compare_functions import compare, score
-from r2med.public.data_functions import check_data, example_data, export_data, fetch_data, import_data
+from r2med.public.data_functions import check_data, example_data, export_data, fetch_data, import_data, training_data
 from r2med.public.label_functions import advise, audit, judge, nuggets
 from r2med.public.look_functions import board, search, serve, why
 from r2med.public.machine_functions import cite, clear_cache, doctor, list_cache, verify_cache
@@ -84,12 +84,13 @@ def _root(
             print(printable(line))
 
 
-data = typer.Typer(help="Import, fetch, check and export datasets.", no_args_is_help=True)
+data = typer.Typer(help="Import, fetch, check and export datasets, and write training sets.", no_args_is_help=True)
 data.command("import")(generated(import_data, show_import, confirm=confirm_import))
 data.command("example")(generated(example_data, show_example))
 data.command("fetch")(generated(fetch_data, show_fetched))
 data.command("check")(generated(check_data, show_problems))
 data.command("export")(generated(export_data, show_exported))
+data.command("training")(generated(training_data, show_training))
 
 build = typer.Typer(help="Build a benchmark from a plan, and look at its steps and items.", no_args_is_help=True)
 build.command("run")(generated(run_build, show_built, show_build_calls))

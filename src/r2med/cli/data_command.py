@@ -1,4 +1,4 @@
-"""What the commands `r2med data` show: examples, fetched, checked and exported datasets."""
+"""What the commands `r2med data` show: examples, fetched, checked and exported datasets, training sets."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from r2med.foundation.text.plurals import counted
 from r2med.foundation.text.terminal_text import printable
 
 if TYPE_CHECKING:
+    from r2med.assessment.training.training_set import TrainingSet
     from r2med.data.dataset import Dataset
     from r2med.data.problems import Problems
     from r2med.foundation.pages.finding import Finding
@@ -69,3 +70,21 @@ def _finding_table(found: Mapping[str, Sequence[Finding]]) -> Page:
 def show_exported(folder: Path) -> None:
     """Show where it is, and how it is checked."""
     print(printable(f"{folder} is written: r2med data check {shlex.quote(str(folder))}"))
+
+
+def show_training(made: TrainingSet) -> None:
+    """Show what the training set has, what it shares with test sets, and where its datasheet is."""
+    from r2med.assessment.training.sheet_page import POSITIVES_ONLY
+
+    sheet = made.sheet
+    sizes = f"{counted(sheet.queries, 'query', 'queries')}, {counted(sheet.positives, 'positive')}"
+    split = f", in {counted(sheet.folds, 'fold')} of {counted(sheet.groups, 'group')}" if sheet.folds else ""
+    print(printable(f"{made.folder}: {sizes}, {counted(sheet.negatives, 'negative')}{split}"))
+    if not sheet.negatives:
+        print(printable(f"note: {POSITIVES_ONLY}"))
+    for part in made.fold_sheets or (sheet,):
+        for each in part.overlaps:
+            if each.touched and (each.fold or each.dataset != sheet.dataset):
+                where = f"fold {each.fold} of {each.dataset}, which it holds out" if each.fold else each.dataset
+                print(printable(f"note: {each.words} with {where}"))
+    print(printable(f"the datasheet is {shlex.quote(str(made.folder / 'README.md'))}"))

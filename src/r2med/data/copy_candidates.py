@@ -82,23 +82,39 @@ class RunTable:
     def pairs(self, shingles: Shingles) -> Iterator[tuple[int, int]]:
         """Yield (number of the text, original) of texts that may share half of the shorter one."""
         hashes, texts = sampled_runs(shingles)
-        low, high = np.searchsorted(self.hashes, hashes, "left"), np.searchsorted(self.hashes, hashes, "right")
-        times = high - low
-        found = np.repeat(low - np.concatenate(([0], np.cumsum(times)[:-1])), times) + np.arange(times.sum())
-        pairs, counts = np.unique(
-            np.repeat(texts, times) * len(self.rows) + self.owners[found.astype(np.int64)], return_counts=True
-        )
-        places, owners = pairs // max(1, len(self.rows)), pairs % max(1, len(self.rows))
+        places, owners, counts = self.counts(hashes, texts)
         shorter = np.minimum(np.bincount(texts, minlength=len(shingles.starts))[places], self.sizes[owners])
         enough = (counts >= CANDIDATE_SHARE * shorter) & (counts >= MIN_SAMPLED)
         yield from zip(places[enough].tolist(), self.rows[owners[enough]].tolist(), strict=True)
+
+    def counts(self, hashes: Hashes, texts: Numbers) -> tuple[Numbers, Numbers, Numbers]:
+        """Return the pairs of a text and an original that share runs: text, position of the original, number of runs.
+
+        `hashes` are the distinct runs of texts, and `texts` the number of the text that each belongs to.
+        """
+        low, high = np.searchsorted(self.hashes, hashes, "left"), np.searchsorted(self.hashes, hashes, "right")
+        times = high - low
+        found = np.repeat(low - np.concatenate(([0], np.cumsum(times)[:-1])), times) + np.arange(times.sum())
+        size = max(1, len(self.rows))
+        pairs, counts = np.unique(
+            np.repeat(texts, times) * size + self.owners[found.astype(np.int64)], return_counts=True
+        )
+        return pairs // size, pairs % size, counts
 
 
 def sampled_runs(shingles: Shingles) -> tuple[Hashes, Numbers]:
     """Return the distinct sampled runs of words of texts, and the number of the text that each belongs to."""
     hashes, texts = shingles.within()
     chosen = hashes & SAMPLE_MASK == 0
-    hashes, texts = hashes[chosen], texts[chosen]
+    return _distinct(hashes[chosen], texts[chosen])
+
+
+def all_runs(shingles: Shingles) -> tuple[Hashes, Numbers]:
+    """Return all distinct runs of words of texts, and the number of the text that each belongs to."""
+    return _distinct(*shingles.within())
+
+
+def _distinct(hashes: Hashes, texts: Numbers) -> tuple[Hashes, Numbers]:
     order = np.lexsort((hashes, texts))
     hashes, texts = hashes[order], texts[order]
     new = np.concatenate(([True], (np.diff(hashes) != 0) | (np.diff(texts) != 0)))[: len(hashes)]

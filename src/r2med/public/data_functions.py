@@ -1,4 +1,4 @@
-"""Datasets: import tables of one's own, fetch, check and export datasets, and write example data."""
+"""Datasets: import tables of one's own, fetch, check and export datasets, write example data and training sets."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 from r2med.foundation.core.flags import Argument, Flag
 
 if TYPE_CHECKING:
+    from r2med.assessment.training.training_set import TrainingSet
     from r2med.data.dataset import Dataset
+    from r2med.data.overlays import Overlay
     from r2med.data.problems import Problems
 
 DOCUMENTS, QUESTIONS = "Columns of documents", "Columns of questions and judgements"
@@ -149,3 +151,68 @@ def export_data(
 
     write_layout(loaded(data), layout, Path(out))
     return Path(out)
+
+
+def training_data(
+    data: Annotated[
+        Dataset | str | Path,
+        Argument("A name or a folder with judged questions.", metavar="DATASET", completion="datasets", kind=str),
+    ],
+    out: Annotated[str | Path, _NEW_FOLDER],
+    *,
+    overlays: Annotated[
+        str | Path | Overlay | Sequence[str | Path | Overlay] | None,
+        Flag("Use the labels of this overlay too. May be repeated.", names=("--overlay",), metavar="FILE", kind=Path),
+    ] = None,
+    formats: Annotated[
+        str | Sequence[str] | None,
+        Flag(
+            "triplets, negatives or listwise (sentence-transformers), flagembedding, or trl. May be repeated. "
+            "Default: triplets.",
+            names=("--format",),
+            metavar="NAME",
+        ),
+    ] = None,
+    negatives: Annotated[int, Flag("Largest number of negatives of a query. 0: positives only.", low=0)] = 5,
+    folds: Annotated[
+        int | None,
+        Flag("Split into this many folds by groups of queries that share nothing, one folder for each.", low=2),
+    ] = None,
+    synonyms: Annotated[
+        str | Path | None,
+        Flag("Table of synonyms of diagnoses: columns concept and term, or MeSH descriptors.", metavar="FILE"),
+    ] = None,
+    allow_test_set: Annotated[
+        str | None,
+        Flag("Write this known test set without folds. The datasheet says so.", metavar="NAME"),
+    ] = None,
+) -> TrainingSet:
+    """Write a training set for an embedding model, a reranker or an LLM, with folds that do not leak and a datasheet.
+
+    Positives are relevant documents. Negatives were judged to be clearly irrelevant, by judges (`r2med judge`), people
+    or the dataset; a document without a label is none. Raises UserError if the dataset is a known test set and is not
+    split, or if one group of queries holds more than half of them.
+    """
+    from r2med.assessment.training.training_formats import DEFAULT_FORMAT, training_format
+    from r2med.assessment.training.training_set import TrainingPlan
+    from r2med.data.given_data import loaded
+    from r2med.data.overlays import given_overlays, overlay_files
+    from r2med.foundation.core.notices import Setting
+    from r2med.foundation.core.one_or_many import several
+    from r2med.foundation.store import default_store
+    from r2med.foundation.store.writable import check_writable
+    from r2med.foundation.text.synonyms import Synonyms
+
+    store = default_store()
+    word, files = overlay_files(data) if isinstance(data, str) else (data, [])
+    plan = TrainingPlan(
+        loaded(word, store),
+        tuple(given_overlays([*files, *several(overlays)])),
+        tuple(dict.fromkeys(map(training_format, several(formats or DEFAULT_FORMAT)))),
+        negatives,
+        folds or 0,
+        Synonyms.read(synonyms) if synonyms else None,
+        allow_test_set or "",
+    )
+    check_writable(Path(out).parent, Setting("training_data", out=...))
+    return plan.write(Path(out), store)

@@ -102,6 +102,14 @@ def audit(
         str | Path | None,
         Flag("Folder with the records of systems. Default: results, if it has records of the dataset.", metavar="DIR"),
     ] = None,
+    against: Annotated[
+        str | Path | Sequence[str | Path] | None,
+        Flag(
+            "Look for the texts of the dataset in this file, such as training data: JSON Lines, CSV or Parquet with "
+            "any columns of text. May be repeated.",
+            metavar="FILE",
+        ),
+    ] = None,
     out: Annotated[
         str | Path | None, Flag("Write the HTML page to this file.", names=("--out", "-o"), metavar="FILE")
     ] = None,
@@ -110,14 +118,17 @@ def audit(
     """Check the labels and texts of a dataset. Each check is sound, needs a look or is broken, with the evidence.
 
     `qrels` is a file of judgements to audit instead of a dataset. `results` is a folder of records, whose rankings show
-    what missing labels change.
+    what missing labels change. `against` are files of other data, such as the training data of a model: a finding says
+    which questions, answers and relevant documents they hold, equal, nearly equal or in part.
     """
     from r2med.assessment.audit.audit_files import check_files, write_files
     from r2med.assessment.audit.checks import audited
+    from r2med.foundation.core.one_or_many import several
 
     page, svg = (Path(each) if each is not None else None for each in (out, label))
     check_files(page, svg)
-    made = audited(dataset, Path(qrels) if qrels else None, Path(results) if results else None)
+    files = [Path(file) for file in several(against)]
+    made = audited(dataset, Path(qrels) if qrels else None, Path(results) if results else None, files)
     write_files(made, page, svg)
     return made
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -23,6 +23,7 @@ from r2med.assessment.audit.label_power import (
     unjudged_documents,
 )
 from r2med.assessment.audit.links import checked_files, empty_documents, missing_documents, scorable_queries
+from r2med.assessment.audit.overlaps import overlap_finding
 from r2med.assessment.audit.provenance import encoding, provenance
 from r2med.assessment.audit.query_metadata import query_lines
 from r2med.assessment.audit.turned_labels import turned_labels
@@ -105,19 +106,29 @@ CHECKS: Mapping[str, AuditCheck] = {
 }
 
 
-def audited(dataset: str | Path | Dataset | None, qrels: Path | None = None, results: Path | None = None) -> Audit:
-    """Audit a dataset, or a file of judgements. `results` is a folder of records of the dataset."""
+def audited(
+    dataset: str | Path | Dataset | None,
+    qrels: Path | None = None,
+    results: Path | None = None,
+    against: Sequence[Path] = (),
+) -> Audit:
+    """Audit a dataset, or a file of judgements. `results` is a folder of records of the dataset.
+
+    `against` are files of other data, such as training data, in which the texts of the dataset are looked for.
+    """
     if (dataset is None) == (qrels is None):
         raise UserError(
             "an audit is about one dataset or one file of judgements: r2med audit DATASET, or r2med audit --qrels FILE"
         )
     if qrels is not None:
-        if results is not None:
-            raise UserError("rankings belong to a dataset: name it instead of a file of judgements")
+        if results is not None or against:
+            what = "texts" if against else "rankings"
+            raise UserError(f"{what} belong to a dataset: name it instead of a file of judgements")
         return _audited(AuditMaterial(qrels.name, read_qrels(qrels)))
     loaded = dataset if isinstance(dataset, Dataset) else load(dataset or "")
     problems = None if isinstance(dataset, Dataset) else check(overlay_files(str(dataset))[0])
-    return _audited(AuditMaterial(loaded.name, loaded.qrels, loaded, *_rankings(loaded, results), problems))
+    material = AuditMaterial(loaded.name, loaded.qrels, loaded, *_rankings(loaded, results), problems)
+    return _audited(material, [overlap_finding(loaded, file) for file in against])
 
 
 def _rankings(dataset: Dataset, results: Path | None) -> tuple[Mapping[str, Lists], str]:
@@ -139,9 +150,9 @@ def _lacking(need: str, material: AuditMaterial) -> str:
     return material.no_rankings if need == "systems" and material.no_rankings else _NEEDS[need][1]
 
 
-def _audited(material: AuditMaterial) -> Audit:
+def _audited(material: AuditMaterial, overlaps: Sequence[Finding] = ()) -> Audit:
     announce = announcing(len(CHECKS))
-    findings: list[Finding] = []
+    findings: list[Finding] = [*overlaps]
     gaps: list[AuditGap] = []
     for name, declared in CHECKS.items():
         announce(name)

@@ -1,0 +1,79 @@
+"""What the folder of a built dataset says beside its queries and documents: pages, judged candidates, models."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from r2med.data.dataset import Dataset
+from r2med.data.problems import Problems
+from r2med.data.source_rows import read_jsonl
+
+PROVENANCE, CANDIDATES, CROISSANT = "provenance.jsonl", "candidates.jsonl", "croissant.json"
+
+
+@dataclass(frozen=True)
+class JudgedCandidate:
+    """A candidate of a build that its judges or people labelled."""
+
+    query: str
+    document: str
+    label: str
+    """positive, negative or discarded, by the mean scores of the judges or by people."""
+    by: str
+    """judges, people or adjudication."""
+    scores: str
+    """The mean scores of the judges, as text; empty without judges."""
+
+
+def pages_of(dataset: Dataset) -> Mapping[str, str]:
+    """Return document -> the page that it is a part of, where the dataset says it."""
+    return {
+        str(row["id"]): str(row["page"])
+        for row in _rows(dataset, PROVENANCE)
+        if row.get("page") and row.get("id") is not None
+    }
+
+
+def judged_candidates(dataset: Dataset) -> Iterator[JudgedCandidate]:
+    """Yield the labelled candidates of a built dataset, in the order of the committee's proposals."""
+    for row in _rows(dataset, CANDIDATES):
+        scores = [
+            f"{name} {row[name]:g}" for name in ("relevance", "support") if isinstance(row.get(name), int | float)
+        ]
+        query, document, label, by = (str(row.get(name) or "") for name in ("q_id", "p_id", "label", "by"))
+        yield JudgedCandidate(query, document, label, by, ", ".join(scores))
+
+
+def models_of(dataset: Dataset) -> Mapping[str, tuple[str, ...]]:
+    """Return step or task -> the models that made this part of the dataset, where its metadata says it."""
+    described = _json(dataset.folder / CROISSANT) if dataset.folder else {}
+    found: dict[str, tuple[str, ...]] = {}
+    activities = described.get("prov:wasGeneratedBy")
+    for activity in activities if isinstance(activities, list) else ():
+        agents = activity.get("prov:wasAssociatedWith") or () if isinstance(activity, Mapping) else ()
+        names = [str(agent.get("name", "")) for agent in agents if isinstance(agent, Mapping)]
+        models = tuple(name for name in names if name and not name.startswith("r2med "))
+        if models:
+            found[str(activity.get("name", ""))] = models
+    tools = described.get("rai:machineAnnotationTools")
+    if isinstance(tools, list) and tools:
+        found["judging"] = tuple(map(str, tools))
+    return found
+
+
+def _rows(dataset: Dataset, name: str) -> Iterator[dict[str, Any]]:
+    file = dataset.folder / name if dataset.folder else None
+    if file is not None and file.is_file():
+        yield from (row for _, row in read_jsonl(file, {}, Problems()))
+
+
+def _json(file: Path) -> Mapping[str, Any]:
+    try:
+        content = json.loads(file.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return content if isinstance(content, dict) else {}

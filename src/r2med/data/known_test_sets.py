@@ -1,0 +1,26 @@
+"""Known test sets: the datasets of cards, and the demo. Models that were trained with them cannot be tested on them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from r2med.data.benchmark_names import known_fingerprints
+from r2med.data.dataset_cards import bundled_cards, cards, demo_cards
+from r2med.data.hub import is_fetched
+from r2med.foundation.store import Store
+
+
+def known_test_set(fingerprint: str, store: Store) -> str:
+    """Return the name of the known test set with this fingerprint; empty if there is none."""
+    for name in (*demo_cards(), *bundled_cards()):
+        if fingerprint in known_fingerprints(name, store):
+            return name
+    return next((name for name, card in cards().items() if card.fingerprint == fingerprint), "")
+
+
+def all_test_sets(store: Store) -> Iterator[tuple[str, bool]]:
+    """Yield the name of each known test set, and True if it is on this machine, so that loading needs no network."""
+    yield from ((name, True) for name in sorted(demo_cards()))
+    for name, card in sorted(bundled_cards().items()):
+        by_hand = bool(card.by_hand) and (store.root / "by-hand" / name).is_dir()
+        yield name, by_hand or (card.hub is not None and is_fetched(card.hub, store))
