@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, field_validator
 
 from r2med.evaluation.records.files_beside import checked_file
+from r2med.evaluation.records.repeats import repeat_of, with_valid_repeat
 from r2med.evaluation.records.sealed_json import parse_sealed, record_bytes, write_sealed
 from r2med.foundation.core.approximation import Approximation
 from r2med.foundation.core.cost import NOTHING, Cost, total
@@ -137,6 +138,15 @@ class StageFacts(RecordPart):
     """Searches with an approximate index, and their recall against exact search."""
     gold: dict[str, dict[str, int]] = {}
     """Ranks after this stage: query -> relevant document -> rank, from 1. Documents beyond the depth are left out."""
+    varies: bool | None = None
+    """True if another run of this stage can give another result: it asks an LLM or a search server, or it shuffles.
+    False for recorded texts, and for an LLM in this process at temperature 0. Older records have None.
+    """
+
+    @property
+    def can_vary(self) -> bool:
+        """True if another run can give another result. In older records: if an LLM was called."""
+        return self.cost.calls > 0 if self.varies is None else self.varies
 
     def attempts(self, queries: int) -> int:
         """Return the number of queries or questions that could fail in this stage, at least 1."""
@@ -204,9 +214,24 @@ class Record(RecordPart):
     unpacked: bool = False
     """True if the record came from a pack and was not scored on this machine since."""
 
+    @field_validator("settings")
+    @classmethod
+    def _has_valid_repeat(cls, settings: dict[str, Any]) -> dict[str, Any]:
+        return with_valid_repeat(settings)
+
     def __repr__(self) -> str:
         shown = ", ".join(f"{name} {self.mean[name]:.4f}" for name in ("nDCG@10",) if name in self.mean)
         return f"Record({self.system} on {self.dataset.name}: {shown})"
+
+    @property
+    def repeat(self) -> int:
+        """The number of the repeat, from 0. Each repeat asks the LLMs and shuffles anew."""
+        return repeat_of(self.settings)
+
+    @property
+    def varies(self) -> bool:
+        """True if another run can give other scores. False if one run says it all."""
+        return any(stage.can_vary for stage in self.stages)
 
     @property
     def failures(self) -> int:
