@@ -30,7 +30,7 @@ from r2med.evaluation.records.answer_record import (
     JudgeFacts,
     answer_key,
 )
-from r2med.evaluation.records.answer_words import CONDITIONS, AnswerForm, Condition
+from r2med.evaluation.records.answer_words import READ_CONDITIONS, AnswerForm, Condition
 from r2med.evaluation.records.dataset_facts import dataset_facts, query_facts
 from r2med.evaluation.records.record import DatasetFacts, QueryFacts
 from support.synthetic_answers import COSTS, READER, SYSTEM, means
@@ -59,7 +59,7 @@ def answered(
     known = right or {"retrieved": [query.id for query in asked[::2]], "relevant": [query.id for query in asked]}
     return [
         _answer(dataset, query, condition, query.id in known.get(condition, ()), passages, lists)
-        for condition in CONDITIONS
+        for condition in READ_CONDITIONS
         for query in asked
     ]
 

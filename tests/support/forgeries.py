@@ -21,7 +21,7 @@ from r2med.data.benchmark_names import source_of
 from r2med.data.dataset import Dataset
 from r2med.data.nuggets_file import nuggets_of
 from r2med.evaluation.records.answer_record import GivenAnswer, answer_key
-from r2med.evaluation.records.answer_words import CONDITIONS
+from r2med.evaluation.records.answer_words import READ_CONDITIONS
 from r2med.evaluation.records.record import record_key
 from r2med.foundation.store import digest
 from r2med.publication.leaderboard.submitted_answers import failed_scores, means_of
@@ -484,7 +484,7 @@ def _answer_records(honest: Case) -> Iterator[tuple[str, Edit]]:
         return edit
 
     record = honest.answers()
-    for condition in CONDITIONS:
+    for condition in READ_CONDITIONS:
         for measure, mean in record["mean"][condition].items():
             if mean < 1:
                 yield f"answers: {measure} of {condition} in the record", score(measure, condition)
@@ -514,7 +514,7 @@ def _given(honest: Case) -> Iterator[tuple[str, Edit]]:
         case.files[f"{sha}.answers.jsonl"] = lines
 
     yield "a key twice in the file of answers", twins
-    for condition in CONDITIONS:
+    for condition in READ_CONDITIONS:
         for status in ("refused", "other language", "copied", "cut off", "unreadable", "failed"):
             update = {"status": status}
             yield f"{condition}: called {status}", rows(lambda row, u=update: row.update(u), condition, 9)
@@ -585,7 +585,7 @@ def _given(honest: Case) -> Iterator[tuple[str, Edit]]:
     def without(condition: str) -> Edit:
         return lambda case: case.give([row for row in case.given() if row["condition"] != condition])
 
-    for condition in CONDITIONS:
+    for condition in READ_CONDITIONS:
         yield f"the condition {condition} left out", without(condition)
     yield "an answer twice", lambda case: case.give([*case.given(), case.given()[0]])
     yield "an answer less", lambda case: case.give(case.given()[1:])

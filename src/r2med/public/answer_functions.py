@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from r2med.evaluation.records.answer_words import CONDITIONS, AnswerForm
+from r2med.evaluation.records.answer_words import CONDITIONS, READ_CONDITIONS, AnswerForm
 from r2med.foundation.core.flags import LLMS, MODELS, OUTPUT, Argument, Flag, SetupFlags
 from r2med.foundation.core.spec import joined_words
 from r2med.public import shared_flags as flags
@@ -50,11 +50,16 @@ def answer(
     conditions: Annotated[
         str | Sequence[str] | None,
         Flag(
-            f"What is read: {flags.choices(CONDITIONS)}. May be repeated. Default: all of them.",
+            f"What is read: {flags.choices(CONDITIONS)}. May be repeated. Default: all but searched, in which an agent "
+            "searches and answers by itself.",
             names=("--condition",),
             metavar="NAME",
             read=flags.comma_separated,
         ),
+    ] = None,
+    without: Annotated[
+        Literal["relevant"] | None,
+        Flag("Hide the relevant documents and their copies from an agent that searches, without changing the dataset."),
     ] = None,
     form: Annotated[
         AnswerForm | None,
@@ -83,8 +88,10 @@ def answer(
     """Let LLMs answer questions from the results of systems, and record every answer with what was read.
 
     A reader is an LLM that reads the first `passages` of a system and answers. `conditions` are what it reads: nothing
-    ("closed book"), the results ("retrieved"), the labelled passages ("relevant") or random ones ("random"). The form
-    of the answers is that of the dataset's card, unless `form` is given. `judge` is an LLM that judges answers in the
+    ("closed book"), the results ("retrieved"), the labelled passages ("relevant") or random ones ("random"). In the
+    condition "searched", which is asked only by name, each system is an agent that searches and answers by itself: its
+    LLM is the reader of all conditions. `without="relevant"` hides the relevant documents from it. The form of the
+    answers is that of the dataset's card, unless `form` is given. `judge` is an LLM that judges answers in the
     reader's own words. It also looks for the nuggets of the dataset, or those of the file `nuggets`. `queries` limits
     the number of questions of each dataset. Records of systems and of readers that `out` has already are used again.
     With `untested`, a judge is used although the answers give too few controls to test it. With `accept`, records are
@@ -109,7 +116,8 @@ def answer(
             runtime,
             judge=judge or "",
             passages=passages,
-            conditions=several(conditions) or CONDITIONS,
+            conditions=several(conditions) or READ_CONDITIONS,
+            without=without or "",
             form=form,
             nuggets=nuggets or "",
             queries=queries,

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from r2med.assessment.answers.answer_scores import ACCURACY, ANSWER_MEASURES, UNDECIDED
+from r2med.assessment.answers.answer_scores import ACCURACY, ANSWER_MEASURES, SEARCH_MEASURES, UNDECIDED
 from r2med.assessment.answers.answering import AnsweredSystems
 from r2med.assessment.answers.judge_table import judge_table
+from r2med.assessment.answers.search_tables import search_tables
 from r2med.data.dataset_cards import short_name
 from r2med.evaluation.comparison.comparison import with_intervals
 from r2med.evaluation.comparison.undecided_ranges import UNDECIDED_NOTE, accuracies, with_ranges
@@ -44,6 +45,7 @@ def answer_page(answered: AnsweredSystems, folder: str) -> Page:
     explained = [f"{measure}: {ANSWER_MEASURES[measure]}" for measure in measures]
     note = joined(" ", [*explained, *([UNDECIDED_NOTE] if UNDECIDED in measures else []), STATUS_NOTE])
     tables = [Table.of(heads, rows, "Answers", note, name="answers")] if rows else []
+    tables += search_tables(answered.records)
     if judges := judge_table(answered.records):
         tables.append(judges)
     lead = f"The records are in {folder}." if rows else ""
@@ -51,10 +53,13 @@ def answer_page(answered: AnsweredSystems, folder: str) -> Page:
 
 
 def measures_of(records: tuple[AnswerRecord, ...]) -> list[str]:
-    """Return the measures that any of the records has; the share of undecided answers only if there are any."""
+    """Return the measures that any of the records has; the share of undecided answers only if there are any.
+
+    The measures of agents that search have tables of their own.
+    """
     pairs = [pair for record in records for means in record.mean.values() for pair in means.items()]
     known = {measure for measure, value in pairs if measure != UNDECIDED or value > 0}
-    return [measure for measure in ANSWER_MEASURES if measure in known]
+    return [measure for measure in ANSWER_MEASURES if measure in known.difference(SEARCH_MEASURES)]
 
 
 def _row(record: AnswerRecord, condition: Condition, measures: list[str]) -> list[Value]:
@@ -100,6 +105,7 @@ def answer_json(answered: AnsweredSystems) -> list[dict[str, Any]]:
             "mean": record.mean,
             "statuses": record.statuses,
             "judge": record.judge.model_dump(mode="json") if record.judge else None,
+            **({"searching": record.searching} if record.searching else {}),
             "reader_costs": {condition: cost.as_dict() for condition, cost in record.reader_costs.items()},
             "calls": record.cost.calls,
             "tokens": record.cost.llm_tokens,

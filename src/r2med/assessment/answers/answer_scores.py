@@ -11,10 +11,23 @@ from r2med.assessment.answers.answer_rule import by_rule
 from r2med.data.nuggets_file import Nugget
 from r2med.evaluation.records.answer_record import GivenAnswer
 from r2med.evaluation.records.answer_words import NuggetVerdict, can_be_right
+from r2med.foundation.core.search_steps import SearchStep
 
 ACCURACY, UNDECIDED = "accuracy", "undecided"
 NUGGET_RECALL, VITAL_RECALL, NUGGET_PRECISION = "nugget-recall", "vital-recall", "nugget-precision"
 CITATION_SUPPORT, CITATION_RELEVANCE = "citation-support", "citation-relevance"
+CONFIDENCE, BRIER = "confidence", "brier"
+STEP_RECALL: Mapping[SearchStep, str] = {
+    "returned": "returned-recall",
+    "shown": "shown-recall",
+    "opened": "opened-recall",
+    "cited": "cited-recall",
+    "kept": "kept-recall",
+}
+"""Step of an agent -> the measure of how many relevant documents came so far."""
+
+SEARCH_MEASURES = (*STEP_RECALL.values(), CONFIDENCE, BRIER)
+"""The measures of agents that search and answer."""
 
 ANSWER_MEASURES: Mapping[str, str] = {
     ACCURACY: "Share of right answers. An undecided answer counts as wrong, so this is the lower end of a range.",
@@ -24,6 +37,13 @@ ANSWER_MEASURES: Mapping[str, str] = {
     NUGGET_PRECISION: "Share of the sentences of an answer that say a nugget.",
     CITATION_SUPPORT: "Share of the sentences of an answer that are supported by the passages they cite.",
     CITATION_RELEVANCE: "Share of the cited passages that are relevant in the judgements.",
+    STEP_RECALL["returned"]: "Share of the relevant documents that a search of the agent returned.",
+    STEP_RECALL["shown"]: "Share of the relevant documents whose text stood in the conversation.",
+    STEP_RECALL["opened"]: "Share of the relevant documents that the agent opened.",
+    STEP_RECALL["cited"]: "Share of the relevant documents that the answer cites.",
+    STEP_RECALL["kept"]: "Share of the relevant documents in the agent's list at the end.",
+    CONFIDENCE: "How sure the agent is of its answers.",
+    BRIER: "Mean square of the difference of confidence and truth. Lower is better.",
 }
 """Measure of answers -> its meaning. All values are between 0 and 1."""
 
@@ -48,8 +68,25 @@ def scores_of(
         **_nugget_scores(answer, nuggets),
         CITATION_SUPPORT: citation_support(answer),
         CITATION_RELEVANCE: citation_relevance(answer, grades),
+        **_search_scores(answer, grades, verdict),
     }
     return {measure: value for measure, value in values.items() if value is not None}
+
+
+def _search_scores(answer: GivenAnswer, grades: Mapping[str, int], verdict: bool | None) -> dict[str, float | None]:
+    """Return the measures of an agent. A step that it does not have, and an unknown confidence, have no value."""
+    if answer.search is None:
+        return {}
+    relevant = {document for document, grade in grades.items() if grade > 0}
+    confidence = answer.search.confidence
+    return {
+        **{
+            STEP_RECALL[step]: len(relevant.intersection(documents)) / len(relevant) if relevant else None
+            for step, documents in answer.search.steps.items()
+        },
+        CONFIDENCE: confidence,
+        BRIER: None if confidence is None or verdict is None else (confidence - verdict) ** 2,
+    }
 
 
 def rule_verdict(answer: GivenAnswer, reference: str) -> bool | None:

@@ -7,33 +7,35 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import reduce
 from operator import add
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from r2med.assessment.answers.answer_judge import JudgeOfAnswers
 from r2med.assessment.answers.answer_sheets import AnswerSheet
+from r2med.assessment.answers.answering_agents import agent_preview, answering_stage, answering_system, check_form
 from r2med.assessment.answers.judged_answers import AnswerJudging
 from r2med.assessment.answers.new_answer_record import answer_record_path, recorded_answers, write_answer_record
 from r2med.assessment.answers.reader import AnswerReader, ReaderAnswers
 from r2med.assessment.answers.reader_prompts import ReaderQuestion, prompts_digest
 from r2med.assessment.answers.reading import DEPTH, asked_queries
 from r2med.assessment.answers.scoring import ScoredAnswers, scored
+from r2med.assessment.answers.searched_answers import agent_cost, searched_answer
 from r2med.assessment.panels.panel import UNTESTED
 from r2med.data.dataset import Dataset, Query
 from r2med.data.nuggets_file import Nuggets, nuggets_of, read_nuggets
 from r2med.data.runs.trec import WrittenRun
 from r2med.evaluation.records.answer_record import AnswerRecord, CitedSentence, GivenAnswer, JudgeFacts, answer_key
-from r2med.evaluation.records.answer_words import CONDITIONS, AnswerForm, Condition
-from r2med.evaluation.records.collection import collect
+from r2med.evaluation.records.answer_words import CONDITIONS, READ_CONDITIONS, SEARCHED, AnswerForm, Condition
+from r2med.evaluation.records.collection import StoredRecord, collect
 from r2med.evaluation.records.record import Record
 from r2med.evaluation.running.batch import RunPlan, plan_run
 from r2med.evaluation.running.evaluation import record_path, run_path
 from r2med.foundation.core.activities import Activity, Apart, belonging, doing
 from r2med.foundation.core.errors import UserError, unknown
-from r2med.foundation.core.notices import Command, Notice
+from r2med.foundation.core.notices import Command, Notice, Setting
 from r2med.foundation.core.plan import Plan
 from r2med.foundation.engine.tracing import tracing
 from r2med.foundation.runtime.runtime import Runtime
@@ -106,6 +108,10 @@ class _ReaderWork:
     path: Path
     key: str = ""
 
+    def traces(self) -> Mapping[str, Sequence[Any]]:
+        """Return query -> the conversations of the agent that searched. Raises UserError if their file is missing."""
+        return StoredRecord(self.retrieval, self.run_file).traces()
+
     @property
     def name(self) -> str:
         """The system and its reader, as messages show them."""
@@ -127,7 +133,8 @@ class AnswerPlan:
     """The systems, datasets and readers of an evaluation of answers, before anything is asked."""
 
     retrieval: RunPlan
-    readers: tuple[AnswerReader, ...]
+    given_readers: tuple[AnswerReader, ...]
+    """The readers of all systems. Empty if each system is an agent that answers by itself."""
     runtime: Runtime
     passages: int
     conditions: tuple[Condition, ...]
@@ -146,8 +153,12 @@ class AnswerPlan:
     @property
     def steps(self) -> int:
         """Number of steps that `answer` announces."""
-        pairs = len(self.retrieval.systems) * len(self.retrieval.data)
-        return pairs * (1 + len(self.readers)) + bool(self.judge)
+        readings = sum(1 + len(self.readers(system)) for system in self.retrieval.systems)
+        return readings * len(self.retrieval.data) + bool(self.judge)
+
+    def readers(self, system: System) -> tuple[AnswerReader, ...]:
+        """Return the readers of a system. That of an agent which searches and answers is its own LLM."""
+        return self.given_readers or (AnswerReader.open(answering_stage(system).llm, self.runtime),)
 
     def preview(self, out: Path) -> dict[str, Plan]:
         """Return reader or judge -> what it would cost. Nothing is asked and nothing is searched.
@@ -160,7 +171,9 @@ class AnswerPlan:
         for dataset in self.retrieval.datasets():
             for system in self.retrieval.systems:
                 lists = _recorded_lists(out, system, dataset, self.passages)
-                for reader in self.readers:
+                if SEARCHED in self.conditions:
+                    kinds.setdefault(system.name, []).append(agent_preview(system, dataset))
+                for reader in self.readers(system):
                     questions = self._questions(reader, dataset, lists)
                     note = "" if lists is not None else STAND_IN_NOTE
                     kinds.setdefault(reader.card.spec, []).append(reader.preview(questions, note))
@@ -188,6 +201,10 @@ class AnswerPlan:
             return self._all_answered(out, announce, open_work)
 
     def _all_answered(self, out: Path, announce: Callable[[str], None], open_work: ExitStack) -> AnsweredSystems:
+        if SEARCHED in self.conditions:
+            for dataset in self.retrieval.datasets():
+                check_form(dataset, self._form(dataset))
+
         def within(system: System, dataset: Dataset) -> AbstractContextManager[None]:
             topics = {query.id: (system.name, dataset.name, query.id) for query in dataset.queries}
             open_work.enter_context(doing(lambda: _questions(system.name, dataset)))
@@ -229,7 +246,7 @@ class AnswerPlan:
         for record in retrieved:
             dataset = datasets[record.dataset.name]
             run = run_path(record_path(out, systems[record.system], dataset, record.key))
-            for reader in self.readers:
+            for reader in self.readers(systems[record.system]):
                 try:
                     key = answer_key(self.key(dataset, record, reader), dataset.fingerprint)
                 except UserError as error:
@@ -276,8 +293,20 @@ class AnswerPlan:
         topic = open_work.enter_context(reader.reading(questions, each.retrieval.system, dataset.name))
         with self.runtime.network():
             said = reader.about(dataset.label).ask(questions, topic)
+        if SEARCHED in self.conditions:
+            said = self._with_searched(said, each)
         nuggets = self._nuggets(dataset) if self.judge else None
         return _ReaderSaid(each, questions, said, AnswerSheet(dataset, reader.card, said.given, nuggets, topic))
+
+    def _with_searched(self, said: ReaderAnswers, each: _ReaderWork) -> ReaderAnswers:
+        """Return the answers of a reader with those that it gave as an agent, which are in the record of its search."""
+        dataset, traces = each.dataset, each.traces()
+        found = [
+            searched_answer(query, next(iter(traces.get(query.id, ())), None), dataset, each.reader.card)
+            for query in asked_queries(dataset, self.queries)
+        ]
+        # What the agent spent is a part of the cost of the search.
+        return replace(said, given=[*said.given, *found], costs={**said.costs, SEARCHED: agent_cost(found)})
 
     def _written(self, read: Sequence[_ReaderSaid], tested: JudgeFacts | None = None) -> list[AnswerRecord]:
         """Score answers and write their records."""
@@ -332,6 +361,8 @@ class AnswerPlan:
         others = asked_queries(dataset)
         if not others:
             raise UserError(f"{dataset.name} has no query with a reference answer and judgements: nothing can be asked")
+        if self.conditions == (SEARCHED,):
+            return []
         if lists is None:
             following = [*others[1:], others[0]]
             lists = {query.id: list(dataset.qrels[next_.id]) for query, next_ in zip(others, following, strict=True)}
@@ -353,7 +384,8 @@ def plan_answers(
     *,
     judge: str = "",
     passages: int = DEPTH,
-    conditions: Sequence[str] = CONDITIONS,
+    conditions: Sequence[str] = READ_CONDITIONS,
+    without: Literal["", "relevant"] = "",
     form: AnswerForm | None = None,
     nuggets: Path | str = "",
     queries: int = 0,
@@ -361,7 +393,16 @@ def plan_answers(
     accept: bool = False,
 ) -> AnswerPlan:
     """Return what will be asked. Raises UserError if a system, a reader, a dataset or a condition is unknown."""
-    if not readers:
+    searched = SEARCHED in conditions
+    if searched and readers:
+        raise UserError(
+            f"{readers[0]}: an agent that searches is its own reader: leave out ", Setting("answer", readers=...)
+        )
+    if without and not searched:
+        raise UserError(
+            f"without {without} is about an agent that searches: add ", Setting("answer", conditions=SEARCHED)
+        )
+    if not readers and not searched:
         raise UserError("a reader is an LLM: name one or several, as in r2med answer bm25 --reader smollm2")
     if not systems:
         raise UserError("no system to read from: name one, such as bm25")
@@ -377,7 +418,9 @@ def plan_answers(
     if judge:
         JudgeOfAnswers.open(judge, runtime)  # an unknown LLM is found now
     plan = plan_run(systems, data, setup=runtime)
-    asked = passages, chosen or CONDITIONS, form, queries, judge, nuggets
+    if searched:
+        plan = replace(plan, systems=tuple(answering_system(system, without) for system in plan.systems))
+    asked = passages, chosen or READ_CONDITIONS, form, queries, judge, nuggets
     return AnswerPlan(plan, opened, runtime, *asked, untested=untested, accept=accept)
 
 

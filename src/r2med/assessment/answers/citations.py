@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from r2med.evaluation.records.answer_record import CitedSentence
+from r2med.foundation.text.citation_marks import AFTER_STOP, CITATION, cited_numbers
 from r2med.foundation.text.sentences import sentences
 
-_NUMBERS = r"\d{1,4}(?:\s*[-–,;]\s*\d{1,4})*"
-_CITATION = re.compile(rf"\s*[\[【](?:passages?\s+)?({_NUMBERS})[\]】]", re.IGNORECASE)
-_AFTER_STOP = re.compile(rf"([.!?])((?:\s*[\[【](?:passages?\s+)?{_NUMBERS}[\]】])+)", re.IGNORECASE)
 _QUOTED_CHARACTERS = 20
 """Number of characters before a mark that must be those of a passage, so that the mark is quoted from it."""
-_MAX_RANGE = 50
-"""Largest range such as [1-4] that is read. A longer one is a range of other numbers, such as years."""
 
 
 def cited_sentences(answer: str, read: Sequence[str], texts: Sequence[str] = ()) -> tuple[CitedSentence, ...]:
@@ -23,10 +19,10 @@ def cited_sentences(answer: str, read: Sequence[str], texts: Sequence[str] = ())
     `texts` are the passages. A mark such as [3,4] that is quoted from one of them is a reference of that paper.
     """
     # A citation behind the full stop belongs to the sentence before it.
-    moved = _AFTER_STOP.sub(r"\2\1", _without_quoted(answer, texts))
+    moved = AFTER_STOP.sub(r"\2\1", _without_quoted(answer, texts))
     found: list[CitedSentence] = []
     for sentence in sentences(moved):
-        numbers = [number for match in _CITATION.finditer(sentence) for number in _numbers(match[1])]
+        numbers = cited_numbers(sentence)
         text = without_citations(sentence)
         known = dict.fromkeys(read[number - 1] for number in numbers if 0 < number <= len(read))
         unknown = len({number for number in numbers if not 0 < number <= len(read)})
@@ -41,12 +37,12 @@ def cited_sentences(answer: str, read: Sequence[str], texts: Sequence[str] = ())
 
 def without_citations(text: str) -> str:
     """Return a text without the marks of its citations."""
-    return _CITATION.sub("", text).strip()
+    return CITATION.sub("", text).strip()
 
 
 def _without_quoted(answer: str, texts: Sequence[str]) -> str:
     """Return an answer without the marks that stand behind the same words in a passage."""
-    passages = [_plain(text) for text in texts if _CITATION.search(text)]
+    passages = [_plain(text) for text in texts if CITATION.search(text)]
     if not passages:
         return answer
 
@@ -57,16 +53,9 @@ def _without_quoted(answer: str, texts: Sequence[str]) -> str:
         )
         return "" if quoted else match[0]
 
-    return _CITATION.sub(kept, answer)
+    return CITATION.sub(kept, answer)
 
 
 def _plain(text: str) -> str:
     """Return a text without case and white space, and without a full stop before a mark."""
     return re.sub(r"[.!?]+(?=[\[【])", "", "".join(text.casefold().split()))
-
-
-def _numbers(cited: str) -> Iterator[int]:
-    for part in re.split(r"\s*[,;]\s*", cited):
-        first, *rest = (int(number) for number in re.split(r"\s*[-–]\s*", part))
-        last = rest[-1] if rest else first
-        yield from range(first, last + 1) if 0 <= last - first <= _MAX_RANGE else (first, last)

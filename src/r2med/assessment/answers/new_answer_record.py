@@ -14,6 +14,7 @@ import numpy as np
 
 from r2med.assessment.answers.reader import ReaderAnswers
 from r2med.assessment.answers.scoring import ScoredAnswers
+from r2med.assessment.answers.searched_answers import searching_means
 from r2med.data.dataset import Dataset
 from r2med.evaluation.measure import HEADLINE_MEASURE
 from r2med.evaluation.records.answer_record import (
@@ -93,6 +94,7 @@ def write_answer_record(
             **({"judge": _bare(scored.cost)} if scored.judge else {}),
         },
         reader_costs={condition: _bare(cost) for condition, cost in said.costs.items()},
+        searching=searching_means(answers),
         notices=(*notices, *scored.notices),
         versions=installed_versions(),
         source=source_digest(),

@@ -121,6 +121,8 @@ class AnswerReader:
                     yield asked(condition, relevant_passages(dataset, query, count))
                 case "random":
                     yield asked(condition, random_passages(dataset, query, retrieved.read.tokens))
+                case "searched":
+                    continue  # the agent itself asks and answers
                 case other:
                     assert_never(other)
 

@@ -8,7 +8,7 @@ from typing import assert_never
 from r2med.assessment.answers.answer_options import lettered
 from r2med.assessment.answers.reading import ReadPassages
 from r2med.data.dataset import Query
-from r2med.evaluation.records.answer_words import CONDITIONS, AnswerForm, Condition
+from r2med.evaluation.records.answer_words import READ_CONDITIONS, AnswerForm, Condition
 from r2med.foundation.store import digest
 from r2med.models.ask.answers import LLMAnswer, OpenAnswer, choice_of
 from r2med.models.ask.ask import SYSTEM, framed_fields
@@ -118,6 +118,8 @@ def reader_template(form: AnswerForm, condition: Condition) -> Template:
             name = f"{form}-closed-book"
         case "retrieved" | "relevant" | "random":
             name = form
+        case "searched":
+            raise ValueError("an agent that searches has prompts of its own")
         case other:
             assert_never(other)
     return packaged_template("r2med.assessment.answers", name)
@@ -125,5 +127,5 @@ def reader_template(form: AnswerForm, condition: Condition) -> Template:
 
 def prompts_digest(form: AnswerForm) -> str:
     """Return a digest of the prompts of a form."""
-    texts = dict.fromkeys(reader_template(form, condition).text for condition in CONDITIONS)
+    texts = dict.fromkeys(reader_template(form, condition).text for condition in READ_CONDITIONS)
     return digest([SYSTEM, *texts])[:12]

@@ -22,6 +22,13 @@ ANSWER_FAMILIES = (
     "nugget-precision",
     "citation-support",
     "citation-relevance",
+    "returned-recall",
+    "shown-recall",
+    "opened-recall",
+    "cited-recall",
+    "kept-recall",
+    "confidence",
+    "brier",
 )
 """Families that are measured on the answers of a reader, not on rankings: answer records hold them."""
 ALIASES = {"recall": "R", "precision": "P"}
@@ -45,8 +52,8 @@ class Measure:
 
     @property
     def lower_is_better(self) -> bool:
-        """True for the share of passages that argue for another answer, and for the share of undecided answers."""
-        return self.family in ("Mimic", "undecided")
+        """True for passages that argue for another answer, for undecided answers, and for errors of confidence."""
+        return self.family in ("Mimic", "undecided", "brier")
 
     @property
     def from_qrels(self) -> bool:

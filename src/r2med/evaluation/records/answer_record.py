@@ -9,12 +9,13 @@ from typing import Any, Literal, assert_never
 
 from pydantic import Field, ValidationError
 
-from r2med.evaluation.records.answer_words import AnswerForm, AnswerStatus, Condition, NuggetVerdict
+from r2med.evaluation.records.answer_words import AnswerForm, AnswerStatus, Condition, NamedBy, NuggetVerdict
 from r2med.evaluation.records.files_beside import checked_file
 from r2med.evaluation.records.record import DatasetFacts, FileFacts, QueryFacts, RecordPart
 from r2med.evaluation.records.sealed_json import parse_sealed, record_bytes, strict_json, write_sealed
 from r2med.foundation.core.cost import NOTHING, Cost, total
 from r2med.foundation.core.errors import UserError
+from r2med.foundation.core.search_steps import SearchStep
 from r2med.foundation.store import digest
 from r2med.foundation.store.files import sha256, write_atomically
 
@@ -40,6 +41,38 @@ class CitedSentence(RecordPart):
     """Number of citations of passages that do not exist."""
     supported: bool | None = None
     """True if a judge says that the cited passages support the sentence. None if no judge decided."""
+
+
+class SearchFacts(RecordPart):
+    """What an agent did before it answered one question."""
+
+    steps: dict[SearchStep, tuple[str, ...]] = Field(default_factory=dict)
+    """Step -> the documents that came so far. A step that the agent does not have is missing."""
+    confidence: float | None = None
+    """How sure the agent was that its answer is right, from 0 to 1; None if it did not say."""
+    searches: int = 0
+    """Number of searches."""
+    repeated: int = 0
+    """Number of searches whose query was searched before."""
+    new_relevant: tuple[int, ...] = ()
+    """Search by search, the number of relevant documents that no earlier search returned."""
+    named: NamedBy | None = None
+    """How a query came to name the reference answer; None if none named it."""
+    turns: int = 0
+    """Number of turns of the LLM."""
+    prompt_tokens: int = 0
+    """Number of tokens that the LLM read."""
+    completion_tokens: int = 0
+    """Number of tokens that the LLM wrote."""
+    dollars: float | None = None
+    """What the LLM cost; None if that is not known."""
+    seconds: float = 0.0
+    """Time that the LLM took."""
+
+    @property
+    def tokens(self) -> int:
+        """Number of tokens that the LLM read and wrote."""
+        return self.prompt_tokens + self.completion_tokens
 
 
 class GivenAnswer(RecordPart):
@@ -80,6 +113,8 @@ class GivenAnswer(RecordPart):
     """Number of statements of the answer that were held against the nuggets, for their precision."""
     statements_found: int = 0
     """Number of these statements that say a nugget."""
+    search: SearchFacts | None = None
+    """What the agent did, in the condition "searched"."""
     scores: dict[str, float] = Field(default_factory=dict)
     """Measure -> value, for all measures that are known for this answer."""
 
@@ -144,7 +179,8 @@ class AnswerRecord(RecordPart):
     costs: dict[Literal["retrieval", "reader", "judge"], Cost] = Field(default_factory=dict)
     """The cost of each part for all questions, as if nothing had been cached. Retrieval: without the corpus."""
     reader_costs: dict[Condition, Cost] = Field(default_factory=dict)
-    """Condition -> cost of the reader for its questions. Empty in records of earlier versions."""
+    """Condition -> cost of the reader for its questions. Empty in records of earlier versions. What an agent spends in
+    the condition "searched" is a part of the cost of retrieval."""
     notices: tuple[str, ...] = ()
     """What a reader of the scores should know, one sentence each."""
     versions: dict[str, str] = Field(default_factory=dict)
@@ -157,6 +193,10 @@ class AnswerRecord(RecordPart):
     """True if other machines could not be reached while the record was made."""
     unpacked: bool = False
     """True if the record came from a pack and was not scored on this machine since."""
+
+    searching: dict[str, float] = Field(default_factory=dict)
+    """In the condition "searched", means over the questions: searches, repeated, new_relevant (per search), turns,
+    tokens, dollars and seconds, and the shares of questions whose reference answer was a guess or a find."""
 
     @property
     def name(self) -> str:
@@ -171,7 +211,8 @@ class AnswerRecord(RecordPart):
     def cost_of(self, condition: Condition) -> Cost | None:
         """Return the cost of answering every query of the dataset in one condition; None if it is not known.
 
-        It is the cost of the reader, and in the condition "retrieved" also that of the search, without judging.
+        It is the cost of the reader, and in the condition "retrieved" also that of the search, without judging. An
+        agent that searches is the search and the reader in one.
         """
         if condition not in self.reader_costs or not self.queries:
             return None
@@ -179,6 +220,8 @@ class AnswerRecord(RecordPart):
         match condition:
             case "retrieved":
                 return cost + self.costs.get("retrieval", NOTHING)
+            case "searched":
+                return self.costs.get("retrieval", NOTHING)
             case "closed book" | "relevant" | "random":
                 return cost
             case other:

@@ -4,9 +4,16 @@ from __future__ import annotations
 
 from typing import Literal, assert_never, get_args
 
-Condition = Literal["closed book", "retrieved", "relevant", "random"]
-"""What a reader reads: nothing, the best passages of the system, the labelled passages, or random passages."""
+Condition = Literal["closed book", "retrieved", "relevant", "random", "searched"]
+"""What a reader reads: nothing, the best passages of the system, the labelled passages, random passages, or what an
+agent searches and opens itself before it answers."""
 CONDITIONS: tuple[Condition, ...] = get_args(Condition)
+SEARCHED: Condition = "searched"
+READ_CONDITIONS: tuple[Condition, ...] = tuple(each for each in CONDITIONS if each != SEARCHED)
+"""The conditions in which a reader is given its passages. They are asked unless a user chooses others."""
+
+NamedBy = Literal["guess", "find"]
+"""How a query of an agent came to name the reference answer: before any document showed that name, or after."""
 
 AnswerForm = Literal["open", "choice"]
 """An answer in the reader's own words, or one of several options."""

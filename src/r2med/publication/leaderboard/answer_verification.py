@@ -177,8 +177,31 @@ def _condition_faults(answer: GivenAnswer, asked: _Asked) -> Iterator[str]:
                 yield from _length_faults(answer, first.documents, "the first passages of its ranking")
             elif not 0 < len(answer.read) <= record.passages and answer.status != "failed":
                 yield f"read {len(answer.read)} passages, but the record states {record.passages}"
+        case "searched":
+            yield from _search_faults(answer, asked)
         case other:
             assert_never(other)
+
+
+def _search_faults(answer: GivenAnswer, asked: _Asked) -> Iterator[str]:
+    """Yield faults of what an agent is said to have done: steps that do not follow from one another."""
+    if answer.search is None:
+        if answer.status != "failed":
+            yield "does not say what the agent searched"
+        return
+    steps, query = answer.search.steps, answer.query
+    if set(steps.get("returned", ())) != set(answer.read):
+        yield "states other returned documents than those that it read"
+    for step, documents in steps.items():
+        if step != "cited" and (strange := next((each for each in documents if each not in answer.read), None)):
+            yield f"states {strange[:60]!r} as {step}, but no search returned it"
+    cited = {document for sentence in answer.sentences for document in sentence.documents}
+    if "cited" in steps and set(steps["cited"]) != cited:
+        yield "states other cited documents than those of its text"
+    grades = asked.dataset.qrels[query]
+    found = sum(grades.get(document, 0) > 0 for document in steps.get("returned", ()))
+    if sum(answer.search.new_relevant) != found:
+        yield f"states {sum(answer.search.new_relevant)} new relevant documents, but {found} were returned"
 
 
 def _random_documents(answer: GivenAnswer, asked: _Asked) -> Sequence[str]:

@@ -20,7 +20,7 @@ from r2med.data import Dataset
 from r2med.data.nuggets_file import nuggets_of, read_nuggets
 from r2med.evaluation.records.answer_collection import answer_files, read_current
 from r2med.evaluation.records.answer_record import SUFFIX, AnswerRecord, answer_key
-from r2med.evaluation.records.answer_words import CONDITIONS
+from r2med.evaluation.records.answer_words import READ_CONDITIONS, SEARCHED
 from r2med.evaluation.records.collection import RecordCollection, StoredRecord
 from r2med.evaluation.records.record import Record
 from r2med.evaluation.records.text_files import NUGGETS_ENDING
@@ -62,7 +62,8 @@ def answer_reads(answers: PackedAnswers, dataset: Dataset, runtime: Runtime, nug
         with noted_reads() as reads, tempfile.TemporaryDirectory(prefix="r2med-") as folder:
             opened = runtime.with_settings(**model_settings(record.settings, runtime))
             plan = _plan(record, dataset, opened, given_nuggets(record, dataset, nuggets))
-            settings = plan.key(dataset, retrieval.record, plan.readers[0])
+            (reader,) = plan.readers(plan.retrieval.systems[0])
+            settings = plan.key(dataset, retrieval.record, reader)
             if answer_key(settings, dataset.fingerprint) != record.key:
                 raise UserError(f"{difference(record.settings, settings)}: give the flags of its r2med answer")
             run = retrieval.run_file or run_path(retrieval.path)
@@ -87,7 +88,8 @@ def _asked_again(
     If its command had several systems, readers or datasets, the controls of the judge were drawn over all of them, and
     those of this record alone were never asked. Then the record's own counts are kept.
     """
-    asked = dataset, retrieval, plan.readers[0], run, path
+    (reader,) = plan.readers(plan.retrieval.systems[0])
+    asked = dataset, retrieval, reader, run, path
     try:
         made = plan.ask(*asked)
     except UserError:
@@ -121,7 +123,7 @@ def _plan(record: AnswerRecord, dataset: Dataset, runtime: Runtime, nuggets: Pat
     settings = record.settings
     return plan_answers(
         [record.system],
-        [record.reader],
+        [] if SEARCHED in settings["conditions"] else [record.reader],
         [dataset],
         runtime,
         judge=_judge(settings),
@@ -153,12 +155,14 @@ def answer_command(
     `form` is that of the dataset's answers, which needs no flag. `nuggets` is the file of nuggets, if it needs one.
     """
     settings = record.settings
-    words = ["r2med", "answer", record.system, "--reader", record.reader, "--data", record.dataset.name]
+    words = ["r2med", "answer", record.system, "--data", record.dataset.name]
+    if SEARCHED not in settings["conditions"]:  # an agent that searches is its own reader
+        words[3:3] = ["--reader", record.reader]
     if judge := _judge(settings):
         words += ["--judge", judge]
     if record.passages != DEPTH:
         words += ["--passages", str(record.passages)]
-    if settings["conditions"] != list(CONDITIONS):
+    if settings["conditions"] != list(READ_CONDITIONS):
         words += [word for condition in settings["conditions"] for word in ("--condition", condition)]
     if record.form != form:
         words += ["--form", record.form]

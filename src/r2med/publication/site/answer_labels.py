@@ -61,6 +61,55 @@ MEASURES = (
         "Citations",
         "Share of the cited passages that are relevant.",
     ),
+    AnswerMeasure(
+        "returned-recall",
+        "Recall of returned documents",
+        "Returned",
+        "Search",
+        "Share of the relevant documents that a search of the agent returned.",
+    ),
+    AnswerMeasure(
+        "shown-recall",
+        "Recall of shown documents",
+        "Shown",
+        "Search",
+        "Share of the relevant documents whose text stood in the conversation.",
+    ),
+    AnswerMeasure(
+        "opened-recall",
+        "Recall of opened documents",
+        "Opened",
+        "Search",
+        "Share of the relevant documents that the agent opened.",
+    ),
+    AnswerMeasure(
+        "cited-recall",
+        "Recall of cited documents",
+        "Cited",
+        "Search",
+        "Share of the relevant documents that the answer cites.",
+    ),
+    AnswerMeasure(
+        "kept-recall",
+        "Recall of kept documents",
+        "Kept",
+        "Search",
+        "Share of the relevant documents in the agent’s list at the end.",
+    ),
+    AnswerMeasure(
+        "confidence",
+        "Confidence",
+        "Confidence",
+        "Calibration",
+        "How sure the agent is of its answers, on average.",
+    ),
+    AnswerMeasure(
+        "brier",
+        "Brier score",
+        "Brier",
+        "Calibration",
+        "Mean square of the difference of confidence and truth. Lower is better.",
+    ),
 )
 """The measures of an answer, in the order of the columns."""
 
@@ -69,6 +118,7 @@ READ_IN: Mapping[Condition, str] = {
     "retrieved": "the best passages of the system",
     "relevant": "the labelled passages",
     "random": "random passages",
+    "searched": "what it searched itself",
 }
 """Condition -> what the reader reads."""
 
@@ -77,6 +127,7 @@ ABOUT_CONDITION: Mapping[Condition, str] = {
     "retrieved": "The reader reads the best passages of the system.",
     "relevant": "The reader reads the passages that are labelled as relevant.",
     "random": "The reader reads random passages of the same length.",
+    "searched": "The reader is an agent that searches, opens documents, answers and cites.",
 }
 
 ABOUT_STATUS: Mapping[AnswerStatus, str] = {

@@ -115,7 +115,7 @@ interface AnswerMeasure {
 
 /* --- data/answers.js: answer_rows.py ------------------------------------------------------------------------------ */
 
-type AnswerCondition = "closed book" | "retrieved" | "relevant" | "random";
+type AnswerCondition = "closed book" | "retrieved" | "relevant" | "random" | "searched";
 type StatusCounts = Partial<Record<AnswerStatus, number>>;
 type AnswerStatus = "answered" | "refused" | "other language" | "copied" | "cut off" | "unreadable" | "failed";
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -20,12 +20,14 @@ from r2med.foundation.runtime.stages import Retrieving, Stage, argument, bound, 
 from r2med.foundation.store import Store
 from r2med.models.llm.call_plans import with_calls
 from r2med.models.llm.chat import Failure
-from r2med.models.llm.costs import failed_queries, failure_kinds
+from r2med.models.llm.costs import failed_queries, failure_kinds, is_priced
 from r2med.models.llm.journaled import open_chat
-from r2med.models.llm.llm_cards import missing_key, resolve_llm
+from r2med.models.llm.llm_cards import LLMCard, missing_key, resolve_llm
 from r2med.models.prompts.prompt_sets import PROMPTS_MEANING, find_set
-from r2med.systems.agents.conversation import Chosen, Conversation
+from r2med.systems.agents.conversation import Answered, Chosen, Conversation
 from r2med.systems.agents.conversing import Conversed, ConversingLLM, ConversingStage, source_of
+from r2med.systems.agents.dialogue import SpendingLimit
+from r2med.systems.agents.hidden_evidence import without_relevant
 from r2med.systems.agents.remote_search import RemoteURL
 from r2med.systems.agents.sources import LocalSearch
 from r2med.systems.expand.recorded import AUTHOR
@@ -56,6 +58,35 @@ class RankingStage(ConversingStage, kind="retrieve", needs="llm"):
     )
     remote: RemoteURL | None = Field(None, description="the URL of a /retrieve server that the agent searches instead")
     prompts: str = Field("", description=PROMPTS_MEANING)
+    answers: bool = Field(
+        False,
+        description="yes: the LLM answers the question, cites documents and says how sure it is, as "
+        "`r2med answer --condition searched` asks it to",
+    )
+    without: Literal["", "relevant"] = Field(
+        "", description="relevant: hide the relevant documents and their copies from an agent that answers"
+    )
+    tokens: int = Field(0, ge=0, description="maximum number of tokens of a conversation; 0: no limit")
+    dollars: float = Field(0.0, ge=0, description="maximum price of a conversation in dollars; 0: no limit")
+
+    @model_validator(mode="after")
+    def _hides_from_answers(self) -> Self:
+        if self.without and not self.answers:
+            raise ValueError("without=relevant is for an agent that answers: add answers=yes")
+        return self
+
+    @property
+    def gives_answer(self) -> bool:
+        """True if the agent answers the question."""
+        return self.answers
+
+    def spent_limit(self, card: LLMCard) -> SpendingLimit:
+        """Return the largest number of tokens and dollars of a conversation."""
+        return SpendingLimit(self.tokens, self.dollars, card)
+
+    def answering(self, without: Literal["", "relevant"] = "") -> Self:
+        """Return the same agent, which answers the question."""
+        return self.model_copy(update={"answers": True, "without": without or self.without})
 
     @model_validator(mode="after")
     def _can_search_any_query(self) -> Self:
@@ -78,6 +109,11 @@ class RankingStage(ConversingStage, kind="retrieve", needs="llm"):
         if runtime.setup.recorded or self.llm == AUTHOR:
             raise UserError(f"{self} returns a ranking, and there are no recorded ones: name an LLM that is called")
         card = resolve_llm(self.llm, runtime.setup)
+        if self.dollars and not is_priced(card):
+            raise UserError(
+                f"{self}: the price of {card.spec} is not known, so dollars= cannot end a conversation: "
+                "give tokens= instead"
+            )
         source = source_of(runtime, self.by, self.remote)
         by = source.by if isinstance(source, LocalSearch) else bound(self.by, runtime)
         return AgentRetriever(
@@ -134,6 +170,9 @@ class AgentSearcher(Searcher):
         """Run a conversation for every query. Return its list, its other finds, then what `by` finds for the query."""
         agent, corpus = self.retriever, self.dataset.corpus
         dataset = replace(self.dataset, queries=tuple(each.query for each in queries))
+        assert isinstance(agent.stage, RankingStage)
+        if agent.stage.without == "relevant":
+            dataset = without_relevant(dataset)
         plain = [SearchQuery(query) for query in dataset.queries]
         conversed = agent.conversed(dataset, self.store)
         rankings = {query.id: ranking_of(each, corpus) for query, each in conversed.pairs}
@@ -177,7 +216,11 @@ def ranking_of(conversation: Conversation, corpus: Corpus) -> tuple[str, ...]:
     """
     searches = [turn.documents for turn in conversation.turns if turn.documents is not None]
     found = fused([[hit.id for hit in documents] for documents in searches], corpus)
-    chosen = conversation.state.ids if isinstance(conversation.state, Chosen) else ()
+    match conversation.state:
+        case Chosen(chosen) | Answered(kept=chosen):
+            pass
+        case _:
+            chosen = ()
     known = set(found)  # A remote server may return documents that the corpus does not have.
     return tuple(dict.fromkeys([*(each for each in chosen if each in known), *found]))
 

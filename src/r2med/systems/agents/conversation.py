@@ -5,10 +5,11 @@ A conversation that is over leaves a trace: what the agent did, turn by turn, fi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Protocol
 
+from r2med.foundation.core.search_steps import SearchStep
 from r2med.models.llm.chat import Failure, Message, RawAnswer, ToolCall
 from r2med.models.prompts.fitting import first_words
 
@@ -48,11 +49,17 @@ class AwaitSearch:
 
 @dataclass(frozen=True)
 class Answered:
-    """State: the conversation has ended with the text to search."""
+    """State: the conversation has ended with a text: one to search with, or the answer to the question."""
 
     text: str
     cut: bool = False
     """True if the text reached the token limit and is kept up to its last whole sentence."""
+    confidence: float | None = None
+    """How sure the agent is that its answer is right, from 0 to 1; None if it did not say."""
+    cited: tuple[str, ...] = ()
+    """The documents that the answer cites."""
+    kept: tuple[str, ...] = ()
+    """The documents that the agent names as relevant, the best first."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +92,10 @@ class AgentTurn:
     prompt_tokens: int = 0
     completion_tokens: int = 0
     seconds: float = 0.0
+    shown: tuple[str, ...] = ()
+    """The documents whose text stood in the conversation after this turn."""
+    opened: tuple[str, ...] = ()
+    """The documents that the model opened, or in which it looked for words."""
     status: str = ""
     """What became of a call of a tool: see `tools.Status`. Empty for agents without tools."""
     further: bool = False
@@ -157,7 +168,8 @@ class Conversation:
         parts = self.parts
         if len(parts) > 1 and parts[-1].role == "user":
             parts = (*parts[:-1], Message("user", shown))
-        changed = replace(self.with_last_turn(notice=notice, information=""), parts=parts, state=AwaitModel())
+        last = self.with_last_turn(notice=notice, information="", shown=())
+        changed = replace(last, parts=parts, state=AwaitModel())
         return replace(changed, search_off=True, shortened=True)
 
 
@@ -202,10 +214,17 @@ def no_answer(completion: RawAnswer, what: str) -> Failure:
 TRACE_FORMAT = 1
 
 
-def trace(conversation: Conversation, *, texts: bool = False, finds: Sequence[str] | None = None) -> dict[str, Any]:
+def trace(
+    conversation: Conversation,
+    *,
+    texts: bool = False,
+    finds: Sequence[str] | None = None,
+    steps: Collection[SearchStep] = (),
+) -> dict[str, Any]:
     """Return the trace of a finished conversation. With `texts` it holds the text shown of each document.
 
-    `finds` is the ranking that it gives; None if it gives a text.
+    `finds` is the ranking that it gives; None if it gives a text. `steps` are those that an agent has which answers
+    the question.
     """
     end = conversation.state
     return {
@@ -216,6 +235,7 @@ def trace(conversation: Conversation, *, texts: bool = False, finds: Sequence[st
         "failure": {"kind": end.kind, "message": end.message} if isinstance(end, Failure) else None,
         **({"chosen": list(end.ids)} if isinstance(end, Chosen) else {}),
         **({} if finds is None else {"finds": list(finds)}),
+        **({"steps": _steps(conversation, steps), "confidence": _confidence(end)} if steps else {}),
         "total": totals([conversation]),
     }
 
@@ -232,11 +252,29 @@ def totals(conversations: Sequence[Conversation]) -> dict[str, float]:
     }
 
 
+def _steps(conversation: Conversation, steps: Collection[SearchStep]) -> dict[SearchStep, list[str]]:
+    """Return step -> the documents that came so far, in the order in which they did."""
+    end, turns = conversation.state, conversation.turns
+    came: Mapping[SearchStep, Iterable[str]] = {
+        "returned": (hit.id for turn in turns for hit in turn.documents or ()),
+        "shown": (document for turn in turns for document in turn.shown),
+        "opened": (document for turn in turns for document in turn.opened),
+        "cited": end.cited if isinstance(end, Answered) else (),
+        "kept": end.kept if isinstance(end, Answered) else (),
+    }
+    return {step: list(dict.fromkeys(documents)) for step, documents in came.items() if step in steps}
+
+
+def _confidence(end: State) -> float | None:
+    return end.confidence if isinstance(end, Answered) else None
+
+
 def _turn(turn: AgentTurn, texts: bool) -> dict[str, Any]:
     documents = None if turn.documents is None else [_document(hit, texts) for hit in turn.documents]
-    optional = {name: value for name, value in (("status", turn.status), ("further", turn.further)) if value}
-    told = {name: value for name, value in asdict(turn).items() if name not in ("status", "further")}
-    return {**told, "documents": documents, **optional}
+    facts = asdict(turn)
+    optional = {name: value for name in ("shown", "opened", "status", "further") if (value := facts.pop(name))}
+    optional |= {name: list(optional[name]) for name in ("shown", "opened") if name in optional}
+    return {**facts, "documents": documents, **optional}
 
 
 def _document(hit: Hit, text: bool) -> dict[str, Any]:

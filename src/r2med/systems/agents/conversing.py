@@ -15,6 +15,7 @@ from r2med.data import Dataset, Query
 from r2med.foundation.core.activities import Activity, ActivityResult, Apart, doing, happened
 from r2med.foundation.core.cost import Cost
 from r2med.foundation.core.plan import Plan
+from r2med.foundation.core.search_steps import SearchStep
 from r2med.foundation.core.spec import decoded
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.stages import Bound, Retrieving, Stage, argument, bound, with_inner
@@ -40,7 +41,14 @@ from r2med.systems.agents.conversation import (
     totals,
     trace,
 )
-from r2med.systems.agents.dialogue import MAX_TEMPLATE_TOKENS, Dialogue, Finished, chat_template, converse
+from r2med.systems.agents.dialogue import (
+    MAX_TEMPLATE_TOKENS,
+    Dialogue,
+    Finished,
+    SpendingLimit,
+    chat_template,
+    converse,
+)
 from r2med.systems.agents.remote_search import RemoteSearch, RemoteURL
 from r2med.systems.agents.sources import LocalSearch
 from r2med.systems.expand.expansion import AskingStage, check, cut_notice
@@ -78,6 +86,20 @@ class ConversingStage(Stage):
     def template_name(self) -> str:
         """The name of the prompt template."""
         return self.name
+
+    @property
+    def gives_answer(self) -> bool:
+        """True if the agent answers the question. Otherwise it only finds documents, or writes a text to search."""
+        return False
+
+    @property
+    def steps(self) -> tuple[SearchStep, ...]:
+        """How far documents can come with this agent, if it answers: without tools it cannot open or keep them."""
+        return ("returned", "shown")
+
+    def spent_limit(self, card: LLMCard) -> SpendingLimit:
+        """Return the largest number of tokens and dollars of a conversation."""
+        return SpendingLimit()
 
     def tools(self) -> str:
         """Return the tools that are offered in each request, as in `ChatRequest`."""
@@ -165,7 +187,7 @@ class Conversed:
         """The numbers of turns, searches and seconds, in total and per query."""
         sums, count = totals([conversation for _, conversation in self.pairs]), len(self.pairs)
         statuses = Counter(turn.status for turn in self.turns if turn.status)
-        chosen = sum(isinstance(each.state, Chosen) for _, each in self.pairs)
+        chosen = sum(isinstance(each.state, Chosen | Answered) for _, each in self.pairs)
         return {
             "turns": sums["turns"],
             "searches": sums["searches"],
@@ -280,7 +302,8 @@ class ConversingLLM(Prompted[ConversingStage]):
 
     def trace(self, conversation: Conversation, finds: Sequence[str] | None = None) -> dict[str, Any]:
         """Return the trace of a conversation. `finds` is the ranking that it gives; None if it gives a text."""
-        return trace(conversation, texts=self.source.keeps_texts, finds=finds)
+        steps = self.stage.steps if self.stage.gives_answer else ()
+        return trace(conversation, texts=self.source.keeps_texts, finds=finds, steps=steps)
 
     def notices(
         self, dataset: Dataset, conversed: Conversed, failures: Sequence[Failure], outcome: str
@@ -307,8 +330,8 @@ class ConversingLLM(Prompted[ConversingStage]):
         template = self.stage.raw_template(self.card)
         own = self.stage.reading_sampling
         reading = self._sampling({**self.stage.author_sampling, **own}) if own else None
-        tools = self.stage.tools()
-        dialogue = Dialogue(system, sampling, self.card.context_length, agent.stop, template, reading, tools)
+        tools, limit = self.stage.tools(), self.stage.spent_limit(self.card)
+        dialogue = Dialogue(system, sampling, self.card.context_length, agent.stop, template, reading, tools, limit)
         return agent, dialogue, templates
 
     def _sampling(self, by_authors: Mapping[str, Any]) -> Sampling:

@@ -12,7 +12,8 @@ from r2med.foundation.core.activities import belonging
 from r2med.foundation.core.cost import NOTHING, Cost
 from r2med.foundation.core.errors import unknown
 from r2med.models.llm.chat import ChatModel, ChatRequest, Failure, Message, RawAnswer, Sampling, finish_reason
-from r2med.models.llm.costs import request_tokens
+from r2med.models.llm.costs import dollars, request_tokens
+from r2med.models.llm.llm_cards import LLMCard
 from r2med.models.prompts.templates import Template
 from r2med.systems.agents.conversation import Agent, AwaitModel, AwaitReading, AwaitSearch, Conversation
 from r2med.systems.agents.sources import Source
@@ -63,6 +64,26 @@ def without_marks(text: str) -> str:
 
 
 @dataclass(frozen=True)
+class SpendingLimit:
+    """The largest number of tokens and dollars of a conversation; 0 for no limit. It is looked at before each turn.
+
+    A conversation that reached it is treated as one that filled the context: the model is called for the last time.
+    """
+
+    tokens: int = 0
+    dollars: float = 0.0
+    card: LLMCard | None = None
+    """The LLM with its prices."""
+
+    def reached(self, conversation: Conversation) -> bool:
+        """Return True if a conversation has spent what it may."""
+        read = sum(turn.prompt_tokens for turn in conversation.turns)
+        wrote = sum(turn.completion_tokens for turn in conversation.turns)
+        spent = dollars(self.card, read, wrote) if self.card and self.dollars else 0.0
+        return bool((self.tokens and read + wrote >= self.tokens) or (self.dollars and spent >= self.dollars))
+
+
+@dataclass(frozen=True)
 class Dialogue:
     """The settings of all calls of one LLM. `sampling.max_tokens` is the limit of a turn."""
 
@@ -76,10 +97,16 @@ class Dialogue:
     """Sampling settings for reading documents. None means those of a turn."""
     tools: str = ""
     """The tools that the model may call, as in `ChatRequest`."""
+    limit: SpendingLimit = SpendingLimit()
 
     def request(self, conversation: Conversation) -> ChatRequest | None:
-        """Return the next request; None if it does not fit the context. A last answer may be shorter to fit."""
+        """Return the next request; None if it does not fit the context or the limits of the conversation.
+
+        A last answer may be shorter to fit.
+        """
         state = conversation.state
+        if not conversation.search_off and self.limit.reached(conversation):
+            return None
         reads = isinstance(state, AwaitReading)
         if isinstance(state, AwaitReading):
             request = self._rendered((Message("user", state.prompt),), self.reading or self.sampling)

@@ -44,10 +44,15 @@ LIMIT_REACHED = "The limit of searches is reached. Go on without searching."
 ASKED_BEFORE = "This query was searched before: see the earlier result."
 SEARCH_IS_OFF = "The search is closed: there is no room for more results. Finish with what is known."
 
-_FINAL = re.compile(
-    r"\*\*\s*Final Passage\s*:?\s*\*\*:?|^[ \t]*#+[ \t]*Final Passage[ \t]*:?[ \t]*$|^[ \t]*Final Passage[ \t]*(?::|$)",
-    re.IGNORECASE | re.MULTILINE,
-)
+
+def _marker(words: str) -> re.Pattern[str]:
+    return re.compile(
+        rf"\*\*\s*{words}\s*:?\s*\*\*:?|^[ \t]*#+[ \t]*{words}[ \t]*:?[ \t]*$|^[ \t]*{words}[ \t]*(?::|$)",
+        re.IGNORECASE | re.MULTILINE,
+    )
+
+
+_FINAL_PASSAGE, _FINAL_ANSWER = _marker("Final Passage"), _marker("Final Answer")
 """The marker before the final text, in the forms that models use: bold as the prompt asks, a heading, or plain.
 A model that marks the end of its thoughts may leave it out."""
 _QUERY = re.compile(f"{re.escape(BEGIN_QUERY)}((?:(?!{re.escape(BEGIN_QUERY)}).)*?){re.escape(END_QUERY)}", re.DOTALL)
@@ -81,7 +86,7 @@ class SearchO1Rules(TaggedStage):
     @property
     def template_name(self) -> str:
         """The name of the prompt template."""
-        return "search-o1"
+        return "search-o1-answer" if self.gives_answer else "search-o1"
 
     def turn_tokens(self, card: LLMCard) -> int:
         """Return the maximum number of tokens of a turn."""
@@ -90,8 +95,9 @@ class SearchO1Rules(TaggedStage):
     def agent(self, templates: Templates, kind: str, card: LLMCard, room: int) -> Agent:
         """Return the agent for one kind of task."""
         reader = Reader(templates.template("search-o1-documents", fields=DOCUMENT_FIELDS), room)
-        template = templates.template(self.template_name, kind)
-        return SearchO1Agent(template, reader, card, self.turns, self.searches, self.via == "completion")
+        template = templates.template(self.template_name, kind, fields=("query", "limit"))
+        final = _FINAL_ANSWER if self.gives_answer else _FINAL_PASSAGE
+        return SearchO1Agent(template, reader, card, self.turns, self.searches, self.via == "completion", final)
 
 
 class SearchO1(SearchO1Rules, AgentStage):
@@ -121,6 +127,8 @@ class SearchO1Agent:
     one_text: bool = False
     """True if the transcript is one text that the model continues. Closed thoughts then stay closed. In a chat, every
     turn starts with new thoughts."""
+    final: re.Pattern[str] = _FINAL_PASSAGE
+    """The marker before the final text."""
     stop: tuple[str, ...] = (END_QUERY,)
 
     def start(self, question: str) -> Conversation:
@@ -152,13 +160,14 @@ class SearchO1Agent:
         """Return the conversation, which waits until the documents are read. Without documents it goes on at once."""
         reasoning = "".join(part.content for part in conversation.parts[1:])
         prompt, kept = self.reader.prompt(reasoning, conversation.turns[-1].query, documents)
-        seen = conversation.with_last_turn(documents=documents, cut=kept < len(documents))
+        shown = tuple(hit.id for hit in documents[:kept])
+        seen = conversation.with_last_turn(documents=documents, cut=kept < len(documents), shown=shown)
         return seen.waiting_for(AwaitReading(prompt)) if kept else _nothing(seen)
 
     def on_overflow(self, conversation: Conversation) -> Conversation:
         """Return the conversation with the search off, or its end. Documents that do not fit count as not found."""
         if isinstance(conversation.state, AwaitReading):
-            return _nothing(conversation)
+            return _nothing(conversation.with_last_turn(shown=()))
         return conversation.without_search(SEARCH_IS_OFF, result(SEARCH_IS_OFF))
 
     def _after_reading(self, conversation: Conversation, completion: RawAnswer) -> Conversation:
@@ -174,10 +183,10 @@ class SearchO1Agent:
         if isinstance(answer, Failure):
             return answer
         cut = answer.finish_reason == "length"
-        marked = closed or card.answer != "plain" or "</think>" in text or _FINAL.search(answer.text)
+        marked = closed or card.answer != "plain" or "</think>" in text or self.final.search(answer.text)
         if cut and not marked:  # the text may consist of thoughts only
             return Failure("truncated", "the model reached its limit of tokens before its passage began")
-        passage = _FINAL.split(answer.text)[-1].strip()
+        passage = self.final.split(answer.text)[-1].strip()
         if BEGIN_QUERY in passage or BEGIN_RESULT in passage:
             return Failure("no_marker", "the text ends within a search, not with a passage")
         return Answered(passage, cut) if passage else Failure("empty", "the passage is empty")

@@ -70,7 +70,7 @@ class SearchR1Rules(TaggedStage):
     @property
     def template_name(self) -> str:
         """The name of the prompt template."""
-        return "search-r1"
+        return "search-r1-answer" if self.gives_answer else "search-r1"
 
     def turn_tokens(self, card: LLMCard) -> int:
         """Return the maximum number of tokens of a turn."""
@@ -78,7 +78,7 @@ class SearchR1Rules(TaggedStage):
 
     def agent(self, templates: Templates, kind: str, card: LLMCard, room: int) -> Agent:
         """Return the agent for one kind of task."""
-        return SearchR1Agent(templates.template(self.template_name, kind), self.turns)
+        return SearchR1Agent(templates.template(self.template_name, kind, fields=("query",)), self.turns)
 
 
 class SearchR1(SearchR1Rules, AgentStage):
@@ -130,7 +130,9 @@ class SearchR1Agent:
     def on_documents(self, conversation: Conversation, documents: tuple[Hit, ...]) -> Conversation:
         """Return the conversation with the documents shown."""
         shown = listed(documents)
-        return self._counted(conversation.with_message(information(shown), documents=documents, information=shown))
+        ids = tuple(hit.id for hit in documents)
+        told = conversation.with_message(information(shown), documents=documents, information=shown, shown=ids)
+        return self._counted(told)
 
     def on_overflow(self, conversation: Conversation) -> Conversation:
         """Return the conversation with the search off, or its end."""

@@ -6,13 +6,14 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
+from r2med.foundation.core.search_steps import SEARCH_STEPS, SearchStep
 from r2med.models.llm.llm_cards import LLMCard
 from r2med.models.prompts.templates import Templates
 from r2med.systems.agents.agent_retriever import RankingStage
 from r2med.systems.agents.conversation import Agent
 from r2med.systems.agents.conversing import MAX_TOPK, MAX_TURNS
 from r2med.systems.agents.tool_rules import RESULT_TOKENS, ToolRules
-from r2med.systems.agents.tools import MAX_DOCUMENTS, tools
+from r2med.systems.agents.tools import ANSWERING_TOOLS, MAX_DOCUMENTS, RANKING_TOOLS, tools
 
 TURN_TOKENS = 8192
 """Maximum number of new tokens of a turn, unless the LLM's card says otherwise."""
@@ -50,7 +51,18 @@ class ToolAgent(RankingStage):
 
     def tools(self) -> str:
         """Return the tools that are offered in each request."""
-        return tools(self.topk, self.search_depth) if self.calls == "native" else ""
+        names = ANSWERING_TOOLS if self.answers else RANKING_TOOLS
+        return tools(self.topk, self.search_depth, names) if self.calls == "native" else ""
+
+    @property
+    def template_name(self) -> str:
+        """The name of the prompt template."""
+        return "agent-answer" if self.answers else self.name
+
+    @property
+    def steps(self) -> tuple[SearchStep, ...]:
+        """How far documents can come with this agent: it opens, cites and keeps them."""
+        return SEARCH_STEPS
 
     def turn_tokens(self, card: LLMCard) -> int:
         """Return the maximum number of tokens of a turn."""
@@ -62,15 +74,16 @@ class ToolAgent(RankingStage):
 
     def agent(self, templates: Templates, kind: str, card: LLMCard, room: int) -> Agent:
         """Return the agent for one kind of task."""
-        how = templates.template(f"agent-{self.calls}", fields=()).text
+        how = templates.template(f"{self.template_name}-{self.calls}", fields=()).text
         return ToolRules(
-            templates.template(self.name, kind),
+            templates.template(self.template_name, kind, fields=("query", "calls")),
             how,
             self.calls == "native",
             self.turns,
             self.searches,
             self.topk,
             _result_tokens(card),
+            self.answers,
         )
 
 

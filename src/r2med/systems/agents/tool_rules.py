@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, assert_never
 
+from r2med.foundation.text.citation_marks import cited_numbers
 from r2med.models.llm.chat import Failure, Message, RawAnswer, ToolCall
 from r2med.models.llm.costs import approximate_tokens
 from r2med.models.prompts.fitting import first_words, fit
@@ -13,6 +14,7 @@ from r2med.models.prompts.templates import Template
 from r2med.systems.agents.conversation import (
     SHOWN_WORDS,
     AgentTurn,
+    Answered,
     AwaitModel,
     AwaitSearch,
     Chosen,
@@ -22,14 +24,19 @@ from r2med.systems.agents.conversation import (
 )
 from r2med.systems.agents.sources import title_and_text
 from r2med.systems.agents.tools import (
-    STOP_TAGS,
+    ANSWERING_TOOLS,
+    RANKING_TOOLS,
     BadCall,
     Status,
+    ToolName,
     arguments_of,
+    confidence_of,
     ids_of,
     label,
     parsed,
+    plain_citations,
     search_of,
+    stop_tags,
     tagged_call,
     tool_of,
 )
@@ -43,9 +50,33 @@ CONTINUE = "No tool was called. Go on with a search, or finish with the ids of t
 CUT = "The last message was too long and was cut before a tool was called. Be brief: search or finish."
 LAST_TURN = "This is the last turn: finish now with the ids of the relevant passages."
 NO_ROOM = "There is no room for more passages. Finish now with the ids of the relevant passages."
+MAX_TURN_CALLS = 64
+"""Number of calls of one turn that are carried out. The others are dropped, as if they had not been made."""
+MAX_PLACES, PLACE_WORDS = 8, 40
+"""Number of places that `find` shows, and of words on each side."""
 NOTHING_FOUND = "Nothing was found for this query."
 REPEATED = "This query was searched before: see the earlier result."
 NOTED = "Noted."
+
+
+@dataclass(frozen=True)
+class Wording:
+    """The messages that name the tool which ends the task."""
+
+    no_call: str = CONTINUE
+    cut: str = CUT
+    last_turn: str = LAST_TURN
+    no_room: str = NO_ROOM
+    searched_enough: str = "Finish with what was found."
+
+
+ANSWER_WORDING = Wording(
+    "No tool was called. Go on with a search, or give the answer with the tool answer.",
+    "The last message was too long and was cut before a tool was called. Be brief: search or answer.",
+    "This is the last turn: give the answer now, with the tool answer.",
+    "There is no room for more passages. Give the answer now, with the tool answer.",
+    "Answer with what was found.",
+)
 
 
 @dataclass(frozen=True)
@@ -65,11 +96,23 @@ class ToolRules:
     topk: int = 10
     room: int = RESULT_TOKENS
     """Maximum number of tokens of the results of one turn."""
+    answers: bool = False
+    """True if the conversation ends with an answer to the question, and not only with documents."""
+
+    @property
+    def tools(self) -> tuple[ToolName, ...]:
+        """The tools that the model has."""
+        return ANSWERING_TOOLS if self.answers else RANKING_TOOLS
+
+    @property
+    def wording(self) -> Wording:
+        """The messages to the model."""
+        return ANSWER_WORDING if self.answers else Wording()
 
     @property
     def stop(self) -> tuple[str, ...]:
         """Texts that end a turn of the model."""
-        return () if self.native else STOP_TAGS
+        return () if self.native else stop_tags(self.tools)
 
     def start(self, question: str) -> Conversation:
         """Return the conversation before its first turn."""
@@ -93,7 +136,8 @@ class ToolRules:
         """Return the conversation with the documents shown, and after the other calls of the turn."""
         count = conversation.state.k if isinstance(conversation.state, AwaitSearch) else self.topk
         text, cut = self._listed(conversation, documents[:count])
-        shown = conversation.with_last_turn(documents=documents[:count], cut=cut)
+        ids = tuple(hit.id for hit in documents[:count])
+        shown = conversation.with_last_turn(documents=documents[:count], cut=cut, shown=ids)
         return self._carry_out(self._answered(shown, "ok", text, information=text))
 
     def on_overflow(self, conversation: Conversation) -> Conversation:
@@ -103,10 +147,14 @@ class ToolRules:
                 Failure("context_length", "the transcript does not fit the model's context")
             )
         last = max((i for i, part in enumerate(conversation.parts) if part.role == "assistant"), default=0)
-        results = [replace(part, content=NO_ROOM) for part in conversation.parts[last + 1 :]]
-        changed = conversation.with_last_turn(status="no_room", notice=NO_ROOM, information="")
+        notice = self.wording.no_room
+        results = [replace(part, content=notice) for part in conversation.parts[last + 1 :]]
+        changed = conversation.with_last_turn(status="no_room", notice=notice, information="")
         parts = (*conversation.parts[: last + 1], *results)
-        return replace(changed, parts=parts, state=AwaitModel(), search_off=True, shortened=True)
+        first = max((i for i, turn in enumerate(changed.turns) if not turn.further), default=0)
+        unseen = (replace(turn, shown=(), opened=()) for turn in changed.turns[first:])
+        turns = (*changed.turns[:first], *unseen)  # all results of the last turn were taken back
+        return replace(changed, parts=parts, turns=turns, state=AwaitModel(), search_off=True, shortened=True)
 
     def _calls(self, conversation: Conversation, completion: RawAnswer) -> tuple[str, tuple[ToolCall, ...]]:
         """Return the text of a turn and its calls, with ids of our own.
@@ -114,9 +162,9 @@ class ToolRules:
         The ids of servers are random, so that no request would be asked twice alike. Mistral's have nine letters.
         """
         if not self.native:
-            text, call = tagged_call(completion.content, completion.finish_reason)
+            text, call = tagged_call(completion.content, completion.finish_reason, self.tools)
             return text, (call,) if call else ()
-        calls = list(completion.calls)
+        calls = list(completion.calls[:MAX_TURN_CALLS])
         if calls and completion.finish_reason == "length" and parsed(calls[-1].arguments) is None:
             calls.pop()  # cut in the middle
         number = sum(len(part.calls) for part in conversation.parts)
@@ -125,7 +173,7 @@ class ToolRules:
 
     def _without_call(self, conversation: Conversation, cut: bool) -> Conversation:
         """Return the conversation after a turn that called no tool, which gets a message, or its end."""
-        message = CUT if cut else CONTINUE
+        message = self.wording.cut if cut else self.wording.no_call
         after = conversation.with_message(message, status="cut" if cut else "no_call", notice=message)
         last = after.turns[-MAX_IDLE_TURNS:]
         if len(last) == MAX_IDLE_TURNS and all(turn.status in ("cut", "no_call") for turn in last):
@@ -144,35 +192,46 @@ class ToolRules:
                 continue
             if isinstance(outcome, AwaitSearch):
                 return conversation.with_last_turn(query=outcome.query).waiting_for(outcome)
-            if isinstance(outcome, Chosen):
+            if isinstance(outcome, Chosen | Answered):
                 return self._finished(conversation, outcome)
-            conversation = self._answered(conversation, "ok", outcome, information=outcome)
+            opened = self._opened(conversation, call)
+            conversation = self._answered(conversation, "ok", outcome, information=outcome, shown=opened, opened=opened)
         return self._next(conversation)
 
-    def _outcome(self, conversation: Conversation, call: ToolCall) -> str | AwaitSearch | Chosen:
+    def _opened(self, conversation: Conversation, call: ToolCall) -> tuple[str, ...]:
+        """Return the document that a call looked into, if it is such a call."""
+        if call.name not in ("get_document", "find"):
+            return ()
+        return (labels(conversation)[label(arguments_of(call, self.tools)["id"])].id,)
+
+    def _outcome(self, conversation: Conversation, call: ToolCall) -> str | AwaitSearch | Chosen | Answered:
         """Return the result of a call, or what has to be done. Raises BadCall if it cannot be carried out."""
-        arguments, name = arguments_of(call), tool_of(call)
+        arguments, name = arguments_of(call, self.tools), tool_of(call, self.tools)
         if name == "think":
             return NOTED
         seen = labels(conversation)
+        if name == "answer":
+            return _answer(arguments, seen)
         if name == "finish":
             ids = ids_of(arguments)
             if ids and not any(each in seen for each in ids):
                 raise BadCall("unknown_ids", f"No search returned passages with these ids: {', '.join(ids)[:200]}.")
             return Chosen(tuple(seen[each].id for each in ids if each in seen))
         if conversation.search_off:
-            raise BadCall("limit", LAST_TURN)
-        if name == "get_document":
+            raise BadCall("limit", self.wording.last_turn)
+        if name == "get_document" or name == "find":
             if (wanted := label(arguments["id"])) not in seen:
                 raise BadCall("unknown_ids", f"No search returned a passage with the id {wanted[:40]!r}.")
-            return self._whole(wanted, seen[wanted], self._room(conversation))
+            hit, room = seen[wanted], self._room(conversation)
+            return self._whole(wanted, hit, room) if name == "get_document" else _places(hit, arguments["text"], room)
         if name != "search":
             assert_never(name)
         query, count = search_of(arguments, self.topk)
         if query.casefold() in {turn.query.casefold() for turn in conversation.turns if turn.documents is not None}:
             raise BadCall("repeated", REPEATED)
         if conversation.searches >= self.searches:
-            raise BadCall("limit", f"The limit of {self.searches} searches is reached. Finish with what was found.")
+            enough = self.wording.searched_enough
+            raise BadCall("limit", f"The limit of {self.searches} searches is reached. {enough}")
         return AwaitSearch(query, count)
 
     def _answered(self, conversation: Conversation, status: Status, text: str, **turn: Any) -> Conversation:
@@ -189,24 +248,27 @@ class ToolRules:
             state=AwaitModel(),
         )
 
-    def _finished(self, conversation: Conversation, chosen: Chosen) -> Conversation:
-        """Return the end of the conversation. Calls after that of finish are recorded and ignored."""
+    def _finished(self, conversation: Conversation, end: Chosen | Answered) -> Conversation:
+        """Return the end of the conversation. Calls after that of finish or answer are recorded and ignored."""
         call, *rest = conversation.pending
-        unknown = [each for each in ids_of(arguments_of(call)) if each not in labels(conversation)]
+        arguments = arguments_of(call, self.tools)
+        named = ids_of(arguments) if isinstance(end, Chosen) else _named_ids(arguments)
+        unknown = [each for each in named if each not in labels(conversation)]
         notice = f"No search returned passages with these ids: {', '.join(unknown)[:200]}." if unknown else ""
         done = conversation.with_last_turn(status="unknown_ids" if unknown else "ok", notice=notice)
         ignored = tuple(AgentTurn(_printed(each), further=True, status="ignored") for each in rest)
-        return replace(done, turns=(*done.turns, *ignored), pending=(), state=chosen)
+        return replace(done, turns=(*done.turns, *ignored), pending=(), state=end)
 
     def _next(self, conversation: Conversation) -> Conversation:
         """Return the conversation before the next turn of the model. Before the last one the model is warned."""
         if conversation.search_off:
             if conversation.turns[-1].status == "cut":
                 return conversation.waiting_for(Failure("truncated", "the last turn reached its limit of tokens"))
-            return conversation.waiting_for(Failure("no_marker", "the model did not finish in its last turn"))
+            what = "answer" if self.answers else "finish"
+            return conversation.waiting_for(Failure("no_marker", f"the model did not {what} in its last turn"))
         if conversation.model_turns < self.turns - 1:
             return conversation
-        last = replace(conversation.parts[-1], content=f"{conversation.parts[-1].content}\n\n{LAST_TURN}")
+        last = replace(conversation.parts[-1], content=f"{conversation.parts[-1].content}\n\n{self.wording.last_turn}")
         return replace(conversation, parts=(*conversation.parts[:-1], last), search_off=True)
 
     def _room(self, conversation: Conversation) -> int:
@@ -244,6 +306,40 @@ def labels(conversation: Conversation) -> Mapping[str, Hit]:
         for hit in turn.documents or ():
             seen.setdefault(hit.id, hit)
     return {f"d{number}": hit for number, hit in enumerate(seen.values(), 1)}
+
+
+def _answer(arguments: Mapping[str, Any], seen: Mapping[str, Hit]) -> Answered:
+    """Return the end of a conversation with an answer. Ids that no search returned are no documents."""
+    text = plain_citations(arguments["answer"].strip())
+    labelled = [f"d{number}" for number in cited_numbers(text)]
+    cited = tuple(dict.fromkeys(seen[each].id for each in labelled if each in seen))
+    kept = tuple(seen[each].id for each in _named_ids(arguments) if each in seen)
+    return Answered(text, confidence=confidence_of(arguments.get("confidence")), cited=cited, kept=kept)
+
+
+def _named_ids(arguments: Mapping[str, Any]) -> list[str]:
+    """Return the ids of an answer. An answer whose list cannot be read is an answer without one."""
+    try:
+        return ids_of({"ids": arguments.get("ids") or []})
+    except BadCall:
+        return []
+
+
+def _places(hit: Hit, wanted: str, room: int) -> str:
+    """Return the places of a document where words are, each with the words around it."""
+    words = hit.contents.split()
+    plain, sought = [word.casefold() for word in words], " ".join(wanted.casefold().split())
+    count = len(sought.split())
+    starts = [i for i in range(len(words)) if sought in " ".join(plain[i : i + count])]
+    if not starts:
+        return f"{wanted[:100]!r} is not in this passage."
+
+    def render(size: int) -> str:
+        around = (words[max(0, i - size) : i + count + size] for i in starts[:MAX_PLACES])
+        return "\n\n".join(f"… {' '.join(part)} …" for part in around)
+
+    fitted = fit(render, approximate_tokens, room, 1, PLACE_WORDS)
+    return fitted[0] if fitted else render(1)
 
 
 def _passage(name: str, hit: Hit, words: int) -> str:

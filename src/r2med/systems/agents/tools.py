@@ -1,11 +1,10 @@
-"""The tools of an agent that returns a ranking: how they are offered, and how calls are read, native or as tags."""
+"""The tools of an agent that ranks or answers: how they are offered, and how calls are read, native or as tags."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Literal
 
 from r2med.foundation.text.unicode import to_unicode
@@ -25,44 +24,71 @@ Status = Literal[
 ]
 """What became of a call, or of a turn without one."""
 
+ToolName = Literal["search", "think", "get_document", "find", "finish", "answer"]
+RANKING_TOOLS: tuple[ToolName, ...] = ("search", "think", "get_document", "finish")
+ANSWERING_TOOLS: tuple[ToolName, ...] = ("search", "think", "get_document", "find", "answer")
+"""The tools of an agent that ends with a ranking, and of one that ends with an answer."""
+
 MAX_DOCUMENTS = 50
 """Maximum number of documents that a search returns to the model."""
 
 _ID_LIST = {"type": "array", "items": {"type": "string"}}
 
 
-def tools(topk: int, most: int) -> str:
+def tools(topk: int, most: int, names: Sequence[ToolName] | None = None) -> str:
     """Return the tools as JSON text. `topk` is the default number of documents of a search, `most` the largest."""
-    return json.dumps(
-        [
-            _tool(
-                "search",
-                "Search the collection. Returns passages with their ids, the best match first. A passage that was "
-                "shown before is named without its text.",
-                ["query"],
-                query=("string", "what to search for"),
-                k=("integer", f"number of passages, from 1 to {most}; {topk} if left out"),
+    offered = _offered(topk, most)
+    return json.dumps([offered[name] for name in names or RANKING_TOOLS])
+
+
+def _offered(topk: int, most: int) -> dict[ToolName, dict[str, Any]]:
+    """Return tool -> how it is offered to the model."""
+    return {
+        "search": _tool(
+            "search",
+            "Search the collection. Returns passages with their ids, the best match first. A passage that was "
+            "shown before is named without its text.",
+            ["query"],
+            query=("string", "what to search for"),
+            k=("integer", f"number of passages, from 1 to {most}; {topk} if left out"),
+        ),
+        "think": _tool(
+            "think",
+            "Write down a thought, such as what is known, what is missing and what to search for next.",
+            ["thought"],
+            thought=("string", "the thought"),
+        ),
+        "get_document": _tool(
+            "get_document",
+            "Read the whole text of a passage that a search returned.",
+            ["id"],
+            id=("string", "the id of the passage"),
+        ),
+        "find": _tool(
+            "find",
+            "Find words in the whole text of a passage that a search returned. Returns the places where they are.",
+            ["id", "text"],
+            id=("string", "the id of the passage"),
+            text=("string", "the words to find"),
+        ),
+        "finish": _tool(
+            "finish",
+            "End the task with the relevant passages.",
+            ["ids"],
+            ids=(_ID_LIST, "the ids of all relevant passages, the most relevant first"),
+        ),
+        "answer": _tool(
+            "answer",
+            "End the task with the answer to the question.",
+            ["answer", "confidence", "ids"],
+            answer=(
+                "string",
+                "the answer, with the ids of the passages behind each sentence, such as [d3][d7]",
             ),
-            _tool(
-                "think",
-                "Write down a thought, such as what is known, what is missing and what to search for next.",
-                ["thought"],
-                thought=("string", "the thought"),
-            ),
-            _tool(
-                "get_document",
-                "Read the whole text of a passage that a search returned.",
-                ["id"],
-                id=("string", "the id of the passage"),
-            ),
-            _tool(
-                "finish",
-                "End the task with the relevant passages.",
-                ["ids"],
-                ids=(_ID_LIST, "the ids of all relevant passages, the most relevant first"),
-            ),
-        ]
-    )
+            confidence=("number", "how sure you are that the answer is right, from 0 to 100"),
+            ids=(_ID_LIST, "the ids of all relevant passages, the most relevant first"),
+        ),
+    }
 
 
 def _tool(name: str, description: str, required: Sequence[str], **fields: tuple[Any, str]) -> dict[str, Any]:
@@ -74,18 +100,15 @@ def _tool(name: str, description: str, required: Sequence[str], **fields: tuple[
     return {"name": name, "description": description, "parameters": parameters}
 
 
-ToolName = Literal["search", "think", "get_document", "finish"]
-
 TEXT_ARGUMENTS: Mapping[ToolName, str] = {
     "search": "query",
     "think": "thought",
     "get_document": "id",
+    "find": "text",
     "finish": "ids",
+    "answer": "answer",
 }
-"""Tool -> its argument that must be there."""
-
-TAGGED = tuple(name for name in TEXT_ARGUMENTS if name != "think")
-"""The tools that have a tag, for models without tool calls. These write thoughts as text."""
+"""Tool -> its argument that must be there. It is the content of its tag."""
 
 
 class BadCall(Exception):  # noqa: N818 - reads as what came
@@ -96,24 +119,25 @@ class BadCall(Exception):  # noqa: N818 - reads as what came
         self.status: Status = status
 
 
-def tool_of(call: ToolCall) -> ToolName:
-    """Return the tool of a call. Raises BadCall if it does not exist."""
-    for name in TEXT_ARGUMENTS:
+def tool_of(call: ToolCall, names: Sequence[ToolName] = RANKING_TOOLS) -> ToolName:
+    """Return the tool of a call. Raises BadCall if it is not one of these."""
+    for name in names:
         if name == call.name:
             return name
-    raise BadCall("unknown_tool", f"There is no tool {call.name[:40]!r}. The tools are {', '.join(TEXT_ARGUMENTS)}.")
+    raise BadCall("unknown_tool", f"There is no tool {call.name[:40]!r}. The tools are {', '.join(names)}.")
 
 
-def arguments_of(call: ToolCall) -> dict[str, Any]:
+def arguments_of(call: ToolCall, names: Sequence[ToolName] = RANKING_TOOLS) -> dict[str, Any]:
     """Return the arguments of a call. Raises BadCall if the tool does not exist or they cannot be read."""
-    wanted = TEXT_ARGUMENTS[tool_of(call)]
+    wanted = TEXT_ARGUMENTS[tool_of(call, names)]
     arguments = parsed(call.arguments)
     if arguments is None:
         raise BadCall("bad_arguments", f"The arguments of {call.name} are not a JSON object with {wanted!r}.")
-    if wanted not in arguments:
-        raise BadCall("bad_arguments", f"{call.name} needs the argument {wanted!r}.")
-    if call.name != "finish" and not (isinstance(arguments[wanted], str) and arguments[wanted].strip()):
-        raise BadCall("bad_arguments", f"The argument {wanted!r} of {call.name} must be a text that is not empty.")
+    for name in (wanted, "id") if call.name == "find" else (wanted,):
+        if name not in arguments:
+            raise BadCall("bad_arguments", f"{call.name} needs the argument {name!r}.")
+        if call.name != "finish" and not (isinstance(arguments[name], str) and arguments[name].strip()):
+            raise BadCall("bad_arguments", f"The argument {name!r} of {call.name} must be a text that is not empty.")
     return arguments
 
 
@@ -157,33 +181,64 @@ def label(text: str) -> str:
     return f"d{plain}" if plain.isdecimal() else plain
 
 
-STOP_TAGS = tuple(f"</{name}>" for name in TAGGED)
-"""Where a turn of a model without tool calls ends."""
+def confidence_of(value: object) -> float | None:
+    """Return a confidence between 0 and 1; None if it cannot be read. Models write 80, "80 %" and 0.8."""
+    number = re.fullmatch(r"\s*(\d{1,9}(?:\.\d{1,9})?)\s*(%?)\s*", str(value)) if not isinstance(value, bool) else None
+    if number is None:
+        return None
+    stated = float(number[1])
+    return stated if 0 < stated < 1 and not number[2] else min(stated, 100.0) / 100
 
-_CLOSED = re.compile(rf"</({'|'.join(TAGGED)})>")
-_OPENED = re.compile(rf"<({'|'.join(TAGGED)})(?:\s+k\s*=\s*[\"']?(\w+)[\"']?)?\s*>")
-_MENTIONED = frozenset({"and", "your query", *TEXT_ARGUMENTS.values()})
-"""Texts between tags that are only mentioned, as in the prompt."""
+
+_CITED = re.compile(r"([\[【])\s*(d\d{1,4}(?:\s*[-–,;]\s*d?\d{1,4})*)\s*([\]】])", re.IGNORECASE)
 
 
-def tagged_call(text: str, finish_reason: str) -> tuple[str, ToolCall | None]:
+def plain_citations(text: str) -> str:
+    """Return an answer with the numbers of its citations: [d3, d7] becomes [3, 7]."""
+    return _CITED.sub(lambda mark: f"[{re.sub('d', '', mark[2], flags=re.IGNORECASE)}]", text)
+
+
+_ATTRIBUTES: Mapping[str, tuple[str, ...]] = {"search": ("k",), "find": ("id",), "answer": ("confidence", "ids")}
+"""Tool -> the arguments that are attributes of its tag."""
+_ATTRIBUTE = r"\s+(?:k|id|confidence|ids)\s*=\s*(?:\"[^\"<>]*\"|'[^'<>]*'|\w+%?)"
+
+
+def tagged(names: Sequence[ToolName]) -> tuple[ToolName, ...]:
+    """Return the tools that have a tag, for models without tool calls. These write thoughts as text."""
+    return tuple(name for name in names if name != "think")
+
+
+def stop_tags(names: Sequence[ToolName]) -> tuple[str, ...]:
+    """Return the tags at which a turn of a model without tool calls ends."""
+    return tuple(f"</{name}>" for name in tagged(names))
+
+
+STOP_TAGS = stop_tags(RANKING_TOOLS)
+
+
+def tagged_call(
+    text: str, finish_reason: str, names: Sequence[ToolName] = RANKING_TOOLS
+) -> tuple[str, ToolCall | None]:
     """Return a text up to its first call, and the call; None if it makes no call.
 
     A server leaves out the tag at which it stopped, so it is put back, unless the token limit cut the text.
     """
-    if closed := _CLOSED.search(text):
+    either = "|".join(tagged(names))
+    closing, opening = re.compile(rf"</({either})>"), re.compile(rf"<({either})((?:{_ATTRIBUTE})*)\s*>")
+    if closed := closing.search(text):
         text = text[: closed.end()]
-    elif (opened := list(_OPENED.finditer(text))) and finish_reason != "length":
+    elif (opened := list(opening.finditer(text))) and finish_reason != "length":
         text = f"{text}</{opened[-1][1]}>"
-        closed = _CLOSED.search(text)
+        closed = closing.search(text)
     if closed is None:
         return text, None
-    openings = [each for each in _OPENED.finditer(text) if each[1] == closed[1]]
+    openings = [each for each in opening.finditer(text) if each[1] == closed[1]]
     content = text[openings[-1].end() : text.rindex("</")].strip() if openings else ""
-    if not openings or content.casefold() in _MENTIONED:
+    # Tags that are only mentioned, as in the prompt.
+    mentioned = {"and", "your query", *(TEXT_ARGUMENTS[name] for name in names)}
+    if not openings or content.casefold() in mentioned:
         return text, None
-    call = ToolCall("", closed[1], "")
-    arguments: dict[str, Any] = {TEXT_ARGUMENTS[tool_of(call)]: content}
-    if count := openings[-1][2]:
-        arguments["k"] = count
-    return text, replace(call, arguments=json.dumps(arguments))
+    name = tool_of(ToolCall("", closed[1], ""), names)
+    written = dict(re.findall(r"(\w+)\s*=\s*(\"[^\"]*\"|'[^']*'|\w+%?)", openings[-1][2]))
+    further = {key: value.strip("\"'") for key, value in written.items() if key in _ATTRIBUTES.get(name, ())}
+    return text, ToolCall("", name, json.dumps({TEXT_ARGUMENTS[name]: content, **further}))

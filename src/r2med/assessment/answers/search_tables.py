@@ -1,0 +1,118 @@
+"""The tables of agents that search and answer: the funnel of relevant documents, confidence, path and cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from r2med.assessment.answers.answer_scores import (
+    ACCURACY,
+    BRIER,
+    CITATION_RELEVANCE,
+    CONFIDENCE,
+    STEP_RECALL,
+    UNDECIDED,
+)
+from r2med.data.dataset_cards import short_name
+from r2med.evaluation.comparison.comparison import with_intervals
+from r2med.evaluation.measure.calibration import calibration_error
+from r2med.evaluation.records.answer_record import AnswerRecord
+from r2med.evaluation.records.answer_words import SEARCHED
+from r2med.foundation.core.search_steps import SEARCH_STEPS
+from r2med.foundation.pages.cells import Value
+from r2med.foundation.pages.estimate import Estimate
+from r2med.foundation.pages.page import Table
+
+FUNNEL_NOTE = (
+    "Share of the relevant documents of a question that a search returned, whose text stood in the conversation, that "
+    "the agent opened, cited in its answer, and kept in its list at the end. A step that an agent does not have is "
+    "empty. citation precision: the share of the cited documents that are relevant."
+)
+CONFIDENCE_NOTE = (
+    "Over the answers that state a confidence and whose truth is decided. too sure: mean confidence minus accuracy. "
+    "Brier: the mean square of the difference of confidence and truth; lower is better. ECE: the expected calibration "
+    "error in ten bins. when wrong: the mean confidence of wrong answers. abstained: answers that decline to answer."
+)
+PATH_NOTE = (
+    "Means over the questions. repeated: searches for what was searched before. new relevant: relevant documents that "
+    "a search returned first, per search. guess: share of questions whose reference answer was named in a search "
+    "before any document showed it. find: after one did. seconds: those of the LLM."
+)
+
+
+def search_tables(records: Iterable[AnswerRecord]) -> list[Table]:
+    """Return the tables of the records with answers of agents that search; none without such records."""
+    searched = [record for record in records if SEARCHED in record.per_query]
+    return [_funnel(searched), _confidence(searched), _path(searched)] if searched else []
+
+
+def values_of(record: AnswerRecord, measure: str) -> list[float]:
+    """Return the values of a measure of an agent's answers, for the questions that have one."""
+    return [scores[measure] for scores in record.per_query.get(SEARCHED, {}).values() if measure in scores]
+
+
+def estimate_of(values: Sequence[float]) -> Estimate | None:
+    """Return a mean with its interval; None without values."""
+    return with_intervals({"": np.array([values])}, 1.0)[0] if values else None
+
+
+def believed(record: AnswerRecord) -> tuple[list[float], list[float]]:
+    """Return the confidences and the truth, 0 or 1, of the answers of an agent for which both are known."""
+    rows = [
+        scores
+        for scores in record.per_query.get(SEARCHED, {}).values()
+        if CONFIDENCE in scores and ACCURACY in scores and not scores.get(UNDECIDED)
+    ]
+    return [row[CONFIDENCE] for row in rows], [row[ACCURACY] for row in rows]
+
+
+def calibration_of(record: AnswerRecord) -> dict[str, Any]:
+    """Return what the confidence of an agent is worth, as values between -1 and 1. Unknown ones are None."""
+    stated, right = believed(record)
+    wrong = [each for each, truth in zip(stated, right, strict=True) if not truth]
+    return {
+        "answers": len(stated),
+        "confidence": estimate_of(stated),
+        "too_sure": estimate_of([each - truth for each, truth in zip(stated, right, strict=True)]),
+        "brier": estimate_of(values_of(record, BRIER)),
+        "ece": calibration_error(stated, right),
+        "when_wrong": float(np.mean(wrong)) if wrong else None,
+    }
+
+
+def _where(record: AnswerRecord) -> list[Value]:
+    return [short_name(record.dataset.name), record.system]
+
+
+def _funnel(records: Sequence[AnswerRecord]) -> Table:
+    rows = []
+    for record in records:
+        steps = [estimate_of(values_of(record, STEP_RECALL[step])) for step in SEARCH_STEPS]
+        precision = estimate_of(values_of(record, CITATION_RELEVANCE))
+        rows.append([*_where(record), len(record.queries), *steps, precision])
+    heads = ("dataset", "agent", "questions", *SEARCH_STEPS, "citation precision")
+    return Table.of(heads, rows, "Where relevant documents are lost", FUNNEL_NOTE, name="funnel")
+
+
+def _confidence(records: Sequence[AnswerRecord]) -> Table:
+    rows = []
+    for record in records:
+        facts = calibration_of(record)
+        refused, asked = record.statuses[SEARCHED].get("refused", 0), sum(record.statuses[SEARCHED].values())
+        named = ("answers", "confidence", "too_sure", "brier", "ece", "when_wrong")
+        rows.append([*_where(record), *(_rounded(facts[name]) for name in named), refused, asked])
+    heads = ("answers", "confidence", "too sure", "Brier", "ECE", "when wrong", "abstained", "asked")
+    return Table.of(("dataset", "agent", *heads), rows, "Confidence", CONFIDENCE_NOTE, name="confidence")
+
+
+def _path(records: Sequence[AnswerRecord]) -> Table:
+    named = ("searches", "repeated", "new_relevant", "guess", "find", "turns", "tokens", "dollars", "seconds")
+    rows = [[*_where(record), *(_rounded(record.searching.get(name)) for name in named)] for record in records]
+    heads = ("dataset", "agent", *(name.replace("_", " ") for name in named))
+    return Table.of(heads, rows, "Path and cost", PATH_NOTE, name="path")
+
+
+def _rounded(value: Any) -> Any:
+    return round(value, 6) if isinstance(value, float) else value

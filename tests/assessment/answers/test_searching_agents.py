@@ -1,0 +1,153 @@
+"""Agents that search, answer and cite: every figure equals a plain computation from what the script did."""
+
+from pathlib import Path
+
+import pytest
+
+import r2med
+from r2med.evaluation.records.answer_record import AnswerRecord, GivenAnswer
+from r2med.foundation.core.errors import UserError
+from support.facts import states
+from support.searching_agents import SCRIPTS, scripted_runtime, village
+
+AGENT = "agent(script, calls=tags, turns=8)"
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("agents")
+
+
+@pytest.fixture(scope="module")
+def record(place: Path) -> AnswerRecord:
+    with scripted_runtime(place) as opened:
+        (record,) = r2med.answer(
+            AGENT, data=village(place / "set"), conditions=["closed book", "searched"], out=place / "out", setup=opened
+        )
+    return record
+
+
+@pytest.fixture(scope="module")
+def given(place: Path, record: AnswerRecord) -> dict[str, GivenAnswer]:
+    answers = record.given(next((place / "out").rglob("*.answers.json")).parent)
+    return {each.query: each for each in answers if each.condition == "searched"}
+
+
+ALPHA, BETA, GAMMA = "alpha", "beta", "gamma"
+STEPS = {
+    # agent: relevant documents returned, shown, opened, cited, kept
+    "finder": (3, 3, 2, 2, 3),
+    "dropper": (3, 3, 0, 0, 0),
+    "skimmer": (3, 3, 0, 1, 1),
+    "guesser": (3, 3, 0, 1, 1),
+    "reader": (1, 1, 0, 1, 1),
+    "abstainer": (3, 3, 0, 0, 0),
+    "looper": (1, 1, 0, 0, 0),
+    "inventor": (3, 3, 0, 0, 0),
+    "whisperer": (3, 3, 0, 0, 0),
+    "quitter": (3, 3, 0, 0, 0),
+    "nobody": (0, 0, 0, 0, 0),
+}
+
+
+def test_the_funnel_counts_how_far_relevant_documents_came(given: dict[str, GivenAnswer]) -> None:
+    measures = ("returned", "shown", "opened", "cited", "kept")
+    found = {name: tuple(round(3 * each.scores[f"{step}-recall"]) for step in measures) for name, each in given.items()}
+    assert found == STEPS
+
+
+def test_answers_have_the_statuses_of_the_answers_track(record: AnswerRecord, given: dict[str, GivenAnswer]) -> None:
+    right = {"finder", "dropper", "guesser", "reader", "inventor"}
+    assert {name for name, each in given.items() if each.scores["accuracy"]} == right
+    without = {name: each.status for name, each in given.items() if each.status != "answered"}
+    assert without == {
+        "abstainer": "refused", "looper": "unreadable", "whisperer": "unreadable", "quitter": "unreadable",
+        "nobody": "unreadable",
+    }  # fmt: skip
+    assert record.statuses["searched"] == {"answered": 6, "refused": 1, "unreadable": 4}
+    assert record.statuses["closed book"] == {"answered": 11}
+    assert record.reader == "script" and record.system == "agent(script, answers=yes, turns=8, calls=tags)"
+
+
+def test_citations_of_documents_that_do_not_exist_count_against_precision(given: dict[str, GivenAnswer]) -> None:
+    precision = {name: each.scores.get("citation-relevance") for name, each in given.items()}
+    assert precision == {
+        **dict.fromkeys(SCRIPTS), "finder": 1.0, "skimmer": 0.5, "guesser": 1.0, "reader": 1.0, "inventor": 0.0
+    }  # fmt: skip
+    assert [sentence.unknown for sentence in given["inventor"].sentences] == [2]
+
+
+def test_confidence_and_its_error_are_known_where_both_are_decided(
+    record: AnswerRecord, given: dict[str, GivenAnswer]
+) -> None:
+    stated = {
+        "finder": 0.9,
+        "dropper": 0.4,
+        "skimmer": 1.0,
+        "guesser": 0.8,
+        "reader": 0.7,
+        "abstainer": 0,
+        "inventor": 0.6,
+    }
+    assert {
+        name: each.search.confidence
+        for name, each in given.items()
+        if each.search and each.search.confidence is not None
+    } == stated
+    truth = {"finder": 1, "dropper": 1, "guesser": 1, "reader": 1, "inventor": 1, "abstainer": 0}
+    brier = {name: (stated[name] - truth[name]) ** 2 for name in truth}
+    assert {name: each.scores["brier"] for name, each in given.items() if "brier" in each.scores} == pytest.approx(
+        brier
+    )
+    assert record.mean["searched"]["brier"] == pytest.approx(sum(brier.values()) / 6)
+
+
+def test_the_path_has_repeated_searches_new_documents_and_where_the_name_came_from(
+    record: AnswerRecord, given: dict[str, GivenAnswer]
+) -> None:
+    facts = {name: each.search for name, each in given.items() if each.search}
+    assert {name: each.named for name, each in facts.items() if each.named} == {
+        "guesser": "guess", "reader": "find", "whisperer": "guess"
+    }  # fmt: skip
+    assert {name: each.repeated for name, each in facts.items() if each.repeated} == {"looper": 6}
+    assert facts["skimmer"].new_relevant == (1, 2) and facts["looper"].new_relevant == (1,)
+    assert facts["reader"].new_relevant == (0, 1)
+    searches = [each.searches for each in facts.values()]
+    assert record.searching["searches"] == pytest.approx(sum(searches) / 11)
+    assert record.searching["guess"] == pytest.approx(2 / 11) and record.searching["find"] == pytest.approx(1 / 11)
+    assert all(each.tokens > 0 for each in facts.values())
+
+
+def test_hidden_documents_and_their_copies_reach_no_agent_and_the_dataset_stays(tmp_path: Path, place: Path) -> None:
+    data = village(tmp_path / "set", ["finder"])
+    copies = (data / "corpus.jsonl").read_text().splitlines()
+    (data / "corpus.jsonl").write_text("\n".join([*copies, copies[0].replace("finder-alpha", "twin")]) + "\n")
+    before = {file: file.read_bytes() for file in data.iterdir()}
+    with scripted_runtime(tmp_path) as opened:
+        (record,) = r2med.answer(
+            AGENT, data=data, conditions="searched", without="relevant", out=tmp_path / "out", setup=opened
+        )
+    (answer,) = record.given(next((tmp_path / "out").rglob("*.answers.json")).parent)
+    assert set(answer.read) == {"finder-n0", "finder-n1"}
+    assert answer.scores["returned-recall"] == 0 and answer.scores["citation-relevance"] == 0
+    assert {file: file.read_bytes() for file in data.iterdir()} == before
+    assert "without=relevant" in record.system
+
+
+@pytest.mark.parametrize(
+    ("systems", "settings", "words"),
+    [
+        (AGENT, {"readers": "script"}, ("own reader", "readers")),
+        ("bm25", {}, ("bm25", "agent(LLM, by=[SYSTEM])")),
+        ("search-r1(script) → bm25", {}, ("search-r1-finds(script, by=[bm25])",)),
+        (AGENT, {"form": "choice"}, ("options", "open")),
+        (AGENT, {"conditions": "closed book", "without": "relevant", "readers": "script"}, ("searched",)),
+    ],
+)
+def test_what_cannot_search_and_answer_is_refused_in_one_line(
+    place: Path, systems: str, settings: dict[str, str], words: tuple[str, ...]
+) -> None:
+    with scripted_runtime(place) as opened, pytest.raises(UserError) as error:
+        asked = {"conditions": "searched", "data": village(place / "set"), "out": place / "out", **settings}
+        r2med.answer(systems, setup=opened, **asked)
+    states(str(error.value), *words)
