@@ -14,7 +14,7 @@ from r2med.assessment.answers.citations import cited_sentences
 from r2med.assessment.answers.reader import failed_status
 from r2med.assessment.answers.reading import passages_of
 from r2med.assessment.answers.statuses import status_of
-from r2med.assessment.panels.control_texts import names
+from r2med.assessment.panels.control_texts import names_answer
 from r2med.data.dataset import Dataset, Query
 from r2med.evaluation.records.answer_record import GivenAnswer, SearchFacts
 from r2med.evaluation.records.answer_words import SEARCHED, NamedBy
@@ -71,13 +71,13 @@ class AgentConversation:
 
         A reference that is not a name, or that the question contains, says nothing about the path.
         """
-        if len(query.answer.split()) > MAX_NAME_WORDS or names(query.text, query.answer):
+        if len(query.answer.split()) > MAX_NAME_WORDS or names_answer(query.text, query.answer):
             return None
         shown = False
         for turn in self.turns:
-            if names(str(turn.get("query") or ""), query.answer):
+            if names_answer(str(turn.get("query") or ""), query.answer):
                 return "find" if shown else "guess"
-            shown = shown or any(names(text, query.answer) for text in _shown_texts(turn, dataset))
+            shown = shown or any(names_answer(text, query.answer) for text in _shown_texts(turn, dataset))
         return None
 
 
