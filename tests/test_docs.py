@@ -135,6 +135,19 @@ def test_the_workflow_of_a_leaderboard_can_be_copied() -> None:
     assert 'pip install "r2med[hub] @ git+$R2MED@$COMMIT"' in ran
 
 
+def test_the_workflow_of_the_gate_runs_both_systems_and_compares_them() -> None:
+    import yaml
+
+    workflow = yaml.safe_load((ROOT / "docs/retrieval-gate.yml").read_text(encoding="utf-8"))
+    steps = workflow["jobs"]["gate"]["steps"]
+    lines = [line for step in steps for line in step.get("run", "").splitlines()]
+    run, gate = [parsed(line.partition(" || ")[0]) for line in lines if line.startswith("r2med ")]
+    assert (run[0], run[1]["systems"]) == ("run", ["$old", "$new"])
+    assert (gate[0], gate[1]["baseline"], gate[1]["worse_than"]) == ("compare", "$old", 1)
+    used = [step["uses"] for step in steps if "uses" in step]
+    assert len(used) == 3 and all(re.search(r"@[0-9a-f]{40}$", action) for action in used), "pinned by digest"
+
+
 def test_the_docs_import_only_what_is_public() -> None:
     allowed = re.compile(
         r"^import r2med\.publication\.bridges\.ir_datasets$", re.MULTILINE

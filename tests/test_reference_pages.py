@@ -185,7 +185,8 @@ def test_no_variable_of_r2med_on_the_page_is_one_that_nothing_reads() -> None:
 def test_every_command_that_ends_with_a_code_of_its_own_is_on_the_page(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(DOCS))
     page = import_module("generators.environment_page")
-    codes = {"1": page.EXIT_1, "INCOMPLETE": page.EXIT_1, "2": page.EXIT_2}
+    codes = {"1": page.EXIT_1, "INCOMPLETE": page.EXIT_1, "2": page.EXIT_2, "UNDECIDED": page.EXIT_3}
+    numbers = {"2": "2", "UNDECIDED": "3"}
     found: set[tuple[str, str]] = set()
     for name, each in leaves(command()):
         source = inspect.getsource(each.callback.view) if hasattr(each.callback, "view") else ""
@@ -194,11 +195,13 @@ def test_every_command_that_ends_with_a_code_of_its_own_is_on_the_page(monkeypat
             found.add((name, code))
     for file in (SOURCE / "cli").glob("*_command.py"):
         text = file.read_text(encoding="utf-8")
-        for code in (*re.findall(r"raise typer\.Exit\((\w+)\)", text), *re.findall(r"\bINCOMPLETE\b", text)):
+        named = re.findall(r"\b(?:INCOMPLETE|UNDECIDED)\b", text)
+        for code in (*re.findall(r"raise typer\.Exit\((\w+)\)", text), *named):
             name = file.stem.removesuffix("_command")
             assert name in codes[code], f"{file.name} ends with {code}: write what it means in environment_page.py"
-            found.add((name, "2" if code == "2" else "1"))
-    assert found == {(name, "1") for name in page.EXIT_1} | {(name, "2") for name in page.EXIT_2}
+            found.add((name, numbers.get(code, "1")))
+    listed = {"1": page.EXIT_1, "2": page.EXIT_2, "3": page.EXIT_3}
+    assert found == {(name, code) for code, names in listed.items() for name in names}
 
 
 @cache

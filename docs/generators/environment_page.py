@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from generators.markdown import NOTICE, code, table
 from r2med.cli import INTERRUPTED, TERMINATED, USER_FAULT
+from r2med.cli.generated import UNDECIDED
 from r2med.models.crossencoders.rerank_apis import RERANK_APIS, own_servers
 from r2med.models.crossencoders.reranker_cards import RERANKERS
 from r2med.models.encoders.embedding_apis import EMBEDDING_APIS
@@ -55,6 +56,7 @@ EXIT_1 = {
     "answer": "A system or a reader has no record on a dataset; the line says why. The other records are written.",
     "generate": "Some queries got no text. The same command asks for these alone.",
     "reproduce": "A score is off, or could not be made.",
+    "compare": "With `--worse-than`: a system is worse than the baseline by more than this.",
     "audit": "A check says that the dataset is broken.",
     "verify": "An entry does not match its runs.",
     "doctor": "The cache cannot be written to, or an endpoint does not answer.",
@@ -65,6 +67,10 @@ EXIT_1 = {
 EXIT_2 = {
     "data check": "A dataset has a problem.",
     "data import": "The dataset is written, but some rows of the tables did not fit.",
+}
+
+EXIT_3 = {
+    "compare": "With `--worse-than`: the queries cannot decide if a system is worse by more than this.",
 }
 
 
@@ -126,11 +132,12 @@ def _codes() -> Iterator[tuple[str, str]]:
     yield "0", "The command did what it was asked to do."
     yield "1", "The command ran, and something was found or is missing: see below. Also a fault of the program."
     yield str(USER_FAULT), "An error that you can mend. One line on stderr says what, and how. See also below."
+    yield str(UNDECIDED), "The command ran, and cannot answer with yes or no: see below."
     yield str(INTERRUPTED), "Stopped by Ctrl-C. The same command continues."
     yield str(TERMINATED), "Stopped by SIGTERM. The same command continues."
 
 
 def _meanings() -> Iterator[tuple[str, str, str]]:
-    for number, meanings in (("1", EXIT_1), (str(USER_FAULT), EXIT_2)):
+    for number, meanings in (("1", EXIT_1), (str(USER_FAULT), EXIT_2), (str(UNDECIDED), EXIT_3)):
         for name, meaning in meanings.items():
             yield code(f"r2med {name}"), number, meaning

@@ -126,3 +126,22 @@ def test_a_report_is_written_and_its_files_are_told(r2med: Command, tmp_path: Pa
     refused = r2med("compare", "-o", "file")
     assert refused.returncode == 2
     assert "choose another folder" in refused.stderr
+
+
+@pytest.mark.usefixtures("results")
+@pytest.mark.parametrize(
+    ("new", "old", "points", "code", "outcome"),
+    [
+        ("bm25", "hyde(author) → bm25", "1", 1, "worse"),
+        ("rm3 → bm25", "bm25", "0", 3, "not decided"),
+        ("hyde(author) → bm25", "bm25", "1", 0, "passed"),
+    ],
+)
+def test_the_gate_is_an_exit_code_and_one_line(
+    r2med: Command, new: str, old: str, points: str, code: int, outcome: str
+) -> None:
+    for form in ("text", "json"):
+        done = r2med("compare", new, old, "--baseline", old, "--worse-than", points, "--format", form)
+        assert done.returncode == code, done.stderr
+        assert outcome in done.stdout
+    assert [each["outcome"] for each in json.loads(done.stdout)["gate"]] == [outcome]

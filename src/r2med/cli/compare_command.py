@@ -7,11 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from r2med.cli.generated import Shown
+from r2med.cli.generated import INCOMPLETE, UNDECIDED, Shown
 from r2med.foundation.text.plurals import counted
 
 if TYPE_CHECKING:
     from r2med.evaluation.comparison.comparison import Comparison, Pair
+    from r2med.evaluation.comparison.gate import GateVerdict
     from r2med.foundation.pages.page import Content, Page, Section, Table
 
 MAX_SENTENCES = 10
@@ -24,14 +25,31 @@ MAX_GAP_TABLES = 3
 def show_comparison(compared: Comparison, form: str) -> Shown:
     """Show sentences for people, and a table of all pairs for papers and spreadsheets."""
     from r2med.evaluation.comparison.corrected_scores import estimates_page
+    from r2med.foundation.pages.page import Section
 
     if compared.estimates is not None:
         page = estimates_page(compared.estimates)
     else:
         page = _verdicts(compared) if form in ("text", "html") else _pairs(compared)
+    if compared.choice is not None:
+        page = replace(page, sections=[*page.sections, Section("", compared.choice.sentences(compared.measure))])
+    if compared.gate:
+        page = replace(page, sections=[*page.sections, _gate(compared.gate)])
     if compared.files and form == "text":
         page = replace(page, sections=[*page.sections, _files(compared.files)])
-    return Shown(page, compared.as_json())
+    return Shown(page, compared.as_json(), _gate_code(compared.gate))
+
+
+def _gate(verdicts: Sequence[GateVerdict]) -> Section:
+    from r2med.foundation.pages.page import Note, Section
+
+    return Section("", [Note(str(each), "" if each.outcome == "passed" else "strong") for each in verdicts])
+
+
+def _gate_code(verdicts: Sequence[GateVerdict]) -> int:
+    """Return the exit code of a gate: one system that is worse decides it."""
+    outcomes = {each.outcome for each in verdicts}
+    return INCOMPLETE if "worse" in outcomes else UNDECIDED if "not decided" in outcomes else 0
 
 
 def _files(files: Sequence[Path]) -> Section:

@@ -37,7 +37,10 @@ YES = Flag("Do not ask if it is right.", names=("--yes", "-y"))
 
 
 INCOMPLETE = 1
-"""Exit code of a command if a part of its work failed."""
+"""Exit code of a command if a part of its work failed, or if it found what it was asked to look for."""
+
+UNDECIDED = 3
+"""Exit code of a command that cannot answer with yes or no."""
 
 
 @dataclass(frozen=True)

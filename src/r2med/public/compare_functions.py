@@ -73,6 +73,16 @@ def compare(
         ),
     ] = None,
     baseline: Annotated[str | None, flags.BASELINE] = None,
+    worse_than: Annotated[
+        float | None,
+        Flag(
+            "With --baseline: end with code 1 if a system is worse by more than this many points, and with 3 if the "
+            "queries cannot decide it.",
+            metavar="POINTS",
+            low=0,
+        ),
+    ] = None,
+    at: Annotated[str | None, flags.BUDGET_LIMIT] = None,
     slice_by: Annotated[
         str | Sequence[str] | None,
         Flag(
@@ -115,8 +125,10 @@ def compare(
     these files too, and with `estimate`, `estimates` has the scores that people's labels would give. `lock` is the file
     of a comparison that was decided beforehand: its systems, datasets, measure and baseline are used, and anything else
     is an error. With `answers`, the records of `r2med answer` are compared: each system with each reader, by a measure
-    of answers, in one condition. With `out`, the tables of a paper and, with the extra `report`, its figures are
-    written; `between` are the two systems of the figure on body systems.
+    of answers, in one condition. With `worse_than`, `gate` says of each system if it is worse than the baseline by more
+    than these points. With `at`, as in `dollars=0.01`, `choice` is the best system whose queries cost at most this.
+    With `out`, the tables of a paper and, with the extra `report`, its figures are written; `between` are the two
+    systems of the figure on body systems.
 
     Raises UserError if no two systems were run on the same data, or if `data` names datasets of several groups.
     """
@@ -124,6 +136,7 @@ def compare(
 
     from r2med.data.given_data import given_data
     from r2med.data.overlays import given_overlays
+    from r2med.evaluation.comparison.budget_choice import CostLimit
     from r2med.evaluation.comparison.comparing import ComparedWith, compared_records
     from r2med.evaluation.comparison.report import write_report
     from r2med.evaluation.records.collection import given_records
@@ -133,7 +146,8 @@ def compare(
 
     if out is not None:
         check_writable(Path(out), Setting("compare", out=...))
-    wanted = ComparedWith(measure, baseline or "", several(slice_by), resamples, seed)
+    limit = CostLimit.parse(at) if at else None
+    wanted = ComparedWith(measure, baseline or "", several(slice_by), resamples, seed, worse_than, limit)
     compared = compared_records(
         given_records(*systems),
         Path(results),

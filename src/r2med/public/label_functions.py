@@ -60,6 +60,7 @@ def advise(
             low=0,
         ),
     ] = None,
+    at: Annotated[str | None, flags.BUDGET_LIMIT] = None,
     out: Annotated[
         str | Path | None,
         Flag("Folder for the advice, which the board shows.", OUTPUT, ("--out", "-o"), metavar="DIR"),
@@ -69,20 +70,23 @@ def advise(
 
     By default, `models` and `rerankers` are those whose weights are on this machine. Expansions and LLM rerankers are
     tried with each of `llms`. The best pipeline is recommended. With `give_up` and at least 100 judged questions, it is
-    the cheapest pipeline that surely loses no more than this many points. The advice is written into the folder `out`,
-    unless it is None. Raises UserError if too few questions are judged or can be answered.
+    the cheapest pipeline that surely loses no more than this many points. With `at`, as in `dollars=0.01`, it is the
+    best pipeline whose questions cost at most this. The advice is written into the folder `out`, unless it is None.
+    Raises UserError if too few questions are judged or can be answered.
     """
     from r2med.data.given_data import loaded
     from r2med.evaluation.advice.advice_file import advice_file
     from r2med.evaluation.advice.ladder import advice_for
+    from r2med.evaluation.comparison.budget_choice import CostLimit
     from r2med.foundation.core.one_or_many import several
     from r2med.foundation.runtime.runtime import running
 
+    limit = CostLimit.parse(at) if at else None
     with running(setup) as runtime:
         given = loaded(dataset, runtime.store)
         file = None if out is None else advice_file(given.name, Path(out))
         chosen = None if models is None else several(models), None if rerankers is None else several(rerankers)
-        made = advice_for(given, runtime, several(llms), *chosen, give_up)
+        made = advice_for(given, runtime, several(llms), *chosen, give_up, limit)
     if file is not None:
         made.write(file)
     return made

@@ -88,6 +88,11 @@ OVERLAYS = Flag(
 )
 RESULTS = Flag("Folder with the records of systems.")
 BASELINE = Flag("Compare each system with this one only.", metavar="SYSTEM")
+BUDGET_LIMIT = Flag(
+    "The best system whose queries cost at most this: dollars=0.01, tokens=2000 (both per query) or p95=1.5 (seconds).",
+    names=("--at",),
+    metavar="COST=NUMBER",
+)
 LOCK = Flag(
     "Do what this file of r2med lock decided, and refuse anything else. Records carry its digest.", metavar="FILE"
 )

@@ -14,6 +14,7 @@ from r2med.data import Dataset, load
 from r2med.evaluation.advice import ladder as module
 from r2med.evaluation.advice.advice import Advice, surely_within
 from r2med.evaluation.advice.ladder import FOLDS, WORDS, advice_for
+from r2med.evaluation.comparison.budget_choice import CostLimit
 from r2med.foundation.core.cost import Cost
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store import Store
@@ -44,6 +45,7 @@ class Scripted:
             dataset=SimpleNamespace(queries=len(values)),
             stages=[SimpleNamespace(cost=cost)],
             cost=cost,
+            cost_is_known=True,
             unranked=0,
             latency=lambda share: None if (took := self.seconds.get(kind, 0.01)) is None else took * (1 + share),
         )
@@ -114,6 +116,18 @@ def test_points_are_given_up_only_if_the_user_says_how_many(dataset, store, monk
     assert careful.recommended == careful.best
     states(careful.reason, "0.4 points")
     assert near_and_far(dataset, store, monkeypatch, give_up=50.0).recommended.startswith("bm25")
+
+
+def test_with_a_budget_the_best_within_it_is_recommended(dataset, store, monkeypatch) -> None:
+    advice = near_and_far(dataset, store, monkeypatch, at=CostLimit.parse("dollars=0.02"))
+    assert advice.recommended.startswith("query2doc(o3-mini)") and advice.best.startswith("hyde(o3-mini)")
+    states(advice.within[0], "query2doc", "$0.02 per query", "$0.01 per query")
+    states(advice.reason, "best within dollars=0.02")
+    fast = near_and_far(dataset, store, monkeypatch, at=CostLimit.parse("p95=0.0001"))
+    assert not fast.in_budget and fast.recommended.startswith("bm25")
+    states(fast.reason, "cheapest", "p95=0.0001")
+    with error_states("give_up", "at"):
+        near_and_far(dataset, store, monkeypatch, at=CostLimit.parse("tokens=1"), give_up=1.0)
 
 
 def test_where_the_best_is_also_the_cheapest_no_other_is_spoken_of(dataset, store, monkeypatch) -> None:

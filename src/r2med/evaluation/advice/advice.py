@@ -52,6 +52,8 @@ class Rung:
     """Seconds that 95 % of the questions need at most; None if the cost is not known."""
     dollars: float | None
     """For 1,000 questions; None if a price is not known."""
+    tokens: float | None = None
+    """Tokens of LLMs for one question; None if the cost is not known."""
     tuned: int = 1
     """Number of settings that were tried."""
     behind: float = 0.0
@@ -81,7 +83,8 @@ class Advice:
     best: str
     """The pipeline with the best mean."""
     recommended: str
-    """The best pipeline. With `give_up` and enough questions, the cheapest one that surely loses no more than that."""
+    """The best pipeline. With `give_up` and enough questions, the cheapest one that surely loses no more than that.
+    With `at`, the best one within this budget; the cheapest one if none is."""
     fastest: str
     """The pipeline with the smallest median of seconds."""
     detectable_gap: float
@@ -90,6 +93,12 @@ class Advice:
     """The two pipelines of `detectable_gap`."""
     give_up: float | None = None
     """Points that the user would give up for a cheaper or faster pipeline."""
+    at: str = ""
+    """The most that a question may cost, as typed: `dollars=0.01`. Empty without such a limit."""
+    in_budget: bool = True
+    """False if no pipeline is within the budget of `at`."""
+    within: tuple[str, ...] = ()
+    """With `at`: the best pipeline within the budget, those that do not differ from it, and what a better one costs."""
     left_out: tuple[str, ...] = ()
     """Pipelines that could not run, with the reason."""
     not_tried: tuple[str, ...] = ()
@@ -119,6 +128,8 @@ class Advice:
     def reason(self) -> str:
         """Why the recommended pipeline is recommended."""
         chosen = self.rung(self.recommended)
+        if self.at:
+            return f"the best within {self.at}" if self.in_budget else f"the cheapest; none is within {self.at}"
         if self.recommended != self.best:
             return f"cheaper or faster than the best; expected loss {loss(chosen)}, surely within {self.give_up:g}"
         if self.give_up is not None and self.alternatives and self.questions < FEWEST_TO_TRADE:
@@ -137,6 +148,7 @@ class Advice:
         spread = "" if best.low is None or best.high is None else f" ({best.low:.1f} to {best.high:.1f})"
         lines = [f"Best: {best.system}, {HEADLINE_MEASURE} {best.value:.1f}{spread}."]
         lines.append(Notice(f"Use {chosen.system}: ", self.reason, f"; {_price(chosen)}."))
+        lines += self.within
         if fast.system != best.system:
             lines.append(
                 f"Fastest: {fast.system}, p50 {_milliseconds(fast.p50)}, {fast.behind:.1f} points behind the best."

@@ -10,14 +10,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, assert_never
 
 import numpy as np
 
 from r2med.data import Dataset
 from r2med.data.dataset_cards import cards, groups
 from r2med.evaluation.advice.advice import FEWEST_TO_TRADE, Advice, Group, Rung, surely_within
-from r2med.evaluation.comparison.comparison import middle_pair
+from r2med.evaluation.comparison.budget_choice import BudgetChoice, CostLimit, PricedSystem, budget_choice
+from r2med.evaluation.comparison.comparison import Gap, gaps_from_first, middle_pair
 from r2med.evaluation.measure import HEADLINE_MEASURE, significance
 from r2med.evaluation.measure.intervals import FEWEST_VALUES, difference_intervals, mean_intervals
 from r2med.evaluation.measure.scores import Floats
@@ -70,12 +71,20 @@ def advice_for(
     models: Sequence[str] | None = None,
     rerankers: Sequence[str] | None = None,
     give_up: float | None = None,
+    at: CostLimit | None = None,
 ) -> Advice:
-    """Try pipelines from cheap to expensive, and recommend one.
+    """Try pipelines from cheap to expensive, and recommend one. With `at`, the best one within this budget.
 
     Without `models` or `rerankers`, those are tried whose weights are on this machine. Raises UserError if too few
     questions are judged or can be answered.
     """
+    if give_up is not None and at is not None:
+        raise UserError(
+            Setting("advise", give_up=give_up),
+            " and ",
+            Setting("advise", at=...),
+            ": give one of the two",
+        )
     dataset.require_scorable()
     if len(dataset.qrels) < FEWEST:
         raise UserError(
@@ -84,7 +93,7 @@ def advice_for(
         )
     _require_answers(dataset)
     chosen = _here(MODELS, runtime, models), _here(RERANKERS, runtime, rerankers)
-    made = _advised(dataset, runtime, llms, *chosen, give_up)
+    made = _advised(dataset, runtime, llms, *chosen, give_up, at)
     return replace(made, not_tried=tuple(_not_tried(models, rerankers, *chosen, llms)))
 
 
@@ -95,10 +104,11 @@ def _advised(
     models: Sequence[str],
     rerankers: Sequence[str],
     give_up: float | None,
+    at: CostLimit | None,
 ) -> Advice:
     each_llm = len(EXPANSIONS) + len(LLM_RERANKERS)
     total = 2 + len(models) + min(FUSED, len(models)) + len(rerankers) + each_llm * len(llms)
-    ladder = _Ladder(dataset, runtime, announcing(total), give_up)
+    ladder = _Ladder(dataset, runtime, announcing(total), give_up, at)
     words = ladder.climb("words", "bm25", lambda: [System(each, runtime=runtime) for each in WORDS])
     unfound = 0 if words is None else ladder.unfound(words)
     ladder.climb("feedback", "rm3", partial(_before, Call("rm3")), words)
@@ -180,22 +190,32 @@ def _fusions(words: System, model: System) -> list[System]:
     return [replace(words, retriever=each) for each in (Fusion(parts=parts), *weighted)]
 
 
+_Entry = tuple[Pipeline, Rung, Floats]
+"""A pipeline that was tried, its score and cost, and its points on each question."""
+
+
 class _Ladder:
     """The questions in folds, and the scores of every system so far."""
 
     def __init__(
-        self, dataset: Dataset, runtime: Runtime, announce: Callable[[str], None], give_up: float | None
+        self,
+        dataset: Dataset,
+        runtime: Runtime,
+        announce: Callable[[str], None],
+        give_up: float | None,
+        at: CostLimit | None = None,
     ) -> None:
         self._dataset = dataset
         self._runtime = runtime
         self._announce = announce
         self._ids = [query.id for query in dataset.queries if query.id in dataset.qrels]
+        self._at = at
         self._give_up = (give_up or 0.0) if len(self._ids) >= FEWEST_TO_TRADE else 0.0
         order = np.random.default_rng(0).permutation(len(self._ids))
         self._folds = [sorted(order[fold::FOLDS].tolist()) for fold in range(FOLDS)]
         self._scores: dict[str, Floats] = {}
         self._records: dict[str, list[Record]] = {}
-        self._rungs: dict[str, tuple[Pipeline, Rung, Floats]] = {}
+        self._rungs: dict[str, _Entry] = {}
         self._left_out: list[str] = []
 
     def value(self, pipeline: Pipeline) -> float:
@@ -203,9 +223,16 @@ class _Ladder:
         return self._rungs[pipeline.system.name][1].value
 
     def best(self) -> Pipeline:
-        """Return the best pipeline so far."""
+        """Return the best pipeline so far. With a budget, the best one within it, if there is any."""
         whole = [entry for entry in self._rungs.values() if entry[1].questions == len(self._ids)]
-        return max(whole, key=lambda entry: entry[1].value)[0]
+        return max(self._within(whole) or whole, key=lambda entry: entry[1].value)[0]
+
+    def _within(self, entries: Sequence[_Entry]) -> list[_Entry]:
+        """Return the pipelines within the budget; none without a budget."""
+        if self._at is None:
+            return []
+        prices = [(entry, _spent(entry[1], self._at)) for entry in entries]
+        return [entry for entry, price in prices if price is not None and price <= self._at.most]
 
     def unfound(self, pipeline: Pipeline) -> int:
         """Return the number of questions for which a pipeline finds no document."""
@@ -295,6 +322,7 @@ class _Ladder:
             p50=_weighted([record.latency(0.5) for record in records], share),
             p95=_weighted([record.latency(0.95) for record in records], share),
             dollars=None if unpriced else 1000 * dollars / questions,
+            tokens=_tokens(records, questions),
             tuned=tuned,
             note=note,
             unranked=sum(record.unranked for record in records),
@@ -305,8 +333,8 @@ class _Ladder:
         """Return the advice: all pipelines compared with the best one."""
         if not self._rungs:
             raise UserError(f"no pipeline could run on {self._dataset.name}: ", joined("; ", self._left_out))
-        best = self.best().system.name
         whole = [spec for spec, (_, rung, _) in self._rungs.items() if rung.questions == len(self._ids)]
+        best = max(whole, key=lambda spec: self._rungs[spec][1].value)
         table = {"": np.stack([self._rungs[spec][2] for spec in whole])}
         pairs = SystemPairs.against(whole.index(best), len(whole))
         adjusted = significance.holm(significance.sign_flips(table, pairs).p)
@@ -316,6 +344,9 @@ class _Ladder:
         if give_up is not None:
             within = surely_within(table[""], whole.index(best), give_up)
             chosen = min((rungs[whole[row]] for row in within), key=_price).system
+        choice = None if self._at is None else self._choice(self._at, whole)
+        if choice is not None and (within_budget := choice.best or choice.cheapest) is not None:
+            chosen = within_budget.system
         gaps = significance.paired_t(table, pairs).detectable
         middle = middle_pair(gaps)
         return Advice(
@@ -328,9 +359,21 @@ class _Ladder:
             detectable_gap=0.0 if middle is None else float(gaps[middle]),
             detectable_pair=None if middle is None else (whole[pairs.first[middle]], best),
             give_up=give_up,
+            at="" if self._at is None else f"{self._at.cost}={self._at.most:g}",
+            in_budget=choice is None or choice.best is not None,
+            within=() if choice is None else tuple(choice.sentences(str(HEADLINE_MEASURE))),
             left_out=tuple(self._left_out),
             data=_typed(self._dataset),
         )
+
+    def _choice(self, limit: CostLimit, whole: Sequence[str]) -> BudgetChoice:
+        rungs = [self._rungs[spec][1] for spec in whole]
+
+        def tests(leader: str, others: Sequence[str]) -> dict[str, Gap]:
+            rows = {"": np.stack([self._rungs[spec][2] for spec in (leader, *others)])}
+            return dict(zip(others, gaps_from_first(rows), strict=True)) if others else {}
+
+        return budget_choice(limit, [PricedSystem(r.system, r.value, _spent(r, limit)) for r in rungs], tests)
 
     def _held_against(self, spec: str, best: str, p: float) -> Rung:
         _, rung, values = self._rungs[spec]
@@ -352,6 +395,25 @@ def _weighted(seconds: Sequence[float | None], share: Sequence[float]) -> float 
     """Return the weighted mean of latencies; None if one is unknown."""
     known = [value for value in seconds if value is not None]
     return float(np.dot(share, known)) if len(known) == len(seconds) else None
+
+
+def _tokens(records: Sequence[Record], questions: int) -> float | None:
+    """Return the tokens of LLMs for a question; None if a cost is not known."""
+    spent = sum(stage.cost.llm_tokens for record in records for stage in record.stages)
+    return spent / questions if all(record.cost_is_known for record in records) else None
+
+
+def _spent(rung: Rung, limit: CostLimit) -> float | None:
+    """Return what a question costs, in the unit of a limit; None if it is not known."""
+    match limit.cost:
+        case "dollars":
+            return None if rung.dollars is None else rung.dollars / 1000
+        case "tokens":
+            return rung.tokens
+        case "p95":
+            return rung.p95
+        case other:
+            assert_never(other)
 
 
 def _seconds(rung: Rung) -> float:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from r2med.data.given_data import GivenData, data_words
 from r2med.data.overlays import Overlay
+from r2med.evaluation.comparison.budget_choice import CostLimit
 from r2med.evaluation.comparison.comparison import MEASURE, Comparison, comparison
 from r2med.evaluation.comparison.corrected_scores import CorrectedScores, corrected_scores
 from r2med.evaluation.comparison.largest_group import names_systems
@@ -22,6 +23,8 @@ from r2med.evaluation.records.answer_collection import (
 )
 from r2med.evaluation.records.collection import RecordCollection, collect
 from r2med.evaluation.records.lock_file import Lock, locked_collection
+from r2med.evaluation.records.query_costs import query_cost
+from r2med.evaluation.records.record import Record
 from r2med.evaluation.records.relabelled import recorded_datasets, relabelled
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.notices import Setting
@@ -37,6 +40,10 @@ class ComparedWith:
     slice_by: Sequence[str] = ()
     resamples: int = RESAMPLES
     seed: int = 0
+    worse_than: float | None = None
+    """Points that a system may lose against the baseline; None if this is not asked."""
+    at: CostLimit | None = None
+    """The budget within which the best system is looked for; None without one."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +71,7 @@ def compared_records(
 ) -> ComparedRecords:
     """Compare the records of rankings, of a lock or of answers. Raises UserError for settings that exclude others."""
     _check(lock, overlays, condition, answers, estimate)
+    _check_gate(wanted, lock, estimate)
     if answers:
         return _of_answers(sources, results, data_words(data), wanted, max_failures, condition or RETRIEVED)
     if lock:
@@ -90,10 +98,20 @@ def _check(
         raise UserError(f"{lock}: a lock compares with the labels of its datasets: leave out overlays")
 
 
+def _check_gate(wanted: ComparedWith, lock: Path | None, estimate: bool) -> None:
+    if wanted.worse_than is None:
+        return
+    gate = Setting("compare", worse_than=wanted.worse_than)
+    if estimate:
+        raise UserError(gate, " is not for an estimate: leave one of the two out")
+    if not (wanted.baseline or (lock and Lock.read(lock).baseline)):
+        raise UserError(gate, " needs the system to compare with: ", Setting("compare", baseline=...))
+
+
 def _compared(
     collection: RecordCollection, measure: str, wanted: ComparedWith, data: Sequence[str], *, keep_systems: bool
 ) -> Comparison:
-    return comparison(
+    compared = comparison(
         collection,
         measure,
         wanted.baseline,
@@ -103,6 +121,20 @@ def _compared(
         data,
         keep_systems=keep_systems,
     )
+    if wanted.worse_than is not None:
+        compared = compared.gated(wanted.worse_than)
+    return compared if wanted.at is None else compared.chosen_at(wanted.at, _prices(collection, compared, wanted.at))
+
+
+def _prices(collection: RecordCollection, compared: Comparison, limit: CostLimit) -> dict[str, float | None]:
+    """Return system -> the cost of a query on the compared datasets; None if it is not known."""
+    costs = {each.system: query_cost(compared_runs(collection, compared, each.system)) for each in compared.systems}
+    return {system: getattr(cost, limit.cost) for system, cost in costs.items()}
+
+
+def compared_runs(collection: RecordCollection, compared: Comparison, system: str) -> list[Record]:
+    """Return the records of a system on the datasets of a comparison."""
+    return [record for name, record in collection.records(system).items() if name in compared.queries]
 
 
 def _of_lock(

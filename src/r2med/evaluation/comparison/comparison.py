@@ -10,7 +10,9 @@ from typing import Any, Self
 
 import numpy as np
 
+from r2med.evaluation.comparison.budget_choice import BudgetChoice, CostLimit, PricedSystem, budget_choice
 from r2med.evaluation.comparison.corrected_scores import CorrectedScores
+from r2med.evaluation.comparison.gate import GateVerdict, gate_verdict
 from r2med.evaluation.comparison.largest_group import largest_group
 from r2med.evaluation.comparison.shared_data import labelled_records, shared_values
 from r2med.evaluation.comparison.system_classes import classes
@@ -209,6 +211,10 @@ class Comparison:
     """Seed of the sign flips."""
     estimates: CorrectedScores | None = None
     """The scores that people's labels would give, if they were asked for."""
+    gate: tuple[GateVerdict, ...] = ()
+    """Whether each system is worse than the baseline by more than the given points, if this was asked for."""
+    choice: BudgetChoice | None = None
+    """The best system within a budget, if one was given."""
     files: tuple[Path, ...] = ()
     """The tables and figures that were written."""
     _values: Values = field(default_factory=dict, repr=False, compare=False)
@@ -248,6 +254,31 @@ class Comparison:
             values = {name: -rows for name, rows in values.items()}
         return classes([each.system for each in self.systems], values, self.resamples, self.seed)
 
+    def against(self, leader: str, others: Sequence[str]) -> dict[str, Gap]:
+        """Return the differences of some systems from one, tested together: adjusted by max-T for these tests alone."""
+        if not others:
+            return {}
+        rows = [[each.system for each in self.systems].index(name) for name in (leader, *others)]
+        values = {dataset: table[rows] for dataset, table in self._values.items()}
+        return dict(zip(others, gaps_from_first(values, self.resamples, self.seed), strict=True))
+
+    def chosen_at(self, limit: CostLimit, prices: Mapping[str, float | None]) -> Comparison:
+        """Return the comparison with the best system within a budget. `prices` are those of a query, by system."""
+        priced = [PricedSystem(each.system, each.mean.value, prices[each.system]) for each in self.systems if each.mean]
+        return replace(self, choice=budget_choice(limit, priced, self.against, self.lower_is_better))
+
+    def gated(self, worse_than: float) -> Comparison:
+        """Return the comparison with a verdict on each system: is it worse than the baseline by more than this?"""
+        sizes = [len(queries) for queries in self.queries.values()]
+        gains = [pair.turned() if self.lower_is_better else pair for pair in self.pairs]
+        return replace(
+            self,
+            gate=tuple(
+                gate_verdict(pair.a, pair.b, worse_than, (gain.difference, gain.low, gain.high), sizes)
+                for pair, gain in zip(self.pairs, gains, strict=True)
+            ),
+        )
+
     def movers(self, pair: Pair, count: int = MOVERS) -> list[Mover]:
         """Return the queries on which two systems differ most."""
         names = [standing.system for standing in self.systems]
@@ -278,6 +309,8 @@ class Comparison:
             "notices": list(self.notices),
             "labels": self.labels,
             **({"estimates": self.estimates.as_json()} if self.estimates else {}),
+            **({"choice": self.choice.as_json()} if self.choice else {}),
+            **({"gate": [{**asdict(each), "outcome": each.outcome} for each in self.gate]} if self.gate else {}),
             **({"files": list(map(str, self.files))} if self.files else {}),
         }
 
@@ -374,6 +407,12 @@ def _test(values: Values, pairs: SystemPairs, holm: bool, resamples: int, seed: 
     adjusted = significance.holm(flips.p) if holm else flips.p_adjusted
     rows = np.array([difference, low, high, flips.p, adjusted]).T.tolist()
     return [Gap(moved, _known(least), _known(most), p, p_all) for moved, least, most, p, p_all in rows]
+
+
+def gaps_from_first(values: Values, resamples: int = RESAMPLES, seed: int = 0) -> list[Gap]:
+    """Return the difference of each other row from the first, adjusted by max-T for the number of these tests."""
+    systems = len(next(iter(values.values())))
+    return _test(values, SystemPairs.against(0, systems), False, resamples, seed)
 
 
 def _adjusted(tested: Sequence[Sequence[Gap]]) -> list[list[Gap]]:

@@ -1,0 +1,93 @@
+"""The best system within a budget: which one, which do not differ from it, and what a better one costs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from r2med.evaluation.comparison.budget_choice import BudgetChoice, CostLimit, PricedSystem, budget_choice
+from r2med.evaluation.comparison.comparing import ComparedWith, compared_records
+from r2med.evaluation.records.query_costs import QueryCost, query_cost
+from support.facts import each_states, error_states, some_states
+from support.records import record, records, write_records
+
+
+@dataclass(frozen=True)
+class ScriptedGap:
+    difference: float
+    significant: bool
+    low: float | None = None
+    high: float | None = None
+
+
+SYSTEMS = {"free": (30.0, 0.0), "cheap": (40.0, 0.01), "near": (39.5, 0.005), "dear": (41.0, 0.1), "best": (50.0, 0.3)}
+
+
+def choose(most: float, lower_is_better: bool = False, **more: tuple[float, float | None]) -> BudgetChoice:
+    known: dict[str, tuple[float, float | None]] = {**SYSTEMS, **more}
+
+    def tests(leader: str, others: Sequence[str]) -> dict[str, ScriptedGap]:
+        moved = {name: known[name][0] - known[leader][0] for name in others}
+        return {name: ScriptedGap(gap, abs(gap) > 5) for name, gap in moved.items()}
+
+    priced = [PricedSystem(name, *values) for name, values in known.items()]
+    return budget_choice(CostLimit("dollars", most), priced, tests, lower_is_better)
+
+
+def names(choice: BudgetChoice) -> tuple[str, list[str], str]:
+    return (
+        choice.best.system if choice.best else "",
+        [each.system for each in choice.equal],
+        choice.better.system if choice.better else "",
+    )
+
+
+def test_the_best_within_the_budget_with_its_equals_and_the_cheapest_that_is_significantly_better() -> None:
+    assert names(choose(0.01)) == ("cheap", ["near"], "best")
+    assert names(choose(0.0)) == ("free", [], "near")
+    assert names(choose(1.0)) == ("best", [], "")
+    choice = choose(0.01, lost=(90.0, None))
+    assert choice.unpriced == ("lost",)
+    each_states(
+        choice.sentences("nDCG@10"),
+        ("cheap", "$0.01", "40.0", "nDCG@10"),
+        ("Not significantly different", "near", "$0.005"),
+        ("Significantly better", "best", "$0.3", "+10.00 points"),
+        ("lost", "not known"),
+    )
+
+
+def test_where_lower_is_better_the_lowest_is_the_best() -> None:
+    assert names(choose(0.01, lower_is_better=True)) == ("free", [], "")
+
+
+def test_with_nothing_in_the_budget_the_cheapest_is_named() -> None:
+    choice = budget_choice(CostLimit("p95", 0.1), [PricedSystem("a", 1.0, 3.0), PricedSystem("b", 2.0, 2.0)], dict)  # type: ignore[arg-type]
+    assert choice.best is None
+    some_states(choice.sentences("MRR"), "b", "p95 2 s")
+
+
+@pytest.mark.parametrize("typed", ["euros=1", "dollars", "dollars=much", "dollars=-1", "p95=inf"])
+def test_a_budget_that_cannot_be_read_is_one_line(typed: str) -> None:
+    with error_states("dollars=0.01"):
+        CostLimit.parse(typed)
+
+
+def test_compare_tests_the_records_and_takes_their_prices(tmp_path: Path) -> None:
+    folder = write_records(records({"a": 0.3, "b": 0.31, "c": 0.6}, {"Biology": 60}), tmp_path)
+    wanted = ComparedWith(at=CostLimit.parse("dollars=0.002"), resamples=500)
+    choice = compared_records([], folder, [], [], wanted, 0.1).comparison.choice
+    assert choice is not None
+    assert names(choice) == ("a", ["b"], "c")
+    assert choice.gain is not None and choice.gain.significant and choice.gain.difference > 20
+
+
+def test_the_cost_of_a_query_is_that_of_all_stages_and_unknown_if_a_record_knows_none() -> None:
+    one, other = record("a", "Biology", [0.5] * 10, seconds=2.0), record("a", "PMC-Clinical", [0.5] * 30, seconds=1.0)
+    cost = query_cost([one, other])
+    assert (cost.dollars, cost.tokens, cost.seconds, cost.p95) == pytest.approx((0.3 / 40, 0, 1.25, 2.0))
+    lost = one.model_copy(update={"settings": {"expand": {"stage": "hyde", "source": "recorded"}}})
+    assert query_cost([lost, other]) == query_cost([]) == QueryCost()

@@ -1,0 +1,71 @@
+"""The gate: a limit below, inside or above the interval of new minus old."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from r2med.evaluation.comparison.comparing import ComparedWith, compared_records
+from r2med.evaluation.comparison.comparison import comparison
+from r2med.evaluation.comparison.gate import GateVerdict
+from support.facts import error_states, states
+from support.records import collection, record, records, write_records
+
+
+def verdict(low: float | None, high: float | None) -> GateVerdict:
+    return GateVerdict("new", "old", 1, 0.0 if low is None or high is None else (low + high) / 2, low, high)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "outcome"),
+    [
+        (-3.0, -1.5, "worse"),
+        (-3.0, -1.0, "not decided"),
+        (-1.5, 2.0, "not decided"),
+        (-1.0, 2.0, "not decided"),
+        (-0.9, 2.0, "passed"),
+        (None, None, "not decided"),
+    ],
+)
+def test_the_interval_decides_and_not_the_difference(low: float | None, high: float | None, outcome: str) -> None:
+    made = verdict(low, high)
+    assert made.outcome == outcome
+    states(made, "new", "old", outcome, "1 point", "no interval" if low is None else "95 % interval")
+
+
+def test_each_system_has_the_interval_of_its_pair_with_the_baseline() -> None:
+    made = comparison(collection(records({"old": 0.5, "new": 0.3, "best": 0.7}, {"Biology": 60})), baseline="old")
+    gate = {each.system: each for each in made.gated(1).gate}
+    assert {name: each.outcome for name, each in gate.items()} == {"new": "worse", "best": "passed"}
+    pairs = {pair.a: pair for pair in made.pairs}
+    assert all((each.low, each.high) == (pairs[name].low, pairs[name].high) for name, each in gate.items())
+
+
+def constant(queries: int, loss: float) -> list[str]:
+    """Return the outcome for a system that loses the same on every query."""
+    values = np.linspace(0.3, 0.9, queries)
+    made = collection([record("old", "Biology", values.tolist()), record("new", "Biology", (values - loss).tolist())])
+    return [each.outcome for each in comparison(made, baseline="old", resamples=50).gated(1).gate]
+
+
+def test_an_equal_loss_on_every_query_decides_unless_the_queries_are_too_few() -> None:
+    assert constant(20, 0.0) == ["passed"]
+    assert constant(20, 0.02) == ["worse"]
+    assert constant(4, 0.02) == ["not decided"]
+
+
+def test_a_rate_of_harm_that_rises_is_a_loss() -> None:
+    made = comparison(collection(records({"old": 0.2, "new": 0.6}, {"Biology": 60})), baseline="old")
+    [better] = made.gated(1).gate
+    [worse] = replace(made, measure="Mimic@10").gated(1).gate
+    assert (better.outcome, worse.outcome) == ("passed", "worse")
+    assert worse.difference == -better.difference
+
+
+def test_a_gate_without_a_baseline_is_refused(tmp_path: Path) -> None:
+    folder = write_records(records({"old": 0.5, "new": 0.3}, {"Biology": 10}), tmp_path)
+    with error_states("worse_than", "baseline"):
+        compared_records([], folder, [], [], ComparedWith(worse_than=1.0), 0.1)
