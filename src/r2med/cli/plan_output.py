@@ -31,7 +31,9 @@ def show_plan(plan: RunPlan) -> None:
     from r2med.evaluation.running.plan_table import plan_table
     from r2med.evaluation.running.planning import absent_data, stage_plans
     from r2med.foundation.pages.page import table_page
+    from r2med.foundation.text.terminal_text import printable
     from r2med.models.encoders.devices import devices
+    from r2med.systems.system.families import reuse_notes
 
     asking = {name: stage for system in plan.systems for name, stage in system.asking.items()}
     absent = absent_data(plan)
@@ -49,6 +51,8 @@ def show_plan(plan: RunPlan) -> None:
     print()
     table = plan_table(planned, devices(plan.runtime.setup.device)[0])
     show_page(table_page("Plan", table), "text")
+    for note in reuse_notes(plan.systems):
+        print(printable(note))
     if not asking:
         print("no LLM would be asked")
     elif absent:

@@ -29,7 +29,7 @@ from r2med.evaluation.records.used_labels import published_name
 from r2med.foundation.core.errors import UserError, unknown
 from r2med.foundation.core.notices import Command, Notice, Setting
 from r2med.foundation.core.one_or_many import flattened
-from r2med.foundation.core.spec import named_system
+from r2med.foundation.core.spec import named_system, variants
 from r2med.foundation.store import default_store
 
 log = logging.getLogger("r2med")
@@ -217,8 +217,15 @@ def _needs_labels(measure: str) -> str:
 
 
 def given_records(*sources: object) -> list[str | Path]:
-    """Return files, folders and names of systems, one or many of each, as a list. A `System` counts as its name."""
-    return [each if isinstance(each, Path) else str(each) for each in flattened(sources)]
+    """Return files, folders and names of systems, one or many of each, as a list. A `System` counts as its name.
+
+    Braces in a name make several names.
+    """
+    return [
+        each
+        for given in flattened(sources)
+        for each in ([given] if isinstance(given, Path) or Path(str(given)).exists() else variants(str(given)))
+    ]
 
 
 def collect(

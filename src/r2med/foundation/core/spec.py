@@ -5,6 +5,8 @@ stage  = call ("+" call)*          several calls are fused
 call   = name ["(" argument ("," argument)* ")"] ["@" depth]
        | "[" system "]"            a whole system, where a retriever may stand
 argument = [key "="] stage-or-word
+
+Braces make several systems, and are replaced before the text is parsed: `bge-reranker@{10,20}`.
 """
 
 from __future__ import annotations
@@ -23,13 +25,19 @@ ARROW = " → "
 DEEPEST = 20
 """Maximum depth of nested parentheses and brackets. Real systems need fewer; each level is a level of recursion."""
 
+MAX_VARIANTS = 1000
+"""Maximum number of systems that the braces of one text make. Each pair of braces multiplies their number."""
+
 PATHS = ("path:", "run:")
 """Prefixes of names that are paths."""
 
 _EXAMPLE = "bm25 → bge-reranker@100, or in quotes 'bm25 -> bge-reranker@100', since a shell writes a file for a bare >"
 
-_AWKWARD = re.compile(r"[\s()\[\]+,=@%]|→|->")
+_AWKWARD = re.compile(r"[\s()\[\]{}+,=@%]|→|->")
 """Characters with a meaning in the grammar. A name with such a path would not parse back."""
+
+PAIRS = {"(": ")", "[": "]", "{": "}"}
+"""Signs that are opened -> the signs that close them."""
 
 _INSTEAD = r"-|=|>|=>|\|"
 """Signs that people write instead of an arrow, and the rest of `->` after a shell has used its > as a redirect."""
@@ -96,6 +104,34 @@ def joined_words(words: Iterable[str]) -> list[str]:
     return joined
 
 
+def variants(spec: str) -> list[str]:
+    """Return the texts that the braces of a text mean, in their order: `a@{1,2}` is `a@1` and `a@2`.
+
+    A text without braces is returned as it is. Raises UserError for braces that do not match, have an empty choice or
+    make too many texts.
+    """
+    if "{" not in spec:
+        return [spec]
+    _check_balance(spec)
+    texts = [spec]
+    while any("{" in text for text in texts):
+        texts = [each for text in texts for each in _first_braces_replaced(text, spec)]
+        if len(texts) > MAX_VARIANTS:
+            raise UserError(f"the braces of {spec!r} make more than {MAX_VARIANTS} systems: write fewer choices")
+    return list(dict.fromkeys(texts))
+
+
+def _first_braces_replaced(text: str, spec: str) -> list[str]:
+    start = text.find("{")
+    if start < 0:  # a choice of other braces had no braces of its own
+        return [text]
+    end = start + _closing(text[start:])
+    choices = [choice.strip() for choice in split(text[start + 1 : end], ",", spec)]
+    if not all(choices):
+        raise UserError(f"{spec!r} has braces with an empty choice: write values and commas, as in NAME@{{10,20}}")
+    return [f"{text[:start]}{choice}{text[end + 1 :]}" for choice in choices]
+
+
 Calls = tuple[tuple[Call, ...], ...]
 """The stages of a system. Each stage is one call, or several calls that are fused."""
 
@@ -103,12 +139,14 @@ Calls = tuple[tuple[Call, ...], ...]
 def parse(spec: str) -> Calls:
     """Return the stages of a system, each as the calls to be fused."""
     _check_balance(spec)  # as typed, so that positions in messages are those of the user
+    _refuse_braces(spec)
     return tuple(_stage(part, spec) for part in split(spec.replace("->", "→"), "→", spec))
 
 
 def parse_stage(text: str) -> tuple[Call, ...]:
     """Return the calls of one stage."""
     _check_balance(text)
+    _refuse_braces(text)
     return _stage(text.replace("->", "→"), text)
 
 
@@ -174,9 +212,17 @@ def _call(text: str, spec: str) -> Call:
     return Call(name.strip(), tuple(arguments), tuple(settings), depth)
 
 
+def _refuse_braces(text: str) -> None:
+    if "{" in text:
+        raise UserError(
+            f"{text!r} names {len(variants(text))} systems by its braces, and one is needed here: write it without "
+            "braces (in a path, %7B and %7D)"
+        )
+
+
 def _closing(text: str) -> int:
     """Return the position of the bracket that closes the first one."""
-    depths = itertools.accumulate((sign in "([") - (sign in ")]") for sign in text)
+    depths = itertools.accumulate((sign in "([{") - (sign in ")]}") for sign in text)
     return next(index for index, depth in enumerate(depths) if depth == 0)
 
 
@@ -194,11 +240,11 @@ def _key_value(argument: str) -> tuple[str, str, str]:
 
 
 def split(text: str, mark: str, spec: str) -> list[str]:
-    """Split a text at each mark outside parentheses and brackets."""
+    """Split a text at each mark outside parentheses, brackets and braces."""
     _check_balance(text, spec)
     parts, depth, start = [], 0, 0
     for index, character in enumerate(text):
-        depth += (character in "([") - (character in ")]")
+        depth += (character in "([{") - (character in ")]}")
         if character == mark and depth == 0:
             parts.append(text[start:index])
             start = index + 1
@@ -206,15 +252,16 @@ def split(text: str, mark: str, spec: str) -> list[str]:
 
 
 def _check_balance(text: str, spec: str = "") -> None:
-    """Raise UserError if parentheses or brackets do not match, are too deep, or if brackets are empty."""
+    """Raise UserError if parentheses, brackets or braces do not match, are too deep, or if brackets are empty."""
     opened: list[int] = []
     for index, sign in enumerate(text):
-        if sign in "([":
+        if sign in PAIRS:
             opened.append(index)
-        elif sign in ")]":
-            if not opened or text[opened[-1]] + sign not in ("()", "[]"):
+        elif sign in PAIRS.values():
+            if not opened or PAIRS[text[opened[-1]]] != sign:
                 fits = "not closed before it" if opened else "missing"
-                other = f"{text[opened[-1]]!r} at position {opened[-1] + 1}" if opened else f"its {'(['[sign == ']']!r}"
+                missing = next(opening for opening, closing in PAIRS.items() if closing == sign)
+                other = f"{text[opened[-1]]!r} at position {opened[-1] + 1}" if opened else f"its {missing!r}"
                 raise UserError(f"{spec or text!r}: {sign!r} at position {index + 1}: {other} is {fits}")
             if sign == "]" and not text[opened[-1] + 1 : index].strip():
                 raise UserError(

@@ -148,6 +148,13 @@ class Stage(BaseModel):
         """Return the part of a retriever that makes its own queries, so that it does not use those of an expansion."""
         return None
 
+    def reuses(self, smaller: Stage) -> bool | None:
+        """Return True if this stage uses all answers again that it got with smaller settings, such as a smaller depth.
+
+        False if it asks anew. None if the stage keeps no answers, or if this is not known.
+        """
+        return None
+
     def plan(self, data: Sequence[PlannedData], runtime: Runtime) -> list[Plan]:
         """Return the plans of the stage and of its own searches on some datasets. Nothing is asked or loaded."""
         return [Plan(str(self), "does not say what it would do")]

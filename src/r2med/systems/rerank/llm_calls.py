@@ -48,10 +48,10 @@ class Asker(Protocol):
 
 
 class QuestionCounter:
-    """An `Asker` that answers nothing and counts the passages of each question, for plans."""
+    """An `Asker` that answers nothing and keeps the questions, for plans."""
 
     def __init__(self) -> None:
-        self.sizes: list[int] = []
+        self.questions: list[Question] = []
 
     def orders(self, questions: Sequence[Question]) -> list[Order | None]:
         """Return no order."""
@@ -66,8 +66,22 @@ class QuestionCounter:
         return self._counted(questions)
 
     def _counted(self, questions: Sequence[Question]) -> list[Value | None]:
-        self.sizes += [len(question.passages) for question in questions]
+        self.questions += questions
         return [None] * len(questions)
+
+
+class Reverser(QuestionCounter):
+    """An `Asker` that prefers the last passages, so that later questions are others than without an answer."""
+
+    def orders(self, questions: Sequence[Question]) -> list[Order | None]:
+        """Return the passages in reverse."""
+        self.questions += questions
+        return [tuple(reversed(range(len(question.passages)))) for question in questions]
+
+    def labels(self, questions: Sequence[Question]) -> list[int | None]:
+        """Return the last passage."""
+        self.questions += questions
+        return [len(question.passages) - 1 for question in questions]
 
 
 class LLMAsker:

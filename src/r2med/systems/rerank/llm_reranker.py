@@ -40,7 +40,7 @@ from r2med.systems.rerank.authors_prompts import (
     read_authors,
 )
 from r2med.systems.rerank.llm_answers import LETTERS
-from r2med.systems.rerank.llm_calls import Asker, Complete, LLMAsker, QuestionCounter, as_written
+from r2med.systems.rerank.llm_calls import Asker, Complete, LLMAsker, QuestionCounter, Reverser, as_written
 from r2med.systems.rerank.llm_prompts import FIELDS, Question, RerankPrompts, open_prompts
 from r2med.systems.rerank.llm_reranker_cards import LLM_RERANKERS, LLMRerankerCard
 from r2med.systems.rerank.reranking import Reranked, Scores, candidates, ordered
@@ -198,10 +198,19 @@ class LLMRerankerStage(Stage, kind="rerank", needs="llm"):
 
         No question is answered. If answers decide what is asked next, real answers lead to about as many questions.
         """
-        counter, scores = QuestionCounter(), np.zeros(count)
-        candidates = QueryCandidates("", "", tuple(map(str, range(count))), ("",) * count, scores, scores)
-        self.orders(counter, [candidates])
-        return counter.sizes
+        return [len(question.passages) for question in self._questions(count, QuestionCounter())]
+
+    def _questions(self, count: int, counter: QuestionCounter) -> list[Question]:
+        scores, names = np.linspace(1, 0, count), tuple(map(str, range(count)))
+        self.orders(counter, [QueryCandidates("", "", names, names, scores, scores, self.scores == "show")])
+        return counter.questions
+
+    def reuses(self, smaller: Stage) -> bool | None:
+        """Return True if every question of the smaller stage is one of this stage too, in the same words."""
+        if not isinstance(smaller, LLMRerankerStage) or (smaller.name, smaller.llm) != (self.name, self.llm):
+            return None
+        mine, others = (stage._questions(stage.depth, Reverser()) for stage in (self, smaller))
+        return {*others} <= {*mine}
 
     def bind(self, runtime: Runtime) -> LLMReranker:
         """Return the reranker. No API key is needed until a question has no saved answer."""

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict
 from r2med.foundation.core import plugins
 from r2med.foundation.core.cards import read_toml, validated
 from r2med.foundation.core.errors import UserError, unknown
-from r2med.foundation.core.spec import Calls, parse, printed_system, typed_path
+from r2med.foundation.core.spec import Calls, parse, printed_system, typed_path, variants
 
 
 class Grid(BaseModel):
@@ -30,7 +30,10 @@ class Grid(BaseModel):
     @property
     def systems(self) -> list[Calls]:
         """The systems of the grid. The last part varies fastest."""
-        parts = ([parse(spec) if spec else () for spec in specs] for specs in (self.expand, self.retrieve, self.rerank))
+        parts = (
+            [parse(each) if each else () for spec in specs for each in variants(spec)]
+            for specs in (self.expand, self.retrieve, self.rerank)
+        )
         return [expansion + retriever + reranker for expansion, retriever, reranker in itertools.product(*parts)]
 
 
@@ -57,9 +60,8 @@ class Suite(BaseModel):
     @cached_property
     def calls(self) -> list[Calls]:
         """All systems without repeats, in the order of the file."""
-        return list(
-            dict.fromkeys([*map(parse, self.systems), *(calls for grid in self.grid for calls in grid.systems)])
-        )
+        typed = [parse(each) for spec in self.systems for each in variants(spec)]
+        return list(dict.fromkeys([*typed, *(calls for grid in self.grid for calls in grid.systems)]))
 
     @property
     def specs(self) -> list[str]:

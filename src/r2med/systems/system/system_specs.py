@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from r2med.foundation.core.errors import UserError, unknown
 from r2med.foundation.core.notices import Setting
-from r2med.foundation.core.spec import ARROW, Call, Calls, bracketed, encoded, parse, parse_stage, split
+from r2med.foundation.core.spec import ARROW, Call, Calls, bracketed, encoded, parse, parse_stage, split, variants
 from r2med.foundation.runtime import stages
 from r2med.foundation.runtime.setup import Setup
 from r2med.systems.system.presets import PRESETS
@@ -33,7 +33,7 @@ def completed(calls: Calls, setup: Setup) -> Calls:
 def completed_call(call: Call, setup: Setup, *, reranks: bool = False) -> Call:
     """Return a call with what the setup gives to it. Two prompt sets are two systems, so they are settings."""
     inside = replace(setup, candidates=None) if setup.candidates is not None else setup
-    call = _changed_inside(call, lambda calls: completed(calls, inside), lambda each: completed_call(each, inside))
+    call = changed_inside(call, lambda calls: completed(calls, inside), lambda each: completed_call(each, inside))
     if setup.llm and _lacks_llm(call):
         call = replace(call, arguments=(setup.llm,))
     kind = stages.kind_of(call.name)
@@ -72,13 +72,13 @@ def with_llm(calls: Calls, llm: str) -> Calls:
         return calls if call.arguments else ((replace(call, arguments=(llm,)),),)
 
     def filled(call: Call) -> Call:
-        call = _changed_inside(call, lambda inside: with_llm(inside, llm), filled)
+        call = changed_inside(call, lambda inside: with_llm(inside, llm), filled)
         return replace(call, arguments=(llm,)) if _lacks_llm(call) else call
 
     return tuple(tuple(map(filled, stage)) for stage in calls)
 
 
-def _changed_inside(call: Call, system: Callable[[Calls], Calls], part: Callable[[Call], Call]) -> Call:
+def changed_inside(call: Call, system: Callable[[Calls], Calls], part: Callable[[Call], Call]) -> Call:
     """Return a call with the system in its brackets changed, or the retrievers in its settings."""
     if (calls := call.system) is not None:
         return replace(bracketed(system(calls)), depth=call.depth)
@@ -122,14 +122,15 @@ def _lacks_llm(call: Call) -> bool:
     return not call.arguments and _needs_llm(call)
 
 
-def _asks_llm(call: Call) -> bool:
+def asks_llm(call: Call) -> bool:
+    """Return True if the first argument of a call is the name of an LLM."""
     kind = stages.kind_of(call.name)
     return kind is not None and stages.stage_class(call.name, kind).needs == "llm"
 
 
 def _needs_llm(call: Call) -> bool:
     kind = stages.kind_of(call.name)
-    if kind is None or not _asks_llm(call):
+    if kind is None or not asks_llm(call):
         return False
     return "llm" not in stages.stage_class(call.name, kind).defaults(call.name)  # a card may have its own model
 
@@ -144,10 +145,12 @@ def cross_product(
 ) -> list[Calls]:
     """Return every combination of expansion, system and reranker. Those that need an LLM appear once per LLM.
 
+    Braces make several of each: `bge-reranker@{10,20}` is two rerankers.
     Raises UserError if a given method, LLM or number of samples would have no effect.
     """
     names = llm_names(llms)
-    chosen = [calls for spec in systems for calls in _reranked(spec, rerank)]
+    expand, rerank = ([each for text in texts for each in variants(text)] for texts in (expand, rerank))
+    chosen = [calls for spec in systems for each in _parsed(spec) for calls in _reranked(each, rerank)]
     used = any(wants_llm(calls) for calls in chosen)
     chosen = [
         each
@@ -171,22 +174,25 @@ def llm_names(llms: Iterable[str]) -> list[str]:
     """Return the names of LLMs, also if commas join them. Raises UserError if a name cannot be part of a spec."""
     names = [name.strip() for text in llms for name in text.split(",")]
     for name in names:
-        if not name or re.search(r"[()\[\]=→]|->", name):
+        if not name or re.search(r"[()\[\]{}=→]|->", name):
             raise UserError(
                 Setting("run", llms=[name]),
-                ": the name of an LLM must not be empty or contain parentheses, brackets, '=' or arrows",
+                ": the name of an LLM must not be empty or contain parentheses, brackets, braces, '=' or arrows",
             )
     return list(dict.fromkeys(names))
 
 
-def _reranked(spec: str | Calls, rerankers: Sequence[str]) -> list[Calls]:
-    calls = parse(spec) if isinstance(spec, str) else spec
+def _parsed(spec: str | Calls) -> list[Calls]:
+    return [parse(each) for each in variants(spec)] if isinstance(spec, str) else [spec]
+
+
+def _reranked(calls: Calls, rerankers: Sequence[str]) -> list[Calls]:
     return [(*calls, *parse(reranker)) for reranker in rerankers] or [calls]
 
 
 def _expansions(methods: Sequence[str], llms: Sequence[str], samples: int, llms_used: bool) -> list[Call]:
     calls = [_expansion(part.strip()) for text in methods for part in split(text, ",", text)]
-    asking = [call for call in calls if _asks_llm(call)]
+    asking = [call for call in calls if asks_llm(call)]
     typed = ", ".join(map(str, asking or calls))
     if not asking and samples != 1:
         raise UserError(Setting("run", samples=...), f" is for texts of an LLM, but {typed} asks no LLM: leave it out")
@@ -209,7 +215,7 @@ def _expansion(text: str) -> Call:
 
 def _filled(call: Call, llms: Sequence[str], samples: int) -> list[Call]:
     """Return the expansion once per LLM, with the number of samples as a setting."""
-    if not _asks_llm(call):
+    if not asks_llm(call):
         return [call]
     if not llms and _lacks_llm(call):
         raise UserError(
