@@ -26,6 +26,7 @@ PURPOSE = {
 FORMS = {
     "hf:": ("hf:ORG/NAME", "A model of the hub that has no card."),
     "path:": ("path:DIR", "A model in a folder."),
+    "folds:": ("folds:DIR", "A folder with a model for each fold; each query is for the model that has not seen it."),
     "py:": ("py:MODULE:NAME", "A Python object of your own."),
     "vllm:": ("vllm:MODEL", "A reranker on a vLLM server of your own, at --base-url."),
     "vllm-score:": ("vllm-score:MODEL", "The same, by the server's /v1/score."),

@@ -13,7 +13,7 @@ from r2med.foundation.store import digest
 _SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSWORD")
 
 _PATHS = (
-    re.compile(r"(?P<before>path:|run:)(?P<path>[^(),+=@→\[\]]*[^(),+=@→\[\]\s])"),
+    re.compile(r"(?P<before>path:|run:|folds:)(?P<path>[^(),+=@→\[\]]*[^(),+=@→\[\]\s])"),
     re.compile(r"(?P<before>prompts=)(?P<path>[^\s(),+=@→\[\]]+)"),
     re.compile(r"(?P<before>)(?<![\w.:/%~<-])(?P<path>(?:~|\.{1,2})?/[^\s(),+=@→\[\]]+)"),
     re.compile(r"(?P<before>)(?<!\w)(?P<path>[A-Za-z]:\\[^(),+=@→\[\]]+)"),

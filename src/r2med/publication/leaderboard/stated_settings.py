@@ -33,7 +33,7 @@ BY_DIGEST = {"prompts"}
 CLOCK_MINUTES = 60
 """How far the clock of another machine may be ahead of ours."""
 
-OWN_MODELS = ("py:", "path:")
+OWN_MODELS = ("py:", "path:", "folds:")
 """How the names of models begin that only their owner has."""
 
 
