@@ -11,7 +11,7 @@ import pytest
 
 from support.facts import some_states, states
 from support.fork_server import Command
-from support.records import records, write_records
+from support.records import records, repeated, write_records
 
 pytestmark = pytest.mark.usefixtures("synthetic_benchmark")
 
@@ -45,6 +45,23 @@ def test_the_table_goes_the_way_of_the_sentence_in_either_order(r2med: Command) 
     assert tail == other[other.index("hyde(author) → bm25 is better") :].replace(
         "between bm25 and hyde(author) → bm25", "between hyde(author) → bm25 and bm25"
     )
+
+
+def test_the_text_says_what_comes_from_the_queries_and_what_from_the_runs(r2med: Command, tmp_path: Path) -> None:
+    systems = {"often(x)": (0.5, 3), "once(x)": (0.4, 1), "bm25": (0.3, -1)}
+    write_records(repeated(systems, {"Biology": 30}), tmp_path / "results")
+    text = r2med("compare", "--data", "Biology", "--resamples", "100").stdout
+    assert "deterministic" in text and "one run" in text and "3 runs" in text
+    some_states(text.splitlines(), "from the queries", "± 1.11 from the runs", "on the same queries")
+    some_states(text.splitlines(), "from the queries", "not known from the runs")
+    fixed = r2med("compare", "bm25", "often(x)", "--resamples", "100", "--format", "csv").stdout
+    assert "± runs" in fixed
+
+
+@pytest.mark.usefixtures("results")
+def test_deterministic_systems_have_a_part_of_0_from_the_runs(r2med: Command) -> None:
+    text = r2med("compare", "hyde(author) → bm25", "bm25", "--resamples", "100").stdout
+    some_states(text.splitlines(), "from the queries", "± 0.00 from the runs")
 
 
 def test_a_system_that_was_run_on_other_data_is_left_out(r2med: Command, tmp_path: Path) -> None:

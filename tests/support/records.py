@@ -17,7 +17,15 @@ BODY_SYSTEMS = ("Cardiovascular", "Digestive", "Nervous")
 TASKS = {"Biology": ("Q&A reference", "Q&A"), "PMC-Clinical": ("clinical case", "case")}
 
 
-def record(system: str, dataset: str, values: Sequence[float], seconds: float = 1.0, seed: int = 0) -> Record:
+def record(
+    system: str,
+    dataset: str,
+    values: Sequence[float],
+    seconds: float = 1.0,
+    seed: int = 0,
+    repeat: int = 0,
+    varies: bool | None = None,
+) -> Record:
     """Return a record with these values of nDCG@10 and MRR."""
     random = np.random.default_rng(seed)
     queries = [f"q{number}" for number in range(len(values))]
@@ -25,7 +33,7 @@ def record(system: str, dataset: str, values: Sequence[float], seconds: float = 
     return Record(
         key="0" * 32,
         system=system,
-        settings={"k": 1000},
+        settings={"k": 1000} | ({"repeat": repeat} if repeat else {}),
         dataset=DatasetFacts(
             name=dataset,
             fingerprint=dataset,
@@ -49,6 +57,7 @@ def record(system: str, dataset: str, values: Sequence[float], seconds: float = 
                 name=system,
                 cost=Cost(seconds=seconds * len(queries), dollars=seconds / 10),
                 gold={query: {"gold": int(random.integers(1, 200))} for query in queries},
+                varies=varies,
             ),
         ),
         versions={},
@@ -66,6 +75,26 @@ def records(systems: Mapping[str, float], datasets: Mapping[str, int], seed: int
         for number, (system, quality) in enumerate(systems.items()):
             values = np.clip(quality + hardness + random.normal(0, 0.1, size), 0, 1).round(3)
             made.append(record(system, dataset, values.tolist(), 0.1 * 10.0 ** (number % 4), seed + number))
+    return made
+
+
+def repeated(
+    systems: Mapping[str, tuple[float, int]], datasets: Mapping[str, int], noise: float = 0.05, shift: float = 0.0
+) -> list[Record]:
+    """Return records of systems of about this quality that vary and were run this often; -1: once, and it cannot vary.
+
+    `noise` is the spread of single values between runs, and `shift` that of all values of a run.
+    """
+    random = np.random.default_rng(0)
+    made = []
+    for dataset, size in datasets.items():
+        hardness = random.normal(0, 0.15, size)
+        for system, (quality, runs) in systems.items():
+            own = quality + hardness + random.normal(0, 0.08, size)
+            for repeat in range(abs(runs)):
+                moved = shift * random.normal() + noise * random.normal(size=size) if runs > 0 else 0.0
+                values = np.clip(own + moved, 0, 1).round(3).tolist()
+                made.append(record(system, dataset, values, repeat=repeat, varies=runs > 0))
     return made
 
 

@@ -82,7 +82,7 @@ def _verdicts(compared: Comparison) -> Page:
     for pair in compared.pairs if pairs <= MAX_SENTENCES else ():
         verdict = Note(verdicts.verdict(pair, pairs, lower), "strong" if pair.significant else "")
         shown = _gaps(compared, verdicts.better_first(pair, lower)) if pairs <= MAX_GAP_TABLES else []
-        sections.append(Section("", [verdict, verdicts.details(pair, lower), *shown]))
+        sections.append(Section("", [verdict, verdicts.chance(pair), verdicts.details(pair, lower), *shown]))
     warnings = [Note(f"Note: {warning}", "warning") for warning in verdicts.warnings(compared)]
     sections.append(Section("", [verdicts.detectable(compared), *warnings]))
     return Page("Comparison of systems", sections, kind="comparison")
@@ -91,6 +91,7 @@ def _verdicts(compared: Comparison) -> Page:
 def _ranking(compared: Comparison) -> Table:
     """Return the systems, the best first, with their classes where there are any."""
     from r2med.data.dataset_cards import short_name
+    from r2med.evaluation.comparison.verdicts import reach
     from r2med.foundation.pages.cells import Column, Marked
     from r2med.foundation.pages.page import Table
 
@@ -100,12 +101,17 @@ def _ranking(compared: Comparison) -> Table:
             standing.system,
             numbers.get(standing.system),
             Marked(standing.mean, bold=True),
+            reach(standing.from_queries),
+            reach(standing.from_runs),
+            standing.run_words,
             *(standing.datasets[dataset].without_interval() for dataset in compared.datasets),
         )
         for standing in compared.ranked
     ]
-    scores = [Column(head, "score") for head in ("mean", *map(short_name, compared.datasets))]
-    return Table((Column("system"), Column("class", "integer"), *scores), rows)
+    chance = (Column("from the queries", "number"), Column("from the runs", "number"), Column("runs", whole=True))
+    scores = [Column(short_name(dataset), "score") for dataset in compared.datasets]
+    columns = (Column("system"), Column("class", "integer"), Column("mean", "score"), *chance, *scores)
+    return Table(columns, rows)
 
 
 def _gaps(compared: Comparison, pair: Pair) -> list[Content]:

@@ -17,13 +17,15 @@ from r2med.evaluation.comparison.largest_group import largest_group
 from r2med.evaluation.comparison.shared_data import labelled_records, shared_values
 from r2med.evaluation.comparison.system_classes import classes
 from r2med.evaluation.measure import HEADLINE_MEASURE, Measure, significance
-from r2med.evaluation.measure.intervals import difference_intervals, mean_intervals
+from r2med.evaluation.measure.intervals import difference_intervals, mean_intervals, pair_run_shares, run_shares
 from r2med.evaluation.measure.measures import MIMIC, MIMIC_LABELLED, heading
+from r2med.evaluation.measure.order_turns import order_turns
+from r2med.evaluation.measure.run_variance import RunSpread, SingleRuns, run_spread
 from r2med.evaluation.measure.scores import Floats
 from r2med.evaluation.measure.significance import ALPHA, RESAMPLES, SystemPairs, Values
 from r2med.evaluation.measure.slices import Slice, SliceFacts, slices
 from r2med.evaluation.records.approximate_searches import approximate_searches
-from r2med.evaluation.records.collection import RecordCollection
+from r2med.evaluation.records.collection import RecordCollection, missing_repeats
 from r2med.evaluation.records.record import QueryFacts, Record
 from r2med.evaluation.records.unpacked_records import unpacked_records
 from r2med.evaluation.records.used_labels import AS_PUBLISHED, used_labels
@@ -55,29 +57,79 @@ class Standing:
     mean: Estimate | None
     """None if a dataset is missing, because its average could not be compared with others."""
     datasets: Mapping[str, Estimate]
+    runs: int = 1
+    """Number of runs on every dataset. Scores are means over them."""
+    varies: bool = False
+    """True if another run can give other scores; False for a deterministic system."""
+    from_queries: float | None = None
+    """Half of the length of the interval of the mean, if only the queries vary. None without an interval."""
+    from_runs: float | None = None
+    """The same if only the runs vary. None if it is not known: the interval is then of the queries only."""
+
+    @property
+    def run_words(self) -> str:
+        """The number of runs in words."""
+        return run_words(self.runs, self.varies)
+
+
+def run_words(runs: int, varies: bool) -> str:
+    """Return in words how often a system was run: `deterministic`, `one run`, `5 runs`."""
+    if not varies:
+        return "deterministic"
+    return "one run" if runs == 1 else counted(runs, "run")
 
 
 def intervals(collection: RecordCollection, measure: str = MEASURE) -> dict[str, Standing]:
     """Return the scores of each system with their intervals."""
-    return {standing.system: standing for standing in _standings(collection.systems, points(collection, measure))}
+    values, single = points(collection, measure), single_runs(collection, measure)
+    return {standing.system: standing for standing in _standings(collection.systems, values, single)}
 
 
 def points(collection: RecordCollection, measure: str = MEASURE) -> dict[str, Floats]:
-    """Return dataset -> systems × queries in points; NaN if a system was not run."""
+    """Return dataset -> systems × queries in points, means over runs; NaN if a system was not run."""
     return {dataset: 100 * rows for dataset, (_, rows) in collection.values(measure).items()}
 
 
-def _standings(names: Sequence[str], values: Values) -> Iterator[Standing]:
-    by_dataset = {dataset: with_intervals({dataset: rows}) for dataset, rows in values.items()}
-    overall = with_intervals(values)
+def single_runs(
+    collection: RecordCollection, measure: str = MEASURE, datasets: Sequence[str] | None = None
+) -> SingleRuns:
+    """Return the points of single runs, on some datasets or on all."""
+    runs = collection.runs(measure)
+    tables = {name: [100 * each for each in runs[name][1]] for name in (runs if datasets is None else datasets)}
+    return SingleRuns(tables, tuple(map(collection.varies, collection.systems)))
+
+
+def _standings(names: Sequence[str], values: Values, single: SingleRuns) -> Iterator[Standing]:
+    by_dataset = {
+        dataset: with_intervals({dataset: rows}, spread=run_spread(single.on(dataset)))
+        for dataset, rows in values.items()
+    }
+    spread = run_spread(single)
+    overall = with_intervals(values, spread=spread)
+    shares = run_shares(values, spread)
     for number, system in enumerate(names):
         mine = {dataset: each for dataset, column in by_dataset.items() if (each := column[number])}
-        yield Standing(system, overall[number], mine)
+        runs = min((len(tables[number]) for tables in single.tables.values() if len(tables[number])), default=0)
+        parts = _parts(overall[number], shares[number])
+        yield Standing(system, overall[number], mine, runs, single.varies[number], *parts)
 
 
-def with_intervals(values: Values, top: float | None = 100.0) -> list[Estimate | None]:
-    """Return the mean of each row with its interval; None if a value is missing. `mean_intervals` explains `top`."""
-    rows = np.array([significance.means(values), *mean_intervals(values, top)]).T.tolist()
+def _parts(mean: Estimate | None, share: float) -> tuple[float | None, float | None]:
+    """Return half of the length of an interval that queries alone and runs alone would give.
+
+    Their squares add up to the square of half of its length. NaN as the share of the runs means that it is not known.
+    """
+    if mean is None or mean.low is None or mean.high is None:
+        return None, None
+    reach = (mean.high - mean.low) / 2
+    if np.isnan(share):
+        return reach, None
+    return reach * float(np.sqrt(1 - share)), reach * float(np.sqrt(share))
+
+
+def with_intervals(values: Values, top: float | None = 100.0, spread: RunSpread | None = None) -> list[Estimate | None]:
+    """Return the mean of each row with its interval; None if a value is missing. `mean_intervals` explains the rest."""
+    rows = np.array([significance.means(values), *mean_intervals(values, top, spread)]).T.tolist()
     return [None if np.isnan(value) else Estimate(value, *map(_known, bounds)) for value, *bounds in rows]
 
 
@@ -87,8 +139,9 @@ def slice_figures(
     """Yield each slice of a kind with the score of every system; None for a system that lacks some of the queries."""
     known = collection.values(measure)
     values = {dataset: 100 * rows for dataset, (_, rows) in known.items()}
+    single = single_runs(collection, measure)
     for each in slices(kind, slice_facts(collection, {dataset: ids for dataset, (ids, _) in known.items()})):
-        yield each, with_intervals(each.cut(values))
+        yield each, with_intervals(each.cut(values), spread=run_spread(each.cut_runs(single)))
 
 
 @dataclass(frozen=True)
@@ -147,6 +200,14 @@ class Pair(Gap):
     carried: float | None
     """The share of the difference that comes from five queries. Above 1, the other queries point the other way."""
     datasets: Mapping[str, Gap]
+    from_queries: float | None = None
+    """Half of the length of the interval, if only the queries vary. None without an interval."""
+    from_runs: float | None = None
+    """The same if only the runs vary. None if it is not known: interval and test are then of the queries only."""
+    turns_on_same_queries: float | None = None
+    """Probability that one more run of each on the same queries gives the other order. None if it is not known."""
+    turns_on_new_queries: float | None = None
+    """The same on as many new queries."""
 
     @property
     def disputed(self) -> bool:
@@ -218,6 +279,7 @@ class Comparison:
     files: tuple[Path, ...] = ()
     """The tables and figures that were written."""
     _values: Values = field(default_factory=dict, repr=False, compare=False)
+    _single: SingleRuns | None = field(default=None, repr=False, compare=False)
 
     def __repr__(self) -> str:
         best = self.ranked[0] if self.systems else None
@@ -252,7 +314,9 @@ class Comparison:
         values = {dataset: self._values[dataset]} if dataset else self._values
         if self.lower_is_better:
             values = {name: -rows for name, rows in values.items()}
-        return classes([each.system for each in self.systems], values, self.resamples, self.seed)
+        single = self._single.on(dataset) if self._single and dataset else self._single
+        spread = run_spread(single) if single else None
+        return classes([each.system for each in self.systems], values, self.resamples, self.seed, spread)
 
     def against(self, leader: str, others: Sequence[str]) -> dict[str, Gap]:
         """Return the differences of some systems from one, tested together: adjusted by max-T for these tests alone."""
@@ -260,7 +324,8 @@ class Comparison:
             return {}
         rows = [[each.system for each in self.systems].index(name) for name in (leader, *others)]
         values = {dataset: table[rows] for dataset, table in self._values.items()}
-        return dict(zip(others, gaps_from_first(values, self.resamples, self.seed), strict=True))
+        spread = run_spread(self._single).of(np.array(rows)) if self._single else None
+        return dict(zip(others, gaps_from_first(values, self.resamples, self.seed, spread), strict=True))
 
     def chosen_at(self, limit: CostLimit, prices: Mapping[str, float | None]) -> Comparison:
         """Return the comparison with the best system within a budget. `prices` are those of a query, by system."""
@@ -340,19 +405,24 @@ def comparison(
     names = list(collection.systems)
     pairs = _pairs(names, baseline)
     queries, values, notices = shared_values(collection, measure, data)
+    single = single_runs(collection, measure, list(values))
+    spread = run_spread(single)
     test = partial(_test, pairs=pairs, holm=bool(baseline), resamples=resamples, seed=seed)
-    overall, *tested = map_threads(test, [values, *({name: rows} for name, rows in values.items())])
+    parts = [({name: rows}, run_spread(single.on(name))) for name, rows in values.items()]
+    overall, *tested = map_threads(test, [(values, spread), *parts])
     by_dataset = _adjusted(tested) if len(values) > 1 else tested
-    student = significance.paired_t(values, pairs)
+    student = significance.paired_t(values, pairs, spread)
+    shares, turns = pair_run_shares(values, pairs, spread), order_turns(values, pairs, spread)
     moved = significance.movements(values, pairs)
     middle = middle_pair(student.detectable)
     cut = [each for kind in slice_by for each in slices(kind, slice_facts(collection, queries))]
     return Comparison(
         measure=measure,
-        systems=tuple(_standings(names, values)),
+        systems=tuple(_standings(names, values, single)),
         pairs=tuple(
             Pair(
                 **vars(gap),
+                **_chance(gap, shares[i], turns.same_queries[i], turns.new_queries[i]),
                 a=names[a],
                 b=names[b],
                 p_t=_known(student.p[i]),
@@ -369,19 +439,32 @@ def comparison(
         detectable_pair=None if middle is None else (names[pairs.first[middle]], names[pairs.second[middle]]),
         baseline=baseline,
         queries=queries,
-        slices=tuple(_slice_pairs(cut, values, names, pairs, resamples, seed)),
+        slices=tuple(_slice_pairs(cut, values, single, names, pairs, resamples, seed)),
         notices=(
             *notices,
             *left_out,
             *(labelled_share(kept.record for kept in collection) if Measure.parse(measure) == MIMIC else ()),
             *approximate_searches(kept.record for kept in collection),
             *unpacked_records(kept.record for kept in collection),
+            *missing_repeats(collection),
         ),
         labels=used_labels(kept.record for kept in collection if kept.record.dataset.name in queries),
         resamples=resamples,
         seed=seed,
         _values=values,
+        _single=single,
     )
+
+
+def _chance(gap: Gap, share: float, same: float, new: float) -> dict[str, Any]:
+    """Return the fields of a pair that tell the chance of the queries from that of the runs."""
+    from_queries, from_runs = _parts(Estimate(gap.difference, gap.low, gap.high), share)
+    return {
+        "from_queries": from_queries,
+        "from_runs": from_runs,
+        "turns_on_same_queries": _known(same),
+        "turns_on_new_queries": _known(new),
+    }
 
 
 def middle_pair(detectable: Floats) -> int | None:
@@ -400,19 +483,24 @@ def _pairs(names: Sequence[str], baseline: str) -> SystemPairs:
     return SystemPairs.against(names.index(baseline), len(names))
 
 
-def _test(values: Values, pairs: SystemPairs, holm: bool, resamples: int, seed: int) -> list[Gap]:
+def _test(
+    sample: tuple[Values, RunSpread | None], pairs: SystemPairs, holm: bool, resamples: int, seed: int
+) -> list[Gap]:
+    values, spread = sample
     difference = pairs.differences(significance.means(values))
-    low, high = np.clip(difference_intervals(values, pairs), -100.0, 100.0)
-    flips = significance.sign_flips(values, pairs, resamples, seed)
+    low, high = np.clip(difference_intervals(values, pairs, spread), -100.0, 100.0)
+    flips = significance.sign_flips(values, pairs, resamples, seed, spread)
     adjusted = significance.holm(flips.p) if holm else flips.p_adjusted
     rows = np.array([difference, low, high, flips.p, adjusted]).T.tolist()
     return [Gap(moved, _known(least), _known(most), p, p_all) for moved, least, most, p, p_all in rows]
 
 
-def gaps_from_first(values: Values, resamples: int = RESAMPLES, seed: int = 0) -> list[Gap]:
+def gaps_from_first(
+    values: Values, resamples: int = RESAMPLES, seed: int = 0, spread: RunSpread | None = None
+) -> list[Gap]:
     """Return the difference of each other row from the first, adjusted by max-T for the number of these tests."""
     systems = len(next(iter(values.values())))
-    return _test(values, SystemPairs.against(0, systems), False, resamples, seed)
+    return _test((values, spread), SystemPairs.against(0, systems), False, resamples, seed)
 
 
 def _adjusted(tested: Sequence[Sequence[Gap]]) -> list[list[Gap]]:
@@ -423,10 +511,16 @@ def _adjusted(tested: Sequence[Sequence[Gap]]) -> list[list[Gap]]:
 
 
 def _slice_pairs(
-    cut: Sequence[Slice], values: Values, names: Sequence[str], pairs: SystemPairs, resamples: int, seed: int
+    cut: Sequence[Slice],
+    values: Values,
+    single: SingleRuns,
+    names: Sequence[str],
+    pairs: SystemPairs,
+    resamples: int,
+    seed: int,
 ) -> list[SlicePair]:
     def test(each: Slice) -> list[Gap]:
-        return _test(each.cut(values), pairs, False, resamples, seed)
+        return _test((each.cut(values), run_spread(each.cut_runs(single))), pairs, False, resamples, seed)
 
     tested = [
         SlicePair(**vars(gap), kind=each.kind, label=each.label, queries=len(each), a=names[a], b=names[b])

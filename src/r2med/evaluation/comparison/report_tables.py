@@ -8,25 +8,35 @@ from r2med.data.dataset_cards import short_name
 from r2med.evaluation.comparison.comparison import Comparison, Gap, Pair
 from r2med.evaluation.comparison.system_classes import FEWEST_QUERIES
 from r2med.evaluation.comparison.verdicts import detectable
+from r2med.evaluation.measure.run_variance import FEWEST_RUNS
 from r2med.foundation.pages.cells import Column, Marked, Value
 from r2med.foundation.pages.estimate import Estimate
 from r2med.foundation.pages.page import Table
 
 DAGGER, EQUAL = "†", "≈"
+NOT_KNOWN = "not known"
+RUNS_CAPTION = (
+    "Runs: scores are means over the runs of a system that can give other results each time. From "
+    f"{FEWEST_RUNS} runs on, tests contain the chance of the runs."
+)
 
 
 def pair_table(compared: Comparison) -> Table:
     """Return a table with a row for each pair over all datasets, on each dataset and on each slice."""
     rows: list[list[Value | Marked]] = []
     for pair in compared.pairs:
-        rows.append([pair.a, pair.b, "all datasets", *gap_cells(pair), pair.wins, pair.ties, pair.losses])
+        known = (pair.from_queries, pair.from_runs, pair.turns_on_same_queries, pair.turns_on_new_queries)
+        chance = [NOT_KNOWN if each is None else each for each in known]
+        rows.append([pair.a, pair.b, "all datasets", *gap_cells(pair), pair.wins, pair.ties, pair.losses, *chance])
         for label, gap in gaps(compared, pair):
-            rows.append([pair.a, pair.b, label, *gap_cells(gap), None, None, None])
+            rows.append([pair.a, pair.b, label, *gap_cells(gap), *[None] * 7])
     method = (
         "paired sign flips and Student's 95 % intervals, stratified by dataset; adjusted p: "
         f"{_adjustment(compared)}; Benjamini–Hochberg over pairs and slices"
     )
     counts = [Column(head, "integer", missing="") for head in ("wins", "ties", "losses")]
+    counts += [Column(head, "score", missing="") for head in ("± queries", "± runs")]
+    counts += [Column(f"turns, {which} queries", "share", 0, missing="") for which in ("same", "new")]
     columns = (Column("A"), Column("B"), Column("on"), *gap_columns("A − B", "p adjusted"), *counts)
     return Table(
         columns,
@@ -58,13 +68,15 @@ def gap_cells(gap: Gap) -> list[Value | Marked]:
 def score_table(compared: Comparison) -> Table:
     """Return a table with a row per system, best first, and a column per dataset.
 
-    The best score of a column is bold, the second underlined. A dagger marks scores that differ significantly from the
+    The best score of a column is bold, the second underlined. If a system varies, the last column says how often each
+    was run. A dagger marks scores that differ significantly from the
     baseline. Without a baseline, ≈ marks scores that cannot be distinguished from the best.
     """
     columns = [{s.system: s.datasets[dataset] for s in compared.systems} for dataset in compared.datasets]
     if len(columns) > 1:
         columns.append({s.system: s.mean for s in compared.systems if s.mean})
     marks = [_marks(compared, dataset) for dataset in [*compared.datasets, ""][: len(columns)]]
+    any_varies = any(standing.varies for standing in compared.systems)
     rows: list[list[Value | Marked]] = [
         [
             standing.system,
@@ -72,11 +84,14 @@ def score_table(compared: Comparison) -> Table:
                 _score(standing.system, column, mark, compared.lower_is_better)
                 for column, mark in zip(columns, marks, strict=True)
             ),
+            *([standing.run_words] if any_varies else []),
         ]
         for standing in compared.ranked
     ]
     heads = (*map(short_name, compared.datasets), "Avg")[: len(columns)]
-    return Table([Column("System"), *(Column(head, "score") for head in heads)], rows, note=_caption(compared))
+    runs = [Column("Runs")] if any_varies else []
+    scores = [Column(head, "score") for head in heads]
+    return Table([Column("System"), *scores, *runs], rows, note=_caption(compared))
 
 
 def _score(system: str, column: Mapping[str, Estimate], marks: Mapping[str, str], lower_is_better: bool) -> Marked:
@@ -115,5 +130,6 @@ def _caption(compared: Comparison) -> str:
         f"{compared.heading}. Labels: {compared.labels}. Avg: the unweighted mean of the datasets. The best is bold, "
         "the second underlined. "
         f"{marks}; paired sign flips within datasets. {detectable(compared)}"
+        + f" {RUNS_CAPTION}" * any(standing.varies for standing in compared.systems)
         + "".join(f" {notice}." for notice in compared.notices)
     )

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from r2med.evaluation.comparison.comparison import Comparison, Mover, Pair
 from r2med.evaluation.comparison.system_classes import FEWEST_QUERIES
+from r2med.evaluation.measure.run_variance import FEWEST_RUNS
 from r2med.evaluation.measure.significance import ALPHA, TOP_QUERIES
 from r2med.foundation.core.notices import Notice
 from r2med.foundation.pages.cells import signed
@@ -44,9 +45,44 @@ def details(pair: Pair, lower_is_better: bool = False) -> str:
     return "; ".join(parts) + "."
 
 
+def chance(pair: Pair) -> str:
+    """Return how much of the interval comes from the queries and from the runs, and how likely the order turns."""
+    parts = f"{reach(pair.from_queries)} from the queries, {reach(pair.from_runs)} from the runs"
+    if pair.turns_on_same_queries is None or pair.turns_on_new_queries is None:
+        return f"Chance: {parts}. How likely one more run of each turns their order is not known."
+    same, new = map(_percent, (pair.turns_on_same_queries, pair.turns_on_new_queries))
+    return (
+        f"Chance: {parts}. One more run of each turns their order with a probability of {same} on the same queries, "
+        f"and of {new} on as many new queries."
+    )
+
+
+def reach(half: float | None) -> str:
+    """Return half of the length of an interval as text: `± 1.90`, or `not known`."""
+    return "not known" if half is None else f"± {half:.2f}"
+
+
+def _percent(share: float) -> str:
+    return "< 1 %" if 0 < share < 0.005 else f"{100 * share:.0f} %"
+
+
+def too_few_runs(compared: Comparison) -> str:
+    """Return a sentence that names the varying systems whose runs say nothing; empty if there are none."""
+    few = [each for each in compared.systems if each.varies and each.runs < FEWEST_RUNS]
+    if not few:
+        return ""
+    others = f" and {len(few) - 1} more" if len(few) > 1 else ""
+    return (
+        f"{few[0].system}{others}: {few[0].run_words} of a system that can give other results each time. Intervals and "
+        f"tests are of the queries only; from {FEWEST_RUNS} runs on they contain the chance of the runs."
+    )
+
+
 def warnings(compared: Comparison) -> Iterator[str]:
     """Yield warnings that a reader should know before trusting a verdict."""
     yield from (Notice(notice, ".") for notice in compared.notices)
+    if few := too_few_runs(compared):
+        yield few
     queries = sum(map(len, compared.queries.values()))
     smallest = 0.5 ** (queries - 1)
     if smallest > ALPHA:

@@ -81,6 +81,8 @@ def difference_intervals(values: Values, pairs: SystemPairs, spread: RunSpread |
 def run_shares(values: Values, spread: RunSpread) -> Floats:
     """Return the share of the variance of each score that comes from its runs; NaN if it is not known."""
     sizes = np.array([rows.shape[1] for rows in values.values()], dtype=np.float64)
+    if sizes.min() < 2:
+        return np.full(len(spread.runs), np.nan)
     variance, _ = welch(np.array([rows.var(axis=1, ddof=1) for rows in values.values()]), sizes)
     return _share(variance, spread.shift, spread.within, spread.known)
 

@@ -41,7 +41,8 @@ def order_turns(values: Values, pairs: SystemPairs, spread: RunSpread) -> OrderT
         shifted, spread.loss(runs + 1, 2.0), ((runs - 1) * spread.within) ** 2 / np.maximum(spread.within_freedom, 1)
     )
     by_queries = np.where(variance > 0, (2 * variance) ** 2 / np.where(variance > 0, freedom, 1.0), 0.0)
-    new = _beyond(difference, whole, by_queries + pairs.sums(by_runs))
+    # Few runs give a heavier tail than many queries, so far apart systems could seem safer on new queries.
+    new = np.maximum(_beyond(difference, whole, by_queries + pairs.sums(by_runs)), same)
     return OrderTurns(np.where(known, same, np.nan), np.where(known, new, np.nan))
 
 

@@ -7,7 +7,7 @@ import json
 import logging
 import math
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, TypeVar
@@ -52,6 +52,13 @@ class StoredRecord:
     """The names of the entries with this record, separated by commas; empty for records that were run here."""
     typed: str = ""
     """The system as it was typed, if the record is shown under another name; otherwise empty."""
+    later: tuple[StoredRecord, ...] = ()
+    """The records of later repeats of the same system on the same dataset, in their order."""
+
+    @property
+    def repeats(self) -> tuple[StoredRecord, ...]:
+        """This record, then those of later repeats."""
+        return (self, *self.later)
 
     @property
     def run_file(self) -> Path | None:
@@ -104,9 +111,10 @@ class StoredRecord:
 
 @dataclass(frozen=True)
 class RecordCollection:
-    """At most one record for each system and dataset."""
+    """One record for each system, dataset and repeat. Different systems may have different numbers of repeats."""
 
     cells: Mapping[tuple[str, str], StoredRecord]
+    """System and dataset -> the record of the lowest repeat, which has those of later repeats."""
 
     @cached_property
     def systems(self) -> tuple[str, ...]:
@@ -124,11 +132,20 @@ class RecordCollection:
         return iter(self.cells.values())
 
     def cell(self, system: str, dataset: str) -> StoredRecord | None:
-        """Return the record of a system on a dataset, if there is one."""
+        """Return the record of a system on a dataset, if there is one. Of several repeats it is the lowest."""
         return self.cells.get((system, dataset))
 
+    def repeats(self, system: str, dataset: str) -> tuple[StoredRecord, ...]:
+        """Return the records of all repeats of a system on a dataset, in their order."""
+        kept = self.cell(system, dataset)
+        return kept.repeats if kept else ()
+
+    def varies(self, system: str) -> bool:
+        """Return True if another run of a system can give other scores."""
+        return any(kept.record.varies for name in self.datasets for kept in self.repeats(system, name))
+
     def records(self, system: str) -> dict[str, Record]:
-        """Return a system's records: dataset -> record."""
+        """Return a system's records: dataset -> record. Of several repeats it is the lowest."""
         return {name: kept.record for name in self.datasets if (kept := self.cell(system, name))}
 
     def complete(self) -> RecordCollection:
@@ -148,17 +165,34 @@ class RecordCollection:
         return RecordCollection(having) if having else self
 
     def values(self, measure: Measure | str = HEADLINE_MEASURE) -> dict[str, tuple[tuple[str, ...], Floats]]:
-        """Return dataset -> (query ids, one row of values per system; NaN if it has no record)."""
-        name = str(measure)
+        """Return dataset -> (query ids, one row of values per system; NaN if it has no record).
+
+        The values of a system with several repeats are means over them.
+        """
         values = {}
+        for dataset, (queries, runs) in self.runs(measure).items():
+            nothing = np.full(len(queries), np.nan)
+            values[dataset] = (queries, np.array([each.mean(axis=0) if len(each) else nothing for each in runs]))
+        return values
+
+    def runs(self, measure: Measure | str = HEADLINE_MEASURE) -> dict[str, tuple[tuple[str, ...], list[Floats]]]:
+        """Return dataset -> (query ids, for each system one row of values per repeat; no row if it has no record)."""
+        name = str(measure)
+        runs = {}
         for dataset in self.datasets:
             queries = next(tuple(kept.record.per_query) for key, kept in self.cells.items() if key[1] == dataset)
-            table = np.full((len(self.systems), len(queries)), np.nan)
-            for line, system in enumerate(self.systems):
-                if kept := self.cell(system, dataset):
-                    table[line] = _line(kept, queries, name)
-            values[dataset] = (queries, table)
-        return values
+            lines = [[_line(kept, queries, name) for kept in self.repeats(each, dataset)] for each in self.systems]
+            runs[dataset] = (queries, [np.array(each, dtype=np.float64).reshape(-1, len(queries)) for each in lines])
+        return runs
+
+
+def missing_repeats(collection: RecordCollection) -> Iterator[str]:
+    """Yield a remark for each system and dataset that lacks a repeat before its last one."""
+    for (system, dataset), kept in collection.cells.items():
+        numbers = [each.record.repeat for each in kept.repeats]
+        if missing := [str(number) for number in range(max(numbers)) if number not in numbers]:
+            verb = "is" if len(missing) == 1 else "are"
+            yield f"{system} on {dataset}: repeat {', '.join(missing)} {verb} missing, and the others are averaged"
 
 
 def with_rankings(collection: RecordCollection) -> RecordCollection:
@@ -269,21 +303,30 @@ def checked(records: Iterable[StoredRecord], max_failures: float = MAX_FAILURES)
 
     Raises UserError if they cannot be compared with each other, or if all failed too often.
     """
-    cells: dict[tuple[str, str], StoredRecord] = {}
+    cells: dict[tuple[str, str], list[StoredRecord]] = {}
     first: dict[str, StoredRecord] = {}
-    for kept in without_failed(records, max_failures):
+    single = [replace(each, later=()) if each.later else each for kept in records for each in kept.repeats]
+    for kept in without_failed(single, max_failures):
         record = kept.record
         key = (record.system, record.dataset.name)
         other = first.setdefault(record.dataset.name, kept)
         if fault := misfit(kept, other):
             raise UserError(fault)
-        if key in cells:
+        repeats = cells.setdefault(key, [])
+        if same := next((other for other in repeats if other.record.repeat == record.repeat), None):
+            repeat = f" of repeat {record.repeat}" if record.repeat else ""
             raise UserError(
-                f"{record.system} has two records on {record.dataset.name}, {cells[key].path} and {kept.path}: "
+                f"{record.system} has two records{repeat} on {record.dataset.name}, {same.path} and {kept.path}: "
                 "give the path of the right one, or delete the other"
             )
-        cells[key] = kept
-    return RecordCollection(cells)
+        repeats.append(kept)
+    return RecordCollection({key: _together(repeats) for key, repeats in cells.items()})
+
+
+def _together(repeats: Sequence[StoredRecord]) -> StoredRecord:
+    """Return the record of the lowest repeat with the others."""
+    first, *later = sorted(repeats, key=lambda kept: kept.record.repeat)
+    return replace(first, later=tuple(later)) if later else first
 
 
 def without_failed(records: Iterable[StoredRecord], max_failures: float) -> list[StoredRecord]:
@@ -322,8 +365,8 @@ def misfit(kept: StoredRecord, other: StoredRecord) -> str:
 def _without_failed_tries(records: Sequence[StoredRecord], limit: float) -> list[StoredRecord]:
     """Return the records without those that failed too often and have a sound record of the same system beside them."""
 
-    def cell(kept: StoredRecord) -> tuple[str, str]:
-        return kept.record.system, kept.record.dataset.fingerprint
+    def cell(kept: StoredRecord) -> tuple[str, str, int]:
+        return kept.record.system, kept.record.dataset.fingerprint, kept.record.repeat
 
     sound = {cell(kept): kept for kept in records if not _failed(kept.record, limit)}
     left_out = [kept for kept in records if cell(kept) in sound and _failed(kept.record, limit)]

@@ -79,4 +79,4 @@ def _relabelled(kept: StoredRecord, dataset: Dataset) -> StoredRecord:
             "stages": tuple(stages),
         }
     )
-    return replace(kept, record=record)
+    return replace(kept, record=record, later=tuple(_relabelled(each, dataset) for each in kept.later))

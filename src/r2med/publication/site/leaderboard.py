@@ -7,10 +7,11 @@ from itertools import chain
 from typing import Any
 
 from r2med.data.dataset_cards import cards
-from r2med.evaluation.comparison.comparison import Standing, intervals, points
+from r2med.evaluation.comparison.comparison import Standing, intervals, points, single_runs
 from r2med.evaluation.comparison.system_classes import classes
 from r2med.evaluation.measure import HEADLINE_MEASURE
 from r2med.evaluation.measure.measures import ASPECT_MEASURES, MIMIC, MIMIC_LABELLED
+from r2med.evaluation.measure.run_variance import run_spread
 from r2med.evaluation.records.approximate_searches import approximate_searches
 from r2med.evaluation.records.collection import RecordCollection, StoredRecord
 from r2med.evaluation.records.record import Record
@@ -143,7 +144,7 @@ def _systems(
     standings = [intervals(each) if each.cells else {} for each in parts]
     sound = [verified(of) for of in parts]
     levels = [
-        classes(of.systems, points(of)) if of.cells and not each.missing else {}
+        classes(of.systems, points(of), spread=run_spread(single_runs(of))) if of.cells and not each.missing else {}
         for each, of in zip(sets, sound, strict=True)
     ]
     mimics = [mimic_rates(each) for each in parts]
