@@ -15,7 +15,14 @@ from typing import Any, Literal
 
 from r2med.assessment.answers.answer_judge import JudgeOfAnswers
 from r2med.assessment.answers.answer_sheets import AnswerSheet
-from r2med.assessment.answers.answering_agents import agent_preview, answering_stage, answering_system, check_form
+from r2med.assessment.answers.answering_agents import (
+    agent_preview,
+    agent_reader,
+    answering_system,
+    check_conditions,
+    check_form,
+    figures_as_browsecomp,
+)
 from r2med.assessment.answers.judged_answers import AnswerJudging
 from r2med.assessment.answers.new_answer_record import answer_record_path, recorded_answers, write_answer_record
 from r2med.assessment.answers.reader import AnswerReader, ReaderAnswers
@@ -158,7 +165,7 @@ class AnswerPlan:
 
     def readers(self, system: System) -> tuple[AnswerReader, ...]:
         """Return the readers of a system. That of an agent which searches and answers is its own LLM."""
-        return self.given_readers or (AnswerReader.open(answering_stage(system).llm, self.runtime),)
+        return self.given_readers or (agent_reader(system, self.retrieval.datasets(), self.runtime),)
 
     def preview(self, out: Path) -> dict[str, Plan]:
         """Return reader or judge -> what it would cost. Nothing is asked and nothing is searched.
@@ -319,6 +326,11 @@ class AnswerPlan:
     def _record(self, each: _ReaderSaid, scores: ScoredAnswers) -> AnswerRecord:
         dataset, retrieval, reader = each.work.dataset, each.work.retrieval, each.work.reader
         form, nuggets = self._form(dataset), each.sheet.nuggets
+        figures: dict[str, float] = {}
+        if SEARCHED in self.conditions:
+            (system,) = (system for system in self.retrieval.systems if system.name == retrieval.system)
+            judged = scores.judge is not None
+            figures = figures_as_browsecomp(system, dataset, each.work.traces(), scores.answers, judged)
         return write_answer_record(
             each.work.path,
             self.key(dataset, retrieval, reader),
@@ -331,6 +343,7 @@ class AnswerPlan:
             scores,
             tuple(_notices(each.questions, dataset, form, reader)),
             nuggets.digest if nuggets else "",
+            figures,
         )
 
     def _form(self, dataset: Dataset) -> AnswerForm:
@@ -420,6 +433,7 @@ def plan_answers(
     plan = plan_run(systems, data, setup=runtime)
     if searched:
         plan = replace(plan, systems=tuple(answering_system(system, without) for system in plan.systems))
+        check_conditions(plan.systems, chosen)
     asked = passages, chosen or READ_CONDITIONS, form, queries, judge, nuggets
     return AnswerPlan(plan, opened, runtime, *asked, untested=untested, accept=accept)
 

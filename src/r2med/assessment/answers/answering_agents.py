@@ -2,36 +2,68 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Literal, cast
+from typing import Any, Literal, cast
 
+from r2med.assessment.answers.answer_scores import is_right
+from r2med.assessment.answers.browsecomp_figures import NO_CONFIDENCE, GradedFile, browsecomp_figures
+from r2med.assessment.answers.reader import AnswerReader
 from r2med.data.dataset import Dataset
-from r2med.evaluation.records.answer_words import AnswerForm
+from r2med.evaluation.records.answer_record import GivenAnswer
+from r2med.evaluation.records.answer_words import SEARCHED, AnswerForm
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.notices import Setting
 from r2med.foundation.core.plan import Plan
+from r2med.foundation.runtime.runtime import Runtime
+from r2med.models.llm.journaled import open_chat
+from r2med.models.llm.llm_cards import LLMCard, find_llm
 from r2med.systems.agents.agent_retriever import RankingStage
+from r2med.systems.agents.agent_run import UNKNOWN_MODEL, AgentRun
+from r2med.systems.agents.agent_run_files import AgentRunFile, AgentRunFolder, file_of_trace
 from r2med.systems.agents.expander import AgentStage
 from r2med.systems.expand.expansion import AskingStage
 from r2med.systems.system import System
 
 
-def answering_stage(system: System) -> RankingStage:
-    """Return the agent of a system. Raises UserError if its retriever is not an agent."""
-    if isinstance(system.retriever, RankingStage):
-        return system.retriever
+def answering_system(system: System, without: Literal["", "relevant"] = "") -> System:
+    """Return a system whose agent answers the question. Raises UserError if it is not an agent."""
+    stage = system.retriever
+    if isinstance(stage, RankingStage):
+        return replace(system, retriever=stage.answering(without))
+    if isinstance(stage, AgentRun):
+        if without:
+            raise UserError(f"{system.name} has searched already, so nothing can be hidden from it")
+        return system
     writes = system.expander if isinstance(system.expander, AgentStage) else None
-    form = f"{writes.name}-finds({writes.llm}, by=[{system.retriever}])" if writes else "agent(LLM, by=[SYSTEM])"
+    form = f"{writes.name}-finds({writes.llm}, by=[{stage}])" if writes else "agent(LLM, by=[SYSTEM])"
     raise UserError(f"{system.name} is not an agent that searches, so it cannot answer by itself: write {form}")
 
 
-def answering_system(system: System, without: Literal["", "relevant"] = "") -> System:
-    """Return a system whose agent answers the question. Raises UserError if it is not an agent."""
-    return replace(system, retriever=answering_stage(system).answering(without))
+def agent_reader(system: System, datasets: Sequence[Dataset], runtime: Runtime) -> AnswerReader:
+    """Return the LLM of an agent that answers. That of others' files is the model which they name."""
+    stage = system.retriever
+    if isinstance(stage, RankingStage):
+        return AnswerReader.open(stage.llm, runtime)
+    assert isinstance(stage, AgentRun)
+    models = (AgentRunFolder.read(stage.folder(dataset)).model for dataset in datasets)
+    name = next(filter(None, models), UNKNOWN_MODEL)
+    card = find_llm(name, runtime.setup) or LLMCard(name=name, model=name)
+    return AnswerReader(card, open_chat(card, runtime))
+
+
+def check_conditions(systems: Sequence[System], conditions: Sequence[str]) -> None:
+    """Raise UserError if an LLM that cannot be asked would have to answer in another condition."""
+    others = [condition for condition in conditions if condition != SEARCHED]
+    for system in systems:
+        if others and isinstance(system.retriever, AgentRun):
+            raise UserError(f"{system.name} has answers of the condition {SEARCHED} only, not of {others[0]}")
 
 
 def agent_preview(system: System, dataset: Dataset) -> Plan:
     """Return what the conversations of an agent would cost. Nothing is asked."""
+    if isinstance(system.retriever, AgentRun):
+        return Plan(note="the answers are in the files; nothing is asked")
     return cast(AskingStage, system.bound_retriever).preview(dataset, system.runtime.store)
 
 
@@ -42,3 +74,30 @@ def check_form(dataset: Dataset, form: AnswerForm) -> None:
             f"{dataset.name} asks for one of several options, but an agent answers in its own words: give ",
             Setting("answer", form="open"),
         )
+
+
+def figures_as_browsecomp(
+    system: System, dataset: Dataset, traces: Mapping[str, Sequence[Any]], answers: Sequence[GivenAnswer], judged: bool
+) -> dict[str, float]:
+    """Return the figures of an agent as BrowseComp-Plus computes them; empty if a question has no judged document."""
+    given = {each.query: each for each in answers if each.condition == SEARCHED}
+    files = [file for file in _run_files(system, dataset, traces) if file.query in given]
+    graded = [_graded(file, given[file.query], judged) for file in files]
+    try:
+        return browsecomp_figures(graded, {query: list(grades) for query, grades in dataset.qrels.items()})
+    except UserError:
+        return {}
+
+
+def _run_files(system: System, dataset: Dataset, traces: Mapping[str, Sequence[Any]]) -> list[AgentRunFile]:
+    stage = system.retriever
+    if isinstance(stage, AgentRun):
+        return list(AgentRunFolder.read(stage.folder(dataset)).files)
+    return [AgentRunFile.parse(file_of_trace(query, own[0], "")) for query, own in traces.items() if own]
+
+
+def _graded(file: AgentRunFile, answer: GivenAnswer, judged: bool) -> GradedFile:
+    stated = answer.search.confidence if answer.search else None
+    confidence = NO_CONFIDENCE if stated is None else 100 * stated
+    verdict = is_right(answer, judged=judged)
+    return GradedFile(file.query, file.is_completed, file.answer, file.retrieved, verdict, confidence, file.tool_calls)
