@@ -14,6 +14,7 @@ from r2med.analysis.estimates import RESAMPLES
 from r2med.analysis.material import Material
 from r2med.analysis.queries_needed import compared_pairs, finding, gap_table, length_table, split_table
 from r2med.analysis.rank_correlation import kendall_tau
+from r2med.analysis.repeats_needed import repeats_table
 from r2med.assessment.audit.label_power import gap_finding, unjudged_finding
 from r2med.assessment.audit.unjudged import (
     WHOLE_RUN,
@@ -22,6 +23,7 @@ from r2med.assessment.audit.unjudged import (
     over_datasets,
     unjudged_table,
 )
+from r2med.evaluation.comparison.comparison import single_runs
 from r2med.evaluation.measure.incomplete_labels import Lists
 from r2med.evaluation.measure.scores import Floats
 from r2med.evaluation.measure.significance import (
@@ -52,6 +54,9 @@ def reliability(material: Material) -> Section:
     draws = stratified(bootstrap(values, RESAMPLES))
     pairs = compared_pairs(systems)
     tables = [gap_table(values, pairs), length_table(values, pairs)]
+    single = single_runs(material.shared, str(material.measure), list(values))
+    if runs := repeats_table(values, single, pairs):
+        tables.append(runs)
     if splits := split_table(values):
         tables.append(splits)
     tables.append(_stability_table(systems, values, draws))

@@ -49,6 +49,8 @@ interface SystemRow extends SystemParts {
   figures: (Score | null)[]; // by dataset
   estimates: (Score | null)[]; // by dataset; empty if nothing is estimated
   averages: (Score | null)[]; // by set
+  runs: string; // how often it was run: "deterministic", "one run", "5 runs"
+  chance: (Chance | null)[]; // by set: the parts of the interval of the average
   classes: (number | null)[]; // by set
   mimics?: (MimicRate | null)[]; // by set
   cost: { dollars: number | null; seconds: number | null; tokens: number | null }; // of one query
@@ -60,6 +62,12 @@ interface SystemRow extends SystemParts {
   judged_by_kin: string[];
 }
 
+/* Half of the length of an interval if only the queries vary, and if only the runs vary. Their squares add up. */
+interface Chance {
+  queries: number | null; // null without an interval
+  runs: number | null; // null: not known, the interval is of the queries only
+}
+
 interface MimicRate extends Score {
   labelled: number; // share of the passages that have a label
 }
@@ -69,6 +77,7 @@ interface PublishedRow extends SystemParts {
   values: (number | null)[]; // by dataset
   average: number | null; // null: only scores of some datasets are published
   average_only: boolean; // no score of a dataset is published
+  runs: string; // "runs not stated"
   reported_by: string;
   source: string;
   note: string;

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from itertools import chain
+from statistics import fmean
 from typing import Any
 
 from r2med.data.dataset_cards import cards
-from r2med.evaluation.comparison.comparison import Standing, intervals, points, single_runs
+from r2med.evaluation.comparison.comparison import Standing, intervals, points, run_words, single_runs
 from r2med.evaluation.comparison.system_classes import classes
 from r2med.evaluation.measure import HEADLINE_MEASURE
 from r2med.evaluation.measure.measures import ASPECT_MEASURES, MIMIC, MIMIC_LABELLED
@@ -30,6 +31,8 @@ from r2med.publication.site.board_sets import BoardSet, board_sets, dataset_name
 from r2med.publication.site.system_facts import SYSTEM_KINDS, judged_by_kin, parts_of_published, parts_of_record
 
 DEMO = "demo"
+RUNS_NOT_STATED = "runs not stated"
+"""Text of published rows, whose sources do not say how often a system was run."""
 
 EXPLORED_MEASURES = ("nDCG@10", "R@10", "R@100", "MRR", "MAP")
 """The measures that the explorer offers. It can also compute others that an address names."""
@@ -53,8 +56,8 @@ def mimic_rates(collection: RecordCollection) -> dict[str, dict[str, float | Non
     rates = {}
     for system, standing in intervals(labelled, str(MIMIC)).items():
         if standing.mean is not None:
-            shares = [record.mean[str(MIMIC_LABELLED)] for record in labelled.records(system).values()]
-            rates[system] = {**score_data(standing.mean), "labelled": round(sum(shares) / len(shares), 6)}
+            shares = [_mean(kept, str(MIMIC_LABELLED)) for kept in labelled if kept.record.system == system]
+            rates[system] = {**score_data(standing.mean), "labelled": round(fmean(shares), 6)}
     return rates
 
 
@@ -112,6 +115,7 @@ def _published(row: PublishedRow, names: Sequence[str]) -> dict[str, Any]:
         "values": [row.scores[name] / 100 if name in row.scores else None for name in names],
         "average": None if row.average is None else row.average / 100,
         "average_only": row.average_only,
+        "runs": RUNS_NOT_STATED,
         "reported_by": row.reported_by,
         "source": row.source,
         "note": row.note,
@@ -165,6 +169,8 @@ def _systems(
                 known_score(_average(each, standing, estimates, system))
                 for each, standing in zip(sets, mine, strict=True)
             ],
+            "runs": _runs(collection, system),
+            "chance": [_chance(each) if not of.estimated else None for of, each in zip(sets, mine, strict=True)],
             "classes": [each.get(system) for each in levels],
             "mimics": [each.get(system) for each in mimics],
             "cost": _cost(records),
@@ -179,11 +185,30 @@ def _systems(
 
 def _aspects(collection: RecordCollection, system: str) -> list[float] | None:
     """Return a system's means over the datasets with aspects; None if there are none, or it lacks one of them."""
-    having = [kept.record for kept in collection if all(str(each) in kept.record.mean for each in ASPECT_COLUMNS)]
-    mine = [record for record in having if record.system == system]
-    if not mine or len(mine) < len({record.dataset.name for record in having}):
+    having = [kept for kept in collection if all(str(each) in kept.record.mean for each in ASPECT_COLUMNS)]
+    mine = [kept for kept in having if kept.record.system == system]
+    if not mine or len(mine) < len({kept.record.dataset.name for kept in having}):
         return None
-    return [round(sum(record.mean[str(each)] for record in mine) / len(mine), 6) for each in ASPECT_COLUMNS]
+    return [round(fmean(_mean(kept, str(each)) for kept in mine), 6) for each in ASPECT_COLUMNS]
+
+
+def _mean(kept: StoredRecord, measure: str) -> float:
+    """Return the mean of a measure over the repeats of a system on a dataset."""
+    return fmean(each.record.mean[measure] for each in kept.repeats)
+
+
+def _runs(collection: RecordCollection, system: str) -> str:
+    """Return in words how often a system was run on each of its datasets."""
+    counts = [len(collection.repeats(system, name)) for name in collection.records(system)]
+    return run_words(min(counts), collection.varies(system))
+
+
+def _chance(standing: Standing | None) -> dict[str, float | None] | None:
+    """Return half of the length of the interval of an average that queries alone and runs alone would give."""
+    if standing is None or standing.mean is None:
+        return None
+    parts = {"queries": standing.from_queries, "runs": standing.from_runs}
+    return {name: None if each is None else round(each / 100, 6) for name, each in parts.items()}
 
 
 def _average(each: BoardSet, standing: Standing | None, estimates: BoardEstimates, system: str) -> Estimate | None:
