@@ -335,6 +335,12 @@ def test_of_a_large_corpus_it_is_remembered_which_judged_documents_are_missing(t
     assert load(folder, store).notices == notices
 
 
+def test_a_table_is_refused_with_the_command_that_imports_it(tmp_path: Path) -> None:
+    (tmp_path / "notes.csv").write_text("id,text\n1,Iron is low.\n")
+    with error_states("notes.csv", "import_data(", "out='notes'"):
+        load(tmp_path / "notes.csv")
+
+
 @pytest.mark.parametrize(
     "name, command", [("Biology.zip", "unzip"), ("Biology.tar.gz", "tar -xf"), ("x.TGZ", "tar -xf")]
 )

@@ -16,6 +16,7 @@ from r2med.data.layouts.detect import unpack_advice
 from r2med.data.layouts.hub_tables import HubTables, UnknownColumnsError
 from r2med.data.overlays import overlay_files
 from r2med.foundation.core.errors import UserError, nearest, nearest_path, unknown
+from r2med.foundation.core.notices import Command, Notice
 from r2med.foundation.store import Store
 from r2med.foundation.store.dataset_labels import dataset_label
 from r2med.foundation.text.unicode import to_unicode
@@ -81,7 +82,9 @@ def locate(name_or_path: str | Path, store: Store) -> Location:
     if folder.is_dir():
         return Location(place_name(folder), folder, _card_of(folder), detect(folder), own_folder=folder)
     if folder.exists():
-        raise UserError(unpack_advice(folder) or f"{word} is a file: a dataset is a folder")
+        importing = Command("import_data", word, out=folder.stem)
+        table = Notice(f"{word} is a file, and a dataset is a folder; ", importing, " makes one of a table")
+        raise UserError(unpack_advice(folder) or table)
     known = [*cards(), *groups(), *groups()["demo"]]
     if not nearest(word, known) and (beside := nearest_path(word)):
         raise UserError(f"no dataset or folder {word!r}{beside}: r2med list datasets shows all datasets")

@@ -38,3 +38,9 @@ def test_tests_that_disagree_and_too_few_queries_are_warned_of() -> None:
 
 def test_points_have_signs_but_zero_has_none() -> None:
     assert [verdicts.signed(points) for points in (1.234, -0.5, -0.001)] == ["+1.23", "−0.50", "0.00"]
+
+
+def test_the_share_of_five_queries_is_stated_only_if_there_are_more() -> None:
+    assert "5 queries make" in verdicts.details(PAIR)
+    few = comparison(collection([record("a", "d", [1, 1, 0, 1]), record("b", "d", [0, 0, 0, 1])]))
+    assert "queries make" not in verdicts.details(few.pairs[0])

@@ -4,8 +4,9 @@ import sys
 
 import pytest
 
-from r2med import Runtime, UserError
+from r2med import Runtime, UserError, run
 from r2med.models.encoders.user_objects import UserObjects
+from support.facts import states
 
 MODULE = """
 class Model:
@@ -24,6 +25,10 @@ class Given:
 
     def encode(self, texts):
         return [[1.0] for _ in texts]
+
+
+def count_letters(texts):
+    return [[float(text.count(letter)) for letter in "abcdefgh"] for text in texts]
 
 
 @pytest.fixture
@@ -66,3 +71,31 @@ def test_a_module_that_ends_the_process_is_one_line(module, tmp_path):
     (tmp_path / f"{module}_script.py").write_text("import sys\nsys.exit(3)\n")
     with pytest.raises(UserError, match=r"importing .* failed at .*_script.py:2: SystemExit: 3"):
         UserObjects.of(Runtime()).get(f"{module}_script:Model")
+
+
+def test_a_function_is_a_model_by_its_own_name(tmp_path):
+    with Runtime() as runtime:
+        objects = UserObjects.of(runtime)
+        assert objects.name(count_letters) == objects.name(count_letters) == f"py:{__name__}:count_letters"
+        other = lambda texts: count_letters(texts)  # noqa: E731
+        assert objects.name(other) == f"py:{__name__}:lambda"
+        assert not objects.get(f"{__name__}:count_letters").is_known
+    results = run(["bm25", count_letters], data="demo/Biology", out=None)
+    assert not results.errors
+    assert [record.system for record in results.records] == ["bm25", f"py:{__name__}:count_letters"]
+
+
+def test_a_function_of_a_file_encodes_reranks_and_states_its_revision(tmp_path, monkeypatch):
+    (tmp_path / "functions_of_a_user.py").write_text(
+        "def embed(texts):\n    return [[float(len(text)), 1.0] for text in texts]\n\n"
+        "def rank(pairs):\n    return [-float(len(text)) for _, text in pairs]\n\n"
+        "embed.revision = '1'\n\ndef make():\n    return 1\n"
+    )
+    monkeypatch.delitem(sys.modules, "functions_of_a_user", raising=False)
+    with Runtime() as runtime:
+        assert UserObjects.of(runtime).get("functions_of_a_user:embed").key()["revision"] == "1"
+    systems = ["py:functions_of_a_user:embed", "bm25 → py:functions_of_a_user:rank@5"]
+    results = run([*systems, "py:functions_of_a_user:make"], data="demo/Biology", out=None)
+    assert [record.system for record in results.records] == systems
+    [error] = results.errors
+    states(error, "functions_of_a_user:make", "TypeError")

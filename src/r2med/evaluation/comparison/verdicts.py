@@ -39,7 +39,7 @@ def details(pair: Pair, lower_is_better: bool = False) -> str:
     parts = [f"wins {pair.wins:,}, ties {pair.ties:,}, losses {pair.losses:,}"]
     if pair.effect is not None:
         parts.append(f"d_z {abs(pair.effect):.2f}")
-    if pair.carried is not None:
+    if pair.carried is not None and pair.wins + pair.ties + pair.losses > TOP_QUERIES:
         share = f"{TOP_QUERIES} queries make {100 * pair.carried:.0f} % of the difference"
         parts.append(f"{share}: without them its sign would change" if pair.carried > 1 else share)
     return "; ".join(parts) + "."

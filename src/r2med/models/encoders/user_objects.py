@@ -1,5 +1,6 @@
 """Python objects of the user as models: imported by MODULE:NAME, or passed to `r2med.run`. Each runtime has its own.
 
+A function is a model too: it turns texts into vectors or, as a reranker, pairs into scores.
 An object is identified by the source of its module and of the user's modules that it imports, and by two optional
 attributes. `revision` is a string that changes with its vectors. `folders` are the folders with the files that it
 reads. Without either, it is unknown whether the object was trained further, so a later run uses none of its results.
@@ -44,6 +45,31 @@ PIPELINE_PREFIX = "pyterrier"
 _OWN_NAME = re.compile(r"[A-Za-z0-9_][\w.-]*")
 _SOURCE = "__r2med_source__"
 """Attribute of a user's module with the digest of its source when it was imported. All runtimes share modules."""
+
+
+@dataclass(frozen=True)
+class UserFunction:
+    """A function of the user as an object with the methods of a model."""
+
+    function: Callable[[list[Any]], Any]
+
+    def encode(self, texts: list[Any]) -> Any:
+        """Return a vector for each text."""
+        return self.function(texts)
+
+    def predict(self, pairs: list[Any]) -> Any:
+        """Return a score for each pair."""
+        return self.function(pairs)
+
+    @property
+    def revision(self) -> Any:
+        """The attribute of the function."""
+        return getattr(self.function, "revision", None)
+
+    @property
+    def folders(self) -> Any:
+        """The attribute of the function."""
+        return getattr(self.function, "folders", None)
 
 
 @dataclass(frozen=True)
@@ -155,14 +181,16 @@ class UserObjects:
     def name(self, model: object) -> str:
         """Return the name of a user's object in systems of this runtime.
 
-        The name is py:MODULE:CLASS, with a number if that is taken. If an object has a string attribute `name`, the
-        name is py:MODULE:NAME. The name of a PyTerrier pipeline, which has `transform` but neither encodes nor
-        predicts, begins with `pyterrier`.
+        The name is py:MODULE:CLASS or py:MODULE:FUNCTION, with a number if that is taken. If an object has a string
+        attribute `name`, the name is py:MODULE:NAME. The name of a PyTerrier pipeline, which has `transform` but
+        neither encodes nor predicts, begins with `pyterrier`.
 
         The object may have been trained further since it was last named. So its earlier results are used only if its
         `revision` is the same. Raises UserError if it neither encodes nor, as a reranker, has `predict`.
         """
-        module, name = type(model).__module__, type(model).__name__
+        named = model if inspect.isroutine(model) else type(model)
+        module, name = str(named.__module__), re.sub(r"\W", "", named.__name__)  # a lambda has a name in brackets
+        model = _as_model(model)
         chosen = getattr(model, "name", None)
         if isinstance(chosen, str) and chosen:
             if not _OWN_NAME.fullmatch(chosen):
@@ -176,7 +204,7 @@ class UserObjects:
             encoding_methods(model, f"an object of {name}, used as a system")
         with self._lock:
             alike = [path for path in self._given if re.fullmatch(rf"{re.escape(f'{module}:{name}')}(-\d+)?", path)]
-            path = next((path for path in alike if self._given[path].model is model), "")
+            path = next((path for path in alike if _is_same(self._given[path].model, model)), "")
             path = path or (f"{module}:{name}-{len(alike) + 1}" if alike else f"{module}:{name}")
             source = code_digest(sys.modules.get(module))
             self._given[path] = PythonObject(path, model, source, uuid.uuid4().hex, self._store, is_given=True)
@@ -263,9 +291,19 @@ def _made(module: Any, path: str) -> Any:
             raise UserError(f"model {path}: {module.__name__} has no {part!r}{nearest(part, public)}")
         thing = getattr(thing, part)
     if not inspect.isclass(thing):
-        return thing
+        return _as_model(thing)
     with in_one_line(f"model {path}: creating it without arguments"):
         return thing()
+
+
+def _as_model(thing: object) -> object:
+    return UserFunction(thing) if inspect.isroutine(thing) else thing
+
+
+def _is_same(model: object, other: object) -> bool:
+    if isinstance(model, UserFunction) and isinstance(other, UserFunction):
+        return model.function is other.function
+    return model is other
 
 
 def _failed(where: str, error: BaseException) -> UserError:
