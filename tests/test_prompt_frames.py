@@ -8,7 +8,7 @@ import pytest
 
 import r2med
 from r2med.analysis.analysis import rehearse
-from r2med.analysis.answer_accuracy import judge
+from r2med.analysis.answer_accuracy import judge_texts
 from r2med.analysis.llm_questions import Questions
 from r2med.assessment.answers.nugget_making import plan_nuggets
 from r2med.assessment.answers.reader import AnswerReader
@@ -92,7 +92,7 @@ def _read(runtime: Runtime) -> Sequence[ChatRequest]:
 
 def _judged(runtime: Runtime) -> Sequence[ChatRequest]:
     questions = Questions(runtime, rehearsal=True)
-    judge([("hostile", DATASET.queries[0], HOSTILE)], questions)
+    judge_texts([("hostile", DATASET.queries[0], HOSTILE)], questions)
     return questions.previews["answer-grade"].requests
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from r2med import Audit, Dataset, Query, UserError, audit
+from r2med import Dataset, Query, UserError, audit
 from r2med.assessment.audit.answer_leaks import is_open_answer, longest_run
-from r2med.assessment.audit.audit_findings import verdict_for
+from r2med.assessment.audit.audit_findings import Audit, verdict_for
 from r2med.assessment.audit.audit_material import AuditMaterial
 from r2med.assessment.audit.audit_page import audit_page
 from r2med.assessment.audit.checks import CHECKS, QUICK_CHECKS

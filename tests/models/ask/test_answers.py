@@ -6,7 +6,7 @@ from typing import Annotated
 import pytest
 from pydantic import ValidationError, create_model
 
-from r2med.models.ask.answers import LLMAnswer, Remark, Text, Texts, Truth, letter, one_of, score
+from r2med.models.ask.answers import LLMAnswer, Remark, Text, Texts, Truth, letter, number_up_to, one_of
 from r2med.models.ask.json_answers import json_question
 from r2med.models.llm.llm_cards import LLMCard
 from r2med.models.prompts.fitting import Fitter
@@ -16,7 +16,7 @@ from r2med.models.prompts.templates import Template
 def test_a_schema_names_every_field_in_order_and_allows_no_other():
     class Judged(LLMAnswer):
         why: Text
-        score: Annotated[int, score(2)]
+        score: Annotated[int, number_up_to(2)]
         kind: Annotated[str, one_of("a", "b")]
         names: Texts
 
@@ -32,7 +32,7 @@ def model(kind):
     return create_model("One", __base__=LLMAnswer, field=(kind, ...))
 
 
-SCORE, KIND, LETTER = Annotated[int, score(5)], Annotated[str, one_of("EXM", "none")], Annotated[int, letter(3)]
+SCORE, KIND, LETTER = Annotated[int, number_up_to(5)], Annotated[str, one_of("EXM", "none")], Annotated[int, letter(3)]
 
 
 @pytest.mark.parametrize(

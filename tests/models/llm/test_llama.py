@@ -14,7 +14,7 @@ from r2med.foundation.core.errors import MissingExtraError, UserError
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.setup import Setup
 from r2med.foundation.store import Store
-from r2med.models.ask.answers import LLMAnswer, one_of, score
+from r2med.models.ask.answers import LLMAnswer, number_up_to, one_of
 from r2med.models.llm.chat import ChatRequest, Failure, Message, RawAnswer, Sampling
 from r2med.models.llm.journaled import open_chat
 from r2med.models.llm.llama import LlamaBackend, free_cores, gguf_file
@@ -229,7 +229,7 @@ def test_the_same_model_gives_the_same_answer_behind_a_server(smollm2, tmp_path,
 
 def test_an_answer_keeps_the_schema_that_was_asked_for(smollm2):
     class Rated(LLMAnswer):
-        relevance: Annotated[int, score(5)]
+        relevance: Annotated[int, number_up_to(5)]
         kind: Annotated[str, one_of("drug", "disease")]
 
     question = "How well does this answer the question? Measles has Koplik spots."
