@@ -36,7 +36,7 @@ def record(system: str, dataset: str, score: float, settings: dict[str, Any] = P
 
 
 def cell(system: str, dataset: str, score: float, settings: dict[str, Any] = PUBLISHED, **stage: Any) -> Cell:
-    return Cell(system, dataset, record(system, dataset, score, settings, **stage))
+    return Cell(system, dataset, (record(system, dataset, score, settings, **stage),))
 
 
 def report(
@@ -169,7 +169,7 @@ def test_a_real_run_prints_its_table(tmp_path: Path, capsys: pytest.CaptureFixtu
 def test_recorded_texts_have_no_known_cost(capsys: pytest.CaptureFixture[str]) -> None:
     free = record("hyde(gpt4) → bm25", "Biology", 0.5)
     recorded = {**free.settings, "expand": {"stage": "hyde", "llm": "gpt4", "source": "recorded"}}
-    lines = report(capsys, [Cell(free.system, "Biology", free.model_copy(update={"settings": recorded}))])
+    lines = report(capsys, [Cell(free.system, "Biology", (free.model_copy(update={"settings": recorded}),))])
     [cost] = [line for line in lines if line.count("unknown") > 1]
     assert cost.split()[-6:] == ["unknown", "unknown", "0.0", "unknown", "unknown", "0"]
     assert RECORDED_CAPTION in lines

@@ -10,7 +10,7 @@ from r2med.systems.retrieve.retriever import Searcher
 class ScriptedRetriever(Searcher):
     """A retriever that is its own searcher. A subclass has `key`, `index` and `search`."""
 
-    asks = is_replayed = False
+    asks = is_replayed = varies = False
     inner = ()
     name = "scripted"
 

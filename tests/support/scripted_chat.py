@@ -25,6 +25,9 @@ class ScriptedChat:
     def key(self) -> dict[str, Any]:
         return {"model": f"test/{self.name}"}
 
+    def varies(self, temperature: float | None) -> bool:
+        return True
+
     def about(self, *datasets: str) -> Self:
         return self
 

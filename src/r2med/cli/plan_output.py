@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from r2med.foundation.runtime.runtime import Runtime
     from r2med.models.llm.chat import ChatRequest
     from r2med.public.call_plan import PlannedCalls
-    from r2med.systems.expand.expansion import AskingStage
     from r2med.systems.system import System
 
 SHOWN = 3
@@ -29,7 +28,7 @@ def show_plan(plan: RunPlan) -> None:
     from r2med.cli.formats import show_page
     from r2med.data.dataset_cards import groups
     from r2med.evaluation.running.plan_table import plan_table
-    from r2med.evaluation.running.planning import absent_data, stage_plans
+    from r2med.evaluation.running.planning import absent_data, runs_planned, stage_plans
     from r2med.foundation.pages.page import table_page
     from r2med.foundation.text.terminal_text import printable
     from r2med.models.encoders.devices import devices
@@ -42,14 +41,15 @@ def show_plan(plan: RunPlan) -> None:
     datasets = plan.datasets() if reads else []
     for system in plan.systems if datasets else ():
         system.check(datasets)
-    previews = {} if absent else _previews(asking, datasets, plan.runtime)
+    previews = {} if absent else _previews(plan, datasets)
     planned = [
-        (system, [stage.with_prompts(previews[stage.name]) if stage.name in previews else stage for stage in stages])
+        (system, [_with_calls(each, previews, plan.runs(system)) for each in stages])
         for system, stages in stage_plans(plan)
     ]
-    _show_trees(planned, len(plan.data))
+    _show_trees(planned, plan)
     print()
-    table = plan_table(planned, devices(plan.runtime.setup.device)[0])
+    runs = {system.name: runs_planned(plan, system) for system in plan.systems} if plan.repeats > 1 else {}
+    table = plan_table(planned, devices(plan.runtime.setup.device)[0], runs)
     show_page(table_page("Plan", table), "text")
     for note in reuse_notes(plan.systems):
         print(printable(note))
@@ -61,12 +61,19 @@ def show_plan(plan: RunPlan) -> None:
     show_previews(previews, plan.runtime)
 
 
-def _show_trees(planned: Iterable[tuple[System, Sequence[Plan]]], datasets: int) -> None:
+def _with_calls(stage: Plan, previews: Mapping[str, Plan], runs: int) -> Plan:
+    """Return the plan of a stage in all runs of its system. The previews are those of all runs."""
+    return stage.with_prompts(previews[stage.name]) if stage.name in previews else stage.times(runs)
+
+
+def _show_trees(planned: Iterable[tuple[System, Sequence[Plan]]], plan: RunPlan) -> None:
+    from r2med.evaluation.running.planning import runs_planned
     from r2med.foundation.text.plurals import counted
     from r2med.foundation.text.terminal_text import printable
 
     for system, stages in planned:
-        print(f"{printable(system.name)}  ({counted(datasets, 'dataset')})")
+        runs = f", {runs_planned(plan, system)}" if plan.repeats > 1 else ""
+        print(f"{printable(system.name)}  ({counted(len(plan.data), 'dataset')}{runs})")
         for number, stage in enumerate(stages, 1):
             print(printable(f"{'└' if number == len(stages) else '├'}─ {_plan_line(stage)}"))
 
@@ -96,11 +103,19 @@ def show_calls(plan: PlannedCalls) -> None:
     show_previews(plan.previews, plan.runtime)
 
 
-def _previews(stages: Mapping[str, AskingStage], datasets: Sequence[Dataset], runtime: Runtime) -> dict[str, Plan]:
-    return {
-        name: reduce(add, [stage.preview(dataset, runtime.store) for dataset in datasets])
-        for name, stage in stages.items()
-    }
+def _previews(plan: RunPlan, datasets: Sequence[Dataset]) -> dict[str, Plan]:
+    """Return what each stage would ask in all runs."""
+    from r2med.foundation.core.plan import of_all_runs
+
+    def of_repeat(repeat: int) -> dict[str, Plan]:
+        systems = [system.in_repeat(repeat) for system in plan.systems if repeat < plan.runs(system)]
+        asking = {name: stage for system in systems for name, stage in system.asking.items()}
+        return {
+            name: reduce(add, [stage.preview(dataset, plan.runtime.store) for dataset in datasets])
+            for name, stage in asking.items()
+        }
+
+    return of_all_runs(map(of_repeat, range(max(map(plan.runs, plan.systems)))))
 
 
 def show_previews(previews: Mapping[str, Plan], runtime: Runtime) -> None:

@@ -67,6 +67,8 @@ class OverlayLabel(BaseModel):
     """Date and time in UTC."""
     why: str = ""
     """The reason that was given."""
+    repeat: int = Field(0, ge=0)
+    """The number of the repeat, from 0, if a judge was asked several times."""
 
 
 def check_overlay_name(file: Path) -> None:
@@ -125,7 +127,9 @@ class Overlay:
     @cached_property
     def digest(self) -> str:
         """Hash of the labels, independent of the name of the file."""
-        return digest([label.model_dump(mode="json") for label in self.labels])
+        unset = {"repeat"}  # left out in repeat 0, so that older overlays keep their digest
+        dumped = (label.model_dump(mode="json", exclude=unset if not label.repeat else None) for label in self.labels)
+        return digest(list(dumped))
 
     @property
     def datasets(self) -> tuple[str, ...]:
@@ -139,8 +143,9 @@ class Overlay:
     def grades(self, dataset: str, aspect: Aspect = "relevance", *, drawn: bool = True) -> Grades:
         """Return the grade of each pair: that of people if they labelled it, otherwise that of the judges.
 
-        Several grades of judges become their lower median. People decide by the rule of `data/deciding.py`, and what
-        is `unsettled` does not count. Without `drawn`, the labels that people gave to drawn documents do not count.
+        Several grades of judges, and of a judge's repeats, become their lower median. People decide by the rule of
+        `data/deciding.py`, and what is `unsettled` does not count. Without `drawn`, the labels that people gave to
+        drawn documents do not count.
         """
         labels = [label for label in self.of(dataset, aspect) if drawn or not label.drawn]
         combined: dict[str, dict[str, int]] = {}
@@ -158,10 +163,11 @@ class Overlay:
 
 
 def _by_pair(labels: Iterable[OverlayLabel]) -> dict[tuple[str, str], list[int]]:
-    """Return the grades of each pair of query and document. The last label of a judge or person counts."""
-    said: dict[tuple[str, str], dict[str, int]] = {}
+    """Return the grades of each pair of query and document. The last label of a person or a judge's repeat counts."""
+    said: dict[tuple[str, str], dict[tuple[str, int], int]] = {}
     for label in labels:
-        said.setdefault((label.query, label.document), {})[label.judge or label.reviewer] = label.grade
+        who = label.judge or label.reviewer, label.repeat
+        said.setdefault((label.query, label.document), {})[who] = label.grade
     return {pair: list(grades.values()) for pair, grades in said.items()}
 
 

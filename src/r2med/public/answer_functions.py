@@ -76,6 +76,7 @@ def answer(
         ),
     ] = None,
     queries: Annotated[int, Flag("Only the first questions of each dataset. 0: all.", low=0)] = 0,
+    repeats: Annotated[int, flags.ASKED_REPEATS] = 1,
     untested: Annotated[bool, Flag("Go on if the answers give too few controls to test the judge.")] = False,
     accept: Annotated[bool, Flag("Write records, with a mark, if the judge fails controls among the answers.")] = False,
     out: Annotated[str | Path, Flag("Folder for records.", OUTPUT, ("--out", "-o"))] = "results",
@@ -95,25 +96,23 @@ def answer(
     reader's own words. It also looks for the nuggets of the dataset, or those of the file `nuggets`. `queries` limits
     the number of questions of each dataset. Records of systems and of readers that `out` has already are used again.
     With `untested`, a judge is used although the answers give too few controls to test it. With `accept`, records are
-    written with a mark if the judge fails the controls among the answers. `settings` are fields of `Setup`.
+    written with a mark if the judge fails the controls among the answers. With `repeats`, all LLMs are asked this
+    often, and each time has its own records. `settings` are fields of `Setup`.
 
     The result has a record for each combination, and errors for those that have none. Raises UserError if all failed.
     """
-    from r2med.assessment.answers.answering import plan_answers
+    from r2med.assessment.answers.answering import all_repeats, plan_answers
     from r2med.data.given_data import given_data
     from r2med.foundation.core.errors import UserError
     from r2med.foundation.core.notices import Setting
     from r2med.foundation.core.one_or_many import several
+    from r2med.foundation.core.plan import of_all_runs
     from r2med.foundation.engine.reporting import announcing, notebook_progress
-    from r2med.foundation.runtime.runtime import running
+    from r2med.foundation.runtime.runtime import repeated, running
     from r2med.foundation.store.writable import check_writable
 
     with running(setup, **settings) as runtime, notebook_progress():
-        plan = plan_answers(
-            several(systems),
-            several(readers),
-            given_data(data),
-            runtime,
+        asked = dict[str, Any](
             judge=judge or "",
             passages=passages,
             conditions=several(conditions) or READ_CONDITIONS,
@@ -124,9 +123,14 @@ def answer(
             untested=untested,
             accept=accept,
         )
-        planned(lambda: PlannedCalls(plan.preview(Path(out)), runtime))
+        plans = [
+            plan_answers(several(systems), several(readers), given_data(data), in_repeat, **asked)
+            for in_repeat in repeated(runtime, repeats)
+        ]
+        planned(lambda: PlannedCalls(of_all_runs(plan.preview(Path(out)) for plan in plans), runtime))
         check_writable(Path(out), Setting("answer", out=...))
-        done = plan.answer(Path(out), announcing(plan.steps))
+        announce = announcing(sum(plan.steps for plan in plans))
+        done = all_repeats([plan.answer(Path(out), announce) for plan in plans])
     if not done.records and done.errors:
         raise UserError(done.errors[0])
     return done
@@ -236,6 +240,7 @@ def reproduce(
     cpu: Annotated[
         bool, Flag("Only systems that need neither a GPU nor a key: BM25, also with recorded texts.")
     ] = False,
+    repeats: Annotated[int, flags.RUN_REPEATS] = 1,
     out: Annotated[str | Path, Flag("Folder for records and runs.", names=("--out", "-o"))] = "results",
     verified: Annotated[
         str | Path | None, Flag("File for expected and observed scores, such as docs/verified.json.", metavar="FILE")
@@ -249,8 +254,8 @@ def reproduce(
 
     Systems with expected scores are run on the datasets, and their records are saved in `out`. With `cpu`, only those
     that need neither a GPU nor a key are run. `verified` is a file for the expected and the observed scores together.
-    Raises UserError if there are no such systems. The plan without data has all known scores, and the published rows
-    that cannot be run.
+    With `repeats`, a system that varies is run this often, and the means over its runs are compared. Raises UserError
+    if there are no such systems. The plan without data has all known scores, and the published rows that cannot be run.
     """
     from r2med.data.given_data import given_data
     from r2med.foundation.core.notices import Setting
@@ -269,7 +274,7 @@ def reproduce(
     if verified is not None:
         check_writable(Path(verified).parent, Setting("reproduce", verified=...))
     with running(setup, **settings) as runtime:
-        outcomes = [reproduced(expectation, words, Path(out), runtime) for expectation, words in chosen]
+        outcomes = [reproduced(expectation, words, Path(out), runtime, repeats) for expectation, words in chosen]
     if verified is not None:
         VerifiedScores.of(outcomes).write(Path(verified))
     return outcomes

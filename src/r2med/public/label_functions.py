@@ -159,6 +159,9 @@ def judge(
             kind=str,
         ),
     ] = "relevance",
+    repeats: Annotated[
+        int, Flag("Number of times that each judge is asked: shows how often it contradicts itself.", low=1)
+    ] = 1,
     untested: Annotated[bool, Flag("Go on if the labels give too few controls to test a judge.")] = False,
     accept: Annotated[bool, Flag("Write the overlay, with a mark, if a judge fails controls in the pool.")] = False,
     prompt: Annotated[str | Path | None, Flag("A prompt of your own instead of ours.", metavar="FILE")] = None,
@@ -171,18 +174,20 @@ def judge(
     """Label the documents that systems return and that have no label, in an overlay. The dataset is not changed.
 
     `systems` are names of systems with records in `results`, record files, or folders of them. Each judge first answers
-    planted controls. If it fails them in the pool, `fault` says how, and no overlay is written without `accept`. Raises
-    UserError if a judge fails the first controls, or if there is nothing to label.
+    planted controls. If it fails them in the pool, `fault` says how, and no overlay is written without `accept`. With
+    `repeats`, each judge is asked this often, and the overlay has all its labels. Raises UserError if a judge fails the
+    first controls, or if there is nothing to label.
     """
-    from r2med.assessment.judgements.committee import plan_judging
+    from r2med.assessment.judgements.committee import all_repeats, plan_judging
     from r2med.data.given_data import given_data
     from r2med.data.overlays import check_overlay_name
     from r2med.evaluation.records.collection import collect, given_records
     from r2med.evaluation.records.relabelled import recorded_datasets
     from r2med.foundation.core.notices import Setting
     from r2med.foundation.core.one_or_many import several
+    from r2med.foundation.core.plan import of_all_runs
     from r2med.foundation.engine.reporting import announcing
-    from r2med.foundation.runtime.runtime import running
+    from r2med.foundation.runtime.runtime import repeated, running
     from r2med.foundation.store.writable import check_writable
     from r2med.public.call_plan import PlannedCalls, planned
 
@@ -190,20 +195,24 @@ def judge(
     with running(setup) as runtime:
         collection = collect(given_records(*systems), results, max_failures)
         datasets = list(recorded_datasets(collection, given_data(data), runtime.store).values())
-        plan = plan_judging(
-            collection,
-            datasets,
-            several(llms),
-            runtime,
-            rubric=str(rubric),
-            depth=depth,
-            prompt=Path(prompt) if prompt else None,
-            untested=untested,
-        )
-        planned(lambda: PlannedCalls(plan.preview(), runtime))
+        plans = [
+            plan_judging(
+                collection,
+                datasets,
+                several(llms),
+                in_repeat,
+                rubric=str(rubric),
+                depth=depth,
+                prompt=Path(prompt) if prompt else None,
+                untested=untested,
+            )
+            for in_repeat in repeated(runtime, repeats)
+        ]
+        planned(lambda: PlannedCalls(of_all_runs(plan.preview() for plan in plans), runtime))
         check_writable(Path(out).parent, Setting("judge", out=...))
+        announce = announcing(2 * sum(len(plan.llms) for plan in plans))
         with runtime.network():
-            judged = plan.ask(announcing(2 * len(plan.llms)))
+            judged = all_repeats([plan.ask(announce) for plan in plans])
     if accept or not judged.fault:
         judged.overlay.write(Path(out))
     return judged

@@ -39,6 +39,7 @@ def run(
     rerank: Annotated[object | Sequence[object] | None, flags.RERANKERS] = None,
     suite: Annotated[str | None, flags.SUITE] = None,
     samples: Annotated[int, flags.SAMPLES] = 1,
+    repeats: Annotated[int | None, flags.REPEATS] = None,
     k: Annotated[int | None, flags.DEPTH] = None,
     llms: Annotated[str | Sequence[str] | None, flags.LLM_NAMES] = None,
     out: Annotated[str | Path | None, Flag("Folder for records and runs.", OUTPUT, ("--out", "-o"))] = "results",
@@ -87,7 +88,8 @@ def run(
     `rerank` and `llms` are evaluated, and each pair of a system and a dataset gets a record. `settings` are fields of
     `Setup`. If `setup` is a `Runtime`, its models stay loaded for the next call. The default data are the suite's, the
     lock's or the demo. `lock` is the file of an evaluation that was decided beforehand: its systems and data are the
-    default, and anything else is an error.
+    default, and anything else is an error. With `repeats`, each system that varies is run this often. Every run asks
+    the LLMs and shuffles anew, and has its own record.
     """
     from r2med.data.given_data import given_data
     from r2med.evaluation.running.batch import check_texts_are_used, plan_run, shown_measure
@@ -116,6 +118,7 @@ def run(
             samples=samples,
             suite=suite or "",
             lock=lock or "",
+            repeats=repeats,
             setup=runtime,
         )
         if not isinstance(setup, Runtime):  # a runtime is shared with other systems
@@ -125,8 +128,8 @@ def run(
         planned(lambda: plan)
         if out is not None:
             check_writable(Path(out), Setting("run", out=...))
-        announce = announcing(len(plan.data) * len(plan.systems))
-        results = plan.evaluate(Path(out) if out is not None else None, k, fresh, announce).showing(shown)
+        folder = Path(out) if out is not None else None
+        results = plan.evaluate(folder, k, fresh, announcing(plan.steps)).showing(shown)
     return results.sorted(sort) if sort else results
 
 
@@ -144,6 +147,7 @@ def lock(
     rerank: Annotated[object | Sequence[object] | None, flags.RERANKERS] = None,
     suite: Annotated[str | None, flags.SUITE] = None,
     samples: Annotated[int, flags.SAMPLES] = 1,
+    repeats: Annotated[int | None, flags.REPEATS] = None,
     k: Annotated[int | None, flags.DEPTH] = None,
     llms: Annotated[str | Sequence[str] | None, flags.LLM_NAMES] = None,
     measure: Annotated[str | None, Flag("The measure that is compared. Default: nDCG@10.")] = None,
@@ -186,10 +190,12 @@ def lock(
             llms=several(llms),
             samples=samples,
             suite=suite or "",
+            repeats=repeats,
             setup=runtime,
         )
         datasets = plan.datasets()
-        made = locked_plan(plan.systems, datasets, k or DEPTH, measure or str(HEADLINE_MEASURE), baseline or "")
+        shown = measure or str(HEADLINE_MEASURE)
+        made = locked_plan(plan.systems, datasets, k or DEPTH, shown, baseline or "", plan.repeats)
     made.write(file)
     return made
 

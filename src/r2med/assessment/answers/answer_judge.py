@@ -51,6 +51,11 @@ class JudgeOfAnswers:
         return self.grades.name
 
     @property
+    def varies(self) -> bool:
+        """True if it can say something else in another repeat."""
+        return self.grades.varies
+
+    @property
     def tally(self) -> Tally:
         """What all questions cost so far."""
         return self.nuggets.tally

@@ -38,6 +38,7 @@ from r2med.evaluation.records.answer_record import AnswerRecord, CitedSentence, 
 from r2med.evaluation.records.answer_words import CONDITIONS, READ_CONDITIONS, SEARCHED, AnswerForm, Condition
 from r2med.evaluation.records.collection import StoredRecord, collect
 from r2med.evaluation.records.record import Record
+from r2med.evaluation.records.repeats import repeat_setting
 from r2med.evaluation.running.batch import RunPlan, plan_run
 from r2med.evaluation.running.evaluation import record_path, run_path
 from r2med.foundation.core.activities import Activity, Apart, belonging, doing
@@ -88,7 +89,7 @@ class AnsweredSystems:
     """The records of readers, and the errors of the combinations that have none. It is a sequence of its records."""
 
     records: tuple[AnswerRecord, ...]
-    """One record for each system, reader and dataset."""
+    """One record for each system, reader, dataset and repeat."""
     errors: tuple[str, ...]
     """One line for each combination that has no record."""
     reused: int
@@ -102,6 +103,13 @@ class AnsweredSystems:
 
     def __getitem__(self, number: int) -> AnswerRecord:
         return self.records[number]
+
+
+def all_repeats(answered: Sequence[AnsweredSystems]) -> AnsweredSystems:
+    """Return the records and errors of several repeats together."""
+    records = tuple(record for each in answered for record in each.records)
+    errors = dict.fromkeys(error for each in answered for error in each.errors)
+    return AnsweredSystems(records, tuple(errors), sum(each.reused for each in answered))
 
 
 @dataclass(frozen=True)
@@ -254,6 +262,8 @@ class AnswerPlan:
             dataset = datasets[record.dataset.name]
             run = run_path(record_path(out, systems[record.system], dataset, record.key))
             for reader in self.readers(systems[record.system]):
+                if self.runtime.setup.repeat and not self.varies(record, reader):
+                    continue
                 try:
                     key = answer_key(self.key(dataset, record, reader), dataset.fingerprint)
                 except UserError as error:
@@ -344,6 +354,7 @@ class AnswerPlan:
             tuple(_notices(each.questions, dataset, form, reader)),
             nuggets.digest if nuggets else "",
             figures,
+            self.varies(retrieval, reader),
         )
 
     def _form(self, dataset: Dataset) -> AnswerForm:
@@ -367,7 +378,14 @@ class AnswerPlan:
             "queries": self.queries,
             "judge": judge.key() if judge else "",
             "nuggets": nuggets.digest if nuggets else "",
+            **repeat_setting(self.runtime.setup.repeat),
         }
+
+    def varies(self, retrieval: Record, reader: AnswerReader) -> bool:
+        """Return True if another run can give other scores: the system, the reader or the judge varies."""
+        judge = JudgeOfAnswers.open(self.judge, self.runtime) if self.judge else None
+        asks = any(condition != SEARCHED for condition in self.conditions)  # an agent that searched has answered
+        return retrieval.varies or (asks and reader.varies) or (judge is not None and judge.varies)
 
     def _questions(self, reader: AnswerReader, dataset: Dataset, lists: Lists | None) -> list[ReaderQuestion]:
         """Return the questions to a reader. Raises UserError if there are none."""

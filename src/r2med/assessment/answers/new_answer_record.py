@@ -65,6 +65,7 @@ def write_answer_record(
     notices: Sequence[str],
     nuggets: str = "",
     as_browsecomp: Mapping[str, float] | None = None,
+    varies: bool | None = None,
 ) -> AnswerRecord:
     """Write the answers and their record, and return the record."""
     asked = dict.fromkeys(each.query for each in scored.answers)
@@ -102,6 +103,7 @@ def write_answer_record(
         source=source_digest(),
         created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         offline=is_offline(),
+        varies=varies,
     )
     record.write(path)
     return record

@@ -33,7 +33,7 @@ from r2med.models.ask.answers import Choice, OpenAnswer
 from r2med.models.ask.ask import Tally, preview, put, warn_of_identifiers
 from r2med.models.llm.chat import FROM_THE_MODEL
 from r2med.models.llm.journaled import JournaledChat, open_chat
-from r2med.models.llm.llm_cards import LLMCard, resolve_llm
+from r2med.models.llm.llm_cards import LLMCard, resolve_llm, sampling_of
 
 CUT_OFF = "truncated"
 """The failure of an answer that the LLM wrote until its token limit. A second one would cost as much and end there."""
@@ -71,6 +71,11 @@ class AnswerReader:
         """Return the reader of this name. Nothing is asked. Raises UserError if there is no such LLM."""
         card = resolve_llm(name, runtime.setup)
         return cls(card, open_chat(card, runtime))
+
+    @property
+    def varies(self) -> bool:
+        """True if it can give another answer in another repeat."""
+        return self.chat.varies(sampling_of(self.card).temperature)
 
     def about(self, *datasets: str) -> AnswerReader:
         """Return this reader for questions of some datasets. Saved answers get their labels."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -130,6 +130,8 @@ class JudgePlan:
     rubric: Rubric
     systems_llms: Mapping[str, str] = field(default_factory=dict)
     """LLM of a system -> the system."""
+    repeat: int = 0
+    """The number of the repeat, from 0."""
 
     @property
     def llms(self) -> tuple[str, ...]:
@@ -195,6 +197,7 @@ class JudgePlan:
                     trust=said.test.trust,
                     at=rating.at,
                     why=rating.why,
+                    repeat=self.repeat,
                 )
             )
         return labels
@@ -272,7 +275,36 @@ def plan_judging(
     found = {kind: in_turn([each[kind] for each in kinds]) for kind in card.controls}
     planted = plant(found, sum(map(len, pools)), " ".join(each.name for each in datasets))
     panel = Panel(judges, planted, untested, {each.name: each.label for each in datasets})
-    return JudgePlan(pools, panel, card, _llms_of_systems(collection))
+    return JudgePlan(pools, panel, card, _llms_of_systems(collection), runtime.setup.repeat)
+
+
+def all_repeats(judged: Sequence[JudgedPools]) -> JudgedPools:
+    """Return the labels of several repeats together. Each repeat was tested with the same controls."""
+    first, *others = judged
+    if not others:
+        return first
+    reports: dict[tuple[str, str], list[JudgeReport]] = {}
+    for each in (report for part in judged for report in part.reports):
+        reports.setdefault((each.judge, each.dataset), []).append(each)
+    tests = [
+        replace(test, judge=f"{test.judge}, repeat {number}")
+        for number, part in enumerate(judged)
+        for test in part.tests
+    ]
+    return replace(
+        first,
+        overlay=Overlay(first.overlay.name, tuple(label for part in judged for label in part.overlay.labels)),
+        reports=tuple(map(_summed, reports.values())),
+        tests=tuple(tests),
+        cost=sum((part.cost for part in judged), NOTHING),
+        notices=tuple(dict.fromkeys(notice for part in judged for notice in part.notices)),
+    )
+
+
+def _summed(reports: Sequence[JudgeReport]) -> JudgeReport:
+    failures = sum((Counter(each.failures) for each in reports), Counter[str]())
+    labels, positive = sum(each.labels for each in reports), sum(each.positive for each in reports)
+    return replace(reports[0], labels=labels, positive=positive, failures=dict(failures))
 
 
 def _ranked(collection: RecordCollection, dataset: Dataset) -> dict[str, list[str]]:

@@ -20,7 +20,7 @@ from r2med.models.ask.ask import SYSTEM, Ask, AskedItem, Tally
 from r2med.models.llm.chat import SAVED_FAILURES
 from r2med.models.llm.costs import listed_kinds
 from r2med.models.llm.journaled import JournaledChat, open_chat
-from r2med.models.llm.llm_cards import LLMCard, families, resolve_llm
+from r2med.models.llm.llm_cards import LLMCard, families, resolve_llm, sampling_of
 
 UNUSABLE = SAVED_FAILURES | {"unreadable"}
 """Failures that are the rater's own. All others come from the server or the network."""
@@ -68,6 +68,11 @@ class LLMRater:
     def name(self) -> str:
         """The LLM as a user types it."""
         return self.card.spec
+
+    @property
+    def varies(self) -> bool:
+        """True if it can give another rating in another repeat."""
+        return self.ask.chat.varies(sampling_of(self.card).temperature)
 
     @property
     def cost(self) -> Cost:

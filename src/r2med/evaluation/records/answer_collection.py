@@ -57,7 +57,7 @@ class AnswerViews:
 
 @dataclass(frozen=True)
 class AnswerCollection:
-    """At most one answer record for each system, reader, number of passages, form and dataset."""
+    """At most one answer record for each system, reader, number of passages, form, dataset and repeat."""
 
     kept: tuple[StoredAnswers, ...]
     notices: tuple[str, ...] = field(default=(), compare=False)
@@ -140,7 +140,12 @@ class AnswerCollection:
             },
             queries={query: record.queries[query] for query in shared},
             stages=(
-                StageFacts(stage="retrieve", name=record.name, cost=record.cost_of(condition) or Cost(unpriced=1)),
+                StageFacts(
+                    stage="retrieve",
+                    name=record.name,
+                    cost=record.cost_of(condition) or Cost(unpriced=1),
+                    varies=record.varies,
+                ),
             ),
             versions=record.versions,
             source=record.source,
@@ -180,17 +185,17 @@ def collect_answers(sources: Sequence[str | Path] = (), results: Path | str = "r
             everything = _read_all(folder) if everything is None else everything
             read = _named(str(source), everything)
         kept |= {each.path: each for each in read}
-    return without_repeats(kept.values())
+    return newest_of_each(kept.values())
 
 
-def without_repeats(kept: Iterable[StoredAnswers]) -> AnswerCollection:
-    """Return one record of each system, reader and dataset: the one with the most questions, then the newest."""
+def newest_of_each(kept: Iterable[StoredAnswers]) -> AnswerCollection:
+    """Return one record of each system, reader, dataset and repeat: that with the most questions, then the newest."""
     records = tuple(kept)
     name_of = _naming(records)
-    best: dict[tuple[str, str], StoredAnswers] = {}
-    left_out: dict[Path, tuple[str, str]] = {}
+    best: dict[tuple[str, str, int], StoredAnswers] = {}
+    left_out: dict[Path, tuple[str, str, int]] = {}
     for each in records:
-        cell = name_of(each.record), each.record.dataset.name
+        cell = name_of(each.record), each.record.dataset.name, each.record.repeat
         other = best.setdefault(cell, each)
         if other is not each:
             best[cell], worse = (each, other) if _order(each) > _order(other) else (other, each)

@@ -7,11 +7,12 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Literal, assert_never
 
-from pydantic import Field, ValidationError
+from pydantic import Field, ValidationError, field_validator
 
 from r2med.evaluation.records.answer_words import AnswerForm, AnswerStatus, Condition, NamedBy, NuggetVerdict
 from r2med.evaluation.records.files_beside import checked_file
 from r2med.evaluation.records.record import DatasetFacts, FileFacts, QueryFacts, RecordPart
+from r2med.evaluation.records.repeats import repeat_of, with_valid_repeat
 from r2med.evaluation.records.sealed_json import parse_sealed, record_bytes, strict_json, write_sealed
 from r2med.foundation.core.cost import NOTHING, Cost, total
 from r2med.foundation.core.errors import UserError
@@ -193,6 +194,18 @@ class AnswerRecord(RecordPart):
     """True if other machines could not be reached while the record was made."""
     unpacked: bool = False
     """True if the record came from a pack and was not scored on this machine since."""
+    varies: bool | None = None
+    """True if another run can give other scores: system, reader or judge varies. Older records have None."""
+
+    @field_validator("settings")
+    @classmethod
+    def _has_valid_repeat(cls, settings: dict[str, Any]) -> dict[str, Any]:
+        return with_valid_repeat(settings)
+
+    @property
+    def repeat(self) -> int:
+        """The number of the repeat, from 0. In each, all LLMs are asked anew."""
+        return repeat_of(self.settings)
 
     searching: dict[str, float] = Field(default_factory=dict)
     """In the condition "searched", means over the questions: searches, repeated, new_relevant (per search), turns,

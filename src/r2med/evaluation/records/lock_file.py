@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from r2med.evaluation.measure.measures import RECORDED_MEASURES
 from r2med.evaluation.records.collection import RecordCollection, StoredRecord, collect
@@ -43,6 +43,8 @@ class Lock(BaseModel):
     """The pairs of systems that are compared."""
     created: str = ""
     """Date and time in UTC. Locks of earlier versions have none."""
+    repeats: int = Field(1, ge=1)
+    """Number of runs of each system that varies. It is left out if it is 1."""
 
     @model_validator(mode="after")
     def _decides_every_cell(self) -> Lock:
@@ -62,7 +64,13 @@ class Lock(BaseModel):
     @property
     def digest(self) -> str:
         """The digest of the content. Records of the evaluation carry it."""
-        return digest(self.model_dump(mode="json", exclude=set() if self.created else {"created"}))
+        return digest(self._content)
+
+    @property
+    def _content(self) -> dict[str, Any]:
+        """The content of the file, without what locks of earlier versions do not have."""
+        unset = {name for name, has in (("created", self.created), ("repeats", self.repeats > 1)) if not has}
+        return self.model_dump(mode="json", exclude=unset)
 
     def is_after(self, created: str) -> bool:
         """Return True if a record of this time was made before the lock, so that the lock did not decide it."""
@@ -70,8 +78,7 @@ class Lock(BaseModel):
 
     def write(self, path: Path | str) -> None:
         """Write the file with its digest."""
-        content = self.model_dump(mode="json", exclude=set() if self.created else {"created"})
-        body = {**content, "digest": self.digest}
+        body = {**self._content, "digest": self.digest}
         write_atomically(Path(path), json.dumps(body, indent=1, ensure_ascii=False).encode() + b"\n")
 
     @classmethod
@@ -180,5 +187,5 @@ def _faults(lock: Lock, cells: Mapping[tuple[str, str], StoredRecord]) -> Iterat
 
 
 def stages_of(settings: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings of a record without the digest of generated texts, which is not known beforehand."""
-    return {name: value for name, value in settings.items() if name != "generations"}
+    """Return the settings of a record that are known beforehand and equal in all repeats: no digest of texts."""
+    return {name: value for name, value in settings.items() if name not in ("generations", "repeat")}

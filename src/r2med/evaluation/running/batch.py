@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -12,11 +12,12 @@ from typing import Any
 from r2med.data import Dataset, load, names
 from r2med.evaluation.measure.measures import HEADLINE_MEASURE, recorded_measure
 from r2med.evaluation.records.lock_file import Lock
+from r2med.evaluation.records.record import Record
 from r2med.evaluation.running.evaluation import DEPTH, evaluated
 from r2med.evaluation.running.lock_check import check_lock
 from r2med.evaluation.running.results import Cell, Results
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.core.notices import Command, Setting
+from r2med.foundation.core.notices import Command, Notice, Setting
 from r2med.foundation.core.spec import Calls
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.setup import Setup
@@ -37,6 +38,8 @@ class RunPlan:
     runtime: Runtime
     lock: Path | str = ""
     """The file of the lock that the evaluation must keep to; empty without one."""
+    repeats: int = 1
+    """Number of runs of a system that varies."""
     _expansions: dict[tuple[object, ...], Expansion] = field(default_factory=dict, compare=False, repr=False)
     """The expansions so far. Systems with the same expansion share its texts, so the LLM is asked only once."""
 
@@ -74,12 +77,22 @@ class RunPlan:
                 if isinstance(error, UserError) or not isinstance(dataset, Dataset):
                     row.append(Cell(system.name, name, error=str(error)))
                     continue
-                announce(f"{dataset.name} · {system.name}")
                 with within(system, dataset):
-                    cell = _attempt(self._cell, system, dataset, out, k, store)
-                row.append(cell if isinstance(cell, Cell) else Cell(system.name, name, error=str(cell)))
+                    row.append(self._cell(system, dataset, out, k, store, announce))
             rows.append(tuple(row))
-        return Results(tuple(rows))
+        return Results(tuple(rows), repeats=self.repeats)
+
+    @property
+    def steps(self) -> int:
+        """Number of steps that `evaluate` announces."""
+        return len(self.data) * sum(map(self.runs, self.systems))
+
+    def runs(self, system: System) -> int:
+        """Return how often a system is run: once, if each run would give the same."""
+        if self.repeats == 1:
+            return 1
+        varies = _attempt(lambda: system.varies)
+        return self.repeats if varies is True else 1  # one that cannot run says so later
 
     @cached_property
     def _locked(self) -> Lock | None:
@@ -94,14 +107,37 @@ class RunPlan:
         """Load the datasets and return them."""
         return [load(source, self.runtime.store) if isinstance(source, str) else source for source in self.data]
 
-    def _cell(self, system: System, dataset: Dataset, out: Path | None, k: int, store: Store) -> Cell:
+    def _cell(
+        self,
+        system: System,
+        dataset: Dataset,
+        out: Path | None,
+        k: int,
+        store: Store,
+        announce: Callable[[str], None],
+    ) -> Cell:
+        """Return all repeats of a system on a dataset. Those that are left after an error are not run."""
+        cell, runs = Cell(system.name, dataset.name), self.runs(system)
+        for repeat in range(runs):
+            announce(f"{dataset.name} · {system.name}" + (f" · repeat {repeat} of 0 to {runs - 1}" if runs > 1 else ""))
+            repeated = system.in_repeat(repeat) if runs > 1 else system
+            made = _attempt(self._evaluated, repeated, dataset, out, k, store)
+            if isinstance(made, UserError):
+                return replace(cell, error=Notice(f"repeat {repeat}: ", made) if repeat else str(made))
+            record, reused = made
+            cell = replace(cell, records=(*cell.records, record), reused=cell.reused + reused)
+        return cell
+
+    def _evaluated(
+        self, system: System, dataset: Dataset, out: Path | None, k: int, store: Store
+    ) -> tuple[Record, bool]:
+        system = system.in_repeat(system.repeat)
         shared = _expansion_key(system, dataset)
         fresh = store.policy == "fresh"
         with system.traced(dataset):
             if shared not in self._expansions:
                 self._expansions[shared] = system.expand(dataset, store)
-            record, reused = evaluated(system, dataset, out, k, store, fresh, self._expansions[shared], self._locked)
-        return Cell(system.name, dataset.name, record, reused)
+            return evaluated(system, dataset, out, k, store, fresh, self._expansions[shared], self._locked)
 
 
 def plan_run(
@@ -114,9 +150,12 @@ def plan_run(
     samples: int = 1,
     suite: str = "",
     lock: Path | str = "",
+    repeats: int | None = None,
     setup: Setup | Runtime,
 ) -> RunPlan:
     """Return the systems and datasets to evaluate. Raises UserError if a name is unknown or a setting has no effect."""
+    if repeats is not None and repeats < 1:
+        raise UserError(f"repeats must be at least 1, not {repeats}")
     runtime = setup if isinstance(setup, Runtime) else Runtime(setup)
     specs: list[str | Calls] = [_spec(system, runtime) for system in systems if not isinstance(system, System)]
     rerankers = [_spec(reranker, runtime) for reranker in rerank]
@@ -125,6 +164,11 @@ def plan_run(
         decided = Lock.read(lock)
         if runtime.setup.dtype == "auto":  # which would be another precision on another device
             runtime = runtime.with_settings(**decided.model_settings())
+        if repeats is not None and repeats != decided.repeats:
+            raise UserError(
+                f"{lock}: its number of runs is {decided.repeats}, not {repeats}; a lock allows nothing else"
+            )
+        repeats = decided.repeats
         specs = specs or (list(decided.systems) if not (made or suite) else specs)
         data = data or list(decided.datasets)
     if suite:
@@ -149,7 +193,7 @@ def plan_run(
     for source in data or ["demo"]:
         meant = [source] if isinstance(source, Dataset) else names(source)
         sources += [each for each in meant if isinstance(each, Dataset) or each not in sources]
-    return RunPlan(tuple(parsed.values()), tuple(sources), runtime, lock)
+    return RunPlan(tuple(parsed.values()), tuple(sources), runtime, lock, repeats or 1)
 
 
 ABOUT_TEXTS = ("generations", "recorded", "prompts", "base_url", "llm_backend")

@@ -11,13 +11,14 @@ from r2med.data import Dataset, load
 from r2med.data.runs import write_run
 from r2med.evaluation.records.lock_file import Lock
 from r2med.evaluation.records.record import FileFacts, Record, RunFacts, record_key
+from r2med.evaluation.records.repeats import repeat_setting
 from r2med.evaluation.running.ir_metadata import metadata_path, write_run_metadata
 from r2med.evaluation.running.new_record import new_record
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.notices import Notice, Setting
 from r2med.foundation.net.offline import is_offline
 from r2med.foundation.runtime.setup import Setup
-from r2med.foundation.store import Store, default_store
+from r2med.foundation.store import Store, default_store, digest
 from r2med.foundation.store.files import sha256, tidy, write_atomically
 from r2med.foundation.store.library_versions import differing, listed, noted_versions
 from r2med.foundation.text.unicode import to_unicode
@@ -87,8 +88,9 @@ def _evaluated(
     if k < 1:
         raise UserError(f"k must be at least 1, not {k}")
     dataset.require_scorable()
+    system = system.in_repeat(system.repeat)
     expansion = expansion or system.expand(dataset, store)
-    settings = {**system.key(dataset, expansion), "k": k}
+    settings = {**system.key(dataset, expansion), "k": k, **repeat_setting(system.repeat)}
     key = record_key(settings, dataset.fingerprint)
     path = record_path(out, system, dataset, key) if out is not None else None
     known = _recorded(path, key, dataset) if path is not None else None
@@ -221,5 +223,6 @@ def glob_safe(name: str) -> str:
     return re.sub(r"([*?\[])", r"[\1]", name)
 
 
-def _but_texts(record: Record) -> dict[str, object]:
-    return {name: value for name, value in record.settings.items() if name != "generations"}
+def _but_texts(record: Record) -> str:
+    """Return a digest of the settings, with the repeat and without the texts. A file has lists instead of tuples."""
+    return digest({name: value for name, value in record.settings.items() if name != "generations"})

@@ -16,8 +16,10 @@ from r2med.foundation.core.errors import UserError, unknown
 from r2med.systems.system import System
 
 
-def locked_plan(systems: Sequence[System], datasets: Sequence[Dataset], k: int, measure: str, baseline: str) -> Lock:
-    """Return the lock of systems on datasets."""
+def locked_plan(
+    systems: Sequence[System], datasets: Sequence[Dataset], k: int, measure: str, baseline: str, repeats: int = 1
+) -> Lock:
+    """Return the lock of systems on datasets, with `repeats` runs of each system that varies."""
     names = [system.name for system in systems]
     # A baseline is typed as any system is, and may not be in its canonical form.
     if baseline and (baseline := System.parse(baseline, systems[0].runtime).name) not in names:
@@ -40,5 +42,6 @@ def locked_plan(systems: Sequence[System], datasets: Sequence[Dataset], k: int, 
         measure=recorded_measure(measure),
         baseline=baseline,
         pairs=tuple((name, baseline) for name in others) if baseline else tuple(combinations(names, 2)),
+        repeats=repeats,
         created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
     )

@@ -16,6 +16,7 @@ from r2med.foundation.core.approximation import Approximation
 from r2med.foundation.core.cost import Cost
 from r2med.foundation.core.version import installed_versions, source_digest
 from r2med.foundation.net.offline import is_offline
+from r2med.models.llm.chat import repeat_seed
 from r2med.systems.system import Outcome, System
 
 
@@ -63,9 +64,11 @@ def _stage_facts(
 ) -> Iterator[StageFacts]:
     """Yield the facts of every stage, in the order in which they ran."""
     expansion, searched = outcome.expansion, outcome.searched
+    varying = iter([bool(each.varies) for each in system.main_stages])
     if system.expander is not None:
         yield StageFacts(
             stage="expand",
+            varies=next(varying),
             name=str(system.expander),
             **_costs(expansion.cost),
             failures=expansion.failures,
@@ -77,6 +80,7 @@ def _stage_facts(
     inside = searched.report
     yield StageFacts(
         stage="retrieve",
+        varies=next(varying),
         name=str(system.retriever),
         **_costs(searched.cost),
         prepared=_bare(searched.prepared),
@@ -92,6 +96,7 @@ def _stage_facts(
     for stage, reranked in zip(system.rerankers, outcome.reranked, strict=True):
         yield StageFacts(
             stage="rerank",
+            varies=next(varying),
             name=str(stage),
             **_costs(reranked.cost),
             failures=reranked.failures,
@@ -114,14 +119,15 @@ def _bare(cost: Cost) -> Cost:
 
 
 def seeds_of(settings: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
-    """Yield the name of a stage and its seed, for every seed in the settings of a system."""
+    """Yield the name of a stage and its seed in a repeat, for every seed in the settings of a system."""
+    repeat = settings.get("repeat", 0)
     stages = [("expand", settings.get("expand") or {})]
     inside = [stage for stage in declared_stages(settings.get("retrieve")) if "llm" in stage]
     stages += [(f"retrieve {number}", stage) for number, stage in enumerate(inside, 1)]
     stages += [(f"rerank {number}", stage) for number, stage in enumerate(settings.get("rerank") or (), 1)]
     for name, stage in stages:
         sampling = stage.get("sampling") or {}
-        if sampling.get("seed") is not None:
-            yield f"{name} llm", sampling["seed"]
+        if isinstance(sampling.get("seed"), int):
+            yield f"{name} llm", repeat_seed(sampling["seed"], repeat)
         if isinstance(stage.get("seed"), int):
-            yield name, stage["seed"]
+            yield name, repeat_seed(stage["seed"], repeat)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from r2med.foundation.core.plan import Plan
 from r2med.foundation.pages.cells import Column, Value
@@ -19,10 +19,16 @@ NOTE = (
 )
 
 
-def plan_table(planned: Sequence[tuple[System, Sequence[Plan]]], device: str) -> Table:
-    """Return a row for each system. A cell without a number says why."""
+def plan_table(
+    planned: Sequence[tuple[System, Sequence[Plan]]], device: str, runs: Mapping[str, str] | None = None
+) -> Table:
+    """Return a row for each system. A cell without a number says why.
+
+    `runs` says for each system how often it would be run. Calls, tokens, hours and dollars are those of all runs.
+    """
     columns = (
         Column("system"),
+        *([Column("runs")] if runs else []),
         Column("GPU memory"),
         Column("LLM calls", "integer"),
         Column("tokens"),
@@ -31,7 +37,11 @@ def plan_table(planned: Sequence[tuple[System, Sequence[Plan]]], device: str) ->
         Column("downloads"),
     )
     rows = [
-        (system.name, *(cell(stages) for cell in (_memory, _calls, _tokens, _hours, _dollars, _downloads)))
+        (
+            system.name,
+            *([runs[system.name]] if runs else []),
+            *(cell(stages) for cell in (_memory, _calls, _tokens, _hours, _dollars, _downloads)),
+        )
         for system, stages in planned
     ]
     faster = f"; a GPU encodes about {gpu_speed_up():,.0f} times as fast." if device == "cpu" else "."

@@ -11,9 +11,11 @@ from r2med.data.dataset_cards import cards
 from r2med.data.hub import is_fetched
 from r2med.data.loading import label_of
 from r2med.evaluation.running.batch import RunPlan
+from r2med.evaluation.running.results import DETERMINISTIC
 from r2med.foundation.core.plan import Plan
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store.holdings import holdings
+from r2med.foundation.text.plurals import counted
 from r2med.systems.system import System
 
 
@@ -23,6 +25,12 @@ def absent_data(plan: RunPlan) -> list[str]:
     return [
         card.name for card in known if card.hub and not card.folder and not is_fetched(card.hub, plan.runtime.store)
     ]
+
+
+def runs_planned(plan: RunPlan, system: System) -> str:
+    """Return how often a system would be run, in words."""
+    runs = plan.runs(system)
+    return counted(runs, "run") if runs > 1 else f"{DETERMINISTIC}: one run"
 
 
 def stage_plans(plan: RunPlan) -> Iterator[tuple[System, list[Plan]]]:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from r2med.data.dataset_cards import BENCHMARK, cards, groups, home_group
@@ -26,18 +27,44 @@ if TYPE_CHECKING:
     import pandas
 
 MEASURE = str(HEADLINE_MEASURE)
-UNKNOWN = "unknown"
+UNKNOWN, ONE_RUN, DETERMINISTIC = "unknown", "one run", "deterministic"
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One system on one dataset: its record, or the error that prevented it."""
+    """One system on one dataset: the records of its repeats, and the error that prevented one."""
 
     system: str
     dataset: str
-    record: Record | None = None
-    reused: bool = False
+    records: tuple[Record, ...] = ()
+    """The record of each repeat, in order. A system that does not vary has one."""
+    reused: int = 0
+    """Number of records that existed already."""
     error: str = ""
+
+    @property
+    def record(self) -> Record | None:
+        """The record of the first repeat; None if there is none."""
+        return self.records[0] if self.records else None
+
+    @property
+    def means(self) -> dict[str, float]:
+        """Measure -> mean over the repeats."""
+        if len(self.records) < 2:
+            return dict(self.records[0].mean) if self.records else {}
+        return {name: fmean(record.mean[name] for record in self.records) for name in self.records[0].mean}
+
+    @property
+    def cost(self) -> Cost:
+        """The cost of one run: the mean over the repeats."""
+        costs = total(record.cost for record in self.records)
+        return costs if len(self.records) < 2 else costs.times(1 / len(self.records))
+
+    def latency(self, share: float) -> float | None:
+        """Return the seconds within which a share of queries is answered: the mean over the repeats, if known."""
+        seconds = [record.latency(share) for record in self.records]
+        known = [value for value in seconds if value is not None]
+        return fmean(known) if known and len(known) == len(seconds) else None
 
     @property
     def reason(self) -> str:
@@ -49,21 +76,23 @@ class Cell:
         record = self.record
         if record is None:
             return {"system": self.system, "dataset": self.dataset, "error": self.error}
-        cost = record.cost
+        cost = self.cost
         return {
             "system": record.system,
             "dataset": record.dataset.name,
             "key": record.key,
-            "mean": record.mean,
-            "failures": record.failures + record.unordered,
-            "unranked": record.unranked,
+            "mean": self.means,
+            "runs": len(self.records),
+            "varies": record.varies,
+            "failures": sum(each.failures + each.unordered for each in self.records),
+            "unranked": sum(each.unranked for each in self.records),
             "approximate": approximate_searches([record]),
             "llm_tokens": cost.llm_tokens if record.cost_is_known else None,
             "cost_usd": cost.dollars if not cost.unpriced else None,
             "encoder_seconds": cost.encoder_seconds,
             "seconds_per_query": record.seconds_per_query,
-            "latency_p50": record.latency(0.5),
-            "latency_p95": record.latency(0.95),
+            "latency_p50": self.latency(0.5),
+            "latency_p95": self.latency(0.95),
         }
 
 
@@ -78,14 +107,16 @@ class Results:
     """A row for each system, with a cell for each dataset."""
     measure: str = MEASURE
     """The measure of tables, orders and comparisons, unless another one is named."""
+    repeats: int = 1
+    """Number of runs of a system that varies, as asked for."""
 
     def __iter__(self) -> Iterator[Cell]:
         return (cell for row in self.rows for cell in row)
 
     @property
     def records(self) -> list[Record]:
-        """All records, row by row."""
-        return [cell.record for cell in self if cell.record is not None]
+        """All records, row by row, with all repeats."""
+        return [record for cell in self for record in cell.records]
 
     @property
     def systems(self) -> list[str]:
@@ -110,7 +141,7 @@ class Results:
         """Each distinct error with its cells. The text is that of the first dataset with this error."""
         errors: dict[str, list[Cell]] = {}
         for cell in self:
-            if cell.record is None:
+            if cell.error:
                 errors.setdefault(cell.reason, []).append(cell)
         return {cells[0].error: cells for cells in errors.values()}
 
@@ -142,7 +173,7 @@ class Results:
 
     def compare(self, baseline: str = "", measure: str | None = None) -> Comparison:
         """Test the differences between the systems for significance. Without a baseline, compare every pair."""
-        kept = (StoredRecord(record, Path(f"{record.system} on {record.dataset.name}")) for record in self.records)
+        kept = (StoredRecord(record, Path(_where(record))) for record in self.records)
         return comparison(checked(kept), recorded_measure(measure or self.measure), baseline)
 
     def sorted(self, by: str = "score", measure: str | None = None) -> Results:
@@ -160,7 +191,7 @@ class Results:
         """Return the sort key of rows. The smallest comes first."""
         if by in self.datasets:
             column = self.datasets.index(by)
-            return lambda row: _goodness(record.mean.get(measure), measure) if (record := row[column].record) else None
+            return lambda row: _goodness(row[column].means.get(measure), measure)
         return lambda row: _ORDERS[by](row, measure)
 
     def table(self, measure: str | None = None, sort: str = "") -> Table:
@@ -170,13 +201,20 @@ class Results:
         averaged = self.averages
         rows: list[list[Value]] = []
         for row in results.rows:
-            scores = [cell.record.mean.get(name) if cell.record else None for cell in row]
+            scores = [cell.means.get(name) for cell in row]
             scores += [row_means(row, name).get(label) for label in averaged]
             took = (*(latency_cell(row, share) for share in (0.5, 0.95)), dollars_cell(row_cost(row)))
-            rows.append([row[0].system, *map(points_cell, scores), *took])
+            runs = [runs_cell(row)] if self.shows_runs else []
+            rows.append([row[0].system, *map(points_cell, scores), *runs, *took])
         scored = [Column(head, "score") for head in (*self.datasets, *averaged)]
         costs = (Column("p50 s", "seconds"), Column("p95 s", "seconds"), Column("dollars", "dollars"))
-        return Table((Column("system"), *scored, *costs), rows, f"{name} × 100")
+        runs_head = [Column("runs")] if self.shows_runs else []
+        return Table((Column("system"), *scored, *runs_head, *costs), rows, f"{name} × 100")
+
+    @property
+    def shows_runs(self) -> bool:
+        """True if tables say how often each system was run: repeats were asked for, or a system varies."""
+        return self.repeats > 1 or any(record.varies for record in self.records)
 
     def to_pandas(self) -> pandas.DataFrame:
         """Return a DataFrame with one row per system and dataset, and columns for measures and costs."""
@@ -211,13 +249,14 @@ def _published(column: Sequence[Cell]) -> str:
 
 def row_means(row: Row, measure: str) -> dict[str, float]:
     """Return the averages of a row; empty if a value is missing, because that average could not be compared."""
-    records = [cell.record for cell in row if cell.record and measure in cell.record.mean]
-    if not records or len(records) < len(row):
+    cells = [(cell.record, cell.means[measure]) for cell in row if cell.record and measure in cell.means]
+    if not cells or len(cells) < len(row):
         return {}
+    records = [record for record, _ in cells]
     names = [record.dataset.name for record in records]
     # Two folders may have the same name. Each counts.
     keys = [name if names.count(name) == 1 else f"{name} #{number}" for number, name in enumerate(names)]
-    values = {key: record.mean[measure] for key, record in zip(keys, records, strict=True)}
+    values = {key: value for key, (_, value) in zip(keys, cells, strict=True)}
     known = {key: cards().get(name.removeprefix("demo/")) for key, name in zip(keys, names, strict=True)}
     homes = {key: home_group(published_name(record.dataset)) for key, record in zip(keys, records, strict=True)}
     means = group_means(values, known, homes)
@@ -231,7 +270,7 @@ def row_latency(row: Row, share: float) -> float | None:
 
     None if there is no record, or if the cost of a record is not known.
     """
-    seconds = [cell.record.latency(share) for cell in row if cell.record]
+    seconds = [cell.latency(share) for cell in row if cell.record]
     known = [value for value in seconds if value is not None]
     return max(known) if known and len(known) == len(seconds) else None
 
@@ -242,8 +281,8 @@ def row_tokens(row: Row) -> int | None:
 
 
 def row_cost(row: Row) -> Cost:
-    """Return the cost of a system on all datasets."""
-    return total(cell.record.cost for cell in row if cell.record)
+    """Return the cost of one run of a system on all datasets."""
+    return total(cell.cost for cell in row)
 
 
 _ORDERS: Mapping[str, Callable[[Row, str], Any]] = {
@@ -267,6 +306,14 @@ def points_cell(score: float | None) -> float | None:
     return None if score is None else 100 * score
 
 
+def runs_cell(row: Row) -> str:
+    """Return how often a system was run, in words. It differs between datasets only after an error."""
+    if not any(record.varies for cell in row for record in cell.records):
+        return DETERMINISTIC if any(cell.record for cell in row) else ""
+    counts = {len(cell.records) for cell in row}
+    return ONE_RUN if counts == {1} else f"{min(counts)} to {max(counts)}" if len(counts) > 1 else str(*counts)
+
+
 def latency_cell(row: Row, share: float) -> float | str | None:
     """Return the latency of a row; `unknown` if the row has records but its latency is not known."""
     value = row_latency(row, share)
@@ -278,6 +325,11 @@ def dollars_cell(cost: Cost) -> float | str:
     if not cost.unpriced:
         return cost.dollars
     return f"≥ {cost.dollars:.2f}" if cost.dollars else UNKNOWN
+
+
+def _where(record: Record) -> str:
+    """Return what a record is about, for messages."""
+    return f"{record.system} on {record.dataset.name}" + (f", repeat {record.repeat}" if record.repeat else "")
 
 
 def _gave_up(record: Record) -> bool:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from statistics import stdev
 
 from r2med.data.dataset_cards import short_name
 from r2med.evaluation.measure.measures import ASPECT_MEASURES, AVERAGE, MIMIC, MIMIC_LABELLED, Measure
 from r2med.evaluation.records.approximate_searches import approximate_searches
 from r2med.evaluation.records.record import Record, declared_stages
 from r2med.evaluation.running.results import (
+    ONE_RUN,
     UNKNOWN,
     Results,
     dollars_cell,
@@ -19,6 +21,7 @@ from r2med.evaluation.running.results import (
     row_cost,
     row_means,
     row_tokens,
+    runs_cell,
 )
 from r2med.foundation.core.cost import Cost
 from r2med.foundation.core.notices import Command, Notice, Setting
@@ -42,6 +45,12 @@ MIMIC_CAPTION = (
 )
 ASPECT_CAPTION = (
     "aspects: alpha-nDCG rewards documents of new aspects of the answer; A-Recall is the weight of the aspects found."
+)
+REPEATS_CAPTION = (
+    "runs: scores and costs are means over them. SD is how much single runs differ. r2med compare says what is chance."
+)
+ONE_RUN_CAPTION = Notice(
+    "one run: another run would give other scores; ", Setting("run", repeats=5), " shows how much they differ."
 )
 OFFLINE_CAPTION = "offline: no text left this machine."
 DEMO_CAPTION = (
@@ -73,13 +82,13 @@ def run_page(results: Results, measure: str, out: Path, demo: bool) -> Page:
 def _scores(results: Results, measure: str) -> Section:
     """Return the tables of scores and costs, with explanations of their terms below."""
     means = [row_means(row, measure) for row in results.rows]
-    tables = [_score_table(results, measure, means)]
+    tables = [_score_table(results, measure, means), *_repeat_tables(results, measure)]
     others = list(dict.fromkeys(label for mean in means for label in mean if label not in (AVERAGE, *results.averages)))
     if others:
         by_task = [[mean.get(label) for label in others] for mean in means]
         tables.append(_points_table("average by task", others, results.systems, by_task))
     costs = [row_cost(row) for row in results.rows]
-    captions = [Note(caption, "quiet") for caption in _captions(results.records, costs)]
+    captions = [Note(caption, "quiet") for caption in (*_run_captions(results), *_captions(results.records, costs))]
     tables.append(_costs(results, costs))
     if measure != str(MIMIC) and any(str(MIMIC) in record.mean for record in results.records):
         tables.append(_mimic_table(results))
@@ -94,21 +103,40 @@ def _scores(results: Results, measure: str) -> Section:
 
 def _score_table(results: Results, measure: str, means: Sequence[Mapping[str, float]]) -> Table:
     heads = [short_name(cell.dataset) for cell in results.rows[0]]
-    rows = [[cell.record.mean.get(measure) if cell.record else None for cell in row] for row in results.rows]
+    rows = [[cell.means.get(measure) for cell in row] for row in results.rows]
     labels = results.averages
     heads += ["Avg" if label == AVERAGE else f"Avg {label}" for label in labels]
     rows = [[*row, *(mean.get(label) for label in labels)] for row, mean in zip(rows, means, strict=True)]
-    return _points_table("system", heads, results.systems, rows, min if Measure.parse(measure).lower_is_better else max)
+    best_of = min if Measure.parse(measure).lower_is_better else max
+    table = _points_table("system", heads, results.systems, rows, best_of)
+    if not results.shows_runs:
+        return table
+    runs = [[*cells, runs_cell(row)] for cells, row in zip(table.rows, results.rows, strict=True)]
+    return Table([*table.columns, Column("runs")], runs)
+
+
+def _repeat_tables(results: Results, measure: str) -> Iterator[Table]:
+    """Yield a table with the score of every run, if a system was run several times."""
+    most = max((len(cell.records) for cell in results), default=0)
+    if most < 2:
+        return
+    rows: list[list[Value]] = []
+    for row in results.rows:
+        for cell in row:
+            scores = [record.mean[measure] for record in cell.records if measure in record.mean]
+            if len(scores) > 1:
+                name = cell.system if len(row) == 1 else f"{cell.system} on {short_name(cell.dataset)}"
+                shown = [points_cell(score) for score in scores]
+                rows.append([name, *shown, *[None] * (most - len(shown)), points_cell(stdev(scores))])
+    heads = [*(f"repeat {number}" for number in range(most)), "SD"]
+    yield Table([Column("each run"), *(Column(head, "score") for head in heads)], rows)
 
 
 def _mimic_table(results: Results) -> Table:
     """Return the mimic rate of each system, and the share of its first ten passages with a label."""
     heads, columns = [], []
     for number, first in enumerate(results.rows[0]):
-        rates, shares = (
-            [record.mean.get(str(each)) if (record := row[number].record) else None for row in results.rows]
-            for each in (MIMIC, MIMIC_LABELLED)
-        )
+        rates, shares = ([row[number].means.get(str(each)) for row in results.rows] for each in (MIMIC, MIMIC_LABELLED))
         best = min((rate for rate in rates if rate is not None), default=None)
         heads += [short_name(first.dataset), "labelled"]
         columns.append([Marked(points_cell(rate), bold=rate == best and len(rates) > 1) for rate in rates])
@@ -120,10 +148,10 @@ def _mimic_table(results: Results) -> Table:
 def _aspect_tables(results: Results) -> Iterator[Table]:
     """Yield for each dataset with aspects a table of their measures."""
     for number, first in enumerate(results.rows[0]):
-        records = [row[number].record for row in results.rows]
-        if any(record and str(ASPECT_MEASURES[0]) in record.mean for record in records):
+        means = [row[number].means for row in results.rows]
+        if any(str(ASPECT_MEASURES[0]) in mean for mean in means):
             names = list(map(str, ASPECT_MEASURES))
-            rows = [[record.mean.get(name) if record else None for name in names] for record in records]
+            rows = [[mean.get(name) for name in names] for mean in means]
             yield _points_table(f"aspects of {short_name(first.dataset)}", names, results.systems, rows)
 
 
@@ -149,9 +177,8 @@ def _costs(results: Results, costs: Sequence[Cost]) -> Table:
     """Return the cost of each system over all datasets."""
     rows: list[list[Value]] = []
     for row, cost in zip(results.rows, costs, strict=True):
-        records = [cell.record for cell in row if cell.record]
         tokens = row_tokens(row)
-        failed = sum(record.failures + record.unordered for record in records)
+        failed = sum(record.failures + record.unordered for cell in row for record in cell.records)
         latencies = (latency_cell(row, 0.5), latency_cell(row, 0.95))
         known = UNKNOWN if tokens is None else tokens
         rows.append([row[0].system, known, dollars_cell(cost), cost.encoder_seconds, *latencies, failed])
@@ -165,6 +192,13 @@ def _costs(results: Results, costs: Sequence[Cost]) -> Table:
         Column("failed", "integer"),
     )
     return Table(columns, rows)
+
+
+def _run_captions(results: Results) -> Iterator[str]:
+    if any(len(cell.records) > 1 for cell in results):
+        yield REPEATS_CAPTION
+    if any(runs_cell(row) == ONE_RUN for row in results.rows):
+        yield ONE_RUN_CAPTION
 
 
 def _captions(records: Sequence[Record], costs: Sequence[Cost]) -> Iterator[str]:

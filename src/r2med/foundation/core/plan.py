@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -130,6 +130,15 @@ class Plan:
             note=self.note or other.note,
         )
 
+    def times(self, runs: int) -> Plan:
+        """Return the plan of several runs, if it asks an LLM. Other work is the same in each run, and done once."""
+        if self.llm is None or runs == 1:
+            return self
+        numbers: dict[str, Any] = {
+            name: None if (value := getattr(self, name)) is None else value * runs for name in (*_NUMBERS, "seconds")
+        }
+        return replace(self, **numbers)
+
     @property
     def totals(self) -> Plan:
         """The plan without its prompts, which may be many."""
@@ -156,6 +165,18 @@ class Plan:
             dollars=None if self.dollars is None else (prompts.dollars or 0.0) * scale,
             dollars_at_most=None if self.dollars is None else (prompts.dollars_at_most or 0.0) * scale,
         )
+
+
+def of_all_runs(runs: Iterable[Mapping[str, Plan]]) -> dict[str, Plan]:
+    """Return the plans of several runs of the same stages as one for each. The requests are those of the first run.
+
+    Only totals are added: a request of another run looks the same, but is asked once more.
+    """
+    found: dict[str, Plan] = {}
+    for plans in runs:
+        for name, each in plans.items():
+            found[name] = found[name] + each.totals if name in found else each
+    return found
 
 
 _COSTS = ("prompt_tokens", "completion_tokens", "dollars", "dollars_at_most")

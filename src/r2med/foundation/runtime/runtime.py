@@ -149,6 +149,16 @@ def running(setup: Setup | Runtime | None = None, **settings: Any) -> Iterator[R
             yield runtime
 
 
+def repeated(runtime: Runtime, repeats: int) -> list[Runtime]:
+    """Return the runtime in each of several repeats. One repeat is the runtime as it is.
+
+    Raises UserError for a number below 1.
+    """
+    if repeats < 1:
+        raise UserError(f"repeats must be at least 1, not {repeats}")
+    return [runtime.with_settings(repeat=number) for number in range(repeats)] if repeats > 1 else [runtime]
+
+
 @lru_cache(maxsize=4)
 def _arrived(setup: Setup) -> Runtime:
     """Return the runtime of this worker process. Its models stay loaded for the next task."""

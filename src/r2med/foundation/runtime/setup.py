@@ -151,6 +151,9 @@ class Setup:
         compare=False,
         is_rare=True,
     )
+    repeat: int = _setting(
+        0, "Number of the repeat, from 0. LLMs are asked anew and shuffles made anew in each repeat."
+    )
     store: Store | None = _setting(None, "Where artefacts are kept. None is R2MED_HOME.", compare=False)
 
     def __new__(cls, *given: Any, **settings: Any) -> Self:
@@ -167,6 +170,8 @@ class Setup:
         for name in ("depth", "concurrency", "attempts"):
             if not isinstance(getattr(self, name), int) or getattr(self, name) < 1:
                 raise SettingError(name, getattr(self, name), "it must be a whole number, 1 or more")
+        if not isinstance(self.repeat, int) or self.repeat < 0:
+            raise SettingError("repeat", self.repeat, "it must be a whole number, 0 or more")
         for name in ("deadline", "idle", "first_wait"):
             if not getattr(self, name) > 0:
                 raise SettingError(name, f"{getattr(self, name):g}", "it must be a number of seconds above 0")

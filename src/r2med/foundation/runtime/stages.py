@@ -217,6 +217,14 @@ class Bound(Generic[StageType]):
         """True if the store keeps the work of the inner stages and the answers of LLMs, and not the result itself."""
         return any(each.is_replayed for each in self.inner)
 
+    @property
+    def varies(self) -> bool:
+        """True if another run can give another result, because it asks an LLM or a search server, or it shuffles.
+
+        Then its result may depend on `Setup.repeat`. If the store keeps the result, the key must contain the repeat.
+        """
+        return self.asks or any(each.varies for each in self.inner)
+
     def key(self, dataset: Any) -> dict[str, Any]:
         """Return all values that the result depends on, ready for JSON. Nothing is asked or loaded."""
         return self.stage.settings()

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal, Protocol
 
+from r2med.foundation.store.files import digest
 from r2med.foundation.text.unicode import is_unicode, to_unicode
 
 FailureKind = Literal[
@@ -117,6 +118,18 @@ class Sampling:
     """Texts that end an answer. Servers leave them out of the answer and do not say which one ended it."""
 
 
+MAX_SEED = 2**31
+"""Seeds of repeats are below this, because some servers read a seed as a signed integer of 32 bits."""
+
+
+def repeat_seed(seed: int, repeat: int, sample: int = 0) -> int:
+    """Return the seed of a sample in a repeat. Those of repeat 0 count up from the seed.
+
+    Those of the other repeats are hashes. If they counted up too, a repeat would have the seeds of another's samples.
+    """
+    return int(digest([seed, repeat, sample]), 16) % MAX_SEED if repeat else seed + sample
+
+
 @dataclass(frozen=True)
 class ChatRequest:
     """One question: messages or a raw prompt. `sample` distinguishes several samples of the same question."""
@@ -136,6 +149,8 @@ class ChatRequest:
     """Number of alternatives to each token that the answer reports with log-probabilities. 0: none."""
     tools: str = ""
     """The tools that the model may call, as the JSON text of a list of functions with their schemas; empty: none."""
+    repeat: int = 0
+    """Number of the repeat of the whole evaluation, from 0. The LLM sets it, so that callers need not know it."""
 
     def __post_init__(self) -> None:
         if bool(self.messages) == (self.prompt is not None):
@@ -168,9 +183,8 @@ class ChatRequest:
         """Settings for sampling tokens, without those that the provider decides."""
         given = asdict(self.sampling) | {"stop": list(self.sampling.stop) or None}
         if self.sampling.seed is not None:
-            given["seed"] = (
-                self.sampling.seed + self.sample
-            )  # With the same seed, every sample would be the same answer.
+            # With the same seed, every sample would be the same answer.
+            given["seed"] = repeat_seed(self.sampling.seed, self.repeat, self.sample)
         return {name: value for name, value in given.items() if value is not None}
 
 
@@ -272,6 +286,9 @@ class ChatModel(Protocol):
     def key(self) -> dict[str, Any]:
         """Return everything that an answer depends on, except the request: model name, cleaning, thinking, …"""
 
+    def varies(self, temperature: float | None) -> bool:
+        """Return True if the same question can get another answer in another repeat."""
+
     def about(self, *datasets: str) -> ChatModel:
         """Return this LLM for questions about some datasets. Saved answers get the labels of these datasets."""
 
@@ -302,6 +319,9 @@ class Backend(Protocol):
 
     def key(self) -> dict[str, Any]:
         """Return the backend's settings that answers depend on, but never a key or the address of a machine."""
+
+    def varies(self, temperature: float | None) -> bool:
+        """Return True if the same question can get another answer, with another seed or at another time."""
 
     def answer(self, requests: Iterable[ChatRequest], done: Callable[[int, RawAnswer | Failure], None]) -> None:
         """Answer all requests and call `done(number, answer)` as soon as each answer arrives, from any thread.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextvars
 import copy
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
@@ -45,7 +46,10 @@ def open_chat(card: LLMCard, runtime: Runtime) -> JournaledChat:
             Setting("Setup", base_url=...), f" is only for the backend openai; {name} runs {card.name} in this process"
         )
     backend: Backend = loaded(BACKENDS[name])(card, runtime)
-    chat = JournaledChat(card, backend, runtime.store, ask_again=runtime.setup.ask_again, trace=runtime.trace)
+    setup = runtime.setup
+    chat = JournaledChat(
+        card, backend, runtime.store, ask_again=setup.ask_again, trace=runtime.trace, repeat=setup.repeat
+    )
     chat.warned = runtime.warned
     return chat
 
@@ -56,10 +60,19 @@ class JournaledChat:
     Saved answers are used even by a run that starts over, because they were paid for and depend on nothing that is made
     here. Unusable answers are saved too. Those of an earlier run are asked again only with `ask_again`. Otherwise a run
     that was killed and started again could get other answers than one that was not.
+
+    Every question belongs to the repeat of the runtime. Each repeat has its own answers.
     """
 
     def __init__(
-        self, card: LLMCard, backend: Backend, store: Store, *, ask_again: bool = False, trace: TraceFile | None = None
+        self,
+        card: LLMCard,
+        backend: Backend,
+        store: Store,
+        *,
+        ask_again: bool = False,
+        trace: TraceFile | None = None,
+        repeat: int = 0,
     ) -> None:
         self.card = card
         self._backend = backend
@@ -69,6 +82,7 @@ class JournaledChat:
         self.warned: set[str] = set()
         """Receivers for which a warning about personal data was given."""
         self._ask_again = ask_again
+        self._repeat = repeat
 
     @property
     def name(self) -> str:
@@ -93,6 +107,10 @@ class JournaledChat:
             "cleaning": f"{self.card.cleaning} {cleaning.VERSION}",
         }
 
+    def varies(self, temperature: float | None) -> bool:
+        """Return True if the same question can get another answer in another repeat."""
+        return self._backend.varies(temperature)
+
     def about(self, *datasets: str) -> JournaledChat:
         """Return this LLM for questions about some datasets. The answers get their labels."""
         chat = copy.copy(self)
@@ -102,7 +120,7 @@ class JournaledChat:
     def unanswered(self, requests: Sequence[ChatRequest], *, keep_cut: bool = False) -> list[ChatRequest]:
         """Return the distinct requests that `complete` would ask. Nothing is asked."""
         model = self._raw_key()
-        by_key = {request_key(model, request): request for request in requests}
+        by_key = {request_key(model, self._repeated(request)): request for request in requests}
         with open_journal(self._store) as journal:
             entries = journal.get(list(by_key))
         read = self._cleaning(keep_cut)
@@ -124,7 +142,7 @@ class JournaledChat:
         self, requests: Sequence[ChatRequest], read: Callable[[RawAnswer | Failure], Outcome | Failure]
     ) -> list[Outcome | Failure]:
         model = self._raw_key()
-        keys = [request_key(model, request) for request in requests]
+        keys = [request_key(model, self._repeated(request)) for request in requests]
         questions = dict(zip(keys, requests, strict=True))
         context = contextvars.copy_context()  # listeners are in it, but answers arrive in threads of the backend
         reporter = Reporter("answers", len(questions))
@@ -136,7 +154,7 @@ class JournaledChat:
             def wanted() -> Iterator[ChatRequest]:
                 for key in missing:
                     asked.append(key)
-                    yield questions[key]
+                    yield self._repeated(questions[key])
 
             def done(number: int, answer: RawAnswer | Failure) -> None:
                 missing.put({asked[number]: JournalEntry(answer)}, save=is_final(answer))
@@ -145,7 +163,8 @@ class JournaledChat:
 
         def say(entries: Mapping[bytes, JournalEntry], from_journal: bool) -> None:
             for key, entry in entries.items():
-                happened(partial(_called, self.card.model, questions[key], entry.answer, from_journal))
+                request = questions[key]
+                happened(partial(_called, self.card.model, request, self._repeat, entry.answer, from_journal))
 
         def known(entries: Mapping[bytes, JournalEntry], stored: bool) -> None:
             own = context.copy()
@@ -175,16 +194,23 @@ class JournaledChat:
         if not self.is_local and self.name not in self.warned:
             warn_before_sending("r2med", self.name, map(_sent_text, requests), self.warned)
 
+    def _repeated(self, request: ChatRequest) -> ChatRequest:
+        """Return the request in the repeat of this LLM."""
+        return replace(request, repeat=self._repeat) if self._repeat else request
+
     def _raw_key(self) -> dict[str, Any]:
         return {"model": self.card.model, **self._backend.key()}
 
 
-def _called(model: str, request: ChatRequest, answer: RawAnswer | Failure, from_journal: bool) -> LLMCalled:
+def _called(
+    model: str, request: ChatRequest, repeat: int, answer: RawAnswer | Failure, from_journal: bool
+) -> LLMCalled:
     """Return the event of an answer that has just arrived, or that an earlier run left in the journal."""
+    settings = replace(request, repeat=repeat).settings
     question = {**request.text, **request.tool_settings}
     said = answer if isinstance(answer, Failure) else Message("assistant", answer.content, answer.calls).body
     reason = "" if isinstance(answer, Failure) else answer.finish_reason
-    return LLMCalled(request, model, request.settings, question, said, answer.usage, reason, from_journal)
+    return LLMCalled(request, model, settings, question, said, answer.usage, reason, from_journal)
 
 
 def _sent_text(request: ChatRequest) -> str:

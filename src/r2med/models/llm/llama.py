@@ -58,6 +58,10 @@ class LlamaBackend:
             "thinking": self.card.thinking,
         }
 
+    def varies(self, temperature: float | None) -> bool:
+        """Return True unless the most likely token is always chosen. Then a request has one answer."""
+        return temperature != 0
+
     def answer(self, requests: Iterable[ChatRequest], done: Callable[[int, RawAnswer | Failure], None]) -> None:
         """Answer all requests in their order."""
         for number, request in enumerate(requests):

@@ -105,6 +105,10 @@ class OpenAIBackend:
             "thinking": self._card.thinking,
         }
 
+    def varies(self, temperature: float | None) -> bool:
+        """Return True, also at temperature 0: a server rounds differently with each batch of requests."""
+        return True
+
     def answer(self, requests: Iterable[ChatRequest], done: Done) -> None:
         """Answer all requests. See Backend."""
         if not self._endpoint.url and "/" in self._card.model:  # The name is from the hub. OpenAI has no such model.

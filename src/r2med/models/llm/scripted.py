@@ -41,6 +41,10 @@ class ScriptedBackend:
         """Return the digest of the answers."""
         return {"backend": "scripted", "fingerprint": file_digest(self._path, self._store)}
 
+    def varies(self, temperature: float | None) -> bool:
+        """Return False, because the answers are written in advance."""
+        return False
+
     def answer(self, requests: Iterable[ChatRequest], done: Callable[[int, RawAnswer | Failure], None]) -> None:
         """Answer all requests in their order."""
         self._rules = self._rules or self._read()

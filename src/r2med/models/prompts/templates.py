@@ -164,6 +164,11 @@ class Prompted(Bound[StageType]):
     prompts: Traversable | None
     """The set of templates. Missing templates are those of this package."""
 
+    @property
+    def varies(self) -> bool:
+        """True if another run can give another result. An LLM in this process at temperature 0 gives the same."""
+        return self.llm.varies(sampling_of(self.card).temperature) or any(each.varies for each in self.inner)
+
     def key(self, dataset: Dataset) -> dict[str, Any]:
         """Return everything that a score of any such stage depends on. Each kind of stage adds its templates."""
         settings = self.stage.settings()

@@ -173,14 +173,16 @@ def _among(expectation: Expectation, words: Mapping[str, str | Dataset]) -> dict
 
 
 def reproduced(
-    expectation: Expectation, words: Mapping[str, str | Dataset], folder: Path, runtime: Runtime
+    expectation: Expectation, words: Mapping[str, str | Dataset], folder: Path, runtime: Runtime, repeats: int = 1
 ) -> Reproduction:
-    """Run the system of an expectation, and compare its scores."""
+    """Run the system of an expectation, and compare its scores: the means over its runs, if it varies."""
     runtime = runtime.with_settings(recorded=runtime.setup.recorded or expectation.recorded)
-    plan = plan_run([expectation.system], list(words.values()), setup=runtime)
+    plan = plan_run([expectation.system], list(words.values()), repeats=repeats, setup=runtime)
     cells = dict(zip(words, plan.evaluate(folder), strict=True))
     records = {
-        name: honestly_named(_of_dataset(cell.record, name), folder) for name, cell in cells.items() if cell.record
+        name: honestly_named(_of_dataset(cell.record.model_copy(update={"mean": cell.means}), name), folder)
+        for name, cell in cells.items()
+        if cell.record
     }
     errors = [cell.error for cell in cells.values() if cell.error]
     for name in [name for name, record in records.items() if record.dataset.name.startswith(OWN_PREFIX)]:

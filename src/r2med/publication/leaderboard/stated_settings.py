@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, get_args
 
 from r2med.data.dataset import Dataset
@@ -17,11 +17,12 @@ from r2med.foundation.core.spec import joined_stages
 from r2med.foundation.runtime.setup import Setup
 from r2med.foundation.runtime.stages import Stage
 from r2med.foundation.store import Store
+from r2med.foundation.text.plurals import counted
 from r2med.models.llm.chat import FailureKind
 from r2med.systems.system import System
 from r2med.systems.system.nested_system import NestedSystem
 
-SETTINGS = {"expand", "generations", "retrieve", "rerank", "k"}
+SETTINGS = {"expand", "generations", "retrieve", "rerank", "k", "repeat"}
 """The settings that a record may have. A board shows them, so others are refused: they could hold any text."""
 
 KINDS = {*get_args(FailureKind), "missing", "repeated", "invented", "clipped", "lines", "extra"}
@@ -37,13 +38,20 @@ OWN_MODELS = ("py:", "path:", "folds:")
 """How the names of models begin that only their owner has."""
 
 
-def setting_faults(record: Record, dataset: Dataset, locks: Mapping[str, Lock], store: Store) -> Iterator[str]:
-    """Yield what does not fit together in the settings of a record. `locks` are those that came with the runs."""
+def setting_faults(
+    record: Record, dataset: Dataset, locks: Mapping[str, Lock], store: Store, runs: int
+) -> Iterator[str]:
+    """Yield what does not fit together in the settings of a record. `locks` are those that came with the runs.
+
+    `runs` is the number of runs of its system that are submitted.
+    """
     assert record.run is not None
     if record.key != record_key(record.settings, record.dataset.fingerprint):
         yield "its key is not that of its settings and its dataset: make the entry again with r2med submit"
     if invented := sorted(record.settings.keys() - SETTINGS):
         yield f"its settings have {invented[0][:60]!r}, which is not a setting of a system"
+    if record.repeat and not record.varies:
+        yield f"it is repeat {record.repeat} of a system that does not vary, which has one run"
     yield from _stage_faults(record)
     yield from _failure_faults(record, dataset)
     yield from _name_faults(record)
@@ -54,7 +62,25 @@ def setting_faults(record: Record, dataset: Dataset, locks: Mapping[str, Lock], 
     if is_in_the_future(record.created):
         yield f"it was made in the future, on {record.created[:60]}"
     yield from _recorded_faults(record, dataset, store)
-    yield from _lock_faults(record, locks)
+    yield from _lock_faults(record, locks, runs)
+
+
+def copied_repeats(records: Sequence[Record]) -> dict[str, str]:
+    """Return key -> fault for records that are another repeat of the same system with another number.
+
+    Two repeats may give the same ranking, but LLMs never take the same time twice.
+    """
+    seen: dict[object, Record] = {}
+    faults: dict[str, str] = {}
+    for record in records:
+        times = tuple(stage.cost.seconds for stage in record.stages if stage.can_vary and stage.cost.calls)
+        if not any(times):
+            continue
+        first = seen.setdefault((record.system, record.dataset.name, times), record)
+        if first is not record:
+            both = f"repeat {first.repeat} and repeat {record.repeat}"
+            faults[record.key] = f"{both} took exactly the same time, so one is a copy of the other"
+    return faults
 
 
 def is_in_the_future(created: str) -> bool:
@@ -176,7 +202,7 @@ def _recorded_faults(record: Record, dataset: Dataset, store: Store) -> Iterator
         yield f"the texts of {stage.name} are the recorded ones of {dataset.name}, but its settings do not say so"
 
 
-def _lock_faults(record: Record, locks: Mapping[str, Lock]) -> Iterator[str]:
+def _lock_faults(record: Record, locks: Mapping[str, Lock], runs: int) -> Iterator[str]:
     if not record.lock:
         return
     lock = locks.get(record.lock)
@@ -186,6 +212,8 @@ def _lock_faults(record: Record, locks: Mapping[str, Lock]) -> Iterator[str]:
     facts = record.dataset
     if difference := _public(lock).difference(record.system, facts.name, facts.fingerprint, stages_of(record.settings)):
         yield f"it does not keep to its lock: {difference}"
+    elif record.varies and runs != lock.repeats:
+        yield f"its lock states {counted(lock.repeats, 'run')}, but the entry has {runs}: submit all of them"
     elif lock.is_after(record.created):
         yield f"it was made before its lock, on {record.created[:60]}"
 

@@ -19,6 +19,7 @@ from r2med.evaluation.records.public_values import public_value, refuse_secrets
 from r2med.evaluation.records.record import FORMAT as RECORD_FORMAT
 from r2med.evaluation.records.record import Record, record_key
 from r2med.evaluation.records.record_checks import LARGEST, record_faults
+from r2med.evaluation.records.repeats import repeat_fault
 from r2med.evaluation.records.sealed_json import strict_json
 from r2med.evaluation.running.evaluation import slug
 from r2med.foundation.core.errors import UserError, explained
@@ -148,15 +149,19 @@ def _check_entry(entry: Entry, path: Path) -> None:
         raise UserError(f"{path} has no records")
     for name, fault in submitted_answer_faults(entry.answers):
         raise UserError(f"{path}: {name[:400]}: {fault}")
-    cells = [(record.system, record.dataset.name) for record in entry.records]
+    if fault := repeat_fault(
+        (f"{each.name} ({each.passages} passages, {each.form})", each.dataset.name, each.repeat)
+        for each in entry.answers
+    ):
+        raise UserError(f"{path}: {fault}")
+    if fault := repeat_fault((record.system, record.dataset.name, record.repeat) for record in entry.records):
+        raise UserError(f"{path}: {fault}")
     for record in entry.records:
-        for fault in _faults(record, cells):
+        for fault in _faults(record):
             raise UserError(f"{path}: {record.system[:200]} on {record.dataset.name[:200]}: {fault}")
 
 
-def _faults(record: Record, cells: Sequence[tuple[str, str]]) -> Iterator[str]:
-    if cells.count((record.system, record.dataset.name)) > 1:
-        yield "it has two records"
+def _faults(record: Record) -> Iterator[str]:
     if record.format != RECORD_FORMAT:
         yield f"a record of format {record.format}, but this version reads format {RECORD_FORMAT}"
     if record.run is None or record.traces is not None or record.generated is not None:

@@ -121,7 +121,7 @@ def means_of(rows: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
 
 def submitted_answer_faults(records: Sequence[AnswerRecord]) -> Iterator[tuple[str, str]]:
     """Yield (name, fault) for values that the types allow but no entry can have."""
-    cells = [(each.name, each.passages, each.form, each.dataset.name) for each in records]
+    cells = [(each.name, each.passages, each.form, each.dataset.name, each.repeat) for each in records]
     for record, cell in zip(records, cells, strict=True):
         name = f"{record.name[:200]} on {record.dataset.name[:200]}"
         if cells.count(cell) > 1:

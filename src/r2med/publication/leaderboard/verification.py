@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+from collections import Counter
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
@@ -29,7 +30,7 @@ from r2med.foundation.store import Store, digest
 from r2med.foundation.store.files import sha256
 from r2med.publication.leaderboard.answer_verification import ReadRanking, answer_record_faults, unverified
 from r2med.publication.leaderboard.entry_verdicts import EntryVerdict, Verdicts, refuse_submitted
-from r2med.publication.leaderboard.stated_settings import setting_faults, unknown_system
+from r2med.publication.leaderboard.stated_settings import copied_repeats, setting_faults, unknown_system
 from r2med.publication.leaderboard.submission import Entry, entry_files, read_entry
 
 COMPARED_DOCUMENTS = 100
@@ -132,8 +133,11 @@ class _Desk:
         Only what matches claims anything, so that a false record cannot block an honest one.
         """
         records = []
+        counts = Counter((record.system, record.dataset.name) for record in entry.records)
+        copies = copied_repeats(entry.records)
         for record in entry.records:
-            fault = next(self._faults(record), "")
+            runs = counts[record.system, record.dataset.name]
+            fault = copies.get(record.key, "") or next(self._faults(record, runs), "")
             records.append(_Claim(fault, "" if fault else self._ranking_digest(record)))
             self._note(records[-1], record.system, path)
         answers = []
@@ -242,8 +246,8 @@ class _Desk:
             self._datasets[facts.name] = _loaded(facts, self._store)
         return self._datasets[facts.name]
 
-    def _faults(self, record: Record) -> Iterator[str]:
-        """Yield the faults of a record, in the order of the checks."""
+    def _faults(self, record: Record, runs: int) -> Iterator[str]:
+        """Yield the faults of a record, in the order of the checks. `runs` is the number of its system's runs."""
         assert record.run is not None
         file = self._files.get(record.run.sha256)
         if file is None:
@@ -256,7 +260,7 @@ class _Desk:
         else:
             yield from _data_faults(record, dataset)
             yield from _run_faults(record, dataset, file)
-            yield from setting_faults(record, dataset, self._locks, self._store)
+            yield from setting_faults(record, dataset, self._locks, self._store, runs)
 
 
 def _run_files(runs: Path) -> dict[str, Path]:

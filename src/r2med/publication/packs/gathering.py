@@ -20,6 +20,7 @@ from r2med.data.runs import write_run
 from r2med.evaluation.records.collection import RecordCollection, StoredRecord
 from r2med.evaluation.records.local_datasets import given_places
 from r2med.evaluation.records.record import Record, record_key
+from r2med.evaluation.records.repeats import repeat_setting
 from r2med.evaluation.running.evaluation import slug
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.runtime.runtime import Runtime
@@ -83,11 +84,12 @@ def needed(
 
 def _add_reads(kept: StoredRecord, into: Needed, runtime: Runtime, vectors: bool) -> None:
     record, dataset, store = kept.record, into.dataset, runtime.store
-    system = System.parse(record.system, runtime.with_settings(**model_settings(record.settings, runtime)))
+    opened = runtime.with_settings(**model_settings(record.settings, runtime), repeat=record.repeat)
+    system = System.parse(record.system, opened)
     try:
         with noted_reads(search_again=vectors) as expanding:
             expansion = system.expand(dataset, store)
-        settings = {**system.key(dataset, expansion), "k": record.settings["k"]}
+        settings = {**system.key(dataset, expansion), "k": record.settings["k"], **repeat_setting(system.repeat)}
         if record_key(settings, dataset.fingerprint) != record.key:
             raise UserError(f"{difference(record.settings, settings)}: give the flags of its r2med run")
         with noted_reads(search_again=vectors) as ranking:
@@ -154,11 +156,16 @@ def difference(made_with: Any, here: Any, where: str = "its settings") -> str:
     return f"{where} is {str(here)[:60]!r} here, and was {str(made_with)[:60]!r}"
 
 
-def command_of(record: Record, base_url: str = "", generations: str = "") -> str:
-    """Return the command that makes a record from a pack, with the flags that its key depends on."""
+def command_of(record: Record, base_url: str = "", generations: str = "", repeats: int = 1) -> str:
+    """Return the command that makes a record from a pack, with the flags that its key depends on.
+
+    `repeats` is the number of runs in the pack.
+    """
     words = ["r2med", "run", record.system, "--data", record.dataset.name]
     if record.settings["k"] != 1000:
         words += ["--k", str(record.settings["k"])]
+    if repeats > 1:
+        words += ["--repeats", str(repeats)]
     return shlex.join([*words, *model_flags(record.settings, base_url, generations)])
 
 

@@ -60,7 +60,7 @@ def answer_reads(answers: PackedAnswers, dataset: Dataset, runtime: Runtime, nug
     record.given(answers.path.parent)  # raises UserError if its answers are missing or were changed
     try:
         with noted_reads() as reads, tempfile.TemporaryDirectory(prefix="r2med-") as folder:
-            opened = runtime.with_settings(**model_settings(record.settings, runtime))
+            opened = runtime.with_settings(**model_settings(record.settings, runtime), repeat=record.repeat)
             plan = _plan(record, dataset, opened, given_nuggets(record, dataset, nuggets))
             (reader,) = plan.readers(plan.retrieval.systems[0])
             settings = plan.key(dataset, retrieval.record, reader)
@@ -148,7 +148,11 @@ def form_of(dataset: Dataset) -> str:
 
 
 def answer_command(
-    record: AnswerRecord, form: str = "", base_url: str = "", generations: str = "", nuggets: Path | str = ""
+    record: AnswerRecord,
+    form: str = "",
+    base_url: str = "",
+    generations: str = "",
+    nuggets: Path | str = "",
 ) -> str:
     """Return the command that makes an answer record from a pack, with the flags that its key depends on.
 
@@ -172,4 +176,6 @@ def answer_command(
         words.append("--untested" if record.judge.trust == UNTESTED else "--accept")
     if settings["queries"]:
         words += ["--queries", str(settings["queries"])]
+    if record.repeat:
+        words += ["--repeats", str(record.repeat + 1)]
     return shlex.join([*words, *model_flags(settings, base_url, generations)])

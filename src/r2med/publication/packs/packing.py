@@ -22,6 +22,7 @@ from r2med.evaluation.records.answer_record import answers_path
 from r2med.evaluation.records.collection import RecordCollection, collect
 from r2med.evaluation.records.public_values import public_value, refuse_secrets
 from r2med.evaluation.records.record import Record
+from r2med.evaluation.records.repeats import repeat_fault
 from r2med.evaluation.running.evaluation import generated_path, run_path, slug, traces_path
 from r2med.evaluation.running.ir_metadata import metadata_path
 from r2med.foundation.core.cost import Cost, total
@@ -109,6 +110,9 @@ def write_pack(
     collection = collect(sources, results)
     for kept in collection:
         kept.check_files()
+    runs = [(kept.record.system, kept.record.dataset.name, kept.record.repeat) for kept in collection]
+    if fault := repeat_fault(runs):
+        raise UserError(fault)
     answers = answers_of(collection) if "answers" in kinds else []
     datasets = find_datasets(collection, data, runtime)
     licences = {name: _licence(dataset, corpus_licence) for name, dataset in datasets.items()}
@@ -284,13 +288,15 @@ def _safe(name: str) -> str:
 
 
 def _packed_records(collection: RecordCollection, runtime: Runtime) -> Iterator[PackedRecord]:
-    for kept in sorted(collection, key=lambda each: (each.record.dataset.name, each.record.system)):
+    ordered = sorted(collection, key=lambda each: (each.record.dataset.name, each.record.system, each.record.repeat))
+    runs = Counter((kept.record.system, kept.record.dataset.name) for kept in collection)
+    for kept in ordered:
         record = kept.record
         yield PackedRecord(
             system=record.system,
             dataset=record.dataset.name,
             key=record.key,
-            command=command_of(record, *flags_of(runtime)),
+            command=command_of(record, *flags_of(runtime), repeats=runs[record.system, record.dataset.name]),
         )
 
 
@@ -314,9 +320,9 @@ def _saved(collection: RecordCollection, answers: Sequence[PackedAnswers]) -> Co
     shared: dict[object, Cost] = {}
     for kept in collection:
         dataset = kept.record.dataset
-        before: list[str] = []
+        before: list[str | int] = []
         for stage in kept.record.stages:
-            before.append(stage.name)
+            before += [stage.name, *([kept.record.repeat] if stage.can_vary else [])]
             shared[dataset.fingerprint, tuple(before)] = stage.cost
             shared[dataset.corpus_fingerprint, stage.name] = stage.prepared
     asking = [cost for each in answers for part, cost in each.record.costs.items() if part != "retrieval"]

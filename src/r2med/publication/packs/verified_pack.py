@@ -29,6 +29,7 @@ from r2med.evaluation.records.answer_record import SUFFIX, AnswerRecord, answer_
 from r2med.evaluation.records.collection import may_be_record
 from r2med.evaluation.records.record import FileFacts, Record, record_key
 from r2med.evaluation.records.record_checks import record_faults
+from r2med.evaluation.records.repeats import repeat_fault
 from r2med.foundation.core.errors import UserError, explained
 from r2med.foundation.store.files import refuse_device
 from r2med.foundation.store.manifest import MANIFEST
@@ -349,6 +350,7 @@ def _check_records(pack: OpenPack) -> None:
     """Raise UserError if a record is damaged, does not have its own key, or names other files than its own."""
     hashes = {path.as_posix(): part.sha256 for part, path in pack.results()}
     keys: set[str] = set()
+    runs: list[tuple[str, str, int]] = []
     for part, path in pack.results():
         if part.kind != "records":
             continue
@@ -363,6 +365,9 @@ def _check_records(pack: OpenPack) -> None:
             if hashes.get((path.parent / facts.file).as_posix(), facts.sha256) != facts.sha256:
                 raise UserError(f"{part.path}: {facts.file} is not the file of this record")
         keys.add(record.key)
+        runs.append((record.system, record.dataset.name, record.repeat))
+    if fault := repeat_fault(runs):
+        raise UserError(fault)
     keys |= set(_checked_answers(pack, hashes, keys))
     if keys != {record.key for record in pack.manifest.records}:
         raise UserError("its records are not those of its manifest")

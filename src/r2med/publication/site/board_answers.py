@@ -13,8 +13,8 @@ from r2med.evaluation.records.answer_collection import (
     AnswerCollection,
     StoredAnswers,
     answer_files,
+    newest_of_each,
     read_current,
-    without_repeats,
 )
 from r2med.evaluation.records.answer_record import SUFFIX
 from r2med.evaluation.records.collection import RecordCollection, honestly_named
@@ -61,7 +61,7 @@ def read_board_answers(
             each = StoredAnswers(records[path], path)
             if is_shown(each, next(answer_faults(each.record), "")):
                 kept.append(each)
-    found = without_repeats(kept)
+    found = newest_of_each(kept)
     for notice in found.notices:
         log.info("%s", notice)
     shown = {_cell(each): each for each in found}

@@ -156,7 +156,9 @@ def source_of(
     runtime: Runtime, by: Stage, remote: RemoteURL | None = None, corpus: str = ""
 ) -> LocalSearch | RemoteSearch:
     """Return what an agent searches: a server, or a corpus with a retriever of ours."""
-    return RemoteSearch(remote) if remote else LocalSearch(bound(by, runtime), decoded(corpus), runtime.store)
+    if remote:
+        return RemoteSearch(remote, repeat=runtime.setup.repeat)
+    return LocalSearch(bound(by, runtime), decoded(corpus), runtime.store)
 
 
 @dataclass(frozen=True)
@@ -220,6 +222,13 @@ class ConversingLLM(Prompted[ConversingStage]):
     asks: ClassVar[bool] = True
 
     source: LocalSearch | RemoteSearch
+
+    @property
+    def varies(self) -> bool:
+        """True if another run can take another way: the LLM varies, or what it searches."""
+        by_authors = self.stage.author_sampling
+        turns = [by_authors, {**by_authors, **(self.stage.reading_sampling or {})}]
+        return self.source.varies or any(self.llm.varies(self._sampling(each).temperature) for each in turns)
 
     @property
     def template_names(self) -> list[str]:

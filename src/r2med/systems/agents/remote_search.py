@@ -1,6 +1,7 @@
 """Search with a remote /retrieve server, in the protocol of Search-R1, with retries and limits for all it may send.
 
 Its answers may change from day to day. Each answer is therefore stored, and a restarted run gets the same documents.
+Another repeat asks the server again.
 """
 
 from __future__ import annotations
@@ -105,7 +106,10 @@ class RemoteSearch:
 
     address: ServerAddress
     policy: Policy = POLICY
+    repeat: int = 0
+    """Number of the repeat, from 0. Each has its own answers."""
     keeps_texts: ClassVar[bool] = True
+    varies: ClassVar[bool] = True
 
     def key(self, dataset: Dataset) -> dict[str, Any]:
         """Return what identifies the server. The documents it found are covered by the digest of the texts."""
@@ -119,7 +123,7 @@ class RemoteSearch:
         """Return the search for the queries of one dataset."""
         # The same depth for all queries of the dataset, because the depth is part of the key of a stored answer.
         spare = max((len(query.excluded) for query in dataset.queries), default=0)
-        return _OpenServer(self.address, self.policy, store, topk, topk + spare)
+        return _OpenServer(self.address, self.policy, store, topk, topk + spare, self.repeat)
 
 
 @dataclass
@@ -132,6 +136,7 @@ class _OpenServer:
     topk: int
     depth: int
     """Number of requested documents. Enough are left when the documents that a query was made from are removed."""
+    repeat: int = 0
     answered: bool = False
     """True if the server has answered a request of this run."""
     warned: set[str] = field(default_factory=set)
@@ -155,8 +160,8 @@ class _OpenServer:
 
     def _documents(self, texts: Sequence[str]) -> dict[str, Documents]:
         """Return the documents of each text. The server is asked only if there is no stored answer."""
-        server = self.address.endpoint.digest
-        keys = {bytes.fromhex(digest(["retrieve", 1, server, text, self.depth])): text for text in texts}
+        server, repeat = self.address.endpoint.digest, [self.repeat] * bool(self.repeat)
+        keys = {bytes.fromhex(digest(["retrieve", 1, server, text, self.depth, *repeat])): text for text in texts}
 
         def ask(missing: Missing[Documents]) -> None:
             wanted = {keys[key]: key for key in missing}

@@ -56,6 +56,11 @@ class LocalSearch:
     keeps_texts: ClassVar[bool] = False
     """True if a trace must hold the texts of documents, because they cannot be looked up later."""
 
+    @property
+    def varies(self) -> bool:
+        """True if another run can find other documents."""
+        return self.by.varies
+
     def key(self, dataset: Dataset) -> dict[str, Any]:
         """Return the settings of the retriever, and the corpus by its fingerprint."""
         searched = self._searched(dataset, self.store)

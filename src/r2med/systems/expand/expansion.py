@@ -133,6 +133,10 @@ class Expander(Protocol):
     def name(self) -> str:
         """The name of the stage, as typed. Settings with default values are left out."""
 
+    @property
+    def varies(self) -> bool:
+        """True if another run can give other texts."""
+
     def key(self, dataset: Dataset) -> dict[str, Any]:
         """Return every setting that a score depends on; no LLM is called. Texts are given by a digest."""
 

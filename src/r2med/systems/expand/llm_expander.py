@@ -57,6 +57,12 @@ class LLMExpander(Prompted[GeneratedSettings]):
         """The card of the method."""
         return self.stage.card
 
+    @property
+    def varies(self) -> bool:
+        """True if another run can give other texts: the LLM varies, or a search whose passages it reads."""
+        between = bool(self.stage.rounds) and self.by.varies
+        return super().varies or between or ("passages" in self.method.fields and self.first.varies)
+
     def key(self, dataset: Dataset) -> dict[str, Any]:
         """Return every setting that a score depends on. Templates are given by their digest."""
         by = {"by": key_of(self.by, dataset)} if self.stage.rounds else {}

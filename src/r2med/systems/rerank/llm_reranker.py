@@ -23,7 +23,7 @@ from r2med.foundation.store import Store
 from r2med.models.ask.json_in_text import VERSION
 from r2med.models.encoders.model_estimates import PASSAGE_TOKENS
 from r2med.models.llm.call_plans import with_calls
-from r2med.models.llm.chat import Ability, ChatRequest, Failure, Generation
+from r2med.models.llm.chat import Ability, ChatRequest, Failure, Generation, repeat_seed
 from r2med.models.llm.costs import plan_requests
 from r2med.models.llm.journaled import open_chat
 from r2med.models.llm.llm_cards import LLMCard, missing_for, missing_key, resolve_llm, with_own_file
@@ -174,6 +174,16 @@ class LLMRerankerStage(Stage, kind="rerank", needs="llm"):
         return 1
 
     @property
+    def is_shuffled(self) -> bool:
+        """True if documents are shown in a random order, which is another one in each repeat."""
+        return False
+
+    def in_repeat(self, repeat: int) -> Self:
+        """Return the stage with the seed of a repeat. In repeat 0, this is the seed as typed."""
+        seed = getattr(self, "seed", None)
+        return self if not repeat or seed is None else self.model_copy(update={"seed": repeat_seed(seed, repeat)})
+
+    @property
     def reranker_card(self) -> LLMRerankerCard:
         """The card: the layout of prompts and the form of answers."""
         return self.card_of(self.name)
@@ -219,9 +229,9 @@ class LLMRerankerStage(Stage, kind="rerank", needs="llm"):
             self._refuse_other_prompt(runtime.setup.prompts)
         if self.prompts == AUTHORS:
             found = read_authors(self.reranker_card.template)
-            return LLMReranker(self, chat, card, found.templates, found)
+            return LLMReranker(self, chat, card, found.templates, found, runtime.setup.repeat)
         chosen = "" if self.prompts == OWN else self.prompts or runtime.setup.prompts
-        return LLMReranker(self, chat, card, find_set(chosen))
+        return LLMReranker(self, chat, card, find_set(chosen), repeat=runtime.setup.repeat)
 
     def _refuse_other_prompt(self, chosen: str) -> None:
         """Raise UserError if the set of the run has a prompt for this reranker: its name states another one."""
@@ -251,6 +261,13 @@ class LLMReranker(Prompted[LLMRerankerStage]):
 
     authors: FoundPrompt | None = None
     """The prompt of the authors, if it is used."""
+    repeat: int = 0
+    """Number of the repeat, from 0. Shuffles are other ones in each repeat."""
+
+    @property
+    def varies(self) -> bool:
+        """True if another run can give another order: the LLM varies, or documents are shuffled."""
+        return super().varies or self.stage.is_shuffled
 
     @property
     def whose_prompt(self) -> str:
@@ -311,7 +328,7 @@ class LLMReranker(Prompted[LLMRerankerStage]):
         listed = self._candidates(dataset, queries, run, prompts)
         blocks = {asked.query.id: each.block for asked, each in zip(queries, listed, strict=True)}
         asker = LLMAsker(complete, written, self.card, prompts, {block: query for query, block in blocks.items()})
-        orders = self.stage.orders(asker, listed)
+        orders = self.stage.in_repeat(self.repeat).orders(asker, listed)
         new = ordered(run, [order for order, _ in orders], [scores for _, scores in orders], self.depth)
         done = asker.result(new, blocks, f"{self.name} on {dataset.name}")
         notices = (f"{self.name} on {dataset.name}: {notice}" for notice in self.stage.notices(listed))

@@ -113,6 +113,11 @@ class Groupwise(ScoringStage):
         """The size of a group."""
         return self.size
 
+    @property
+    def is_shuffled(self) -> bool:
+        """True if groups are random."""
+        return self.groups == "random"
+
     def dealt(self, candidates: QueryCandidates, shuffle: int) -> list[list[int]]:
         """Return groups of candidates of nearly equal size, because a document alone has nothing to be compared with.
 

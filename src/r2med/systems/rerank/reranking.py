@@ -56,6 +56,10 @@ class Reranker(Protocol):
     def depth(self) -> int:
         """Number of candidates that are reranked for each query."""
 
+    @property
+    def varies(self) -> bool:
+        """True if another run can give another order."""
+
     def key(self, dataset: Dataset) -> dict[str, Any]:
         """Return every setting that a score depends on, for keys and records. Nothing is asked or loaded."""
 

@@ -33,6 +33,11 @@ class Setwise(LLMRerankerStage):
         """The size of a set."""
         return self.children + 1
 
+    @property
+    def is_shuffled(self) -> bool:
+        """True if the order of a set is random."""
+        return self.order == "random"
+
     def orders(self, asker: Asker, queries: Sequence[QueryCandidates]) -> list[NewOrder]:
         """Return new orders. The comparisons of a query wait for each other; all queries go forward together."""
         orders: list[list[int]] = [list(range(len(candidates))) for candidates in queries]

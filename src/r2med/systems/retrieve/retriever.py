@@ -191,6 +191,10 @@ class Retriever(Protocol):
     def is_replayed(self) -> bool:
         """True if the store keeps the work of the inner stages and the answers of LLMs, and not the result itself."""
 
+    @property
+    def varies(self) -> bool:
+        """True if another run can give another ranking."""
+
     def approximations(
         self, dataset: Dataset, queries: Sequence[SearchQuery], k: int, store: Store
     ) -> tuple[Approximation, ...]:

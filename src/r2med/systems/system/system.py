@@ -163,6 +163,22 @@ class System:
         return str(self.expander.feeding(self.retriever)) if self.expander else ""
 
     @property
+    def varies(self) -> bool:
+        """True if another run can give another ranking. If not, one run says it all."""
+        return any(each.varies for each in self.main_stages)
+
+    @property
+    def repeat(self) -> int:
+        """The number of the repeat, from 0. A system that does not vary has only repeat 0."""
+        return self.runtime.setup.repeat if self.runtime.setup.repeat and self.varies else 0
+
+    def in_repeat(self, repeat: int) -> System:
+        """Return the same system in another repeat, in which LLMs are asked and shuffles are made anew."""
+        if repeat == self.runtime.setup.repeat:
+            return self
+        return replace(self, runtime=self.runtime.with_settings(repeat=repeat))
+
+    @property
     def only_searches(self) -> bool:
         """True if the system has neither an expansion nor a reranker nor an agent, also not in brackets."""
         inside = stages.with_nested(self.retriever)
@@ -339,8 +355,12 @@ class System:
     @cached_property
     def bound_stages(self) -> tuple[Any, ...]:
         """All stages that do the work, with those inside them."""
-        mine: list[Any] = [*filter(None, (self._expander,)), self.bound_retriever, *self._rerankers]
-        return tuple(each for stage in mine for each in stages.with_inner(stage))
+        return tuple(each for stage in self.main_stages for each in stages.with_inner(stage))
+
+    @property
+    def main_stages(self) -> tuple[Any, ...]:
+        """The expander, if there is one, the retriever and the rerankers, in order."""
+        return (*filter(None, (self._expander,)), self.bound_retriever, *self._rerankers)
 
     @cached_property
     def _expander(self) -> Expander | None:
