@@ -18,6 +18,8 @@ from r2med.assessment.answers.answer_scores import (
 from r2med.data.dataset_cards import short_name
 from r2med.evaluation.comparison.comparison import with_intervals
 from r2med.evaluation.measure.calibration import calibration_error
+from r2med.evaluation.measure.intervals import difference_intervals
+from r2med.evaluation.measure.significance import SystemPairs
 from r2med.evaluation.records.answer_record import AnswerRecord
 from r2med.evaluation.records.answer_words import SEARCHED
 from r2med.foundation.core.search_steps import SEARCH_STEPS
@@ -66,6 +68,16 @@ def estimate_of(values: Sequence[float]) -> Estimate | None:
     return with_intervals({"": np.array([values])}, 1.0)[0] if values else None
 
 
+def too_sure(stated: Sequence[float], right: Sequence[float]) -> Estimate | None:
+    """Return mean confidence minus accuracy, paired by question, with its interval; None without values."""
+    if not stated:
+        return None
+    rows, pair = {"": np.array([stated, right])}, SystemPairs(np.array([0]), np.array([1]))
+    low, high = np.clip(difference_intervals(rows, pair), -1.0, 1.0)[:, 0].tolist()
+    value = float(np.mean(stated) - np.mean(right))
+    return Estimate(value) if np.isnan(low) else Estimate(value, low, high)
+
+
 def believed(record: AnswerRecord) -> tuple[list[float], list[float]]:
     """Return the confidences and the truth, 0 or 1, of the answers of an agent for which both are known."""
     rows = [
@@ -83,7 +95,7 @@ def calibration_of(record: AnswerRecord) -> dict[str, Any]:
     return {
         "answers": len(stated),
         "confidence": estimate_of(stated),
-        "too_sure": estimate_of([each - truth for each, truth in zip(stated, right, strict=True)]),
+        "too_sure": too_sure(stated, right),
         "brier": estimate_of(values_of(record, BRIER)),
         "ece": calibration_error(stated, right),
         "when_wrong": float(np.mean(wrong)) if wrong else None,

@@ -301,8 +301,60 @@ interface AgentTrace {
     analysis: string;
     status?: string; // of a call of a tool
     further?: boolean; // a further call in the same turn of the model
+    shown?: string[]; // documents whose text stood in the conversation
+    opened?: string[]; // documents that the agent looked into
   }[];
   chosen?: string[]; // documents that the agent ended with
+  text: string; // the answer, or the text that was searched
+  steps?: Partial<Record<SearchStep, string[]>>; // of an agent that answers: how far documents came
+  confidence?: number | null; // from 0 to 1
+  failure?: { kind: string; message: string } | null;
+  relevant: string[]; // the relevant documents of the query
+}
+
+/* --- data/funnels.js: agent_funnels.py ------------------------------------------------------------------------------ */
+
+type SearchStep = "returned" | "shown" | "opened" | "cited" | "kept";
+type Share = { value: number; low: number | null; high: number | null };
+
+interface FunnelStep {
+  name: SearchStep;
+  about: string;
+  documents: number; // relevant documents that came so far
+  recall: Share | null;
+}
+
+interface FunnelQuery {
+  id: string;
+  relevant: number;
+  steps: Partial<Record<SearchStep, number>>;
+  right: boolean | null; // null: not decided
+  confidence: number | null;
+}
+
+/* An agent that answers, on one dataset. Shares are between 0 and 1. */
+interface Funnel {
+  name: string;
+  system: string;
+  number: number | null; // of the system, if it is on the board
+  reader: string;
+  dataset: number;
+  questions: number;
+  relevant: number; // relevant documents of all questions
+  steps: FunnelStep[]; // only those that the agent has
+  accuracy: Share | null;
+  undecided: number;
+  calibration: {
+    answers: number;
+    confidence: Share | null;
+    too_sure: Share | null;
+    brier: Share | null;
+    ece: number | null;
+    when_wrong: number | null;
+  };
+  statuses: StatusCounts;
+  searching: Record<string, number>;
+  queries: FunnelQuery[];
 }
 
 /* --- data/explorer/N/answers.js and data/explorer/N/aSYSTEM-QUERY.js: answer_texts.py ------------------------------ */
@@ -420,25 +472,27 @@ type DataFile<Name extends string> = Name extends "site"
       ? AdviceFile[]
       : Name extends "answers"
         ? AnswersView[]
-        : Name extends "explorer/index"
-          ? ExplorerDatasets
-          : Name extends `explorer/${number}/answers`
-            ? AnswersIndex
-            : Name extends `explorer/${number}/a${number}-${number}`
-              ? AnswersFile
-              : Name extends `system/${number}`
-                ? SystemFile
-                : Name extends `gold/${number}`
-                  ? GoldFile
-                  : Name extends `explorer/${number}/index`
-                    ? ExplorerIndex
-                    : Name extends `explorer/${number}/s${number}`
-                      ? RankingsFile
-                      : Name extends `explorer/${number}/q${number}`
-                        ? QueryFile
-                        : Name extends `explorer/${number}/t${number}-${number}`
-                          ? TraceFile
-                          : never;
+        : Name extends "funnels"
+          ? Funnel[]
+          : Name extends "explorer/index"
+            ? ExplorerDatasets
+            : Name extends `explorer/${number}/answers`
+              ? AnswersIndex
+              : Name extends `explorer/${number}/a${number}-${number}`
+                ? AnswersFile
+                : Name extends `system/${number}`
+                  ? SystemFile
+                  : Name extends `gold/${number}`
+                    ? GoldFile
+                    : Name extends `explorer/${number}/index`
+                      ? ExplorerIndex
+                      : Name extends `explorer/${number}/s${number}`
+                        ? RankingsFile
+                        : Name extends `explorer/${number}/q${number}`
+                          ? QueryFile
+                          : Name extends `explorer/${number}/t${number}-${number}`
+                            ? TraceFile
+                            : never;
 
 /* --- what the pages make of them ---------------------------------------------------------------------------------- */
 

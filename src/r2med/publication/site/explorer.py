@@ -148,7 +148,8 @@ def dataset_files(
         yield f"{folder}/s{number}", _system_file(rankings, shown)
         for position, query in enumerate(judged):
             if query in rankings.traces:
-                yield f"{folder}/t{number}-{position}", rankings.traces[query]
+                known = {"relevant": list(judged[query])}
+                yield f"{folder}/t{number}-{position}", [{**trace, **known} for trace in rankings.traces[query]]
     language = recorded_language(kept.record.settings for kept in cells.values())
     yield from _query_files(dataset, shown, systems, copies, folder, language, said)
     if answers:

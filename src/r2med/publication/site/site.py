@@ -32,6 +32,7 @@ from r2med.foundation.core.notices import Setting
 from r2med.publication.leaderboard.board_entries import SubmittedRecords, read_entries
 from r2med.publication.leaderboard.entry_verdicts import Verdicts
 from r2med.publication.site.advice_page import advice_value, read_advice
+from r2med.publication.site.agent_funnels import funnels_value
 from r2med.publication.site.answer_rows import answers_value
 from r2med.publication.site.board_answers import is_answer_file, read_board_answers
 from r2med.publication.site.board_folder import asset_files, updated_board
@@ -171,6 +172,7 @@ def _site_files(
         yield "advice", [advice_value(each) for each in advice]
     if answers:
         yield "answers", answers_value(answers, collection, names)
+        yield "funnels", funnels_value(answers, collection, names)
     for number, value in enumerate(system_values(collection, names, places, estimates.datasets)):
         yield f"system/{number}", value
     for number, name in enumerate(names):

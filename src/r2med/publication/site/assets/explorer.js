@@ -309,6 +309,9 @@
       { key: "c", what: "compare with another system, or stop", action: () => open?.compare() },
       { key: "x", what: "swap A and B", action: () => open?.swap() },
       { key: "g", what: "reference answer", action: () => open?.answer() },
+      { key: "n", what: "next turn of the agent", action: () => pages.explorerStory.step(1) },
+      { key: "p", what: "previous turn of the agent", action: () => pages.explorerStory.step(-1) },
+      { key: "o", what: "open or close the results of a turn", action: () => pages.explorerStory.unfold() },
     ],
     show,
   });

@@ -10,7 +10,7 @@ pages.explorerRankings = (view) => {
   function generated(system, letter, position, file) {
     const own = view.query.generated.find(({ systems }) => systems.includes(system));
     const wanted = view.wantedBy(-1);
-    const folded = (title) => h("details", { class: "generated" }, h("summary", null, title));
+    const folded = (title, kind = "") => h("details", { class: `generated ${kind}` }, h("summary", null, title));
     const text = own && folded(`Texts that ${letter} searched with`);
     if (text)
       pages.afterFrame(() =>
@@ -18,55 +18,17 @@ pages.explorerRankings = (view) => {
           ...own.texts.map((each) => h("p", { class: "text" }, marks.draw(each, marks.matches(each, wanted)))),
         ),
       );
-    const trace = file.traces.includes(position) && folded(`Steps of ${letter}, turn by turn`);
+    const trace = file.traces.includes(position) && folded(`Steps of ${letter}, turn by turn`, "story");
     if (trace)
       trace.addEventListener(
         "toggle",
         async () =>
-          trace.append(...(await pages.load(`explorer/${view.number}/t${system}-${position}`)).flatMap(turns)),
+          trace.append(
+            ...(await pages.load(`explorer/${view.number}/t${system}-${position}`)).flatMap(pages.explorerStory.draw),
+          ),
         { once: true },
       );
     return [text, trace];
-  }
-
-  /* Draw the trace of an agent: for every turn its text, its searches, the documents it read, and its analysis. */
-  function turns(trace) {
-    const part = (label, text) =>
-      text ? [h("dt", null, label), h("dd", { class: "text" }, marks.readable(text))] : [];
-    const documents = (label, ids) =>
-      ids
-        ? [
-            h("dt", null, label),
-            h(
-              "dd",
-              null,
-              ids.map((id) => [named(id), " "]),
-            ),
-          ]
-        : [];
-    let number = 0;
-    // An agent with tools may make several calls in one turn of the model.
-    const label = (turn) => (turn.further ? `Turn ${number}, next call` : `Turn ${++number}`);
-    return [
-      h("dl", { class: "facts turn" }, part("Prompt", trace.prompt)),
-      ...trace.turns.map((turn) =>
-        h(
-          "dl",
-          { class: "facts turn" },
-          part(label(turn), turn.text),
-          part("Search", turn.query),
-          part("Status", turn.status === "ok" ? "" : turn.status),
-          part("Told", turn.notice),
-          documents(
-            "Retrieved",
-            turn.documents?.map(({ id }) => id),
-          ),
-          part("Shown", turn.information),
-          part("Analysis", turn.analysis),
-        ),
-      ),
-      ...(trace.chosen ? [h("dl", { class: "facts turn" }, documents("Chosen", trace.chosen))] : []),
-    ];
   }
 
   function sidePicker(letter) {

@@ -164,6 +164,9 @@
             null,
             `${formats.counted(readers, "reader")} answered questions from its results: `,
             h("a", { href: pages.link("answers", { q: system.name }) }, "how well"),
+            rows.some(({ scores }) => scores.searched?.accuracy)
+              ? [". ", h("a", { href: pages.link("funnel", { name: system.name }) }, "Where it loses the evidence")]
+              : "",
             ".",
           ),
         )

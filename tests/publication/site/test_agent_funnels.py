@@ -1,0 +1,80 @@
+"""The board of agents that answer: the funnel of a system, and the story of a question in the explorer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+
+import r2med
+from r2med.publication.site import make_board
+from support.searching_agents import scripted_runtime, village
+
+from .conftest import SCREEN, Open
+from .test_pages import CONTRAST
+from .test_site import value
+
+AGENT = "agent(script, answers=yes, turns=8, calls=tags)"
+PHONE = {"width": 390, "height": 844}
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("funnel")
+    with scripted_runtime(place) as opened, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("R2MED_HOME", str(place / "home"))
+        data = village(place / "set")
+        asked = {"data": data, "conditions": "searched", "out": place / "o"}
+        r2med.answer("agent(script, calls=tags, turns=8)", setup=opened, **asked)
+        return make_board([place / "o"], place / "board", data=[data]).parent
+
+
+def test_the_data_file_counts_relevant_documents_at_every_step(site: Path) -> None:
+    (funnel,) = value(site, "funnels")
+    counts = {step["name"]: step["documents"] for step in funnel["steps"]}
+    assert (funnel["relevant"], counts) == (33, {"returned": 26, "shown": 26, "opened": 2, "cited": 5, "kept": 6})
+    finder = next(query for query in funnel["queries"] if query["id"] == "finder")
+    assert finder == {"id": "finder", "relevant": 3, "right": True, "confidence": 0.9,
+                      "steps": {"returned": 3, "shown": 3, "opened": 2, "cited": 2, "kept": 3}}  # fmt: skip
+    assert funnel["calibration"]["too_sure"]["low"] < funnel["calibration"]["too_sure"]["value"] < 0
+
+
+@pytest.mark.parametrize(("viewport", "scheme"), [(PHONE, "light"), (PHONE, "dark"), (SCREEN, "dark")])
+def test_the_funnel_fits_the_screen_and_can_be_read(open_page: Open, viewport: dict[str, int], scheme: str) -> None:
+    page = open_page(f"#/funnel?{urlencode({'name': AGENT})}", viewport, scheme)
+    rows = page.locator("table.funnel tbody tr").all_inner_texts()
+    assert len(rows) == 6 and "33" in rows[0] and "− 7" in rows[1]
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+    assert {pair: ratio for pair, ratio in dict(page.evaluate(CONTRAST.read_text())).items() if ratio < 4.5} == {}
+
+
+def story(page: Any) -> Any:
+    page.wait_for_selector("details.story")
+    page.keyboard.press("n")
+    page.wait_for_selector("details.story dl.turn[tabindex]")
+    return page.locator("details.story")
+
+
+def test_the_story_of_a_question_opens_and_moves_by_keys_and_marks_relevant_documents(open_page: Open) -> None:
+    page = open_page(f"#/explorer?{urlencode({'a': AGENT, 'data': 'set', 'q': 'finder'})}", PHONE)
+    told = story(page)
+    assert told.locator("table.fate tbody tr").count() == 3
+    page.keyboard.press("n")
+    assert "finder evidence" in page.evaluate("document.activeElement.innerText")
+    assert told.locator("details.result[open]").count() == 0, "results are folded"
+    page.keyboard.press("o")
+    assert page.locator("dl.turn:focus details.result[open]").count() == 1
+    page.keyboard.press("n")
+    assert "get_document" in page.evaluate("document.activeElement.innerText")
+    page.keyboard.press("p")
+    assert "finder evidence" in page.evaluate("document.activeElement.innerText")
+    assert told.locator(".chip.gold").count() >= 3
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+
+
+def test_the_page_of_the_system_leads_to_its_funnel(open_page: Open) -> None:
+    page = open_page(f"#/system?{urlencode({'name': AGENT})}")
+    page.click("text=Where it loses the evidence")
+    page.wait_for_selector("table.funnel")
