@@ -14,6 +14,7 @@ import pytest
 
 from r2med.evaluation.measure import DEFAULT_MEASURES
 from r2med.publication.leaderboard.published import published
+from r2med.publication.leaderboard.verified_scores import NOT_YET, VerifiedScores
 from support.by_day import some_by_day
 
 from .conftest import DATASETS, HOSTILE, SYSTEMS, Open, read, whole
@@ -206,6 +207,8 @@ def test_a_system_page_without_slices_has_no_word_in_their_place(open_page: Open
 
 def test_an_expectation_opens_to_its_command_and_shows_what_was_observed(open_page: Open) -> None:
     page = open_page("#/reproduce")
+    verified = VerifiedScores.read()
+    assert (verified.statement if verified else NOT_YET) in page.inner_text("main")
     page.fill("input[type=search]", "bm25 2505.14558")
     page.click(".toggle >> nth=0")
     assert "r2med run bm25 --data R2MED" in page.inner_text(".details pre")
