@@ -68,10 +68,10 @@ def pool(collection: RecordCollection, dataset: Dataset, depth: int, aspect: Asp
     best: dict[str, dict[str, int]] = {query.id: {} for query in asked}
     systems = []
     positives: set[tuple[str, str]] = set()
-    for (system, name), kept in collection.cells.items():
-        if name != dataset.name or (file := kept.run_file) is None:
+    for kept in collection.runs_of_all:
+        if kept.record.dataset.name != dataset.name or (file := kept.run_file) is None:
             continue
-        systems.append(system)
+        systems.append(kept.record.system)
         run = WrittenRun(file, [query.id for query in dataset.queries])
         for query, ranks in best.items():
             known = dataset.qrels[query] if aspect == "relevance" else dataset.mimics.get(query, {})
@@ -84,7 +84,7 @@ def pool(collection: RecordCollection, dataset: Dataset, depth: int, aspect: Asp
         raise UserError(f"there is no ranking of {dataset.name}: make one with r2med run SYSTEM --data {dataset.name}")
     ordered = {query: tuple(sorted(ranks, key=lambda each: (ranks[each], each))) for query, ranks in best.items()}
     return UnjudgedPool(
-        dataset, {query: each for query, each in ordered.items() if each}, tuple(systems), len(positives)
+        dataset, {query: each for query, each in ordered.items() if each}, tuple(dict.fromkeys(systems)), len(positives)
     )
 
 
@@ -310,8 +310,8 @@ def _summed(reports: Sequence[JudgeReport]) -> JudgeReport:
 def _ranked(collection: RecordCollection, dataset: Dataset) -> dict[str, list[str]]:
     """Return the documents that systems return for each query, by their best rank."""
     best: dict[str, dict[str, int]] = {query: {} for query in dataset.qrels}
-    for (_, name), kept in collection.cells.items():
-        lists = ranked_lists(kept, dataset) if name == dataset.name else None
+    for kept in collection.runs_of_all:
+        lists = ranked_lists(kept, dataset) if kept.record.dataset.name == dataset.name else None
         for query, documents in (lists or {}).items():
             for rank, document in enumerate(documents):
                 best[query][document] = min(rank, best[query].get(document, rank))

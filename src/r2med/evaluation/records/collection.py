@@ -140,6 +140,11 @@ class RecordCollection:
         kept = self.cell(system, dataset)
         return kept.repeats if kept else ()
 
+    @property
+    def runs_of_all(self) -> tuple[StoredRecord, ...]:
+        """The records of all repeats of all systems on all datasets."""
+        return tuple(each for kept in self for each in kept.repeats)
+
     def varies(self, system: str) -> bool:
         """Return True if another run of a system can give other scores."""
         return any(kept.record.varies for name in self.datasets for kept in self.repeats(system, name))

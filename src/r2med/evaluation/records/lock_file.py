@@ -184,6 +184,18 @@ def _faults(lock: Lock, cells: Mapping[tuple[str, str], StoredRecord]) -> Iterat
                 system, dataset, kept.record.dataset.fingerprint, stages_of(kept.record.settings)
             ):
                 yield difference
+            elif kept.record.varies and (fault := _repeats_fault(lock, kept)):
+                yield f"{system} on {dataset}: {fault}"
+
+
+def _repeats_fault(lock: Lock, kept: StoredRecord) -> str:
+    """Return what is wrong with the repeats of a system that varies; empty if they are those that were decided."""
+    numbers = [each.record.repeat for each in kept.repeats]
+    if numbers != list(range(lock.repeats)):
+        return f"it has the repeats {', '.join(map(str, numbers))}, but 0 to {lock.repeats - 1} were locked"
+    if any(each.record.lock != lock.digest for each in kept.repeats):
+        return "one of its repeats was not made with this lock"
+    return ""
 
 
 def stages_of(settings: dict[str, Any]) -> dict[str, Any]:

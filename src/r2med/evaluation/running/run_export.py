@@ -25,7 +25,7 @@ def export_runs(
     `sources` are record files, folders, or names of systems in `results`. With `header`, each file begins with its
     ir_metadata as comment lines. Raises UserError if the run file of a record is missing or was changed.
     """
-    kept = list(collect(given_records(sources), results, max_failures))
+    kept = collect(given_records(sources), results, max_failures).runs_of_all
     runs: list[Path] = []
     for each in kept:
         if (run := each.run_file) is None:

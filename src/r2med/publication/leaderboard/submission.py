@@ -60,7 +60,7 @@ class Entry(BaseModel):
 def write_entry(sources: Sequence[str | Path], path: Path, results: Path, max_failures: float = MAX_FAILURES) -> Entry:
     """Write the records of sources as one entry. Raises UserError if a file of a record is missing or was changed."""
     ranked, answered = submitted_sources(sources, results)
-    kept = list(collect(ranked, results, max_failures)) if ranked or not answered else []
+    kept = collect(ranked, results, max_failures).runs_of_all if ranked or not answered else ()
     for each in kept:
         if each.record.run is None:
             raise UserError(f"{each.path}: this record has no run file: ", each.how_to_make_it_again)

@@ -65,7 +65,7 @@ def find_datasets(collection: RecordCollection, data: Sequence[GivenData], runti
             raise UserError(
                 f"{name}: ", error, " (name the folder of your own data: r2med pack --data FOLDER)"
             ) from None
-        for kept in collection:
+        for kept in collection.runs_of_all:
             if kept.record.dataset.name == name and kept.record.dataset.fingerprint != dataset.fingerprint:
                 raise UserError(f"{kept.path}: {name} has changed since this record was made: run it again")
         found[name] = dataset
@@ -77,7 +77,7 @@ def needed(
 ) -> dict[str, Needed]:
     """Return dataset -> what its records read. With `vectors`, also what their searches read when they were made."""
     found = {name: Needed(dataset) for name, dataset in datasets.items()}
-    for kept in collection:
+    for kept in collection.runs_of_all:
         _add_reads(kept, found[kept.record.dataset.name], runtime, vectors)
     return found
 

@@ -42,8 +42,8 @@ class PackedAnswers:
 
 def answers_of(collection: RecordCollection) -> list[PackedAnswers]:
     """Return the answer records beside the records of a collection that were read from them."""
-    by_key = {kept.record.key: kept for kept in collection}
-    files = sorted({file for kept in collection for file in answer_files(kept.path.parent)})
+    by_key = {kept.record.key: kept for kept in collection.runs_of_all}
+    files = sorted({file for kept in collection.runs_of_all for file in answer_files(kept.path.parent)})
     return [
         PackedAnswers(record, file, by_key[key])
         for record, file in read_current(files)

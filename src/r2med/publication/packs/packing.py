@@ -108,9 +108,9 @@ def write_pack(
 ) -> PackManifest:
     """Write records and what they need from the store as one file. `kinds` are checked by `chosen_kinds`."""
     collection = collect(sources, results)
-    for kept in collection:
+    for kept in collection.runs_of_all:
         kept.check_files()
-    runs = [(kept.record.system, kept.record.dataset.name, kept.record.repeat) for kept in collection]
+    runs = [(kept.record.system, kept.record.dataset.name, kept.record.repeat) for kept in collection.runs_of_all]
     if fault := repeat_fault(runs):
         raise UserError(fault)
     answers = answers_of(collection) if "answers" in kinds else []
@@ -162,7 +162,7 @@ def _check_licences(licences: Mapping[str, str]) -> None:
 
 def _records(collection: RecordCollection, kinds: Sequence[str]) -> Iterator[_PartSource]:
     """Yield the records and the files beside them, with the paths that they have in a folder of results."""
-    for kept in collection:
+    for kept in collection.runs_of_all:
         record, path = kept.record, kept.path
         _refuse_paths(path, record.system, {"system": record.system, "settings": record.settings}, "run")
         beside: list[tuple[str, Path]] = [("records", path)]
@@ -288,8 +288,10 @@ def _safe(name: str) -> str:
 
 
 def _packed_records(collection: RecordCollection, runtime: Runtime) -> Iterator[PackedRecord]:
-    ordered = sorted(collection, key=lambda each: (each.record.dataset.name, each.record.system, each.record.repeat))
-    runs = Counter((kept.record.system, kept.record.dataset.name) for kept in collection)
+    ordered = sorted(
+        collection.runs_of_all, key=lambda each: (each.record.dataset.name, each.record.system, each.record.repeat)
+    )
+    runs = Counter((kept.record.system, kept.record.dataset.name) for kept in collection.runs_of_all)
     for kept in ordered:
         record = kept.record
         yield PackedRecord(
@@ -318,7 +320,7 @@ def _packed_dataset(name: str, dataset: Dataset, licence: str) -> PackedDataset:
 def _saved(collection: RecordCollection, answers: Sequence[PackedAnswers]) -> Cost:
     """Return the cost of everything that the records needed. What two records of systems share counts once."""
     shared: dict[object, Cost] = {}
-    for kept in collection:
+    for kept in collection.runs_of_all:
         dataset = kept.record.dataset
         before: list[str | int] = []
         for stage in kept.record.stages:
