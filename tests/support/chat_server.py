@@ -179,6 +179,17 @@ def answer(
     return step
 
 
+async def by_seed(exchange: Exchange) -> None:
+    """Answer with words that depend on the seed, as an LLM does."""
+    seed = exchange.request.body.get("seed", 0)
+    await answer(f"seed {seed} w{seed % 11} w{seed % 13} w{seed % 17}")(exchange)
+
+
+def seeds(server: Server) -> list[int]:
+    """Return the seed of every request."""
+    return [request.body["seed"] for request in server.requests]
+
+
 def tool_call(number: int, name: str, arguments: str) -> dict[str, Any]:
     """Return a call in the form of OpenAI's protocol."""
     return {

@@ -156,6 +156,17 @@ class Overlay:
                 combined.setdefault(query, {})[document] = grade
         return combined
 
+    @property
+    def repeats(self) -> int:
+        """Number of times that its judges were asked; 0 without a judge."""
+        return max((label.repeat + 1 for label in self.labels if label.judge), default=0)
+
+    def in_repeat(self, number: int) -> Overlay:
+        """Return the overlay with the labels that judges gave in one repeat, as the only one, and those of people."""
+        own = number % max(1, self.repeats)  # one that was asked less often gives the same labels again
+        kept = (label for label in self.labels if label.reviewer or label.repeat == own)
+        return Overlay(self.name, tuple(label.model_copy(update={"repeat": 0}) for label in kept))
+
     def unsettled(self, dataset: str, aspect: Aspect = "relevance") -> list[tuple[str, str]]:
         """Return the pairs of query and document that as many people call relevant as not. Nobody settled them."""
         labels = (label for label in self.of(dataset, aspect) if label.reviewer)

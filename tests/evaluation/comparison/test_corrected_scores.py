@@ -100,3 +100,22 @@ def test_a_half_labelled_pool_does_not_count(results: Path) -> None:
     assert reviewed_queries([judge, chosen], NAME) == set(), "they were not drawn at random"
     with pytest.raises(UserError, match="whole pool of 0 randomly drawn queries"):
         corrected_scores(collect(results=results), [judge, half], {NAME: dataset})
+
+
+def test_a_judge_that_was_asked_twice_has_the_mean_of_its_runs(results: Path) -> None:
+    dataset = load(NAME)
+    queries = random_order(NAME, (query.id for query in dataset.queries))
+    documents = [document for document, _ in dataset.corpus][:12]
+    runs = [labels(1, queries, documents, judge="j"), labels(0, queries, documents, judge="j")]
+    again = tuple(label.model_copy(update={"repeat": 1}) for label in runs[1])
+    people = Overlay("people", labels(0, queries[:5], documents, reviewer="R1", drawn="random"))
+    collection = collect(results=results)
+    singles = [
+        corrected_scores(collection, [Overlay("judge", run), people], {NAME: dataset}).scores["bm25"] for run in runs
+    ]
+    both = corrected_scores(collection, [Overlay("judge", (*runs[0], *again)), people], {NAME: dataset})
+    assert both.judge_runs == 2
+    assert both.judge_spread["bm25"] == pytest.approx(np.std([each.value for each in singles], ddof=1))
+    assert "asked 2 times" in page_markdown(estimates_page(both))
+    once = corrected_scores(collection, [Overlay("judge", runs[0]), people], {NAME: dataset})
+    assert (once.judge_runs, once.judge_spread) == (1, {})

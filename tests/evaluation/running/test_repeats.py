@@ -16,15 +16,9 @@ from r2med.evaluation.running.run_page import run_page
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store import Store
 from support import chat_server as api
-from support.chat_server import Exchange, Server
+from support.chat_server import Server, by_seed, seeds
 from support.datasets import random_folder
 from support.facts import states
-
-
-async def by_seed(exchange: Exchange) -> None:
-    """Answer with words that depend on the seed, as an LLM does."""
-    seed = exchange.request.body.get("seed", 0)
-    await api.answer(f"seed {seed} w{seed % 11} w{seed % 13} w{seed % 17}")(exchange)
 
 
 @pytest.fixture
@@ -48,10 +42,6 @@ def scripted(tmp_path: Path, answer: str) -> Runtime:
     script = tmp_path / "script.jsonl"
     script.write_text(json.dumps({"when": [], "answer": answer}) + "\n")
     return Runtime(store=Store(tmp_path / "store"), model_paths=(("script", script),))
-
-
-def seeds(server: Server) -> list[int]:
-    return [request.body["seed"] for request in server.requests]
 
 
 def test_each_repeat_asks_anew_and_has_its_own_record(

@@ -19,16 +19,12 @@ from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store import Store, digest
 from r2med.models.llm.chat import repeat_seed
 from support import chat_server as api
-from support.chat_server import Exchange
+from support.chat_server import by_seed
 from support.datasets import random_folder
 from support.facts import states
 
 SYSTEM = "hyde(m) → bm25"
 Body = dict[str, Any]
-
-
-async def by_seed(exchange: Exchange) -> None:
-    await api.answer(f"a text for seed {exchange.request.body['seed']}")(exchange)
 
 
 class Folder:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import combinations, takewhile
+from statistics import stdev
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,10 @@ class CorrectedScores:
     """Dataset -> number of completely labelled queries that are not of the random sample, so that they do not count."""
     unsettled: Mapping[str, int] = field(default_factory=dict)
     """Dataset -> number of passages that as many people call relevant as not. The sample ends before the first."""
+    judge_runs: int = 1
+    """Number of times that the judge was asked. Its values are means over them."""
+    judge_spread: Mapping[str, float] = field(default_factory=dict)
+    """System -> standard deviation of its estimates from the labels of one run of the judge each; empty for one run."""
 
     def as_json(self) -> dict[str, Any]:
         """Return the scores and the differences as JSON values."""
@@ -47,6 +52,8 @@ class CorrectedScores:
             "pairs": [{"a": a, "b": b, **asdict(each)} for (a, b), each in self.differences.items()],
             "unused": dict(self.unused),
             "unsettled": dict(self.unsettled),
+            "judge_runs": self.judge_runs,
+            "judge_spread": dict(self.judge_spread),
         }
 
 
@@ -135,12 +142,20 @@ def reviewed_scores(
     datasets: Mapping[str, Dataset],
     measure: str = str(HEADLINE_MEASURE),
 ) -> ReviewedScores:
-    """Return the points of systems on the datasets that overlays label, by judges and by people."""
-    by_judge = relabelled(collection, overlays, datasets, drawn=False).with_measure(measure)
+    """Return the points of systems on the datasets that overlays label, by judges and by people.
+
+    If judges were asked several times, their points are means over these runs. So a judge that contradicts itself has a
+    smaller weight after one run than after several.
+    """
+    runs = range(_judge_runs(overlays))
+    in_runs = [[each.in_repeat(number) for each in overlays] for number in runs] if len(runs) > 1 else [overlays]
+    relabelled_runs = [relabelled(collection, each, datasets, drawn=False).with_measure(measure) for each in in_runs]
+    by_judge, values = relabelled_runs[0], [each.values(measure) for each in relabelled_runs]
     by_people = relabelled(collection, overlays, datasets).with_measure(measure).values(measure)
     aspect: Aspect = "mimic" if Measure.parse(measure).lower_is_better else "relevance"
     found = {}
-    for dataset, (queries, judge) in by_judge.values(measure).items():
+    for dataset, (queries, _) in values[0].items():
+        judge = np.mean([each[dataset][1] for each in values], axis=0)
         name = next(known for known in datasets if dataset.startswith(f"{known}+") or dataset == known)
         sampled = reviewed_queries(overlays, name, aspect) & set(queries)
         if len(sampled) > 1:
@@ -192,19 +207,51 @@ def corrected_scores(
     pairs = {pair: mean for pair in combinations(ranked, 2) if (mean := values.mean(names, *pair))}
     unused = {name: count for name, count in unused.items() if count}
     unsettled = {name: count for name, count in unsettled.items() if count}
-    return CorrectedScores(measure, {system: scores[system] for system in ranked}, pairs, unused, unsettled)
+    spread = _judge_spread(collection, overlays, datasets, measure, ranked)
+    in_order = {system: scores[system] for system in ranked}
+    return CorrectedScores(measure, in_order, pairs, unused, unsettled, _judge_runs(overlays), spread)
+
+
+def _judge_runs(overlays: Sequence[Overlay]) -> int:
+    """Return how often judges were asked: the largest number of an overlay."""
+    return max(1, *(each.repeats for each in overlays)) if overlays else 1
+
+
+def _judge_spread(
+    collection: RecordCollection,
+    overlays: Sequence[Overlay],
+    datasets: Mapping[str, Dataset],
+    measure: str,
+    systems: Sequence[str],
+) -> dict[str, float]:
+    """Return how much the estimate of each system would differ between single runs of the judge; empty for one run."""
+    runs = range(_judge_runs(overlays))
+    if len(runs) < 2:
+        return {}
+    found = [reviewed_scores(collection, [each.in_repeat(run) for each in overlays], datasets, measure) for run in runs]
+    means = {system: [each.mean(tuple(each.datasets), system) for each in found] for system in systems}
+    return {system: stdev(each.value for each in values if each) for system, values in means.items() if all(values)}
 
 
 def estimates_table(found: CorrectedScores) -> Table:
     """Return the estimated scores with their intervals, the best first."""
     known = next(iter(found.scores.values()))
-    columns = (Column("system"), Column(found.measure, "score"), Column("weight of the judge", "number"))
-    rows = [(system, each, round(each.weight, 2)) for system, each in found.scores.items()]
+    spread = [Column("SD of the judge's runs", "number")] if found.judge_spread else []
+    columns = (Column("system"), Column(found.measure, "score"), Column("weight of the judge", "number"), *spread)
+    rows = [
+        (system, each, round(each.weight, 2), *([found.judge_spread.get(system)] if spread else []))
+        for system, each in found.scores.items()
+    ]
     note = (
         f"Labels: estimated. People labelled the whole pool of {known.reviewed:,} of {known.queries:,} queries, drawn "
         "at random. They correct the labels of the judge for all queries. A weight of 0 means that "
         "only people's labels count."
     )
+    if found.judge_runs > 1:
+        note += (
+            f" The judge was asked {found.judge_runs} times, and its values are means over them. SD is how much the "
+            "estimate from one of these runs alone would differ from that of another."
+        )
     if found.unused:
         note += (
             f" {sum(found.unused.values()):,} further queries are completely labelled and do not count, because a "

@@ -1,0 +1,90 @@
+"""Repeats in plans, answers and packs."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import r2med
+from r2med import UserError
+from r2med.cli.plan_output import show_plan
+from r2med.data import load
+from r2med.data.dataset import Dataset
+from r2med.evaluation.records.answer_collection import collect_answers
+from r2med.evaluation.records.record import Record
+from r2med.evaluation.running.batch import plan_run
+from r2med.evaluation.running.planning import stage_plans
+from r2med.foundation.runtime.runtime import Runtime
+from r2med.foundation.store import Store
+from support import chat_server as api
+from support.chat_server import Exchange, Server, by_seed, seeds
+from support.datasets import random_folder
+from support.facts import states
+
+
+@pytest.fixture
+def served(chat_server: Server) -> Server:
+    chat_server.otherwise = by_seed
+    return chat_server
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Dataset:
+    return load(random_folder(tmp_path / "mini", documents=40))
+
+
+@pytest.fixture
+def runtime(served: Server, tmp_path: Path) -> Iterator[Runtime]:
+    with Runtime(base_url=served.address, store=Store(tmp_path / "store"), first_wait=0.001) as opened:
+        yield opened
+
+
+def test_a_plan_has_the_calls_of_all_runs_and_says_what_is_deterministic(
+    served: Server, data: Dataset, runtime: Runtime, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    r2med.run("hyde(m) → bm25", data, out=None, setup=runtime)  # so repeat 0 is answered already
+    show_plan(r2med.plan(r2med.run, ["bm25", "hyde(m) → bm25"], data, repeats=3, out=None, setup=runtime))
+    shown = capsys.readouterr().out
+    assert "deterministic: one run" in shown and "3 runs" in shown
+    assert f"hyde(m): {2 * len(data.queries)} calls, {len(data.queries)} answered already" in shown
+    plan = plan_run(["bm25 → pointwise(m)@4"], [data], setup=runtime)
+    ((_, stages),) = stage_plans(plan)
+    assert stages[-1].times(3).calls == 3 * stages[-1].calls and stages[0].times(3) == stages[0]
+
+
+def test_readers_and_judges_of_answers_are_asked_anew(served: Server, runtime: Runtime, tmp_path: Path) -> None:
+    async def reader(exchange: Exchange) -> None:
+        await api.answer(json.dumps({"answer": f"It is gout {exchange.request.body['seed']}."}))(exchange)
+
+    served.otherwise = reader
+    out = tmp_path / "out"
+    asking = {"conditions": "closed book", "form": "open", "out": out, "setup": runtime, "queries": 3}
+    answered = r2med.answer("bm25", "m", "demo/Biology", repeats=2, **asking)
+    assert [record.repeat for record in answered] == [0, 1] and all(record.varies for record in answered)
+    assert len(served.requests) == 6 and len({*seeds(served)}) == 2
+    assert len([*out.rglob("bm25-*.json")]) == 1, "bm25 does not vary"
+    again = r2med.answer("bm25", "m", "demo/Biology", repeats=2, **asking)
+    assert again.reused == 2 and len(served.requests) == 6
+    collected = collect_answers(results=out)
+    assert len(collected) == 2, "both are kept"
+
+
+def test_a_pack_has_all_repeats(served: Server, data: Dataset, runtime: Runtime, tmp_path: Path) -> None:
+    out, file = tmp_path / "out", tmp_path / "run.r2pack"
+    made = r2med.run("hyde(m) → bm25", data, repeats=2, out=out, setup=runtime).records
+    manifest = r2med.pack(out, file, data=[data], results=out, setup=runtime)
+    assert [record.key for record in manifest.records] == [record.key for record in made]
+    assert all("--repeats 2" in record.command for record in manifest.records)
+    asked = len(served.requests)
+    elsewhere = Store(tmp_path / "elsewhere")
+    r2med.unpack(file, tmp_path / "unpacked", store=elsewhere)
+    with Runtime(base_url=served.address, store=elsewhere) as other:
+        again = r2med.run("hyde(m) → bm25", data, repeats=2, out=tmp_path / "unpacked", setup=other)
+    assert [record.mean for record in again.records] == [record.mean for record in made]
+    assert len(served.requests) == asked, "nothing is asked again"
+    (first, *_) = (path for path in out.rglob("*.json") if Record.read(path).repeat == 0)
+    first.unlink()
+    with pytest.raises(UserError) as refused:
+        r2med.pack(out, tmp_path / "half.r2pack", data=[data], results=out, setup=runtime)
+    states(refused.value, "repeat 0", "missing")
