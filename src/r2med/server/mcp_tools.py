@@ -110,14 +110,21 @@ class SearchTools:
             ),
         ]
 
-    async def call(self, name: str, arguments: dict[str, Any]) -> CallToolResult:
-        """Return the result of a tool. A fault of the arguments or of the search is one line for the assistant."""
+    async def call(self, name: str, arguments: dict[str, Any], session: str = "") -> CallToolResult:
+        """Return the result of a tool. A fault of the arguments or of the search is one line for the assistant.
+
+        `session` is the name of the client's session, for a log of searches.
+        """
         try:
             self.served.data.check()
             if name == SEARCH:
-                return _result(await self._search(arguments))
+                found = await self._search(arguments)
+                self.served.note(session, "search", str(arguments["question"]), [each.id for each in found.documents])
+                return _result(found)
             if name == GET_DOCUMENT:
-                return _result(self._document(arguments))
+                piece = self._document(arguments)
+                self.served.note(session, "get_document", documents=[piece.id])
+                return _result(piece)
             raise HTTPError(404, f"there is no tool {name!r}: use {SEARCH} or {GET_DOCUMENT}")
         except HTTPError as error:
             return CallToolResult(content=[TextContent(text=error.detail)], is_error=True)

@@ -9,6 +9,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
@@ -65,6 +66,7 @@ def serve_systems(
     timeout: float = ANSWER_SECONDS,
     access_log: bool = False,
     mcp: str = "",
+    log_searches: bool = False,
     ready: Callable[[str], None] | None = None,
 ) -> None:
     """Serve a search page, POST /search and POST /retrieve until Ctrl-C; `r2med.serve` explains the arguments.
@@ -87,7 +89,7 @@ def serve_systems(
     with running(setup) as runtime:
         if mcp == "stdio":
             with stdout_to_stderr():
-                served, opened, leave = _opened(dataset, several(systems), retriever, timeout, runtime)
+                served, opened, leave = _opened(dataset, several(systems), retriever, timeout, runtime, log_searches)
             say = ready or partial(print_line, file=sys.stderr)
             say(f"MCP on stdin and stdout searches with {_names(opened)} · {_about(served)} · Ctrl-C stops")
             try:
@@ -96,7 +98,7 @@ def serve_systems(
                 leave()
             return
         listener = bind(host, port, token)
-        served, opened, leave = _opened(dataset, several(systems), retriever, timeout, runtime)
+        served, opened, leave = _opened(dataset, several(systems), retriever, timeout, runtime, log_searches)
         app = create_app(served, allowed, token, opened, timeout)
         if mcp:
             add_mcp(app, served, opened, timeout)
@@ -114,6 +116,7 @@ def _opened(
     retriever: str,
     timeout: float,
     runtime: Runtime,
+    log_searches: bool,
 ) -> tuple[ServedCorpus, tuple[LiveSystem, ...], Callable[[], None]]:
     """Return the corpus and the systems, ready to search, and a function that removes what is kept for questions."""
     from r2med.server.served_corpus import open_served
@@ -123,9 +126,13 @@ def _opened(
     named = str(dataset) if isinstance(dataset, str | Path) else dataset.name
     announcing(1)(" · ".join(filter(None, [named, *systems, retriever])))
     loaded = load(dataset, store) if isinstance(dataset, str | Path) else dataset
-    served = open_served(loaded, systems, retriever, patient, store)
+    served, live = open_served(loaded, systems, retriever, patient, store)
+    if log_searches:
+        from r2med.systems.agents.session_log import SearchLog
+
+        served = replace(served, log=SearchLog(runtime.store, loaded.label))
     steps_ended()
-    return *served, store.close
+    return served, live, store.close
 
 
 def _names(systems: Sequence[LiveSystem]) -> str:

@@ -20,7 +20,7 @@ from r2med.models.llm.journaled import open_chat
 from r2med.models.llm.llm_cards import LLMCard, find_llm
 from r2med.systems.agents.agent_retriever import RankingStage
 from r2med.systems.agents.agent_run import UNKNOWN_MODEL, AgentRun
-from r2med.systems.agents.agent_run_files import AgentRunFile, AgentRunFolder, file_of_trace
+from r2med.systems.agents.agent_run_files import AgentRunFile, file_of_trace
 from r2med.systems.agents.expander import AgentStage
 from r2med.systems.expand.expansion import AskingStage
 from r2med.systems.system import System
@@ -46,7 +46,7 @@ def agent_reader(system: System, datasets: Sequence[Dataset], runtime: Runtime) 
     if isinstance(stage, RankingStage):
         return AnswerReader.open(stage.llm, runtime)
     assert isinstance(stage, AgentRun)
-    models = (AgentRunFolder.read(stage.folder(dataset)).model for dataset in datasets)
+    models = (stage.read(dataset, runtime.store).model for dataset in datasets)
     name = next(filter(None, models), UNKNOWN_MODEL)
     card = find_llm(name, runtime.setup) or LLMCard(name=name, model=name)
     return AnswerReader(card, open_chat(card, runtime))
@@ -92,7 +92,7 @@ def figures_as_browsecomp(
 def _run_files(system: System, dataset: Dataset, traces: Mapping[str, Sequence[Any]]) -> list[AgentRunFile]:
     stage = system.retriever
     if isinstance(stage, AgentRun):
-        return list(AgentRunFolder.read(stage.folder(dataset)).files)
+        return list(stage.read(dataset, system.runtime.store).files)
     return [AgentRunFile.parse(file_of_trace(query, own[0], "")) for query, own in traces.items() if own]
 
 

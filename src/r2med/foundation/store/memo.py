@@ -56,6 +56,7 @@ MEMOS: Mapping[str, MemoKind] = {
     "api": MemoKind("embeddings", "cache of API answers", "vectors of embedding APIs"),
     "scores": MemoKind("scores", "cache of scores", "scores of rerankers"),
     "remote": MemoKind("documents", "cache of search servers", "answers of search servers"),
+    "sessions": MemoKind("sessions", "log of searches", "logged searches of sessions"),
 }
 """Folder of the store -> what its files hold."""
 

@@ -44,6 +44,19 @@ class AgentRun(Stage, kind="retrieve"):
             raise UserError(f"{folder} has no run files of an agent (*.json, in the form of BrowseComp-Plus)")
         return folder
 
+    def read(self, dataset: Dataset, store: Store) -> AgentRunFolder:
+        """Return the run files of one dataset. Raises UserError if there are none."""
+        return AgentRunFolder.read(self.folder(dataset))
+
+    def files_key(self, dataset: Dataset, store: Store) -> str:
+        """Return a digest of the files."""
+        folder = self.folder(dataset)
+        return files_digest(folder.glob("*.json"), folder, store)
+
+    def place(self, dataset: Dataset) -> str:
+        """Return where the files are, for messages."""
+        return str(self.folder(dataset))
+
     def plan(self, data: Sequence[PlannedData], runtime: Runtime) -> list[Plan]:
         """Return a plan which says that files are read."""
         return [Plan(str(self), "reads the files of another agent; nothing is searched or asked", seconds=0.0)]
@@ -62,8 +75,7 @@ class AgentRunRetriever(Bound[AgentRun]):
 
     def key(self, dataset: Dataset) -> dict[str, Any]:
         """Return the digest of the files."""
-        folder = self.stage.folder(dataset)
-        return {"stage": "agent-run", "sha256": files_digest(folder.glob("*.json"), folder, self.store)}
+        return {"stage": "agent-run", "sha256": self.stage.files_key(dataset, self.store)}
 
     @property
     def is_replayed(self) -> bool:
@@ -72,23 +84,24 @@ class AgentRunRetriever(Bound[AgentRun]):
 
     def index(self, dataset: Dataset, store: Store) -> AgentRunSearcher:
         """Return a searcher that looks up what the agent returned."""
-        return AgentRunSearcher(self.stage.folder(dataset), dataset)
+        return AgentRunSearcher(self.stage.place(dataset), self.stage.read(dataset, self.store), dataset)
 
 
 @dataclass(frozen=True)
 class AgentRunSearcher(Searcher):
     """Looks up what an agent found for the queries of one dataset."""
 
-    folder: Path
+    place: str
+    read: AgentRunFolder
     dataset: Dataset
 
     def live(self) -> AgentRunSearcher:
         """Raise UserError, because an agent's files are about its own questions."""
-        raise UserError(f"{self.folder} has the answers to its own questions; it cannot search for another one")
+        raise UserError(f"{self.place} has the answers to its own questions; it cannot search for another one")
 
     def search(self, queries: Sequence[SearchQuery], k: int) -> Searched:
         """Return the documents that the agent's searches returned, in the order of the file."""
-        read, corpus = AgentRunFolder.read(self.folder), self.dataset.corpus
+        read, corpus = self.read, self.dataset.corpus
         hits, traces = [], {}
         for each in queries:
             query = each.query.id
@@ -110,4 +123,4 @@ class AgentRunSearcher(Searcher):
             (len(unknown), f"{len(unknown):,} files are about other questions, such as {(unknown or [''])[0][:60]!r}"),
             (len(lost), f"{len(lost):,} files cannot be read, such as {(lost or [''])[0]}"),
         ]
-        return [f"{self.folder}: {line}" for count, line in lines if count]
+        return [f"{self.place}: {line}" for count, line in lines if count]
