@@ -20,6 +20,15 @@ FIGURES = {
     "bars": partial(charts.bars, {HOSTILE: Estimate(30, 20, 40), "b": Estimate(0, 0, 0)}, "nDCG@10", "b"),
     "heat map": partial(charts.heat_map, [HOSTILE, "b"], ["d", HOSTILE], np.zeros((2, 2)), "nDCG@10"),
     "cost": partial(charts.quality_cost, {HOSTILE: (0.0, 1.0), "b": (1e-4, 1.0), "c": (90.0, 7.0)}, "dollars", "MRR"),
+    "family": partial(
+        charts.quality_cost,
+        {HOSTILE: (1.0, 1.0), "b": (2.0, 3.0), "c": (3.0, 2.0)},
+        "tokens",
+        "MRR",
+        {"b": Estimate(3, 1, 5), "c": Estimate(2)},
+        [[HOSTILE, "c"]],
+        ["c"],
+    ),
     "free": partial(charts.quality_cost, {HOSTILE: (0.0, 1.0)}, "dollars", "MRR"),
     "gains": partial(charts.gains, [(HOSTILE, Gap(-1, -2, 0.5, 0.2, 0.3))], "title", HOSTILE, "b"),
 }

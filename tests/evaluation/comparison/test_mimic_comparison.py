@@ -91,7 +91,7 @@ def test_a_report_has_the_tables_and_only_figures_that_fit(results: Path, tmp_pa
     names = {file.name for file in made.files}
     assert {"table.md", "bars.svg", "heat-map.svg"} <= names
     assert not {name for name in names if name.startswith(("cost", "body"))}
-    assert "no figure cost-seconds: with Mimic@10, lower is better" in made.notices
+    assert "no figure cost-p95: with Mimic@10, lower is better" in made.notices
     assert "**33.75**" in (tmp_path / "table.md").read_text(encoding="utf-8")
 
 

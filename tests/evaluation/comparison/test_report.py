@@ -36,12 +36,12 @@ def test_a_report_is_tables_and_figures_in_every_format(tmp_path: Path) -> None:
         *(f"{table}.{suffix}" for table in ("table", "pairs") for suffix in ("md", "tex", "csv")),
         *(
             f"{figure}.{suffix}"
-            for figure in ("bars", "heat-map", "cost-seconds", "cost-dollars", "body-systems")
+            for figure in ("bars", "heat-map", "cost-p95", "cost-dollars", "body-systems")
             for suffix in ("svg", "png")
         ),
     }
     assert all(path.stat().st_size for path in written.files)
-    assert not written.notices
+    assert [notice.partition(":")[0] for notice in written.notices] == ["no figure cost-tokens"]
 
 
 def test_the_best_is_bold_the_second_underlined_and_marks_tell_what_is_real() -> None:
@@ -80,6 +80,7 @@ def test_figures_that_the_records_do_not_allow_are_told(tmp_path: Path) -> None:
     bare = [with_ranks(each).model_copy(update={"queries": {}}) for each in MADE]
     written = compare(write_records(bare, tmp_path / "results"), out=tmp_path / "report", resamples=10)
     assert [notice.partition(":")[0] for notice in written.notices] == [
+        "no figure cost-tokens",
         "no figure body-systems",
     ]
 
@@ -90,7 +91,7 @@ def test_systems_with_recorded_texts_are_not_in_the_figures_of_cost() -> None:
     known = collection(made)
     figures = _cost_figures(known, comparison(known, resamples=10))
     assert {name: set(figure.args[0]) for name, figure in figures.items()} == {
-        "cost-seconds": {"weak", "twin"},
+        "cost-p95": {"weak", "twin"},
         "cost-dollars": {"weak", "twin"},
     }
     none = collection([each.model_copy(update={"settings": recorded}) for each in MADE])

@@ -97,6 +97,16 @@ test("the Pareto line has what no other beats for less", () => {
   assert.deepEqual(chart.pareto([]), []);
 });
 
+test("a family is its points from the cheapest on, and one point is none", () => {
+  const items = [
+    { x: 3, y: 1, family: "a" },
+    { x: 1, y: 9, family: "" },
+    { x: 1, y: 5, family: "a" },
+    { x: 2, y: 5, family: "b" },
+  ];
+  assert.deepEqual(chart.families(items), [[items[2], items[0]]]);
+});
+
 const view = {
   measure: "nDCG@10",
   latex: { "%": "\\%", _: "\\_" },

@@ -6,7 +6,7 @@ import contextlib
 import io
 import textwrap
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -152,8 +152,19 @@ def pareto(points: Mapping[str, tuple[float, float]]) -> list[str]:
     return line
 
 
-def quality_cost(points: Mapping[str, tuple[float, float]], cost: str, measure: str) -> Figure:
-    """Draw quality against cost, with a number for each system, a legend, and the Pareto front."""
+def quality_cost(
+    points: Mapping[str, tuple[float, float]],
+    cost: str,
+    measure: str,
+    means: Mapping[str, Estimate] | None = None,
+    families: Sequence[Sequence[str]] = (),
+    near: Collection[str] = (),
+) -> Figure:
+    """Draw quality against cost, with a number for each system, a legend, and the Pareto front.
+
+    `means` are the scores with their intervals. The systems of a family are joined by a thin line, and those of `near`,
+    which do not differ significantly from the front, have a ring.
+    """
     line = pareto(points)
     ranked = sorted(points, key=lambda name: (-points[name][1], name))
     labels = [_label(name, 40) for name in ranked]
@@ -169,6 +180,7 @@ def quality_cost(points: Mapping[str, tuple[float, float]], cost: str, measure: 
         text: dict[str, Any] = {"xycoords": "axes fraction", "va": "center", "fontsize": 7.5, "annotation_clip": False}
         axes.annotate(str(number + 1), (1.05, height), ha="right", **text, **style)
         axes.annotate(labels[number], (1.065, height), **text, **style)
+    _draw_families(axes, points, means or {}, families, near)
     for names in _neighbours(points, ranked):
         numbers = ", ".join(str(ranked.index(name) + 1) for name in names)
         bold = "bold" if names[0] in line else "normal"
@@ -176,11 +188,31 @@ def quality_cost(points: Mapping[str, tuple[float, float]], cost: str, measure: 
     steps = [points[name] for name in line] + [(max(spent for spent, _ in points.values()), points[line[-1]][1])]
     axes.step(*zip(*steps, strict=True), where="post", color=BLUE, lw=1.5, zorder=1)
     axes.margins(x=0.08, y=0.12)
-    axes.set_xlabel(f"{cost}; blue: no system is better at no more cost")
+    notes = [f"{cost}; blue: no system is better at no more cost"]
+    notes += ["thin lines: one system with other depths, samples, turns or LLMs"] * bool(families)
+    notes += ["rings: not significantly different from the blue line"] * bool(near)
+    axes.set_xlabel("\n".join(notes))
     axes.set_ylabel(f"{measure} × 100")
     axes.grid(color="#EEEEEE")
     axes.set_axisbelow(True)
     return figure
+
+
+def _draw_families(
+    axes: Axes,
+    points: Mapping[str, tuple[float, float]],
+    means: Mapping[str, Estimate],
+    families: Sequence[Sequence[str]],
+    near: Collection[str],
+) -> None:
+    """Draw the interval of each system, a line through each family, and a ring around each system of `near`."""
+    for name, mean in means.items():
+        axes.plot([points[name][0]] * 2, mean.bounds, color=GREY, lw=1, zorder=1)
+    for members in families:
+        places = sorted(points[name] for name in members)
+        axes.plot(*zip(*places, strict=True), color=ORANGE, lw=1, zorder=2)
+    for name in near:
+        axes.plot(*points[name], "o", ms=12, mfc="none", mec=INK, mew=0.8, zorder=3)
 
 
 def _cost_axis(axes: Axes, costs: Sequence[float]) -> None:

@@ -13,23 +13,27 @@ import numpy as np
 from r2med.data.dataset_cards import short_name
 from r2med.evaluation.comparison import charts
 from r2med.evaluation.comparison.answer_worth import worth_tables
-from r2med.evaluation.comparison.comparing import ComparedRecords
+from r2med.evaluation.comparison.budget_choice import CostName
+from r2med.evaluation.comparison.comparing import ComparedRecords, compared_runs
 from r2med.evaluation.comparison.comparison import Comparison, comparison
 from r2med.evaluation.comparison.corrected_scores import estimates_table
+from r2med.evaluation.comparison.cost_line import CostPoints, near_line
 from r2med.evaluation.comparison.report_tables import pair_table, score_table
 from r2med.evaluation.measure.slices import UNKNOWN_LABEL
 from r2med.evaluation.records.answer_collection import AnswerCollection
 from r2med.evaluation.records.collection import RecordCollection
-from r2med.foundation.core.cost import total
+from r2med.evaluation.records.query_costs import query_cost
 from r2med.foundation.core.errors import UserError, unknown
 from r2med.foundation.core.installation import install_extra
 from r2med.foundation.core.notices import Setting
 from r2med.foundation.core.spec import named_system
 from r2med.foundation.pages.csv_text import table_csv
+from r2med.foundation.pages.estimate import Estimate
 from r2med.foundation.pages.latex import table_latex
 from r2med.foundation.pages.markdown import table_markdown
 from r2med.foundation.pages.page import Table
 from r2med.foundation.store.files import write_atomically
+from r2med.systems.system.families import families
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -38,8 +42,9 @@ SHOWN = 40
 """Number of systems in a figure. It shows the best ones, and tables show all."""
 
 NEEDS = {
-    "cost-seconds": "the cost of the systems is not known",
+    "cost-p95": "the cost of the systems is not known",
     "cost-dollars": "no system has a price above 0",
+    "cost-tokens": "no system asks an LLM",
     "body-systems": "the queries have no body systems",
 }
 """Figure -> the reason why it may be missing."""
@@ -137,25 +142,33 @@ def _score_figures(compared: Comparison) -> dict[str, Callable[[], Figure]]:
     }
 
 
+COST_TITLES: Mapping[CostName, tuple[str, float]] = {
+    "dollars": ("dollars for 1,000 queries", 1000),
+    "tokens": ("LLM tokens a query", 1),
+    "p95": ("p95 seconds a query", 1),
+}
+"""Cost of a query -> the title of its axis, and the factor of its values."""
+
+
 def _cost_figures(collection: RecordCollection, compared: Comparison) -> dict[str, Callable[[], Figure]]:
-    """Return the figures of quality against seconds and against dollars, if costs are known."""
-    seconds, dollars = {}, {}
-    for standing in compared.ranked[:SHOWN]:
-        assert standing.mean is not None
-        records = [collection.records(standing.system)[name] for name in compared.datasets]
-        queries = sum(record.dataset.queries for record in records)
-        if all(record.cost_is_known for record in records):
-            spent = sum((record.seconds_per_query or 0.0) * record.dataset.queries for record in records)
-            seconds[standing.system] = (spent / queries, standing.mean.value)
-        cost = total(record.cost for record in records)
-        if not cost.unpriced:
-            dollars[standing.system] = (1000 * cost.dollars / queries, standing.mean.value)
+    """Return the figures of quality against dollars, tokens and seconds, if these are known and not all 0."""
+    shown = {standing.system: standing.mean for standing in compared.ranked[:SHOWN] if standing.mean}
+    costs = {system: query_cost(compared_runs(collection, compared, system)) for system in shown}
     figures: dict[str, Callable[[], Figure]] = {}
-    if seconds:
-        figures["cost-seconds"] = partial(charts.quality_cost, seconds, "seconds a query", compared.measure)
-    if any(spent for spent, _ in dollars.values()):
-        figures["cost-dollars"] = partial(charts.quality_cost, dollars, "dollars for 1,000 queries", compared.measure)
+    for name, (title, factor) in COST_TITLES.items():
+        spent = {system: getattr(cost, name) for system, cost in costs.items()}
+        placed = {s: (factor * spent[s], mean.value) for s, mean in shown.items() if spent[s] is not None}
+        if any(amount for amount, _ in placed.values()):
+            means = {system: shown[system] for system in placed}
+            near = partial(near_line, placed, compared.against)
+            figures[f"cost-{name}"] = partial(_cost_figure, placed, title, compared.measure, means, near)
     return figures
+
+
+def _cost_figure(
+    placed: CostPoints, title: str, measure: str, means: Mapping[str, Estimate], near: Callable[[], Collection[str]]
+) -> Figure:
+    return charts.quality_cost(placed, title, measure, means, families(placed), near())
 
 
 def _gain_figures(

@@ -53,7 +53,9 @@ interface SystemRow extends SystemParts {
   chance: (Chance | null)[]; // by set: the parts of the interval of the average
   classes: (number | null)[]; // by set
   mimics?: (MimicRate | null)[]; // by set
-  cost: { dollars: number | null; seconds: number | null; tokens: number | null }; // of one query
+  cost: SystemCost; // of one query
+  family: string; // the name of the systems that differ only in depths, samples, turns or LLMs; "" if it is alone
+  near: Partial<Record<keyof SystemCost, number>>[]; // by set: cost -> the system on its line that it does not differ from
   failures: number;
   approximate: string[];
   unpacked: boolean; // true if a record came from a pack and was not scored on the machine of the board
@@ -66,6 +68,13 @@ interface SystemRow extends SystemParts {
 interface Chance {
   queries: number | null; // null without an interval
   runs: number | null; // null: not known, the interval is of the queries only
+}
+
+interface SystemCost {
+  dollars: number | null;
+  seconds: number | null; // the mean
+  tokens: number | null;
+  p95?: number | null; // seconds within which 95 % of the queries are answered; left out for answers
 }
 
 interface MimicRate extends Score {
@@ -497,7 +506,7 @@ type DataFile<Name extends string> = Name extends "site"
 /* --- what the pages make of them ---------------------------------------------------------------------------------- */
 
 /* What the values of a column are: rows.js says how each kind is written. */
-type ColumnKind = "score" | "difference" | "share" | "harm" | "seconds" | "dollars" | "parameters" | "text";
+type ColumnKind = "score" | "difference" | "share" | "harm" | "seconds" | "dollars" | "count" | "parameters" | "text";
 
 interface KindOfColumn {
   text: (value: any) => string; // on the page

@@ -2,22 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from itertools import chain
 from statistics import fmean
 from typing import Any
 
+import numpy as np
+
 from r2med.data.dataset_cards import cards
-from r2med.evaluation.comparison.comparison import Standing, intervals, points, run_words, single_runs
-from r2med.evaluation.comparison.system_classes import classes
+from r2med.evaluation.comparison.budget_choice import COST_NAMES
+from r2med.evaluation.comparison.comparison import (
+    Gap,
+    Standing,
+    gaps_from_first,
+    intervals,
+    points,
+    run_words,
+    single_runs,
+)
+from r2med.evaluation.comparison.cost_line import near_line
+from r2med.evaluation.comparison.system_classes import FEWEST_QUERIES, classes
 from r2med.evaluation.measure import HEADLINE_MEASURE
 from r2med.evaluation.measure.measures import ASPECT_MEASURES, MIMIC, MIMIC_LABELLED
 from r2med.evaluation.measure.run_variance import run_spread
 from r2med.evaluation.records.approximate_searches import approximate_searches
 from r2med.evaluation.records.collection import RecordCollection, StoredRecord
+from r2med.evaluation.records.query_costs import QueryCost, query_cost
 from r2med.evaluation.records.record import Record
 from r2med.evaluation.records.used_labels import published_name
-from r2med.foundation.core.cost import total
 from r2med.foundation.core.version import __version__
 from r2med.foundation.pages.estimate import Estimate
 from r2med.foundation.pages.latex import LATEX_SIGNS
@@ -29,6 +42,7 @@ from r2med.publication.site.answer_labels import answer_labels
 from r2med.publication.site.board_labels import BoardEstimates
 from r2med.publication.site.board_sets import BoardSet, board_sets, dataset_names, part, runs_of, verified
 from r2med.publication.site.system_facts import SYSTEM_KINDS, judged_by_kin, parts_of_published, parts_of_record
+from r2med.systems.system.families import families, family_label
 
 DEMO = "demo"
 RUNS_NOT_STATED = "runs not stated"
@@ -152,6 +166,13 @@ def _systems(
         for each, of in zip(sets, sound, strict=True)
     ]
     mimics = [mimic_rates(each) for each in parts]
+    costs = {system: query_cost(list(runs_of(collection, system))) for system in collection.systems}
+    lines = [
+        _near_lines(of, standing, costs) if of.cells and not each.missing else {}
+        for each, of, standing in zip(sets, sound, standings, strict=True)
+    ]
+    family_of = {name: family_label(members) for members in families(collection.systems) for name in members}
+    number_of = {system: number for number, system in enumerate(collection.systems)}
     for system in collection.systems:
         kept = [each for each in collection if each.record.system == system]
         records = list(runs_of(collection, system))
@@ -173,7 +194,11 @@ def _systems(
             "chance": [_chance(each) if not of.estimated else None for of, each in zip(sets, mine, strict=True)],
             "classes": [each.get(system) for each in levels],
             "mimics": [each.get(system) for each in mimics],
-            "cost": _cost(records),
+            "cost": asdict(costs[system]),
+            "family": family_of.get(system, ""),
+            "near": [
+                {name: number_of[near[system]] for name, near in each.items() if system in near} for each in lines
+            ],
             "failures": sum(record.failures + record.unordered for record in records),
             "approximate": approximate_searches(records),
             "lock": "" if _unverified(kept) else _lock(records),
@@ -242,17 +267,36 @@ def score_data(points: Estimate) -> dict[str, float | None]:
     return {name: None if each is None else round(each / 100, 6) for name, each in ends.items()}
 
 
-def _cost(records: Sequence[Record]) -> dict[str, float | None]:
-    """Return the mean cost of a query. Unknown values are None."""
-    if not all(record.cost_is_known for record in records):
-        return {"dollars": None, "seconds": None, "tokens": None}
-    spent = total(stage.cost for record in records for stage in record.stages)
-    queries = max(1, sum(record.dataset.queries for record in records))
-    return {
-        "dollars": None if spent.unpriced else spent.dollars / queries,
-        "seconds": sum((record.seconds_per_query or 0.0) * record.dataset.queries for record in records) / queries,
-        "tokens": spent.llm_tokens / queries,
-    }
+def _near_lines(
+    collection: RecordCollection, standings: Mapping[str, Standing], costs: Mapping[str, QueryCost]
+) -> dict[str, dict[str, str]]:
+    """Return name of a cost -> system -> the system on the line of this cost that it does not differ from.
+
+    There are no tests with few queries, because almost no system would differ.
+    """
+    values = points(collection)
+    if sum(table.shape[1] for table in values.values()) < FEWEST_QUERIES:
+        return {}
+    rows = {system: number for number, system in enumerate(collection.systems)}
+    spread = run_spread(single_runs(collection))
+
+    def tests(leader: str, others: Sequence[str]) -> dict[str, Gap]:
+        chosen = [rows[each] for each in (leader, *others)]
+        tables = {dataset: table[chosen] for dataset, table in values.items()}
+        gaps = gaps_from_first(tables, spread=spread.of(np.array(chosen)))
+        return dict(zip(others, gaps, strict=True))
+
+    means = {system: standings[system].mean for system in collection.systems}
+    found = {}
+    for name in COST_NAMES:
+        spent = {system: getattr(costs[system], name) for system in means}
+        placed = {
+            system: (spent[system], mean.value)
+            for system, mean in means.items()
+            if mean is not None and spent[system] is not None
+        }
+        found[str(name)] = near_line(placed, tests)
+    return found
 
 
 def _foot(collection: RecordCollection, own_texts: Sequence[str]) -> str:

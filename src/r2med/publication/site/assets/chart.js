@@ -112,6 +112,15 @@ pages.chart = (() => {
     return front;
   }
 
+  /* Return the families with several points, each from the cheapest to the most expensive. */
+  function families(items) {
+    const found = new Map();
+    for (const item of items) if (item.family) found.set(item.family, [...(found.get(item.family) ?? []), item]);
+    return [...found.values()]
+      .filter((members) => members.length > 1)
+      .map((members) => members.sort((a, b) => a.x - b.x || a.y - b.y));
+  }
+
   /* Return the positions of values on a logarithmic axis. A cost of 0 has its own position at the left. */
   function logAxis(values, from, to) {
     const positive = values.filter((value) => value > 0);
@@ -132,8 +141,9 @@ pages.chart = (() => {
     return Array.from({ length: Math.ceil((high - first) / step) + 1 }, (_, i) => first + i * step);
   }
 
-  /* Draw items: {x, y (points), low, high, name, shape, solid, costed, text, href}.
-     Items that are not `costed` are not on the line. `lines` are scores to compare with: {label, value}. */
+  /* Draw items: {x, y (points), low, high, name, shape, solid, costed, text, href, family, marked}.
+     Items that are not `costed` are not on the line. Those of one family are joined, and those that are `marked` have a
+     ring. `lines` are scores to compare with: {label, value}. */
   function scatter(items, { width, xLabel, yLabel, tick, lines = [] }) {
     const height = width < 560 ? 380 : 480;
     const frame = { left: 44, right: width - 16, top: 16, bottom: height - 46 };
@@ -177,6 +187,16 @@ pages.chart = (() => {
         ),
       ]),
       svg("path", { class: "pareto", d: steps }),
+      families(items).map((members) =>
+        svg(
+          "path",
+          {
+            class: `family ${colour(members[0].shape)}`,
+            d: members.map((item, i) => `${i ? "L" : "M"}${axis.at(item.x)} ${y(item.y)}`).join(""),
+          },
+          svg("title", null, members[0].family),
+        ),
+      ),
       [...items].sort((a, b) => a.solid - b.solid).map((item) => point(item, axis.at(item.x), y)),
       labels(front, items, axis.at, y, frame),
       tip,
@@ -202,6 +222,7 @@ pages.chart = (() => {
     const marked = svg(
       "g",
       { transform: `translate(${x} ${y(item.y)})` },
+      item.marked ? svg("circle", { class: "near", r: 9.5 }) : null,
       mark(item.shape, item.solid),
       svg("title", null, item.text),
     );
@@ -273,5 +294,5 @@ pages.chart = (() => {
       note ? h("span", { class: "muted" }, note) : null,
     );
 
-  return { interval, scale, bar, span, scatter, legend, pareto };
+  return { interval, scale, bar, span, scatter, legend, pareto, families };
 })();

@@ -24,6 +24,7 @@ pages.rows = (() => {
     },
     seconds: { text: seconds, file: String, tick: (value) => `${short(value)} s`, best: Math.min },
     dollars: { text: price, file: String, tick: (value) => (value ? `$${short(value)}` : "free"), best: Math.min },
+    count: { text: short, file: String, tick: (value) => (value ? short(value) : "none"), best: Math.min },
     parameters: { text: parameters, file: String, tick: parameters },
     text: { text: (value) => pages.visible(value), file: String, tick: String, isText: true },
   };
@@ -245,11 +246,13 @@ pages.rows = (() => {
   ];
   const perThousand = (row) => (row.cost && row.cost.dollars !== null ? 1000 * row.cost.dollars : null);
 
-  /* The costs that quality can be drawn against. */
+  /* The costs that quality can be drawn against. The mean of seconds is for rows without a p95, such as answers. */
   /** @type {{ id: string, title: string, kind: ColumnKind, value: (row: Row) => number | null }[]} */
   const COSTS = [
     { id: "dollars", title: "dollars per 1,000 queries", kind: "dollars", value: perThousand },
-    { id: "seconds", title: "seconds per query", kind: "seconds", value: (row) => row.cost?.seconds ?? null },
+    { id: "tokens", title: "LLM tokens per query", kind: "count", value: (row) => row.cost?.tokens ?? null },
+    { id: "p95", title: "p95 seconds per query", kind: "seconds", value: (row) => row.cost?.p95 ?? null },
+    { id: "seconds", title: "mean seconds per query", kind: "seconds", value: (row) => row.cost?.seconds ?? null },
     { id: "size", title: "parameters of the largest model", kind: "parameters", value: (row) => row.size },
   ];
 
