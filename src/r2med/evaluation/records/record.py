@@ -116,6 +116,8 @@ class StageFacts(RecordPart):
     """Median seconds of one LLM call, or of a search with one query."""
     latency_p95: float = 0.0
     """Seconds that 95 % of these calls or searches need at most."""
+    timing: str = ""
+    """How the seconds were measured, in words. Older records have none."""
     failures: int = 0
     """Number of queries without generated text, or of questions to a reranker without an order. In a search that asks
     LLMs, both.
@@ -282,6 +284,13 @@ class Record(RecordPart):
         """
         seconds = sum(stage.latency(share, max(1, self.dataset.queries)) for stage in self.stages)
         return seconds if self.cost_is_known else None
+
+    @property
+    def timing(self) -> str:
+        """How the seconds of each stage were measured; "not stated" for an older record."""
+        if not all(stage.timing for stage in self.stages):
+            return "not stated"
+        return "; ".join(f"{stage.stage}: {stage.timing}" for stage in self.stages)
 
     @property
     def gold(self) -> dict[str, dict[str, int]]:

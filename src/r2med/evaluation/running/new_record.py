@@ -16,6 +16,7 @@ from r2med.foundation.core.approximation import Approximation
 from r2med.foundation.core.cost import Cost
 from r2med.foundation.core.version import installed_versions, source_digest
 from r2med.foundation.net.offline import is_offline
+from r2med.foundation.text.plurals import counted
 from r2med.models.llm.chat import repeat_seed
 from r2med.systems.system import Outcome, System
 
@@ -110,7 +111,17 @@ def _stage_facts(
 
 
 def _costs(cost: Cost) -> dict[str, Any]:
-    return {"cost": _bare(cost), "latency_p50": cost.latency(0.5), "latency_p95": cost.latency(0.95)}
+    quantiles = {"latency_p50": cost.latency(0.5), "latency_p95": cost.latency(0.95)}
+    return {"cost": _bare(cost), **quantiles, "timing": _timing(cost)}
+
+
+def _timing(cost: Cost) -> str:
+    """Return how the seconds of a stage were measured."""
+    if not cost.latencies:
+        return "the mean of all queries, which were worked on together"
+    if cost.calls:
+        return f"{counted(len(cost.latencies), 'call')} of an LLM, when they were made"
+    return f"{counted(len(cost.latencies), 'query', 'queries')} one at a time, after a warm-up"
 
 
 def _bare(cost: Cost) -> Cost:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -80,6 +80,19 @@ def stated_or_measured(cost: Cost, started: float) -> Cost:
 
 _NAMES = tuple(field.name for field in fields(Cost))
 _FRACTIONS = ("seconds", "encoder_seconds", "dollars")
+
+
+def added_latencies(parts: Sequence[Sequence[float]]) -> tuple[float, ...]:
+    """Return the seconds of work whose parts follow each other. Every quantile is the sum of those of the parts.
+
+    So the whole is never shown as faster than its parts, one after the other. It is as if the slow queries of all parts
+    were the same ones: an upper bound. Empty if a part was not timed.
+    """
+    if not all(parts):
+        return ()
+    count = max(map(len, parts), default=0)
+    ordered = [sorted(part) for part in parts]
+    return tuple(sum(part[-(-place * len(part) // count) - 1] for part in ordered) for place in range(1, count + 1))
 
 
 def total(costs: Iterable[Cost]) -> Cost:

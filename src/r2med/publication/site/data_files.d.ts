@@ -212,6 +212,7 @@ interface SystemRecord {
   run: string;
   p50: number | null;
   p95: number | null;
+  timing: string; // how the seconds were measured
   stages: StageRecord[];
 }
 

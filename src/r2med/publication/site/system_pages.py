@@ -97,6 +97,7 @@ def _record(record: Record, dataset: int) -> dict[str, Any]:
         "run": record.run.file if record.run else "",
         "p50": record.latency(0.5),
         "p95": record.latency(0.95),
+        "timing": record.timing,
         "stages": [_stage(stage, record.settings) for stage in record.stages],
     }
 

@@ -9,7 +9,7 @@ from functools import cache
 
 from r2med.data import Dataset
 from r2med.foundation.core.activities import DocumentsRanked, happened
-from r2med.foundation.core.cost import Cost, total
+from r2med.foundation.core.cost import Cost, added_latencies, total
 from r2med.foundation.store import Store
 from r2med.systems.retrieve.added_worth import DEFAULT_DEPTH, AddedWorth
 from r2med.systems.retrieve.retriever import (
@@ -82,7 +82,8 @@ def _search_apart(
             worth.add(line, rows, scores, queries[line].fuse, weight)
         own += time.perf_counter() - started
     fused = worth.ranked([query.query.id for query in queries], k, dataset.corpus)
-    return Searched(fused, replace(total(costs) + Cost(seconds=own), latencies=_latencies(costs)), prepared, report)
+    latencies = added_latencies([cost.latencies for cost in costs])
+    return Searched(fused, replace(total(costs) + Cost(seconds=own), latencies=latencies), prepared, report)
 
 
 def searches_apart(
@@ -103,8 +104,3 @@ def _batches(queries: Sequence[SearchQuery]) -> list[_Batch]:
         asked = [parts[line][number] for line in lines]
         batches.append(_Batch(lines, tuple(query for query, _ in asked), tuple(weight for _, weight in asked)))
     return batches
-
-
-def _latencies(costs: Sequence[Cost]) -> tuple[float, ...]:
-    """Return the seconds per query: the sum over its parts, which are searched one after the other."""
-    return tuple(map(sum, zip(*(cost.latencies for cost in costs), strict=False)))

@@ -16,7 +16,7 @@ from pydantic import Field, model_validator
 
 from r2med.data import Dataset
 from r2med.foundation.core.approximation import Approximation
-from r2med.foundation.core.cost import Cost, total
+from r2med.foundation.core.cost import Cost, added_latencies, total
 from r2med.foundation.core.errors import nearest
 from r2med.foundation.core.keys import key_of
 from r2med.foundation.core.plan import Plan, PlannedData
@@ -159,6 +159,8 @@ class FusionSearcher(Searcher):
         self._corpora = [digest(key_of(_index_of(part), dataset)) for part in retriever.parts]
         self._indexed: dict[str, Searcher] = {}
         self._live: tuple[Searcher, ...] = ()
+        self._fusing: float | None = None
+        """Seconds of a query for adding up the rankings, from the last search."""
 
     def search(self, queries: Sequence[SearchQuery], k: int) -> Searched:
         """Return the k documents of each query with the highest total worth over all parts."""
@@ -178,6 +180,7 @@ class FusionSearcher(Searcher):
                 worth.add(line, rows, scores, stage.method, weight)
             own += time.perf_counter() - started
         run = worth.ranked([query.query.id for query in queries], k, self._dataset.corpus)
+        self._fusing = own / max(1, len(queries))
         cost = total(costs.values()) + Cost(seconds=own)
         if not self._retriever.is_replayed:
             return Searched(run, cost, total(prepared.values()))
@@ -197,6 +200,20 @@ class FusionSearcher(Searcher):
         searcher._live = tuple(self._index(part).live() for part in range(len(self._retriever.parts)))
         return searcher
 
+    def latencies(self, queries: Sequence[SearchQuery], k: int) -> tuple[float, ...]:
+        """Return the seconds of a query: those of the parts, one after the other, and of adding up their rankings.
+
+        The parts are timed as they are alone, and once. So a fusion is never shown as faster than its parts.
+        """
+        if self._fusing is None:
+            self.search(queries, k)
+        depth = self._retriever.stage.depth or max(DEFAULT_DEPTH, k)
+        parts = {
+            (self._keys[part], tuple(asked)): self._search(part, asked, depth, timed=True).cost.latencies
+            for part, _, asked in self._retriever.runs(queries)
+        }
+        return tuple(seconds + (self._fusing or 0.0) for seconds in added_latencies(list(parts.values())))
+
     def _index(self, part: int) -> Searcher:
         """Return the searcher of a part. Parts with the same settings share one."""
         key = self._keys[part]
@@ -204,11 +221,11 @@ class FusionSearcher(Searcher):
             self._indexed[key] = indexed(self._retriever.parts[part], self._dataset, self._store)
         return self._indexed[key]
 
-    def _search(self, part: int, queries: Sequence[SearchQuery], depth: int) -> Searched:
+    def _search(self, part: int, queries: Sequence[SearchQuery], depth: int, timed: bool = False) -> Searched:
         if self._live:
             return search_with(self._live[part], self._dataset.corpus, queries, depth)
         index = partial(self._index, part)
-        return cached_search(self._retriever.parts[part], self._dataset, queries, depth, self._store, index=index)
+        return cached_search(self._retriever.parts[part], self._dataset, queries, depth, self._store, timed, index)
 
 
 def _index_of(retriever: Any) -> Any:

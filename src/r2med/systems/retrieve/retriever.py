@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -153,6 +153,20 @@ class Searcher(ABC):
         """
         return self
 
+    def latencies(self, queries: Sequence[SearchQuery], k: int) -> tuple[float, ...]:
+        """Return the seconds of some of the queries, each searched alone after a warm-up. See `timed_queries`."""
+        live, chosen = self.live(), timed_queries(queries)
+        for query in chosen[:WARM_UP_QUERIES]:  # The first searches open or compile things, so they are not measured.
+            live.search([query], k)
+        seconds: list[float] = []
+        for query in chosen:
+            started = time.perf_counter()
+            live.search([query], k)
+            seconds.append(time.perf_counter() - started)
+            if sum(seconds) > TIMING_SECONDS:
+                break
+        return tuple(seconds)
+
     @property
     def label(self) -> str:
         """The name of its class, for messages."""
@@ -245,6 +259,7 @@ def cached_search(
         return _search(live_searcher(retriever, dataset, store), dataset, queries, k)
     store = store.about(dataset.label)
 
+    @cache  # the search and the measurement share it
     def opened() -> Searcher:
         return index() if index is not None else indexed(retriever, dataset, store)
 
@@ -259,11 +274,7 @@ def cached_search(
         searched = _search(searcher, dataset, queries, k)
         write_array(folder / "rows.npy", searched.run.rows)
         write_array(folder / "scores.npy", searched.run.scores)
-        cost = searched.cost
-        if timed and not (cost.dollars or cost.unpriced):  # A search that costs money is not repeated.
-            with contextlib.suppress(UserError):  # A run file needs all its queries together.
-                cost = replace(cost, latencies=_latencies(searcher, queries, k))
-        return {"cost": cost.as_dict(), "prepared": searched.prepared.as_dict()}
+        return {"cost": searched.cost.as_dict(), "prepared": searched.prepared.as_dict()}
 
     def fault_of(artefact: Artefact) -> str:
         return ranking_fault(artefact.array("rows"), artefact.array("scores"), len(queries), len(corpus))
@@ -279,7 +290,25 @@ def cached_search(
         artefact = _searched_again(artefact, store, run_key, lambda: _search(opened(), dataset, queries, k))
     emit(RankingRead(lambda: _search(opened(), dataset, queries, k)))
     run = Run(tuple(query.query.id for query in queries), artefact.array("rows"), artefact.array("scores"), corpus)
-    return Searched(run, Cost.from_dict(artefact.meta["cost"]), Cost.from_dict(artefact.meta["prepared"]))
+    cost = Cost.from_dict(artefact.meta["cost"])
+    if timed:
+        cost = _timed(cost, store, run_key, lambda: opened().latencies(queries, k))
+    return Searched(run, cost, Cost.from_dict(artefact.meta["prepared"]))
+
+
+def _timed(cost: Cost, store: Store, run_key: str, measure: Callable[[], tuple[float, ...]]) -> Cost:
+    """Return the cost of a search with the seconds of single queries, which are measured once and remembered."""
+    if cost.latencies or cost.dollars or cost.unpriced:  # A search that costs money is not repeated.
+        return cost
+    key = digest(["latencies", run_key])
+    known = store.recall(key)
+    if known is None:
+        try:
+            known = {"seconds": list(measure())}
+        except UserError:  # A run file needs all its queries together.
+            return cost
+        store.remember(key, known)
+    return replace(cost, latencies=tuple(known["seconds"]))
 
 
 def _searched_again(artefact: Artefact, store: Store, key: str, search: Callable[[], Searched]) -> Artefact:
@@ -357,19 +386,12 @@ def search_with(searcher: Searcher, corpus: Corpus, queries: Sequence[SearchQuer
 
 
 TIMED_QUERIES = 32
-TIMING_SECONDS = 2.0
+TIMING_SECONDS = 10.0
 """Number of queries that are searched one by one to measure the latency, and the time limit in seconds."""
+WARM_UP_QUERIES = 3
+"""Number of queries that are searched before the measurement."""
 
 
-def _latencies(searcher: Searcher, queries: Sequence[SearchQuery], k: int) -> tuple[float, ...]:
-    """Return the seconds that some queries take when each is searched alone."""
-    live = searcher.live()
-    live.search(queries[:1], k)  # The first search opens or compiles things, so it is not measured.
-    seconds: list[float] = []
-    for query in queries[:: max(1, len(queries) // TIMED_QUERIES)][:TIMED_QUERIES]:
-        started = time.perf_counter()
-        live.search([query], k)
-        seconds.append(time.perf_counter() - started)
-        if sum(seconds) > TIMING_SECONDS:
-            break
-    return tuple(seconds)
+def timed_queries(queries: Sequence[SearchQuery]) -> Sequence[SearchQuery]:
+    """Return the queries that are timed: the same ones for every system, evenly spread over the dataset."""
+    return queries[:: max(1, len(queries) // TIMED_QUERIES)][:TIMED_QUERIES]

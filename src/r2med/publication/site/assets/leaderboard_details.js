@@ -5,7 +5,7 @@
 pages.leaderboardDetails = (view) => {
   const { h, visible } = pages;
   const { points, count } = formats;
-  const { KINDS } = pages.rows;
+  const { KINDS, chance } = pages.rows;
 
   /** @param {Row} row */
   const content = async (row) => [
@@ -32,6 +32,9 @@ pages.leaderboardDetails = (view) => {
   const score = (row, column, cell) => [
     cell.value === null ? "–" : KINDS[column.kind].text(cell.value),
     cell.low === null ? "" : h("span", { class: "muted" }, ` ${points(cell.low)} to ${points(cell.high)}`),
+    column.main && cell.low !== null && view.measure === view.site.measure
+      ? h("small", { class: "muted" }, ` ${chance(row, view.setNumber)}`)
+      : null,
     column.about && cell.value !== null
       ? h("small", { class: "muted" }, ` ${column.about} ${column.note?.(row) ?? ""}.`)
       : null,
@@ -44,6 +47,7 @@ pages.leaderboardDetails = (view) => {
       ...(unverified ? [{ name: "Not verified", value: visible(unverified) }] : []),
       { name: "Kind", value: row.kind },
       { name: "LLM", value: row.llm || "none" },
+      ...(row.runs ? [{ name: "Runs", value: row.runs }] : []),
       { name: "Failures", value: pages.failures.inWords(system) },
       ...parts.asFacts(system.settings),
     ];
@@ -70,6 +74,7 @@ pages.leaderboardDetails = (view) => {
       { name: "Reported by", value: row.reported_by },
       { name: "Source", value: row.source },
       { name: "Note", value: row.note },
+      { name: "Runs", value: row.runs },
       { name: "Maximum length", value: row.max_length && `${count(row.max_length)} tokens` },
       { name: "Retriever", value: row.retriever },
       { name: "Expansion", value: row.expansion },

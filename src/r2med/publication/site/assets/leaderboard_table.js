@@ -5,7 +5,7 @@
 pages.leaderboardTable = (view) => {
   const { h, named, visible } = pages;
   const { points, counted } = formats;
-  const { KINDS } = pages.rows;
+  const { KINDS, ONE_RUN, chance } = pages.rows;
   const WIDE = 12; // columns besides the main one that fit on a screen, as many as the benchmark has
 
   /* Return the shared headings of neighbouring columns of a group: [{name, size}]. */
@@ -134,11 +134,12 @@ pages.leaderboardTable = (view) => {
       }
       const range =
         cell.low === null ? null : `${column.title}: 95 % interval ${points(cell.low)} to ${points(cell.high)}`;
+      const both = column.main && range && view.measure === view.site.measure && chance(row, view.setNumber);
       const made = h(
         "td",
         {
           class: `${cellClass(column, i, starts)}${cell.value === tracks[i].best && !row.unverified ? " best" : ""}`,
-          title: [range, column.note?.(row)].filter(Boolean).join("; ") || null,
+          title: [range, both, column.note?.(row)].filter(Boolean).join("; ") || null,
         },
         KINDS[column.kind].text(cell.value),
         cell.most == null ? null : h("small", { class: "range-end muted" }, `… ${KINDS[column.kind].text(cell.most)}`),
@@ -175,13 +176,14 @@ pages.leaderboardTable = (view) => {
       ? h("a", { href: pages.link("system", { name: row.system ?? row.name, set: view.set.name }) }, named(row.name))
       : named(row.name);
 
-  /* Return the notes beside a name: where the system comes from, failures, approximate searches, a lock. */
+  /* Return the notes beside a name: where the system comes from, how often it was run, failures, approximate searches, a lock. */
   function about(row) {
     const from = row.entry ? `entry ${visible(row.entry)}` : row.from;
     const origin = row.ours
       ? [parts.chip({ text: from, kind: "solid" }), " ", row.kind]
       : `${row.kind} · ${visible(row.reported_by)}`;
-    return [origin, chips(row).map((chip) => [" · ", parts.chip(chip)])];
+    const runs = row.runs && row.runs !== ONE_RUN ? ` · ${row.runs}` : "";
+    return [origin, runs, chips(row).map((chip) => [" · ", parts.chip(chip)])];
   }
 
   /** @type {(row: Row) => Chip[]} */
@@ -197,6 +199,10 @@ pages.leaderboardTable = (view) => {
       view.set.overlays.length && { text: pages.sets.kind(view.set) },
       row.average_only && { text: "average only as published" },
       row.reason && { text: "cannot be run", title: visible(row.reason) },
+      row.runs === ONE_RUN && {
+        text: ONE_RUN,
+        title: "Another run can give other scores. The interval is of the queries only: run it with --repeats.",
+      },
       row.failures && { text: counted(row.failures, "failure"), kind: "bad" },
       searches && { text: "≈ approximate search", title: searches },
       row.lock && { text: "locked", title: `Decided beforehand in a lock: ${visible(row.lock)}` },

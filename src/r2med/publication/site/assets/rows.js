@@ -29,6 +29,19 @@ pages.rows = (() => {
     text: { text: (value) => pages.visible(value), file: String, tick: String, isText: true },
   };
 
+  const ONE_RUN = "one run"; // of a system whose next run can give other scores
+
+  /* Return the two sources of chance of a row's average in words; "" if it has no interval. */
+  /** @type {(row: Row, setNumber: number) => string} */
+  function chance(row, setNumber) {
+    const parts = row.chance?.[setNumber];
+    if (!parts || parts.queries === null) return "";
+    const queries = `± ${points(parts.queries)} from the queries`;
+    return parts.runs === null
+      ? `${queries}; how much runs differ is not known`
+      : `${queries}, ± ${points(parts.runs)} from the runs`;
+  }
+
   /* Return a score without an interval; null if it is not known. */
   /** @type {(value: number | null | undefined) => Score | null} */
   const bare = (value) => (value === null || value === undefined ? null : { value, low: null, high: null });
@@ -323,5 +336,20 @@ pages.rows = (() => {
     return !column || KINDS[column.kind].isText || KINDS[column.kind].best === Math.min;
   }
 
-  return { KINDS, COSTS, columns, all, cells, rank, goldFiles, FILTERS, passing, sorted, startsUpwards, perThousand };
+  return {
+    KINDS,
+    COSTS,
+    ONE_RUN,
+    chance,
+    columns,
+    all,
+    cells,
+    rank,
+    goldFiles,
+    FILTERS,
+    passing,
+    sorted,
+    startsUpwards,
+    perThousand,
+  };
 })();

@@ -109,7 +109,11 @@
       {
         label: `${columns[0].title}, ${site.measure}`,
         value: points(main.value),
-        notes: [main.low === null ? average : `${points(main.low)} to ${points(main.high)}`],
+        notes: [
+          main.low === null ? average : `${points(main.low)} to ${points(main.high)}`,
+          main.low === null ? null : pages.rows.chance(row, site.sets.indexOf(set)) || null,
+          row.runs ?? null,
+        ],
       },
       ...(without > 0 ? [{ label: columns[without].title, value: points(row.cells[without].value) }] : []),
       ...(row.rank
@@ -124,7 +128,12 @@
       {
         label: "Latency",
         value: p50.includes(null) ? formats.UNKNOWN : seconds(mean(p50)),
-        notes: [p50.includes(null) ? "its cost is not known" : `95 % within ${seconds(Math.max(...p95))}`],
+        notes: [
+          p50.includes(null) ? "its cost is not known" : `95 % within ${seconds(Math.max(...p95))}`,
+          p50.includes(null)
+            ? null
+            : `how it was timed: ${[...new Set(records.map(({ timing }) => timing))].join(" · ")}`,
+        ],
       },
       { label: "Price of 1,000 queries", value: price(pages.rows.perThousand(row)) },
       { label: "Failures", value: count(records.reduce((sum, { stages }) => sum + total(stages, "failures"), 0)) },

@@ -1,0 +1,48 @@
+"""Repeats on the pages of the board: how often a system was run, and both parts of its interval."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from r2med.publication.site import make_board
+from support.records import repeated, write_records
+
+from .conftest import Open, whole
+
+SYSTEMS = {"often(x)": (0.5, 4), "once(x)": (0.4, 1), "bm25": (0.3, -1)}
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("repeats")
+    made = repeated(SYSTEMS, {"notes": 30}, noise=0.05, shift=0.05)
+    return make_board([write_records(made, folder / "results")], folder / "board", texts=False).parent
+
+
+def test_each_row_says_how_often_it_was_run_and_one_run_is_marked(open_page: Open) -> None:
+    page = open_page("#/leaderboard?set=own+data")
+    whole(page)
+    rows = {name: page.locator("tr.ours", has_text=name) for name in SYSTEMS}
+    assert "4 runs" in rows["often(x)"].inner_text() and "deterministic" in rows["bm25"].inner_text()
+    [chip] = page.locator(".chip", has_text="one run").all()
+    assert "once(x)" in chip.locator("xpath=ancestor::tr").inner_text()
+    assert "of the queries only" in chip.get_attribute("title")
+    titles = {name: row.locator("td.main").first.get_attribute("title") for name, row in rows.items()}
+    assert all("from the queries" in title for title in titles.values())
+    assert "± 0.00 from the runs" in titles["bm25"] and "from the runs" in titles["often(x)"]
+    assert "how much runs differ is not known" in titles["once(x)"]
+
+
+def test_the_page_of_a_system_has_both_parts_and_how_it_was_timed(open_page: Open) -> None:
+    text = open_page("#/system?name=often(x)").inner_text(".figures")
+    assert "from the queries" in text and "from the runs" in text and "4 runs" in text
+    assert "how it was timed: not stated" in text
+
+
+def test_published_rows_do_not_state_their_runs(open_page: Open) -> None:
+    page = open_page("#/leaderboard?set=R2MED")
+    whole(page)
+    rows = page.locator("tr.published")
+    assert rows.count() == page.locator("tr.published", has_text="runs not stated").count() > 100
