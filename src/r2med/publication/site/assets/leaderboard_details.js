@@ -33,7 +33,7 @@ pages.leaderboardDetails = (view) => {
     cell.value === null ? "–" : KINDS[column.kind].text(cell.value),
     cell.low === null ? "" : h("span", { class: "muted" }, ` ${points(cell.low)} to ${points(cell.high)}`),
     column.main && cell.low !== null && view.measure === view.site.measure
-      ? h("small", { class: "muted" }, ` ${chance(row, view.setNumber)}`)
+      ? h("small", { class: "muted" }, `, ${chance(row, view.setNumber)}`)
       : null,
     column.about && cell.value !== null
       ? h("small", { class: "muted" }, ` ${column.about} ${column.note?.(row) ?? ""}.`)
