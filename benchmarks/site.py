@@ -1,6 +1,7 @@
 """Making the board's site at the size of the benchmark: seconds, peak memory and size on disk.
 
     python benchmarks/site.py                    # 100 systems × 8 datasets, 876 queries, 357,000 documents
+    python benchmarks/site.py --repeats 5        # each system was run five times
     python benchmarks/site.py --systems 10 --keep DIR
 
 Corpora, queries, runs of 1,000 documents and generated texts are made up in a process of their own, as large as the
@@ -10,6 +11,7 @@ real ones. Systems share sixteen different runs a dataset, so that a query shows
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import multiprocessing
 import os
@@ -35,7 +37,7 @@ CHARACTERS = dict(zip(groups()["R2MED"], (329, 659, 571, 726, 785, 696, 2094, 54
 """The mean length of a document."""
 
 
-def make_up(folder: Path, systems: int) -> None:
+def make_up(folder: Path, systems: int, repeats: int) -> None:
     """Write datasets, runs and records."""
     random = np.random.default_rng(0)
     words = np.array(
@@ -45,7 +47,7 @@ def make_up(folder: Path, systems: int) -> None:
     sentences = np.array([" ".join(line).capitalize() + "." for line in words[drawn]], dtype=object)
     for name in groups()["R2MED"]:
         write_dataset(folder / "data" / name, name, sentences, random)
-        write_results(folder / "results" / name, load(folder / "data" / name), systems, sentences, random)
+        write_results(folder / "results" / name, load(folder / "data" / name), systems, repeats, sentences, random)
 
 
 def text(sentences: Any, length: int, random: np.random.Generator) -> str:
@@ -71,7 +73,9 @@ def write_dataset(folder: Path, name: str, sentences: Any, random: np.random.Gen
                 file.write(json.dumps({"q_id": query, "p_id": f"d{document}", "score": 1}) + "\n")
 
 
-def write_results(folder: Path, dataset: Dataset, systems: int, sentences: Any, random: np.random.Generator) -> None:
+def write_results(
+    folder: Path, dataset: Dataset, systems: int, repeats: int, sentences: Any, random: np.random.Generator
+) -> None:
     folder.mkdir(parents=True)
     queries = [query.id for query in dataset.queries]
     gold = [{document: dataset.corpus.row(document) for document in dataset.qrels[query]} for query in queries]
@@ -94,37 +98,41 @@ def write_results(folder: Path, dataset: Dataset, systems: int, sentences: Any, 
             query: dict(zip(of, at, strict=True)) for query, of, at in zip(queries, gold, ranks.tolist(), strict=True)
         }
         facts.append({q: {d: rank for d, rank in of.items() if rank <= DEPTH} for q, of in names.items()})
-    for number in range(systems):
+    for number, repeat in itertools.product(range(systems), range(repeats)):
         shared = number % RUNS
-        record = made_up(f"system-{number:03} → bm25", dataset.name, random.random(len(queries)), random)
+        record = made_up(f"system-{number:03} → bm25", folder.name, random.random(len(queries)), random)
         files = {"run": f"{shared}.trec.gz", "generated": f"{shared}.generated.jsonl"}
         sums = {kind: {"file": file, "sha256": sha256(folder / file)} for kind, file in files.items()}
         record = record.model_copy(
             update={
-                "dataset": record.dataset.model_copy(update={"fingerprint": dataset.fingerprint}),
-                "stages": (record.stages[0].model_copy(update={"gold": facts[shared]}),),
+                "dataset": record.dataset.model_copy(update={"name": dataset.name, "fingerprint": dataset.fingerprint}),
+                "settings": record.settings | ({"repeat": repeat} if repeat else {}),
+                "stages": (record.stages[0].model_copy(update={"gold": facts[shared], "varies": repeats > 1}),),
                 "run": RunFacts(**sums["run"], depth=DEPTH),
                 "generated": FileFacts(**sums["generated"]) if number % 2 else None,
             }
         )
-        record.write(folder / f"system-{number:03}-{number:010x}.json")
+        record.write(folder / f"system-{number:03}-{repeat:02x}{number:08x}.json")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--systems", type=int, default=100)
+    parser.add_argument("--repeats", type=int, default=1)
     parser.add_argument("--keep", type=Path, help="where to leave the data and the site")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         folder = given.keep or Path(temporary)
         os.environ["R2MED_HOME"] = str(folder / "home")
         if not (folder / "results").exists():
-            maker = multiprocessing.get_context("spawn").Process(target=make_up, args=(folder, given.systems))
+            maker = multiprocessing.get_context("spawn").Process(
+                target=make_up, args=(folder, given.systems, given.repeats)
+            )
             maker.start()
             maker.join()
         data = [str(folder / "data" / name) for name in groups()["R2MED"]]
         timed(
-            f"site of {given.systems} systems × 8 datasets",
+            f"site of {given.systems} systems × 8 datasets × {given.repeats} repeats",
             lambda: make_board([folder / "results"], folder / "board", data),
         )
         for part in sorted((folder / "board" / "data" / "explorer").glob("[0-9]")):

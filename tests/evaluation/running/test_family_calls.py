@@ -1,4 +1,4 @@
-"""What a family asks: larger samples and pointwise depths use the answers of smaller ones, groups and windows do not."""
+"""What a family asks: larger samples and pointwise depths use the answers of smaller ones; groups do not."""
 
 from __future__ import annotations
 
