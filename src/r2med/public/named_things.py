@@ -93,6 +93,10 @@ def _llm(name: str) -> Any:
     return {key: value for key, value in fields.items() if value not in (None, "", ())}
 
 
+OF_AUTHORS = " of its authors"
+"""Ends the title of a prompt that the authors of a reranker wrote."""
+
+
 def _prompts(name: str) -> Any:
     from r2med.models.prompts.prompt_sets import named_templates
     from r2med.systems.rerank.authors_prompts import AUTHORS_PROMPTS, equal_words, find_authors
@@ -106,7 +110,7 @@ def _prompts(name: str) -> Any:
         found = find_authors(name)
         where = found.statement if found else f"not on this machine: r2med prompts fetch {name}"
         share = f"; ours has {equal_words(templates[name].text, found.turns):.0%} of its words" if found else ""
-        shown[f"{name} of its authors"] = {"file": f"{where}{share}", "text": found.turns if found else ""}
+        shown[f"{name}{OF_AUTHORS}"] = {"file": f"{where}{share}", "text": found.turns if found else ""}
     return shown
 
 
@@ -186,7 +190,7 @@ KINDS = tuple(_FINDERS)
 def _sections(kind: str, name: str, value: Any, alone: bool) -> list[Section]:
     """Return what a name means in one kind, as sections of a page."""
     from r2med.assessment.judgements.overlay_files import overlays_page
-    from r2med.foundation.pages.page import Note, Section, Table, Verbatim
+    from r2med.foundation.pages.page import Note, Section, Table
     from r2med.public.stage_help import stage_section
     from r2med.publication.packs.pack_manifest import PackManifest
     from r2med.publication.packs.pack_page import pack_page
@@ -199,7 +203,7 @@ def _sections(kind: str, name: str, value: Any, alone: bool) -> list[Section]:
     if kind == "overlays":
         return list(overlays_page(value).sections)
     if kind == "prompts" and alone:
-        return [Section("", [Verbatim(f"{title} ({each['file']})", each["text"])]) for title, each in value.items()]
+        return _prompt_sections(value)
     if kind == "prompts":
         more = f"(r2med show --kind prompts {name} prints them)"
         return [Section("", [Note(f"prompts: {', '.join(value)} {more}", whole=True)])]
@@ -208,6 +212,34 @@ def _sections(kind: str, name: str, value: Any, alone: bool) -> list[Section]:
         table = Table.of(("field", "value"), [(key, _shown(field)) for key, field in fields.items()])
         sections.append(Section("" if alone else f"{CARDS[kind]}:", [table]))
     return [*sections, *(_sizes(name, value["sizes"]) if "sizes" in value else ())]
+
+
+def _prompt_sections(prompts: Mapping[str, Mapping[str, str]]) -> list[Section]:
+    """Return the texts of prompts; ours and that of its authors side by side, if both are here."""
+    from r2med.foundation.pages.page import Note, Section, Verbatim
+
+    sections = []
+    for title, each in prompts.items():
+        head, theirs = f"{title} ({each['file']})", prompts.get(f"{title}{OF_AUTHORS}")
+        if theirs and theirs["text"]:
+            authors = Note(f"{title}{OF_AUTHORS} ({theirs['file']})", whole=True)
+            sections.append(Section("", [Note(head, whole=True), authors, _beside(each["text"], theirs["text"])]))
+        elif not (each["text"] and title.endswith(OF_AUTHORS)):
+            sections.append(Section("", [Verbatim(head, each["text"])]))
+    return sections
+
+
+def _beside(ours: str, theirs: str) -> Table:
+    """Return a table with the lines of two texts side by side, equal lines in one row."""
+    from difflib import SequenceMatcher
+    from itertools import zip_longest
+
+    from r2med.foundation.pages.page import Table
+
+    left, right = ours.splitlines(), theirs.splitlines()
+    parts = SequenceMatcher(None, left, right, autojunk=False).get_opcodes()
+    rows = [row for _, a, b, c, d in parts for row in zip_longest(left[a:b], right[c:d], fillvalue="")]
+    return Table.of(("ours", "authors'"), rows)
 
 
 def _sizes(name: str, sizes: list[dict[str, Any]]) -> Iterator[Section]:
