@@ -1,8 +1,10 @@
 """Coverage and false positives of intervals and tests that contain two sources of chance, queries and runs.
 
     python benchmarks/repeats.py [WORDS]
+    python benchmarks/repeats.py docs/images/repeats.svg
 
-WORDS are parts of names, such as test or bounded: only these lines are computed.
+WORDS are parts of names, such as test or bounded: only these lines are computed. With the name of an SVG file, the
+picture of the docs is drawn instead.
 
 Scripted systems have known variances: of the queries, of a shift that all queries of a run share, and of noise for
 each query and run. Values are normal, or bounded and skewed like nDCG. The grid has 10, 30 and 100 queries; 1, 2, 3, 5
@@ -19,6 +21,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import pairwise, product
+from pathlib import Path
 
 import numpy as np
 
@@ -27,6 +30,9 @@ from r2med.evaluation.measure.order_turns import order_turns
 from r2med.evaluation.measure.run_variance import FEWEST_RUNS, RunSpread, SingleRuns, run_spread
 from r2med.evaluation.measure.scores import Floats
 from r2med.evaluation.measure.significance import ALPHA, SystemPairs, Values, means, paired_t, sign_flips
+from r2med.foundation.pages.estimate import Estimate
+from r2med.foundation.pages.page import Curves
+from r2med.foundation.pages.svg import curves
 
 QUERIES = (10, 30, 100)
 REPEATS = (1, 2, 3, 5, 10)
@@ -250,8 +256,34 @@ def turn_lines() -> Iterator[tuple[str, list[str]]]:
         yield f"{form}, {name}, {'new' if is_new else 'the same'} queries", shown
 
 
+STYLE = """<style>
+text { font: 12px system-ui, sans-serif; fill: #333; } .grid { stroke: #ddd; } .ground { fill: #fff; }
+.k1 { color: #0072b2; } .k2 { color: #b87f00; } .k3 { color: #d55e00; }
+@media (prefers-color-scheme: dark) { text { fill: #ddd; } .grid { stroke: #444; } .ground { fill: #1c1c1e; }
+.k1 { color: #56b4e9; } .k2 { color: #e69f00; } .k3 { color: #ff8c5a; } }
+</style><rect class="ground" width="100%" height="100%" rx="6"/>"""
+
+
+def picture() -> str:
+    """Return a chart of false positives by the number of repeats, with and without the chance of the runs."""
+    series: dict[str, list[tuple[float, Estimate]]] = {}
+    for name, shift in list(SHIFTS.items())[1:]:
+        for repeats in (3, 5, 10):
+            cells = [each for each in grid("bounded", shift) if each.repeats == repeats]
+            both, alone = 100 * np.mean([false_positives(each, each) for each in cells], axis=0)
+            series.setdefault(f"queries only, {name}", []).append((repeats, Estimate(float(alone))))
+            if name == "large shift":
+                series.setdefault("queries and runs", []).append((repeats, Estimate(float(both))))
+    ordered = dict(sorted(series.items()))  # so that colours stay
+    drawn = curves(Curves(ordered, "repeats of each system", "false positives in percent"))
+    return drawn.replace('<svg class="chart"', '<svg xmlns="http://www.w3.org/2000/svg"').replace(">", f">{STYLE}", 1)
+
+
 def main() -> None:
     words = sys.argv[1:]
+    if words and words[0].endswith(".svg"):
+        Path(words[0]).write_text(picture() + "\n", encoding="utf-8")
+        return
     print(f"{'':66} {'mean':>6} {'worst':>6} {'runs ignored':>13} {'worst':>6}")
     for name, compute in lines():
         if words and not any(word in name for word in words):

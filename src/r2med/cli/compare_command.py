@@ -74,7 +74,7 @@ def _verdicts(compared: Comparison) -> Page:
 
     lower = compared.lower_is_better
     notes = [Note(f"Labels: {compared.labels}.", "quiet"), Note(verdicts.class_rule(compared), "quiet")]
-    sections = [Section(compared.heading, [_ranking(compared), *notes])]
+    sections = [Section(compared.heading, [_ranking(compared), _chance(compared), *notes])]
     pairs = len(compared.pairs)
     if pairs > MAX_SENTENCES:
         differ = sum(pair.significant for pair in compared.pairs)
@@ -91,7 +91,6 @@ def _verdicts(compared: Comparison) -> Page:
 def _ranking(compared: Comparison) -> Table:
     """Return the systems, the best first, with their classes where there are any."""
     from r2med.data.dataset_cards import short_name
-    from r2med.evaluation.comparison.verdicts import reach
     from r2med.foundation.pages.cells import Column, Marked
     from r2med.foundation.pages.page import Table
 
@@ -101,17 +100,23 @@ def _ranking(compared: Comparison) -> Table:
             standing.system,
             numbers.get(standing.system),
             Marked(standing.mean, bold=True),
-            reach(standing.from_queries),
-            reach(standing.from_runs),
-            standing.run_words,
             *(standing.datasets[dataset].without_interval() for dataset in compared.datasets),
         )
         for standing in compared.ranked
     ]
-    chance = (Column("from the queries", "number"), Column("from the runs", "number"), Column("runs", whole=True))
-    scores = [Column(short_name(dataset), "score") for dataset in compared.datasets]
-    columns = (Column("system"), Column("class", "integer"), Column("mean", "score"), *chance, *scores)
-    return Table(columns, rows)
+    scores = [Column(head, "score") for head in ("mean", *map(short_name, compared.datasets))]
+    return Table((Column("system"), Column("class", "integer"), *scores), rows)
+
+
+def _chance(compared: Comparison) -> Table:
+    """Return how often each system was run, and both parts of the interval of its mean."""
+    from r2med.evaluation.comparison.verdicts import reach
+    from r2med.foundation.pages.cells import Column
+    from r2med.foundation.pages.page import Table
+
+    rows = [(each.system, each.run_words, reach(each.from_queries), reach(each.from_runs)) for each in compared.ranked]
+    parts = (Column("from the queries", "number"), Column("from the runs", "number"))
+    return Table((Column("chance of the mean"), Column("runs", whole=True), *parts), rows)
 
 
 def _gaps(compared: Comparison, pair: Pair) -> list[Content]:
