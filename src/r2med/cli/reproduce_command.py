@@ -84,10 +84,17 @@ def _section(outcome: Reproduction) -> Section:
         "versions": ", ".join(f"{name} {version}" for name, version in outcome.versions.items()),
         "not run": "; ".join(outcome.errors),
     }
+    has_spread = any(figure.spread is not None for figure in outcome.figures)
     rows = [
-        (figure.dataset, figure.measure, figure.expected, figure.observed, figure.verdict) for figure in outcome.figures
+        (
+            *(figure.dataset, figure.measure, figure.expected, figure.observed),
+            *([figure.spread] if has_spread else []),
+            figure.verdict,
+        )
+        for figure in outcome.figures
     ]
-    scores = [Column(head, "score", missing="") for head in ("expected", "observed")]
+    heads = ("expected", "observed", *(["± one more run"] if has_spread else []))
+    scores = [Column(head, "score", missing="") for head in heads]
     table = Table((Column("dataset"), Column("measure"), *scores, Column("verdict")), rows)
     lines = [f"  {name}: {fact}" for name, fact in facts.items() if fact]
     verdict = outcome.verdict

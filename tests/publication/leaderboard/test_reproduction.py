@@ -12,12 +12,14 @@ import pytest
 from r2med import UserError, load, plan, reproduce
 from r2med.data.dataset_cards import Counts, DatasetCard, bundled_cards
 from r2med.evaluation.records.collection import collect
+from r2med.evaluation.records.record import Record
 from r2med.publication.leaderboard import reproduction
 from r2med.publication.leaderboard.expectations import Expectation, expectations
 from r2med.publication.leaderboard.published import published
-from r2med.publication.leaderboard.reproduction import chosen_scores, outcome
+from r2med.publication.leaderboard.reproduction import Reproduction, chosen_scores, outcome
 from support.datasets import r2med_folder
 from support.fork_server import Command
+from support.records import record
 
 BM25 = next(each for each in expectations() if (each.system, each.data) == ("bm25", "demo"))
 
@@ -26,6 +28,26 @@ def only(monkeypatch: pytest.MonkeyPatch, **changes: object) -> None:
     """Let one changed expectation of the demo be all there is."""
     changed = Expectation(**{**BM25.model_dump(), **changes})
     monkeypatch.setattr(reproduction, "expectations", lambda: (changed,))
+
+
+def runs_of(folder: Path) -> dict[str, list[Record]]:
+    return {name: [record] for name, record in collect([folder]).records("bm25").items()}
+
+
+def test_a_difference_that_one_more_run_could_make_is_not_off() -> None:
+    def made(*scores: float) -> Reproduction:
+        runs = {
+            "demo/Biology": [record("bm25", "demo/Biology", [score] * 5, repeat=n) for n, score in enumerate(scores)]
+        }
+        return outcome(expected, runs, ["demo/Biology"])
+
+    expected = BM25.model_copy(update={"values": {"demo/Biology": {"nDCG@10": 50.0}}, "average": None})
+    [spread] = made(0.45, 0.47, 0.51, 0.53).figures
+    assert (spread.verdict, spread.observed) == ("near", pytest.approx(49.0))
+    # 3.1824 (t of 3 degrees of freedom at 97.5 %) × 3.6515 (standard deviation) × √(1 + 1/4)
+    assert spread.spread == pytest.approx(12.992, abs=0.001)
+    assert made(0.48, 0.481, 0.48, 0.481).verdict == "off"
+    assert made(0.45, 0.53).verdict == "off"  # two runs say nothing about their spread
 
 
 def test_the_demo_comes_out_offline(tmp_path: Path) -> None:
@@ -44,12 +66,12 @@ def test_the_demo_comes_out_offline(tmp_path: Path) -> None:
 
 def test_records_are_all_that_a_verdict_needs(tmp_path: Path) -> None:
     [made] = reproduce(["bm25"], ["demo"], out=tmp_path)
-    assert outcome(BM25, collect([tmp_path]).records("bm25")) == made
+    assert outcome(BM25, runs_of(tmp_path)) == made
 
 
 def test_datasets_that_were_not_run_do_not_spoil_the_verdict(tmp_path: Path) -> None:
     reproduce(["bm25"], ["demo/Biology"], out=tmp_path)
-    some = outcome(BM25, collect([tmp_path]).records("bm25"))
+    some = outcome(BM25, runs_of(tmp_path))
     assert some.verdict == "OK"
     assert [figure.verdict for figure in some.figures] == ["OK", *["not run"] * 8]
 
@@ -69,10 +91,10 @@ def test_a_trained_reranker_with_our_prompt_is_not_comparable(
     stage: str, prompt: str, verdict: str, tmp_path: Path
 ) -> None:
     reproduce(["bm25"], ["demo/Biology"], out=tmp_path)
-    [(name, record)] = collect([tmp_path]).records("bm25").items()
-    reranked = record.stages[0].model_copy(update={"stage": "rerank", "name": stage, "prompt": prompt})
-    changed = record.model_copy(update={"stages": (*record.stages, reranked)})
-    made = outcome(BM25, {name: changed}, [name])
+    [(name, ranked)] = collect([tmp_path]).records("bm25").items()
+    reranked = ranked.stages[0].model_copy(update={"stage": "rerank", "name": stage, "prompt": prompt})
+    changed = ranked.model_copy(update={"stages": (*ranked.stages, reranked)})
+    made = outcome(BM25, {name: [changed]}, [name])
     assert [figure.verdict for figure in made.figures] == [verdict]
     assert [stage in remark and "own prompt" in remark for remark in made.remarks] == [True] * (verdict != "OK")
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from math import sqrt
 from pathlib import Path
+from statistics import fmean, stdev
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
@@ -13,6 +15,8 @@ from r2med.data import names as dataset_names
 from r2med.data.dataset_cards import OWN_PREFIX
 from r2med.data.given_data import GivenData, data_words
 from r2med.data.loading import name_of
+from r2med.evaluation.measure.run_variance import FEWEST_RUNS
+from r2med.evaluation.measure.significance import ALPHA
 from r2med.evaluation.records.collection import honestly_named
 from r2med.evaluation.records.record import Record
 from r2med.evaluation.running.batch import plan_run
@@ -43,7 +47,10 @@ class Figure(_Part):
     measure: str
     expected: float
     observed: float | None
+    """The mean over runs; None if it was not run."""
     verdict: Verdict
+    spread: float | None = None
+    """Half of the range in which 95 % of single runs lie around `observed`; None for fewer than three runs."""
 
 
 class Reproduction(_Part):
@@ -67,15 +74,27 @@ class Reproduction(_Part):
         return min((figure.verdict for figure in self.figures), key=WORST.index)
 
 
-def outcome(expectation: Expectation, records: Mapping[str, Record], datasets: Sequence[str] = ()) -> Reproduction:
-    """Compare an expectation with records (dataset -> record) of its system, on all of its datasets or on some."""
+Runs = Mapping[str, Sequence[Record]]
+"""Dataset -> the records of the repeats of a system."""
+
+
+def outcome(expectation: Expectation, runs: Runs, datasets: Sequence[str] = ()) -> Reproduction:
+    """Compare an expectation with the runs of its system, on all of its datasets or on some.
+
+    A difference that one more run could make is not "off": an expected score is that of one run.
+    """
     datasets = datasets or list(expectation.values)
+    records = {name: repeats[0] for name, repeats in runs.items()}
     ours = own_prompts(records.values())
-    figures = [figure for name in datasets for figure in _figures(expectation, name, records.get(name))]
+    figures = [
+        _figure(expectation, name, measure, expected, _scores(runs.get(name, ()), measure))
+        for name in datasets
+        for measure, expected in expectation.values[name].items()
+    ]
     if expectation.average is not None and len(datasets) == len(expectation.values):
-        parts = [100 * records[name].mean[MEASURE] for name in datasets if name in records]
-        mean = sum(parts) / len(parts) if len(parts) == len(datasets) else None
-        figures.append(_figure(expectation, AVERAGE, MEASURE, expectation.average, mean))
+        parts = [_scores(runs.get(name, ()), MEASURE) for name in datasets]
+        averages = _averages(parts) if all(parts) else []
+        figures.append(_figure(expectation, AVERAGE, MEASURE, expectation.average, averages))
     return Reproduction(
         expectation=expectation,
         command=expectation.command(datasets),
@@ -179,16 +198,16 @@ def reproduced(
     runtime = runtime.with_settings(recorded=runtime.setup.recorded or expectation.recorded)
     plan = plan_run([expectation.system], list(words.values()), repeats=repeats, setup=runtime)
     cells = dict(zip(words, plan.evaluate(folder), strict=True))
-    records = {
-        name: honestly_named(_of_dataset(cell.record.model_copy(update={"mean": cell.means}), name), folder)
+    runs = {
+        name: [honestly_named(_of_dataset(record, name), folder) for record in cell.records]
         for name, cell in cells.items()
-        if cell.record
+        if cell.records
     }
     errors = [cell.error for cell in cells.values() if cell.error]
-    for name in [name for name, record in records.items() if record.dataset.name.startswith(OWN_PREFIX)]:
-        del records[name]
+    for name in [name for name, repeats in runs.items() if repeats[0].dataset.name.startswith(OWN_PREFIX)]:
+        del runs[name]
         errors.append(f"the data are not the dataset {name} of the benchmark")
-    made = outcome(expectation, records, list(words))
+    made = outcome(expectation, runs, list(words))
     return made.model_copy(update={"errors": tuple(dict.fromkeys(errors))})
 
 
@@ -200,15 +219,38 @@ def _of_dataset(record: Record, name: str) -> Record:
     return record.model_copy(update={"dataset": facts.model_copy(update={"name": name})})
 
 
-def _figures(expectation: Expectation, dataset: str, record: Record | None) -> Iterator[Figure]:
-    for measure, expected in expectation.values[dataset].items():
-        observed = 100 * record.mean[measure] if record else None
-        yield _figure(expectation, dataset, measure, expected, observed)
+def _scores(repeats: Sequence[Record], measure: str) -> list[float]:
+    """Return the score × 100 of each run."""
+    return [100 * record.mean[measure] for record in repeats]
 
 
-def _figure(expectation: Expectation, dataset: str, measure: str, expected: float, observed: float | None) -> Figure:
+def _averages(parts: Sequence[Sequence[float]]) -> list[float]:
+    """Return the average over datasets of each run.
+
+    Their mean is that of the datasets. If these have different numbers of runs, the spread is not known.
+    """
+    if len({len(part) for part in parts}) > 1:
+        return [fmean(map(fmean, parts))]
+    return [sum(run) / len(run) for run in zip(*parts, strict=True)]
+
+
+def _figure(expectation: Expectation, dataset: str, measure: str, expected: float, scores: Sequence[float]) -> Figure:
+    observed = fmean(scores) if len(scores) > 1 else next(iter(scores), None)
+    spread = _run_spread(scores)
     off = None if observed is None else abs(observed - expected) - 1e-9  # 0.01 apart is within 0.01
     verdict: Verdict = "not run" if off is None else "OK" if off <= expectation.ok else "near"
-    if off is not None and off > expectation.near:
+    if off is not None and off > max(expectation.near, spread or 0.0):
         verdict = "off"
-    return Figure(dataset=dataset, measure=measure, expected=expected, observed=observed, verdict=verdict)
+    return Figure(
+        dataset=dataset, measure=measure, expected=expected, observed=observed, verdict=verdict, spread=spread
+    )
+
+
+def _run_spread(scores: Sequence[float]) -> float | None:
+    """Return half of the 95 % range of one more run around the mean of these runs, by Student's t."""
+    if len(scores) < FEWEST_RUNS:
+        return None
+    from scipy.stats import t as student
+
+    quantile = float(student.ppf(1 - ALPHA / 2, len(scores) - 1))
+    return quantile * stdev(scores) * sqrt(1 + 1 / len(scores))

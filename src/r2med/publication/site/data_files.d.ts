@@ -433,7 +433,14 @@ interface Reproduction {
   verdict: Verdict;
   run_with: string;
   by_us: string; // the score that the authors of r2med computed; empty if they did not
-  figures: Columns<{ dataset: string; measure: string; expected: number; observed: number | null; verdict: Verdict }>;
+  figures: Columns<{
+    dataset: string;
+    measure: string;
+    expected: number;
+    observed: number | null; // the mean over runs
+    verdict: Verdict;
+    spread: number | null; // half of the range of one more run; null for fewer than three runs
+  }>;
 }
 
 interface ReproduceFile {

@@ -18,7 +18,7 @@ def reproduce_value(collection: RecordCollection) -> dict[str, Any]:
     """Return all expectations in their order, with the scores of the records, and the verdicts that there are."""
     verified = VerifiedScores.read()
     rows = [
-        {**_row(outcome(expected, _records(expected, collection))), "by_us": _by_us(expected, verified)}
+        {**_row(outcome(expected, _runs(expected, collection))), "by_us": _by_us(expected, verified)}
         for expected in expectations()
     ]
     return {"verdicts": get_args(Verdict), "by_us": verified.statement if verified else NOT_YET, "rows": rows}
@@ -32,9 +32,10 @@ def _by_us(expected: Expectation, verified: VerifiedScores | None) -> str:
     return f"{figure.observed:.2f} ({row.verdict}), r2med {row.versions.get('r2med', '')}, {verified.created}"
 
 
-def _records(expected: Expectation, collection: RecordCollection) -> dict[str, Record]:
-    """Return the records of the expected system. Those with the prompt of its authors come first."""
-    return next((found for name in expected.systems if (found := collection.records(name))), {})
+def _runs(expected: Expectation, collection: RecordCollection) -> dict[str, list[Record]]:
+    """Return the runs of the expected system. Those with the prompt of its authors come first."""
+    system = next((name for name in expected.systems if collection.records(name)), "")
+    return {name: [kept.record for kept in collection.repeats(system, name)] for name in collection.records(system)}
 
 
 def _row(reproduction: Reproduction) -> dict[str, Any]:
