@@ -21,7 +21,9 @@ def test_the_repeats_of_a_system_are_one_cell_in_their_order(tmp_path: Path) -> 
     read = collect([write_records([*reversed(MADE)], tmp_path / "results")])
     repeats = read.repeats("hyde(x) → bm25", "one")
     assert [kept.record.repeat for kept in repeats] == [0, 1, 2, 3, 4]
-    assert read.cell("hyde(x) → bm25", "one") == repeats[0]
+    cell = read.cell("hyde(x) → bm25", "one")
+    assert cell is not None and cell.record == repeats[0].record
+    assert len(read.runs_of_all) == len(MADE)
     assert len(read.repeats("bm25", "one")) == 1
     assert read.repeats("bm25", "nowhere") == ()
     assert (read.varies("hyde(x) → bm25"), read.varies("bm25")) == (True, False)

@@ -82,8 +82,9 @@ def worth(collection: AnswerCollection, measure: str = MAIN_MEASURE, data: Seque
     """Return what retrieval is worth: for each system and reader, on each dataset and over all of them."""
     name, found = answer_measure(measure), []
     for system, records in _by_name(collection, data).items():
-        conditions = [each for each in CONDITIONS if all(name in r.mean.get(each, {}) for r in records.values())]
-        tables = {dataset: _tables(record, name, conditions) for dataset, record in records.items()}
+        every = [record for repeats in records.values() for record in repeats]
+        conditions = [each for each in CONDITIONS if all(name in record.mean.get(each, {}) for record in every)]
+        tables = {dataset: _tables(repeats, name, conditions) for dataset, repeats in records.items()}
         tables = {dataset: rows for dataset, rows in tables.items() if rows.size}
         if len(tables) > 1:
             found.append(_worth(system, ALL_DATASETS, conditions, tables))
@@ -93,27 +94,30 @@ def worth(collection: AnswerCollection, measure: str = MAIN_MEASURE, data: Seque
     return found
 
 
-def _by_name(collection: AnswerCollection, data: Sequence[str]) -> dict[str, dict[str, AnswerRecord]]:
-    """Return name -> dataset -> record, for datasets of one group, or those of `data`."""
+def _by_name(collection: AnswerCollection, data: Sequence[str]) -> dict[str, dict[str, list[AnswerRecord]]]:
+    """Return name -> dataset -> the records of its repeats, for datasets of one group, or those of `data`."""
     chosen = wanted_datasets(data, list(dict.fromkeys(each.record.dataset.name for each in collection)))
     wanted = [each for each in collection if each.record.dataset.name in chosen]
     datasets, _ = of_one_group(published_names(each.record for each in wanted), bool(data))
-    by_name: dict[str, dict[str, AnswerRecord]] = {}
-    for each in wanted:
+    by_name: dict[str, dict[str, list[AnswerRecord]]] = {}
+    for each in sorted(wanted, key=lambda kept: kept.record.repeat):
         if each.record.dataset.name in datasets:
-            by_name.setdefault(collection.name_of(each.record), {})[each.record.dataset.name] = each.record
+            of_name = by_name.setdefault(collection.name_of(each.record), {})
+            of_name.setdefault(each.record.dataset.name, []).append(each.record)
     return by_name
 
 
-def _tables(record: AnswerRecord, measure: str, conditions: Sequence[Condition]) -> Floats:
+def _tables(repeats: Sequence[AnswerRecord], measure: str, conditions: Sequence[Condition]) -> Floats:
     """Return 2 × conditions × questions in points: the values, and what undecided answers could add to them.
 
-    Only questions with a value in all conditions count.
+    Only questions with a value in all conditions count. Values are means over repeats.
     """
-    rows = [record.per_query[condition] for condition in conditions]
-    shared = [query for query in record.queries if all(measure in row.get(query, {}) for row in rows)]
+    runs = [[record.per_query[condition] for condition in conditions] for record in repeats]
+    every = [row for rows in runs for row in rows]
+    shared = [query for query in repeats[0].queries if all(measure in row.get(query, {}) for row in every)]
     kinds = (measure, UNDECIDED if measure == MAIN_MEASURE else "")
-    return 100 * np.array([[[row[query].get(kind, 0.0) for query in shared] for row in rows] for kind in kinds])
+    tables = [[[[row[query].get(kind, 0.0) for query in shared] for row in rows] for kind in kinds] for rows in runs]
+    return np.asarray(100 * np.mean(tables, axis=0))
 
 
 def _difference(first: Values, second: Values) -> Estimate:
@@ -160,7 +164,8 @@ def correlations(
 ) -> list[RetrievalCorrelation]:
     """Return the correlation of nDCG@10 with the answers across systems, for each reader of at least three systems."""
     groups: dict[tuple[str, int, str], list[StoredAnswers]] = {}
-    wanted = {id(record) for records in _by_name(collection, data).values() for record in records.values()}
+    named = _by_name(collection, data)
+    wanted = {id(repeats[0]) for records in named.values() for repeats in records.values()}
     for each in collection:
         if id(each.record) in wanted:
             key = (each.record.reader, each.record.passages, each.record.form)

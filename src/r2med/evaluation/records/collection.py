@@ -57,8 +57,8 @@ class StoredRecord:
 
     @property
     def repeats(self) -> tuple[StoredRecord, ...]:
-        """This record, then those of later repeats."""
-        return (self, *self.later)
+        """This record alone, then those of later repeats."""
+        return (replace(self, later=()), *self.later) if self.later else (self,)
 
     @property
     def run_file(self) -> Path | None:
@@ -129,6 +129,7 @@ class RecordCollection:
         return tuple(sorted(names, key=lambda name: (order.get(name.rpartition("/")[2], len(order)), name)))
 
     def __iter__(self) -> Iterator[StoredRecord]:
+        """Yield one record of each system and dataset: that of the lowest repeat. `runs_of_all` has all."""
         return iter(self.cells.values())
 
     def cell(self, system: str, dataset: str) -> StoredRecord | None:
@@ -310,8 +311,7 @@ def checked(records: Iterable[StoredRecord], max_failures: float = MAX_FAILURES)
     """
     cells: dict[tuple[str, str], list[StoredRecord]] = {}
     first: dict[str, StoredRecord] = {}
-    single = [replace(each, later=()) if each.later else each for kept in records for each in kept.repeats]
-    for kept in without_failed(single, max_failures):
+    for kept in without_failed((each for cell in records for each in cell.repeats), max_failures):
         record = kept.record
         key = (record.system, record.dataset.name)
         other = first.setdefault(record.dataset.name, kept)

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from r2med.evaluation.measure.measures import RECORDED_MEASURES
 from r2med.evaluation.records.collection import RecordCollection, StoredRecord, collect
+from r2med.evaluation.records.record import Record
 from r2med.evaluation.records.sealed_json import strict_json
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.store import digest
@@ -176,26 +177,24 @@ def _faults(lock: Lock, cells: Mapping[tuple[str, str], StoredRecord]) -> Iterat
             kept = cells.get((system, dataset))
             if kept is None:
                 yield f"{system} has no record on {dataset}"
-            elif kept.record.lock != lock.digest:
-                yield f"the record of {system} on {dataset} was not made with this lock"
-            elif lock.is_after(kept.record.created):
-                yield f"the record of {system} on {dataset} was made before this lock"
-            elif difference := lock.difference(
-                system, dataset, kept.record.dataset.fingerprint, stages_of(kept.record.settings)
-            ):
-                yield difference
-            elif kept.record.varies and (fault := _repeats_fault(lock, kept)):
-                yield f"{system} on {dataset}: {fault}"
+                continue
+            for each in kept.repeats:
+                yield from _record_faults(lock, each.record)
+            numbers = [each.record.repeat for each in kept.repeats]
+            last = lock.repeats - 1 if kept.record.varies else 0
+            if numbers != list(range(last + 1)):
+                there = ", ".join(map(str, numbers))
+                yield f"{system} on {dataset}: it has the repeats {there}, but 0 to {last} were locked"
 
 
-def _repeats_fault(lock: Lock, kept: StoredRecord) -> str:
-    """Return what is wrong with the repeats of a system that varies; empty if they are those that were decided."""
-    numbers = [each.record.repeat for each in kept.repeats]
-    if numbers != list(range(lock.repeats)):
-        return f"it has the repeats {', '.join(map(str, numbers))}, but 0 to {lock.repeats - 1} were locked"
-    if any(each.record.lock != lock.digest for each in kept.repeats):
-        return "one of its repeats was not made with this lock"
-    return ""
+def _record_faults(lock: Lock, record: Record) -> Iterator[str]:
+    system, dataset = record.system, record.dataset.name
+    if record.lock != lock.digest:
+        yield f"the record of {system} on {dataset} was not made with this lock"
+    elif lock.is_after(record.created):
+        yield f"the record of {system} on {dataset} was made before this lock"
+    elif difference := lock.difference(system, dataset, record.dataset.fingerprint, stages_of(record.settings)):
+        yield difference
 
 
 def stages_of(settings: dict[str, Any]) -> dict[str, Any]:

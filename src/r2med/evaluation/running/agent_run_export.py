@@ -27,7 +27,7 @@ def export_agent_runs(
     conversation that ends with an answer.
     """
     written = []
-    for kept in collect(given_records(sources), results, max_failures):
+    for kept in collect(given_records(sources), results, max_failures).runs_of_all:
         folder = Path(out).joinpath(*map(slug, kept.record.dataset.name.split("/")), _plain(kept.path.stem))
         for number, (query, traces) in enumerate(kept.traces().items()):
             if "steps" in traces[0]:

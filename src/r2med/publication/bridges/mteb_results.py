@@ -45,7 +45,7 @@ def export_results(
     Raises UserError if a record has no task in MTEB, lacks MTEB's measures, or would overwrite another record's file.
     """
     out = Path(out)
-    kept = list(collect(given_records(sources), results, max_failures))
+    kept = list(collect(given_records(sources), results, max_failures).cells.values())  # MTEB has one run of a model
     written = [(_folder(each.record), _task(each), each.record) for each in kept]
     systems: dict[Path, str] = {}
     for folder, task, record in written:

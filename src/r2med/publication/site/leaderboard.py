@@ -70,7 +70,8 @@ def mimic_rates(collection: RecordCollection) -> dict[str, dict[str, float | Non
     rates = {}
     for system, standing in intervals(labelled, str(MIMIC)).items():
         if standing.mean is not None:
-            shares = [_mean(kept, str(MIMIC_LABELLED)) for kept in labelled if kept.record.system == system]
+            mine = [kept for kept in labelled.cells.values() if kept.record.system == system]
+            shares = [_mean(kept, str(MIMIC_LABELLED)) for kept in mine]
             rates[system] = {**score_data(standing.mean), "labelled": round(fmean(shares), 6)}
     return rates
 
@@ -210,7 +211,8 @@ def _systems(
 
 def _aspects(collection: RecordCollection, system: str) -> list[float] | None:
     """Return a system's means over the datasets with aspects; None if there are none, or it lacks one of them."""
-    having = [kept for kept in collection if all(str(each) in kept.record.mean for each in ASPECT_COLUMNS)]
+    cells = collection.cells.values()
+    having = [kept for kept in cells if all(str(each) in kept.record.mean for each in ASPECT_COLUMNS)]
     mine = [kept for kept in having if kept.record.system == system]
     if not mine or len(mine) < len({kept.record.dataset.name for kept in having}):
         return None
