@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from support.facts import some_states
+from support.facts import some_states, states
 from support.fork_server import Command
 
 WORDS = ["answer", "bm25", "--reader", "script", "--data", "demo/Medical-Sciences", "--queries", "2"]
@@ -30,7 +30,7 @@ def test_a_plan_asks_nothing_and_the_command_prints_and_keeps_the_answers(r2med:
 
 
 def test_a_missing_reader_and_an_unknown_condition_are_one_line(r2med: Command) -> None:
-    assert r2med("answer", "bm25").messages[0].startswith("r2med: a reader is an LLM")
+    states(r2med("answer", "bm25").messages[0], "reader", "LLM")
     wrong = r2med(*WORDS, "--llm-backend", "scripted", "--condition", "gold")
     assert wrong.returncode == 2
     assert "condition" in wrong.messages[0]

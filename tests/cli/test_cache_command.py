@@ -39,7 +39,7 @@ def rot(path: Path) -> None:
 def test_a_sound_store_is_counted(filled: Store, capsys: pytest.CaptureFixture[str]) -> None:
     typed("cache", "verify")
     [line] = capsys.readouterr().out.splitlines()
-    assert line.startswith(f"{filled.root}: 3 artefacts are sound, 0 damaged; ")
+    states(line, filled.root, "3 artefacts", "0 damaged")
 
 
 def test_what_is_damaged_is_named_and_the_exit_code_is_1(filled: Store, capsys: pytest.CaptureFixture[str]) -> None:
@@ -105,7 +105,7 @@ def test_answers_of_an_llm_are_listed_and_forgotten_by_its_name(r2med: Command) 
     for name, key in keys.items():
         save_answer(default_store(), key, name, RawAnswer("text"))
     assert json.loads(r2med("cache", "list", "--format", "json").stdout)["answers"] == {"gpt4": 1, "o3-mini": 1}
-    assert "1 answer of gpt4 removed" in r2med("cache", "clear", "--llm", "gpt4", "--yes").stdout
+    states(r2med("cache", "clear", "--llm", "gpt4", "--yes").stdout, "1 answer", "gpt4", "removed")
     assert json.loads(r2med("cache", "list", "--format", "json").stdout)["answers"] == {"o3-mini": 1}
 
 

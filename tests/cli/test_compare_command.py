@@ -26,10 +26,10 @@ def results(tmp_path: Path) -> Path:
 @pytest.mark.usefixtures("results")
 def test_a_person_reads_verdicts_what_can_be_detected_and_what_moved(r2med: Command) -> None:
     text = r2med("compare", "hyde(author) → bm25", "bm25", "--resamples", "500", "--slice", "task").stdout
-    assert "hyde(author) → bm25 is better than bm25: +" in text
+    some_states(text.splitlines(), "hyde(author) → bm25 is better", "bm25: +")
     some_states(text.splitlines(), "65 queries", "80 % power")
     assert "queries make" in text
-    assert "Moved most, from bm25 to hyde(author) → bm25:" in text
+    some_states(text.splitlines(), "Moved most", "hyde(author) → bm25")
     assert "Q&A reference (40)" in text
     assert "rm3" not in text
 
@@ -69,7 +69,7 @@ def test_a_system_that_was_run_on_other_data_is_left_out(r2med: Command, tmp_pat
     write_records(records({"minilm": 0.3}, {"PMC-Clinical": 40}), tmp_path / "results")
     text = r2med("compare", "--data", "Biology", "--resamples", "100").stdout
     some_states(text.splitlines(), "minilm", "left out", "Biology")
-    assert "rm3 → bm25 is better than bm25" in text
+    some_states(text.splitlines(), "rm3 → bm25 is better", "bm25")
 
 
 def test_where_no_query_moved_nothing_is_announced(r2med: Command) -> None:
@@ -137,7 +137,7 @@ def test_many_systems_are_ranked_in_classes(r2med: Command, tmp_path: Path) -> N
 @pytest.mark.usefixtures("results")
 def test_a_report_is_written_and_its_files_are_told(r2med: Command, tmp_path: Path) -> None:
     done = r2med("compare", "results", "-o", "paper", "--baseline", "bm25", "--resamples", "100")
-    assert "16 files in paper/: table, pairs, bars" in done.stdout
+    some_states(done.stdout.splitlines(), "16 files", "paper/", "table, pairs, bars")
     assert len(list((tmp_path / "paper").iterdir())) == 16
     (tmp_path / "file").write_text("")
     refused = r2med("compare", "-o", "file")

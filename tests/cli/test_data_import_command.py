@@ -27,7 +27,8 @@ def test_three_rows_are_shown_and_the_next_command_runs(r2med: Command, tmp_path
 
 
 def test_without_judgements_one_can_search_but_not_score(r2med: Command) -> None:
-    assert "Next: r2med search mine 'a question'" in r2med("data", "import", "notes.csv", "-o", "mine").stdout
+    made = r2med("data", "import", "notes.csv", "-o", "mine").stdout
+    states(made.splitlines()[-1], "r2med search mine 'a question'")
     ended = r2med("run", "bm25", "--data", "mine")
     assert ended.returncode == 2
     states(ended.stderr.splitlines()[-1], "mine", "no queries", "scored")
@@ -53,4 +54,4 @@ def test_the_language_is_shown_with_the_command_that_searches_it(r2med: Command,
     (tmp_path / "faelle.csv").write_text(f"note_id;note\n{notes}", encoding="utf-8")
     shown = r2med("data", "import", "faelle.csv", "-o", "ward").stdout
     some_states(shown.splitlines(), "German", "100%", "4 documents")
-    assert shown.endswith("Next: r2med search ward 'a question' --system 'bm25(language=de)'\n")
+    states(shown.splitlines()[-1], "r2med search ward 'a question' --system 'bm25(language=de)'")

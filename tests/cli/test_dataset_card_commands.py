@@ -29,8 +29,7 @@ def test_a_dataset_without_a_repository_must_be_given_as_a_folder(tmp_path: Path
     folder = plugin(tmp_path / "mine", "Ninth", 'task = "clinical case"\n')
     failed = r2med("data", "check", "Ninth", R2MED_PLUGINS=folder)
     assert (failed.returncode, failed.stdout) == (2, "")
-    (line,) = failed.stderr.splitlines()
-    assert line.startswith("r2med: the card of Ninth names neither a folder nor a hub repository")
+    states(failed.stderr, "Ninth", "folder", "hub")
 
 
 @pytest.mark.parametrize("group", ["R2MED", "clinical-evidence"])
@@ -51,5 +50,4 @@ def test_cards_that_are_like_each_other_are_one_line(tmp_path: Path, r2med: Comm
     plugin(folder, "B", 'like = "A"\n')
     failed = r2med("list", "datasets", R2MED_PLUGINS=folder)
     assert failed.returncode == 2
-    (line,) = failed.stderr.splitlines()
-    assert "which is like this one" in line
+    states(failed.stderr, ".toml", "like")

@@ -13,7 +13,8 @@ import pytest
 
 from r2med.cli.app import command
 from r2med.cli.formats import NAMES
-from support.fork_server import Command, ForkServer
+from support.commands import run_here
+from support.fork_server import Command
 
 WITHOUT_TABLE = {
     "board": "writes a site",
@@ -63,10 +64,10 @@ def test_every_command_that_prints_a_table_has_the_formats() -> None:
 
 
 @pytest.fixture(scope="module")
-def made(fork_server: ForkServer, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("made")
     words = ("run", "bm25", "--data", "demo/Biology", "--out", "results")
-    assert fork_server.run(*words, cwd=folder, R2MED_HOME=folder / "r2med-home").returncode == 0
+    assert run_here(*words, cwd=folder, R2MED_HOME=folder / "r2med-home").returncode == 0
     return folder
 
 

@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+from support.facts import some_states, states
 from support.fork_server import Command
 
 DATA = ("--data", "demo/Medical-Sciences")
@@ -18,7 +19,7 @@ def test_nuggets_are_written_and_can_be_reviewed(r2med: Command, tmp_path: Path)
     assert not (tmp_path / "n.jsonl").exists()
     made = r2med(*asked)
     assert made.returncode == 0, made.stderr
-    assert "8 nuggets for 8 questions in n.jsonl, 8 of them vital" in made.stdout
+    some_states(made.stdout.splitlines(), "8 nuggets", "8 questions", "n.jsonl", "8 of them vital")
     assert "r2med review serve n.jsonl --data demo/Medical-Sciences" in made.stdout
     rows = [json.loads(line) for line in (tmp_path / "n.jsonl").read_text().splitlines()]
     assert rows[0] == {
@@ -31,6 +32,6 @@ def test_nuggets_are_written_and_can_be_reviewed(r2med: Command, tmp_path: Path)
     }
     early = r2med("review", "export", "n.jsonl", *DATA, "-o", "checked.jsonl")
     assert early.returncode == 2
-    assert "people have reviewed nothing of n.jsonl yet" in early.stderr
+    states(early.stderr, "reviewed nothing", "n.jsonl")
     lost = r2med("review", "serve", "n.jsonl")
-    assert "name the dataset of its questions with --data" in lost.stderr
+    states(lost.stderr, "dataset", "--data")

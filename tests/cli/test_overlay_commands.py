@@ -9,6 +9,7 @@ import pytest
 
 from r2med import compare, load, run
 from r2med.data.overlays import Overlay, OverlayLabel, random_order
+from support.facts import some_states, states
 from support.fork_server import Command
 
 NAME = "demo/Biology"
@@ -40,19 +41,18 @@ def test_the_command_shows_all_three_kinds_of_scores(results: Path, tmp_path: Pa
     )
     assert published["pairs"] != labelled["pairs"]
     assert published["labels"] == "as published"
-    assert labelled["labels"].startswith("with overlay labels (")
-    assert "Labels: with overlay labels (" in " ".join(r2med(*given, *overlay).stdout.split())
+    states(labelled["labels"], "overlay labels")
+    some_states(r2med(*given, *overlay).stdout.splitlines(), "Labels", "overlay labels")
     assert [system["reviewed"] for system in estimated["estimates"]["systems"]] == [5, 5]
     assert estimated["estimates"]["systems"][0]["low"] is None, "five queries are too few for an interval"
     shown = r2med(*given, *overlay, "--estimate").stdout
-    assert "Labels: estimated. People labelled" in " ".join(shown.split())
-    assert "of 8 queries, drawn at random" in " ".join(shown.split())
+    states(" ".join(shown.split()), "Labels: estimated", "5 of 8 queries")
     written = compare(
         results=results, out=tmp_path / "report", data=[NAME], overlays=[tmp_path / "labels.jsonl"], estimate=True
     )
     assert {"estimates.md", "estimates.tex", "estimates.csv"} <= {file.name for file in written.files}
     assert "bm25" in (tmp_path / "report" / "estimates.md").read_text()
-    assert "Labels: with overlay labels (" in (tmp_path / "report" / "table.md").read_text()
+    some_states((tmp_path / "report" / "table.md").read_text().splitlines(), "Labels", "overlay labels")
     refused = r2med(*given, "--estimate")
     assert refused.returncode == 2
     assert "--overlay FILE" in refused.stderr

@@ -77,9 +77,9 @@ def test_bad_input_is_one_line(r2med: Command, words: list[str], facts: list[str
     states(ended.stderr, *facts)
 
 
-def test_a_query_is_explained_by_system_and_dataset_too(r2med: Command) -> None:
+def test_a_query_is_explained_by_system_and_dataset_too(r2med: Command, tmp_path: Path) -> None:
     r2med("run", "bm25", "--data", "demo/Biology")
-    [record] = Path(r2med.keywords["cwd"]).glob("results/demo/Biology/*.json")  # type: ignore[attr-defined]
+    [record] = tmp_path.glob("results/demo/Biology/*.json")
     query = next(iter(json.loads(record.read_bytes())["per_query"]))
     assert r2med("why", "bm25", "demo/Biology", query).stdout == r2med("why", record, query).stdout != ""
     missing = r2med("why", "bm25", "demo/Biolgy", query)

@@ -30,6 +30,7 @@ from r2med.evaluation.records.collection import collect
 from r2med.server.http_server import bind
 from r2med.server.review_app import create_review_app
 from support.browser import launched
+from support.by_day import some_by_day
 from support.hostile import ENDLESS, SCRIPT, TURNED
 from support.processes import started
 from support.serving import first_line
@@ -184,6 +185,7 @@ def test_a_reload_in_the_middle_loses_neither_a_verdict_nor_a_comment_that_is_be
     assert page.inner_text('[aria-pressed="true"]').split() == ["Unsure", "u"]
 
 
+@pytest.mark.slow
 def test_a_crash_of_the_server_loses_nothing_and_the_page_goes_on(desk: Desk) -> None:
     desk.write(ROWS)
     desk.start_process()
@@ -331,6 +333,7 @@ def test_two_people_rate_by_every_rubric_one_of_them_with_keyboard_and_accessibl
         assert "Bo" not in ann.inner_text("main")
 
 
+@pytest.mark.slow
 def test_a_text_is_corrected_and_the_correction_is_settled_with_the_keyboard_only(desk: Desk) -> None:
     texts = {"question": "Which?", "answer": "Gout", "reasoning": "Urat crystals."}
     desk.serve({"reasoning": [Item(("q", ""), texts, "reasoning")]})
@@ -478,6 +481,7 @@ def test_everything_can_be_done_by_keyboard_alone(desk: Desk) -> None:
     assert {(verdict, bool(comment)) for _, _, verdict, comment in desk.said()} == {("unsure", True), ("reject", False)}
 
 
+@pytest.mark.slow
 def test_disagreements_are_settled_without_names_by_who_may_see_them(desk: Desk) -> None:
     desk.start(ROWS[:2])
     ann, bo = desk.open("#/review?name=Ann"), desk.open("#/review?name=Bo")
@@ -546,7 +550,7 @@ def test_two_annotators_stay_blind_and_what_they_change_after_looking_is_an_adju
     assert reviewed(dee) == "6 reviewed"
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", some_by_day(["light", "dark"], 2))
 def test_a_phone_shows_the_verdicts_at_once_and_both_themes_are_readable(desk: Desk, scheme: str) -> None:
     desk.start(ROWS)
     page = desk.open("#/review?name=Ann", viewport={"width": 390, "height": 844}, color_scheme=scheme)

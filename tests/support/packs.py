@@ -49,8 +49,14 @@ class Person:
         settings = {"data": [str(self.data)], "store": self.store, "results": self.out, **self.settings, **more}
         return r2med.pack(sources or self.out, file, with_, **settings)
 
+    @property
+    def of_models(self) -> dict[str, Any]:
+        """The settings of systems that ask no LLM."""
+        return {name: value for name, value in self.settings.items() if name != "base_url"}
+
     def run(self, store: Store, out: Path, *systems: str) -> r2med.Results:
-        return r2med.run(systems or SYSTEMS, self.data, out=out, k=20, store=store, **self.settings)
+        settings = self.of_models if systems else self.settings  # those that are named ask none
+        return r2med.run(systems or SYSTEMS, self.data, out=out, k=20, store=store, **settings)
 
 
 def first_person(root: Path) -> Person:

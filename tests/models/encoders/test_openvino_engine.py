@@ -58,6 +58,7 @@ def test_the_sentence_transformers_loader_gives_the_same(vectors):
     )
 
 
+@pytest.mark.slow
 def test_another_engine_gives_the_same_vectors(vectors):
     if importlib.util.find_spec("openvino") is None:
         with pytest.raises(UserError, match="pip install"):

@@ -72,7 +72,7 @@ def test_the_same_command_finds_the_unpacked_records(person: Person, tmp_path: P
 def test_vectors_of_a_pack_are_searched_to_another_depth(person: Person, tmp_path: Path, alone: None) -> None:
     store = Store(tmp_path / "store")
     r2med.unpack(person.pack, tmp_path / "out", store=store)
-    [cell] = r2med.run("bge", person.data, out=None, k=7, store=store, **person.settings)
+    [cell] = r2med.run("bge", person.data, out=None, k=7, store=store, **person.of_models)
     assert cell.error == ""
 
 
@@ -81,20 +81,20 @@ def test_a_pack_has_the_vectors_of_its_documents_only_also_where_others_share_th
 ) -> None:
     store, data = Store(tmp_path / "store"), tmp_path / "mini"
     shutil.copytree(person.data, data)
-    assert r2med.run("bge", data, out=None, store=store, **person.settings).errors == {}
+    assert r2med.run("bge", data, out=None, store=store, **person.of_models).errors == {}
     lines = (data / "corpus.jsonl").read_text().splitlines()
     rows = [json.loads(line) for line in lines[1:]]
     rows[3]["text"] = "another text"
     (data / "corpus.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     out, file = tmp_path / "out", tmp_path / "run.r2pack"
-    assert r2med.run("bge", data, out=out, store=store, **person.settings).errors == {}
+    assert r2med.run("bge", data, out=out, store=store, **person.of_models).errors == {}
     assert [len(np.load(path)) for path in sorted(store.root.glob("vectors/*/vectors.npy"), key=_mtime)] == [30, 1]
     r2med.pack(out, file, data=[str(data)], store=store, results=out, **person.settings)
     elsewhere = Store(tmp_path / "elsewhere")
     r2med.unpack(file, tmp_path / "unpacked", store=elsewhere)
     assert [len(np.load(path)) for path in elsewhere.root.glob("vectors/*/vectors.npy")] == [29]
     request.getfixturevalue("alone")
-    [cell] = r2med.run("bge", data, out=None, k=7, store=elsewhere, **person.settings)
+    [cell] = r2med.run("bge", data, out=None, k=7, store=elsewhere, **person.of_models)
     assert cell.error == ""
 
 

@@ -42,7 +42,7 @@ def cells(page: Any, name: str) -> list[str]:
     return list(row.locator("td").evaluate_all("all => all.map((cell) => cell.innerText.trim())"))
 
 
-@pytest.mark.parametrize("viewport", [{"width": 1280, "height": 900}, PHONE])
+@pytest.mark.parametrize("viewport", some_by_day([PHONE, {"width": 1280, "height": 900}], 2))
 @pytest.mark.parametrize("scheme", some_by_day(["light", "dark"], 2))
 def test_a_row_opens_to_the_command_that_runs_it_and_what_differs(
     open_page: Open, viewport: dict[str, int], scheme: str

@@ -19,7 +19,7 @@ PHONE = {"width": 390, "height": 844}
 
 
 @pytest.mark.parametrize("viewport", some_by_day([PHONE, {"width": 1000, "height": 800}, SCREEN], 3))
-@pytest.mark.parametrize("address", [BENCHMARK, "#/reproduce"])
+@pytest.mark.parametrize("address", some_by_day([BENCHMARK, "#/reproduce"], 2))
 def test_the_head_of_a_long_table_stays_in_view(open_page: Open, address: str, viewport: dict[str, int]) -> None:
     page = open_page(address, viewport=viewport)
     whole(page)

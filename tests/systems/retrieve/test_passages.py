@@ -16,6 +16,7 @@ from r2med.models.encoders.model_cards import Side, resolve_card
 from r2med.models.encoders.passage_encoder import PassageEncoder
 from r2med.models.encoders.tokenize import TextTokenizer
 from r2med.systems.system import System
+from support.by_day import some_by_day
 from support.tiny_models import SENTENCES, TEXTS, _word_piece
 
 FILLER = "The tax law of bread is a recipe with many parts and no doctor reads it. "
@@ -41,7 +42,7 @@ def ranking(spec: str, data: Dataset, store: Store) -> dict[str, list[tuple[str,
     return {query: list(found) for query, found in System.parse(spec).run(data, store, 20).run}
 
 
-@pytest.mark.parametrize("spec", ["minilm(passages=24)", "minilm(passages=24, dims=64)"])
+@pytest.mark.parametrize("spec", some_by_day(["minilm(passages=24, dims=64)", "minilm(passages=24)"], 2))
 def test_the_score_of_a_document_is_that_of_its_best_passage(data: Dataset, store: Store, spec: str) -> None:
     found = ranking(spec, data, store)
     encoder = open_encoder(resolve_card("minilm"), data.instruction, Runtime(), store)

@@ -94,6 +94,7 @@ def test_a_judge_without_an_opinion_leaves_what_the_search_found(
     assert whole.per_query == run(SEARCH, server, lambda query, passage: 5, dataset, module_store).per_query
 
 
+@pytest.mark.slow
 def test_its_record_tells_what_every_stage_took(server: Server, dataset: Dataset, module_store: Store) -> None:
     record = run(f"{REASONER[:-1]}, shuffles=1)", server, lambda query, passage: 5, dataset, module_store)
     expansion, search, rerank = record.stages
