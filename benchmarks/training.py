@@ -26,6 +26,7 @@ import numpy as np
 CUTOFF, RESAMPLES, LEVEL = 10, 10_000, 0.05
 TOKENS = 256
 BATCH, EPOCHS, RATE, WARM_UP = 32, 4, 5e-5, 0.1
+PER_QUERY = ("queries", "qrels", "folds", "groups")
 CROSS_EPOCHS, CROSS_DEPTH, CROSS_NEGATIVES = 8, 100, 7
 """A new head needs more steps than the weights below it."""
 
@@ -98,17 +99,21 @@ class Data:
 class Bench:
     """The base model, and texts as tokens, so that 150 trainings tokenize nothing twice."""
 
-    def __init__(self, folder: Path, device: str, documents: int = 0) -> None:
+    def __init__(self, folder: Path, device: str, documents: int = 0, queries: int = 0, tokens: int = TOKENS) -> None:
         import torch
         from sentence_transformers import SentenceTransformer
 
         with gzip.open(folder / "data.json.gz", "rt", encoding="utf-8") as file:
             self.data = Data(**json.load(file))
+        if queries:
+            asked = dict(list(self.data.queries.items())[:queries])
+            few = {name: {query: getattr(self.data, name)[query] for query in asked} for name in PER_QUERY}
+            self.data = Data(**{**_fields(self.data), **few})
         if documents:  # a smaller corpus for a trial: the relevant documents first
             relevant = {document for judged in self.data.qrels.values() for document in judged}
             first = sorted(self.data.corpus, key=lambda name: name not in relevant)[:documents]
             self.data = Data(**{**_fields(self.data), "corpus": {name: self.data.corpus[name] for name in first}})
-        self.torch, self.device, self.folder = torch, device, folder
+        self.torch, self.device, self.folder, self.tokens = torch, device, folder, tokens
         self.model = SentenceTransformer(str(folder / "model"), device=device).float()
         self.start = {name: value.clone() for name, value in self.model.state_dict().items()}
         self.tokenizer = self.model.tokenizer
@@ -117,7 +122,7 @@ class Bench:
         self.place = {query: number for number, query in enumerate(self.data.asked)}
 
     def _tokens(self, texts: Sequence[str]) -> list[list[int]]:
-        read = self.tokenizer(list(texts), truncation=True, max_length=TOKENS)
+        read = self.tokenizer(list(texts), truncation=True, max_length=self.tokens)
         return [list(ids) for ids in read["input_ids"]]
 
     def padded(self, tokens: Sequence[Sequence[int]]) -> dict[str, Any]:
@@ -227,7 +232,7 @@ class Bench:
         texts = [(self.data.queries[query], self.data.corpus[self.data.documents[row]]) for query, row in pairs]
         read = self.tokenizer(
             *map(list, zip(*texts, strict=True)),
-            truncation="only_second", max_length=TOKENS, padding=True, return_tensors="pt",
+            truncation=True, max_length=self.tokens, padding=True, return_tensors="pt",
         )  # fmt: skip
         return {name: value.to(self.device) for name, value in read.items()}
 
@@ -324,13 +329,13 @@ def run(given: argparse.Namespace) -> dict[str, Any]:
     import torch
 
     device = given.device or ("cuda" if torch.cuda.is_available() else "cpu")
-    bench = Bench(given.folder, device, given.documents)
+    bench = Bench(given.folder, device, given.documents, given.queries, given.tokens)
     data, started = bench.data, time.perf_counter()
     base = bench.ndcg(data.asked, bench.ranked(data.asked, CUTOFF))
     result: dict[str, Any] = {
         "data": data.name, "queries": len(data.asked), "documents": len(data.documents), "device": device,
         "before training": 100 * float(np.mean(list(base.values()))),
-        "settings": {"batch": BATCH, "epochs": EPOCHS, "rate": RATE, "tokens": TOKENS},
+        "settings": {"batch": BATCH, "epochs": EPOCHS, "rate": RATE, "tokens": given.tokens},
         "per query": {"before": base},
     }  # fmt: skip
 
@@ -358,14 +363,14 @@ def run(given: argparse.Namespace) -> dict[str, Any]:
         result["per query"]["leaky"] = leaky
         both = {query: float(np.mean([each[query] for each in honest])) for query in data.asked}
         note("leak", compared(data, both, *leaky))
-    if given.cross:
-        note("cross-encoder against the dense model", compared(data, base, bench.cross_scored(data.folds, 0)))
     better, all_shuffled = 0, []
     for seed in range(given.shuffled):
         found = compared(data, base, bench.scored(data.folds, 10_000 + seed, shuffled=True))
         better += found["p"] < LEVEL and found["difference"] > 0
         all_shuffled.append({"difference": found["difference"], "p": found["p"]})
         note("shuffled labels", {"seeds": seed + 1, "significantly better": better, "each": all_shuffled})
+    if given.cross:
+        note("cross-encoder against the dense model", compared(data, base, bench.cross_scored(data.folds, 0)))
     return result
 
 
@@ -385,6 +390,8 @@ def main() -> None:
     second.add_argument("--cross", action="store_true", help="train a cross-encoder once, too")
     second.add_argument("--device", default="")
     second.add_argument("--documents", type=int, default=0, help="use a part of the corpus, for a trial")
+    second.add_argument("--queries", type=int, default=0, help="use a part of the queries, for a trial")
+    second.add_argument("--tokens", type=int, default=TOKENS)
     given = words.parse_args()
     if given.part == "prepare":
         prepare(given.dataset, given.model, given.out, given.folds)

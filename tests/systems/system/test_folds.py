@@ -88,7 +88,7 @@ def test_a_record_of_folds_is_compared_with_the_model_before_training_and_made_o
     [file] = out.rglob("folds*.json")
     record = Record.read(file)
     assert record.system == systems[1] and System.parse(record.system).name == record.system
-    assert [len(part) > 0 for part in record.settings["retrieve"]["parts"]] == [True, True]
+    assert [len(part) > 0 for part in record.settings["retrieve"]["models"]] == [True, True]
     before = file.read_bytes()
     r2med.run(systems[1], DATA, out=out, store=store)
     assert file.read_bytes() == before

@@ -67,8 +67,8 @@ class FoldRetriever(Bound[FoldSearch]):
 
     def key(self, dataset: Dataset) -> dict[str, Any]:
         """Return every setting that a score depends on: the models, and the fold of each query."""
-        parts = [key_of(part, dataset) for part in self.parts.values()]
-        return {**self.stage.settings(), "folds": self.models.digest, "parts": parts}
+        models = [key_of(part, dataset) for part in self.parts.values()]
+        return {**self.stage.settings(), "folds": self.models.digest, "models": models}
 
     def check(self, datasets: Sequence[Dataset]) -> None:
         """Raise UserError if a query has no fold, or if the folds are of another dataset."""
