@@ -102,7 +102,7 @@ def test_every_flag_that_the_text_of_a_page_names_exists() -> None:
     assert [each for each in named if each.partition(": ")[2] not in known] == [], "add flags of other tools"
 
 
-OTHER_TOOLS = ("pyterrier", "llama_index")
+OTHER_TOOLS = ("pyterrier", "llama_index", "inspect_ai")
 """What examples use and not every machine has."""
 PYTHON = [(page.name, body) for page in PAGES for body in blocks(page, "python") if "# file:" not in body]
 

@@ -372,6 +372,11 @@ def _langchain(bench: Bench, out: Path) -> None:
     retriever._live.store.close()  # as the end of the process does
 
 
+def _inspect(bench: Bench, out: Path) -> None:
+    pytest.importorskip("inspect_ai", reason="its fsspec conflicts: it needs an environment of its own")
+    r2med.inspect_task(bench.data, r2med.System.parse("bm25", bench.setup))
+
+
 def _pyterrier(bench: Bench, out: Path) -> None:
     frames, _ = pytest.importorskip("pandas"), pytest.importorskip("pyterrier")
     system = r2med.System.parse(f"hyde({LLM}) → bm25", bench.setup)
@@ -398,6 +403,7 @@ NOTHING_KEPT_BY_FUNCTIONS = {
 
 FUNCTIONS: dict[str, Row] = {
     "LangChainRetriever": _langchain,
+    "inspect_task": _inspect,
     "PyTerrierRetriever": _pyterrier,
     "advise": lambda bench, out: r2med.advise(bench.data, bench.setup, llms=LLM, models=[], rerankers=[]),
     "analyse": lambda bench, out: r2med.analyse(
@@ -536,7 +542,7 @@ def _can_be_offline(name: str) -> bool:
     if name.startswith("r2med "):
         return _has_flag(name.split()[1:], "--offline")
     function = name.removeprefix("r2med.")
-    if function in ("LangChainRetriever", "PyTerrierRetriever", "evaluate"):
+    if function in ("LangChainRetriever", "PyTerrierRetriever", "evaluate", "inspect_task"):
         return True  # by their system
     return bool({"setup", "settings"} & set(inspect.signature(getattr(r2med, function)).parameters))
 

@@ -93,6 +93,7 @@ if TYPE_CHECKING:
 if TYPE_CHECKING:
     from r2med.public.record_functions import export_records as export_records
     from r2med.public.record_functions import import_records as import_records
+    from r2med.publication.bridges.inspect_tasks import inspect_task as inspect_task
     from r2med.publication.bridges.langchain import LangChainRetriever as LangChainRetriever
     from r2med.publication.bridges.pyterrier import PyTerrierRetriever as PyTerrierRetriever
 

@@ -1,0 +1,165 @@
+"""Questions of a dataset as a task of Inspect: search and open with any system, and the scores of our answers track."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from r2med.assessment.answers.answer_scores import ACCURACY, scores_of
+from r2med.assessment.answers.answer_sheets import AnswerSheet
+from r2med.assessment.answers.reading import asked_queries
+from r2med.assessment.answers.scoring import with_rules
+from r2med.assessment.answers.searched_answers import searched_answer
+from r2med.data.dataset import Dataset, Query
+from r2med.data.loading import load
+from r2med.foundation.core.errors import UserError
+from r2med.foundation.core.search_steps import SearchStep
+from r2med.models.llm.llm_cards import LLMCard
+from r2med.models.prompts.fitting import first_words
+from r2med.systems.agents.agent_run_files import COMPLETED, AgentRunFile, trace_of_file
+from r2med.systems.agents.conversation import SHOWN_WORDS
+from r2med.systems.system import System
+from r2med.systems.system.system import LiveSystem
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+INSTRUCTION = (
+    "Answer the medical question from the collection. Search it with the tool search and read whole documents with "
+    "get_document. Answer first in one sentence, then give the reason in a few. Put the ids of the documents behind "
+    "each sentence in brackets, such as [ID]. End with a line such as Confidence: 80%."
+)
+STEPS: tuple[SearchStep, ...] = ("returned", "shown", "opened", "cited")
+
+
+def inspect_task(data: Dataset | str | Path, system: System | str = "bm25", *, k: int = 10, queries: int = 0) -> Any:
+    """Return a task of Inspect (inspect_ai): questions as samples, tools that search and open, and our scores.
+
+    `data` is a dataset, its name or its folder, and `system` what the tool searches with. `k` is the number of
+    documents of a search, and `queries` the largest number of questions; 0 for all. Inspect's model answers. Raises
+    UserError if inspect_ai is not installed; it may need an environment of its own.
+    """
+    try:
+        from inspect_ai import Task
+        from inspect_ai.dataset import MemoryDataset, Sample
+        from inspect_ai.solver import generate, system_message, use_tools
+    except ImportError:
+        raise UserError(
+            "inspect_task needs inspect_ai: install it with pip install inspect_ai, in an environment of its own if "
+            "its fsspec does not fit that of others"
+        ) from None
+    searching = system if isinstance(system, System) else System.parse(system)
+    with searching.runtime.network():
+        dataset = data if isinstance(data, Dataset) else load(data, searching.runtime.store)
+    if not (asked := asked_queries(dataset, queries)):
+        raise UserError(f"{dataset.name} has no query with a reference answer and judgements: nothing can be asked")
+    served = _Served(searching.live(dataset, searching.runtime.store), dataset, k)
+    samples = [Sample(input=query.text, target=query.answer, id=query.id) for query in asked]
+    search, get_document = _tools(served)
+    return Task(
+        dataset=MemoryDataset(samples, name=dataset.name),
+        solver=[system_message(INSTRUCTION), use_tools(search(), get_document()), generate()],
+        scorer=_scorer(dataset)(),
+        name=f"r2med_{''.join(letter if letter.isalnum() else '_' for letter in dataset.name)}",
+    )
+
+
+@dataclass(frozen=True)
+class _Served:
+    """A system that is open for the questions of Inspect's model."""
+
+    live: LiveSystem
+    dataset: Dataset
+    k: int
+
+    def search(self, query: str) -> str:
+        """Return the best documents as JSON: docid, score and the first words of each."""
+        [(_, ranking)] = self.live.answer(query, self.k).run
+        corpus = self.dataset.corpus
+        texts = corpus.texts(corpus.rows([document for document, _ in ranking]))
+        rows = [
+            {"docid": document, "score": score, "snippet": first_words(text, SHOWN_WORDS)}
+            for text, (document, score) in zip(texts, ranking, strict=True)
+        ]
+        return json.dumps(rows, ensure_ascii=False)
+
+    def document(self, docid: str) -> str:
+        """Return the whole text of a document as JSON, or an error."""
+        row = self.dataset.corpus.row(docid)
+        if row is None:
+            return json.dumps({"error": f"there is no document {docid[:200]!r}"})
+        return json.dumps({"docid": docid, "text": self.dataset.corpus.text(row)}, ensure_ascii=False)
+
+
+def _tools(served: _Served) -> tuple[Any, Any]:
+    from inspect_ai.tool import tool
+
+    def search() -> Any:
+        async def execute(query: str) -> str:
+            """Search the collection.
+
+            Args:
+                query: What to search for.
+            """
+            return served.search(query)
+
+        return execute
+
+    def get_document() -> Any:
+        async def execute(docid: str) -> str:
+            """Read the whole text of a document.
+
+            Args:
+                docid: The id of the document.
+            """
+            return served.document(docid)
+
+        return execute
+
+    return tool(search), tool(get_document)
+
+
+def _scorer(dataset: Dataset) -> Any:
+    from inspect_ai.scorer import Score, mean, scorer, stderr
+
+    by_id = {query.id: query for query in dataset.queries}
+
+    def r2med_answers() -> Any:
+        async def score(state: Any, target: Any) -> Any:
+            query = by_id[str(state.sample_id)]
+            file = run_file_of(query, state.messages, state.output.completion, str(state.model))
+            values, text = scored_file(file, query, dataset)
+            return Score(value=values, answer=text)
+
+        return score
+
+    return scorer(metrics={"*": [mean(), stderr()]})(r2med_answers)
+
+
+def run_file_of(query: Query, messages: Sequence[Any], completion: str, model: str) -> AgentRunFile:
+    """Return the conversation of Inspect's model as a run file."""
+    results = {message.tool_call_id: message.text for message in messages if message.role == "tool"}
+    calls = [call for message in messages if message.role == "assistant" for call in message.tool_calls or ()]
+    steps = tuple(
+        {
+            "type": "tool_call",
+            "tool_name": call.function,
+            "arguments": dict(call.arguments),
+            "output": results.get(call.id, ""),
+        }
+        for call in calls
+    )
+    counts: dict[str, int] = {}
+    for call in calls:
+        counts[call.function] = counts.get(call.function, 0) + 1
+    return AgentRunFile(query.id, COMPLETED, completion.strip(), (), counts, steps, model)
+
+
+def scored_file(file: AgentRunFile, query: Query, dataset: Dataset) -> tuple[dict[str, float], str]:
+    """Return measure -> value of an answer, decided by the rule, and its text. No judge is asked."""
+    answer = searched_answer(query, trace_of_file(file, STEPS, dataset.corpus), dataset, None)
+    (ruled,) = with_rules(AnswerSheet(dataset, LLMCard(name=file.model, model=file.model), [answer], None)).answers
+    values = scores_of(ruled, (), dataset.qrels.get(query.id, {}), judged=False)
+    return {ACCURACY: 0.0, **values}, ruled.text

@@ -1,0 +1,74 @@
+"""Inspect: a task of ours runs with Inspect's mock model, and its log has our scores."""
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+import r2med
+from r2med import System, UserError
+from r2med.data import load
+from r2med.foundation.runtime.runtime import Runtime
+from r2med.foundation.store import Store
+from r2med.publication.bridges.inspect_tasks import run_file_of, scored_file
+from support.searching_agents import village
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    village(tmp_path / "set", ["finder"])
+    return tmp_path
+
+
+def test_a_conversation_of_inspect_is_scored_as_every_agent(place: Path) -> None:
+    dataset = load(place / "set", Store(place / "store"))
+    call = SimpleNamespace(id="1", function="search", arguments={"query": "finder"})
+    opened = SimpleNamespace(id="2", function="get_document", arguments={"docid": "finder-alpha"})
+    messages = [
+        SimpleNamespace(role="assistant", tool_calls=[call]),
+        SimpleNamespace(role="tool", tool_call_id="1", text='[{"docid": "finder-alpha"}, {"docid": "finder-n0"}]'),
+        SimpleNamespace(role="assistant", tool_calls=[opened]),
+        SimpleNamespace(role="tool", tool_call_id="2", text="{}"),
+    ]
+    said = "Illness finder [finder-alpha, finder-n0].\nConfidence: 90%"
+    file = run_file_of(dataset.queries[0], messages, said, "mock")
+    values, text = scored_file(file, dataset.queries[0], dataset)
+    assert text == "Illness finder [1, 2]."
+    expected = {"accuracy": 1, "undecided": 0, "citation-relevance": 0.5, "confidence": 0.9, "brier": 0.01}
+    steps = dict.fromkeys(("returned-recall", "shown-recall", "opened-recall", "cited-recall"), 1 / 3)
+    assert values == pytest.approx({**expected, **steps})
+
+
+def test_without_inspect_one_line_says_what_to_install(place: Path) -> None:
+    try:
+        import inspect_ai  # noqa: F401
+    except ImportError:
+        with pytest.raises(UserError, match="pip install inspect_ai"):
+            r2med.inspect_task(place / "set")
+    else:
+        pytest.skip("inspect_ai is installed here")
+
+
+def test_the_task_runs_with_inspects_mock_model_and_its_log_has_our_scores(place: Path) -> None:
+    inspect_ai = pytest.importorskip("inspect_ai", reason="its fsspec conflicts: run this in an environment of its own")
+    from inspect_ai.log import read_eval_log
+    from inspect_ai.model import ModelOutput, ModelUsage, get_model
+
+    outputs = [
+        ModelOutput.for_tool_call("mockllm/model", "search", {"query": "finder evidence"}),
+        ModelOutput.for_tool_call("mockllm/model", "get_document", {"docid": "finder-alpha"}),
+        ModelOutput.from_content("mockllm/model", "Illness finder [finder-alpha].\nConfidence: 80%"),
+    ]
+    for output in outputs:  # otherwise the mock model fetches a tokenizer from the network to count its tokens
+        output.usage = ModelUsage(input_tokens=10, output_tokens=5, total_tokens=15)
+    system = System.parse("bm25", Runtime(store=Store(place / "store")))
+    task = r2med.inspect_task(place / "set", system, k=3)
+    model = get_model("mockllm/model", custom_outputs=outputs)
+    (log,) = inspect_ai.eval(task, model=model, log_dir=str(place / "logs"), display="none")
+    assert log.status == "success", log.error
+    read = read_eval_log(log.location)
+    (sample,) = read.samples
+    (score,) = sample.scores.values()
+    assert score.value["accuracy"] == 1 and score.value["returned-recall"] == 1
+    assert score.value["opened-recall"] == pytest.approx(1 / 3)
+    assert score.value["brier"] == pytest.approx(0.04)
