@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from r2med.evaluation.comparison.answer_worth import worth
 from r2med.evaluation.comparison.comparing import ComparedWith, compared_answers
 from r2med.evaluation.records.answer_collection import collect_answers
 from r2med.evaluation.records.collection import collect
@@ -137,3 +138,21 @@ def test_a_view_has_the_cost_of_its_own_condition_without_the_judge(tmp_path: Pa
     assert {name: each.cost.dollars for name, each in found.items()} == {"closed book": 1.0, "retrieved": 4.0}
     searching = record.costs["retrieval"].seconds
     assert found["retrieved"].cost.seconds - found["closed book"].cost.seconds == 1.0 + searching
+
+
+def test_repeats_of_answers_are_compared_by_their_means_and_their_chance(tmp_path: Path) -> None:
+    often = [[1, 1, 0, 1, 0, 1, 1, 0], [1, 0, 0, 1, 0, 1, 1, 1], [1, 1, 0, 1, 1, 1, 0, 0]]
+    for repeat, right in enumerate(often):
+        made = synthetic({"retrieved": right, "closed book": [0] * 8}, "often")
+        changes = {"key": str(repeat) * 32, "varies": True, "settings": {"repeat": repeat} if repeat else {}}
+        write(made.model_copy(update=changes), tmp_path)
+    write(synthetic({"retrieved": [0, 1, 0, 0, 0, 1, 0, 0]}, "once").model_copy(update={"varies": True}), tmp_path)
+    read = collect_answers([tmp_path])
+    compared = compared_answers(read.views(), ComparedWith(resamples=50))
+    known = {each.system: each for each in compared.systems}
+    first, second = known["often · smollm2"], known["once · smollm2"]
+    assert first.mean is not None and first.mean.value == pytest.approx(100 * 15 / 24)
+    assert (first.run_words, second.run_words) == ("3 runs", "one run")
+    assert first.from_runs is not None and second.from_runs is None
+    [of_all] = [each for each in worth(read) if each.name == "often · smollm2"]
+    assert of_all.gain is not None and of_all.gain.value == pytest.approx(100 * 15 / 24)
