@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
@@ -21,6 +21,14 @@ class SheetPart(BaseModel):
     """A part of a datasheet. Nothing can be changed or added."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+def overlap_words(touched: int, queries: int) -> str:
+    """Return how many queries training data touch, in a few words."""
+    if not touched:
+        return "no overlap found"
+    share = touched / max(1, queries)
+    return f"overlap {'under 1' if share < 0.01 else format(100 * share, '.0f')} %"
 
 
 class TrainingOverlap(SheetPart):
@@ -53,10 +61,7 @@ class TrainingOverlap(SheetPart):
     @property
     def words(self) -> str:
         """The overlap in a few words."""
-        if not self.touched:
-            return "no overlap found"
-        percent = "under 1 %" if self.share < 0.01 else f"{100 * self.share:.0f} %"
-        return f"overlap {percent}"
+        return overlap_words(self.touched, self.queries)
 
     def is_of(self, name: str, fingerprint: str, corpus_fingerprint: str) -> bool:
         """Return True if this is about a dataset, also if the dataset has further labels now."""
@@ -151,10 +156,34 @@ class TrainingSheet(SheetPart):
             why = explained(error)
             raise UserError(f"{path}: not a datasheet of r2med data training: {why}") from None
 
-    def overlap_with(self, name: str, fingerprint: str, corpus_fingerprint: str) -> TrainingOverlap | None:
-        """Return the overlap with a dataset; None if it was not compared."""
-        return next(self._overlaps(name, fingerprint, corpus_fingerprint), None)
 
-    def _overlaps(self, *dataset: str) -> Iterator[TrainingOverlap]:
-        found = [each for each in self.overlaps if each.is_of(*dataset)]
-        yield from sorted(found, key=lambda each: each.fold != self.fold)
+class Lineage(SheetPart):
+    """What a model was trained with, as its card states it."""
+
+    name: str
+    """The name of the training data."""
+    digest: str = ""
+    """The SHA-256 of the file of rows. `r2med verify` finds the file by it."""
+    datasheet: str = ""
+    """Where the datasheet is."""
+    fold: int = 0
+    """The fold that was left out of the rows. 0: none."""
+    overlaps: tuple[TrainingOverlap, ...] = ()
+    """What the rows share with test sets."""
+
+    @classmethod
+    def of(cls, sheet: TrainingSheet, datasheet: str) -> Lineage:
+        """Return what a datasheet says."""
+        digest = next((file.sha256 for file in sheet.files.values()), "")
+        return cls(name=sheet.dataset, digest=digest, datasheet=datasheet, fold=sheet.fold, overlaps=sheet.overlaps)
+
+    def overlap_with(self, name: str, fingerprint: str, corpus_fingerprint: str) -> TrainingOverlap | None:
+        """Return the overlap with a dataset, or with the fold of it that was left out; None if it was not compared."""
+        found = [each for each in self.overlaps if each.is_of(name, fingerprint, corpus_fingerprint)]
+        return min(found, key=lambda each: each.fold != self.fold, default=None)
+
+
+def lineage_of(folder: Path) -> Lineage | None:
+    """Return what the model in a folder was trained with; None without a datasheet beside its weights."""
+    file = folder / SHEET_NAME
+    return Lineage.of(TrainingSheet.read(file), SHEET_NAME) if file.is_file() else None

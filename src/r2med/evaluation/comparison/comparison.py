@@ -27,6 +27,7 @@ from r2med.evaluation.measure.slices import Slice, SliceFacts, slices
 from r2med.evaluation.records.approximate_searches import approximate_searches
 from r2med.evaluation.records.collection import RecordCollection, missing_repeats
 from r2med.evaluation.records.record import QueryFacts, Record
+from r2med.evaluation.records.training_words import stated_training
 from r2med.evaluation.records.unpacked_records import unpacked_records
 from r2med.evaluation.records.used_labels import AS_PUBLISHED, used_labels
 from r2med.foundation.core.errors import UserError, unknown
@@ -380,6 +381,10 @@ class Comparison:
         }
 
 
+def _records(collection: RecordCollection) -> dict[str, list[Record]]:
+    return {name: list(collection.records(name).values()) for name in collection.systems}
+
+
 def comparison(
     collection: RecordCollection,
     measure: str = MEASURE,
@@ -445,6 +450,7 @@ def comparison(
             *left_out,
             *(labelled_share(kept.record for kept in collection) if Measure.parse(measure) == MIMIC else ()),
             *approximate_searches(kept.record for kept in collection),
+            *(f"{name}: {words}" for name, words in stated_training(_records(collection)).items()),
             *unpacked_records(kept.record for kept in collection),
             *missing_repeats(collection),
         ),

@@ -101,6 +101,23 @@ class RunFacts(FileFacts):
     """Number of documents that were asked for, for each query."""
 
 
+class TrainingFacts(RecordPart):
+    """What a model of a stage was trained with, and what that shares with the dataset."""
+
+    model: str
+    """The name of the model."""
+    name: str
+    """The name of the training data."""
+    digest: str = ""
+    """The SHA-256 of the file of rows."""
+    held_out: tuple[str, ...] = ()
+    """The queries that the model was asked, if it was trained without one fold. Empty: all queries."""
+    queries: int | None = None
+    """Number of queries that were compared with the training data; None if they were not compared."""
+    touched: int | None = None
+    """Number of these of which the training data hold the question, the answer or a relevant document."""
+
+
 class StageFacts(RecordPart):
     """The cost and the failures of one stage, the same for new and for cached work."""
 
@@ -138,6 +155,8 @@ class StageFacts(RecordPart):
     """Whose prompt an LLM reranker read, if its authors have one: "own prompt", or their file with its digest."""
     approximate: tuple[Approximation, ...] = ()
     """Searches with an approximate index, and their recall against exact search."""
+    training: tuple[TrainingFacts, ...] = ()
+    """What the models of the stage were trained with, where it is stated."""
     gold: dict[str, dict[str, int]] = {}
     """Ranks after this stage: query -> relevant document -> rank, from 1. Documents beyond the depth are left out."""
     varies: bool | None = None

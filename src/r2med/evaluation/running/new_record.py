@@ -12,6 +12,7 @@ from r2med.evaluation.measure import relevant_ranks
 from r2med.evaluation.measure.dataset_scores import dataset_scores
 from r2med.evaluation.records.dataset_facts import dataset_facts, query_facts
 from r2med.evaluation.records.record import FileFacts, Record, StageFacts, declared_stages
+from r2med.evaluation.running.lineage_facts import training_facts
 from r2med.foundation.core.approximation import Approximation
 from r2med.foundation.core.cost import Cost
 from r2med.foundation.core.version import installed_versions, source_digest
@@ -92,9 +93,11 @@ def _stage_facts(
         repairs=dict(inside.repairs),
         details=dict(inside.counts),
         approximate=approximate["retrieve"],
+        training=training_facts(system.bound_retriever, dataset),
         gold=relevant_ranks(dataset.qrels, outcome.run if not system.rerankers else searched.run),
     )
-    for stage, reranked in zip(system.rerankers, outcome.reranked, strict=True):
+    rerankers = system.main_stages[len(system.main_stages) - len(system.rerankers) :]
+    for stage, reranker, reranked in zip(system.rerankers, rerankers, outcome.reranked, strict=True):
         yield StageFacts(
             stage="rerank",
             varies=next(varying),
@@ -106,6 +109,7 @@ def _stage_facts(
             failed=reranked.failed,
             repairs=reranked.repairs,
             prompt=reranked.prompt,
+            training=training_facts(reranker, dataset),
             gold=relevant_ranks(dataset.qrels, outcome.run if reranked is outcome.reranked[-1] else reranked.run),
         )
 

@@ -8,6 +8,7 @@ from typing import Any, Literal, get_args
 from pydantic import Field, field_validator, model_validator
 
 from r2med.data.dataset_cards import Instruction
+from r2med.data.training_sheet import lineage_of
 from r2med.foundation.core.cards import Catalogue
 from r2med.foundation.core.errors import UserError, nearest
 from r2med.models.crossencoders.rerank_apis import RERANK_APIS, own_servers
@@ -155,7 +156,8 @@ def resolve_reranker(spec: str) -> RerankerCard:
     if kind == "path":
         folder = model_folder(rest)
         name = safe_name(f"path-{folder.name}")
-        return RerankerCard(name=name, repository=str(folder), loader="classifier", max_tokens=0)
+        trained = lineage_of(folder)
+        return RerankerCard(name=name, repository=str(folder), loader="classifier", max_tokens=0, training=trained)
     if kind == "py":
         path = checked_python_path(rest, "reranker")
         return RerankerCard(name=safe_name(f"py-{path}"), repository=path, loader="custom", max_tokens=0)

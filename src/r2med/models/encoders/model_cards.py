@@ -11,6 +11,7 @@ from typing import Any, Literal, get_args
 from pydantic import BaseModel, ConfigDict, field_validator, model_validator
 
 from r2med.data.dataset_cards import Instruction
+from r2med.data.training_sheet import lineage_of
 from r2med.foundation.core.cards import Catalogue
 from r2med.foundation.core.errors import UserError, nearest
 from r2med.foundation.core.notices import Command
@@ -219,7 +220,8 @@ def _folder_card(typed: str) -> ModelCard:
         about = weights.json_object(folder / "config.json") if (folder / "config.json").is_file() else {}
         names = f"{folder.name} {about.get('_name_or_path', '')}"
         _notice_missing_prompts(f"path:{folder}", names, about.get("hidden_size") or about.get("d_model") or 0)
-    return _sentence_card(f"path-{folder.name}", str(folder), "", config)
+    card = _sentence_card(f"path-{folder.name}", str(folder), "", config)
+    return card.model_copy(update={"training": lineage_of(folder)})
 
 
 @cache

@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
+from r2med.data.training_sheet import Lineage
 from r2med.foundation.core.errors import MissingExtraError, UserError
 from r2med.foundation.core.notices import Notice, Setting
 from r2med.foundation.runtime.setup import Setup
@@ -70,6 +71,8 @@ class WeightsCard(BaseModel):
     """For a repository with a LoRA adapter, the model that it is merged into."""
     base_revision: str = ""
     """Commit of that model."""
+    training: Lineage | None = None
+    """What the model was trained with: name, digest of the file of rows, datasheet, overlaps. None: not stated."""
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,7 @@ from r2med.foundation.store.files import sha256
 from r2med.publication.leaderboard.answer_verification import ReadRanking, answer_record_faults, unverified
 from r2med.publication.leaderboard.entry_verdicts import EntryVerdict, Verdicts, refuse_submitted
 from r2med.publication.leaderboard.stated_settings import copied_repeats, setting_faults, unknown_system
+from r2med.publication.leaderboard.stated_training import training_faults, unchecked_training
 from r2med.publication.leaderboard.submission import Entry, entry_files, read_entry
 
 COMPARED_DOCUMENTS = 100
@@ -158,7 +159,7 @@ class _Desk:
         records = []
         for record, claim in zip(entry.records, claims[0], strict=True):
             fault = claim.fault or self._claimed_twice(claim, record.system, "its run is the same as that of")
-            left = () if fault else unknown_system(record)
+            left = () if fault else (*unknown_system(record), *unchecked_training(record, self._files))
             records.append(Verification(path, record.system, record.dataset.name, fault, left))
         false = {each.key for each, found in zip(entry.records, records, strict=True) if found.fault}
         return records, [
@@ -261,6 +262,7 @@ class _Desk:
             yield from _data_faults(record, dataset)
             yield from _run_faults(record, dataset, file)
             yield from setting_faults(record, dataset, self._locks, self._store, runs)
+            yield from training_faults(record, dataset, self._files)
 
 
 def _run_files(runs: Path) -> dict[str, Path]:

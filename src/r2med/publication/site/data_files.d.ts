@@ -62,6 +62,7 @@ interface SystemRow extends SystemParts {
   lock: string; // the digest of the lock that decided its records beforehand; "" without one
   aspects: (number[] | null)[]; // by set: means of the measures of aspects; null without them
   judged_by_kin: string[];
+  training: string; // what its models were trained on, and the overlap with the datasets; "" if no system states it
 }
 
 /* Half of the length of an interval if only the queries vary, and if only the runs vary. Their squares add up. */

@@ -30,6 +30,7 @@ from r2med.evaluation.records.approximate_searches import approximate_searches
 from r2med.evaluation.records.collection import RecordCollection, StoredRecord
 from r2med.evaluation.records.query_costs import QueryCost, query_cost
 from r2med.evaluation.records.record import Record
+from r2med.evaluation.records.training_words import stated_training
 from r2med.evaluation.records.used_labels import published_name
 from r2med.foundation.core.version import __version__
 from r2med.foundation.pages.estimate import Estimate
@@ -173,6 +174,7 @@ def _systems(
         for each, of, standing in zip(sets, sound, standings, strict=True)
     ]
     family_of = {name: family_label(members) for members in families(collection.systems) for name in members}
+    trained = stated_training({system: list(runs_of(collection, system)) for system in collection.systems})
     number_of = {system: number for number, system in enumerate(collection.systems)}
     for system in collection.systems:
         kept = [each for each in collection if each.record.system == system]
@@ -205,6 +207,7 @@ def _systems(
             "lock": "" if _unverified(kept) else _lock(records),
             "unpacked": any(record.unpacked for record in records),
             "aspects": [_aspects(of, system) for of in parts],
+            "training": trained.get(system, ""),
             "judged_by_kin": [record.dataset.name for record in records if judged_by_kin(record)],
         }
 

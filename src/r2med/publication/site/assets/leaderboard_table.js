@@ -206,6 +206,7 @@ pages.leaderboardTable = (view) => {
       row.failures && { text: counted(row.failures, "failure"), kind: "bad" },
       searches && { text: "≈ approximate search", title: searches },
       row.lock && { text: "locked", title: `Decided beforehand in a lock: ${visible(row.lock)}` },
+      row.training && { text: visible(row.training), title: "Training data of its models, as their cards state them" },
       row.unpacked && { text: "from a pack, not scored here", kind: "bad" },
       judged && {
         text: "judge’s own family",

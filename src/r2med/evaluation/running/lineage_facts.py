@@ -1,0 +1,40 @@
+"""What the models of a stage were trained with, for its record."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from r2med.data.dataset import Dataset
+from r2med.evaluation.records.record import TrainingFacts
+from r2med.models.encoders.weights import WeightsCard
+from r2med.systems.retrieve.fold_models import FoldModels
+
+
+def training_facts(bound: Any, dataset: Dataset) -> tuple[TrainingFacts, ...]:
+    """Return what the models of a bound stage were trained with, where their cards state it. Nothing is loaded."""
+    return tuple(_facts(bound, dataset))
+
+
+def _facts(bound: Any, dataset: Dataset, held_out: tuple[str, ...] = ()) -> Iterator[TrainingFacts]:
+    models, inner = getattr(bound, "models", None), getattr(bound, "inner", ())
+    if isinstance(models, FoldModels):
+        asked = {query.id for query in dataset.queries}
+        for fold, part in zip(models.folds.numbers, inner, strict=True):
+            yield from _facts(part, dataset, tuple(sorted(models.folds.queries(fold) & asked)))
+        return
+    for part in inner:
+        yield from _facts(part, dataset, held_out)
+    card = getattr(bound, "card", None)
+    if not isinstance(card, WeightsCard) or card.training is None:
+        return
+    stated = card.training.overlap_with(dataset.name, dataset.fingerprint, dataset.corpus.fingerprint)
+    known = stated if stated is not None and (stated.fold > 0) == bool(held_out) else None
+    yield TrainingFacts(
+        model=card.name,
+        name=card.training.name,
+        digest=card.training.digest,
+        held_out=held_out,
+        queries=known.queries if known else None,
+        touched=known.touched if known else None,
+    )
