@@ -12,6 +12,7 @@ from r2med.data.dataset import Dataset
 from r2med.data.training_sheet import overlap_words
 from r2med.evaluation.records.record import Record, TrainingFacts
 from r2med.evaluation.records.training_words import training_words
+from r2med.publication.leaderboard.submitted_answers import unclear_name
 
 
 def training_faults(record: Record, dataset: Dataset, files: Mapping[str, Path]) -> Iterator[str]:

@@ -1,0 +1,129 @@
+"""Lineage: what a record states about training data, what compare and the board show, what verify computes again."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import r2med
+from r2med import Record, submit, verify
+from r2med.evaluation.records.collection import collect
+from r2med.foundation.store import Store, digest
+from r2med.publication.site.leaderboard import site_value
+from support import tiny_models
+from support.datasets import write_jsonl
+from support.facts import some_states, states
+
+CHANCE = random.Random(3)
+WORDS = [f"{a}{b}{c}" for a in "bdfgk" for b in "aeiou" for c in "lmnrst"]
+
+
+def text(count: int) -> str:
+    return " ".join(CHANCE.choices(WORDS, k=count))
+
+
+class Made:
+    """A dataset, a training set in folds, a model for each fold, and their records."""
+
+    def __init__(self, root: Path) -> None:
+        self.root, self.data, self.runs = root, root / "mine", root / "results"
+        write_jsonl(self.data / "query.jsonl", [{"id": name, "text": text(15)} for name in "abcd"])
+        write_jsonl(self.data / "corpus.jsonl", [{"id": name, "text": text(30)} for name in "1234"])
+        rows = [{"q_id": query, "p_id": document, "score": 1} for query, document in zip("abcd", "1234", strict=True)]
+        write_jsonl(self.data / "qrels.jsonl", rows)
+        r2med.training_data(str(self.data), root / "train", folds=2)
+        for fold in ("fold-1", "fold-2"):
+            tiny_models.sentence_bert(root / "models" / fold, layers=1)
+            shutil.copy(root / "train" / fold / "training.json", root / "models" / fold)
+        shutil.copy(root / "train" / "folds.jsonl", root / "models")
+        tiny_models.sentence_bert(root / "plain", layers=1)
+        r2med.training_data(str(self.data), root / "all")
+        shutil.copytree(root / "plain", root / "whole")
+        shutil.copy(root / "all" / "training.json", root / "whole")
+        self.systems = [f"folds:{root}/models", f"path:{root}/plain", f"path:{root}/whole", "bm25"]
+        r2med.run(self.systems, str(self.data), out=self.runs, store=Store(root / "store"))
+
+    def record(self, begin: str) -> Record:
+        [file] = self.runs.rglob(f"{begin}*.json")
+        return Record.read(file)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
+    with pytest.MonkeyPatch.context() as patch:
+        root = tmp_path_factory.mktemp("lineage")
+        patch.setenv("R2MED_HOME", str(root / "home"))
+        return Made(root)
+
+
+def test_a_record_states_what_each_model_was_trained_with(made: Made) -> None:
+    [stage] = made.record("folds").stages
+    assert [(each.name, each.queries, each.touched) for each in stage.training] == [("mine", 2, 0)] * 2
+    assert sorted(query for each in stage.training for query in each.held_out) == ["a", "b", "c", "d"]
+    [whole] = [s for file in made.runs.rglob("*whole*.json") for s in Record.read(file).stages]
+    assert [(each.queries, each.touched, each.held_out) for each in whole.training] == [(4, 4, ())]
+    assert made.record("bm25").stages[0].training == ()
+
+
+def test_compare_and_the_board_show_the_overlap_or_that_it_is_not_stated(made: Made) -> None:
+    notices = r2med.compare(*made.systems, results=made.runs).notices
+    some_states(notices, "folds:", "trained on mine: no overlap found")
+    some_states(notices, "whole", "trained on mine: overlap 100 %")
+    some_states(notices, "plain", "not stated")
+    assert not [notice for notice in notices if notice.startswith("bm25")]
+    rows = {row["name"]: row["training"] for row in site_value(collect((), made.runs))["systems"]}
+    assert [rows[name].partition(":")[2].strip() for name in made.systems[:1]] == ["no overlap found"]
+    assert rows["bm25"] == ""
+    assert r2med.compare("bm25", made.systems[1], results=made.runs).notices == ()
+
+
+def entry(made: Made, tmp_path: Path, change: Callable[[Any], object] = lambda facts: None) -> Path:
+    file = tmp_path / "entry.json"
+    submit([made.systems[0]], file, made.runs)
+    body = json.loads(file.read_text())
+    change(body["records"][0]["stages"][0]["training"])
+    del body["checksum"]
+    file.write_text(json.dumps({**body, "checksum": digest(body)}))
+    return file
+
+
+def test_verify_says_that_training_is_stated_and_not_checked_without_its_file(made: Made, tmp_path: Path) -> None:
+    [checked] = verify(entry(made, tmp_path), made.runs, str(made.data))
+    assert checked.fault == ""
+    some_states(checked.unverified, "trained on mine: no overlap found", "stated, not checked")
+
+
+@pytest.fixture
+def with_rows(made: Made, tmp_path: Path) -> Path:
+    """The runs, with the files of rows beside them."""
+    shutil.copytree(made.runs, tmp_path / "runs")
+    for fold in ("fold-1", "fold-2"):
+        shutil.copy(made.root / "train" / fold / "triplets.jsonl", tmp_path / "runs" / f"{fold}.jsonl")
+    return tmp_path / "runs"
+
+
+def test_verify_computes_the_overlap_again_from_the_file_of_rows(made: Made, with_rows: Path, tmp_path: Path) -> None:
+    [checked] = verify(entry(made, tmp_path), with_rows, str(made.data))
+    assert checked.fault == "" and not any("stated" in each for each in checked.unverified)
+
+
+@pytest.mark.parametrize(
+    ("change", "facts"),
+    [
+        (lambda facts: facts[0].update(held_out=facts[1]["held_out"]), ("hold out every query",)),
+        (lambda facts: facts[0].update(digest=facts[1]["digest"]), ("no overlap found", "overlap 100 %", "2 of 2")),
+        (lambda facts: facts[0].update(name="a\u202eb"), ("invisible",)),
+    ],
+    ids=("queries left out", "rows of the other fold", "name"),
+)
+def test_verify_refuses_false_statements(
+    change: Callable[[Any], object], facts: tuple[str, ...], made: Made, with_rows: Path, tmp_path: Path
+) -> None:
+    [checked] = verify(entry(made, tmp_path, change), with_rows, str(made.data))
+    states(checked.fault, *facts)
