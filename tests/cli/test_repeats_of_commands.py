@@ -12,12 +12,16 @@ from r2med.cli.plan_output import show_plan
 from r2med.data import load
 from r2med.data.dataset import Dataset
 from r2med.evaluation.records.answer_collection import collect_answers
+from r2med.evaluation.records.collection import collect
 from r2med.evaluation.records.record import Record
+from r2med.evaluation.records.repeated_answers import mean_of_repeats
 from r2med.evaluation.running.batch import plan_run
 from r2med.evaluation.running.planning import stage_plans
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store import Store
+from r2med.publication.site.board_answers import read_board_answers
 from support import chat_server as api
+from support.answer_records import answer_record
 from support.chat_server import Exchange, Server, by_seed, seeds
 from support.datasets import random_folder
 from support.facts import states
@@ -68,6 +72,27 @@ def test_readers_and_judges_of_answers_are_asked_anew(served: Server, runtime: R
     assert again.reused == 2 and len(served.requests) == 6
     collected = collect_answers(results=out)
     assert len(collected) == 2, "both are kept"
+    board = read_board_answers([out], collect(results=out), results=out)
+    assert [each.record.repeat for each in board] == [0], "the board has one row of their means"
+
+
+def test_the_mean_of_answers_is_over_what_all_repeats_have() -> None:
+    first, second = (
+        answer_record([], load("demo/Biology")).model_copy(
+            update={
+                "settings": {"repeat": 1} if number else {},
+                "mean": {"closed book": {"accuracy": 0.5 + number / 4}},
+                "per_query": {
+                    "closed book": {"q": {"accuracy": float(number)}, "r": {"accuracy": 1.0} if number else {}}
+                },
+            }
+        )
+        for number in (0, 1)
+    )
+    both = mean_of_repeats([second, first])
+    assert both.repeat == 0 and both.mean == {"closed book": {"accuracy": 0.625}}
+    assert both.per_query == {"closed book": {"q": {"accuracy": 0.5}, "r": {}}}
+    assert mean_of_repeats([first]) is first
 
 
 def test_a_pack_has_all_repeats(served: Server, data: Dataset, runtime: Runtime, tmp_path: Path) -> None:

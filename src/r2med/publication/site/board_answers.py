@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import logging
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from r2med.evaluation.records.answer_collection import (
 )
 from r2med.evaluation.records.answer_record import SUFFIX
 from r2med.evaluation.records.collection import RecordCollection, honestly_named
+from r2med.evaluation.records.repeated_answers import mean_of_repeats
 from r2med.publication.leaderboard.board_entries import answers_content
 
 log = logging.getLogger("r2med")
@@ -40,8 +41,8 @@ def read_board_answers(
 
     Those of entries, `submitted`, come after them. A record that r2med did not write, and one on other data than those
     of `collection`, is reported and left out. Records of entries with the same content are one. If another record has
-    the system and the reader of an entry, the name of the reader is followed by that of the entry. Raises UserError if
-    a record was changed.
+    the system and the reader of an entry, the name of the reader is followed by that of the entry. Several repeats are
+    one record with their means. Raises UserError if a record was changed.
     """
     known = {(kept.record.dataset.name, kept.record.dataset.fingerprint) for kept in collection}
 
@@ -64,8 +65,8 @@ def read_board_answers(
     found = newest_of_each(kept)
     for notice in found.notices:
         log.info("%s", notice)
-    shown = {_cell(each): each for each in found}
-    for each in submitted:
+    shown = {_cell(each): each for each in _together(found)}
+    for each in _together(submitted):
         first = shown.get(_cell(each))
         if first and answers_content(first.record) == answers_content(each.record):
             log.info("%s: its answers of %s are those of %s", each.path, each.record.name, first.path)
@@ -85,6 +86,18 @@ def _free_name(each: StoredAnswers, shown: Container[tuple[object, ...]]) -> Sto
         if _cell(own) not in shown:
             return own
     raise AssertionError("a number is free")
+
+
+def _together(kept: Iterable[StoredAnswers]) -> list[StoredAnswers]:
+    """Return the repeats of a system and a reader as one record with their means."""
+    cells: dict[tuple[object, ...], list[StoredAnswers]] = {}
+    for each in kept:
+        cells.setdefault((each.entry, *_cell(each)), []).append(each)
+    lowest = (min(repeats, key=lambda each: each.record.repeat) for repeats in cells.values())
+    return [
+        replace(first, record=mean_of_repeats(each.record for each in repeats))
+        for first, repeats in zip(lowest, cells.values(), strict=True)
+    ]
 
 
 def _cell(each: StoredAnswers) -> tuple[object, ...]:
