@@ -1,0 +1,53 @@
+"""An agent that answers, behind a real server on loopback: native calls, and nothing is paid for twice."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import r2med
+from support import chat_server as api
+from support.agent_turns import turn_of
+from support.chat_models import setup
+from support.searching_agents import village
+
+pytestmark = pytest.mark.usefixtures("marked_keys")
+
+CALLS: list[Any] = [
+    ("search", {"query": "finder evidence", "k": 3}),
+    ("get_document", {"id": "d1"}),
+    ("answer", {"answer": "Illness finder [d1].", "confidence": 75, "ids": ["d1", "d2"]}),
+]
+
+
+async def answering(exchange: api.Exchange) -> None:
+    """Take the turns of the agent. A request without tools is a question in a closed book."""
+    if "tools" not in exchange.request.body:
+        await api.answer(json.dumps({"answer": "Gout."}))(exchange)
+        return
+    name, arguments = CALLS[turn_of(exchange)]
+    await api.answer("", calls=[(name, json.dumps(arguments))])(exchange)
+
+
+async def broken_at_the_end(exchange: api.Exchange) -> None:
+    """Fail when the agent is about to answer."""
+    last = "tools" in exchange.request.body and turn_of(exchange) == 2
+    await (api.refuse(400, "broken")(exchange) if last else answering(exchange))
+
+
+def test_a_command_that_was_stopped_goes_on_without_asking_anything_twice(tmp_path: Path) -> None:
+    data = village(tmp_path / "set", ["finder"])
+    with api.serve(broken_at_the_end) as server:
+        runtime = setup(server, tmp_path / "home")
+        asked = {"data": data, "conditions": ["closed book", "searched"], "out": tmp_path / "out", "setup": runtime}
+        (stopped,) = r2med.answer("agent(any)", **asked)
+        assert stopped.statuses["searched"] == {"failed": 1} and "searched" not in stopped.searching
+        before, server.otherwise = len(server.requests), answering
+        (record,) = r2med.answer("agent(any)", **asked)
+        assert len(server.requests) == before + 1, "only the turn that failed is asked"
+        r2med.answer("agent(any)", **{**asked, "out": tmp_path / "again"})
+        assert len(server.requests) == before + 1
+    assert record.mean["searched"]["accuracy"] == 1 and record.mean["searched"]["kept-recall"] == pytest.approx(2 / 3)
+    assert record.mean["searched"]["opened-recall"] == pytest.approx(1 / 3)
+    assert record.statuses["closed book"] == {"answered": 1}
