@@ -120,6 +120,11 @@ CALLS: dict[str, tuple[Call, ...]] = {
         lambda m: r2med.training_data(r2med.load(DATA), m.new / "train", folds=2).sheet.queries,
         lambda m: r2med.training_data(DATA, str(m.new / "train"), folds=2, formats=["triplets"]).sheet.queries,
     ),
+    "inspect_task": (  # without inspect_ai it is the same line for every form
+        lambda m: type(r2med.inspect_task(m.folder, "bm25")),
+        lambda m: type(r2med.inspect_task(str(m.folder), r2med.System.parse("bm25"))),
+        lambda m: type(r2med.inspect_task(r2med.load(m.folder))),
+    ),
     "export_records": (
         lambda m: r2med.export_records(["bm25"], out=m.new, results=m.results),
         lambda m: r2med.export_records("bm25", out=str(m.new), results=str(m.results)),

@@ -33,7 +33,7 @@ class RetrieveRequest(BaseModel):
     queries: list[str] = Field(description="The texts to search for. No character has a special meaning.")
     topk: int | None = Field(TOPK, description="Number of documents for each query.")
     return_scores: bool = Field(False, description="True to return the score of each document.")
-    session: str = Field("", description="The name of the client's session, for `serve --log-searches`.")
+    session: str = Field("", description="The name of the client's session, for a server that logs searches.")
 
     @property
     def k(self) -> int:

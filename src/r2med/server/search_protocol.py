@@ -42,7 +42,7 @@ class SearchRequest(BaseModel):
     question: str = Field(description="The text to search for. No character has a special meaning.")
     system: str = Field("", description="The name of a system of GET /systems. Empty means the first.")
     k: int = Field(K, description="Number of passages to return.")
-    session: str = Field("", description="The name of the client's session, for `serve --log-searches`.")
+    session: str = Field("", description="The name of the client's session, for a server that logs searches.")
 
 
 class TextWindow(BaseModel):

@@ -137,7 +137,7 @@ def test_hidden_documents_and_their_copies_reach_no_agent_and_the_dataset_stays(
 @pytest.mark.parametrize(
     ("systems", "settings", "words"),
     [
-        (AGENT, {"readers": "script"}, ("own reader", "readers")),
+        (AGENT, {"readers": "script"}, ("own reader",)),
         ("bm25", {}, ("bm25", "agent(LLM, by=[SYSTEM])")),
         ("search-r1(script) → bm25", {}, ("search-r1-finds(script, by=[bm25])",)),
         (AGENT, {"form": "choice"}, ("options", "open")),

@@ -43,7 +43,7 @@ from r2med.evaluation.running.batch import RunPlan, plan_run
 from r2med.evaluation.running.evaluation import record_path, run_path
 from r2med.foundation.core.activities import Activity, Apart, belonging, doing
 from r2med.foundation.core.errors import UserError, unknown
-from r2med.foundation.core.notices import Command, Notice, Setting
+from r2med.foundation.core.notices import Command, Notice
 from r2med.foundation.core.plan import Plan
 from r2med.foundation.engine.tracing import tracing
 from r2med.foundation.runtime.runtime import Runtime
@@ -426,13 +426,9 @@ def plan_answers(
     """Return what will be asked. Raises UserError if a system, a reader, a dataset or a condition is unknown."""
     searched = SEARCHED in conditions
     if searched and readers:
-        raise UserError(
-            f"{readers[0]}: an agent that searches is its own reader: leave out ", Setting("answer", readers=...)
-        )
+        raise UserError(f"an agent that searches is its own reader: name no other one, such as {readers[0]}")
     if without and not searched:
-        raise UserError(
-            f"without {without} is about an agent that searches: add ", Setting("answer", conditions=SEARCHED)
-        )
+        raise UserError(f"without {without} is about an agent that searches: add the condition {SEARCHED}")
     if not readers and not searched:
         raise UserError("a reader is an LLM: name one or several, as in r2med answer bm25 --reader smollm2")
     if not systems:
