@@ -146,7 +146,7 @@ def compare(
 
     if out is not None:
         check_writable(Path(out), Setting("compare", out=...))
-    limit = CostLimit.parse(at) if at else None
+    limit = CostLimit.parse(at) if at is not None else None
     wanted = ComparedWith(measure, baseline or "", several(slice_by), resamples, seed, worse_than, limit)
     compared = compared_records(
         given_records(*systems),

@@ -81,7 +81,7 @@ def advise(
     from r2med.foundation.core.one_or_many import several
     from r2med.foundation.runtime.runtime import running
 
-    limit = CostLimit.parse(at) if at else None
+    limit = CostLimit.parse(at) if at is not None else None
     with running(setup) as runtime:
         given = loaded(dataset, runtime.store)
         file = None if out is None else advice_file(given.name, Path(out))
@@ -160,7 +160,7 @@ def judge(
         ),
     ] = "relevance",
     repeats: Annotated[
-        int, Flag("Number of times that each judge is asked: shows how often it contradicts itself.", low=1)
+        int, Flag("Number of times that each judge is asked: shows how often it contradicts itself.", low=1, high=1000)
     ] = 1,
     untested: Annotated[bool, Flag("Go on if the labels give too few controls to test a judge.")] = False,
     accept: Annotated[bool, Flag("Write the overlay, with a mark, if a judge fails controls in the pool.")] = False,

@@ -64,9 +64,11 @@ SUITE = Flag(
 )
 DEPTH = Flag("Documents returned for each query. Default: 1000, or that of the lock.", WHAT, ("-k", "--k"))
 _REPEATS_HELP = "Number of runs of each system that varies. Each run asks LLMs and shuffles anew."
-RUN_REPEATS = Flag(_REPEATS_HELP, WHAT, low=1)
-REPEATS = Flag(f"{_REPEATS_HELP} Default: 1, or that of the lock.", WHAT, low=1)
-ASKED_REPEATS = Flag("Number of times that every LLM is asked anew. Each time has its own records.", WHAT, low=1)
+RUN_REPEATS = Flag(_REPEATS_HELP, WHAT, low=1, high=1000)
+REPEATS = Flag(f"{_REPEATS_HELP} Default: 1, or that of the lock.", WHAT, low=1, high=1000)
+ASKED_REPEATS = Flag(
+    "Number of times that every LLM is asked anew. Each time has its own records.", WHAT, low=1, high=1000
+)
 SAMPLES = Flag("Number of texts that the LLM writes for each query.", WHAT)
 LLM_NAMES = Flag(
     "The LLM of stages that need one. May be repeated.", LLMS, ("--llm",), metavar="NAME", completion="llms"

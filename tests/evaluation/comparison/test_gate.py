@@ -69,3 +69,15 @@ def test_a_gate_without_a_baseline_is_refused(tmp_path: Path) -> None:
     folder = write_records(records({"old": 0.5, "new": 0.3}, {"Biology": 10}), tmp_path)
     with error_states("worse_than", "baseline"):
         compared_records([], folder, [], [], ComparedWith(worse_than=1.0), 0.1)
+
+
+def test_points_without_an_end_are_refused(tmp_path: Path) -> None:
+    folder = write_records(records({"old": 0.5, "new": 0.3}, {"Biology": 10}), tmp_path)
+    with error_states("worse_than", "points"):
+        compared_records([], folder, [], [], ComparedWith(baseline="old", worse_than=float("inf")), 0.1)
+
+
+def test_who_names_a_system_and_a_baseline_means_both(tmp_path: Path) -> None:
+    folder = write_records(records({"old": 0.5, "new": 0.3, "other": 0.2}, {"Biology": 10}), tmp_path)
+    made = compared_records(["new"], folder, [], [], ComparedWith(baseline="old"), 0.1)
+    assert sorted(each.system for each in made.comparison.systems) == ["new", "old"]

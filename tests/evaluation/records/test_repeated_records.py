@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from r2med.evaluation.comparison.comparison import comparison
-from r2med.evaluation.records.collection import StoredRecord, checked, collect, missing_repeats
+from r2med.evaluation.records.collection import StoredRecord, checked, collect, equal_repeats, missing_repeats
+from r2med.evaluation.records.record import Record, RunFacts
 from r2med.foundation.core.errors import UserError
 from support.facts import some_states, states
 from support.records import collection, repeated, write_records
@@ -57,6 +58,18 @@ def test_a_missing_repeat_is_a_notice() -> None:
     some_states(missing_repeats(collection(without)), "hyde(x) → bm25", "one", "repeat 1", "missing")
     some_states(comparison(collection(without), resamples=9).notices, "hyde(x) → bm25", "repeat 1", "missing")
     assert not list(missing_repeats(collection(MADE)))
+
+
+def test_repeats_with_the_same_rankings_are_a_notice() -> None:
+    def with_run(number: int, run: str) -> Record:
+        facts = RunFacts(file=f"{number}.run", sha256=run, depth=10)
+        return MADE[number].model_copy(update={"run": facts})
+
+    assert {MADE[number].system for number in range(3)} == {"hyde(x) → bm25"}
+    different = [with_run(number, str(number)) for number in range(3)]
+    assert not list(equal_repeats(collection(different)))
+    copied = [with_run(number, "a" if number < 2 else "b") for number in range(3)]
+    some_states(equal_repeats(collection(copied)), "hyde(x) → bm25", "one", "0, 1", "copies")
 
 
 def test_a_failed_try_of_one_repeat_does_not_hide_another_repeat() -> None:

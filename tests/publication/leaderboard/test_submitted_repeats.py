@@ -14,10 +14,11 @@ import r2med
 from r2med import UserError
 from r2med.data import load
 from r2med.data.dataset import Dataset
-from r2med.evaluation.records.record import record_key
+from r2med.evaluation.records.record import Record, record_key
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store import Store, digest
 from r2med.models.llm.chat import repeat_seed
+from r2med.publication.leaderboard.stated_settings import same_ranking
 from support import chat_server as api
 from support.chat_server import by_seed
 from support.datasets import random_folder
@@ -88,6 +89,17 @@ def test_a_last_repeat_that_is_left_out_is_missed_with_a_lock_only(folder: Folde
 
 def test_a_doubled_repeat_is_refused(folder: Folder) -> None:
     states(folder.fault(lambda records: records.append(records[1])), "two records", "repeat 1")
+
+
+def test_a_repeat_with_the_ranking_of_another_is_named(folder: Folder) -> None:
+    """Times can be forged. Equal rankings are no fault: an LLM may answer the same each time."""
+    records = [Record.model_validate(each) for each in folder.body["records"]]
+    assert not list(same_ranking(records[2], records))
+    copy_of_first = records[2].model_copy(update={"run": records[0].run})
+    states(next(same_ranking(copy_of_first, records)), "repeat 0", "copy")
+    file = folder.root / "entry.json"
+    lines = [str(each) for each in r2med.verify([file], folder.results, data=[folder.data], store=folder.runtime.store)]
+    assert [f"repeat {number}" in line for number, line in enumerate(lines)] == [False, True, True]
 
 
 def test_a_renumbered_repeat_is_refused(folder: Folder) -> None:

@@ -31,15 +31,15 @@ STATUS_NOTE = (
 def answer_page(answered: AnsweredSystems, folder: str) -> Page:
     """Return the page with a table of all conditions, and the errors."""
     measures = measures_of(answered.records)
+    repeated = any(record.repeat for record in answered.records)
     rows = [
-        _row(record, condition, measures)
+        _row(record, condition, measures, repeated)
         for record in answered.records
         for condition in CONDITIONS
         if condition in record.statuses
     ]
-    heads = (
-        "dataset", "system", "reader", "read", "questions", *measures, "not answered", "failed", "tokens", "$/1,000"
-    )  # fmt: skip
+    where = ("dataset", "system", "reader", "read", *(["repeat"] if repeated else []))
+    heads = (*where, "questions", *measures, "not answered", "failed", "tokens", "$/1,000")
     parts: list[Any] = [Note(line, whole=True) for line in _notices(answered)]
     parts += [Note(line, "error", whole=True) for line in answered.errors]
     explained = [f"{measure}: {ANSWER_MEASURES[measure]}" for measure in measures]
@@ -62,12 +62,13 @@ def measures_of(records: tuple[AnswerRecord, ...]) -> list[str]:
     return [measure for measure in ANSWER_MEASURES if measure in known.difference(SEARCH_MEASURES)]
 
 
-def _row(record: AnswerRecord, condition: Condition, measures: list[str]) -> list[Value]:
+def _row(record: AnswerRecord, condition: Condition, measures: list[str], repeated: bool) -> list[Value]:
     statuses = record.statuses[condition]
     asked = sum(statuses.values())
     failed = statuses.get("failed", 0)
     means = [mean_of(record, condition, measure) for measure in measures]
-    where = short_name(record.dataset.name), record.system, record.reader, condition
+    run = [str(record.repeat)] if repeated else []
+    where = short_name(record.dataset.name), record.system, record.reader, condition, *run
     cost = record.reader_costs.get(condition)
     tokens = round(cost.llm_tokens / max(1, asked)) if cost else None
     dollars = round(1000 * cost.dollars / max(1, asked), 4) if cost and not cost.unpriced else None
@@ -88,6 +89,8 @@ def _notices(answered: AnsweredSystems) -> list[str]:
     lines = [
         f"{record.name} on {record.dataset.name}: {notice}" for record in answered.records for notice in record.notices
     ]
+    if any(record.repeat for record in answered.records):
+        lines.append("Each repeat has its row. r2med compare --answers shows the means over them, and what is chance.")
     if answered.reused:
         lines.append(f"{answered.reused} of {len(answered.records)} records existed already.")
     return lines
@@ -101,6 +104,7 @@ def answer_json(answered: AnsweredSystems) -> list[dict[str, Any]]:
             "reader": record.reader,
             "dataset": record.dataset.name,
             "key": record.key,
+            **({"repeat": record.repeat} if record.repeat else {}),
             "form": record.form,
             "mean": record.mean,
             "statuses": record.statuses,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -76,6 +77,8 @@ def compared_records(
         return _of_answers(sources, results, data_words(data), wanted, max_failures, condition or RETRIEVED)
     if lock:
         return _of_lock(lock, sources, results, data_words(data), wanted, max_failures)
+    if wanted.baseline and names_systems(sources):  # who names some systems means the baseline too
+        sources = [*sources, wanted.baseline]
     collection, words = collect(sources, results, max_failures), data_words(data)
     measure = wanted.measure or MEASURE
     estimates = _estimates(collection, overlays, data, measure) if estimate else None
@@ -102,6 +105,8 @@ def _check_gate(wanted: ComparedWith, lock: Path | None, estimate: bool) -> None
     if wanted.worse_than is None:
         return
     gate = Setting("compare", worse_than=wanted.worse_than)
+    if not math.isfinite(wanted.worse_than):
+        raise UserError(gate, " must be a number of points, such as 1")
     if estimate:
         raise UserError(gate, " is not for an estimate: leave one of the two out")
     if not (wanted.baseline or (lock and Lock.read(lock).baseline)):

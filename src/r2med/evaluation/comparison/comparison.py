@@ -25,7 +25,7 @@ from r2med.evaluation.measure.scores import Floats
 from r2med.evaluation.measure.significance import ALPHA, RESAMPLES, SystemPairs, Values
 from r2med.evaluation.measure.slices import Slice, SliceFacts, slices
 from r2med.evaluation.records.approximate_searches import approximate_searches
-from r2med.evaluation.records.collection import RecordCollection, missing_repeats
+from r2med.evaluation.records.collection import RecordCollection, equal_repeats, missing_repeats
 from r2med.evaluation.records.record import QueryFacts, Record
 from r2med.evaluation.records.training_words import stated_training
 from r2med.evaluation.records.unpacked_records import unpacked_records
@@ -453,6 +453,7 @@ def comparison(
             *(f"{name}: {words}" for name, words in stated_training(_records(collection)).items()),
             *unpacked_records(kept.record for kept in collection),
             *missing_repeats(collection),
+            *equal_repeats(collection),
         ),
         labels=used_labels(kept.record for kept in collection if kept.record.dataset.name in queries),
         resamples=resamples,

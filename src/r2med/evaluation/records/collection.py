@@ -197,8 +197,23 @@ def missing_repeats(collection: RecordCollection) -> Iterator[str]:
     for (system, dataset), kept in collection.cells.items():
         numbers = [each.record.repeat for each in kept.repeats]
         if missing := [str(number) for number in range(max(numbers)) if number not in numbers]:
-            verb = "is" if len(missing) == 1 else "are"
-            yield f"{system} on {dataset}: repeat {', '.join(missing)} {verb} missing, and the others are averaged"
+            which = f"repeat {missing[0]} is" if len(missing) == 1 else f"repeats {', '.join(missing)} are"
+            yield f"{system} on {dataset}: {which} missing, and the others are averaged"
+
+
+def equal_repeats(collection: RecordCollection) -> Iterator[str]:
+    """Yield a remark for each varying system and dataset of which two repeats have the same rankings."""
+    for (system, dataset), kept in collection.cells.items():
+        by_run: dict[str, list[str]] = {}
+        for each in kept.repeats:
+            if each.record.run is not None and each.record.varies:
+                by_run.setdefault(each.record.run.sha256, []).append(str(each.record.repeat))
+        for numbers in by_run.values():
+            if len(numbers) > 1:
+                yield (
+                    f"{system} on {dataset}: repeats {', '.join(numbers)} have the same rankings. Either its LLM "
+                    "answers the same each time, or they are copies of one run"
+                )
 
 
 def with_rankings(collection: RecordCollection) -> RecordCollection:

@@ -19,7 +19,7 @@ from r2med.evaluation.running.results import Cell, Results
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.notices import Command, Notice, Setting
 from r2med.foundation.core.spec import Calls
-from r2med.foundation.runtime.runtime import Runtime
+from r2med.foundation.runtime.runtime import Runtime, check_repeats
 from r2med.foundation.runtime.setup import Setup
 from r2med.foundation.store import Store
 from r2med.models.encoders.user_objects import UserObjects
@@ -154,8 +154,8 @@ def plan_run(
     setup: Setup | Runtime,
 ) -> RunPlan:
     """Return the systems and datasets to evaluate. Raises UserError if a name is unknown or a setting has no effect."""
-    if repeats is not None and repeats < 1:
-        raise UserError(f"repeats must be at least 1, not {repeats}")
+    if repeats is not None:
+        check_repeats(repeats)
     runtime = setup if isinstance(setup, Runtime) else Runtime(setup)
     specs: list[str | Calls] = [_spec(system, runtime) for system in systems if not isinstance(system, System)]
     rerankers = [_spec(reranker, runtime) for reranker in rerank]

@@ -149,13 +149,22 @@ def running(setup: Setup | Runtime | None = None, **settings: Any) -> Iterator[R
             yield runtime
 
 
+MOST_REPEATS = 1000
+"""More runs of one system are taken for a mistake."""
+
+
+def check_repeats(repeats: int) -> None:
+    """Raise UserError for a number of runs that nobody can mean."""
+    if not 1 <= repeats <= MOST_REPEATS:
+        raise UserError(f"repeats must be from 1 to {MOST_REPEATS}, not {repeats}")
+
+
 def repeated(runtime: Runtime, repeats: int) -> list[Runtime]:
     """Return the runtime in each of several repeats. One repeat is the runtime as it is.
 
-    Raises UserError for a number below 1.
+    Raises UserError for another number than 1 to `MOST_REPEATS`.
     """
-    if repeats < 1:
-        raise UserError(f"repeats must be at least 1, not {repeats}")
+    check_repeats(repeats)
     return [runtime.with_settings(repeat=number) for number in range(repeats)] if repeats > 1 else [runtime]
 
 

@@ -83,6 +83,15 @@ def copied_repeats(records: Sequence[Record]) -> dict[str, str]:
     return faults
 
 
+def same_ranking(record: Record, records: Sequence[Record]) -> Iterator[str]:
+    """Yield what cannot be checked if an earlier repeat has the same ranking: whether the LLMs were asked anew."""
+    for other in records:
+        same_system = (other.system, other.dataset.name) == (record.system, record.dataset.name)
+        if same_system and other.repeat < record.repeat and other.run == record.run:
+            yield f"its ranking is that of repeat {other.repeat}, so it may be a copy"
+            return
+
+
 def is_in_the_future(created: str) -> bool:
     """Return True if a time is later than now, also by the clock of another machine. A time without zone is UTC."""
     time = datetime.datetime.fromisoformat(created)

@@ -30,7 +30,7 @@ from r2med.foundation.store import Store, digest
 from r2med.foundation.store.files import sha256
 from r2med.publication.leaderboard.answer_verification import ReadRanking, answer_record_faults, unverified
 from r2med.publication.leaderboard.entry_verdicts import EntryVerdict, Verdicts, refuse_submitted
-from r2med.publication.leaderboard.stated_settings import copied_repeats, setting_faults, unknown_system
+from r2med.publication.leaderboard.stated_settings import copied_repeats, same_ranking, setting_faults, unknown_system
 from r2med.publication.leaderboard.stated_training import training_faults, unchecked_training
 from r2med.publication.leaderboard.submission import Entry, entry_files, read_entry
 
@@ -55,6 +55,8 @@ class Verification:
     """What does not match, in one line; empty if everything matches."""
     unverified: tuple[str, ...] = ()
     """What cannot be computed again, such as the grades of an LLM in an answer record."""
+    repeat: int = 0
+    """Which run of a varying system it is, from 0."""
 
     @property
     def verdict(self) -> str:
@@ -63,7 +65,8 @@ class Verification:
         return self.fault or f"matches{left}"
 
     def __str__(self) -> str:
-        record = f"{self.system} on {self.dataset}: " if self.system else ""
+        run = f", repeat {self.repeat}" if self.repeat else ""
+        record = f"{self.system} on {self.dataset}{run}: " if self.system else ""
         return f"{self.entry}: {record}{self.verdict}"
 
 
@@ -160,7 +163,9 @@ class _Desk:
         for record, claim in zip(entry.records, claims[0], strict=True):
             fault = claim.fault or self._claimed_twice(claim, record.system, "its run is the same as that of")
             left = () if fault else (*unknown_system(record), *unchecked_training(record, self._files))
-            records.append(Verification(path, record.system, record.dataset.name, fault, left))
+            if record.repeat and not fault:
+                left += tuple(same_ranking(record, entry.records))
+            records.append(Verification(path, record.system, record.dataset.name, fault, left, record.repeat))
         false = {each.key for each, found in zip(entry.records, records, strict=True) if found.fault}
         return records, [
             self._checked_answers(each, entry.records, false, path, claim)
@@ -178,7 +183,7 @@ class _Desk:
         if not fault and ranking and ranking.record.key in false:
             fault = f"the record of its ranking, {ranking.record.system}, does not match"
         left = () if fault else unverified(answers)
-        return Verification(path, answers.name, answers.dataset.name, fault, left)
+        return Verification(path, answers.name, answers.dataset.name, fault, left, answers.repeat)
 
     def _claimed_twice(self, claim: _Claim, name: str, what: str) -> str:
         """Return a fault if another system or reader claims the same content in any entry; otherwise empty."""
