@@ -74,7 +74,7 @@ def test_every_system_parses_back_from_its_name(scorer, k1, b, expander):
         ("bm25 → listwise", "needs the name of an LLM"),
         ("reasoner", "needs the name of an LLM"),
         ("reasoner(o3-mini, dens=nv)", "did you mean dense"),
-        ("reasoner(o3-mini, dense={dense})", "contains itself"),
+        ("reasoner(o3-mini, dense={dense})", "braces"),
     ],
 )
 def test_what_cannot_be_read_is_one_line(spec, says):

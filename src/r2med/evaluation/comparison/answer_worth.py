@@ -27,7 +27,7 @@ from r2med.evaluation.records.answer_collection import (
     answer_measure,
 )
 from r2med.evaluation.records.answer_record import AnswerRecord
-from r2med.evaluation.records.answer_words import CONDITIONS, Condition
+from r2med.evaluation.records.answer_words import CONDITIONS, READ_CONDITIONS, SEARCHED, Condition
 from r2med.evaluation.records.used_labels import published_names
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.pages.cells import Column, Value
@@ -218,23 +218,26 @@ def _paired(records: Sequence[AnswerRecord], measure: str) -> Floats:
 def worth_tables(collection: AnswerCollection, measure: str = MAIN_MEASURE, data: Sequence[str] = ()) -> list[Table]:
     """Return the table of what retrieval is worth and, if three systems were read, that of the correlation."""
     name = answer_measure(measure)
+    of_systems = worth(collection, name, data)
+    agents = any(SEARCHED in each.scores for each in of_systems)
+    conditions = CONDITIONS if agents else READ_CONDITIONS
     rows: list[list[Value]] = [
         [
             each.name,
             each.dataset,
             each.questions,
-            *(each.scores.get(c) for c in CONDITIONS),
+            *(each.scores.get(condition) for condition in conditions),
             each.gain,
             each.random,
             each.share,
         ]
-        for each in worth(collection, name, data)
+        for each in of_systems
     ]
     columns = (
         Column("system · reader"),
         Column("on"),
         Column("questions", "integer"),
-        *(Column(condition, "score", 1) for condition in CONDITIONS),
+        *(Column(condition, "score", 1) for condition in conditions),
         Column("retrieved − closed book", "difference", 1),
         Column("random − closed book", "difference", 1),
         Column("share of the gap", "share", 0),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import time
 from abc import ABC, abstractmethod
@@ -274,7 +275,11 @@ def cached_search(
         searched = _search(searcher, dataset, queries, k)
         write_array(folder / "rows.npy", searched.run.rows)
         write_array(folder / "scores.npy", searched.run.scores)
-        return {"cost": searched.cost.as_dict(), "prepared": searched.prepared.as_dict()}
+        cost = searched.cost
+        if timed and not (cost.dollars or cost.unpriced):  # A search that costs money is not repeated.
+            with contextlib.suppress(UserError):  # A run file needs all its queries together.
+                cost = replace(cost, latencies=searcher.latencies(queries, k))
+        return {"cost": cost.as_dict(), "prepared": searched.prepared.as_dict()}
 
     def fault_of(artefact: Artefact) -> str:
         return ranking_fault(artefact.array("rows"), artefact.array("scores"), len(queries), len(corpus))
@@ -297,7 +302,10 @@ def cached_search(
 
 
 def _timed(cost: Cost, store: Store, run_key: str, measure: Callable[[], tuple[float, ...]]) -> Cost:
-    """Return the cost of a search with the seconds of single queries, which are measured once and remembered."""
+    """Return the cost of a search with the seconds of single queries.
+
+    They are part of a stored run. If it was made for something else, they are measured once and remembered.
+    """
     if cost.latencies or cost.dollars or cost.unpriced:  # A search that costs money is not repeated.
         return cost
     key = digest(["latencies", run_key])
