@@ -169,4 +169,4 @@ def test_models_check_tests_the_pairs_even_if_they_passed_once(
     assert "known pairs: all 3 queries are nearest to their own passage" in done.stdout
     done = r2med(*command, f"tiny-pairs={broken}")
     assert done.returncode == 2
-    assert "3 of 3 known queries are not nearest" in done.stderr
+    assert "of 3 known queries are not nearest" in done.stderr
