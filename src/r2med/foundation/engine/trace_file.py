@@ -1,7 +1,7 @@
 """Spans of a trace and their file, as OTLP JSON.
 
 A span is written when it ends, as one line of the file. So a killed run leaves a file that can be read. Its open spans
-are missing. Each line is an ExportTraceServiceRequest, which is the format of the OpenTelemetry Collector's files.
+are missing, and a kill during a write may cut the last line. Each line is an ExportTraceServiceRequest, which is the format of the OpenTelemetry Collector's files.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class TraceFile:
             reason = error.strerror or str(error)
             raise UserError(Setting("Setup", trace=str(path)), f": the file cannot be written ({reason})") from None
         size = os.fstat(self._file).st_size
-        if size and os.pread(self._file, 1, size - 1) != b"\n":  # a full disk cut the last line
+        if size and os.pread(self._file, 1, size - 1) != b"\n":  # a kill or a full disk cut the last line
             os.write(self._file, b"\n")
 
     def write(self, span: Mapping[str, Any]) -> None:
