@@ -45,7 +45,7 @@ class TrainingOverlap(SheetPart):
     queries: int
     """Number of queries that were compared."""
     touched: int = 0
-    """Number of these of which the training data hold the question, the answer or a relevant document."""
+    """Number of these queries whose question, answer or relevant document is in the training data."""
     questions: int = 0
     """Number of questions that the training data hold."""
     passages: int = 0

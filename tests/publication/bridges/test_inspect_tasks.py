@@ -1,5 +1,6 @@
 """Inspect: a task of ours runs with Inspect's mock model, and its log has our scores."""
 
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -39,14 +40,10 @@ def test_a_conversation_of_inspect_is_scored_as_every_agent(place: Path) -> None
     assert values == pytest.approx({**expected, **steps})
 
 
-def test_without_inspect_one_line_says_what_to_install(place: Path) -> None:
-    try:
-        import inspect_ai  # noqa: F401
-    except ImportError:
-        with pytest.raises(UserError, match="pip install inspect_ai"):
-            r2med.inspect_task(place / "set")
-    else:
-        pytest.skip("inspect_ai is installed here")
+def test_without_inspect_one_line_says_what_to_install(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "inspect_ai", None)  # so it cannot be imported, even if it is installed
+    with pytest.raises(UserError, match="pip install inspect_ai"):
+        r2med.inspect_task(place / "set")
 
 
 def test_the_task_runs_with_inspects_mock_model_and_its_log_has_our_scores(place: Path) -> None:

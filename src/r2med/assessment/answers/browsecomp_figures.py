@@ -18,7 +18,7 @@ from r2med.foundation.core.errors import UserError
 BIN_SIZE = 100
 """Number of answers of a bin of the calibration error."""
 NO_CONFIDENCE = 100.0
-"""What the grader is told to write if an answer states no confidence."""
+"""The prompt asks the grader to write this number if an answer states no confidence."""
 
 _BRACKETS = (re.compile(r"\[([^\[\]]*?)\]"), re.compile(r"【([^【】]*?)】"))
 

@@ -149,7 +149,7 @@ def _question_copies(dataset: Dataset) -> Mapping[str, str]:
 
 
 def _copy_groups(names: Sequence[str], texts: Sequence[str], words: int = SHINGLE_WORDS) -> Mapping[str, str]:
-    """Return name -> a name that stands for its group, for texts that are copies of each other."""
+    """Return the name of each text -> one name that all copies of this text share."""
     joined: _Joined[str] = _Joined()
     for copy in find_copies(ListedTexts(texts), range(len(texts)), kinds=COPY_KINDS, words=words).found:
         joined.join(names[copy.original], names[copy.row])
@@ -170,7 +170,7 @@ class _Joined(Generic[NodeType]):
         self.above[self.first(other)] = self.first(one)
 
     def first(self, node: NodeType) -> NodeType:
-        """Return the node that stands for the group of a node."""
+        """Return the node that represents the group of a node."""
         self.above.setdefault(node, node)
         while self.above[node] != node:
             self.above[node] = self.above[self.above[node]]

@@ -8,7 +8,7 @@ from r2med.evaluation.comparison.budget_choice import Tests
 from r2med.evaluation.comparison.charts import pareto
 
 CostPoints = Mapping[str, tuple[float, float]]
-"""System -> what a query costs, and its mean score in points, of which more is better."""
+"""System -> what a query costs, and its mean score in points. A higher score is better."""
 
 
 def near_line(placed: CostPoints, tests: Tests) -> dict[str, str]:

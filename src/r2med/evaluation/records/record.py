@@ -115,7 +115,7 @@ class TrainingFacts(RecordPart):
     queries: int | None = None
     """Number of queries that were compared with the training data; None if they were not compared."""
     touched: int | None = None
-    """Number of these of which the training data hold the question, the answer or a relevant document."""
+    """Number of these queries whose question, answer or relevant document is in the training data."""
 
 
 class StageFacts(RecordPart):
