@@ -27,8 +27,8 @@ def repeats_table(values: Values, single: SingleRuns, pairs: SystemPairs) -> Tab
     columns = (Column("runs of each system"), Column("gap with these queries", "number", missing=""), *needed)
     note = (
         f"Points of the measure. Paired t-test at α = {ALPHA:.2f} with a power of 80 %, with the chance of queries and "
-        f"of runs: the median over {counted(len(plan.by_queries), 'pair')} of systems. One or both systems of a pair vary "
-        f"and were run at least {FEWEST_RUNS} times. Not enough: the shift of single runs is too large for any number of "
-        "queries. The last row is the number of runs that these queries need."
+        f"of runs: the median over {counted(len(plan.by_queries), 'pair')} of systems. One or both systems of a pair "
+        f"vary and were run at least {FEWEST_RUNS} times. Not enough: the shift of single runs is too large for any "
+        "number of queries. The last row is the number of runs that these queries need."
     )
     return Table(columns, rows, "Runs and queries for a gap between systems that vary", note, "reliability-runs")

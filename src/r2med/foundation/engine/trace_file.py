@@ -1,7 +1,8 @@
 """Spans of a trace and their file, as OTLP JSON.
 
 A span is written when it ends, as one line of the file. So a killed run leaves a file that can be read. Its open spans
-are missing, and a kill during a write may cut the last line. Each line is an ExportTraceServiceRequest, which is the format of the OpenTelemetry Collector's files.
+are missing, and a kill during a write may cut the last line. Each line is an ExportTraceServiceRequest, which is the
+format of the OpenTelemetry Collector's files.
 """
 
 from __future__ import annotations
