@@ -144,7 +144,7 @@ def test_the_workflow_of_the_gate_runs_both_systems_and_compares_them() -> None:
     steps = workflow["jobs"]["gate"]["steps"]
     lines = [line for step in steps for line in step.get("run", "").splitlines()]
     run, gate = [parsed(line.partition(" || ")[0]) for line in lines if line.startswith("r2med ")]
-    assert (run[0], run[1]["systems"]) == ("run", ["$old", "$new"])
+    assert (run[0], list(run[1]["systems"])) == ("run", ["$old", "$new"])
     assert (gate[0], gate[1]["baseline"], gate[1]["worse_than"]) == ("compare", "$old", 1)
     used = [step["uses"] for step in steps if "uses" in step]
     assert len(used) == 3 and all(re.search(r"@[0-9a-f]{40}$", action) for action in used), "pinned by digest"

@@ -87,6 +87,8 @@ def _json_fault(error: Exception, ended: bool) -> str:
     if isinstance(error, json.JSONDecodeError):
         message = error.msg.removesuffix(" at")
         return f"bad JSON: {_JSON_FAULTS.get(message, message)} at column {error.colno}"
+    if isinstance(error, RecursionError):
+        return "bad JSON: it is nested too deeply"
     return f"bad JSON: {error}"
 
 

@@ -194,10 +194,10 @@ def test_a_cell_or_line_without_an_end_is_refused(tmp_path: Path, quote: str) ->
         ("a.jsonl", b'{"id": "1", "te\\ud800xt": "half a sign"}\n', ["'te\\ud800xt'", "character"]),
         (
             "a.json",
-            b'[{"id": "1", "text": ' + b"[" * 900 + b"]" * 900 + b"}]",
+            b'[{"id": "1", "text": ' + b"[" * 100_000 + b"]" * 100_000 + b"}]",
             ["a.json", "nested"],
         ),
-        ("a.jsonl", b'{"id": "1", "text": ' + b"[" * 900 + b"]" * 900 + b"}\n", ["a.jsonl", "nested"]),
+        ("a.jsonl", b'{"id": "1", "text": ' + b"[" * 100_000 + b"]" * 100_000 + b"}\n", ["a.jsonl", "nested"]),
     ],
 )
 def test_damaged_text_is_named_by_its_line(tmp_path: Path, name: str, content: bytes, facts: list[str]) -> None:

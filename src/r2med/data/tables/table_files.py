@@ -53,7 +53,11 @@ def _json_lines(path: Path, reading: TableOptions) -> list[SourceTable]:
 def _json_array(path: Path, reading: TableOptions) -> list[SourceTable]:
     try:
         content = json.loads(path.read_bytes())
-    except (ValueError, RecursionError) as error:
+    except RecursionError:
+        raise UserError(
+            f"{path}: the objects of the file are nested too deeply: a row has a field for each column"
+        ) from None
+    except ValueError as error:
         raise UserError(f"{path}: not JSON ({error}); a file with one object per line must be named .jsonl") from None
     if isinstance(content, dict):  # {"data": [...]}, as some tools wrap it
         _refuse_fhir(path, content)
