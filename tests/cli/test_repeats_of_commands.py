@@ -1,7 +1,6 @@
 """Repeats in plans, answers and packs."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -22,26 +21,8 @@ from r2med.foundation.store import Store
 from r2med.publication.site.board_answers import read_board_answers
 from support import chat_server as api
 from support.answer_records import answer_record
-from support.chat_server import Exchange, Server, by_seed, seeds
-from support.datasets import random_folder
+from support.chat_server import Exchange, Server, seeds
 from support.facts import states
-
-
-@pytest.fixture
-def served(chat_server: Server) -> Server:
-    chat_server.otherwise = by_seed
-    return chat_server
-
-
-@pytest.fixture
-def data(tmp_path: Path) -> Dataset:
-    return load(random_folder(tmp_path / "mini", documents=40))
-
-
-@pytest.fixture
-def runtime(served: Server, tmp_path: Path) -> Iterator[Runtime]:
-    with Runtime(base_url=served.address, store=Store(tmp_path / "store"), first_wait=0.001) as opened:
-        yield opened
 
 
 def test_a_plan_has_the_calls_of_all_runs_and_says_what_is_deterministic(

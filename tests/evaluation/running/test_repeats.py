@@ -1,14 +1,12 @@
 """Repeats: each asks LLMs and shuffles anew, has its own record, and is paid for once."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import r2med
 from r2med import System
-from r2med.data import load
 from r2med.data.dataset import Dataset
 from r2med.evaluation.records.record import Record
 from r2med.evaluation.running.results import DETERMINISTIC, ONE_RUN
@@ -17,25 +15,7 @@ from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store import Store
 from support import chat_server as api
 from support.chat_server import Server, by_seed, seeds
-from support.datasets import random_folder
 from support.facts import states
-
-
-@pytest.fixture
-def served(chat_server: Server) -> Server:
-    chat_server.otherwise = by_seed
-    return chat_server
-
-
-@pytest.fixture
-def data(tmp_path: Path) -> Dataset:
-    return load(random_folder(tmp_path / "mini", documents=40))
-
-
-@pytest.fixture
-def runtime(served: Server, tmp_path: Path) -> Iterator[Runtime]:
-    with Runtime(base_url=served.address, store=Store(tmp_path / "store"), first_wait=0.001) as opened:
-        yield opened
 
 
 def scripted(tmp_path: Path, answer: str) -> Runtime:
