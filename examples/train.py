@@ -1,9 +1,10 @@
 """Fine-tune a model with the rows of `r2med data training` (triplets.jsonl): one model, or one for each fold.
 
-python examples/train.py train models --base sentence-transformers/all-MiniLM-L6-v2
+python examples/train.py train models --base sentence-transformers/all-MiniLM-L6-v2 --seeds 5
 
-Run it again after a kill: it goes on from the last checkpoint. --cross trains a cross-encoder. --lora trains an adapter
-only (pip install peft) and merges it at the end.
+Run it again after a kill: it goes on from the last checkpoint. Models of folds are trained with each seed, and r2med
+takes seeds as repeats. --cross trains a cross-encoder. --lora trains an adapter only (pip install peft) and merges it
+at the end.
 """
 
 import argparse
@@ -21,13 +22,15 @@ words.add_argument("out", type=Path, help="the folder of the trained models")
 words.add_argument("--base", default="sentence-transformers/all-MiniLM-L6-v2", help="the model before training")
 words.add_argument("--epochs", type=float, default=4)
 words.add_argument("--batch", type=int, default=32)
-words.add_argument("--seed", type=int, default=1)
+words.add_argument("--seeds", type=int, default=1, help="number of models for each fold")
 words.add_argument("--cross", action="store_true")
 words.add_argument("--lora", action="store_true")
 given = words.parse_args()
 
-for rows in sorted(given.rows.rglob("triplets.jsonl")):
-    out = given.out / rows.parent.relative_to(given.rows)
+folded = (given.rows / "folds.jsonl").is_file()
+every = [(seed, rows) for seed in range(given.seeds if folded else 1) for rows in given.rows.rglob("triplets.jsonl")]
+for seed, rows in sorted(every):
+    out = given.out / (f"seed-{seed}" if folded else "") / rows.parent.relative_to(given.rows)
     if (out / "training.json").is_file():
         continue  # it was trained before a kill
     if given.cross:
@@ -41,7 +44,7 @@ for rows in sorted(given.rows.rglob("triplets.jsonl")):
 
         model[0].model = get_peft_model(model[0].model, LoraConfig(r=16, lora_alpha=32, target_modules="all-linear"))
     checkpoints, settings = out / "checkpoints", {"num_train_epochs": given.epochs, "learning_rate": 5e-5}
-    settings |= {"warmup_ratio": 0.1, "seed": given.seed, "per_device_train_batch_size": given.batch}
+    settings |= {"warmup_ratio": 0.1, "seed": seed, "per_device_train_batch_size": given.batch}
     # The first copy of a positive is its own, and a second one in a batch would be a false negative.
     settings |= {"batch_sampler": "no_duplicates", "save_strategy": "epoch", "save_total_limit": 1, "report_to": "none"}
     data = load_dataset("json", data_files=str(rows), split="train")
@@ -52,5 +55,5 @@ for rows in sorted(given.rows.rglob("triplets.jsonl")):
     model.save_pretrained(str(out))
     shutil.rmtree(checkpoints)
     shutil.copy(rows.with_name("training.json"), out)  # from it r2med knows what the model was trained with
-if (given.rows / "folds.jsonl").is_file():
+if folded:
     shutil.copy(given.rows / "folds.jsonl", given.out)

@@ -77,6 +77,7 @@ def test_every_command_of_the_docs_exists_and_names_systems_that_can_be_built(pa
 OTHER_FLAGS = {
     "--cross",
     "--lora",
+    "--seeds",
     *("--max-model-len", "--served-model-name", "--reasoning-parser", "--generation-config"),  # of vLLM
     *("--enable-auto-tool-choice", "--tool-call-parser", "--max-logprobs"),
     *("--population", "--duplicates"),  # of scripts in benchmarks/

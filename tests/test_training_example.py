@@ -33,7 +33,7 @@ def test_a_killed_training_goes_on_and_each_fold_is_tested_by_the_model_that_has
     command = [sys.executable, str(SCRIPT), str(tmp_path / "train"), str(tmp_path / "models"), *words]
     here = {**os.environ, "HF_HUB_OFFLINE": "1", "HF_DATASETS_CACHE": str(tmp_path / "cache"), "OMP_NUM_THREADS": "1"}
     with subprocess.Popen(command, env=here, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as killed:
-        while not list((tmp_path / "models").glob("fold-1/checkpoints/checkpoint-*/trainer_state.json")):
+        while not list((tmp_path / "models").glob("seed-0/fold-1/checkpoints/checkpoint-*/trainer_state.json")):
             assert killed.poll() is None, "it ended before its first checkpoint"
             time.sleep(0.1)
         killed.send_signal(signal.SIGKILL)
@@ -54,13 +54,23 @@ def test_a_cross_encoder_and_an_adapter_are_trained_by_the_same_script(flags: tu
         pytest.importorskip(library)
     r2med.training_data("demo/Biology", tmp_path / "train", folds=2)
     base = tiny_models.sentence_bert(tmp_path / "tiny")
-    words = [str(tmp_path / "train"), str(tmp_path / "models"), "--base", str(base), "--epochs", "1", *flags]
+    words = [
+        str(tmp_path / "train"),
+        str(tmp_path / "models"),
+        "--base",
+        str(base),
+        "--epochs",
+        "1",
+        "--seeds",
+        "2",
+        *flags,
+    ]
     here = {**os.environ, "HF_HUB_OFFLINE": "1", "HF_DATASETS_CACHE": str(tmp_path / "cache")}
     done = subprocess.run([sys.executable, str(SCRIPT), *words], env=here, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-2000:]
     folds = f"folds:{tmp_path / 'models'}"
     system = f"bm25 → {folds}@5" if "--cross" in flags else folds
-    assert len(r2med.run(system, "demo/Biology", out=tmp_path / "results").records) == 1
+    assert len(r2med.run(system, "demo/Biology", out=tmp_path / "results", repeats=2).records) == 2
 
 
 @pytest.mark.slow

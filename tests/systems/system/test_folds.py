@@ -27,8 +27,8 @@ FOLD = {"a": 1, "b": 2, "c": 1, "d": 2}
 
 def lines(dataset: r2med.Dataset = DATA, **folds: int) -> list[QueryFold]:
     return [
-        QueryFold(query=each.id, text=query_digest(each), fold=(folds or FOLD).get(each.id, 1), group=1)
-        for each in dataset.queries
+        QueryFold(query=each.id, text=query_digest(each), fold=(folds or FOLD).get(each.id, 1 + number % 2), group=1)
+        for number, each in enumerate(dataset.queries)
     ]
 
 
@@ -42,10 +42,10 @@ def _shifted(folder: Path, seed: int, kind: type) -> None:
     model.save_pretrained(folder)
 
 
-def made(folder: Path, write: Callable[[Path], Path], kind: type) -> Path:
+def made(folder: Path, write: Callable[[Path], Path], kind: type, seed: int = 0) -> Path:
     for fold in (1, 2):
         write(folder / f"fold-{fold}")
-        _shifted(folder / f"fold-{fold}", fold, kind)
+        _shifted(folder / f"fold-{fold}", seed + fold, kind)
     Folds.of(lines()).write(folder / "folds.jsonl")
     return folder
 

@@ -212,7 +212,7 @@ def equal_repeats(collection: RecordCollection) -> Iterator[str]:
             if len(numbers) > 1:
                 yield (
                     f"{system} on {dataset}: repeats {', '.join(numbers)} have the same rankings. Either its LLM "
-                    "answers the same each time, or they are copies of one run"
+                    "answers the same each time, or its seeds make no difference, or they are copies of one run"
                 )
 
 

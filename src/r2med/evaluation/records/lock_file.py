@@ -199,4 +199,11 @@ def _record_faults(lock: Lock, record: Record) -> Iterator[str]:
 
 def stages_of(settings: dict[str, Any]) -> dict[str, Any]:
     """Return the settings of a record that are known beforehand and equal in all repeats: no digest of texts."""
-    return {name: value for name, value in settings.items() if name not in ("generations", "repeat")}
+    return {name: _without_repeat(value) for name, value in settings.items() if name not in ("generations", "repeat")}
+
+
+def _without_repeat(value: Any) -> Any:
+    """Return a setting without the number of the repeat, which the key of a stage that varies may contain."""
+    if isinstance(value, dict):
+        return {name: _without_repeat(each) for name, each in value.items() if name != "repeat"}
+    return [_without_repeat(each) for each in value] if isinstance(value, list | tuple) else value

@@ -62,7 +62,7 @@ class RunPlan:
         datasets = [_attempt(load, source, store) if isinstance(source, str) else source for source in self.data]
         loaded = [dataset for dataset in datasets if isinstance(dataset, Dataset)]
         # Find errors now. Later they would stop a system after many calls were paid for.
-        faults = [_attempt(system.check, loaded) for system in self.systems]
+        faults = [_attempt(system.check, loaded, self.repeats) for system in self.systems]
         if k is None:
             k = self._locked.k if self._locked is not None else DEPTH
         if self._locked is not None:

@@ -29,7 +29,7 @@ def locked_plan(
     bases = {dataset.name: published_name(dataset) for dataset in datasets}
     of_one_group(bases, named=True)  # otherwise no comparison could keep to the lock
     for system in systems:
-        system.check(datasets)
+        system.check(datasets, repeats)
     others = [name for name in names if name != baseline]
     return Lock(
         systems=tuple(names),

@@ -13,7 +13,7 @@ from r2med.data.loading import label_of
 from r2med.evaluation.running.batch import RunPlan
 from r2med.evaluation.running.results import DETERMINISTIC
 from r2med.foundation.core.plan import Plan
-from r2med.foundation.runtime.runtime import Runtime
+from r2med.foundation.runtime.runtime import Runtime, repeated
 from r2med.foundation.store.holdings import holdings
 from r2med.foundation.text.plurals import counted
 from r2med.systems.system import System
@@ -41,8 +41,11 @@ def stage_plans(plan: RunPlan) -> Iterator[tuple[System, list[Plan]]]:
     data = [DatasetOfPlan(name, source, held, runtime) for name, source in named]
     for system in plan.systems:
         stages = [*([system.expander] if system.expander else []), system.retriever, *system.rerankers]
-        plans = [each for stage in stages for each in stage.plan(data, runtime)]
-        yield system, list({each.name: each for each in plans}.values())
+        plans: dict[str, Plan] = {}
+        for each in repeated(runtime, plan.runs(system)):  # models of another seed are other models
+            for planned in (planned for stage in stages for planned in stage.plan(data, each)):
+                plans.setdefault(planned.name, planned)
+        yield system, list(plans.values())
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,6 @@ from typing import Any
 from r2med.data.dataset import Dataset
 from r2med.data.runs.run import Run
 from r2med.foundation.core.cost import total
-from r2med.foundation.core.keys import key_of
 from r2med.foundation.core.plan import Plan, PlannedData
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.stages import Bound, bound
@@ -23,23 +22,26 @@ from r2med.systems.retrieve.retriever import SearchQuery
 class FoldRerank(PairStage, kind="rerank"):
     """Rerank with the cross-encoder that was trained without the query: a folder with one for each fold (folds:DIR)."""
 
-    @property
-    def models(self) -> FoldModels:
-        """The models in the folder."""
-        return FoldModels(self.name)
+    def models(self, runtime: Runtime) -> FoldModels:
+        """Return the models in the folder, with those of a repeat."""
+        return FoldModels(self.name, runtime.setup.repeat)
 
-    def parts(self) -> dict[int, CrossEncoder]:
-        """Return fold -> the reranker of its model. Raises UserError if a model is missing."""
+    def parts(self, models: FoldModels) -> list[dict[int, CrossEncoder]]:
+        """Return for each seed: fold -> the reranker of its model. Raises UserError if a model is missing."""
         settings = self.model_dump(exclude={"name"})
-        return {fold: CrossEncoder(name=spec, **settings) for fold, spec in self.models.specs.items()}
+        return [{fold: CrossEncoder(name=spec, **settings) for fold, spec in specs.items()} for specs in models.specs]
 
     def plan(self, data: Sequence[PlannedData], runtime: Runtime) -> list[Plan]:
         """Return the plan of one model: each query is read by one of them."""
-        return [plan for part in list(self.parts().values())[:1] for plan in part.plan(data, runtime)]
+        models = self.models(runtime)
+        first = next(iter(self.parts(models)[models.seed].values()))
+        return first.plan(data, runtime)
 
     def bind(self, runtime: Runtime) -> FoldReranker:
         """Return the reranker with the model of each fold. No weights are loaded yet."""
-        return FoldReranker(self, self.models, {fold: bound(part, runtime) for fold, part in self.parts().items()})
+        models = self.models(runtime)
+        seeds = [{fold: bound(part, runtime) for fold, part in parts.items()} for parts in self.parts(models)]
+        return FoldReranker(self, models, seeds)
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,18 @@ class FoldReranker(Bound[FoldRerank]):
     """The cross-encoders of folds, which rerank together."""
 
     models: FoldModels
-    parts: Mapping[int, Reranker]
+    seeds: Sequence[Mapping[int, Reranker]]
+    """For each seed: fold -> the reranker of its model."""
+
+    @property
+    def parts(self) -> Mapping[int, Reranker]:
+        """Fold -> the reranker of its model, of the seed of this repeat."""
+        return self.seeds[self.models.seed]
+
+    @property
+    def varies(self) -> bool:
+        """True if there are models of several seeds: each repeat asks those of another seed."""
+        return len(self.seeds) > 1
 
     @property
     def inner(self) -> tuple[Reranker, ...]:
@@ -61,8 +74,7 @@ class FoldReranker(Bound[FoldRerank]):
 
     def key(self, dataset: Dataset) -> dict[str, Any]:
         """Return every setting that a score depends on: the models, and the fold of each query."""
-        models = [key_of(part, dataset) for part in self.parts.values()]
-        return {**self.stage.settings(), "folds": self.models.digest, "models": models}
+        return {**self.stage.settings(), **self.models.key(self.seeds, dataset)}
 
     def check(self, datasets: Sequence[Dataset]) -> None:
         """Raise UserError if a query has no fold, or if the folds are of another dataset."""

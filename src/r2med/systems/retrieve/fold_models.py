@@ -1,11 +1,12 @@
-"""A folder with one model for each fold of a dataset, and the file that gives the fold of each query."""
+"""A folder with one model for each fold of a dataset, for one or more seeds, and the fold of each query."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -13,11 +14,16 @@ from r2med.data.dataset import Dataset
 from r2med.data.fold_file import FOLDS_NAME, Folds, fold_folder
 from r2med.data.runs.run import NO_DOCUMENT, Run
 from r2med.foundation.core.errors import UserError
+from r2med.foundation.core.keys import key_of
+from r2med.foundation.core.notices import Setting
 from r2med.foundation.core.spec import decoded, encoded, typed_path
 from r2med.foundation.store import digest
+from r2med.foundation.text.plurals import counted
 from r2med.systems.retrieve.retriever import SearchQuery
 
 FOLDS_PREFIX = "folds:"
+SEED = "seed-"
+"""How the names of folders begin that have the models of one seed: seed-0, seed-1 and so on."""
 
 
 @dataclass(frozen=True)
@@ -26,6 +32,8 @@ class FoldModels:
 
     name: str
     """The stage, as typed: folds:DIR."""
+    repeat: int = 0
+    """Number of the repeat, from 0. If there are models of several seeds, each repeat asks those of another seed."""
 
     @cached_property
     def folder(self) -> Path:
@@ -36,26 +44,71 @@ class FoldModels:
         return folder
 
     @cached_property
+    def seeds(self) -> tuple[Path, ...]:
+        """The folders of the seeds, in order; the folder itself if it has no folders of seeds.
+
+        Raises UserError if a seed is missing, or if there are models beside those of seeds.
+        """
+        named = [path.name.removeprefix(SEED) for path in self.folder.glob(f"{SEED}*") if path.is_dir()]
+        numbers = {int(name) for name in named if name.isascii() and name.isdecimal()}
+        if not numbers:
+            return (self.folder,)
+        if missing := sorted(set(range(len(numbers))) - numbers):
+            raise UserError(f"{self.name}: {SEED}{missing[0]} is missing: seeds are numbered from 0 without gaps")
+        if (self.folder / fold_folder(1)).is_dir():
+            raise UserError(
+                f"{self.name} has models in {fold_folder(1)} and in {SEED}0, so it is not clear which are meant: "
+                f"move those of its folds into a folder {SEED}{len(numbers)}, or remove them"
+            )
+        return tuple(self.folder / f"{SEED}{number}" for number in range(len(numbers)))
+
+    @property
+    def seed(self) -> int:
+        """The position of the repeat's seed. Raises UserError if there are fewer seeds than repeats."""
+        count = len(self.seeds)
+        if self.repeat >= count > 1:
+            raise UserError(
+                f"{self.name} has models of {counted(count, 'seed')}, so it has no repeat {self.repeat}: ask for ",
+                Setting("run", repeats=count),
+                f", or train models into {self.folder / f'{SEED}{count}'}",
+            )
+        return self.repeat if count > 1 else 0
+
+    @cached_property
     def folds(self) -> Folds:
         """The fold of each query. Raises UserError if the file cannot be used, or if the model of a fold is missing."""
         folds = Folds.read(self.folder / FOLDS_NAME)
-        for fold in folds.numbers:
-            if not (self.folder / fold_folder(fold)).is_dir():
-                raise UserError(
-                    f"{self.name}: the model of fold {fold} is missing: train it with the rows of {fold_folder(fold)} "
-                    f"into {self.folder / fold_folder(fold)}"
-                )
+        for seed in self.seeds:
+            for fold in folds.numbers:
+                if not (place := seed / fold_folder(fold)).is_dir():
+                    raise UserError(
+                        f"{self.name}: the model of fold {fold} is missing: train it with the rows of "
+                        f"{fold_folder(fold)} into {place}"
+                    )
         return folds
 
     @property
-    def specs(self) -> dict[int, str]:
-        """Fold -> its model, as typed: path:DIR."""
-        return {fold: f"path:{encoded(str(self.folder / fold_folder(fold)))}" for fold in self.folds.numbers}
+    def specs(self) -> tuple[dict[int, str], ...]:
+        """For each seed: fold -> its model, as typed: path:DIR."""
+        return tuple(
+            {fold: f"path:{encoded(str(seed / fold_folder(fold)))}" for fold in self.folds.numbers}
+            for seed in self.seeds
+        )
 
     @cached_property
     def digest(self) -> str:
         """A digest of the fold of each query."""
         return digest(sorted((row.query, row.text, row.fold) for row in self.folds.of_query.values()))
+
+    def key(self, seeds: Sequence[Mapping[int, Any]], dataset: Dataset) -> dict[str, Any]:
+        """Return what a ranking depends on: the fold of each query, and the bound models of all seeds.
+
+        The models of all seeds are part of it, so that a lock states them all. The repeat says which were asked.
+        """
+        models = [[key_of(part, dataset) for part in parts.values()] for parts in seeds]
+        if len(models) == 1:
+            return {"folds": self.digest, "models": models[0]}
+        return {"folds": self.digest, "models": models, **({"repeat": self.repeat} if self.repeat else {})}
 
     def check(self, datasets: Sequence[Dataset]) -> None:
         """Raise UserError if a query of a dataset has no fold, or if the folds are of another dataset."""

@@ -186,11 +186,16 @@ class System:
         return plain and self.expander is None and not self.rerankers
 
     @_offline_if_asked
-    def check(self, datasets: Sequence[Dataset]) -> None:
-        """Raise UserError if the system cannot run on one of the datasets. It is called before the first LLM call."""
+    def check(self, datasets: Sequence[Dataset], repeats: int = 1) -> None:
+        """Raise UserError if the system cannot run on one of the datasets, in the first or the last of its repeats.
+
+        It is called before the first LLM call.
+        """
         check(self.bound_stages, datasets)
         for dataset in datasets:  # this finds missing weights
             self.stage_keys(dataset)
+        if repeats > 1 and self.varies:  # there may be fewer trained models
+            self.in_repeat(repeats - 1).check(datasets)
 
     @property
     def asking(self) -> dict[str, AskingStage]:

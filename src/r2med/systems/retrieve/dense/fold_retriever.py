@@ -12,7 +12,6 @@ from r2med.data import Dataset
 from r2med.data.runs.run import Run
 from r2med.foundation.core.approximation import Approximation
 from r2med.foundation.core.cost import total
-from r2med.foundation.core.keys import key_of
 from r2med.foundation.core.plan import Plan, PlannedData
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.stages import Bound, bound
@@ -34,23 +33,25 @@ from r2med.systems.retrieve.vectors.vector_retriever import VectorSearch
 class FoldSearch(VectorSearch, kind="retrieve"):
     """Search each query with the model that was trained without it: a folder with a model for each fold (folds:DIR)."""
 
-    @property
-    def models(self) -> FoldModels:
-        """The models in the folder."""
-        return FoldModels(self.name)
+    def models(self, runtime: Runtime) -> FoldModels:
+        """Return the models in the folder, with those of a repeat."""
+        return FoldModels(self.name, runtime.setup.repeat)
 
-    def parts(self) -> dict[int, Dense]:
-        """Return fold -> the retriever of its model. Raises UserError if a model is missing."""
+    def parts(self, models: FoldModels) -> list[dict[int, Dense]]:
+        """Return for each seed: fold -> the retriever of its model. Raises UserError if a model is missing."""
         settings = self.model_dump(exclude={"name"})
-        return {fold: Dense(name=spec, **settings) for fold, spec in self.models.specs.items()}
+        return [{fold: Dense(name=spec, **settings) for fold, spec in specs.items()} for specs in models.specs]
 
     def plan(self, data: Sequence[PlannedData], runtime: Runtime) -> list[Plan]:
-        """Return the plans of all models."""
-        return [plan for part in self.parts().values() for plan in part.plan(data, runtime)]
+        """Return the plans of all models of a repeat."""
+        models = self.models(runtime)
+        return [plan for part in self.parts(models)[models.seed].values() for plan in part.plan(data, runtime)]
 
     def bind(self, runtime: Runtime) -> FoldRetriever:
         """Return the retriever with the model of each fold. Weights are loaded for the first text."""
-        return FoldRetriever(self, self.models, {fold: bound(part, runtime) for fold, part in self.parts().items()})
+        models = self.models(runtime)
+        seeds = [{fold: bound(part, runtime) for fold, part in parts.items()} for parts in self.parts(models)]
+        return FoldRetriever(self, models, seeds)
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,18 @@ class FoldRetriever(Bound[FoldSearch]):
     """The models of folds, which search together."""
 
     models: FoldModels
-    parts: Mapping[int, Retriever]
+    seeds: Sequence[Mapping[int, Retriever]]
+    """For each seed: fold -> the retriever of its model."""
+
+    @property
+    def parts(self) -> Mapping[int, Retriever]:
+        """Fold -> the retriever of its model, of the seed of this repeat."""
+        return self.seeds[self.models.seed]
+
+    @property
+    def varies(self) -> bool:
+        """True if there are models of several seeds: each repeat asks those of another seed."""
+        return len(self.seeds) > 1
 
     @property
     def inner(self) -> tuple[Retriever, ...]:
@@ -67,8 +79,7 @@ class FoldRetriever(Bound[FoldSearch]):
 
     def key(self, dataset: Dataset) -> dict[str, Any]:
         """Return every setting that a score depends on: the models, and the fold of each query."""
-        models = [key_of(part, dataset) for part in self.parts.values()]
-        return {**self.stage.settings(), "folds": self.models.digest, "models": models}
+        return {**self.stage.settings(), **self.models.key(self.seeds, dataset)}
 
     def check(self, datasets: Sequence[Dataset]) -> None:
         """Raise UserError if a query has no fold, or if the folds are of another dataset."""
