@@ -124,6 +124,8 @@ class Dataset:
     """Query id -> id of an aspect -> the aspect, for datasets whose relevant documents belong to aspects."""
     mimics: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     """Query id -> document id -> 1 if the document argues for another answer, else 0. Overlays add these labels."""
+    part: str = ""
+    """What was asked of it, if that is only a part or has other questions, such as "the first 5 questions"."""
     own_folder: Path | None = field(default=None, compare=False)
     """The folder that a user named; None for a dataset of a name, of the hub or in memory."""
 

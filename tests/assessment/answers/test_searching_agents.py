@@ -1,11 +1,15 @@
 """Agents that search, answer and cite: every figure equals a plain computation from what the script did."""
 
+import json
 from pathlib import Path
 
 import pytest
 
 import r2med
+from r2med.assessment.answers.answer_options import LETTERS, options_of
+from r2med.assessment.answers.reading import asked_queries
 from r2med.evaluation.records.answer_record import AnswerRecord, GivenAnswer
+from r2med.evaluation.records.collection import collect
 from r2med.foundation.core.errors import UserError
 from support.facts import states
 from support.searching_agents import SCRIPTS, scripted_runtime, village
@@ -132,6 +136,74 @@ def test_hidden_documents_and_their_copies_reach_no_agent_and_the_dataset_stays(
     assert answer.scores["returned-recall"] == 0 and answer.scores["citation-relevance"] == 0
     assert {file: file.read_bytes() for file in data.iterdir()} == before
     assert "without=relevant" in record.system
+    with pytest.raises(UserError) as error:
+        collect(results=tmp_path / "out")
+    states(str(error.value), "no records")
+    (file,) = (tmp_path / "out").rglob("*.apart.json")
+    (ranking,) = collect([file])
+    states(ranking.record.apart, "hidden")
+    for share in (r2med.submit, r2med.pack):
+        with pytest.raises(UserError) as error:
+            share(file, tmp_path / "shared")
+        states(str(error.value), "hidden")
+
+
+def asked_questions(place: Path) -> set[str]:
+    """Return the questions about which the LLM was asked, from the conversations beside the records."""
+    return {query for file in place.rglob("*.traces.json") for query in json.loads(file.read_bytes())}
+
+
+def test_only_the_first_questions_are_worked_on_and_their_ranking_is_set_apart(tmp_path: Path) -> None:
+    with scripted_runtime(tmp_path) as opened:
+        asked = {"data": village(tmp_path / "set"), "conditions": "searched", "out": tmp_path / "out", "setup": opened}
+        (part,) = r2med.answer(AGENT, queries=2, **asked)
+        assert asked_questions(tmp_path / "out") == {"finder", "dropper"} == part.queries.keys()
+        assert r2med.answer(AGENT, queries=2, **asked).reused == 1
+        with pytest.raises(UserError) as error:
+            collect(results=tmp_path / "out")
+        states(str(error.value), "no records")
+        (whole,) = r2med.answer(AGENT, **asked)
+    assert len(whole.queries) == 11
+    (ranking,) = collect(results=tmp_path / "out")
+    assert len(ranking.record.per_query) == 11 and not ranking.record.apart
+    figures = part.cost_of("searched"), part.costs["retrieval"]
+    assert figures[0] and figures[0].calls == pytest.approx(figures[1].calls * 11 / 2), "as for the whole dataset"
+
+
+CHOOSERS = {
+    "finder": ('<search k="3">finder evidence</search>', '<answer confidence="90" ids="d1">{right} [d1]</answer>'),
+    "dropper": ('<search k="3">dropper evidence</search>', '<answer confidence="20" ids="">{wrong}. So be it</answer>'),
+    "skimmer": ('<answer confidence="20" ids="">Measles.</answer>',),
+    "abstainer": ('<answer confidence="0" ids="">There is not enough information to answer.</answer>',),
+}
+
+
+def test_an_agent_chooses_an_option_by_its_letter(tmp_path: Path) -> None:
+    data = village(tmp_path / "set", list(CHOOSERS))
+    queries = asked_queries(r2med.load(data))
+    options = {query.id: options_of(query, queries) for query in queries}
+    letters = {
+        name: {"right": LETTERS[place := each.index(f"Illness {name}")], "wrong": LETTERS[(place + 1) % len(each)]}
+        for name, each in options.items()
+    }
+    scripts = {name: [turn.format(**letters[name]) for turn in script] for name, script in CHOOSERS.items()}
+    with scripted_runtime(tmp_path, scripts) as opened:
+        (record,) = r2med.answer(
+            AGENT, data=data, conditions="searched", form="choice", out=tmp_path / "out", setup=opened
+        )
+    answers = record.given(next((tmp_path / "out").rglob("*.answers.json")).parent)
+    given = {each.query: each for each in answers}
+    assert {name: each.status for name, each in given.items()} == {
+        "finder": "answered", "dropper": "answered", "skimmer": "unreadable", "abstainer": "refused"
+    }  # fmt: skip
+    assert {name: each.scores["accuracy"] for name, each in given.items()} == {
+        "finder": 1, "dropper": 0, "skimmer": 0, "abstainer": 0
+    }  # fmt: skip
+    assert given["finder"].text == "Illness finder" and given["finder"].options == options["finder"]
+    assert given["finder"].scores["citation-relevance"] == 1 and given["finder"].scores["brier"] == pytest.approx(0.01)
+    assert all(each.search and each.search.named is None for each in answers), "the options name the reference"
+    prompt = json.loads(next((tmp_path / "out").rglob("*.traces.json")).read_bytes())["finder"]["prompt"]
+    assert f"{letters['finder']['right']}. Illness finder\n" in prompt
 
 
 @pytest.mark.parametrize(
@@ -140,7 +212,6 @@ def test_hidden_documents_and_their_copies_reach_no_agent_and_the_dataset_stays(
         (AGENT, {"readers": "script"}, ("own reader",)),
         ("bm25", {}, ("bm25", "agent(LLM, by=[SYSTEM])")),
         ("search-r1(script) → bm25", {}, ("search-r1-finds(script, by=[bm25])",)),
-        (AGENT, {"form": "choice"}, ("options", "open")),
         (AGENT, {"conditions": "closed book", "without": "relevant", "readers": "script"}, ("searched",)),
     ],
 )

@@ -17,10 +17,11 @@ from r2med.assessment.answers.answer_judge import JudgeOfAnswers
 from r2med.assessment.answers.answer_sheets import AnswerSheet
 from r2med.assessment.answers.answering_agents import (
     agent_preview,
+    agent_questions,
     agent_reader,
     answering_system,
     check_conditions,
-    check_form,
+    check_forms,
     figures_as_browsecomp,
 )
 from r2med.assessment.answers.judged_answers import AnswerJudging
@@ -187,7 +188,7 @@ class AnswerPlan:
             for system in self.retrieval.systems:
                 lists = _recorded_lists(out, system, dataset, self.passages)
                 if SEARCHED in self.conditions:
-                    kinds.setdefault(system.name, []).append(agent_preview(system, dataset))
+                    kinds.setdefault(system.name, []).append(agent_preview(system, self._searched_data(dataset)))
                 for reader in self.readers(system):
                     questions = self._questions(reader, dataset, lists)
                     note = "" if lists is not None else STAND_IN_NOTE
@@ -216,16 +217,17 @@ class AnswerPlan:
             return self._all_answered(out, announce, open_work)
 
     def _all_answered(self, out: Path, announce: Callable[[str], None], open_work: ExitStack) -> AnsweredSystems:
+        retrieval = self.retrieval
         if SEARCHED in self.conditions:
-            for dataset in self.retrieval.datasets():
-                check_form(dataset, self._form(dataset))
+            check_forms(retrieval.systems, retrieval.datasets(), self._form)
+            retrieval = replace(retrieval, data=tuple(map(self._searched_data, retrieval.datasets())))
 
         def within(system: System, dataset: Dataset) -> AbstractContextManager[None]:
             topics = {query.id: (system.name, dataset.name, query.id) for query in dataset.queries}
             open_work.enter_context(doing(lambda: _questions(system.name, dataset)))
             return belonging(topics.items())
 
-        results = self.retrieval.evaluate(out, announce=announce, within=within)
+        results = retrieval.evaluate(out, announce=announce, within=within)
         errors = [f"{cell.system} on {cell.dataset}: {cell.error}" for cell in results if cell.record is None]
         known: dict[Path, AnswerRecord] = {}
         work: list[_ReaderWork] = []
@@ -260,7 +262,7 @@ class AnswerPlan:
         systems = {system.name: system for system in self.retrieval.systems}
         for record in retrieved:
             dataset = datasets[record.dataset.name]
-            run = run_path(record_path(out, systems[record.system], dataset, record.key))
+            run = run_path(record_path(out, systems[record.system], dataset, record.key, record.apart))
             for reader in self.readers(systems[record.system]):
                 if self.runtime.setup.repeat and not self.varies(record, reader):
                     continue
@@ -304,8 +306,9 @@ class AnswerPlan:
     def _read(self, each: _ReaderWork, open_work: ExitStack) -> _ReaderSaid:
         """Ask a reader. Its work stays open in `open_work`, because the judge works on its answers later."""
         dataset, reader = each.dataset, each.reader
-        run = WrittenRun(each.run_file, [query.id for query in dataset.queries])
-        lists = {query.id: [document for document, _ in run.top(query.id, self.passages)] for query in dataset.queries}
+        judged = [query.id for query in dataset.queries if query.id in each.retrieval.per_query]
+        run = WrittenRun(each.run_file, judged)
+        lists = {query: [document for document, _ in run.top(query, self.passages)] for query in judged}
         questions = self._questions(reader, dataset, lists)
         topic = open_work.enter_context(reader.reading(questions, each.retrieval.system, dataset.name))
         with self.runtime.network():
@@ -317,10 +320,10 @@ class AnswerPlan:
 
     def _with_searched(self, said: ReaderAnswers, each: _ReaderWork) -> ReaderAnswers:
         """Return the answers of a reader with those that it gave as an agent, which are in the record of its search."""
-        dataset, traces = each.dataset, each.traces()
+        dataset, traces, form = each.dataset, each.traces(), self._form(each.dataset)
         found = [
-            searched_answer(query, next(iter(traces.get(query.id, ())), None), dataset, each.reader.card)
-            for query in asked_queries(dataset, self.queries)
+            searched_answer(query, next(iter(traces.get(query.id, ())), None), dataset, each.reader.card, form)
+            for query in asked_queries(self._searched_data(dataset))
         ]
         # What the agent spent is a part of the cost of the search.
         return replace(said, given=[*said.given, *found], costs={**said.costs, SEARCHED: agent_cost(found)})
@@ -359,6 +362,10 @@ class AnswerPlan:
 
     def _form(self, dataset: Dataset) -> AnswerForm:
         return self.form or (dataset.card.answers if dataset.card else "open")
+
+    def _searched_data(self, dataset: Dataset) -> Dataset:
+        """Return a dataset with the questions that an agent works on."""
+        return agent_questions(dataset, self._form(dataset), self.queries)
 
     def _nuggets(self, dataset: Dataset) -> Nuggets | None:
         return read_nuggets(Path(self.nuggets), dataset) if self.nuggets else nuggets_of(dataset)

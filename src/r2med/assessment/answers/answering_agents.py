@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal, cast
 
+from r2med.assessment.answers.answer_options import lettered, options_of
 from r2med.assessment.answers.answer_scores import is_right
 from r2med.assessment.answers.browsecomp_figures import NO_CONFIDENCE, GradedFile, browsecomp_figures
 from r2med.assessment.answers.reader import AnswerReader
-from r2med.data.dataset import Dataset
+from r2med.assessment.answers.reading import asked_queries
+from r2med.data.dataset import Dataset, Qrels, Query
 from r2med.evaluation.records.answer_record import GivenAnswer
 from r2med.evaluation.records.answer_words import SEARCHED, AnswerForm
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.core.notices import Setting
+from r2med.foundation.core.notices import Command, Setting
 from r2med.foundation.core.plan import Plan
 from r2med.foundation.runtime.runtime import Runtime
+from r2med.foundation.text.plurals import counted
 from r2med.models.llm.journaled import open_chat
 from r2med.models.llm.llm_cards import LLMCard, find_llm
 from r2med.systems.agents.agent_retriever import RankingStage
@@ -67,13 +70,49 @@ def agent_preview(system: System, dataset: Dataset) -> Plan:
     return cast(AskingStage, system.bound_retriever).preview(dataset, system.runtime.store)
 
 
-def check_form(dataset: Dataset, form: AnswerForm) -> None:
-    """Raise UserError if the questions of a dataset are choices: an agent answers in its own words."""
+def agent_questions(dataset: Dataset, form: AnswerForm, limit: int) -> Dataset:
+    """Return the dataset with the questions that an agent works on: all, the first ones, or those with options.
+
+    An agent that answers in its own words works on all queries, also on those without a reference answer, so that its
+    ranking is one of the whole dataset. Raises UserError if questions have no options.
+    """
+    if form == "open" and not limit:
+        return dataset
+    asked, others = asked_queries(dataset, limit), asked_queries(dataset)
+    part = f"the first {counted(len(asked), 'question')}" if limit else ""
     if form == "choice":
+        chosen = {query.id: options_of(query, others) for query in asked}
+        asked = [with_options(query, chosen[query.id]) for query in asked if len(chosen[query.id]) > 1]
+        part = f"{part or 'all questions'} with their options"
+    if not asked:
         raise UserError(
-            f"{dataset.name} asks for one of several options, but an agent answers in its own words: give ",
-            Setting("answer", form="open"),
+            f"{dataset.name} has fewer than two different answers: ask with ", Command("answer", form="open")
         )
+    labels: dict[str, Any] = {
+        "qrels": Qrels({query.id: dataset.qrels[query.id] for query in asked}),
+        "aspects": {query.id: dataset.aspects[query.id] for query in asked if query.id in dataset.aspects},
+        "mimics": {query.id: dataset.mimics[query.id] for query in asked if query.id in dataset.mimics},
+    }
+    return replace(dataset, queries=tuple(asked), part=part, **labels)
+
+
+def with_options(query: Query, options: Sequence[str]) -> Query:
+    """Return a question with its options, as an agent is asked."""
+    text = (
+        f"{query.text}\n\nOptions:\n{lettered(options)}\n\nBegin the answer with the letter of one option, such as A."
+    )
+    return replace(query, text=text, options=tuple(options))
+
+
+def check_forms(systems: Sequence[System], datasets: Sequence[Dataset], form: Callable[[Dataset], AnswerForm]) -> None:
+    """Raise UserError if options are asked for, but an agent has answered in its own words."""
+    for dataset in datasets if any(isinstance(system.retriever, AgentRun) for system in systems) else ():
+        if form(dataset) == "choice":
+            raise UserError(
+                f"{dataset.name} asks for one of several options, but the files have answers in an agent's own words: "
+                "give ",
+                Setting("answer", form="open"),
+            )
 
 
 def figures_as_browsecomp(

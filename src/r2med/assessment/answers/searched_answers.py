@@ -10,15 +10,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from r2med.assessment.answers.citations import cited_sentences
+from pydantic import ValidationError
+
+from r2med.assessment.answers.citations import cited_sentences, without_citations
 from r2med.assessment.answers.reader import failed_status
 from r2med.assessment.answers.reading import passages_of
 from r2med.assessment.answers.statuses import status_of
 from r2med.assessment.panels.control_texts import names_answer
 from r2med.data.dataset import Dataset, Query
 from r2med.evaluation.records.answer_record import GivenAnswer, SearchFacts
-from r2med.evaluation.records.answer_words import SEARCHED, NamedBy
+from r2med.evaluation.records.answer_words import SEARCHED, AnswerForm, AnswerStatus, NamedBy
 from r2med.foundation.core.cost import Cost
+from r2med.models.ask.answers import choice_of
 from r2med.models.llm.costs import dollars, is_priced
 from r2med.models.llm.llm_cards import LLMCard
 from r2med.models.prompts.fitting import first_words
@@ -95,30 +98,70 @@ def _shown_texts(turn: Trace, dataset: Dataset) -> list[str]:
     return [first_words(text, SHOWN_WORDS) for text in passages_of(dataset, shown).texts]
 
 
-def searched_answer(query: Query, trace: Trace | None, dataset: Dataset, card: LLMCard | None) -> GivenAnswer:
+def searched_answer(
+    query: Query, trace: Trace | None, dataset: Dataset, card: LLMCard | None, form: AnswerForm = "open"
+) -> GivenAnswer:
     """Return the answer of an agent to one question, from the trace of its conversation; None if it has none.
 
-    `card` is the agent's LLM, for its prices.
+    `card` is the agent's LLM, for its prices. A choice is the letter of one of the query's options.
     """
+    options = query.options if form == "choice" else ()
     if trace is None:
-        return GivenAnswer(query=query.id, condition=SEARCHED, status="failed", failure=NOT_ANSWERED)
+        return GivenAnswer(query=query.id, condition=SEARCHED, status="failed", failure=NOT_ANSWERED, options=options)
     conversation = AgentConversation(trace)
     facts = search_facts(query, conversation, dataset, card)
     read = tuple(dict.fromkeys(document for documents in conversation.searches for document in documents))
     answer = GivenAnswer(
-        query=query.id, condition=SEARCHED, read=read, tokens=facts.tokens, status="answered", search=facts
+        query=query.id,
+        condition=SEARCHED,
+        read=read,
+        tokens=facts.tokens,
+        options=options,
+        status="answered",
+        search=facts,
     )
     failure = (trace.get("failure") or {}).get("kind", "")
     if failure:
-        return answer.model_copy(update={"status": failed_status(failure), "failure": failure})
+        return _without_answer(answer, failure)
     text, confidence = without_confidence(str(trace.get("text", "")))
-    if not text:
-        return answer.model_copy(update={"status": failed_status("empty"), "failure": "empty"})
+    if not without_citations(text):
+        return _without_answer(answer, "empty")
     if facts.confidence is None:
         facts = facts.model_copy(update={"confidence": confidence})
-    sentences = cited_sentences(text, read, passages_of(dataset, read).texts)
-    status = status_of(text, query.text)
-    return answer.model_copy(update={"status": status, "text": text, "sentences": sentences, "search": facts})
+    answer = answer.model_copy(update={"search": facts})
+    said: dict[str, Any] = {"text": text, "status": status_of(text, query.text)}
+    if options and said["status"] != "refused":
+        number = chosen_option(without_citations(text), len(options))
+        if number is None:
+            return _without_answer(answer, "unreadable")
+        said = {"text": options[number], "choice": number, "status": "answered"}
+    if not (options and said["status"] == "refused"):
+        said["sentences"] = cited_sentences(text, read, passages_of(dataset, read).texts)
+    return answer.model_copy(update=said)
+
+
+def _without_answer(answer: GivenAnswer, failure: str) -> GivenAnswer:
+    """Return an answer that could not be read. It has no text, so it cites nothing."""
+    facts = answer.search
+    if facts and facts.steps.get("cited"):
+        facts = facts.model_copy(update={"steps": {**facts.steps, "cited": ()}})
+    return answer.model_copy(update={"status": searched_status(failure), "failure": failure, "search": facts})
+
+
+def searched_status(failure: str) -> AnswerStatus:
+    """Return the status of a conversation without an answer.
+
+    An agent that fills the context of its LLM has done so itself. Asked again, it would do so again: it is wrong.
+    """
+    return "cut off" if failure == "context_length" else failed_status(failure)
+
+
+def chosen_option(text: str, count: int) -> int | None:
+    """Return the number of the option that an answer names by its letter, from 0; None if it names none."""
+    try:
+        return choice_of(count)(choice=text).choice
+    except ValidationError:
+        return None
 
 
 def search_facts(query: Query, conversation: AgentConversation, dataset: Dataset, card: LLMCard | None) -> SearchFacts:

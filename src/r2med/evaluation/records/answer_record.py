@@ -9,7 +9,14 @@ from typing import Any, Literal, assert_never
 
 from pydantic import Field, ValidationError, field_validator
 
-from r2med.evaluation.records.answer_words import AnswerForm, AnswerStatus, Condition, NamedBy, NuggetVerdict
+from r2med.evaluation.records.answer_words import (
+    SEARCHED,
+    AnswerForm,
+    AnswerStatus,
+    Condition,
+    NamedBy,
+    NuggetVerdict,
+)
 from r2med.evaluation.records.files_beside import checked_file
 from r2med.evaluation.records.record import DatasetFacts, FileFacts, QueryFacts, RecordPart
 from r2med.evaluation.records.repeats import repeat_of, with_valid_repeat
@@ -233,12 +240,15 @@ class AnswerRecord(RecordPart):
         """
         if condition not in self.reader_costs or not self.queries:
             return None
-        cost = self.reader_costs[condition].times(self.dataset.queries / len(self.queries))
+        share = self.dataset.queries / len(self.queries)
+        cost, retrieval = self.reader_costs[condition].times(share), self.costs.get("retrieval", NOTHING)
+        if SEARCHED in self.statuses and self.settings.get("queries"):
+            retrieval = retrieval.times(share)  # the agent worked on these questions only
         match condition:
             case "retrieved":
-                return cost + self.costs.get("retrieval", NOTHING)
+                return cost + retrieval
             case "searched":
-                return self.costs.get("retrieval", NOTHING)
+                return retrieval
             case "closed book" | "relevant" | "random":
                 return cost
             case other:

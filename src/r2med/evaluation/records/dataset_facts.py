@@ -22,6 +22,7 @@ def dataset_facts(dataset: Dataset) -> DatasetFacts:
         source=dataset.source,
         judges=dataset.card.judges if dataset.card else (),
         judge_test=dataset.card.judge_test if dataset.card else "",
+        part=dataset.part,
         overlays=tuple(OverlayFacts(**asdict(overlay)) for overlay in dataset.overlays),
     )
 

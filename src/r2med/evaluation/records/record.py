@@ -16,6 +16,8 @@ from r2med.foundation.core.cost import NOTHING, Cost, total
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.store import digest
 
+APART_SUFFIX = ".apart.json"
+"""The end of the name of a record that no board or comparison finds: see `set_apart`."""
 FORMAT = 2
 
 
@@ -72,6 +74,8 @@ class DatasetFacts(RecordPart):
     """How these LLMs answered their controls, such as "judge not tested". Empty if it is not known."""
     overlays: tuple[OverlayFacts, ...] = ()
     """The overlays whose labels count beside those of the dataset. Empty for the labels as published."""
+    part: str = ""
+    """What was asked, if it is not the whole dataset as published, such as "the first 5 questions"."""
 
 
 class QueryFacts(RecordPart):
@@ -265,6 +269,11 @@ class Record(RecordPart):
         return sum(stage.failures for stage in self.stages if stage.stage == "rerank")
 
     @property
+    def apart(self) -> str:
+        """Why the scores do not belong among those of other systems; empty if they do."""
+        return set_apart(self.settings, self.dataset.part)
+
+    @property
     def may_improve(self) -> bool:
         """True if a call failed whose success would not change the key. Such a record is made again."""
         return bool(self.unordered) or any(stage.failure_kinds for stage in self.stages if stage.stage == "retrieve")
@@ -358,6 +367,17 @@ def declared_stages(settings: Any) -> Iterator[Mapping[str, Any]]:
     if isinstance(settings, list | tuple):
         for part in settings:
             yield from declared_stages(part)
+
+
+def set_apart(settings: Mapping[str, Any], part: str) -> str:
+    """Return why scores do not belong among those of other systems; empty if they do.
+
+    `part` is what was asked of the dataset, if it is not all. An agent from which the relevant documents are hidden
+    cannot find them.
+    """
+    if any(stage.get("without") == "relevant" for stage in declared_stages(settings)):
+        return "the relevant documents were hidden from its agent"
+    return f"its agent was asked {part}" if part else ""
 
 
 def llms_of(record: Record) -> list[str]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from r2med.data import Dataset, load
 from r2med.data.runs import write_run
 from r2med.evaluation.records.lock_file import Lock
-from r2med.evaluation.records.record import FileFacts, Record, RunFacts, record_key
+from r2med.evaluation.records.record import APART_SUFFIX, FileFacts, Record, RunFacts, record_key, set_apart
 from r2med.evaluation.records.repeats import repeat_setting
 from r2med.evaluation.running.ir_metadata import metadata_path, write_run_metadata
 from r2med.evaluation.running.new_record import new_record
@@ -92,7 +92,7 @@ def _evaluated(
     expansion = expansion or system.expand(dataset, store)
     settings = {**system.key(dataset, expansion), "k": k, **repeat_setting(system.repeat)}
     key = record_key(settings, dataset.fingerprint)
-    path = record_path(out, system, dataset, key) if out is not None else None
+    path = record_path(out, system, dataset, key, set_apart(settings, dataset.part)) if out is not None else None
     known = _recorded(path, key, dataset) if path is not None else None
     if known is not None and lock is not None and lock.is_after(known.created):
         raise UserError(
@@ -126,9 +126,13 @@ def _evaluated(
     return record, False
 
 
-def record_path(out: Path, system: System, dataset: Dataset, key: str) -> Path:
-    """Return the path of a record. The key in its name distinguishes records with different settings."""
-    return out.joinpath(*map(slug, dataset.name.split("/")), f"{_stem(system.name)}-{key[:10]}.json")
+def record_path(out: Path, system: System, dataset: Dataset, key: str, apart: str = "") -> Path:
+    """Return the path of a record. The key in its name distinguishes records with different settings.
+
+    A record that is set `apart` has a name by which no board or comparison finds it.
+    """
+    ending = APART_SUFFIX if apart else ".json"
+    return out.joinpath(*map(slug, dataset.name.split("/")), f"{_stem(system.name)}-{key[:10]}{ending}")
 
 
 def run_path(path: Path) -> Path:

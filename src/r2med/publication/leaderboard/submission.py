@@ -169,6 +169,8 @@ def _faults(record: Record) -> Iterator[str]:
     elif re.search(r"[/\\\0]", record.run.file):
         yield f"its run has a path instead of a name: {record.run.file[:200]}"
     yield from record_faults(record)
+    if record.apart:
+        yield f"it does not belong among other systems: {record.apart}"
     yield from board_name(record.system)
     yield from name_faults((record.system, record.dataset.name), record.created)
     if not isinstance(record.settings.get("retrieve"), Mapping):

@@ -109,6 +109,8 @@ def write_pack(
     """Write records and what they need from the store as one file. `kinds` are checked by `chosen_kinds`."""
     collection = collect(sources, results)
     for kept in collection.runs_of_all:
+        if kept.record.apart:
+            raise UserError(f"{kept.path} does not belong among other systems: {kept.record.apart}")
         kept.check_files()
     runs = [(kept.record.system, kept.record.dataset.name, kept.record.repeat) for kept in collection.runs_of_all]
     if fault := repeat_fault(runs):
