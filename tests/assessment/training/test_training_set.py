@@ -11,7 +11,9 @@ import pytest
 
 import r2med
 from r2med import Overlay, OverlayLabel
+from r2med.assessment.training.query_groups import query_groups
 from r2med.data.training_sheet import TrainingSheet
+from r2med.foundation.text.synonyms import Synonyms
 from support.datasets import write_jsonl
 from support.facts import error_states
 
@@ -178,3 +180,93 @@ def test_judged_candidates_of_a_build_are_negatives_and_its_models_are_named(min
     [row] = [row for row in lines(folder / "provenance.jsonl") if row["query"] == "d" and row["role"] == "negative"]
     assert (row["document"], row["by"], row["said"]) == ("clear", ["judges of the build"], "relevance 1, support 0.5")
     assert sheet.models == {"rewrite": ("gpt-x",)} and sheet.left_out["doubtful"] == 3
+
+
+def person(document: str, grade: int) -> OverlayLabel:
+    return OverlayLabel(dataset="mine", query="a", document=document, grade=grade, reviewer="x")
+
+
+@pytest.mark.parametrize(
+    ("labels", "role"),
+    [
+        ([judged("r1", "0")], None),
+        ([judged("clear", "0"), judged("clear", "3", "two"), person("clear", 0)], None),
+        ([judged("clear", "1"), judged("clear", "1", "two"), person("clear", 0)], None),
+        ([person("clear", 1), judged("clear", "0")], "positive"),
+        ([judged("clear", "0"), judged("clear", "2", repeat=1)], None),
+        ([judged("clear", "0"), person("clear", 0)], "negative"),
+        ([judged("r1", "0", trust="failed its controls")], "positive"),
+    ],
+    ids=("dataset", "judge and person", "middle and person", "person first", "repeat", "all agree", "failed judge"),
+)
+def test_a_negative_is_what_neither_the_dataset_nor_a_person_nor_a_judge_calls_relevant(
+    labels: list[OverlayLabel], role: str | None, mine: Path, tmp_path: Path
+) -> None:
+    others = [person("r3", 1)]  # the query keeps a relevant document
+    overlays = [Overlay(f"o{number}", (label,)) for number, label in enumerate((*labels, *others))]
+    folder = r2med.training_data(str(mine), tmp_path / "train", overlays=overlays).folder
+    rows = {(row["query"], row["document"]): row["role"] for row in lines(folder / "provenance.jsonl")}
+    assert rows.get(("a", labels[0].document)) == role
+
+
+def test_a_term_of_two_concepts_joins_the_queries_of_both(mine: Path, tmp_path: Path) -> None:
+    answers = {"a": "MI", "b": "heart attack", "c": "mitral insufficiency", "d": "scurvy"}
+    rows = [{"id": name, "text": asked, "answer": answers[name]} for name, asked in QUESTIONS.items()]
+    write_jsonl(mine / "query.jsonl", rows)
+    corpus = lines(mine / "corpus.jsonl")
+    write_jsonl(mine / "corpus.jsonl", [*corpus, {"id": "leaky", "text": f"{text()} mitral insufficiency {text(5)}"}])
+    table = (
+        "concept,term\nInfarction,heart attack\nInfarction,MI\nRegurgitation,MI\nRegurgitation,mitral insufficiency\n"
+    )
+    (tmp_path / "synonyms.csv").write_text(table)
+    synonyms = Synonyms.read(tmp_path / "synonyms.csv")
+    assert query_groups(r2med.load(str(mine)), synonyms).groups[0] == ("a", "b", "c")
+    overlay = Overlay("judged", (judged("leaky", "0"),))
+    sheet = r2med.training_data(
+        str(mine), tmp_path / "train", overlays=overlay, synonyms=tmp_path / "synonyms.csv"
+    ).sheet
+    assert sheet.left_out["names the answer"] == 1
+
+
+def test_the_pages_of_removed_copies_are_pages_of_a_document(mine: Path) -> None:
+    rows = [{"id": "r1", "page": "p"}, {"id": "page", "page": "q", "copies": ["p"]}, {"id": "r4", "copies": ["p"]}]
+    write_jsonl(mine / "provenance.jsonl", rows)
+    _, sheet = written(mine)
+    assert sheet.left_out["page of a relevant document"] == 1
+    assert (sheet.groups, sheet.largest_group) == (2, 3)
+
+
+def test_a_fold_has_no_negative_that_repeats_a_text_of_its_queries(mine: Path, tmp_path: Path) -> None:
+    words = TEXTS["r1"].split()
+    copies = {
+        "same": TEXTS["r1"].upper(), "again": TEXTS["r1"].upper(), "half": " ".join([*words[:25], text(20)]),
+        "asked": f"{text()} {QUESTIONS['a']}", "fine": text(),
+    }  # fmt: skip
+    corpus = [*lines(mine / "corpus.jsonl"), *({"id": name, "text": each} for name, each in copies.items())]
+    write_jsonl(mine / "corpus.jsonl", corpus)
+    negatives = [{"q_id": "d", "p_id": name, "score": 0} for name in copies]
+    write_jsonl(mine / "qrels.jsonl", [*lines(mine / "qrels.jsonl"), *negatives])
+    made = r2med.training_data(str(mine), tmp_path / "train", folds=2, formats="flagembedding")
+    folds = {row["query"]: row["fold"] for row in lines(made.folder / "folds.jsonl")}
+    assert folds["a"] != folds["d"]
+    rows = lines(made.folder / f"fold-{folds['a']}" / "flagembedding.jsonl")
+    [row] = [row for row in rows if row["query"] == QUESTIONS["d"]]
+    assert row["neg"] == [copies["fine"]]
+    [sheet] = [each for each in made.fold_sheets if each.fold == folds["a"]]
+    assert sheet.left_out["repeats a text of a held-out query"] == 4
+    assert sheet.overlaps[0].words == "no overlap found"
+
+
+def test_files_that_are_not_of_a_training_set_are_never_overwritten(mine: Path) -> None:
+    folder, _ = written(mine, folds=2)
+    written(mine)
+    assert not (folder / "fold-1").exists()
+    for name in ("model.safetensors", "mine/notes.txt", "fold-1/model.safetensors"):
+        file = folder / name
+        file.parent.mkdir(exist_ok=True)
+        file.write_text("weights")
+        with error_states(name, "would be lost"):
+            written(mine)
+        assert file.read_text() == "weights"
+        file.unlink()
+    written(mine)

@@ -29,13 +29,16 @@ class JudgedCandidate:
     """The mean scores of the judges, as text; empty without judges."""
 
 
-def pages_of(dataset: Dataset) -> Mapping[str, str]:
-    """Return document -> the page that it is a part of, where the dataset says it."""
-    return {
-        str(row["id"]): str(row["page"])
-        for row in _rows(dataset, PROVENANCE)
-        if row.get("page") and row.get("id") is not None
-    }
+def pages_of(dataset: Dataset) -> Mapping[str, frozenset[str]]:
+    """Return document -> the pages that it is a part of, where the dataset says it: its own and those of copies."""
+    return {str(row["id"]): frozenset(_pages(row)) for row in _rows(dataset, PROVENANCE) if row.get("id") is not None}
+
+
+def _pages(row: Mapping[str, Any]) -> Iterator[str]:
+    copies = row.get("copies")
+    for page in (row.get("page"), *(copies if isinstance(copies, list) else ())):
+        if page:
+            yield str(page)
 
 
 def judged_candidates(dataset: Dataset) -> Iterator[JudgedCandidate]:

@@ -100,11 +100,12 @@ def query_groups(dataset: Dataset, synonyms: Synonyms | None = None) -> QueryGro
     return QueryGroups(dataset, tuple(ordered), {reason: linked[reason] for reason in reasons})
 
 
-def diagnosis_of(query: Query, synonyms: Synonyms | None) -> str:
-    """Return the group of a query's answer: its concept in the table, or its normal form. Empty for yes and no."""
+def diagnoses_of(query: Query, synonyms: Synonyms | None) -> tuple[str, ...]:
+    """Return what a query's answer means: all its concepts in the table, or its normal form. Empty for yes and no."""
     if not is_open_answer(query.answer):
-        return ""
-    return (synonyms.concept(query.answer) if synonyms else None) or normal_term(query.answer)
+        return ()
+    meant = synonyms.meanings(query.answer) if synonyms else ()
+    return meant or tuple(filter(None, (normal_term(query.answer),)))
 
 
 def relevant_documents(dataset: Dataset) -> Mapping[str, Sequence[str]]:
@@ -117,15 +118,15 @@ def _nodes(dataset: Dataset, synonyms: Synonyms | None, copies: Mapping[str, str
     relevant, pages, places = relevant_documents(dataset), pages_of(dataset), query_metadata(dataset)
     same_question = _question_copies(dataset)
     for query in dataset.queries:
-        if diagnosis := diagnosis_of(query, synonyms):
+        for diagnosis in diagnoses_of(query, synonyms):
             yield query, (DIAGNOSIS, diagnosis)
         for field in PLACE_FIELDS:
             if (place := places.get(query.id, {}).get(field, "")) and (field != "source" or _is_place(place)):
                 yield query, (PAGE, place)
         for document in relevant.get(query.id, ()):
             yield query, (DOCUMENT, copies.get(document, document))
-            if document in pages:
-                yield query, (PAGE, pages[document])
+            for page in pages.get(document, ()):
+                yield query, (PAGE, page)
         yield query, (QUESTION, same_question.get(query.id, query.id))
 
 

@@ -15,7 +15,7 @@ from typing import Literal
 from r2med.assessment.audit.answer_leaks import is_open_answer
 from r2med.assessment.audit.query_metadata import query_metadata
 from r2med.assessment.training.files_beside_dataset import judged_candidates, pages_of
-from r2med.assessment.training.query_groups import QueryGroups, diagnosis_of, relevant_documents
+from r2med.assessment.training.query_groups import QueryGroups, diagnoses_of, relevant_documents
 from r2med.data.dataset import Dataset, Query
 from r2med.data.overlays import Overlay, OverlayLabel
 from r2med.data.text_copies import CopyKind, find_copies
@@ -32,7 +32,8 @@ RELATED_COPIES: tuple[CopyKind, ...] = ("equal", "near", "contained", "half")
 Role = Literal["positive", "negative"]
 LeftOut = Literal[
     "doubtful", "judge failed its controls", "copy of a relevant document", "page of a relevant document",
-    "relevant to a query of its group", "names the answer", "relevant to a held-out query", "not in the corpus",
+    "relevant to a query of its group", "names the answer", "relevant to a held-out query",
+    "repeats a text of a held-out query", "not in the corpus",
 ]  # fmt: skip
 """Why a judged document is not a row."""
 
@@ -85,13 +86,17 @@ class TrainingRows:
     def without(self, held_out: Collection[str]) -> TrainingRows:
         """Return the rows without some queries, and without negatives that are relevant to one of them."""
         theirs = {pair.document for each in self.queries if each.query.id in held_out for pair in each.positives}
+        others = tuple(each for each in self.queries if each.query.id not in held_out)
+        return replace(self, queries=others).without_negatives(theirs, "relevant to a held-out query")
+
+    def without_negatives(self, documents: Collection[str], reason: LeftOut) -> TrainingRows:
+        """Return the rows without some documents as negatives, which are counted under a reason."""
         left_out = Counter(self.left_out)
         kept = []
         for each in self.queries:
-            if each.query.id not in held_out:
-                negatives = tuple(pair for pair in each.negatives if pair.document not in theirs)
-                left_out["relevant to a held-out query"] += len(each.negatives) - len(negatives)
-                kept.append(replace(each, negatives=negatives))
+            negatives = tuple(pair for pair in each.negatives if pair.document not in documents)
+            left_out[reason] += len(each.negatives) - len(negatives)
+            kept.append(replace(each, negatives=negatives))
         return replace(self, queries=tuple(kept), left_out=dict(left_out))
 
 
@@ -146,43 +151,56 @@ def _labels(dataset: Dataset, overlays: Sequence[Overlay], left_out: Counter[Lef
                 each.query, each.document, "negative", 0, (f"{each.by} of the build",), each.scores
             )
         left_out["doubtful"] += each.label == "discarded" and each.document not in known
-    for overlay in overlays:
-        for (query, document), given in _by_pair(overlay.of(dataset.name)).items():
-            pair = _pair(given, left_out)
-            labels.setdefault(query, {}).pop(document, None)
-            if pair is not None:
-                labels[query][document] = pair
+    given = [label for overlay in overlays for label in overlay.of(dataset.name)]
+    for (query, document), said in _by_pair(given).items():
+        own = labels.setdefault(query, {}).pop(document, None)
+        if (pair := _decided(own, said, left_out)) is not None:
+            labels[query][document] = pair
     return labels
 
 
 def _by_pair(labels: Sequence[OverlayLabel]) -> dict[tuple[str, str], list[OverlayLabel]]:
-    """Return the labels of each pair: those of people if there are any, the last one of each judge or person."""
-    said: dict[tuple[str, str], dict[str, OverlayLabel]] = {}
+    """Return the labels of each pair: the last one of each person, and of each judge in each of its repeats."""
+    said: dict[tuple[str, str], dict[tuple[str, str, int], OverlayLabel]] = {}
     for label in labels:
-        said.setdefault((label.query, label.document), {})[label.judge or f"person {label.reviewer}"] = label
-    people = {pair: [each for each in by.values() if each.reviewer] for pair, by in said.items()}
-    return {pair: people[pair] or list(by.values()) for pair, by in said.items()}
+        pair, by = (label.query, label.document), (label.reviewer, label.judge, label.repeat)
+        said.setdefault(pair, {})[by] = label
+    return {pair: list(by.values()) for pair, by in said.items()}
 
 
-def _pair(labels: Sequence[OverlayLabel], left_out: Counter[LeftOut]) -> TrainingPair | None:
-    """Return the pair that labels agree on; None if they disagree, are in the middle, or are not to be trusted."""
-    trusted = [label for label in labels if label.trust != "failed its controls"]
-    if not trusted:
-        left_out["judge failed its controls"] += 1
-        return None
-    said = [label.said for label in trusted if label.said]
-    grades = [label.grade for label in trusted]
-    doubtful = min(grades) <= 0 < max(grades)
-    if max(grades) <= 0 and len(said) == len(trusted) and all(word.isdigit() for word in said):
-        doubtful = fmean(map(int, said)) >= MIDDLE_GRADE
-    if doubtful:
+def _decided(
+    own: TrainingPair | None, labels: Sequence[OverlayLabel], left_out: Counter[LeftOut]
+) -> TrainingPair | None:
+    """Return the pair by the label of the dataset and those of overlays; None if it is no row.
+
+    People decide what is a positive, if they labelled it, and judges otherwise. A negative is what nobody calls
+    relevant: neither the dataset nor a person nor a judge.
+    """
+    people = [label for label in labels if label.reviewer]
+    judges = [label for label in labels if not label.reviewer and label.trust != "failed its controls"]
+    if not people and not judges:
+        left_out["judge failed its controls"] += own is None
+        return own
+    deciding = people or judges
+    role: Role = "positive" if all(label.grade > 0 for label in deciding) else "negative"
+    called_relevant = any(label.grade > 0 for label in (*people, *judges)) or (own is not None and own.grade > 0)
+    if role == "negative" and (called_relevant or _in_the_middle(judges)):
         left_out["doubtful"] += 1
         return None
-    first = trusted[0]
-    people = len({label.reviewer for label in trusted if label.reviewer})
-    by = tuple(label.judge for label in trusted if label.judge) or (f"{people} of the reviewers",)
-    role: Role = "positive" if min(grades) > 0 else "negative"
-    return TrainingPair(first.query, first.document, role, min(grades), by, ", ".join(said))
+    shown = deciding if role == "positive" else [*people, *judges]
+    by = [*(own.by if own is not None and own.role == role else ()), *(label.judge for label in shown if label.judge)]
+    if reviewers := {label.reviewer for label in shown if label.reviewer}:
+        by.append(f"{len(reviewers)} of the reviewers")
+    said = ", ".join(label.said for label in shown if label.said)
+    first = labels[0]
+    grade = min(label.grade for label in deciding)
+    return TrainingPair(first.query, first.document, role, grade, tuple(dict.fromkeys(by)), said)
+
+
+def _in_the_middle(judges: Sequence[OverlayLabel]) -> bool:
+    """Return True if the mean of what judges said on a scale from 0 to 3 is not clearly irrelevant."""
+    said = [label.said for label in judges]
+    return bool(said) and all(word.isdigit() for word in said) and fmean(map(int, said)) >= MIDDLE_GRADE
 
 
 # What is never a negative.
@@ -196,7 +214,7 @@ class _Related:
     """Judged document -> its row in the corpus."""
     copies: Mapping[str, frozenset[str]]
     """Relevant document -> its copies."""
-    pages: Mapping[str, str]
+    pages: Mapping[str, frozenset[str]]
     relevant: Mapping[str, Sequence[str]]
     of_group: Mapping[int, frozenset[str]]
     """Group of queries -> all their relevant documents."""
@@ -232,8 +250,8 @@ class _Related:
         relevant = self.relevant.get(query.id, ())
         if any(document in self.copies.get(each, ()) for each in relevant):
             return "copy of a relevant document"
-        pages = {self.pages[each] for each in relevant if each in self.pages}
-        if self.pages.get(document) in pages:
+        pages = {page for each in relevant for page in self.pages.get(each, ())}
+        if not pages.isdisjoint(self.pages.get(document, ())):
             return "page of a relevant document"
         if document in self.of_group.get(self.groups.get(query.id, 0), ()):
             return "relevant to a query of its group"
@@ -242,7 +260,7 @@ class _Related:
 
 
 def _answer_names(query: Query, synonyms: Synonyms | None) -> tuple[str, ...]:
-    terms = synonyms.terms(diagnosis_of(query, synonyms)) if synonyms else ()
+    terms = (term for each in diagnoses_of(query, synonyms) for term in synonyms.terms(each)) if synonyms else ()
     return tuple(dict.fromkeys((query.answer, *terms)))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -14,7 +15,7 @@ from r2med.assessment.audit.overlaps import overlap_of, overlaps
 from r2med.assessment.training.files_beside_dataset import models_of
 from r2med.assessment.training.query_groups import QueryGroups, query_groups
 from r2med.assessment.training.sheet_page import sheet_page
-from r2med.assessment.training.training_formats import DEFAULT_FORMAT, TrainingFormat, formatted
+from r2med.assessment.training.training_formats import DEFAULT_FORMAT, FORMATS, TrainingFormat, formatted
 from r2med.assessment.training.training_rows import TrainingPair, TrainingRows, training_rows
 from r2med.data.dataset import Dataset
 from r2med.data.fold_file import FOLDS_NAME, Folds, fold_folder
@@ -30,7 +31,10 @@ from r2med.foundation.store import Store
 from r2med.foundation.store.files import json_line, replaced, sha256
 from r2med.foundation.text.synonyms import Synonyms
 
-PROVENANCE_NAME = "provenance.jsonl"
+PROVENANCE_NAME, PAGE_NAME = "provenance.jsonl", "README.md"
+FILE_NAMES = {SHEET_NAME, PAGE_NAME, PROVENANCE_NAME, FOLDS_NAME, *(f"{form}.jsonl" for form in FORMATS)}
+"""Names of all files that a training set may have, in its folder or in that of a fold."""
+FOLD_FOLDER = re.compile(r"fold-\d+")
 
 
 @dataclass(frozen=True)
@@ -66,8 +70,11 @@ class TrainingPlan:
     def write(self, folder: Path, store: Store) -> TrainingSet:
         """Write the training set into a folder, whole or not at all.
 
-        Raises UserError if a known test set is not split, if a split would leak, or if there is nothing to train with.
+        An earlier training set in the folder is replaced. Raises UserError if the folder has other files, such as the
+        weights of a model, if a known test set is not split, if a split would leak, or if there is nothing to train
+        with.
         """
+        _refuse_other_files(folder)
         allowed = self._checked_test_set(store)
         groups = query_groups(add_labels(self.dataset, self.overlays), self.synonyms)
         rows = training_rows(self.dataset, self.overlays, groups, self.synonyms, self.negatives)
@@ -112,7 +119,8 @@ class TrainingPlan:
         held_out = folds.queries(fold)
         folder = new / fold_folder(fold)
         folder.mkdir()
-        return self._written(folder, rows.without(held_out), groups, test, "", fold, held_out)
+        kept = _without_repeats(rows.without(held_out), held_out)
+        return self._written(folder, kept, groups, test, "", fold, held_out)
 
     def _written(
         self,
@@ -145,7 +153,7 @@ class TrainingPlan:
     @staticmethod
     def _write_sheet(folder: Path, sheet: TrainingSheet, parts: Sequence[TrainingSheet] = ()) -> None:
         sheet.write(folder / SHEET_NAME)
-        (folder / "README.md").write_text(page_markdown(sheet_page(sheet, parts)), "utf-8")
+        (folder / PAGE_NAME).write_text(page_markdown(sheet_page(sheet, parts)), "utf-8")
 
     def _sheet(
         self,
@@ -187,10 +195,38 @@ class TrainingPlan:
         )
 
 
+def _refuse_other_files(folder: Path) -> None:
+    """Raise UserError if a folder has files that a training set does not have. A trained model has a datasheet, too."""
+    for path in sorted(folder.rglob("*")) if folder.is_dir() else ():
+        inside = path.parent == folder or (path.parent.parent == folder and FOLD_FOLDER.fullmatch(path.parent.name))
+        if not (path.is_dir() and not path.is_symlink()) and not (inside and path.name in FILE_NAMES):
+            raise UserError(
+                f"{folder} has the file {path.relative_to(folder)}, which is not part of a training set and would be "
+                "lost: choose another folder with -o"
+            )
+
+
 def _provenance(pair: TrainingPair) -> dict[str, Any]:
     """Return where a pair of a query and a document comes from, as a line of a file."""
     row = {"query": pair.query, "document": pair.document, "role": pair.role, "grade": pair.grade, "by": list(pair.by)}
     return {**row, "said": pair.said} if pair.said else row
+
+
+def _without_repeats(rows: TrainingRows, held_out: frozenset[str]) -> TrainingRows:
+    """Return the rows without negatives that repeat a question, an answer or a relevant document of held-out queries.
+
+    Groups are made of relevant documents and questions, so that positives of other groups repeat none of them.
+    """
+    known = known_texts(rows.dataset, held_out)
+    negatives = {pair.document for each in rows.queries for pair in each.negatives}
+    texts = {document: rows.texts[document] for document in rows.texts if document in negatives}
+    # Of each text, only the closest copy is named. So this ends if no further copy is found.
+    while found := {each.place for each in shared_texts(known, map(OtherText, texts, texts.values())).found}:
+        repeated = {texts[document] for document in found}
+        same = {document for document, text in texts.items() if text in repeated}
+        rows = rows.without_negatives(same, "repeats a text of a held-out query")
+        texts = {document: text for document, text in texts.items() if document not in same}
+    return rows
 
 
 @dataclass(frozen=True)

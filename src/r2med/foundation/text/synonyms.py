@@ -54,9 +54,11 @@ class Synonyms:
         self._concepts: dict[str, str] = {}
         self._acronyms: set[str] = set()
         self._lengths: dict[str, int] = {}
+        self._further: dict[str, dict[str, None]] = {}
         ambiguous: dict[str, str] = {}
         for concept, term in rows:
             if (known := self._add(forms[term], concept, term)) != concept:
+                self._further.setdefault(forms[term], {})[concept] = None
                 ambiguous.setdefault(forms[term], f"{term!r} ({known}, not {concept})")
         for concept, term in rows:
             for form in _without_commas(term):  # after all terms as they are written, which count first
@@ -87,6 +89,11 @@ class Synonyms:
         """Return the concept that a term names; None if the table does not have the term."""
         forms = (normal_term(term), *_without_commas(term))
         return next((self._concepts[form] for form in forms if form in self._concepts), None)
+
+    def meanings(self, term: str) -> tuple[str, ...]:
+        """Return all concepts that have a term, the first one first; nothing if the table does not have the term."""
+        first, form = self.concept(term), normal_term(term) or term
+        return (first, *(each for each in self._further.get(form, ()) if each != first)) if first else ()
 
     def concepts(self, text: str) -> dict[str, set[str]]:
         """Return the concepts in a running text, each with its terms as the text writes them.
