@@ -36,9 +36,18 @@ class Folder:
         self.results = root / "results"
         r2med.lock(SYSTEM, data, root / "plan.lock", repeats=3, setup=runtime)
         r2med.run(data=data, out=self.results, lock=root / "plan.lock", setup=runtime)
-        (self.results / "plan.lock").write_bytes((root / "plan.lock").read_bytes())
         r2med.submit([self.results], root / "entry.json")
+        (self.results / "plan.lock").write_bytes((root / "plan.lock").read_bytes())
         self.body: Body = json.loads((root / "entry.json").read_text())
+
+    def with_two_repeats(self, few: Path) -> Path:
+        """Copy all results, and the lock, but the last repeat."""
+        for file in self.results.rglob("*"):
+            record = json.loads(file.read_text()) if file.suffix == ".json" else {}
+            if file.is_file() and record.get("settings", {}).get("repeat") != 2:
+                (few / file.relative_to(self.results)).parent.mkdir(parents=True, exist_ok=True)
+                (few / file.relative_to(self.results)).write_bytes(file.read_bytes())
+        return few
 
     def fault(self, edit: Callable[[list[Body]], object]) -> str:
         """Return the first fault of the entry after an edit of its records, with every digest made right again."""
@@ -148,12 +157,22 @@ def test_run_and_compare_keep_to_the_number_of_the_lock(folder: Folder, tmp_path
     with pytest.raises(UserError) as refused:
         r2med.run(data=folder.data, out=folder.results, lock=lock, repeats=2, setup=folder.runtime)
     states(refused.value, "3", "2")
-    few = tmp_path / "few"
-    for file in folder.results.rglob("*"):
-        record = json.loads(file.read_text()) if file.suffix == ".json" else {}
-        if file.is_file() and record.get("settings", {}).get("repeat") != 2:
-            (few / file.relative_to(folder.results)).parent.mkdir(parents=True, exist_ok=True)
-            (few / file.relative_to(folder.results)).write_bytes(file.read_bytes())
+    few = folder.with_two_repeats(tmp_path / "few")
     with pytest.raises(UserError) as missing:
         r2med.compare(results=few, lock=lock)
     states(missing.value, "0, 1", "0 to 2")
+
+
+def test_submit_and_verify_refuse_another_number_than_that_of_the_lock_in_the_same_words(
+    folder: Folder, tmp_path: Path
+) -> None:
+    few = folder.with_two_repeats(tmp_path / "few")
+    fault = folder.fault(lambda records: records.pop())
+    with pytest.raises(UserError) as refused:
+        r2med.submit([few], tmp_path / "entry.json")
+    states(refused.value, SYSTEM, fault)
+    (few / "plan.lock").unlink()
+    with pytest.raises(UserError) as lost:
+        r2med.submit([few], tmp_path / "entry.json")
+    states(lost.value, "its lock is missing")
+    assert not (tmp_path / "entry.json").exists()

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -154,6 +155,17 @@ def _time(text: str) -> datetime.datetime:
     except ValueError:
         return datetime.datetime.min.replace(tzinfo=datetime.UTC)
     return time if time.tzinfo else time.replace(tzinfo=datetime.UTC)
+
+
+def locks_among(files: Iterable[Path]) -> dict[str, Lock]:
+    """Return the locks among files by their digests. Other files are left out."""
+    locks = {}
+    for file in sorted({*files}):
+        if file.suffix in (".lock", ".json") and file.is_file():
+            with contextlib.suppress(UserError):
+                lock = Lock.read(file)
+                locks[lock.digest] = lock
+    return locks
 
 
 def locked_collection(

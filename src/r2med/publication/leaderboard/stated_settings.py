@@ -62,7 +62,7 @@ def setting_faults(
     if is_in_the_future(record.created):
         yield f"it was made in the future, on {record.created[:60]}"
     yield from _recorded_faults(record, dataset, store)
-    yield from _lock_faults(record, locks, runs)
+    yield from lock_faults(record, locks, runs)
 
 
 def copied_repeats(records: Sequence[Record]) -> dict[str, str]:
@@ -211,12 +211,13 @@ def _recorded_faults(record: Record, dataset: Dataset, store: Store) -> Iterator
         yield f"the texts of {stage.name} are the recorded ones of {dataset.name}, but its settings do not say so"
 
 
-def _lock_faults(record: Record, locks: Mapping[str, Lock], runs: int) -> Iterator[str]:
+def lock_faults(record: Record, locks: Mapping[str, Lock], runs: int) -> Iterator[str]:
+    """Yield how a record differs from what its lock decided. `runs` is the number of runs of its system."""
     if not record.lock:
         return
     lock = locks.get(record.lock)
     if lock is None:
-        yield "its lock is missing: put the file of r2med lock beside the runs"
+        yield "its lock is missing: put the file of r2med lock into the folder of the runs"
         return
     facts = record.dataset
     if difference := _public(lock).difference(record.system, facts.name, facts.fingerprint, stages_of(record.settings)):

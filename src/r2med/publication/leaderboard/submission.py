@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from r2med.evaluation.measure import DEFAULT_MEASURES, HEADLINE_MEASURE
 from r2med.evaluation.measure.measures import RECORDED_MEASURES
 from r2med.evaluation.records.answer_record import AnswerRecord
 from r2med.evaluation.records.collection import MAX_FAILURES, collect
+from r2med.evaluation.records.lock_file import locks_among
 from r2med.evaluation.records.public_values import public_value, refuse_secrets
 from r2med.evaluation.records.record import FORMAT as RECORD_FORMAT
 from r2med.evaluation.records.record import Record, record_key
@@ -25,6 +27,7 @@ from r2med.evaluation.running.evaluation import slug
 from r2med.foundation.core.errors import UserError, explained
 from r2med.foundation.store import digest
 from r2med.foundation.store.files import write_atomically
+from r2med.publication.leaderboard.stated_settings import lock_faults
 from r2med.publication.leaderboard.submitted_answers import (
     board_name,
     name_faults,
@@ -73,6 +76,7 @@ def write_entry(sources: Sequence[str | Path], path: Path, results: Path, max_fa
     # Without answers, an entry is the same as one of a version that does not know answers.
     body = entry.model_dump(mode="json", exclude=set() if answers else {"answers"})
     _check_entry(entry, path)
+    _check_locks(records, [results, *map(Path, sources)], path)
     _check_leaves(body, path)
     refuse_secrets(json.dumps(body, ensure_ascii=False), "entry")
     parts = {
@@ -158,6 +162,20 @@ def _check_entry(entry: Entry, path: Path) -> None:
         raise UserError(f"{path}: {fault}")
     for record in entry.records:
         for fault in _faults(record):
+            raise UserError(f"{path}: {record.system[:200]} on {record.dataset.name[:200]}: {fault}")
+
+
+def _check_locks(records: Sequence[Record], places: Sequence[Path], path: Path) -> None:
+    """Raise UserError for a record that `verify` would refuse because of its lock, such as one with too few repeats.
+
+    Locks are found below and beside the folders of the records: `r2med lock` writes one beside the folder `results`.
+    """
+    if not any(record.lock for record in records):
+        return
+    files = [file for place in places for file in (*place.rglob("*"), *place.absolute().parent.glob("*.lock"))]
+    locks, runs = locks_among(files), Counter((record.system, record.dataset.name) for record in records)
+    for record in records:
+        for fault in lock_faults(record, locks, runs[record.system, record.dataset.name]):
             raise UserError(f"{path}: {record.system[:200]} on {record.dataset.name[:200]}: {fault}")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
 from collections import Counter
 from collections.abc import Container, Iterator, Mapping, Sequence
@@ -22,7 +21,7 @@ from r2med.evaluation.measure import Measure, relevant_ranks
 from r2med.evaluation.measure.dataset_scores import dataset_scores
 from r2med.evaluation.records.answer_record import AnswerRecord, GivenAnswer
 from r2med.evaluation.records.dataset_facts import dataset_facts, query_facts
-from r2med.evaluation.records.lock_file import Lock
+from r2med.evaluation.records.lock_file import locks_among
 from r2med.evaluation.records.record import DatasetFacts, FileFacts, Record
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.notices import Notice, Setting
@@ -103,7 +102,7 @@ class _Desk:
 
     def __init__(self, runs: Path, given: Mapping[str, Dataset], store: Store) -> None:
         self._files = _run_files(runs)
-        self._locks = _locks(runs)
+        self._locks = locks_among(runs.rglob("*"))
         self._datasets: dict[str, Dataset | str] = dict(given)
         self._store = store
         self._claims: dict[str, list[tuple[str, Path]]] = {}
@@ -275,17 +274,6 @@ def _run_files(runs: Path) -> dict[str, Path]:
         raise UserError(f"{runs}: no such folder: give the folder of the run files")
     files = [file for file in sorted(runs.rglob("*")) if file.is_file()]
     return {sha256(file): file for file in files if ".json" not in file.suffix or file.suffix == ".jsonl"}
-
-
-def _locks(runs: Path) -> dict[str, Lock]:
-    """Return the locks below a folder by their digests. Other files are left out."""
-    locks = {}
-    for file in sorted(runs.rglob("*")):
-        if file.suffix in (".lock", ".json") and file.is_file():
-            with contextlib.suppress(UserError):
-                lock = Lock.read(file)
-                locks[lock.digest] = lock
-    return locks
 
 
 def _loaded(facts: DatasetFacts, store: Store) -> Dataset | str:
